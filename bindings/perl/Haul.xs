@@ -318,6 +318,16 @@ _new(class, engine, parallel, per_host, in_order, memory)
     RETVAL
 
 void
+_limit(self, rate, rate_host, limit_rate, stall_time)
+    SV *self
+    NV rate
+    NV rate_host
+    UV limit_rate
+    NV stall_time
+  CODE:
+    hk_batch_limit(aTHX_ self, rate, rate_host, limit_rate, stall_time);
+
+void
 _add(self, index, method, url, headers, content, max_redirect)
     SV *self
     UV index

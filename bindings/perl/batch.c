@@ -63,6 +63,13 @@ SV *hk_batch_new(pTHX_ SV *engine, UV parallel, UV per_host, bool in_order, UV m
     return SvREFCNT_inc_simple_NN(self);
 }
 
+void hk_batch_limit(pTHX_ SV *self, NV rate, NV rate_host, UV limit_rate, NV stall_time) {
+    hk_batch *batch = batch_of(aTHX_ self);
+    check(aTHX_ haul_batch_set_rate(batch->batch, rate, rate_host));
+    check(aTHX_ haul_batch_set_limit_rate(batch->batch, limit_rate));
+    check(aTHX_ haul_batch_set_stall_time(batch->batch, stall_time > 0 ? (uint64_t)(stall_time * 1000 + 0.999) : 0));
+}
+
 static haul_status fill(pTHX_ haul_request *request, AV *headers, SV *content, IV max_redirect) {
     haul_status status = haul_request_set_max_redirects(request, max_redirect > 0 ? (uint32_t)max_redirect : 0);
     for (SSize_t i = 0; status == HAUL_STATUS_OK && i < av_top_index(headers); i += 2) {

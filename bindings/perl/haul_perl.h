@@ -149,6 +149,7 @@ SV *hk_form(pTHX_ SV *data);
 
 /* batch.c */
 SV *hk_batch_new(pTHX_ SV *engine, UV parallel, UV per_host, bool in_order, UV memory);
+void hk_batch_limit(pTHX_ SV *self, NV rate, NV rate_host, UV limit_rate, NV stall_time);
 void hk_batch_add(pTHX_ SV *batch, UV index, SV *method, SV *url, AV *headers, SV *content, IV max_redirect);
 SV *hk_batch_next(pTHX_ SV *batch, IV timeout_ms, UV *index);
 UV hk_batch_pending(pTHX_ SV *batch);

@@ -42,6 +42,16 @@ my @order;
 $http->each(\@urls, sub { push @order, $_[2] }, { order => 'input', parallel => 10 });
 is_deeply(\@order, [0 .. 199], 'each calls the code in input order');
 
+# Rates delay the starts.
+for my $name (qw(rate rate_host)) {
+    my $began = time;
+    is(scalar(my @paced = $http->batch([@urls[0 .. 4]], { $name => 20 })), 5, "$name returns all responses");
+    cmp_ok(time - $began, '>=', 0.199, "$name delays the starts");
+}
+my $stalled = ($http->batch([$server->url('/hang')], { stall_time => 0.3, limit_rate => 1 << 20 }))[0];
+is($stalled->{status}, 599, 'silent server is a stall');
+ok(!eval { $http->batch(\@urls, { rate => -1 }); 1 }, 'negative rate is refused');
+
 # Kinds of requests.
 @responses = $http->batch([
     $urls[0],

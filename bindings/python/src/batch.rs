@@ -18,6 +18,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use haul::batch::{BatchOptions, BatchOrder, FinishedRequest};
+use haul::fleet::{HostStartRate, StartRate};
+use haul::request::{StallLimit, TotalRateLimit};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::bytes_sink::BytesSink;
@@ -77,12 +80,46 @@ impl PyBatch {
     }
 }
 
+/// Returns the time between two starts at this many a second.
+fn interval(per_second: Option<f64>, name: &str) -> PyResult<Option<Duration>> {
+    let of = |rate: f64| {
+        positive(
+            Some(rate).filter(|rate| *rate > 0.0).and_then(|rate| Duration::try_from_secs_f64(1.0 / rate).ok()),
+            name,
+        )
+    };
+    per_second.map(of).transpose()
+}
+
+fn positive(time: Option<Duration>, name: &str) -> PyResult<Duration> {
+    time.filter(|time| !time.is_zero())
+        .ok_or_else(|| PyValueError::new_err(format!("{name} has to be a positive number")))
+}
+
 #[pymethods]
 impl PyBatch {
     #[new]
-    #[pyo3(signature = (client, *, max_parallel=64, per_host=6, ordered=true, memory=64 << 20))]
-    fn new(client: &PyClient, max_parallel: usize, per_host: usize, ordered: bool, memory: u64) -> Self {
+    #[pyo3(signature = (client, *, max_parallel=64, per_host=6, ordered=true, memory=64 << 20, rate=None,
+        rate_host=None, limit_rate_total=None, stall_time=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn new(
+        client: &PyClient,
+        max_parallel: usize,
+        per_host: usize,
+        ordered: bool,
+        memory: u64,
+        rate: Option<f64>,
+        rate_host: Option<f64>,
+        limit_rate_total: Option<u64>,
+        stall_time: Option<f64>,
+    ) -> PyResult<Self> {
+        let stall = stall_time.map(|seconds| positive(Duration::try_from_secs_f64(seconds).ok(), "stall_time"));
+        let stall = stall.transpose()?.map(|time| StallLimit { time, awaits_head: true });
         let options = BatchOptions {
+            start_rate: interval(rate, "rate")?.map(StartRate::new),
+            host_start_rate: interval(rate_host, "rate_host")?.map(HostStartRate::new),
+            limit_rate_total: limit_rate_total.map(TotalRateLimit::new),
+            stall,
             max_parallel,
             per_host,
             order: if ordered { BatchOrder::Input } else { BatchOrder::Completion },
@@ -90,12 +127,12 @@ impl PyBatch {
             interrupt: Some(signals()),
             ..BatchOptions::default()
         };
-        Self {
+        Ok(Self {
             batch: client.client.batch(options),
             pending: Mutex::default(),
             fd: Mutex::default(),
             last_url: LastUrlCache::default(),
-        }
+        })
     }
 
     /// Adds a request and returns its number, which begins at 0. The arguments are those of

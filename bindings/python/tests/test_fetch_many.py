@@ -9,6 +9,7 @@ import pickle
 import resource
 import socket
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -158,3 +159,24 @@ def test_exception_class_ignores_earlier_redirects(pages: Any, raw: Any, secure_
         with pytest.raises(haul.RequestException) as caught:
             haul.get(url, timeout=0.5)
         assert type(behind.error) is type(direct.error) is type(caught.value), (name, behind.error, direct.error)
+
+
+@pytest.mark.parametrize("limits", [{"rate": 20}, {"rate_host": 20.0}, {"limit_rate_total": 400}])
+def test_limits_delay_requests(pages: Any, limits: dict[str, Any]) -> None:
+    began = time.monotonic()
+    found = list(haul.fetch_many([f"{pages.url}/{'x' * 100}"] * 5, **limits))
+    assert all(found) and time.monotonic() - began >= 0.199
+
+
+def test_stall_time_ends_a_silent_request(pages: Any) -> None:
+    urls = [f"{pages.url}/never", f"{pages.url}/a"]
+    silent, good = haul.fetch_many(urls, stall_time=0.3)
+    assert isinstance(silent.error, haul.ReadTimeout) and good.text == "page /a"
+
+
+@pytest.mark.parametrize("name", ["rate", "rate_host", "limit_rate_total", "stall_time"])
+def test_limits_have_to_be_positive(name: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        haul.fetch_many([], **{name: 0})
+    with pytest.raises(ValueError, match=name):
+        haul.AsyncSession(**{name: -1})

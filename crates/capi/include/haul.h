@@ -386,6 +386,17 @@ haul_status haul_batch_set_order(haul_batch *batch, int order);
 // one body may exceed it. Default 64 MiB.
 haul_status haul_batch_set_memory(haul_batch *batch, size_t bytes);
 
+// How many requests may start in a second, in all and to one host; 0, the default: no limit. A retry counts, a redirect
+// does not.
+haul_status haul_batch_set_rate(haul_batch *batch, double all, double per_host);
+
+// The limit on bytes of bodies a second in each direction, over all requests of the batch; 0, the default: no limit.
+haul_status haul_batch_set_limit_rate(haul_batch *batch, uint64_t bytes_per_second);
+
+// The time in milliseconds for which no byte of a request may move in either direction, until its response is complete;
+// 0, the default: no limit. The request fails with HAUL_STATUS_TIMEOUT then.
+haul_status haul_batch_set_stall_time(haul_batch *batch, uint64_t ms);
+
 // Adds a request; never waits. The request is copied, so it may be changed or freed afterwards. It starts at once if
 // the limits allow.
 haul_status haul_batch_add(haul_batch *batch, const haul_request *request, void *user);

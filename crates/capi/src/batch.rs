@@ -28,6 +28,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use haul::batch::{Batch, BatchOptions, BatchOrder, FinishedRequest};
+use haul::fleet::{HostStartRate, StartRate};
+use haul::request::{StallLimit, TotalRateLimit};
 use haul::sink::memory::MemorySink;
 
 use crate::callbacks::UserPointer;
@@ -161,6 +163,50 @@ pub unsafe extern "C" fn haul_batch_set_memory(batch: *mut haul_batch, bytes: us
     guard(|| {
         // SAFETY: the header's contract.
         unsafe { text::object(batch, "batch") }?.set(|options| options.memory = bytes as u64)
+    })
+}
+
+/// How many requests may start in a second, in all and to one host; 0, the default: no limit. A retry counts, a redirect
+/// does not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_batch_set_rate(batch: *mut haul_batch, all: f64, per_host: f64) -> haul_status {
+    guard(|| {
+        let (all, per_host) = (interval(all)?, interval(per_host)?);
+        // SAFETY: the header's contract.
+        unsafe { text::object(batch, "batch") }?.set(|options| {
+            options.start_rate = all.map(StartRate::new);
+            options.host_start_rate = per_host.map(HostStartRate::new);
+        })
+    })
+}
+
+/// Returns the time between two starts at this many a second; `None` for 0.
+fn interval(per_second: f64) -> Result<Option<Duration>, CallFailure> {
+    if per_second == 0.0 {
+        return Ok(None);
+    }
+    let interval = Some(per_second).filter(|rate| *rate > 0.0).map(|rate| Duration::try_from_secs_f64(1.0 / rate));
+    interval.and_then(Result::ok).map(Some).ok_or_else(|| CallFailure::setup("a rate is a positive number"))
+}
+
+/// The limit on bytes of bodies a second in each direction, over all requests of the batch; 0, the default: no limit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_batch_set_limit_rate(batch: *mut haul_batch, bytes_per_second: u64) -> haul_status {
+    guard(|| {
+        let total = (bytes_per_second > 0).then(|| TotalRateLimit::new(bytes_per_second));
+        // SAFETY: the header's contract.
+        unsafe { text::object(batch, "batch") }?.set(|options| options.limit_rate_total = total)
+    })
+}
+
+/// The time in milliseconds for which no byte of a request may move in either direction, until its response is complete;
+/// 0, the default: no limit. The request fails with HAUL_STATUS_TIMEOUT then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_batch_set_stall_time(batch: *mut haul_batch, ms: u64) -> haul_status {
+    guard(|| {
+        let stall = (ms > 0).then(|| StallLimit { time: Duration::from_millis(ms), awaits_head: true });
+        // SAFETY: the header's contract.
+        unsafe { text::object(batch, "batch") }?.set(|options| options.stall = stall)
     })
 }
 

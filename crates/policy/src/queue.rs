@@ -1,5 +1,6 @@
 //! A queue of jobs. Each job has a number, and the lowest number starts first. The number of
-//! running jobs is limited for each host and in total. Hosts can be paused.
+//! running jobs is limited for each host and in total. Hosts can be paused, and jobs can wait for a
+//! time.
 //!
 //! ```
 //! use haul_policy::queue::{QueueCaps, JobQueue};
@@ -21,13 +22,17 @@
 //! [`release`](JobQueue::release). [`next_for`](JobQueue::next_for) replaces a finished job by
 //! another one of the same host.
 //!
+//! **Delayed jobs.** A job that must wait (a retry) gives its slot back and is added by
+//! [`push_delayed`](JobQueue::push_delayed). At its time it waits like the others, in its place by
+//! number. Its host is remembered meanwhile, with its cap.
+//!
 //! **The head.** The head is the first unfinished job, for which output in order waits. Jobs after
 //! it may reach both caps and then stop, because their buffers are full until the head has been
 //! printed. The head may therefore start above both caps. It may not start on a paused host, since
 //! that would answer a Retry-After with a busy loop.
 //!
-//! **Cost.** A waiting job is in two ordered maps; a host with a job that may start is in one
-//! ordered set. Every operation is O(log n); none visits all hosts. A host is dropped as soon as no
+//! **Cost.** A waiting or delayed job is in two ordered maps; a host with a job that may start is in
+//! one ordered set. Every operation is O(log n); none visits all hosts. A host is dropped as soon as no
 //! job waits or runs there and it is not paused, so memory depends on the jobs in the queue, not on
 //! the number of hosts ever seen.
 
@@ -81,6 +86,10 @@ pub struct JobQueue<T, K = Origin> {
     paused: BTreeSet<(MonotonicTime, u32)>,
     /// Paused hosts without waiting or running jobs, by the end of the pause.
     resting: BTreeSet<(MonotonicTime, u32)>,
+    /// Jobs that wait for their time, with their hosts.
+    delayed: BTreeMap<JobPosition, (MonotonicTime, u32, T)>,
+    /// The times of the delayed jobs.
+    due: BTreeSet<(MonotonicTime, JobPosition)>,
     running: usize,
     pushes: u64,
 }
@@ -96,7 +105,11 @@ struct QueuedHost<T, K> {
     key: K,
     waiting: BTreeMap<JobPosition, T>,
     running: usize,
+    /// The number of delayed jobs.
+    delayed: usize,
     paused_until: Option<MonotonicTime>,
+    /// The time before which the caller's rate of starts allows no other job.
+    next_start: Option<MonotonicTime>,
     /// The largest number of running jobs of this host; `None` for the common cap.
     cap: Option<usize>,
     listed: HostQueueState,
@@ -118,6 +131,14 @@ enum HostActivity {
     Idle,
 }
 
+impl<T, K> QueuedHost<T, K> {
+    /// Returns the time before which no job may start: the end of the pause, or the next start that
+    /// the caller's rate allows.
+    fn held_until(&self) -> Option<MonotonicTime> {
+        self.paused_until.max(self.next_start)
+    }
+}
+
 impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// Creates an empty queue.
     pub fn new(caps: QueueCaps) -> Self {
@@ -132,6 +153,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             ready_idle: BTreeSet::new(),
             paused: BTreeSet::new(),
             resting: BTreeSet::new(),
+            delayed: BTreeMap::new(),
+            due: BTreeSet::new(),
             running: 0,
             pushes: 0,
         }
@@ -149,13 +172,33 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         HostId { index, generation: self.hosts[index as usize].generation }
     }
 
+    /// Adds a job that cannot start before `until`, on a host that the queue remembers.
+    ///
+    /// # Errors
+    /// The job, if the queue does not remember the host.
+    pub fn push_delayed(&mut self, host: HostId, until: MonotonicTime, seq: u64, item: T) -> Result<(), T> {
+        let Some(index) = self.resolve(host) else { return Err(item) };
+        let place = (seq, self.pushes);
+        self.pushes += 1;
+        self.delayed.insert(place, (until, index, item));
+        self.due.insert((until, place));
+        self.state(index).delayed += 1;
+        self.relist(index);
+        Ok(())
+    }
+
     /// Returns the job to start now, with its host and number; `None` if none may start. The job
     /// counts as running. `head` is the number of the job that ordered output waits for.
     pub fn next(&mut self, now: MonotonicTime, head: Option<u64>) -> Option<(HostId, u64, T)> {
+        self.next_below(u64::MAX, now, head)
+    }
+
+    /// The same with only the jobs whose number is less than `limit`, and the head.
+    pub fn next_below(&mut self, limit: u64, now: MonotonicTime, head: Option<u64>) -> Option<(HostId, u64, T)> {
         self.wake(now);
         let (place, index) = self.startable_head(head).or_else(|| {
             let (place, index) = self.ready.first()?;
-            (self.running < self.caps.total).then_some((*place, *index))
+            (self.running < self.caps.total && place.0 < limit).then_some((*place, *index))
         })?;
         let item = self.take(place, index);
         self.running += 1;
@@ -173,10 +216,21 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// host without running jobs has a job with a lower number. A few hosts with long lists would
     /// otherwise keep all others from starting.
     pub fn next_for(&mut self, host: HostId, now: MonotonicTime, head: Option<u64>) -> Option<(u64, T)> {
+        self.next_for_below(host, u64::MAX, now, head)
+    }
+
+    /// The same with only the jobs whose number is less than `limit`, and the head.
+    pub fn next_for_below(
+        &mut self,
+        host: HostId,
+        limit: u64,
+        now: MonotonicTime,
+        head: Option<u64>,
+    ) -> Option<(u64, T)> {
         self.wake(now);
         let index = self.resolve(host)?;
         let state = self.state(index);
-        if state.running == 0 || state.paused_until.is_some() {
+        if state.running == 0 || state.held_until().is_some() {
             return None;
         }
         let over_cap = state.running > state.cap.unwrap_or(self.caps.per_host);
@@ -186,7 +240,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             self.running >= self.caps.total && self.ready_idle.first().is_some_and(|(place, _)| *place < first);
         let place = match head {
             Some(head) => head,
-            None if over_cap || self.running > self.caps.total || ready_idle => return None,
+            None if over_cap || self.running > self.caps.total || ready_idle || first.0 >= limit => return None,
             None => first,
         };
         let item = self.take(place, index);
@@ -194,10 +248,18 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         Some((place.0, item))
     }
 
-    /// Removes the first waiting job with this number.
+    /// Removes the first waiting job with this number; if there is none, the first delayed one.
     pub fn remove(&mut self, seq: u64) -> Option<T> {
-        let (&place, &index) = self.waiting.range((seq, 0)..=(seq, u64::MAX)).next()?;
-        let item = self.take(place, index);
+        let all = (seq, 0)..=(seq, u64::MAX);
+        let (index, item) = if let Some((&place, &index)) = self.waiting.range(all.clone()).next() {
+            (index, self.take(place, index))
+        } else {
+            let (&place, _) = self.delayed.range(all).next()?;
+            let (until, index, item) = self.delayed.remove(&place)?;
+            self.due.remove(&(until, place));
+            self.state(index).delayed -= 1;
+            (index, item)
+        };
         self.relist(index);
         Some(item)
     }
@@ -224,6 +286,19 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.relist(index);
     }
 
+    /// Starts no job on `host` before `until`, because of the caller's own rate of starts. Unlike a
+    /// [pause](JobQueue::pause), this is forgotten with the last job of the host.
+    pub fn hold(&mut self, host: HostId, until: MonotonicTime) {
+        let Some(index) = self.resolve(host) else { return };
+        self.state(index).next_start = Some(until);
+        self.relist(index);
+    }
+
+    /// Returns the key of `host`.
+    pub fn key(&self, host: HostId) -> Option<&K> {
+        self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref()).map(|state| &state.key)
+    }
+
     /// Returns the end of the pause of `host`; `None` if it is not paused.
     pub fn paused_until(&self, host: HostId) -> Option<MonotonicTime> {
         self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref())?.paused_until
@@ -235,10 +310,16 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         state.into_iter().flat_map(|state| state.waiting.keys().map(|(seq, _)| *seq))
     }
 
-    /// Returns the earliest end of a pause of a host with waiting jobs; `None` if there is no such
-    /// host. Call [`next`](JobQueue::next) then, even without a push or release.
+    /// Returns the earliest end of a pause of a host with waiting jobs, or of the wait of a delayed
+    /// job: call [`next`](JobQueue::next) then, even without a push or release.
     pub fn next_wakeup(&self, now: MonotonicTime) -> Option<MonotonicTime> {
-        self.paused.first().map(|(until, _)| (*until).max(now))
+        let resumes = self.paused.first().map(|(until, _)| (*until).max(now));
+        [resumes, self.next_due(now)].into_iter().flatten().min()
+    }
+
+    /// Returns the earliest end of the wait of a delayed job.
+    pub fn next_due(&self, now: MonotonicTime) -> Option<MonotonicTime> {
+        self.due.first().map(|(until, _)| (*until).max(now))
     }
 
     /// Sets the largest number of running jobs in total; 0 counts as 1. Lower it after EMFILE.
@@ -260,14 +341,24 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.caps
     }
 
-    /// Returns the number of waiting jobs.
+    /// Returns the number of waiting jobs, without the delayed ones.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Returns `true` if no job waits.
+    /// Returns `true` if no job waits. Delayed jobs do not count.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
+    }
+
+    /// Returns the number of delayed jobs.
+    pub fn delayed(&self) -> usize {
+        self.delayed.len()
+    }
+
+    /// Returns `true` if a job with this number waits. Delayed jobs do not count.
+    pub fn contains(&self, seq: u64) -> bool {
+        self.waiting.range((seq, 0)..=(seq, u64::MAX)).next().is_some()
     }
 
     /// Returns the number of running jobs.
@@ -300,8 +391,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     fn startable_head(&self, head: Option<u64>) -> Option<(JobPosition, u32)> {
         let head = head?;
         let (place, index) = self.waiting.range((head, 0)..=(head, u64::MAX)).next()?;
-        let paused = self.hosts[*index as usize].host.as_ref()?.paused_until.is_some();
-        (!paused).then_some((*place, *index))
+        let is_held = self.hosts[*index as usize].host.as_ref()?.held_until().is_some();
+        (!is_held).then_some((*place, *index))
     }
 
     fn take(&mut self, place: JobPosition, index: u32) -> T {
@@ -309,16 +400,29 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.state(index).waiting.remove(&place).expect("a place in `waiting` is in its host's too")
     }
 
-    /// Ends the pauses that have expired.
-    fn wake(&mut self, now: MonotonicTime) {
-        while let Some((_, index)) = self.paused.first().copied().filter(|(until, _)| *until <= now) {
-            self.state(index).paused_until = None;
+    /// Ends the waits and pauses that have expired: their jobs can start.
+    pub fn wake(&mut self, now: MonotonicTime) {
+        while let Some((_, place)) = self.due.first().copied().filter(|(until, _)| *until <= now) {
+            self.due.pop_first();
+            let (_, index, item) = self.delayed.remove(&place).expect("a place in `due` is in `delayed` too");
+            self.waiting.insert(place, index);
+            let state = self.state(index);
+            state.delayed -= 1;
+            state.waiting.insert(place, item);
             self.relist(index);
+        }
+        while let Some((_, index)) = self.paused.first().copied().filter(|(until, _)| *until <= now) {
+            self.end_pause(index);
         }
         while let Some((_, index)) = self.resting.first().copied().filter(|(until, _)| *until <= now) {
-            self.state(index).paused_until = None;
-            self.relist(index);
+            self.end_pause(index);
         }
+    }
+
+    fn end_pause(&mut self, index: u32) {
+        let state = self.state(index);
+        (state.paused_until, state.next_start) = (None, None);
+        self.relist(index);
     }
 
     fn intern(&mut self, key: &K) -> u32 {
@@ -334,7 +438,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             key: key.clone(),
             waiting: BTreeMap::new(),
             running: 0,
+            delayed: 0,
             paused_until: None,
+            next_start: None,
             cap: None,
             listed: HostQueueState::Nowhere,
         };
@@ -368,19 +474,20 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         let state = self.hosts[index as usize].host.as_mut().expect("an index in use");
         let first = state.waiting.first_key_value().map(|(place, _)| *place);
         let activity = if state.running == 0 { HostActivity::Idle } else { HostActivity::Busy };
-        let wanted = match (first, state.paused_until) {
+        let held_until = state.held_until();
+        let is_idle = first.is_none() && activity == HostActivity::Idle && state.delayed == 0;
+        let wanted = match (first, held_until) {
             (Some(_), Some(until)) => HostQueueState::Paused(until),
             (Some(first), None) if state.running < state.cap.unwrap_or(per_host) => {
                 HostQueueState::Ready(first, activity)
             }
-            (None, Some(until)) if activity == HostActivity::Idle => HostQueueState::Resting(until),
+            (None, _) if is_idle => state.paused_until.map_or(HostQueueState::Nowhere, HostQueueState::Resting),
             _ => HostQueueState::Nowhere,
         };
-        let idle = first.is_none() && activity == HostActivity::Idle && state.paused_until.is_none();
         let before = core::mem::replace(&mut state.listed, wanted);
         self.unlist(before, index);
         self.list(wanted, index);
-        if idle {
+        if is_idle && matches!(wanted, HostQueueState::Nowhere) {
             self.forget(index);
         } else if self.resting.len() > MAX_RESTING
             && let Some((_, first)) = self.resting.pop_first()

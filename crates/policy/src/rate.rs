@@ -1,4 +1,5 @@
-//! `--limit-rate`: the number of bytes that may be transferred now, over all connections together.
+//! `--limit-rate`: the number of bytes that may be transferred now, over all connections together;
+//! and `--rate`: the time at which the next transfer may start.
 //!
 //! ```
 //! use core::time::Duration;
@@ -24,6 +25,10 @@
 //!
 //! Transfers are not distinguished: the first to ask gets the available bytes. They share by
 //! calling [`available`](TokenBucket::available) in turn and taking no more than their share.
+
+use core::hash::Hash;
+use core::time::Duration;
+use std::collections::HashMap;
 
 use crate::time::MonotonicTime;
 
@@ -91,6 +96,13 @@ impl TokenBucket {
         MonotonicTime(now.max(self.filled).0.saturating_add(wait))
     }
 
+    /// Returns the time at which a debt is paid; `None` if there is none.
+    fn paid_at(&self, now: MonotonicTime) -> Option<MonotonicTime> {
+        let debt = u128::try_from(-self.level_at(now)).ok().filter(|debt| *debt > 0)?;
+        let wait = u64::try_from(debt.div_ceil(u128::from(self.rate))).unwrap_or(u64::MAX);
+        Some(MonotonicTime(now.max(self.filled).0.saturating_add(wait)))
+    }
+
     /// Returns the level at `now`. If the clock went backwards, returns the last level.
     fn level_at(&self, now: MonotonicTime) -> i128 {
         let nanos = i128::from(now.0.saturating_sub(self.filled.0));
@@ -99,10 +111,170 @@ impl TokenBucket {
     }
 }
 
+/// The longest time for which a turn in a [`SharedBucket`] is given in advance.
+const LONGEST_TURN: Duration = Duration::from_secs(1);
+
+/// A [`TokenBucket`] for many transfers, which wait in turn: the time after each turn is enough for
+/// the next grant. If all waited for the same time, the first to wake up would take everything.
+///
+/// ```
+/// use core::time::Duration;
+/// use haul_policy::MonotonicTime;
+/// use haul_policy::rate::SharedBucket;
+///
+/// let now = MonotonicTime(0);
+/// let mut bucket = SharedBucket::new(3_200_000, now);
+/// assert_eq!(bucket.ask(u64::MAX, now), Ok(100_000));
+/// bucket.take(100_000);
+/// let [first, second] = [(); 2].map(|()| bucket.ask(1 << 20, now).unwrap_err());
+/// assert_eq!(second.since(first), first.since(now));
+/// assert_eq!(bucket.ask(1 << 20, first), Ok(25_000));
+/// ```
+#[derive(Clone, Debug)]
+pub struct SharedBucket {
+    bucket: TokenBucket,
+    next_turn: MonotonicTime,
+}
+
+impl SharedBucket {
+    /// Creates a full bucket for `bytes_per_second`; 0 counts as 1.
+    pub fn new(bytes_per_second: u64, now: MonotonicTime) -> Self {
+        SharedBucket { bucket: TokenBucket::new(bytes_per_second, now), next_turn: now }
+    }
+
+    /// Returns the number of bytes that a transfer may take now, at most `want`.
+    ///
+    /// # Errors
+    /// The time of the transfer's turn, if there are no bytes now.
+    pub fn ask(&mut self, want: u64, now: MonotonicTime) -> Result<u64, MonotonicTime> {
+        let available = self.bucket.available(now);
+        if available > 0 {
+            return Ok(want.min(available));
+        }
+        let TokenBucket { grant, rate, .. } = self.bucket;
+        let nanos = u128::from(grant) * 1_000_000_000 / u128::from(rate);
+        let each = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        let turn = self.bucket.ready_at(now, grant).max(self.next_turn.min(now + LONGEST_TURN));
+        self.next_turn = turn + each;
+        Err(turn)
+    }
+
+    /// Returns the time before which no transfer should start, because more bytes were taken than
+    /// were available; `None` if one may start now. Small bodies arrive with their heads, so they
+    /// cannot be cut: the starts have to wait for them.
+    pub fn debt_until(&self, now: MonotonicTime) -> Option<MonotonicTime> {
+        self.bucket.paid_at(now)
+    }
+
+    /// Takes the transferred bytes, as [`TokenBucket::take`].
+    pub fn take(&mut self, bytes: u64) {
+        self.bucket.take(bytes);
+    }
+}
+
+/// The lateness of a start that the following starts make up for. A wake-up is late by a part of a
+/// millisecond, on a busy machine by more. Without this, each would lower the rate.
+const CATCH_UP: Duration = Duration::from_millis(100);
+
+/// The longest interval, 136 years: every clock can represent the resulting time.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(1 << 32);
+
+/// The times at which something may start: once in each interval, on average.
+///
+/// A start that is late by at most 100 ms does not delay the ones after it. After a longer time
+/// without starts the schedule begins anew, so that no more than 100 ms worth of starts are made up
+/// for at once.
+///
+/// ```
+/// use core::time::Duration;
+/// use haul_policy::MonotonicTime;
+/// use haul_policy::rate::StartSchedule;
+///
+/// let (zero, interval) = (MonotonicTime(0), Duration::from_millis(500));
+/// let mut schedule = StartSchedule::default();
+/// assert_eq!(schedule.start(zero, interval), zero + interval);
+/// let late = zero + Duration::from_millis(502);
+/// assert_eq!(schedule.start(late, interval), zero + interval * 2);
+/// let much_later = zero + Duration::from_secs(9);
+/// assert_eq!(schedule.start(much_later, interval), much_later + interval);
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StartSchedule {
+    next: Option<MonotonicTime>,
+}
+
+impl StartSchedule {
+    /// Returns the time before which nothing may start; `None` before the first start.
+    pub fn next(&self) -> Option<MonotonicTime> {
+        self.next
+    }
+
+    /// Counts a start, and returns the time of the next one.
+    pub fn start(&mut self, now: MonotonicTime, interval: Duration) -> MonotonicTime {
+        let from = self.next.filter(|next| *next + CATCH_UP >= now).unwrap_or(now);
+        let next = from + interval.min(LONGEST_INTERVAL);
+        self.next = Some(next);
+        next
+    }
+}
+
+/// The number of hosts from which on [`HostSchedules`] drops those whose next start is the nearest.
+const MAX_HOSTS: usize = 1 << 16;
+
+/// A [`StartSchedule`] for each host `K`. A host whose next start has passed is dropped at some
+/// time; at most 65,536 are remembered.
+#[derive(Debug)]
+pub struct HostSchedules<K> {
+    interval: Duration,
+    hosts: HashMap<K, StartSchedule>,
+    /// The number of hosts at which those that need not be remembered are dropped.
+    sweep_at: usize,
+}
+
+impl<K: Hash + Eq + Clone> HostSchedules<K> {
+    /// Creates schedules of one start on each host in each interval.
+    pub fn new(interval: Duration) -> Self {
+        HostSchedules { interval, hosts: HashMap::new(), sweep_at: 64 }
+    }
+
+    /// Returns the time before which nothing may start on `host`; `None` if it is not known.
+    pub fn next(&self, host: &K) -> Option<MonotonicTime> {
+        self.hosts.get(host)?.next()
+    }
+
+    /// Counts a start on `host`, and returns the time of the next one.
+    pub fn start(&mut self, host: &K, now: MonotonicTime) -> MonotonicTime {
+        if let Some(schedule) = self.hosts.get_mut(host) {
+            return schedule.start(now, self.interval);
+        }
+        if self.hosts.len() >= self.sweep_at {
+            self.sweep(now);
+        }
+        self.hosts.entry(host.clone()).or_default().start(now, self.interval)
+    }
+
+    /// Drops hosts whose next start has passed, and if too many are left, a quarter of them.
+    fn sweep(&mut self, now: MonotonicTime) {
+        let is_needed = |schedule: &StartSchedule, now| schedule.next().is_some_and(|next| next + CATCH_UP >= now);
+        self.hosts.retain(|_, schedule| is_needed(schedule, now));
+        if self.hosts.len() >= MAX_HOSTS {
+            let mut times: Vec<_> = self.hosts.values().filter_map(StartSchedule::next).collect();
+            let (_, quarter, _) = times.select_nth_unstable(MAX_HOSTS / 4);
+            let quarter = *quarter;
+            self.hosts.retain(|_, schedule| schedule.next().is_some_and(|next| next > quarter));
+        }
+        self.sweep_at = (self.hosts.len() * 2).clamp(64, MAX_HOSTS);
+    }
+
+    /// Returns the number of remembered hosts.
+    pub fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::time::Duration;
     use proptest::prelude::*;
 
     const SECOND: u64 = 1_000_000_000;
@@ -268,6 +440,102 @@ mod tests {
         bucket.take(u64::MAX);
         assert!(bucket.ready_at(MonotonicTime(0), u64::MAX) <= MonotonicTime(SECOND + SECOND / 16));
         assert_eq!(TokenBucket::new(0, MonotonicTime(0)).burst(), 1);
+    }
+
+    #[test]
+    fn starts_wait_until_a_debt_is_paid() {
+        let start = MonotonicTime(SECOND);
+        let mut bucket = SharedBucket::new(1000, start);
+        assert_eq!(bucket.debt_until(start), None);
+        bucket.take(31);
+        assert_eq!(bucket.debt_until(start), None, "it is empty, but owes nothing");
+        bucket.take(500);
+        assert_eq!(bucket.debt_until(start), Some(MonotonicTime(SECOND * 3 / 2)));
+        assert_eq!(bucket.debt_until(MonotonicTime(SECOND * 3 / 2)), None);
+    }
+
+    #[test]
+    fn shared_bucket_serves_its_transfers_alike() {
+        for (rate, takers) in [(100_000, 3), (1 << 20, 64), (100 << 20, 200)] {
+            let (mut now, mut dice) = (MonotonicTime(SECOND), TestRng(rate));
+            let mut bucket = SharedBucket::new(rate, now);
+            let (mut turns, mut taken) = (vec![now; takers], vec![0; takers]);
+            let mut takes = Vec::new();
+            while now.0 < 11 * SECOND {
+                for taker in (0..takers).filter(|taker| turns[*taker] <= now).collect::<Vec<_>>() {
+                    // The first in each round would take everything, if all woke up at once.
+                    while turns[taker] <= now {
+                        match bucket.ask(u64::MAX, now) {
+                            Ok(bytes) => {
+                                bucket.take(bytes);
+                                taken[taker] += bytes;
+                                takes.push((now, bytes));
+                            }
+                            Err(turn) => turns[taker] = turn,
+                        }
+                    }
+                }
+                now = turns.iter().min().copied().unwrap().max(now + Duration::from_nanos(dice.up_to(1_500_000)));
+            }
+            let (low, high) = (idlest_second(&takes, now), busiest_second(&takes));
+            assert!(low >= rate - rate / 20 && high <= rate + rate / 20, "{rate} B/s: {low} to {high}");
+            let share = 10 * rate / takers as u64;
+            let (least, most) = (taken.iter().min().unwrap(), taken.iter().max().unwrap());
+            assert!(*least > share / 2 && *most < share * 2, "{rate} B/s, {takers} takers: {least} to {most}");
+        }
+    }
+
+    #[test]
+    fn late_starts_keep_the_rate() {
+        for (interval, late) in [(1_000_000, 1_500_000), (10_000_000, 2_000_000), (500_000_000, 90_000_000)] {
+            let (mut schedule, mut dice) = (StartSchedule::default(), TestRng(interval));
+            let (mut now, mut starts) = (MonotonicTime(3 * SECOND), 0);
+            while now < MonotonicTime(13 * SECOND) {
+                starts += 1;
+                let next = schedule.start(now, Duration::from_nanos(interval));
+                now = if next > now { MonotonicTime(next.0 + dice.up_to(late)) } else { now };
+            }
+            let wanted = 10 * SECOND / interval;
+            assert!((wanted - wanted / 100 - 1..=wanted + 1).contains(&starts), "{starts} at {interval} ns");
+        }
+    }
+
+    #[test]
+    fn remembered_hosts_are_bounded() {
+        let mut hosts = HostSchedules::new(Duration::from_secs(3600));
+        for host in 0..200_000_u64 {
+            assert_eq!(hosts.next(&host), None);
+            let next = hosts.start(&host, MonotonicTime(host));
+            assert_eq!((hosts.next(&host), next), (Some(next), MonotonicTime(host + 3600 * SECOND)));
+            assert!(hosts.hosts() <= MAX_HOSTS);
+        }
+        // Those with the nearest time are dropped first.
+        assert!((170_000..200_000).all(|host| hosts.next(&host).is_some()));
+        let mut hosts = HostSchedules::new(Duration::from_millis(1));
+        for host in 0..10_000_u64 {
+            hosts.start(&host, MonotonicTime(host * SECOND));
+        }
+        assert!(hosts.hosts() <= 64, "those whose next start has passed are dropped");
+    }
+
+    #[test]
+    fn starts_missed_for_long_are_not_made_up_for() {
+        let (mut schedule, interval) = (StartSchedule::default(), Duration::from_millis(10));
+        schedule.start(MonotonicTime(0), interval);
+        let mut starts = 0;
+        while schedule.next().is_none_or(|next| next <= MonotonicTime(SECOND)) {
+            schedule.start(MonotonicTime(SECOND), interval);
+            starts += 1;
+        }
+        assert_eq!(starts, 1);
+        // 100 ms are made up for.
+        while schedule.next().is_none_or(|next| next.0 <= SECOND + SECOND / 10) {
+            schedule.start(MonotonicTime(SECOND + SECOND / 10), interval);
+            starts += 1;
+        }
+        assert_eq!(starts, 11);
+        let endless = schedule.start(MonotonicTime(u64::MAX), Duration::MAX);
+        assert_eq!(endless, MonotonicTime(u64::MAX));
     }
 
     proptest! {

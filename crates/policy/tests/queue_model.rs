@@ -41,6 +41,12 @@ enum QueueOp {
     Remove {
         seq: u64,
     },
+    /// A job is delayed on the host of the running job with index `which`.
+    Delay {
+        which: usize,
+        seq: u64,
+        nanos: u64,
+    },
 }
 
 fn ops() -> impl Strategy<Value = Vec<QueueOp>> {
@@ -54,6 +60,7 @@ fn ops() -> impl Strategy<Value = Vec<QueueOp>> {
         2 => (0..15u64).prop_map(|nanos| QueueOp::Wait { nanos }),
         1 => (0..6usize).prop_map(|total| QueueOp::Total { total }),
         2 => (0..20u64).prop_map(|seq| QueueOp::Remove { seq }),
+        3 => (0..8usize, 0..20u64, 0..20u64).prop_map(|(which, seq, nanos)| QueueOp::Delay { which, seq, nanos }),
     ];
     vec(op, 0..120)
 }
@@ -69,6 +76,7 @@ struct QueueModel {
     caps: QueueCaps,
     now: MonotonicTime,
     waiting: Vec<ModelJob>,
+    delayed: Vec<(MonotonicTime, ModelJob)>,
     running: Vec<(u8, HostId)>,
     paused: HashMap<u8, MonotonicTime>,
 }
@@ -111,14 +119,28 @@ impl QueueModel {
 
     fn take(&mut self, job: ModelJob) {
         self.waiting.retain(|other| *other != job);
+        self.delayed.retain(|(_, other)| *other != job);
+    }
+
+    /// Lets the delayed jobs whose time has come wait like the others.
+    fn wake(&mut self) {
+        let (due, rest) = self.delayed.drain(..).partition(|(until, _)| *until <= self.now);
+        self.delayed = rest;
+        self.waiting.extend(Vec::into_iter(due).map(|(_, job)| job));
     }
 }
 
 fn run(caps: QueueCaps, ops: &[QueueOp]) -> Result<(), TestCaseError> {
     let mut queue: JobQueue<ModelJob, u8> = JobQueue::new(caps);
     let caps = queue.caps();
-    let mut model =
-        QueueModel { caps, now: MonotonicTime(0), waiting: Vec::new(), running: Vec::new(), paused: HashMap::new() };
+    let mut model = QueueModel {
+        caps,
+        now: MonotonicTime(0),
+        waiting: Vec::new(),
+        delayed: Vec::new(),
+        running: Vec::new(),
+        paused: HashMap::new(),
+    };
     for (number, op) in ops.iter().enumerate() {
         match *op {
             QueueOp::Push { host, seq } => {
@@ -127,6 +149,7 @@ fn run(caps: QueueCaps, ops: &[QueueOp]) -> Result<(), TestCaseError> {
                 model.waiting.push(job);
             }
             QueueOp::Next { head } => {
+                model.wake();
                 let expected = model.next(head);
                 let got = queue.next(model.now, head);
                 prop_assert_eq!(got.map(|(_, seq, job)| (seq, job)), expected.map(|job| (job.seq, job)));
@@ -139,6 +162,7 @@ fn run(caps: QueueCaps, ops: &[QueueOp]) -> Result<(), TestCaseError> {
             }
             QueueOp::Done { which, head } => {
                 let Some((host, id)) = model.running.get(which).copied() else { continue };
+                model.wake();
                 let expected = model.next_for(host, head);
                 let got = queue.next_for(id, model.now, head);
                 prop_assert_eq!(got.map(|(_, job)| job), expected);
@@ -170,12 +194,23 @@ fn run(caps: QueueCaps, ops: &[QueueOp]) -> Result<(), TestCaseError> {
             }
             QueueOp::Remove { seq } => {
                 let first = model.waiting.iter().copied().filter(|job| job.seq == seq).min();
+                let delayed = || model.delayed.iter().map(|(_, job)| *job).filter(|job| job.seq == seq).min();
+                let first = first.or_else(delayed);
                 prop_assert_eq!(queue.remove(seq), first);
                 first.into_iter().for_each(|job| model.take(job));
+            }
+            QueueOp::Delay { which, seq, nanos } => {
+                let Some((host, id)) = model.running.get(which).copied() else { continue };
+                let (job, until) = (ModelJob { seq, number, host }, model.now + Duration::from_nanos(nanos));
+                prop_assert_eq!(queue.push_delayed(id, until, seq, job), Ok(()));
+                model.delayed.push((until, job));
             }
         }
         prop_assert_eq!(queue.len(), model.waiting.len());
         prop_assert_eq!(queue.is_empty(), model.waiting.is_empty());
+        prop_assert_eq!(queue.delayed(), model.delayed.len());
+        prop_assert_eq!(queue.next_due(MonotonicTime(0)), model.delayed.iter().map(|(until, _)| *until).min());
+        prop_assert!((0..20).all(|seq| queue.contains(seq) == model.waiting.iter().any(|job| job.seq == seq)));
         prop_assert_eq!(queue.running(), model.running.len());
         prop_assert_eq!(queue.first_seq(), model.waiting.iter().map(|job| job.seq).min());
         for (host, id) in &model.running {
@@ -194,7 +229,8 @@ fn run(caps: QueueCaps, ops: &[QueueOp]) -> Result<(), TestCaseError> {
 /// Starts and ends all jobs. Checks that every pushed job is returned once, and that the queue then
 /// remembers no host.
 fn drain(mut queue: JobQueue<ModelJob, u8>, mut model: QueueModel) -> Result<(), TestCaseError> {
-    while !queue.is_empty() {
+    while !queue.is_empty() || queue.delayed() > 0 {
+        model.wake();
         match queue.next(model.now, None) {
             Some((id, _, job)) => {
                 prop_assert!(model.waiting.contains(&job), "twice or never pushed: {job:?}");
@@ -203,7 +239,7 @@ fn drain(mut queue: JobQueue<ModelJob, u8>, mut model: QueueModel) -> Result<(),
             }
             None if !model.running.is_empty() => queue.release(model.running.remove(0).1),
             None => {
-                let wake = queue.next_wakeup(model.now).expect("only a pause can hold the rest back");
+                let wake = queue.next_wakeup(model.now).expect("only a pause or a delay can hold the rest back");
                 prop_assert!(wake > model.now);
                 model.now = wake;
             }
@@ -258,6 +294,67 @@ fn remembered_pauses_are_bounded() {
     assert_eq!(queue.next(MonotonicTime(10_998), Some(1)), None);
     assert_eq!(queue.next_wakeup(MonotonicTime(0)), Some(MonotonicTime(10_999)));
     assert!(queue.next(MonotonicTime(10_999), None).is_some());
+}
+
+#[test]
+fn host_of_delayed_job_is_remembered() {
+    let mut queue: JobQueue<u64, u32> = JobQueue::new(QueueCaps { total: 1, per_host: 1 });
+    queue.push(&7, 0, 0);
+    let (id, ..) = queue.next(MonotonicTime(0), None).unwrap();
+    queue.set_host_cap(id, 3);
+    queue.pause(id, MonotonicTime(50));
+    assert_eq!(queue.push_delayed(id, MonotonicTime(20), 0, 1), Ok(()));
+    queue.release(id);
+    assert_eq!((queue.hosts(), queue.running(), queue.len(), queue.delayed()), (1, 0, 0, 1));
+    // It holds no slot: another host's job runs.
+    queue.push(&8, 1, 2);
+    let (other, _, job) = queue.next(MonotonicTime(10), None).unwrap();
+    assert_eq!((job, queue.next_wakeup(MonotonicTime(10))), (2, Some(MonotonicTime(20))));
+    queue.release(other);
+    // At its time, it still waits for its host.
+    assert_eq!(queue.next(MonotonicTime(20), None), None);
+    assert_eq!(queue.next_wakeup(MonotonicTime(20)), Some(MonotonicTime(50)));
+    assert_eq!(queue.next(MonotonicTime(50), None), Some((id, 0, 1)));
+    queue.release(id);
+    assert_eq!(queue.hosts(), 0);
+    assert_eq!(queue.push_delayed(id, MonotonicTime(60), 0, 3), Err(3));
+}
+
+#[test]
+fn delayed_job_starts_before_later_numbers() {
+    let mut queue: JobQueue<&str, u32> = JobQueue::new(QueueCaps { total: 1, per_host: 1 });
+    queue.push(&7, 1, "first try");
+    let (id, ..) = queue.next(MonotonicTime(0), None).unwrap();
+    queue.push_delayed(id, MonotonicTime(20), 1, "retry").unwrap();
+    for seq in 2..5 {
+        queue.push(&7, seq, "new");
+    }
+    assert_eq!(queue.next_for(id, MonotonicTime(10), None), Some((2, "new")));
+    assert_eq!(queue.next_for(id, MonotonicTime(20), None), Some((1, "retry")));
+    assert_eq!(queue.next_for(id, MonotonicTime(20), None), Some((3, "new")));
+}
+
+#[test]
+fn held_host_starts_no_job_before_its_time() {
+    let mut queue: JobQueue<u64, &str> = JobQueue::new(QueueCaps { total: 4, per_host: 4 });
+    for seq in [0, 2, 4] {
+        queue.push(&"held", seq, seq);
+        queue.push(&"other", seq + 1, seq + 1);
+    }
+    let (host, ..) = queue.next(MonotonicTime(0), None).unwrap();
+    assert_eq!(queue.key(host), Some(&"held"));
+    queue.hold(host, MonotonicTime(10));
+    assert_eq!(queue.next(MonotonicTime(9), None).unwrap().1, 1);
+    assert_eq!(queue.next_for(host, MonotonicTime(9), Some(2)), None, "a head waits, too");
+    assert_eq!((queue.paused_until(host), queue.next_wakeup(MonotonicTime(9))), (None, Some(MonotonicTime(10))));
+    // A pause that the server asked for is longer.
+    queue.pause(host, MonotonicTime(20));
+    assert_eq!(queue.next_for(host, MonotonicTime(10), None), None);
+    assert_eq!(queue.next_for(host, MonotonicTime(20), None), Some((2, 2)));
+    assert_eq!(queue.remove(4), Some(4));
+    queue.hold(host, MonotonicTime(40));
+    queue.release(host);
+    assert_eq!(queue.key(host), None, "the caller knows the time");
 }
 
 #[test]

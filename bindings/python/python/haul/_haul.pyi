@@ -132,7 +132,17 @@ class Client:
 @final
 class Batch:
     def __new__(
-        cls, client: Client, *, max_parallel: int = 64, per_host: int = 6, ordered: bool = True, memory: int = ...
+        cls,
+        client: Client,
+        *,
+        max_parallel: int = 64,
+        per_host: int = 6,
+        ordered: bool = True,
+        memory: int = ...,
+        rate: float | None = None,
+        rate_host: float | None = None,
+        limit_rate_total: int | None = None,
+        stall_time: float | None = None,
     ) -> Batch: ...
     def submit(
         self,

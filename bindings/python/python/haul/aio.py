@@ -21,6 +21,7 @@ from ._request_body import is_awaited, is_stream
 from ._haul import Batch, EngineError, StopFlag, split_url
 from ._line_splitter import LineSplitter
 from ._redirects import _discard_body
+from .many import check_limits
 from ._thread_calls import ThreadCalls, close, in_loop
 from .exceptions import ChunkedEncodingError, ContentDecodingError, UnrewindableBodyError, from_engine_error
 from .models import ITER_CHUNK_SIZE, MAX_DISCARDED_BYTES, Response, _DiscardedBody, _stream_error, response_from
@@ -195,16 +196,30 @@ class AsyncSession:
 
     :param max_parallel: maximum number of requests at once in an event loop; others wait.
     :param per_host: maximum number of requests at once to one host; default ``max_parallel``.
+    :param rate, rate_host, limit_rate_total, stall_time: as in :func:`haul.fetch_many`, in an event loop.
 
-    Neither counts requests with ``stream=True``.
+    None of them counts requests with ``stream=True``.
     """
 
-    _OWN = ("_session", "_max_parallel", "_per_host", "_loop_batches", "_lock", "_calls")
+    _OWN = ("_session", "_max_parallel", "_per_host", "_limits", "_loop_batches", "_lock", "_calls")
 
-    def __init__(self, max_parallel: int = 256, per_host: int | None = None) -> None:
+    def __init__(
+        self,
+        max_parallel: int = 256,
+        per_host: int | None = None,
+        *,
+        rate: float | None = None,
+        rate_host: float | None = None,
+        limit_rate_total: int | None = None,
+        stall_time: float | None = None,
+    ) -> None:
         if max_parallel < 1 or (per_host is not None and per_host < 1):
             raise ValueError("max_parallel and per_host have to be at least 1")
+        check_limits(rate, rate_host, limit_rate_total, stall_time)
         self._session = Session()
+        self._limits: dict[str, Any] = {
+            "rate": rate, "rate_host": rate_host, "limit_rate_total": limit_rate_total, "stall_time": stall_time,
+        }  # fmt: skip
         self._max_parallel = max_parallel
         self._per_host = per_host or max_parallel
         self._loop_batches: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopBatch] = weakref.WeakKeyDictionary()
@@ -427,7 +442,10 @@ class AsyncSession:
 
     def _add_loop_batch(self, loop: asyncio.AbstractEventLoop) -> _LoopBatch:
         """Creates the batch of a loop, and drops the batches of closed loops."""
-        batch = Batch(self._session._client, max_parallel=self._max_parallel, per_host=self._per_host, ordered=False, memory=1 << 40)
+        batch = Batch(
+            self._session._client, max_parallel=self._max_parallel, per_host=self._per_host, ordered=False,
+            memory=1 << 40, **self._limits,
+        )  # fmt: skip
         loop_batch = _LoopBatch(loop, batch)
         with self._lock:
             for other in [other for other, batch_of in self._loop_batches.items() if not batch_of.is_open]:

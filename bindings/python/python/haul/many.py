@@ -84,6 +84,10 @@ def fetch_many(
     session: Session | None = None,
     timeout: Any = None,
     allow_redirects: bool = True,
+    rate: float | None = None,
+    rate_host: float | None = None,
+    limit_rate_total: int | None = None,
+    stall_time: float | None = None,
 ) -> Iterator[Result]:
     """Sends all requests of an iterable and yields their results.
 
@@ -101,7 +105,12 @@ def fetch_many(
     :param timeout: as in :meth:`haul.Session.request`.
     :param allow_redirects: whether the engine follows redirects. Responses have no ``history``. A
         method other than POST stays the same after a 301 or 302.
-    :raises ValueError: ``max_parallel`` or ``per_host`` is less than 1.
+    :param rate: maximum number of requests that start in a second; may be less than 1.
+    :param rate_host: the same for each host.
+    :param limit_rate_total: maximum number of body bytes a second in each direction, over all requests.
+    :param stall_time: number of seconds for which no byte of a request may move in either direction,
+        after which it fails with a ``ReadTimeout``.
+    :raises ValueError: ``max_parallel`` or ``per_host`` is less than 1, or a rate or time is not positive.
 
     Leaving the loop early cancels the requests in progress. A failed request is a result with an
     :attr:`~Result.error`.
@@ -111,17 +120,25 @@ def fetch_many(
     if isinstance(requests, (str, bytes, Mapping)):
         # Iterating over text or a dict would take each letter or key for a URL.
         raise TypeError(f"fetch_many takes an iterable of URLs or requests, not one {type(requests).__name__}")
-    return _results(
-        iter(requests), max_parallel, per_host or max_parallel, ordered, max_memory, session or Session(), timeout,
-        allow_redirects,
-    )  # fmt: skip
+    check_limits(rate, rate_host, limit_rate_total, stall_time)
+    settings: dict[str, Any] = {
+        "max_parallel": max_parallel, "per_host": per_host or max_parallel, "ordered": ordered, "memory": max_memory,
+        "rate": rate, "rate_host": rate_host, "limit_rate_total": limit_rate_total, "stall_time": stall_time,
+    }  # fmt: skip
+    return _results(iter(requests), settings, session or Session(), timeout, allow_redirects)
+
+
+def check_limits(*limits: float | None) -> None:
+    """Refuses limits that are not positive."""
+    if any(limit is not None and not limit > 0 for limit in limits):
+        raise ValueError("rate, rate_host, limit_rate_total and stall_time have to be positive")
 
 
 def _results(
-    requests: Iterator[Any], max_parallel: int, per_host: int, ordered: bool, max_memory: int, session: Session, timeout: Any,
-    allow_redirects: bool,
-) -> Iterator[Result]:  # fmt: skip
-    batch = Batch(session._client, max_parallel=max_parallel, per_host=per_host, ordered=ordered, memory=max_memory)
+    requests: Iterator[Any], settings: dict[str, Any], session: Session, timeout: Any, allow_redirects: bool
+) -> Iterator[Result]:
+    batch = Batch(session._client, **settings)
+    max_parallel, ordered = settings["max_parallel"], settings["ordered"]
     # More requests are submitted than run, so that the engine can start the next one at once, and
     # so that results that wait for their turn do not stop it.
     ahead = max_parallel * 2 + 8

@@ -1,6 +1,7 @@
 /* Batches: batches BASE-URL. */
 #include "check.h"
 #include <poll.h>
+#include <time.h>
 
 static haul_client *client;
 static const char *base;
@@ -111,6 +112,30 @@ static void descriptors(void) {
     haul_batch_free(batch);
 }
 
+/* A rate delays the starts, on each host or in all. */
+static void rates(void) {
+    haul_response *response;
+    for (int each = 0; each < 2; each++) {
+        haul_batch *batch = haul_batch_new(client);
+        struct timespec began, ended;
+        CHECK(haul_batch_set_rate(batch, -1, 0) == HAUL_STATUS_SETUP && haul_batch_set_rate(batch, 0, 0.0 / 0.0) == HAUL_STATUS_SETUP);
+        CHECK(haul_batch_set_rate(batch, each ? 0 : 20, each ? 20 : 0) == HAUL_STATUS_OK);
+        CHECK(haul_batch_set_limit_rate(batch, 1 << 20) == HAUL_STATUS_OK);
+        CHECK(haul_batch_set_stall_time(batch, 60000) == HAUL_STATUS_OK);
+        CHECK(clock_gettime(CLOCK_MONOTONIC, &began) == 0);
+        for (int i = 0; i < 5; i++)
+            add(batch, "GET", "/small/1", i);
+        for (int i = 0; i < 5; i++) {
+            CHECK(haul_batch_next(batch, -1, &response, NULL) == HAUL_STATUS_OK && response != NULL);
+            haul_response_free(response);
+        }
+        CHECK(clock_gettime(CLOCK_MONOTONIC, &ended) == 0);
+        CHECK((ended.tv_sec - began.tv_sec) * 1000 + (ended.tv_nsec - began.tv_nsec) / 1000000 >= 199);
+        CHECK(haul_batch_set_rate(batch, 1, 1) == HAUL_STATUS_SETUP);
+        haul_batch_free(batch);
+    }
+}
+
 /* Replies that nobody takes stop the transfers; a freed batch leaves nothing. */
 static void bounds(void) {
     haul_batch *batch = haul_batch_new(client);
@@ -136,6 +161,7 @@ int main(int argc, char **argv) {
     kinds();
     runs();
     descriptors();
+    rates();
     bounds();
     haul_client_free(client);
     puts("batched as it should be");

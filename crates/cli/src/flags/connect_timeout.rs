@@ -14,8 +14,8 @@ impl Flag for ConnectTimeoutFlag {
             category: HelpCategory::Limits,
             important: false,
             help: "Maximum time to connect",
-            doc: "Limits name resolution, connection and TLS handshake together, in decimal seconds. Default 300, \
-                  which 0 means too. Exits with 28 when the time is up.",
+            doc: "Limits name resolution, connection and TLS handshake together, in decimal seconds. Default 30 for \
+                  many URLs, 300 for one and in curl's place; 0 is 300, too. Exits with 28 when the time is up.",
             example: "haul --connect-timeout 2.5 https://example.com/",
             see_also: &["max-time"],
         }
@@ -23,10 +23,7 @@ impl Flag for ConnectTimeoutFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let limit = value.seconds_for(args.global.persona)?;
-        args.transfer().options.connect.timeout = match limit.is_zero() {
-            true => ConnectOptions::default().timeout,
-            false => limit,
-        };
+        args.transfer().connect_timeout = Some(if limit.is_zero() { ConnectOptions::default().timeout } else { limit });
         Ok(())
     }
 }

@@ -107,6 +107,7 @@ mod keepalive_time;
 mod key;
 mod key_type;
 mod limit_rate;
+mod limit_rate_total;
 mod local_port;
 mod location;
 mod location_trusted;
@@ -167,6 +168,7 @@ mod proxy_user;
 mod proxytunnel;
 mod range;
 mod rate;
+mod rate_host;
 mod raw;
 mod referer;
 mod remote_header_name;
@@ -197,6 +199,7 @@ mod spec;
 mod speed_limit;
 mod speed_time;
 mod split;
+mod stall_time;
 mod stats;
 mod stderr;
 mod styled_output;
@@ -343,6 +346,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &key::KeyFlag,
     &key_type::KeyTypeFlag,
     &limit_rate::LimitRateFlag,
+    &limit_rate_total::LimitRateTotalFlag,
     &local_port::LocalPortFlag,
     &location::LocationFlag,
     &location_trusted::LocationTrustedFlag,
@@ -408,6 +412,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &no_effect::RANDOM_FILE,
     &range::RangeFlag,
     &rate::RateFlag,
+    &rate_host::RateHostFlag,
     &raw::RawFlag,
     &referer::RefererFlag,
     &remote_header_name::RemoteHeaderNameFlag,
@@ -448,6 +453,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &no_effect::SSL_REVOKE_BEST_EFFORT,
     &no_effect::SSLV2,
     &no_effect::SSLV3,
+    &stall_time::StallTimeFlag,
     &stats::StatsFlag,
     &stderr::StderrFlag,
     &styled_output::StyledOutputFlag,

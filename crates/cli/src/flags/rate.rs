@@ -15,11 +15,10 @@ impl Flag for RateFlag {
             important: false,
             help: "Maximum rate at which transfers start",
             doc: "Starts at most N transfers in a period: \"2/s\", \"3/m\", \"5/h\", \"1/d\", also \"3/10s\". It \
-                  holds over the whole run: lists, stages and groups, in parallel or not. Redirects and retries \
-                  belong to their transfer and do not count. In curl's place it has no effect on URLs with \
-                  --parallel, as in curl.",
+                  holds over the whole run: lists, stages and groups, in parallel or not. A retry counts, a redirect \
+                  does not. In curl's place it has no effect on URLs with --parallel, as in curl.",
             example: "haul --rate 2/s 'https://example.com/[1-9]'",
-            see_also: &["limit-rate", "parallel"],
+            see_also: &["rate-host", "limit-rate", "parallel"],
         }
     }
 
@@ -31,7 +30,7 @@ impl Flag for RateFlag {
 
 /// Parses `N[/[M]UNIT]`, where the default unit is one hour. Returns the shortest time between the
 /// starts of two transfers.
-fn pace(text: &str) -> Result<Duration, UsageErrorReason> {
+pub(super) fn pace(text: &str) -> Result<Duration, UsageErrorReason> {
     let bad = || UsageErrorReason::bad_use("expected N/UNIT, with s, m, h or d");
     let (count, unit) = text.split_once('/').unwrap_or((text, "h"));
     let count: u64 = count.parse().map_err(|_| bad())?;
@@ -44,8 +43,8 @@ fn pace(text: &str) -> Result<Duration, UsageErrorReason> {
         "d" => 86_400,
         _ => return Err(bad()),
     };
-    let millis = times.checked_mul(seconds * 1000).ok_or(UsageErrorReason::TooLarge)?;
-    millis.checked_div(count).map(Duration::from_millis).ok_or_else(bad)
+    let nanos = times.checked_mul(seconds * 1000).ok_or(UsageErrorReason::TooLarge)?.saturating_mul(1_000_000);
+    nanos.checked_div(count).map(Duration::from_nanos).ok_or_else(bad)
 }
 
 #[cfg(test)]
@@ -58,6 +57,9 @@ mod tests {
         assert_eq!(pace("3/m"), Ok(Duration::from_secs(20)));
         assert_eq!(pace("5/10s"), Ok(Duration::from_secs(2)));
         assert_eq!(pace("60"), Ok(Duration::from_secs(60)));
+        // Not rounded to whole milliseconds: that would be 333 or none.
+        assert_eq!(pace("300/s"), Ok(Duration::from_nanos(3_333_333)));
+        assert_eq!(pace("2000/s"), Ok(Duration::from_micros(500)));
         for bad in ["", "0/s", "x/s", "1/w", "1/", "-1/s", "1/s/s", "99999999999999999999/s"] {
             assert!(pace(bad).is_err(), "{bad}");
         }

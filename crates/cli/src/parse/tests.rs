@@ -380,7 +380,7 @@ fn flag_values_are_parsed() {
     assert_eq!(stage.transfer.options.redirects.max, u32::MAX);
     assert_eq!(stage.transfer.options.retry.delay, Some(Duration::from_millis(500)));
     assert_eq!(stage.transfer.options.max_size, Some(1024));
-    assert_eq!(stage.transfer.options.connect.timeout, Duration::from_secs(300));
+    assert_eq!(stage.transfer.connect_timeout, Some(Duration::from_secs(300)));
     assert_eq!((stage.transfer.options.limit_rate, stage.transfer.split), (Some(3 << 19), Some(16)));
     assert_eq!(stage.request.continue_at, Some(ContinueAt::Offset(7)));
     assert_eq!(parsed.groups[0].create_file_mode, Some(0o640));

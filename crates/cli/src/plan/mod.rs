@@ -50,7 +50,7 @@ pub use keepalive::KeepaliveArgs;
 pub use proxy::{ProxyArgs, ProxyChoice};
 pub use state_files::{CookieArgs, StateFileArg};
 pub use trace::{TraceArgs, TraceFormat};
-pub use transfer::{HttpVersion, ResolveArg, TlsArgs, TransferArgs};
+pub use transfer::{HttpVersion, ResolveArg, RunSize, TlsArgs, TransferArgs};
 pub use upload::{UploadArg, append_query, name_upload};
 pub use value_template::{PlaceholderEncoding, ValueTemplate};
 
@@ -109,6 +109,10 @@ pub struct GlobalArgs {
     /// `--rate`: the shortest time between the starts of two consecutive transfers; `None` is no
     /// limit.
     pub pace: Option<Duration>,
+    /// `--rate-host`: the same for each host.
+    pub host_pace: Option<Duration>,
+    /// `--limit-rate-total`: the most bytes a second over the whole run, in each direction.
+    pub limit_rate_total: Option<u64>,
     /// `--fail-early`: begins no further transfers after one has failed.
     pub fail_early: bool,
     /// `--stats`: prints the statistics of the run on stderr at its end.
@@ -139,6 +143,8 @@ impl Default for GlobalArgs {
             unordered: false,
             pipeline: 1,
             pace: None,
+            host_pace: None,
+            limit_rate_total: None,
             fail_early: false,
             stats: None,
             agent: None,

@@ -13,9 +13,10 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use haul::RequestOptions;
+use haul::net::connect::ConnectOptions;
 use haul::net::dns::DnsServers;
 use haul::net::tls::TlsOptions;
-use haul::request::{RedirectRules, RetryRules, SpeedLimit};
+use haul::request::{RedirectRules, RetryRules, SpeedLimit, StallLimit};
 
 use super::{AllowedProtocols, ClientCert, CookieArgs, GlobalArgs, KeepaliveArgs, StateFileArg};
 use crate::program_persona::ProgramPersona;
@@ -40,6 +41,10 @@ pub struct TransferArgs {
     /// `-m`: the time limit of one transfer; `None` is no limit. With the haul persona it includes
     /// retries, and with the curl persona it applies to each try.
     pub max_time: Option<Duration>,
+    /// `--connect-timeout`; see [`TransferArgs::connect_limit`].
+    pub connect_timeout: Option<Duration>,
+    /// `--stall-time`, zero for no limit; see [`TransferArgs::stall`].
+    pub stall_time: Option<Duration>,
     /// `--compressed` (true) or `--no-compressed` (false); `None` if neither is given. See
     /// [`StageArgs::asks_compressed`](super::StageArgs::asks_compressed).
     pub compressed: Option<bool>,
@@ -69,6 +74,22 @@ pub struct TransferArgs {
     pub tls: TlsArgs,
 }
 
+/// The default of `--connect-timeout` in a run of many URLs.
+const CONNECT_LIMIT_OF_MANY: Duration = Duration::from_secs(30);
+/// The default of `--stall-time` in a run of many URLs.
+const STALL_LIMIT_OF_MANY: Duration = Duration::from_secs(60);
+/// The default of `--stall-time` for one URL at a time.
+const STALL_LIMIT_OF_ONE: Duration = Duration::from_secs(300);
+
+/// How many URLs a run transfers at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunSize {
+    /// One request alone: a single URL, or uploads one after the other.
+    OneUrl,
+    /// A list of URLs, a glob or stages.
+    ManyUrls,
+}
+
 impl Default for TransferArgs {
     fn default() -> Self {
         TransferArgs {
@@ -83,6 +104,8 @@ impl Default for TransferArgs {
             hsts: StateFileArg::Off,
             alt_svc: StateFileArg::Off,
             max_time: None,
+            connect_timeout: None,
+            stall_time: None,
             compressed: None,
             split: None,
             speed_limit: SpeedLimit { bytes_per_second: 0, time: Duration::ZERO },
@@ -125,6 +148,28 @@ impl TransferArgs {
     pub fn redirect_rules(&self, keep_method: bool, is_post: Option<bool>) -> RedirectRules {
         RedirectRules { keep_method, is_post, ..self.options.redirects.clone() }
             .with_protocols(self.redirect.protocols.and(self.redirect.redirected))
+    }
+
+    /// Returns the time limit for making a connection: by default that of curl, or a shorter one in
+    /// a run of many URLs of the haul persona.
+    pub fn connect_limit(&self, persona: ProgramPersona, size: RunSize) -> Duration {
+        match (self.connect_timeout, size) {
+            (Some(limit), _) => limit,
+            (None, RunSize::ManyUrls) if !persona.is_curl() => CONNECT_LIMIT_OF_MANY,
+            (None, _) => ConnectOptions::default().timeout,
+        }
+    }
+
+    /// Returns the limit on the time without progress. The curl persona has none by default. A
+    /// single request may wait for its head as long as it likes: a server may have to compute it.
+    pub fn stall(&self, persona: ProgramPersona, size: RunSize) -> Option<StallLimit> {
+        let default = match size {
+            _ if persona.is_curl() => Duration::ZERO,
+            RunSize::OneUrl => STALL_LIMIT_OF_ONE,
+            RunSize::ManyUrls => STALL_LIMIT_OF_MANY,
+        };
+        let time = self.stall_time.unwrap_or(default);
+        (!time.is_zero()).then_some(StallLimit { time, awaits_head: size == RunSize::ManyUrls })
     }
 
     /// Returns the speed limit, or `None` unless both speed and time are set. A transfer that is

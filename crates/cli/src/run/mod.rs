@@ -23,7 +23,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use haul::fleet::StartRate;
+use haul::fleet::{HostStartRate, StartRate};
+use haul::request::TotalRateLimit;
 use haul::{Client, Error, ErrorKind};
 use haul_policy::glob::{GlobValues, UrlGlob};
 
@@ -59,6 +60,8 @@ pub fn run(plan: RunPlan) -> u8 {
     let mut before = RunState {
         interrupt: signals.as_ref().map(Signals::interrupt),
         pace: plan.global.pace.map(StartRate::new),
+        host_pace: plan.global.host_pace.map(HostStartRate::new),
+        limit_rate_total: plan.global.limit_rate_total.map(TotalRateLimit::new),
         ..RunState::default()
     };
     for operation in &plan.operations {

@@ -45,6 +45,7 @@ mod redirects;
 mod request_bodies;
 mod resource_costs;
 mod retries;
+mod run_limits;
 mod servers;
 mod shell_recipes;
 mod single_and_multiple_urls;

@@ -10,13 +10,15 @@ use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use super::executor::{AdmissionControl, AdmissionRule, ExecutorLoad};
+use super::executor::{AdmissionControl, AdmissionRule, ExecutorLoad, RequestsInProgress};
 use super::memory_budget::{BudgetedSink, MemoryBudget};
 use super::notifier::Notifier;
 use super::{BatchOrder, FinishedRequest};
+use crate::drive::retry_waiting::MAX_WAITING_RETRIES;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::Sink;
 use crate::transfer::TransferOutcome;
@@ -28,6 +30,8 @@ const GATHER_TIME: Duration = Duration::from_millis(1);
 pub(super) struct CompletionQueue {
     pub(super) budget: Arc<MemoryBudget>,
     order: BatchOrder,
+    /// The number of requests that wait to be tried again.
+    retrying: AtomicUsize,
     state: Mutex<CompletionState>,
     available: Condvar,
 }
@@ -46,6 +50,8 @@ pub(super) struct CompletionState {
     pub(super) outstanding: usize,
     /// The number of threads that wait for a result.
     waiting: usize,
+    /// The number of requests in progress below which a waiting thread is notified, to add others.
+    pub(super) ahead: Option<usize>,
     /// The time when the oldest result was added of which the program was not notified yet.
     unannounced_since: Option<Instant>,
     notifier: Option<Notifier>,
@@ -65,7 +71,20 @@ impl CompletionQueue {
         if order == BatchOrder::Input {
             budget.set_head(0);
         }
-        Arc::new(Self { budget, order, state: Mutex::default(), available: Condvar::new() })
+        let retrying = AtomicUsize::new(0);
+        Arc::new(Self { budget, order, retrying, state: Mutex::default(), available: Condvar::new() })
+    }
+
+    /// Returns true if fewer than `ahead` requests are in progress. Those that wait to be tried
+    /// again do not count. In the order of the input, neither do those whose results wait for them.
+    pub(super) fn has_room(&self, state: &CompletionState, ahead: usize) -> bool {
+        let retrying = self.retrying.load(Ordering::Relaxed);
+        let more = match self.order {
+            BatchOrder::Completion => retrying,
+            BatchOrder::Input if retrying > 0 => MAX_WAITING_RETRIES,
+            BatchOrder::Input => 0,
+        };
+        state.outstanding < ahead.saturating_add(more)
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, CompletionState> {
@@ -164,12 +183,20 @@ impl AdmissionControl for CompletionQueue {
         self.budget.rule()
     }
 
-    fn set_first(&self, id: Option<u64>) {
-        self.budget.set_first(id);
+    fn set_in_progress(&self, requests: RequestsInProgress) {
+        let RequestsInProgress { first_running, first_retrying, retrying } = requests;
+        self.retrying.store(retrying, Ordering::Relaxed);
+        // In the order of the input, the bodies of later requests are kept until the first one has
+        // been tried again. Only that one may exceed the budget.
+        let first_retrying = first_retrying.filter(|_| self.order == BatchOrder::Input);
+        self.budget.set_first([first_running, first_retrying].into_iter().flatten().min());
     }
 
     fn end_turn(&self, load: ExecutorLoad, now: Instant) -> Option<Instant> {
         let mut state = self.lock();
+        if state.waiting > 0 && state.ahead.is_some_and(|ahead| self.has_room(&state, ahead)) {
+            self.available.notify_all();
+        }
         if state.ready.is_empty() || !state.must_notify() {
             return None;
         }

@@ -18,13 +18,13 @@ pub struct FetchAll<I> {
 impl<I: Iterator<Item = Request>> FetchAll<I> {
     pub(crate) fn new(client: &Client, requests: I, options: BatchOptions) -> Self {
         // Twice as many as may run: so that there is one for each slot, whatever its host, and some
-        // order to wait for.
+        // order to wait for. Those that wait to be tried again come on top.
         let ahead = options.max_parallel.max(1).saturating_mul(2);
         Self { requests: Some(requests), batch: Batch::new(client, options), ahead }
     }
 
     fn fill(&mut self) {
-        while let Some(requests) = self.requests.as_mut().filter(|_| self.batch.outstanding() < self.ahead) {
+        while let Some(requests) = self.requests.as_mut().filter(|_| self.batch.has_room(self.ahead)) {
             match requests.next() {
                 Some(request) => {
                     self.batch.submit(request);
@@ -45,10 +45,16 @@ impl<I: Iterator<Item = Request>> Iterator for FetchAll<I> {
         if self.batch.is_inherited() {
             return None;
         }
-        self.fill();
-        match self.batch.next() {
-            Ok(finished) => finished.map(|finished| (finished.id(), finished.into_reply())),
-            Err(error) => Some(self.stop(error)),
+        loop {
+            self.fill();
+            let ahead = self.requests.as_ref().map(|_| self.ahead);
+            match self.batch.next_or_room(1, None, ahead).map(|mut taken| taken.pop()) {
+                Ok(Some(finished)) => return Some((finished.id(), finished.into_reply())),
+                // There is room for more.
+                Ok(None) if ahead.is_some() => {}
+                Ok(None) => return None,
+                Err(error) => return Some(self.stop(error)),
+            }
         }
     }
 }

@@ -27,7 +27,7 @@ const LEAST: u64 = 16 << 10;
 pub(super) struct MemoryBudget {
     most: u64,
     held: AtomicU64,
-    /// The lowest number of all requests in progress.
+    /// The number of the request in progress that may exceed the budget.
     first: AtomicU64,
     /// The number of the request whose result the program gets next, if the order is that of the
     /// input.
@@ -100,7 +100,7 @@ impl MemoryBudget {
         }
     }
 
-    /// Sets the lowest number of all requests in progress.
+    /// Sets the number of the request in progress that may exceed the budget.
     pub(super) fn set_first(&self, id: Option<u64>) {
         let id = id.unwrap_or(NONE);
         if self.first.swap(id, Ordering::SeqCst) != id {

@@ -33,20 +33,19 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use haul_policy::queue::QueueCaps;
-
 pub use fetch_all::FetchAll;
 
+use crate::fleet::{HostStartRate, StartRate};
 use crate::fork;
 use crate::interrupt::{InterruptCallback, InterruptTimer};
-use crate::request::Request;
+use crate::request::{Request, StallLimit, TotalRateLimit};
 use crate::response::BufferedResponse;
 use crate::sink::Sink;
 use crate::sink::memory::MemorySink;
 use crate::transfer::TransferOutcome;
 use crate::{Client, Error, ErrorKind, Result};
 use completion_queue::{CompletionQueue, CompletionState};
-use executor::{RequestExecutor, TimeoutScope};
+use executor::RequestExecutor;
 use memory_budget::BudgetedSink;
 
 /// The order in which responses are returned.
@@ -75,6 +74,16 @@ pub struct BatchOptions {
     /// Maximum number of unanswered requests on an HTTP/1.1 connection (RFC 9112 section 9.3.2).
     /// Default 1: no pipelining.
     pub pipeline: usize,
+    /// The limit on how often a request may start. A retry counts, a redirect does not. Default:
+    /// none.
+    pub start_rate: Option<StartRate>,
+    /// The limit on how often a request may start on one host, by the host of its URL. Default:
+    /// none.
+    pub host_start_rate: Option<HostStartRate>,
+    /// The limit on bytes a second over all requests, unless they have one. Default: none.
+    pub limit_rate_total: Option<TotalRateLimit>,
+    /// The time for which no byte of a request may move, unless the request has one. Default: none.
+    pub stall: Option<StallLimit>,
     /// The order in which the responses are returned. Default: that of the requests.
     pub order: BatchOrder,
     /// Maximum number of bytes for bodies in progress and bodies that the program has not taken
@@ -86,7 +95,18 @@ pub struct BatchOptions {
 
 impl Default for BatchOptions {
     fn default() -> Self {
-        Self { max_parallel: 64, per_host: 6, pipeline: 1, order: BatchOrder::Input, memory: 64 << 20, interrupt: None }
+        Self {
+            max_parallel: 64,
+            per_host: 6,
+            pipeline: 1,
+            start_rate: None,
+            host_start_rate: None,
+            limit_rate_total: None,
+            stall: None,
+            order: BatchOrder::Input,
+            memory: 64 << 20,
+            interrupt: None,
+        }
     }
 }
 
@@ -144,11 +164,9 @@ impl FinishedRequest {
 
 impl Batch {
     pub(crate) fn new(client: &Client, options: BatchOptions) -> Self {
-        let BatchOptions { max_parallel, per_host, pipeline, order, memory, interrupt } = options;
-        let caps = QueueCaps { total: max_parallel.max(1), per_host: per_host.max(1) };
-        let queue = CompletionQueue::new(order, memory);
-        let executor = RequestExecutor::new(caps, pipeline, TimeoutScope::Pauses, Some(queue.clone()));
-        Self { client: client.clone(), executor, queue, interrupt, generation: fork::generation() }
+        let queue = CompletionQueue::new(options.order, options.memory);
+        let executor = RequestExecutor::of_batch(&options, queue.clone());
+        Self { client: client.clone(), executor, queue, interrupt: options.interrupt, generation: fork::generation() }
     }
 
     /// Adds a request whose response body is kept in memory, and returns its number, counted from
@@ -219,6 +237,23 @@ impl Batch {
     /// # Errors
     /// The errors of [`next`](Self::next).
     pub fn next_bunch(&self, most: usize, deadline: Option<Instant>) -> Result<Vec<FinishedRequest>> {
+        self.next_or_room(most, deadline, None)
+    }
+
+    /// Returns true if fewer than `ahead` requests are in progress, without those that wait to be
+    /// tried again.
+    fn has_room(&self, ahead: usize) -> bool {
+        self.queue.has_room(&self.queue.lock(), ahead)
+    }
+
+    /// Waits like [`next_bunch`](Self::next_bunch), but with `ahead` also returns an empty list when
+    /// the batch [has room](Self::has_room).
+    fn next_or_room(
+        &self,
+        most: usize,
+        deadline: Option<Instant>,
+        ahead: Option<usize>,
+    ) -> Result<Vec<FinishedRequest>> {
         if self.is_inherited() {
             return Err(Error::new(
                 ErrorKind::Receive,
@@ -227,9 +262,11 @@ impl Batch {
         }
         let mut timer = InterruptTimer::new(self.interrupt.as_ref());
         let mut state = self.queue.lock();
+        state.ahead = ahead;
         loop {
             let taken = self.take(&mut state, most);
-            if !taken.is_empty() || most == 0 || state.outstanding == 0 {
+            let has_room = ahead.is_some_and(|ahead| self.queue.has_room(&state, ahead));
+            if !taken.is_empty() || most == 0 || state.outstanding == 0 || has_room {
                 return Ok(taken);
             }
             let now = Instant::now();

@@ -193,7 +193,12 @@ impl BodyDelivery {
         (self.decoder, self.share, self.pending) = (None, None, Vec::new());
     }
 
-    /// Returns true if the output of all other bodies of the run waits for the end of this body.
+    /// Returns true if its decoder uses memory that the decoders of other bodies share.
+    pub fn uses_decoder_memory(&self) -> bool {
+        self.share.is_some()
+    }
+
+    /// Returns true if the output of all other bodies waits for the end of this one.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         self.sink.is_awaited()

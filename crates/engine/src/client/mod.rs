@@ -24,13 +24,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Instant;
 
-use haul_policy::queue::QueueCaps;
 use haul_policy::target::{Origin, Scheme, Target, TargetError};
 
 pub use builder::ClientBuilder;
 
 use crate::Result;
-use crate::batch::executor::{RequestExecutor, TimeoutScope};
+use crate::batch::executor::RequestExecutor;
 use crate::batch::{Batch, BatchOptions, FetchAll};
 use crate::body::delivery::BodyDelivery;
 use crate::buffer_pool::BufferPool;
@@ -305,9 +304,7 @@ impl Client {
 
     /// Returns the executor for asynchronous requests. The first call creates it.
     pub(crate) fn executor(&self) -> &Arc<RequestExecutor> {
-        let most = self.inner.core.max_requests;
-        let caps = QueueCaps { total: most, per_host: most };
-        self.parts().executor.get_or_init(|| RequestExecutor::new(caps, 1, TimeoutScope::All, None))
+        self.parts().executor.get_or_init(|| RequestExecutor::of_client(self.inner.core.max_requests))
     }
 
     /// Sends many requests at once and returns their whole responses; see [`batch`](crate::batch).

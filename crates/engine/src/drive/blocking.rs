@@ -565,7 +565,7 @@ fn open(
                     let message = format!("failed to connect to {}", key.host);
                     return Err(Error::with_source(ErrorKind::Connect, message, error));
                 }
-                return Ok(HttpConnection::new(*stream, key, 1, client.recv_memory(), options.limit_rate));
+                return Ok(HttpConnection::new(*stream, key, 1, client.recv_memory(), options.lowest_rate()));
             }
         }
     }

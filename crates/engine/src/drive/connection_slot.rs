@@ -314,7 +314,7 @@ impl ConnectionSlot {
                 ConnectProgress::Resolved => return Ok(ConnectionSlotProgress::Resolved),
                 ConnectProgress::Advanced => {}
                 ConnectProgress::Open(stream) => {
-                    let rate = self.waiting.front().and_then(|transfer| transfer.options().limit_rate);
+                    let rate = self.waiting.front().and_then(|transfer| transfer.options().lowest_rate());
                     let key = Arc::clone(&self.key);
                     let connection =
                         HttpConnection::new(*stream, key, self.max_depth, around.client.recv_memory(), rate);

@@ -8,6 +8,7 @@
 //! | [`connection_slot`] | a worker's connection from the name lookup on |
 //! | [`worker_inbox`] | messages to a worker from other threads |
 //! | [`zero_copy`] | body bytes that the kernel moves from the socket to the sink |
+//! | `retry_waiting` | transfers that wait for their retry without a slot |
 //! | [`rcvlowat`] | the low-water mark of a socket, for large reads of bulk bodies |
 //! | `idle_cores` | whether another thread would have a core to run on |
 //!
@@ -19,6 +20,7 @@ pub mod connection;
 pub mod connection_slot;
 mod idle_cores;
 pub mod rcvlowat;
+pub(crate) mod retry_waiting;
 pub mod worker;
 pub mod worker_inbox;
 pub mod zero_copy;

@@ -18,9 +18,10 @@ use super::item_source::{ItemSource, NextItem};
 use super::ordered_window::OrderedWindow;
 use super::progress_rule::{QueueHead, StartPermission};
 use super::stage_sink::FinalValues;
-use super::start_rate::StartRate;
+use super::start_rate::StartLimits;
 use super::{FleetOptions, FleetStage};
 use crate::clock;
+use crate::drive::retry_waiting::MAX_WAITING_RETRIES;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::file::FileOptions;
 use crate::{Error, ErrorKind, Result};
@@ -30,6 +31,8 @@ const QUEUE_TARGET: usize = 256;
 /// The number of waiting transfers from which on a stage accepts no more values of the previous
 /// stage. It accepts values again when half of these transfers have started.
 const MAX_STAGE_BACKLOG: usize = 4096;
+/// The bit of a priority that new transfers have and retries do not.
+const IS_NEW: u64 = 1 << 55;
 
 /// The destination of a transfer's body.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,13 +67,30 @@ pub struct FleetJob {
     pub(super) slot: u64,
 }
 
-/// A job that waits in the queue. The queue contains it in a box, because it moves its entries.
-pub(super) struct QueuedJob {
+/// An entry of the queue.
+pub(super) enum QueuedJob {
+    /// A job that has not started. It is boxed, because the queue moves its entries.
+    New(Box<NewJob>),
+    /// The key of a job that waits to be tried again.
+    Retry(usize),
+}
+
+/// A job that has not started.
+pub(super) struct NewJob {
     job: FleetJob,
     target: Target,
     /// The value of the previous stage from which the URL was made, if the stage has a value
     /// mapper.
     value: Option<Box<[u8]>>,
+}
+
+/// The next transfer of a host slot.
+#[expect(clippy::large_enum_variant, reason = "it is moved once, into a transfer")]
+pub(super) enum NextJob {
+    /// A transfer to make from this job.
+    New(StartedJob),
+    /// The transfer of the job with this key, which continues.
+    Retry(usize),
 }
 
 /// The data from which the transfer of a job is made. The dispatcher itself keeps the job under
@@ -96,12 +116,12 @@ pub(super) struct InvalidJob {
 pub(super) struct Dispatcher {
     state: Mutex<DispatchState>,
     stages: usize,
-    start_rate: Option<StartRate>,
+    limits: StartLimits,
 }
 
 /// The state of a dispatcher, under its lock.
 pub(super) struct DispatchState {
-    queue: JobQueue<Box<QueuedJob>>,
+    queue: JobQueue<QueuedJob>,
     running: Slab<FleetJob>,
     source: Option<Box<dyn ItemSource>>,
     /// The values that each stage passes to the next one only at its end. `None` before the stage's
@@ -122,11 +142,10 @@ pub(super) struct DispatchState {
     /// The origin of the last URL, since the next URL probably has the same origin.
     last_origin: Option<Origin>,
     pipeline: usize,
-    /// The number of transfers that wait because their host is paused, and in whose place another
-    /// transfer runs meanwhile.
-    lent: usize,
-    /// The maximum of `lent`, which bounds the number of delayed transfers in memory.
-    lendable: usize,
+    /// The number of transfers that wait to be tried again and hold no slot, for each stage.
+    retrying: Vec<usize>,
+    /// The maximum of their sum, which bounds the memory of waiting transfers.
+    max_retrying: usize,
     /// The number of waiting transfers from which on a stage accepts no more values.
     max_backlog: usize,
 }
@@ -155,29 +174,40 @@ impl Dispatcher {
                 first_origin: None,
                 last_origin: None,
                 pipeline,
-                lent: 0,
+                retrying: vec![0; stages],
                 // With one transfer at a time, the order is part of the request.
-                lendable: if caps.total == pipeline { 0 } else { caps.total },
+                max_retrying: if caps.total == pipeline { 0 } else { MAX_WAITING_RETRIES },
                 max_backlog: MAX_STAGE_BACKLOG,
             }),
             stages,
-            start_rate: options.start_rate.clone(),
+            limits: StartLimits {
+                all: options.start_rate.clone(),
+                each_host: options.host_start_rate.clone(),
+                bytes: options.limit_rate_total.clone(),
+            },
         }
     }
 
-    /// Lowers the backlog limit, so that small tests can reach it.
+    /// Lowers the limits on waiting transfers, so that small tests can reach them.
     #[cfg(test)]
-    pub(super) fn set_max_backlog(&self, limit: usize) {
-        self.lock().max_backlog = limit;
+    pub(super) fn set_limits(&self, max_backlog: usize, max_retrying: usize) {
+        let mut state = self.lock();
+        (state.max_backlog, state.max_retrying) = (max_backlog, max_retrying);
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, DispatchState> {
         self.state.lock().ignore_poison()
     }
 
-    /// Returns the priority of a transfer in the queue: the lowest number starts first. Transfers
+    /// Returns the priority of a new transfer in the queue: the lowest number starts first. Transfers
     /// of later stages have lower numbers.
     pub(super) fn priority(&self, stage: usize, slot: u64) -> u64 {
+        self.retry_priority(stage, slot) | IS_NEW
+    }
+
+    /// Returns the priority of a transfer that waits to be tried again. It comes before all new
+    /// transfers of its stage.
+    fn retry_priority(&self, stage: usize, slot: u64) -> u64 {
         ((self.stages - 1 - stage) as u64) << 56 | slot
     }
 
@@ -207,7 +237,7 @@ impl Dispatcher {
             Ok(Some((url, target, destination))) => {
                 let job = state.job(number, url, order, destination, window.reserve());
                 let value = stage.value_mapper.is_some().then(|| value.into());
-                self.push(state, QueuedJob { job, target, value });
+                self.push(state, NewJob { job, target, value });
             }
             Ok(None) => {}
             Err(error) => {
@@ -219,11 +249,14 @@ impl Dispatcher {
         }
     }
 
-    fn push(&self, state: &mut DispatchState, waiting: QueuedJob) {
+    fn push(&self, state: &mut DispatchState, waiting: NewJob) {
         let (stage, priority) = (waiting.job.stage, self.priority(waiting.job.stage, waiting.job.slot));
         state.waiting[stage] += 1;
         let origin = waiting.target.origin();
-        state.queue.push(&origin, priority, Box::new(waiting));
+        let host = state.queue.push(&origin, priority, QueuedJob::New(Box::new(waiting)));
+        if self.limits.each_host.is_some() {
+            self.limits.on_push(&mut state.queue, host, Instant::now());
+        }
         if state.waiting[stage] >= state.max_backlog {
             state.full[stage] = true;
         }
@@ -278,7 +311,7 @@ impl Dispatcher {
                             state.first_origin.get_or_insert_with(|| target.origin());
                             state.last_origin = Some(target.origin());
                             let job = state.job(0, item.url, [number].into(), item.destination, slot);
-                            self.push(state, QueuedJob { job, target, value: None });
+                            self.push(state, NewJob { job, target, value: None });
                         }
                         Err(error) => {
                             let url = error.url().unwrap_or_default().to_owned();
@@ -299,17 +332,20 @@ impl Dispatcher {
     ///
     /// # Errors
     /// The error of [`Dispatcher::fill`].
-    pub(super) fn next(&self, now: Instant, view: &DispatcherStages<'_>) -> Result<Option<(HostId, StartedJob)>> {
+    pub(super) fn next(&self, now: Instant, view: &DispatcherStages<'_>) -> Result<Option<(HostId, NextJob)>> {
         let mut state = self.lock();
+        // Pauses end even if nothing may start: `next_timeout` reports their end only once.
+        state.queue.wake(clock::policy_time(now));
         self.fill(&mut state, view)?;
-        if self.earliest_start(now).is_some() {
+        if self.limits.earliest(now).is_some() {
             return Ok(None);
         }
         let Some(permission) = self.permission(&state, view) else { return Ok(None) };
-        let next = state.queue.next(clock::policy_time(now), permission.beyond_caps);
+        let StartPermission { below, beyond_caps } = permission;
+        let next = state.queue.next_below(below, clock::policy_time(now), beyond_caps);
         let Some((host, _, waiting)) = next else { return Ok(None) };
-        self.note_start(now);
-        Ok(Some((host, state.started(*waiting))))
+        self.limits.on_start(&mut state.queue, host, now);
+        Ok(Some((host, state.started(waiting))))
     }
 
     /// Returns another job for a host slot (a permit for one transfer to a host) that a finished
@@ -317,36 +353,54 @@ impl Dispatcher {
     ///
     /// # Errors
     /// The error of [`Dispatcher::fill`].
-    pub(super) fn next_for(
-        &self,
-        host: HostId,
-        now: Instant,
-        view: &DispatcherStages<'_>,
-    ) -> Result<Option<StartedJob>> {
+    pub(super) fn next_for(&self, host: HostId, now: Instant, view: &DispatcherStages<'_>) -> Result<Option<NextJob>> {
         let mut state = self.lock();
         self.fill(&mut state, view)?;
         let found = match self.permission(&state, view) {
-            Some(_) if self.earliest_start(now).is_some() => None,
-            Some(permission) => state.queue.next_for(host, clock::policy_time(now), permission.beyond_caps),
+            Some(_) if self.limits.earliest(now).is_some() => None,
+            Some(StartPermission { below, beyond_caps }) => {
+                state.queue.next_for_below(host, below, clock::policy_time(now), beyond_caps)
+            }
             None => None,
         };
         let Some((_, waiting)) = found else {
             state.queue.release(host);
             return Ok(None);
         };
-        self.note_start(now);
-        Ok(Some(state.started(*waiting)))
+        self.limits.on_start(&mut state.queue, host, now);
+        Ok(Some(state.started(waiting)))
     }
 
-    /// Returns the time when the start rate allows the next transfer; `None` if it allows one now.
-    fn earliest_start(&self, now: Instant) -> Option<Instant> {
-        self.start_rate.as_ref()?.wait_until(now)
-    }
-
-    fn note_start(&self, now: Instant) {
-        if let Some(start_rate) = &self.start_rate {
-            start_rate.begin(now);
+    /// Lets a job wait in the queue until `until`, before it is tried again. Its slot is free
+    /// meanwhile; the caller releases it. Returns false if too many jobs wait so already: then it
+    /// keeps its slot.
+    pub(super) fn delay_retry(&self, key: usize, slot: HostId, until: Instant) -> bool {
+        let mut state = self.lock();
+        let state = &mut *state;
+        if state.retrying.iter().sum::<usize>() >= state.max_retrying {
+            return false;
         }
+        let FleetJob { stage, slot: body_slot, .. } = state.running[key];
+        let priority = self.retry_priority(stage, body_slot);
+        let is_added =
+            state.queue.push_delayed(slot, clock::policy_time(until), priority, QueuedJob::Retry(key)).is_ok();
+        state.retrying[stage] += usize::from(is_added);
+        is_added
+    }
+
+    /// Removes a job that waits to be tried again from the queue.
+    pub(super) fn withdraw_retry(&self, key: usize) {
+        let mut state = self.lock();
+        let FleetJob { stage, slot, .. } = state.running[key];
+        if state.queue.remove(self.retry_priority(stage, slot)).is_some() {
+            state.retrying[stage] -= 1;
+        }
+    }
+
+    /// Returns the time when the limits on starts allow a retry that has kept its slot. Counts it as
+    /// a start and returns `None` if they allow it now.
+    pub(super) fn retry_wait(&self, host: HostId, now: Instant) -> Option<Instant> {
+        self.limits.retry_wait(&mut self.lock().queue, host, now)
     }
 
     /// Returns the permission to start a transfer: which one may exceed the limits. Returns `None`
@@ -356,13 +410,18 @@ impl Dispatcher {
         let last = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
         let first = state.queue.first_seq()?;
         let stage = self.stages - 1 - usize::try_from(first >> 56).unwrap_or(0);
-        let head = |stage: usize| view.windows[stage].head().map(|slot| self.priority(stage, slot));
+        let awaited = |stage: usize| {
+            let slot = view.windows[stage].awaited()?;
+            let retry = || Some(self.retry_priority(stage, slot)).filter(|_| state.retrying[stage] > 0);
+            let all = [retry(), Some(self.priority(stage, slot))];
+            all.into_iter().flatten().find(|priority| state.queue.contains(*priority))
+        };
         let queue_head = QueueHead {
             first,
-            first_head: head(stage),
+            first_new: self.priority(stage, 0),
             has_budget: view.windows[stage].has_budget(),
-            last_head: head(last),
-            is_last_stuck: state.full[last] && state.outstanding[last] == state.waiting[last],
+            awaited: (0..=last).rev().find_map(awaited),
+            is_last_stuck: state.full[last] && state.outstanding[last] == state.waiting[last] + state.retrying[last],
         };
         queue_head.permission()
     }
@@ -372,11 +431,13 @@ impl Dispatcher {
     /// no worker wakes up again and again for a pause that has ended.
     pub(super) fn next_timeout(&self, now: Instant, view: &DispatcherStages<'_>) -> Option<Instant> {
         let state = self.lock();
-        self.permission(&state, view)?;
-        if let Some(at) = self.earliest_start(now) {
-            return Some(at);
-        }
-        state.queue.next_wakeup(clock::policy_time(now)).map(clock::instant)
+        let time = clock::policy_time(now);
+        let wakeup = match (self.permission(&state, view), self.limits.earliest(now)) {
+            (None, _) => state.queue.next_due(time),
+            (Some(_), Some(at)) => return Some(at),
+            (Some(_), None) => state.queue.next_wakeup(time),
+        };
+        wakeup.map(clock::instant)
     }
 
     /// Removes a job that could not be started from the list of invalid jobs, and returns it, so
@@ -415,14 +476,21 @@ impl DispatchState {
         FleetJob { url, number, order, stage, destination, slot }
     }
 
-    fn started(&mut self, QueuedJob { job, target, value }: QueuedJob) -> StartedJob {
+    fn started(&mut self, waiting: QueuedJob) -> NextJob {
+        let NewJob { job, target, value } = match waiting {
+            QueuedJob::New(waiting) => *waiting,
+            QueuedJob::Retry(key) => {
+                self.retrying[self.running[key].stage] -= 1;
+                return NextJob::Retry(key);
+            }
+        };
         let FleetJob { stage, slot, .. } = job;
         self.waiting[stage] -= 1;
         if self.waiting[stage] < self.max_backlog / 2 {
             self.full[stage] = false;
         }
         let (order, destination) = (Arc::clone(&job.order), job.destination.clone());
-        StartedJob { key: self.running.insert(job), stage, slot, order, destination, target, value }
+        NextJob::New(StartedJob { key: self.running.insert(job), stage, slot, order, destination, target, value })
     }
 
     /// Removes a finished job from the jobs in progress, and returns it.
@@ -440,7 +508,7 @@ impl DispatchState {
         self.final_values[stage] = Some(tail);
     }
 
-    pub(super) fn queue(&mut self) -> &mut JobQueue<Box<QueuedJob>> {
+    pub(super) fn queue(&mut self) -> &mut JobQueue<QueuedJob> {
         &mut self.queue
     }
 
@@ -448,25 +516,6 @@ impl DispatchState {
     /// receive the credentials of a later stage.
     pub(super) fn first_origin(&self) -> Option<&Origin> {
         self.first_origin.as_ref()
-    }
-
-    /// Lets another transfer run in the place of one that waits for its paused host. Returns false
-    /// if too many transfers wait like this already.
-    pub(super) fn lend(&mut self) -> bool {
-        let may = self.lent < self.lendable;
-        if may {
-            self.lent += 1;
-            let total = self.queue.caps().total;
-            self.queue.set_total(total + 1);
-        }
-        may
-    }
-
-    /// Reverses [`DispatchState::lend`], because the waiting transfer continues.
-    pub(super) fn end_lend(&mut self) {
-        self.lent -= 1;
-        let total = self.queue.caps().total;
-        self.queue.set_total(total.saturating_sub(1));
     }
 
     pub(super) fn backlog(&self) -> usize {

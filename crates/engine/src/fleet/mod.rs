@@ -42,14 +42,15 @@ use haul_policy::url_template::UrlTemplate;
 
 pub use dispatch::{BodyDestination, FleetJob};
 pub use item_source::{FleetItem, FleetItems};
-pub use start_rate::StartRate;
+pub(crate) use start_rate::StartLimits;
+pub use start_rate::{HostStartRate, StartRate};
 pub use value_mapper::ExtractedValueMapper;
 
 use crate::body::delivery::SearchInputKind;
 use crate::drive::worker::{self, WorkerOptions};
 use crate::extraction::ExtractPattern;
 use crate::interrupt::InterruptCallback;
-use crate::request::RequestOptions;
+use crate::request::{RequestOptions, StallLimit, TotalRateLimit};
 use crate::sink::descriptor_writer::DescriptorWriter;
 use crate::transfer::TransferOutcome;
 use crate::{Client, Error, Result};
@@ -99,9 +100,16 @@ pub struct FleetOptions {
     pub unordered: bool,
     /// True to stop at the first failed transfer.
     pub fail_early: bool,
-    /// The limit on how often a transfer may start, shared by all stages. A retry does not count as
-    /// a start. Default: none.
+    /// The limit on how often a transfer may start. All stages share it. A retry counts, a redirect
+    /// does not. Default: none.
     pub start_rate: Option<StartRate>,
+    /// The limit on how often a transfer may start on one host, by the host of the given URL.
+    /// Default: none.
+    pub host_start_rate: Option<HostStartRate>,
+    /// The limit on bytes a second over all transfers, unless their requests have one. Default: none.
+    pub limit_rate_total: Option<TotalRateLimit>,
+    /// The time for which no byte of a transfer may move, unless its request has one. Default: none.
+    pub stall: Option<StallLimit>,
     /// A callback that is called some 20 times a second, and returns true to stop the run. The run
     /// then outputs the values sorted so far, and fails with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). Default: none.
@@ -124,6 +132,9 @@ impl Default for FleetOptions {
             unordered: false,
             fail_early: false,
             start_rate: None,
+            host_start_rate: None,
+            limit_rate_total: None,
+            stall: None,
             interrupt: None,
             slow_input: false,
             temporary: std::env::temp_dir(),

@@ -12,22 +12,23 @@ use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::may_send;
 use haul_policy::target::Target;
 
-use super::dispatch::{BodyDestination, Dispatcher, DispatcherStages, FleetJob, InvalidJob, StartedJob};
+use super::dispatch::{BodyDestination, Dispatcher, DispatcherStages, FleetJob, InvalidJob, NextJob, StartedJob};
 use super::item_source::{FleetItems, ImmediateItemSource, InputWaker, ItemSource, ReadAheadItemSource};
-use super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
+use super::ordered_window::OrderedWindow;
 use super::ordered_window_sink::{OrderedWindowSink, PageFileSink};
-use super::stage_sink::{NextStageSink, PrintSink, UniqueSortSink};
+use super::stage_sink::windows;
 use super::{FleetOptions, FleetStage, FleetSummary, TransferReporter};
 use crate::body::decoder_memory::DecoderMemory;
 use crate::body::delivery::BodyDelivery;
 use crate::buffer_pool::BufferLease;
 use crate::clock;
+use crate::drive::retry_waiting::WaitingRetries;
 use crate::drive::worker::{HostSlotDecision, Scheduler};
 use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::extraction::Extractor;
 use crate::ignore_poison::IgnorePoison;
 use crate::interrupt::{InterruptCallback, TICK};
-use crate::request::RequestOptions;
+use crate::request::{RequestOptions, StallLimit, TotalRateLimit};
 use crate::sink::Sink;
 use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
 use crate::sink::file::{FileSink, OpenDeviceCache};
@@ -51,6 +52,8 @@ pub(super) struct FleetRun {
     report: Box<dyn TransferReporter>,
     output_fd: i32,
     fail_early: bool,
+    limit_rate_total: Option<TotalRateLimit>,
+    stall: Option<StallLimit>,
     interrupt: Option<InterruptCallback>,
     heavy: bool,
     peers: Mutex<Vec<PeerWorker>>,
@@ -58,6 +61,8 @@ pub(super) struct FleetRun {
     /// The cache of open devices that transfers write to, such as `/dev/null`, so that each is
     /// opened once.
     devices: Arc<OpenDeviceCache>,
+    /// The transfers that wait to be tried again and hold no slot.
+    retries: Mutex<WaitingRetries>,
     tally: Mutex<FleetTally>,
     over: AtomicBool,
 }
@@ -111,9 +116,12 @@ impl FleetRun {
             report,
             output_fd,
             fail_early: options.fail_early,
+            limit_rate_total: options.limit_rate_total.clone(),
+            stall: options.stall,
             interrupt: options.interrupt.clone(),
             peers: Mutex::default(),
             devices: Arc::default(),
+            retries: Mutex::default(),
             tally: Mutex::default(),
             over: AtomicBool::new(false),
         });
@@ -196,7 +204,25 @@ impl FleetRun {
         outcome.map_err(|error| self.stop(Some(error))).ok()
     }
 
-    fn transfer(&self, started: StartedJob, host: HostId, now: Instant) -> Box<Transfer> {
+    fn retries(&self) -> MutexGuard<'_, WaitingRetries> {
+        self.retries.lock().ignore_poison()
+    }
+
+    /// Returns the transfer of a job that may start or continue. Its worker has one more then.
+    fn transfer(&self, worker: usize, job: NextJob, host: HostId, now: Instant) -> Option<Box<Transfer>> {
+        let transfer = match job {
+            NextJob::New(started) => self.new_transfer(started, host, now),
+            NextJob::Retry(key) => {
+                let mut transfer = self.retries().remove(key as u64)?;
+                transfer.take_slot(host, true, now);
+                transfer
+            }
+        };
+        self.with_peer(worker, |peer| peer.running += 1);
+        Some(transfer)
+    }
+
+    fn new_transfer(&self, started: StartedJob, host: HostId, now: Instant) -> Box<Transfer> {
         let StartedJob { key, stage: number, slot, order, destination, target, value } = started;
         let stage = &self.stages[number];
         let options = if self.is_trusted(number, &target) { &stage.options } else { &self.secretless[number] };
@@ -222,6 +248,7 @@ impl FleetRun {
         }
         let mut transfer = Transfer::new(target, options, path, now, key as u64);
         transfer.scheduling.host_slot = Some(host);
+        transfer.add_run_limits(self.limit_rate_total.as_ref(), self.stall);
         transfer.scheduling.rank = self.dispatch.priority(number, slot) + 1;
         transfer
     }
@@ -322,52 +349,6 @@ fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
     Arc::new(secretless)
 }
 
-/// Makes the windows of all stages, beginning with the last, because each feeds the next.
-fn windows(
-    stages: &[FleetStage],
-    options: &FleetOptions,
-    dispatch: &Arc<Dispatcher>,
-    output: DescriptorWriter,
-    decoders: &Arc<DecoderMemory>,
-) -> Vec<Arc<OrderedWindow>> {
-    let share = options.max_memory / stages.len() as u64;
-    let mut windows: Vec<Arc<OrderedWindow>> = Vec::new();
-    let mut output = Some(output);
-    // The stages before a stage that sorts need not keep any order.
-    let mut order_matters = true;
-    for (number, stage) in stages.iter().enumerate().rev() {
-        let sink: Box<dyn StageSink> = match (windows.last(), output.take()) {
-            (Some(window), _) => Box::new(NextStageSink {
-                dispatch: Arc::clone(dispatch),
-                stage: stages[number + 1].clone(),
-                window: Arc::clone(window),
-                number: number + 1,
-            }),
-            (None, Some(output)) => Box::new(PrintSink::new(output)),
-            (None, None) => unreachable!("the output is taken once, by the last stage"),
-        };
-        let feeds = !windows.is_empty();
-        let sifts = stage.extract.is_some() && (feeds || stage.unique || stage.sort);
-        let sink = if sifts {
-            Box::new(UniqueSortSink::new(feeds || stage.unique, stage.sort, share / 2, &options.temporary, sink))
-        } else {
-            sink
-        };
-        order_matters &= !(sifts && stage.sort);
-        let order = match (order_matters, options.unordered) {
-            (false, _) => DeliveryOrder::Free,
-            (true, true) if feeds => DeliveryOrder::Free,
-            (true, true) => DeliveryOrder::Whole,
-            (true, false) => DeliveryOrder::Input,
-        };
-        let memory = if sifts { share / 2 } else { share };
-        let window = OrderedWindow::new(order, usize::try_from(memory).unwrap_or(usize::MAX), sink);
-        windows.push(Arc::new(window.counting(decoders, stages.len())));
-    }
-    windows.reverse();
-    windows
-}
-
 impl Scheduler for FleetRun {
     fn next(&self, worker: usize, now: Instant) -> Option<Box<Transfer>> {
         if self.over.load(Ordering::SeqCst) {
@@ -378,10 +359,11 @@ impl Scheduler for FleetRun {
             let found = self.stop_on_error(self.dispatch.next(now, &self.stage_view())).flatten();
             let more = self.report_invalid_jobs();
             match found {
-                Some((host, started)) => {
-                    self.with_peer(worker, |peer| peer.running += 1);
-                    return Some(self.transfer(started, host, now));
-                }
+                Some((host, job)) => match self.transfer(worker, job, host, now) {
+                    Some(transfer) => return Some(transfer),
+                    // It has just failed, at its deadline.
+                    None => self.dispatch.release(host),
+                },
                 None if more && !self.over.load(Ordering::SeqCst) => {}
                 None => return None,
             }
@@ -398,24 +380,48 @@ impl Scheduler for FleetRun {
         }
         let found = self.stop_on_error(self.dispatch.next_for(slot, now, &self.stage_view())).flatten();
         self.report_invalid_jobs();
-        match found {
-            Some(started) => {
-                self.with_peer(worker, |peer| peer.running += 1);
-                HostSlotDecision::Transfer(self.transfer(started, slot, now))
+        match found.map(|job| self.transfer(worker, job, slot, now)) {
+            Some(Some(transfer)) => HostSlotDecision::Transfer(transfer),
+            Some(None) => {
+                self.dispatch.release(slot);
+                HostSlotDecision::Nothing
             }
             None => HostSlotDecision::Nothing,
         }
     }
 
-    fn retry_delayed(&self, transfer: &Transfer) -> bool {
-        let (Some(pause), Some(slot)) = (transfer.host_pause(), transfer.scheduling.host_slot) else { return false };
-        let mut state = self.dispatch.lock();
-        state.queue().pause(slot, clock::policy_time(clock::after(Instant::now(), pause)));
-        state.lend()
+    fn delay_retry(&self, worker: usize, mut transfer: Box<Transfer>, at: Instant) -> Option<Box<Transfer>> {
+        let Some(slot) = transfer.scheduling.host_slot else { return Some(transfer) };
+        if let Some(pause) = transfer.host_pause() {
+            let until = clock::after(Instant::now(), pause);
+            self.dispatch.lock().queue().pause(slot, clock::policy_time(until));
+        }
+        // Another worker may find the job in the queue at once. It waits here for the transfer.
+        let mut retries = self.retries();
+        let key = usize::try_from(transfer.scheduling.tag).unwrap_or(usize::MAX);
+        if !transfer.may_give_slot() || !self.dispatch.delay_retry(key, slot, at) {
+            return Some(transfer);
+        }
+        transfer.give_slot();
+        let deadline = transfer.ends_by();
+        retries.insert(transfer, deadline);
+        drop(retries);
+        self.with_peer(worker, |peer| peer.running -= 1);
+        None
     }
 
-    fn retry_resumed(&self) {
-        self.dispatch.lock().end_lend();
+    fn retry_wait(&self, transfer: &Transfer, now: Instant) -> Option<Instant> {
+        self.dispatch.retry_wait(transfer.scheduling.host_slot?, now)
+    }
+
+    fn overdue_retry(&self, worker: usize, now: Instant) -> Option<Box<Transfer>> {
+        let mut retries = self.retries();
+        let tag = retries.overdue(now)?;
+        let transfer = retries.remove(tag)?;
+        drop(retries);
+        self.dispatch.withdraw_retry(usize::try_from(tag).unwrap_or(usize::MAX));
+        self.with_peer(worker, |peer| peer.running += 1);
+        Some(transfer)
     }
 
     fn slot_given_away(&self, slot: HostId) {
@@ -513,8 +519,9 @@ impl Scheduler for FleetRun {
 
     fn next_timeout(&self, now: Instant) -> Option<Instant> {
         let next_timeout = self.dispatch.next_timeout(now, &self.stage_view());
+        let deadline = self.retries().next_deadline();
         let asks_at = self.interrupt.as_ref().map(|_| now + TICK);
-        [next_timeout, asks_at].into_iter().flatten().min()
+        [next_timeout, deadline, asks_at].into_iter().flatten().min()
     }
 
     fn backlog(&self) -> usize {

@@ -9,14 +9,61 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::FleetStage;
 use super::dispatch::Dispatcher;
-use super::ordered_window::{OrderedWindow, StageSink};
+use super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
+use super::{FleetOptions, FleetStage};
 use crate::Result;
+use crate::body::decoder_memory::DecoderMemory;
 use crate::buffer_pool::BufferLease;
 use crate::extraction::{DeferredValues, Distinct, DistinctResult, SortedValues, Sorter};
 use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
 use crate::sink::match_list::MatchList;
+
+/// Makes the windows of all stages, beginning with the last, because each feeds the next.
+pub(super) fn windows(
+    stages: &[FleetStage],
+    options: &FleetOptions,
+    dispatch: &Arc<Dispatcher>,
+    output: DescriptorWriter,
+    decoders: &Arc<DecoderMemory>,
+) -> Vec<Arc<OrderedWindow>> {
+    let share = options.max_memory / stages.len() as u64;
+    let mut windows: Vec<Arc<OrderedWindow>> = Vec::new();
+    let mut output = Some(output);
+    // The stages before a stage that sorts need not keep any order.
+    let mut order_matters = true;
+    for (number, stage) in stages.iter().enumerate().rev() {
+        let sink: Box<dyn StageSink> = match (windows.last(), output.take()) {
+            (Some(window), _) => Box::new(NextStageSink {
+                dispatch: Arc::clone(dispatch),
+                stage: stages[number + 1].clone(),
+                window: Arc::clone(window),
+                number: number + 1,
+            }),
+            (None, Some(output)) => Box::new(PrintSink::new(output)),
+            (None, None) => unreachable!("the output is taken once, by the last stage"),
+        };
+        let feeds = !windows.is_empty();
+        let sifts = stage.extract.is_some() && (feeds || stage.unique || stage.sort);
+        let sink = if sifts {
+            Box::new(UniqueSortSink::new(feeds || stage.unique, stage.sort, share / 2, &options.temporary, sink))
+        } else {
+            sink
+        };
+        order_matters &= !(sifts && stage.sort);
+        let order = match (order_matters, options.unordered) {
+            (false, _) => DeliveryOrder::Free,
+            (true, true) if feeds => DeliveryOrder::Free,
+            (true, true) => DeliveryOrder::Whole,
+            (true, false) => DeliveryOrder::Input,
+        };
+        let memory = if sifts { share / 2 } else { share };
+        let window = OrderedWindow::new(order, usize::try_from(memory).unwrap_or(usize::MAX), sink);
+        windows.push(Arc::new(window.counting(decoders, stages.len())));
+    }
+    windows.reverse();
+    windows
+}
 
 /// The last sink of a fleet: it writes bodies or values to the output.
 pub(super) struct PrintSink {

@@ -1,12 +1,15 @@
-//! The start rate: the minimum time between the starts of two transfers (curl's `--rate`).
+//! How often transfers may start: over all hosts (curl's `--rate`), and on each host.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::ignore_poison::IgnorePoison;
+use haul_policy::queue::{HostId, JobQueue};
+use haul_policy::rate::{HostSchedules, StartSchedule};
+use haul_policy::target::Origin;
 
-/// The maximum interval, so short that every clock can represent the resulting time.
-const LONGEST: Duration = Duration::from_secs(1 << 32);
+use crate::clock;
+use crate::ignore_poison::IgnorePoison;
+use crate::request::TotalRateLimit;
 
 /// The limit on how often a transfer may start. Clones share the limit, so that it can apply to
 /// several fleets together.
@@ -24,37 +27,137 @@ const LONGEST: Duration = Duration::from_secs(1 << 32);
 #[derive(Clone, Debug)]
 pub struct StartRate {
     interval: Duration,
-    next: Arc<Mutex<Option<Instant>>>,
+    schedule: Arc<Mutex<StartSchedule>>,
 }
 
 impl StartRate {
-    /// Makes a limit of one start in each interval.
+    /// Makes a limit of one start in each interval, on average: starts that are late by less than
+    /// 100 ms do not lower the rate.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
-        Self { interval, next: Arc::default() }
+        Self { interval, schedule: Arc::default() }
     }
 
     /// Returns the time when the next transfer may start; `None` if one may start now.
     #[must_use]
     pub fn wait_until(&self, now: Instant) -> Option<Instant> {
-        self.lock().filter(|next| *next > now)
+        self.lock().next().map(clock::instant).filter(|next| *next > now)
     }
 
     /// Notes that a transfer starts at the time `now`.
     pub fn begin(&self, now: Instant) {
-        *self.lock() = Some(now + self.interval.min(LONGEST));
+        self.lock().start(clock::policy_time(now), self.interval);
     }
 
     /// Waits until a transfer may start, and notes its start.
     pub fn wait(&self) {
-        let mut next = self.lock();
+        let mut schedule = self.lock();
         let now = Instant::now();
-        let begins = next.map_or(now, |next| next.max(now));
+        let begins = schedule.next().map_or(now, |next| clock::instant(next).max(now));
         std::thread::sleep(begins.saturating_duration_since(now));
-        *next = Some(begins + self.interval.min(LONGEST));
+        schedule.start(clock::policy_time(begins), self.interval);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.next.lock().ignore_poison()
+    fn lock(&self) -> MutexGuard<'_, StartSchedule> {
+        self.schedule.lock().ignore_poison()
+    }
+}
+
+/// The limit on how often a transfer may start on each host. Clones share the limit, so that it can
+/// apply to several fleets together. It remembers at most 65,536 hosts.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use haul::Target;
+/// use haul::fleet::HostStartRate;
+///
+/// let (a, b) = (Target::parse("http://a/")?.origin(), Target::parse("http://b/")?.origin());
+/// let rate = HostStartRate::new(Duration::from_millis(250));
+/// let now = Instant::now();
+/// rate.begin(&a, now);
+/// assert_eq!(rate.clone().wait_until(&a, now), Some(now + Duration::from_millis(250)));
+/// assert_eq!(rate.wait_until(&b, now), None);
+/// # Ok::<(), haul_policy::TargetError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct HostStartRate {
+    hosts: Arc<Mutex<HostSchedules<Origin>>>,
+}
+
+impl HostStartRate {
+    /// Makes a limit of one start on each host in each interval, on average, as [`StartRate::new`].
+    #[must_use]
+    pub fn new(interval: Duration) -> Self {
+        Self { hosts: Arc::new(Mutex::new(HostSchedules::new(interval))) }
+    }
+
+    /// Returns the time when the next transfer may start on this host; `None` if one may start now.
+    #[must_use]
+    pub fn wait_until(&self, host: &Origin, now: Instant) -> Option<Instant> {
+        self.lock().next(host).map(clock::instant).filter(|next| *next > now)
+    }
+
+    /// Notes that a transfer starts on this host. Returns the time of the next one.
+    pub fn begin(&self, host: &Origin, now: Instant) -> Instant {
+        clock::instant(self.lock().start(host, clock::policy_time(now)))
+    }
+
+    /// Waits until a transfer may start on this host, and notes its start.
+    pub fn wait(&self, host: &Origin) {
+        let now = Instant::now();
+        let begins = self.wait_until(host, now).unwrap_or(now);
+        std::thread::sleep(begins.saturating_duration_since(now));
+        self.begin(host, begins);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HostSchedules<Origin>> {
+        self.hosts.lock().ignore_poison()
+    }
+}
+
+/// The limits on the starts of a run: over all hosts, on each host, and by the received bytes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StartLimits {
+    pub(crate) all: Option<StartRate>,
+    pub(crate) each_host: Option<HostStartRate>,
+    pub(crate) bytes: Option<TotalRateLimit>,
+}
+
+impl StartLimits {
+    /// Returns the time when the limits over all hosts allow a start; `None` if they allow one now.
+    pub(crate) fn earliest(&self, now: Instant) -> Option<Instant> {
+        let all = self.all.as_ref().and_then(|all| all.wait_until(now));
+        all.max(self.bytes.as_ref().and_then(|bytes| bytes.wait_until(now)))
+    }
+
+    /// Counts a start, and holds its host in the queue until the next one.
+    pub(crate) fn on_start<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) {
+        if let Some(all) = &self.all {
+            all.begin(now);
+        }
+        if let (Some(each_host), Some(origin)) = (&self.each_host, queue.key(host)) {
+            let next = each_host.begin(origin, now);
+            queue.hold(host, clock::policy_time(next));
+        }
+    }
+
+    /// Holds the host of a job that was pushed, if the host had a start before.
+    pub(crate) fn on_push<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) {
+        if let (Some(each_host), Some(origin)) = (&self.each_host, queue.key(host))
+            && let Some(next) = each_host.wait_until(origin, now)
+        {
+            queue.hold(host, clock::policy_time(next));
+        }
+    }
+
+    /// Returns the time when the limits allow a retry that has kept its slot of `host`. Counts it as
+    /// a start and returns `None` if they allow it now.
+    pub(crate) fn retry_wait<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) -> Option<Instant> {
+        let on_host = self.each_host.as_ref().zip(queue.key(host)).and_then(|(rate, host)| rate.wait_until(host, now));
+        let wait = self.earliest(now).max(on_host);
+        if wait.is_none() {
+            self.on_start(queue, host, now);
+        }
+        wait
     }
 }

@@ -26,6 +26,7 @@ pub use haul_policy::redirect::RedirectRules;
 pub use haul_policy::retry::RetryRules;
 pub use haul_proto::h1::H1Deviations;
 
+pub use crate::transfer::TotalRateLimit;
 pub use builder::{Request, RequestBuilder, basic_authorization};
 pub use curl_compat::CurlCompat;
 pub use form::MultipartForm;
@@ -157,6 +158,10 @@ pub struct RequestOptions {
     /// body itself ([`Response`](crate::Response)), the time between its reads does not count.
     /// Default: none.
     pub read_timeout: Option<Duration>,
+    /// The time for which no byte may move in either direction. Unlike
+    /// [`read_timeout`](Self::read_timeout), it need not apply while the head is awaited. Default:
+    /// none.
+    pub stall: Option<StallLimit>,
     /// The maximum size of a body in bytes. It applies to the announced and to the received size.
     /// Default: no limit.
     pub max_size: Option<u64>,
@@ -168,6 +173,9 @@ pub struct RequestOptions {
     /// The maximum speed of a transfer, in bytes of content a second. It applies to receiving, over
     /// all connections of the transfer together, and to sending. Default: no limit.
     pub limit_rate: Option<u64>,
+    /// The maximum number of content bytes a second in each direction, over all transfers that
+    /// share this limit. Default: none.
+    pub limit_rate_total: Option<TotalRateLimit>,
     /// The minimum speed of a transfer. Default: none.
     pub speed_limit: Option<SpeedLimit>,
     /// Limits for fetching one large body over several connections. Default: one connection.
@@ -245,6 +253,19 @@ pub fn method(name: &str) -> Cow<'static, str> {
         Some(known) => Cow::Borrowed(known),
         None => Cow::Owned(name.to_owned()),
     }
+}
+
+/// A time for which no byte moves in either direction, after which a transfer fails.
+///
+/// The time counts while content of the response is awaited and not yet complete, and while content
+/// of the request waits until the server takes it. It does not count while the program does not
+/// read, or while its own content has no more bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StallLimit {
+    /// The time.
+    pub time: Duration,
+    /// It counts from the end of the request on, too, while the head of the response is awaited.
+    pub awaits_head: bool,
 }
 
 /// The minimum speed of a transfer. A transfer that is slower for some time fails (curl's
@@ -369,10 +390,12 @@ impl Default for RequestOptions {
             max_time: None,
             total_time: None,
             read_timeout: None,
+            stall: None,
             max_size: None,
             resume_from: None,
             span: None,
             limit_rate: None,
+            limit_rate_total: None,
             speed_limit: None,
             split: SplitDownloadOptions::default(),
             path_as_is: false,
@@ -389,5 +412,13 @@ impl Default for RequestOptions {
             interrupt: None,
             keep_history: false,
         }
+    }
+}
+
+impl RequestOptions {
+    /// Returns the lower of the upper limits on the speed, in bytes a second.
+    pub(crate) fn lowest_rate(&self) -> Option<u64> {
+        let total = self.limit_rate_total.as_ref().map(TotalRateLimit::bytes_per_second);
+        [self.limit_rate, total].into_iter().flatten().min()
     }
 }

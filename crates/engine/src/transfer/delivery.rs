@@ -30,7 +30,7 @@ impl Transfer {
             // without credit.
             BodyDisposition::Unknown => {
                 let credit = self.body.credit(None, token);
-                return ReceiveCredit::Bytes(self.speed.allow_with_head(credit, now).max(1));
+                return self.speed.allow_with_head(credit, now);
             }
             _ => return ReceiveCredit::Bytes(u64::MAX),
         }

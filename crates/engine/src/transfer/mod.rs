@@ -63,7 +63,7 @@ use haul_proto::head::{Fields, ResponseHead};
 
 use crate::Error;
 use crate::body::delivery::BodyDelivery;
-use crate::request::{ContentSpan, RequestOptions, RequestOverrides, method};
+use crate::request::{ContentSpan, RequestOptions, RequestOverrides, StallLimit, method};
 use crate::transfer_facts::TransferFacts;
 use auth::AuthState;
 use connection_route::ConnectionRoute;
@@ -81,7 +81,7 @@ pub use crate::transfer_outcome::{FollowedRedirect, TransferOutcome};
 pub(crate) use end_offset::SharedEndOffset;
 pub(crate) use response::bad_status;
 pub use retry::{ExchangeFailure, TransferStep};
-pub use speed_limits::ReceiveCredit;
+pub use speed_limits::{ReceiveCredit, TotalRateLimit};
 pub(crate) use split_part::{SplitSpeedCheck, SplittableBody};
 pub use state::SchedulingKey;
 
@@ -294,9 +294,9 @@ impl Transfer {
         self.particulars.max_time.or(self.options.max_time)
     }
 
-    /// Returns the time at which the last attempt must have ended, including the pauses between
-    /// attempts. Returns `None` if the total time is not limited.
-    fn ends_by(&self) -> Option<Instant> {
+    /// Returns the time at which all attempts, with the pauses between them, must have ended, if it
+    /// is limited.
+    pub(crate) fn ends_by(&self) -> Option<Instant> {
         self.options.total_time.and_then(|limit| self.attempt.first_started.checked_add(limit))
     }
 
@@ -324,7 +324,25 @@ impl Transfer {
         self.speed.on_activity(Instant::now());
     }
 
-    /// Returns true if the time for which the server may be silent is limited.
+    /// Records whether bytes of the request wait until the server takes them.
+    pub fn set_sending(&mut self, is_sending: bool) {
+        if self.speed.has_silence_limit() {
+            self.speed.set_sending(is_sending, Instant::now());
+        }
+    }
+
+    /// Records that the responses before this one on its connection have ended: its server is
+    /// silent only from now on.
+    pub(crate) fn on_turn(&mut self, now: Instant) {
+        self.speed.on_activity(now);
+    }
+
+    /// Adds the limits of a run, unless the request has its own.
+    pub(crate) fn add_run_limits(&mut self, total: Option<&TotalRateLimit>, stall: Option<StallLimit>) {
+        self.speed.add(total, stall);
+    }
+
+    /// Returns true if there is a time limit on the server's silence.
     #[must_use]
     pub fn has_silence_limit(&self) -> bool {
         self.speed.has_silence_limit()

@@ -48,9 +48,9 @@ impl Transfer {
     #[must_use]
     pub fn upload(&self) -> Option<Box<dyn BodyUpload>> {
         let upload = self.content().filter(|_| !self.auth.is_probe)?.upload();
-        let upload = match self.options.limit_rate {
-            Some(rate) => Box::new(RateLimitedUpload::new(upload, rate, self.deadline())),
-            None => upload,
+        let upload = match (self.options.limit_rate, self.speed.total()) {
+            (None, None) => upload,
+            (rate, total) => Box::new(RateLimitedUpload::new(upload, rate, total.cloned(), self.deadline())),
         };
         if let Some(trailers) = &self.particulars.trailers {
             return Some(trailers.after(upload));

@@ -31,7 +31,7 @@ impl Transfer {
         self.restore_deadline();
         self.current.is_http10 = head.version() == ProtocolVersion::Http10;
         self.facts.on_head(&head, now, continues);
-        self.speed.on_received(0, now);
+        self.speed.on_head(now);
         if let Some(trace) = &self.options.trace {
             trace.event(&TraceEvent::Response { head: &head });
         }

@@ -4,6 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::time::{Duration, Instant, SystemTime};
 
+use haul_policy::queue::HostId;
 use haul_policy::retry::{self, AttemptOutcome as Trouble};
 use haul_proto::head::ResponseHead;
 
@@ -308,9 +309,30 @@ impl Transfer {
         TransferStep::Again(wait)
     }
 
-    /// Reports the pause of length `wait` before a retry to
-    /// [`RequestOptions::pauses`](crate::RequestOptions::pauses). `error` is the failure that
-    /// caused it.
+    /// Returns true if it may wait for its retry without a slot. A decoder that is kept for the
+    /// rest of the body uses memory for which others with a slot may wait.
+    pub(crate) fn may_give_slot(&mut self) -> bool {
+        if !self.resume.has_begun {
+            self.body.release();
+        }
+        !self.body.uses_decoder_memory()
+    }
+
+    /// Gives its slot up for the wait before its retry.
+    pub(crate) fn give_slot(&mut self) {
+        (self.scheduling.host_slot, self.scheduling.has_given_slot) = (None, false);
+    }
+
+    /// Continues after a wait without a slot, which now has `slot`. With `restarts_clock`, the time
+    /// limit of the attempt begins now, and not with the end of the pause.
+    pub(crate) fn take_slot(&mut self, slot: HostId, restarts_clock: bool, now: Instant) {
+        self.scheduling.host_slot = Some(slot);
+        if restarts_clock {
+            self.begin_attempt(now);
+        }
+    }
+
+    /// Reports the pause before a retry to [`RequestOptions::pauses`](crate::RequestOptions::pauses).
     fn report_pause(&self, wait: Duration, error: Option<&Error>) {
         let Some(pauses) = &self.options.pauses else { return };
         let why = error.map_or_else(|| format!("the server answered {}", self.facts.status), Error::cause);
@@ -341,8 +363,8 @@ impl Transfer {
         let _ = self.body.begin(&begin, &self.history.heads, b"", self.options.decode_limits);
     }
 
-    /// Finishes the transfer with the result `result`, and completes its facts.
-    pub(super) fn done(&mut self, result: Result<()>, now: Instant) -> TransferStep {
+    /// Finishes the transfer with this result, and completes its facts.
+    pub(crate) fn done(&mut self, result: Result<()>, now: Instant) -> TransferStep {
         if !self.resume.has_begun && !self.is_part() {
             // The received bytes were discarded.
             self.facts.body_bytes = 0;

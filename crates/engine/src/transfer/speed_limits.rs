@@ -1,31 +1,124 @@
 //! The limits on the speed of a transfer: a maximum rate, a minimum speed, and a time limit on
 //! silence.
 
-use std::sync::{Arc, Mutex};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use haul_policy::rate::TokenBucket;
+use haul_policy::rate::{SharedBucket, TokenBucket};
 use haul_policy::speed::{SpeedVerdict, SpeedWatch};
 
 use crate::clock;
 use crate::ignore_poison::IgnorePoison;
-use crate::request::{RequestOptions, SpeedLimit};
+use crate::request::{RequestOptions, SpeedLimit, StallLimit};
 use crate::{Error, ErrorKind};
 
-/// The speed limits of a transfer: the maximum rate, the minimum speed and the time for which the
-/// server may be silent. A transfer and the parts of its split download share one maximum rate.
+/// The limit on the bytes of content a second of all transfers that have it, in each direction.
+/// Clones share the limit.
+///
+/// ```
+/// use haul::RequestOptions;
+/// use haul::request::TotalRateLimit;
+///
+/// let total = TotalRateLimit::new(1 << 20);
+/// let one = RequestOptions { limit_rate_total: Some(total.clone()), ..RequestOptions::default() };
+/// assert_eq!(one.limit_rate_total.map(|total| total.bytes_per_second()), Some(1 << 20));
+/// ```
+#[derive(Clone)]
+pub struct TotalRateLimit(Arc<TotalBuckets>);
+
+/// The token buckets of a [`TotalRateLimit`].
+struct TotalBuckets {
+    rate: u64,
+    received: Mutex<SharedBucket>,
+    sent: Mutex<SharedBucket>,
+}
+
+impl TotalRateLimit {
+    /// Makes a limit of this number of bytes a second; 0 counts as 1.
+    #[must_use]
+    pub fn new(bytes_per_second: u64) -> Self {
+        let bucket = || Mutex::new(SharedBucket::new(bytes_per_second, clock::policy_time(Instant::now())));
+        Self(Arc::new(TotalBuckets { rate: bytes_per_second, received: bucket(), sent: bucket() }))
+    }
+
+    /// Returns the limit.
+    #[must_use]
+    pub fn bytes_per_second(&self) -> u64 {
+        self.0.rate
+    }
+
+    /// Returns the time before which no transfer should start: small bodies that arrived with their
+    /// heads have used up the limit. Returns `None` if one may start now.
+    #[must_use]
+    pub fn wait_until(&self, now: Instant) -> Option<Instant> {
+        self.received().debt_until(clock::policy_time(now)).map(clock::instant)
+    }
+
+    pub(crate) fn received(&self) -> MutexGuard<'_, SharedBucket> {
+        self.0.received.lock().ignore_poison()
+    }
+
+    pub(crate) fn sent(&self) -> MutexGuard<'_, SharedBucket> {
+        self.0.sent.lock().ignore_poison()
+    }
+}
+
+impl fmt::Debug for TotalRateLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TotalRateLimit").field(&self.0.rate).finish()
+    }
+}
+
+/// The speed limits of a transfer: the maximum rate, the minimum speed and the time limit on
+/// silence. A transfer and the parts of its split download share one maximum rate.
 #[derive(Default)]
 pub(super) struct SpeedLimits {
     rate: Option<Arc<Mutex<TokenBucket>>>,
+    total: Option<TotalRateLimit>,
+    /// The time without progress, in milliseconds; 0 for no limit.
+    stall_ms: u32,
+    /// That time counts while the head is awaited, too.
+    stall_awaits_head: bool,
     min_speed: Option<Box<MinSpeed>>,
     silence: Option<SilenceLimit>,
 }
 
 /// The time for which the server may be silent, and the time when the connection was last active.
 struct SilenceLimit {
-    limit: Duration,
+    /// While a body moves, in milliseconds; 0 for none.
+    body_ms: u32,
+    /// While the head is awaited, in milliseconds; 0 for none.
+    head_ms: u32,
     since: Instant,
     is_paused: bool,
+    has_head: bool,
+    /// Bytes of the request wait until the server takes them.
+    is_sending: bool,
+}
+
+/// Returns a time limit in milliseconds, at least one.
+fn milliseconds(limit: Duration) -> u32 {
+    u32::try_from(limit.as_millis()).unwrap_or(u32::MAX).max(1)
+}
+
+impl SilenceLimit {
+    /// Returns the limit of an exchange that begins now; `None` if there is none.
+    fn of(options: &RequestOptions, limits: &SpeedLimits, now: Instant) -> Option<Self> {
+        let read = options.read_timeout.map(milliseconds);
+        let on_body = Some(limits.stall_ms).filter(|limit| *limit > 0);
+        let on_head = on_body.filter(|_| limits.stall_awaits_head);
+        let lowest = |stall: Option<u32>| [read, stall].into_iter().flatten().min().unwrap_or(0);
+        let (body_ms, head_ms) = (lowest(on_body), lowest(on_head));
+        let new = Self { body_ms, head_ms, since: now, is_paused: false, has_head: false, is_sending: false };
+        (body_ms > 0).then_some(new)
+    }
+
+    /// Returns the limit that applies now, if there is one.
+    fn limit(&self) -> Option<Duration> {
+        let ms = if self.has_head || self.is_sending { self.body_ms } else { self.head_ms };
+        (ms > 0 && !self.is_paused).then(|| Duration::from_millis(ms.into()))
+    }
 }
 
 /// The minimum speed of a transfer, and the current period over which the speed is measured.
@@ -65,20 +158,53 @@ pub enum ReceiveCredit {
 impl SpeedLimits {
     pub(super) fn new(options: &RequestOptions, now: Instant) -> Self {
         let rate = options.limit_rate.map(|rate| Arc::new(Mutex::new(TokenBucket::new(rate, clock::policy_time(now)))));
-        Self { rate, min_speed: None, silence: None }
+        let mut limits = Self { rate, ..Self::default() };
+        limits.add(options.limit_rate_total.as_ref(), options.stall);
+        limits
     }
 
     /// Makes speed limits for a further part of the same split download. The parts share one
     /// maximum rate.
     pub(super) fn sharing_rate(&self) -> Self {
-        Self { rate: self.rate.clone(), min_speed: None, silence: None }
+        let Self { rate, total, stall_ms, stall_awaits_head, .. } = self;
+        let (rate, total) = (rate.clone(), total.clone());
+        Self { rate, total, stall_ms: *stall_ms, stall_awaits_head: *stall_awaits_head, min_speed: None, silence: None }
     }
 
     /// Restarts the measurement of the minimum speed and of the server's silence for an exchange
     /// that begins now.
     pub(super) fn begin_exchange(&mut self, options: &RequestOptions, now: Instant) {
         self.min_speed = options.speed_limit.map(|limit| Box::new(MinSpeed::new(limit, now)));
-        self.silence = options.read_timeout.map(|limit| SilenceLimit { limit, since: now, is_paused: false });
+        self.silence = SilenceLimit::of(options, self, now);
+    }
+
+    /// Adds the limits of a run, unless the request has its own.
+    pub(super) fn add(&mut self, total: Option<&TotalRateLimit>, stall: Option<StallLimit>) {
+        self.total = self.total.take().or_else(|| total.cloned());
+        if let Some(stall) = stall.filter(|_| self.stall_ms == 0) {
+            (self.stall_ms, self.stall_awaits_head) = (milliseconds(stall.time), stall.awaits_head);
+        }
+    }
+
+    /// Returns the upper limit that other transfers share.
+    pub(super) fn total(&self) -> Option<&TotalRateLimit> {
+        self.total.as_ref()
+    }
+
+    /// Records that the head has arrived.
+    pub(super) fn on_head(&mut self, now: Instant) {
+        self.on_received(0, now);
+        if let Some(silence) = &mut self.silence {
+            silence.has_head = true;
+        }
+    }
+
+    /// Records whether bytes of the request wait until the server takes them.
+    pub(super) fn set_sending(&mut self, is_sending: bool, now: Instant) {
+        if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_sending != is_sending) {
+            silence.is_sending = is_sending;
+            silence.since = now;
+        }
     }
 
     /// Replaces the minimum speed by `limit`, and restarts the measurement.
@@ -88,7 +214,7 @@ impl SpeedLimits {
 
     /// Returns true if the transfer has a maximum rate.
     pub(super) fn is_limited(&self) -> bool {
-        self.rate.is_some()
+        self.rate.is_some() || self.total.is_some()
     }
 
     /// Returns how many bytes the maximum rate allows to receive now. It is at most `credit`, the
@@ -106,15 +232,34 @@ impl SpeedLimits {
             _ if credit == 0 => ReceiveCredit::Full,
             _ => ReceiveCredit::Bytes(credit),
         };
+        let allowed = match (&self.total, allowed) {
+            (Some(total), ReceiveCredit::Bytes(credit)) => match total.received().ask(credit, time) {
+                Ok(bytes) => ReceiveCredit::Bytes(bytes),
+                Err(turn) => ReceiveCredit::Until(clock::instant(turn)),
+            },
+            (_, allowed) => allowed,
+        };
         self.set_paused(!matches!(allowed, ReceiveCredit::Bytes(_)), now);
         allowed
     }
 
-    /// Returns the number of body bytes, at most `credit`, that may arrive together with a head.
-    /// They need not wait for the maximum rate.
-    pub(super) fn allow_with_head(&self, credit: u64, now: Instant) -> u64 {
-        let Some(bucket) = &self.rate else { return credit };
-        credit.min(bucket.lock().ignore_poison().available(clock::policy_time(now)))
+    /// Returns the number of bytes, at most `credit`, that may arrive together with a head, at least
+    /// one. They need not wait for the transfer's own upper limit, but for that of all transfers:
+    /// otherwise it would not hold for small bodies.
+    pub(super) fn allow_with_head(&mut self, mut credit: u64, now: Instant) -> ReceiveCredit {
+        let time = clock::policy_time(now);
+        if let Some(total) = &self.total {
+            let asked = total.received().ask(credit.max(1), time);
+            self.set_paused(asked.is_err(), now);
+            match asked {
+                Ok(bytes) => credit = credit.min(bytes),
+                Err(turn) => return ReceiveCredit::Until(clock::instant(turn)),
+            }
+        }
+        if let Some(bucket) = &self.rate {
+            credit = credit.min(bucket.lock().ignore_poison().available(time));
+        }
+        ReceiveCredit::Bytes(credit.max(1))
     }
 
     /// Pauses (`paused`) or resumes the minimum speed and the time limit on silence. They are
@@ -137,6 +282,9 @@ impl SpeedLimits {
         if let Some(bucket) = &self.rate {
             bucket.lock().ignore_poison().take(bytes);
         }
+        if let Some(total) = &self.total {
+            total.received().take(bytes);
+        }
     }
 
     /// Records that bytes were sent or received, which restarts the time limit on silence.
@@ -158,8 +306,8 @@ impl SpeedLimits {
     /// Returns the time at which the server will have been silent for too long. Returns `None` if
     /// silence is not limited.
     pub(super) fn silence_deadline(&self) -> Option<Instant> {
-        let silence = self.silence.as_ref().filter(|silence| !silence.is_paused)?;
-        silence.since.checked_add(silence.limit)
+        let silence = self.silence.as_ref()?;
+        silence.since.checked_add(silence.limit()?)
     }
 
     /// Returns true if the time for which the server may be silent is limited.
@@ -171,7 +319,7 @@ impl SpeedLimits {
     /// the number of bytes received so far.
     pub(super) fn check(&mut self, bytes: u64, now: Instant) -> Option<Error> {
         if self.silence_deadline().is_some_and(|at| at <= now) {
-            let limit = self.silence.as_ref().map_or(Duration::ZERO, |silence| silence.limit);
+            let limit = self.silence.as_ref().and_then(SilenceLimit::limit).unwrap_or_default();
             return Some(Error::new(ErrorKind::Timeout, format!("the server was silent for {limit:?}")));
         }
         let min_speed = self.min_speed.as_mut().filter(|min_speed| min_speed.next_check <= now)?;

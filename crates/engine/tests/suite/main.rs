@@ -24,6 +24,7 @@ mod fleet_failures;
 mod fleet_model;
 mod fleet_order;
 mod fleet_pipeline;
+mod fleet_retries;
 mod fleet_stages;
 mod h1_bodies;
 mod h1_framing;

@@ -84,10 +84,13 @@ sub _finish {
 # Runs all requests, and calls `take` with each response. Requests are an array or a code reference.
 sub _run {
     my ($http, $requests, $options, $take) = @_;
-    my %options = (parallel => 64, per_host => 6, order => 'completion', memory => 64 << 20, %{ $options || {} });
+    my %limits  = (rate => 0, rate_host => 0, limit_rate => 0, stall_time => 0);
+    my %default = (parallel => 64, per_host => 6, order => 'completion', memory => 64 << 20, %limits);
+    my %options = (%default, %{ $options || {} });
     for my $name (sort keys %options) {
-        _croak("no option '$name' for a batch\n") unless $name =~ /\A(?:parallel|per_host|order|memory)\z/;
+        _croak("no option '$name' for a batch\n") unless exists $default{$name};
     }
+    $_ >= 0 or _croak("rate, rate_host, limit_rate and stall_time must not be negative\n") for @options{keys %limits};
     _croak("order is 'input' or 'completion'\n") unless $options{order} =~ /\A(?:input|completion)\z/;
     $_ > 0 or _croak("parallel, per_host and memory must be above 0\n") for @options{qw(parallel per_host memory)};
     my $at = 0;
@@ -99,6 +102,7 @@ sub _run {
     $http->_prepare;
     my $in_order = $options{order} eq 'input';
     my $batch = HTTP::Haul::Batch->_new($http->{_engine}, $options{parallel}, $options{per_host}, $in_order, $options{memory});
+    $batch->_limit(@options{qw(rate rate_host limit_rate stall_time)});
     # The number of requests that libhaul has at once. More would only use memory.
     my $ahead = 2 * $options{parallel};
     # Requests that could not be started. Their 599 is handed over at once, or in input order.

@@ -8,7 +8,7 @@ use haul::net::dns::AddressFamily;
 use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::socket::TcpKeepalive;
 use haul::net::tls::{ClientIdentity, TlsOptions, TlsVersion};
-use haul::request::{ConnectToRule, ContentSpan, CurlCompat, SpeedLimit};
+use haul::request::{ConnectToRule, ContentSpan, CurlCompat, SpeedLimit, StallLimit};
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 use haul_policy::range::validator::Validator;
@@ -44,6 +44,7 @@ frame_fields! {
         max_time,
         total_time,
         read_timeout,
+        stall,
         max_size,
         limit_rate,
         speed_limit,
@@ -68,6 +69,7 @@ frame_fields! {
         trace,
         interrupt,
         keep_history,
+        limit_rate_total,
         // These go with `body`.
         content_type,
         content_range,
@@ -135,6 +137,8 @@ frame_fields! {
 }
 
 frame_fields!(SpeedLimit { bytes_per_second, time });
+
+frame_fields!(StallLimit { time, awaits_head });
 
 frame_fields! {
     ConnectOptions { attempt_delay, timeout, keepalive }

@@ -5,7 +5,7 @@ use haul::net::dns::AddressFamily;
 use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::socket::TcpKeepalive;
 use haul::net::tls::{ClientIdentity, TlsOptions, TlsVersion};
-use haul::request::{ConnectToRule, ContentSpan, CurlCompat, SpeedLimit};
+use haul::request::{ConnectToRule, ContentSpan, CurlCompat, SpeedLimit, StallLimit};
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 use haul_policy::range::validator::Validator;
@@ -105,6 +105,7 @@ fn request() -> AgentRequest {
         max_time: Some(SECOND),
         total_time: Some(SECOND),
         read_timeout: Some(SECOND),
+        stall: Some(StallLimit { time: SECOND, awaits_head: true }),
         max_size: Some(1),
         limit_rate: Some(2),
         speed_limit: Some(SpeedLimit { bytes_per_second: 3, time: SECOND }),
@@ -160,6 +161,7 @@ fn sample_request_changes_every_encoded_field() {
     assert_all_differ(&ours.redirects, &RedirectRules::default());
     assert_all_differ(&ours.retry, &RetryRules::default());
     assert_all_differ(&ours.speed_limit.unwrap(), &SpeedLimit { bytes_per_second: 0, time: Duration::ZERO });
+    assert_all_differ(&ours.stall.unwrap(), &StallLimit { time: Duration::ZERO, awaits_head: false });
     assert_all_differ(&ours.connect, &other.connect);
     assert_all_differ(
         &ours.connect.keepalive.unwrap(),

@@ -17,7 +17,7 @@ use haul::trace::TransferObserver;
 use haul::{Client, RequestOptions, ResponseHead, Result};
 use haul_policy::auth::AllowedAuthSchemes;
 
-use crate::plan::{ContinueAt, GlobalArgs, HeaderArg, HttpVersion, StageArgs, TimeCond};
+use crate::plan::{ContinueAt, GlobalArgs, HeaderArg, HttpVersion, RunSize, StageArgs, TimeCond};
 use crate::run::transfers::state_stores::StateStores;
 use crate::write_out::WriteOut;
 
@@ -60,6 +60,7 @@ pub(crate) fn request(
             _ => None,
         },
         speed_limit: transfer.slowest(),
+        stall: transfer.stall(global.persona, RunSize::OneUrl),
         split: SplitDownloadOptions {
             connections: transfer.connections(global),
             memory: global.max_memory.min(SPLIT_MEMORY),
@@ -79,6 +80,7 @@ pub(crate) fn request(
     options.tls.keep_certificates = tells(WriteOut::shows_certificates);
     options.decode_limits.max_output = shared.max_size;
     connect_options::connect(transfer, &mut options.connect)?;
+    options.connect.timeout = transfer.connect_limit(global.persona, RunSize::OneUrl);
     stores.give(stage, &mut options)?;
     for field in &request.fields {
         match field {

@@ -8,14 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use haul::fleet::{BodyDestination, FleetJob, StartRate, TransferReporter};
+use haul::fleet::{BodyDestination, FleetJob, HostStartRate, StartRate, TransferReporter};
 use haul::interrupt::InterruptCallback;
 use haul::net::local_address::UnixSocketAddress;
-use haul::request::RetryObserver;
+use haul::request::{RetryObserver, TotalRateLimit};
 use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result, Target};
+use haul_policy::target::Origin;
 
 use crate::file_access::print_error_line;
 use crate::plan::{self, GlobalArgs, UrlGroup, WriteOut};
@@ -58,6 +59,10 @@ pub(crate) struct RunState {
     pub(crate) transfers: Arc<AtomicU64>,
     /// `--rate`: the limit on how often transfers begin; `None` if the option is not given.
     pub(crate) pace: Option<StartRate>,
+    /// `--rate-host`: the same for each host.
+    pub(crate) host_pace: Option<HostStartRate>,
+    /// `--limit-rate-total`.
+    pub(crate) limit_rate_total: Option<TotalRateLimit>,
     /// The names of output files that URLs of this run have reserved.
     pub(crate) names: OutputNames,
     /// The function with which the engine ends its waits after a signal; `None` if signals are not
@@ -103,8 +108,40 @@ impl Reporter {
         }
     }
 
-    /// Returns the limit of `--rate`, which all URL groups of the run share; `None` without the
-    /// option.
+    /// Waits until `--rate-host` and `--limit-rate-total` allow another transfer to begin on a host,
+    /// and counts it as begun.
+    pub(crate) fn wait_for_host(&self, host: &Origin) {
+        let now = Instant::now();
+        if let Some(at) = self.limit_rate_total().and_then(|total| total.wait_until(now)) {
+            std::thread::sleep(at.saturating_duration_since(now));
+        }
+        if let Some(pace) = self.host_pace() {
+            pace.wait(host);
+        }
+    }
+
+    /// Counts the retries of a transfer for `--rate` and `--rate-host`.
+    pub(crate) fn count_retries(&self, host: &Origin, retries: u32) {
+        let now = Instant::now();
+        for _ in 0..retries {
+            self.pace().inspect(|pace| pace.begin(now));
+            self.host_pace().inspect(|pace| {
+                pace.begin(host, now);
+            });
+        }
+    }
+
+    /// Returns the limit of `--rate-host`, which all operations share.
+    pub(crate) fn host_pace(&self) -> Option<&HostStartRate> {
+        self.before.host_pace.as_ref()
+    }
+
+    /// Returns the limit of `--limit-rate-total`, which all operations share.
+    pub(crate) fn limit_rate_total(&self) -> Option<&TotalRateLimit> {
+        self.before.limit_rate_total.as_ref()
+    }
+
+    /// Returns the limit of `--rate`, which all operations of the run share.
     pub(crate) fn pace(&self) -> Option<&StartRate> {
         self.before.pace.as_ref()
     }

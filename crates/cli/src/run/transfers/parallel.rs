@@ -11,7 +11,7 @@ use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::FileSink;
 use haul::{Client, Result};
 
-use crate::plan::{OutputArg, RunPlan, UrlGroup, UrlSource};
+use crate::plan::{OutputArg, RunPlan, RunSize, UrlGroup, UrlSource};
 use crate::run::engine_options;
 use crate::run::engine_options::later_stage::LaterStage;
 use crate::run::engine_options::output_options::{
@@ -40,6 +40,8 @@ pub(crate) fn run(
         };
         let mut request = engine_options::request(&plan.global, stage, reporter.trace(number), stores)?;
         request.pauses = Reporter::pauses(reporter);
+        request.connect.timeout = stage.transfer.connect_limit(plan.global.persona, RunSize::ManyUrls);
+        request.stall = stage.transfer.stall(plan.global.persona, RunSize::ManyUrls);
         request.escape_head = request.include_head && shows_content(operation);
         stages.push(FleetStage {
             options: Arc::new(request),
@@ -63,6 +65,8 @@ pub(crate) fn run(
             unordered: global.unordered,
             fail_early: global.fail_early,
             start_rate: reporter.pace().filter(|_| !is_curls_parallel(plan, operation)).cloned(),
+            host_start_rate: reporter.host_pace().cloned(),
+            limit_rate_total: reporter.limit_rate_total().cloned(),
             interrupt: reporter.interrupt().cloned(),
             slow_input: operation.urls.iter().any(may_wait),
             ..FleetOptions::default()

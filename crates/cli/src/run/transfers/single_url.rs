@@ -62,6 +62,7 @@ pub(crate) fn run(
     engine_options::resolve(client, stage)?;
     let mut request = engine_options::request(global, stage, reporter.trace(0), stores)?;
     request.interrupt = reporter.interrupt().cloned();
+    request.limit_rate_total = reporter.limit_rate_total().cloned();
     request.pauses = Reporter::pauses(reporter);
     request.escape_head = request.include_head && shows_content(operation);
     let uploads = job.upload.is_some();
@@ -96,10 +97,15 @@ pub(crate) fn run(
         file_metadata::can_be_saved(operation, tag)?;
     }
     refuse_login(stage, &target)?;
+    let host = target.origin();
+    if local.is_none() {
+        reporter.wait_for_host(&host);
+    }
     let to_file = file.as_deref().map(|file| (file, file_options(operation, 0, None)));
     if local.is_none()
         && let Some(outcome) = eligibility::fetch(client, global, operation, url, &request, to_file)?
     {
+        reporter.count_retries(&host, outcome.facts.retries);
         return conclude(operation, &outcome, url, job.index, &request.method, file.as_deref(), reporter);
     }
     let checksum = stores.checksums.of(client, &request, operation, &target, file.as_deref())?;
@@ -126,6 +132,7 @@ pub(crate) fn run(
         Some(local) => local.carry_out(operation, &request, uploads, sink, reporter),
         None => client.fetch(target, Arc::clone(&request), sink),
     };
+    reporter.count_retries(&host, outcome.facts.retries);
     let file = named.lock().unwrap_or_else(PoisonError::into_inner).take();
     conclude(operation, &outcome, url, job.index, &request.method, file.as_deref(), reporter)
 }

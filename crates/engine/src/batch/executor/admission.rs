@@ -8,9 +8,8 @@ pub(crate) trait AdmissionControl: Send + Sync {
     /// Returns the rule by which requests may start now.
     fn rule(&self) -> AdmissionRule;
 
-    /// Reports the lowest number of all requests in progress, or `None` if no request is in
-    /// progress.
-    fn set_first(&self, id: Option<u64>);
+    /// Notes the requests in progress.
+    fn set_in_progress(&self, requests: RequestsInProgress);
 
     /// Notes that the event loop has handled all events of a wake-up, so that threads that wait for
     /// results may be woken. Returns the time at which this must be called again even without an
@@ -25,6 +24,17 @@ pub(crate) struct ExecutorLoad {
     pub(crate) waiting: usize,
     /// The number of requests in progress.
     pub(crate) running: usize,
+}
+
+/// The requests in progress of an executor.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestsInProgress {
+    /// The lowest number of those that run.
+    pub(crate) first_running: Option<u64>,
+    /// The lowest number of those that wait to be tried again.
+    pub(crate) first_retrying: Option<u64>,
+    /// How many wait to be tried again.
+    pub(crate) retrying: usize,
 }
 
 /// The part of a request's wait before its start that counts towards the request's timeout.
@@ -42,8 +52,9 @@ pub(crate) enum TimeoutScope {
 pub(crate) enum AdmissionRule {
     /// Any waiting request may start.
     Any,
-    /// Only the request with this number may start, and it may exceed the limits on concurrent
-    /// requests. If no request is in progress, any request may start.
+    /// Only the request with this number may start, regardless of the limits on concurrent
+    /// requests. If none is running, any request that is tried again may, or if there is none, any
+    /// request.
     Only(u64),
     /// No request may start.
     None,

@@ -25,16 +25,18 @@ use std::time::{Duration, Instant};
 use haul_policy::queue::{HostId, JobQueue, QueueCaps};
 use haul_policy::target::Target;
 
-pub(crate) use admission::{AdmissionControl, AdmissionRule, ExecutorLoad, TimeoutScope};
+pub(crate) use admission::{AdmissionControl, AdmissionRule, ExecutorLoad, RequestsInProgress, TimeoutScope};
 use state::{RequestExecutorState, WaitingRequest};
 
+use super::BatchOptions;
 use crate::body::decoder_memory::DecoderMemory;
 use crate::body::delivery::BodyDelivery;
 use crate::clock;
 use crate::drive::worker::{self, Scheduler, WorkerOptions};
 use crate::drive::worker_inbox::WorkerMessage;
+use crate::fleet::StartLimits;
 use crate::ignore_poison::IgnorePoison;
-use crate::request::Request;
+use crate::request::{Request, StallLimit};
 use crate::sink::Sink;
 use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Client, Error, ErrorKind, threads};
@@ -51,6 +53,8 @@ pub(crate) struct RequestExecutor {
     state: Mutex<RequestExecutorState>,
     workers: WorkerOptions,
     counts: TimeoutScope,
+    limits: StartLimits,
+    stall: Option<StallLimit>,
     admission: Option<Arc<dyn AdmissionControl>>,
     decoders: Arc<DecoderMemory>,
 }
@@ -59,15 +63,32 @@ pub(crate) struct RequestExecutor {
 const DECODERS: u64 = 32 << 20;
 
 impl RequestExecutor {
-    pub(crate) fn new(
-        caps: QueueCaps,
-        pipeline: usize,
-        counts: TimeoutScope,
-        admission: Option<Arc<dyn AdmissionControl>>,
-    ) -> Arc<Self> {
-        let workers = WorkerOptions { threads: 1, depth: pipeline.max(1), per_host: caps.per_host };
-        let decoders = Arc::new(DecoderMemory::new(DECODERS));
-        Arc::new(Self { state: Mutex::new(RequestExecutorState::new(caps)), workers, counts, admission, decoders })
+    /// Makes an executor of the asynchronous requests of a client, at most `most` at a time.
+    pub(crate) fn of_client(most: usize) -> Arc<Self> {
+        let options = BatchOptions { max_parallel: most, per_host: most, ..BatchOptions::default() };
+        Self::new(&options, TimeoutScope::All, None)
+    }
+
+    /// Makes an executor of the requests of a batch.
+    pub(crate) fn of_batch(options: &BatchOptions, admission: Arc<dyn AdmissionControl>) -> Arc<Self> {
+        Self::new(options, TimeoutScope::Pauses, Some(admission))
+    }
+
+    fn new(options: &BatchOptions, counts: TimeoutScope, admission: Option<Arc<dyn AdmissionControl>>) -> Arc<Self> {
+        let caps = QueueCaps { total: options.max_parallel.max(1), per_host: options.per_host.max(1) };
+        Arc::new(Self {
+            state: Mutex::new(RequestExecutorState::new(caps)),
+            workers: WorkerOptions { threads: 1, depth: options.pipeline.max(1), per_host: caps.per_host },
+            counts,
+            limits: StartLimits {
+                all: options.start_rate.clone(),
+                each_host: options.host_start_rate.clone(),
+                bytes: options.limit_rate_total.clone(),
+            },
+            stall: options.stall,
+            admission,
+            decoders: Arc::new(DecoderMemory::new(DECODERS)),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, RequestExecutorState> {
@@ -88,6 +109,7 @@ impl RequestExecutor {
         state.next_id += 1;
         let (sink, done) = prepare(id);
         let host = state.queue.push(&request.target.origin(), id, ());
+        self.limits.on_push(&mut state.queue, host, since);
         let due = request.max_time().and_then(|limit| since.checked_add(limit)).filter(|at| {
             let waits_for_proxy =
                 || state.queue.paused_until(host).is_some_and(|until| clock::policy_time(*at) < until);
@@ -122,7 +144,7 @@ impl RequestExecutor {
             self.notify_results();
             return true;
         }
-        let runs = state.running.contains_key(&id);
+        let runs = state.running.contains_key(&id) || state.retrying.contains_key(&id);
         let inboxes = state.inboxes.clone();
         drop(state);
         if runs {
@@ -190,8 +212,9 @@ impl RequestExecutor {
                 state.has_worker = false;
                 // The results of these requests are not wanted any more.
                 let running = std::mem::take(&mut state.running);
+                let retrying = (std::mem::take(&mut state.retrying), std::mem::take(&mut state.retries));
                 drop(state);
-                drop(running);
+                drop((running, retrying));
                 return;
             }
         }
@@ -210,7 +233,12 @@ impl RequestExecutor {
 
     /// Fails all requests in progress with this error.
     fn fail_running(&self, error: &Error) {
-        let running = std::mem::take(&mut self.lock().running);
+        let mut state = self.lock();
+        let mut running = std::mem::take(&mut state.running);
+        running.append(&mut state.retrying);
+        let transfers = std::mem::take(&mut state.retries);
+        drop(state);
+        drop(transfers);
         for (_, (done, target)) in running {
             done(failed_outcome(target, error.again()), None);
         }
@@ -226,7 +254,8 @@ impl RequestExecutor {
         let mut waiting: Vec<_> = state.waiting.iter().collect();
         waiting.sort_unstable_by_key(|(id, _)| **id);
         for (id, job) in waiting {
-            state.queue.push(&job.request.target.origin(), *id, ());
+            let host = state.queue.push(&job.request.target.origin(), *id, ());
+            self.limits.on_push(&mut state.queue, host, Instant::now());
         }
     }
 
@@ -237,10 +266,14 @@ impl RequestExecutor {
         }
     }
 
-    /// Reports the lowest number of a request in progress to the [`AdmissionControl`].
-    fn report_first(&self, state: &RequestExecutorState) {
+    /// Reports the requests in progress to the admission.
+    fn report_in_progress(&self, state: &RequestExecutorState) {
         if let Some(admission) = &self.admission {
-            admission.set_first(state.running.keys().next().copied());
+            admission.set_in_progress(RequestsInProgress {
+                first_running: state.running.keys().next().copied(),
+                first_retrying: state.retrying.keys().next().copied(),
+                retrying: state.retrying.len(),
+            });
         }
     }
 
@@ -265,31 +298,59 @@ impl RequestExecutor {
         id: u64,
         now: Instant,
     ) -> Option<Box<Transfer>> {
+        if let Some(mut transfer) = state.take_retry(id) {
+            transfer.take_slot(host, self.counts == TimeoutScope::Pauses, now);
+            self.report_in_progress(state);
+            return Some(transfer);
+        }
         let WaitingRequest { request, sink, done, since, .. } = state.take(id)?;
         let began = if self.counts == TimeoutScope::All { since } else { now };
         let Request { target, options, own } = request;
         state.running.insert(id, (done, target.clone()));
-        self.report_first(state);
+        self.report_in_progress(state);
         let path = BodyDelivery::new(sink).with_decoder_memory(&self.decoders);
         let mut transfer = Transfer::with_particulars(target, options, own, path, began, id);
+        transfer.add_run_limits(self.limits.bytes.as_ref(), self.stall);
         transfer.scheduling.host_slot = Some(host);
         transfer.scheduling.rank = id;
         Some(transfer)
     }
 
-    /// Returns `None` if no request may start. Otherwise returns the number of the request, if
-    /// there is one, that may start regardless of the limits on concurrent requests.
-    #[expect(clippy::option_option, reason = "the outer one is a verdict, the inner one a number")]
-    fn allowed(&self, state: &RequestExecutorState) -> Option<Option<u64>> {
+    /// Returns which requests may start now.
+    fn allowed(&self, state: &RequestExecutorState) -> AllowedStarts {
         if state.is_over {
-            return None;
+            return AllowedStarts::NONE;
         }
         match self.admission.as_ref().map_or(AdmissionRule::Any, |admission| admission.rule()) {
-            AdmissionRule::Any => Some(None),
-            AdmissionRule::Only(head) if state.queue.first_seq() == Some(head) => Some(Some(head)),
-            AdmissionRule::Only(_) => state.running.is_empty().then_some(None),
-            AdmissionRule::None => None,
+            AdmissionRule::Any => AllowedStarts::ALL,
+            AdmissionRule::Only(head) if state.queue.first_seq() == Some(head) => AllowedStarts::only(head),
+            AdmissionRule::Only(_) if !state.running.is_empty() => AllowedStarts::NONE,
+            AdmissionRule::Only(_) if state.retrying.is_empty() => AllowedStarts::ALL,
+            // Its own body may be what uses up the memory.
+            AdmissionRule::Only(_) => {
+                let due = state.retrying.keys().copied().find(|id| state.queue.contains(*id));
+                due.map_or(AllowedStarts::NONE, AllowedStarts::only)
+            }
+            AdmissionRule::None => AllowedStarts::NONE,
         }
+    }
+}
+
+/// The requests that may start.
+#[derive(Clone, Copy)]
+struct AllowedStarts {
+    /// The request that may start regardless of the limits on concurrent requests.
+    beyond_caps: Option<u64>,
+    /// The number below which others may start, within the limits.
+    below: u64,
+}
+
+impl AllowedStarts {
+    const ALL: Self = Self { beyond_caps: None, below: u64::MAX };
+    const NONE: Self = Self { beyond_caps: None, below: 0 };
+
+    fn only(id: u64) -> Self {
+        Self { beyond_caps: Some(id), below: 0 }
     }
 }
 
@@ -319,7 +380,7 @@ mod tests {
         let silent = TcpListener::bind("127.0.0.1:0").expect("there is a port");
         let url = format!("http://{}/", silent.local_addr().expect("it is bound"));
         let client = Client::new();
-        let executor = RequestExecutor::new(QueueCaps { total: 1, per_host: 1 }, 1, TimeoutScope::All, None);
+        let executor = RequestExecutor::of_client(1);
         let submit = || {
             let request = client.get(&url).timeout(Duration::from_secs(60)).build().expect("a URL");
             executor.submit(&client, request, |_| (Box::new(MemorySink::default()), Box::new(|_, _| {})))

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use haul_policy::queue::HostId;
 
-use super::{ExecutorLoad, IDLE_TIMEOUT, RequestExecutor};
+use super::{AllowedStarts, ExecutorLoad, IDLE_TIMEOUT, RequestExecutor, TimeoutScope};
 use crate::clock;
 use crate::drive::worker::{HostSlotDecision, Scheduler};
 use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
@@ -20,10 +20,16 @@ impl Scheduler for RequestExecutor {
             self.end_late(now);
             state = self.lock();
         }
+        // Pauses end even if nothing may start: `next_timeout` reports their end only once.
+        state.queue.wake(clock::policy_time(now));
+        if self.limits.earliest(now).is_some() {
+            return None;
+        }
         loop {
-            let head = self.allowed(&state)?;
-            let (host, id, ()) = state.queue.next(clock::policy_time(now), head)?;
+            let AllowedStarts { beyond_caps, below } = self.allowed(&state);
+            let (host, id, ()) = state.queue.next_below(below, clock::policy_time(now), beyond_caps)?;
             if let Some(transfer) = self.start_transfer(&mut state, host, id, now) {
+                self.limits.on_start(&mut state.queue, host, now);
                 return Some(transfer);
             }
             state.queue.release(host);
@@ -33,12 +39,15 @@ impl Scheduler for RequestExecutor {
     fn next_for_slot(&self, _worker: usize, slot: HostId, now: Instant) -> HostSlotDecision {
         let mut state = self.lock();
         loop {
-            let found = self.allowed(&state).and_then(|head| state.queue.next_for(slot, clock::policy_time(now), head));
+            let AllowedStarts { beyond_caps, below } =
+                if self.limits.earliest(now).is_some() { AllowedStarts::NONE } else { self.allowed(&state) };
+            let found = state.queue.next_for_below(slot, below, clock::policy_time(now), beyond_caps);
             let Some((id, ())) = found else {
                 state.queue.release(slot);
                 return HostSlotDecision::Nothing;
             };
             if let Some(transfer) = self.start_transfer(&mut state, slot, id, now) {
+                self.limits.on_start(&mut state.queue, slot, now);
                 return HostSlotDecision::Transfer(transfer);
             }
         }
@@ -52,18 +61,49 @@ impl Scheduler for RequestExecutor {
             state.pause(slot, pause);
         }
         let done = state.running.remove(&outcome.tag);
-        self.report_first(&state);
+        self.report_in_progress(&state);
         drop(state);
         if let Some((done, _)) = done {
             done(outcome, Some(path.into_sink()));
         }
     }
 
-    fn retry_delayed(&self, transfer: &Transfer) -> bool {
-        if let (Some(pause), Some(slot)) = (transfer.host_pause(), transfer.scheduling.host_slot) {
-            self.lock().pause(slot, pause);
+    fn delay_retry(&self, _worker: usize, mut transfer: Box<Transfer>, at: Instant) -> Option<Box<Transfer>> {
+        let Some(slot) = transfer.scheduling.host_slot else { return Some(transfer) };
+        let id = transfer.scheduling.tag;
+        let mut state = self.lock();
+        if let Some(pause) = transfer.host_pause() {
+            state.pause(slot, pause);
         }
-        false
+        let may_wait = state.retrying.len() < state.max_retrying && transfer.may_give_slot();
+        if !may_wait || state.queue.push_delayed(slot, clock::policy_time(at), id, ()).is_err() {
+            return Some(transfer);
+        }
+        transfer.give_slot();
+        let deadline = if self.counts == TimeoutScope::All { transfer.deadline() } else { transfer.ends_by() };
+        state.retries.insert(transfer, deadline);
+        let entry = state.running.remove_entry(&id);
+        state.retrying.extend(entry);
+        self.report_in_progress(&state);
+        None
+    }
+
+    fn retry_wait(&self, transfer: &Transfer, now: Instant) -> Option<Instant> {
+        self.limits.retry_wait(&mut self.lock().queue, transfer.scheduling.host_slot?, now)
+    }
+
+    fn cancelled_retry(&self, _worker: usize, tag: u64) -> Option<Box<Transfer>> {
+        let mut state = self.lock();
+        let transfer = state.take_retry(tag)?;
+        state.queue.remove(tag);
+        Some(transfer)
+    }
+
+    fn overdue_retry(&self, _worker: usize, now: Instant) -> Option<Box<Transfer>> {
+        let mut state = self.lock();
+        let tag = state.retries.overdue(now)?;
+        state.queue.remove(tag);
+        state.take_retry(tag)
     }
 
     fn slot_given_away(&self, slot: HostId) {
@@ -78,10 +118,14 @@ impl Scheduler for RequestExecutor {
 
     fn next_timeout(&self, now: Instant) -> Option<Instant> {
         let state = self.lock();
-        let pause = state.queue.next_wakeup(clock::policy_time(now)).map(clock::instant);
+        let pause = match self.limits.earliest(now).filter(|_| !state.queue.is_empty()) {
+            None => state.queue.next_wakeup(clock::policy_time(now)).map(clock::instant),
+            starts => starts,
+        };
         let end = state.idle_since.map(|since| since + IDLE_TIMEOUT);
         let due = state.due.first().map(|(at, _)| *at);
-        [pause, due, end].into_iter().flatten().min()
+        let deadline = state.retries.next_deadline();
+        [pause, due, deadline, end].into_iter().flatten().min()
     }
 
     fn end_turn(&self, now: Instant) -> Option<Instant> {
@@ -110,7 +154,7 @@ impl Scheduler for RequestExecutor {
 
     fn is_over(&self) -> bool {
         let mut state = self.lock();
-        if !state.is_over && state.waiting.is_empty() && state.running.is_empty() {
+        if !state.is_over && state.waiting.is_empty() && state.running.is_empty() && state.retrying.is_empty() {
             let now = Instant::now();
             let since = *state.idle_since.get_or_insert(now);
             state.is_over = state.is_retired || now.saturating_duration_since(since) >= IDLE_TIMEOUT;

@@ -11,9 +11,11 @@ use haul_policy::target::Target;
 
 use super::OnDone;
 use crate::clock;
+use crate::drive::retry_waiting::{MAX_WAITING_RETRIES, WaitingRetries};
 use crate::drive::worker_inbox::WorkerInbox;
 use crate::request::Request;
 use crate::sink::Sink;
+use crate::transfer::Transfer;
 
 /// The requests and the thread of an executor.
 pub(super) struct RequestExecutorState {
@@ -23,6 +25,12 @@ pub(super) struct RequestExecutorState {
     /// expire before they start are included.
     pub(super) due: BTreeSet<(Instant, u64)>,
     pub(super) running: BTreeMap<u64, (OnDone, Target)>,
+    /// The requests in progress that wait to be tried again and hold no slot.
+    pub(super) retrying: BTreeMap<u64, (OnDone, Target)>,
+    /// The transfers of `retrying`.
+    pub(super) retries: WaitingRetries,
+    /// The maximum number of them.
+    pub(super) max_retrying: usize,
     pub(super) next_id: u64,
     pub(super) inboxes: Vec<Arc<WorkerInbox>>,
     /// True if a thread runs the event loop, or is about to.
@@ -55,6 +63,10 @@ impl RequestExecutorState {
             waiting: HashMap::new(),
             due: BTreeSet::new(),
             running: BTreeMap::new(),
+            retrying: BTreeMap::new(),
+            retries: WaitingRetries::default(),
+            // With one request at a time, the order is part of what the program asked for.
+            max_retrying: if caps.total <= 1 { 0 } else { MAX_WAITING_RETRIES },
             next_id: 0,
             inboxes: Vec::new(),
             has_worker: false,
@@ -87,6 +99,13 @@ impl RequestExecutorState {
             self.due.remove(&(due, id));
         }
         Some(job)
+    }
+
+    /// Returns the transfer of a request that waits to be tried again. The request runs from now on.
+    pub(super) fn take_retry(&mut self, id: u64) -> Option<Box<Transfer>> {
+        let transfer = self.retries.remove(id)?;
+        self.running.extend(self.retrying.remove_entry(&id));
+        Some(transfer)
     }
 
     /// Delays all requests to a host for the time `pause`, because the server asked for it. From

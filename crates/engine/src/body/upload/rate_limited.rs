@@ -10,11 +10,13 @@ use std::task::Waker;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use haul_policy::MonotonicTime;
 use haul_policy::rate::TokenBucket;
 
 use super::super::trailers::Field;
 use super::BodyUpload;
 use crate::clock;
+use crate::transfer::TotalRateLimit;
 
 /// The maximum duration of one sleep while a read waits for its rate limit.
 const LONGEST: Duration = Duration::from_millis(100);
@@ -22,42 +24,63 @@ const LONGEST: Duration = Duration::from_millis(100);
 /// An upload whose bytes are read no faster than a rate limit allows.
 pub(crate) struct RateLimitedUpload {
     upload: Box<dyn BodyUpload>,
-    bucket: TokenBucket,
+    bucket: Option<TokenBucket>,
+    total: Option<TotalRateLimit>,
     deadline: Option<Instant>,
     is_attended: bool,
     resumes_at: Option<Instant>,
 }
 
 impl RateLimitedUpload {
-    /// Makes an upload that sends `upload` at no more than `bytes_per_second`. A read after
-    /// `deadline` fails.
-    pub(crate) fn new(upload: Box<dyn BodyUpload>, bytes_per_second: u64, deadline: Option<Instant>) -> Self {
-        let bucket = TokenBucket::new(bytes_per_second, clock::policy_time(Instant::now()));
-        Self { upload, bucket, deadline, is_attended: false, resumes_at: None }
+    /// Limits an upload to this number of bytes a second, and together with other transfers to a
+    /// total. Reads fail after the deadline.
+    pub(crate) fn new(
+        upload: Box<dyn BodyUpload>,
+        bytes_per_second: Option<u64>,
+        total: Option<TotalRateLimit>,
+        deadline: Option<Instant>,
+    ) -> Self {
+        let bucket = bytes_per_second.map(|rate| TokenBucket::new(rate, clock::policy_time(Instant::now())));
+        Self { upload, bucket, total, deadline, is_attended: false, resumes_at: None }
     }
 
     /// Returns the number of bytes that the rate limit allows to read now, at least one; the caller
     /// wants `want`. Without a waker, waits until a byte is allowed. With a waker, fails with
     /// `WouldBlock` if no byte is allowed.
     fn tokens(&mut self, want: u64) -> io::Result<usize> {
+        let mut turn = None;
         loop {
             let now = Instant::now();
             if self.deadline.is_some_and(|deadline| deadline <= now) {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            let time = clock::policy_time(now);
-            match self.bucket.available(time) {
-                0 => {
-                    let at = clock::instant(self.bucket.ready_at(time, want));
-                    if self.is_attended {
-                        self.resumes_at = Some(at);
-                        return Err(io::ErrorKind::WouldBlock.into());
-                    }
-                    thread::sleep(at.saturating_duration_since(now).min(LONGEST));
-                }
-                tokens => return Ok(usize::try_from(tokens).unwrap_or(usize::MAX)),
+            if let Some(left) = turn.map(|at: Instant| at.saturating_duration_since(now)).filter(|left| !left.is_zero())
+            {
+                thread::sleep(left.min(LONGEST));
+                continue;
             }
+            let at = match self.ask(want, clock::policy_time(now)) {
+                Ok(tokens) => return Ok(usize::try_from(tokens).unwrap_or(usize::MAX)),
+                Err(at) => clock::instant(at),
+            };
+            if self.is_attended {
+                self.resumes_at = Some(at);
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            turn = Some(at);
         }
+    }
+
+    /// Returns the number of bytes that both limits allow now, or the time when they may allow some.
+    fn ask(&mut self, want: u64, now: MonotonicTime) -> Result<u64, MonotonicTime> {
+        let own = match &mut self.bucket {
+            Some(bucket) => match bucket.available(now) {
+                0 => return Err(bucket.ready_at(now, want)),
+                tokens => tokens,
+            },
+            None => want.max(1),
+        };
+        self.total.as_ref().map_or(Ok(own), |total| total.sent().ask(own, now))
     }
 }
 
@@ -70,7 +93,12 @@ impl BodyUpload for RateLimitedUpload {
         self.resumes_at = None;
         let room = self.tokens(buffer.len() as u64)?.min(buffer.len());
         let count = self.upload.read(&mut buffer[..room])?;
-        self.bucket.take(count as u64);
+        if let Some(bucket) = &mut self.bucket {
+            bucket.take(count as u64);
+        }
+        if let Some(total) = &self.total {
+            total.sent().take(count as u64);
+        }
         Ok(count)
     }
 
@@ -102,7 +130,7 @@ mod tests {
     use super::*;
 
     fn paced(rate: u64, deadline: Option<Instant>) -> RateLimitedUpload {
-        RateLimitedUpload::new(RequestBody::from(vec![7; 10_000]).upload(), rate, deadline)
+        RateLimitedUpload::new(RequestBody::from(vec![7; 10_000]).upload(), Some(rate), None, deadline)
     }
 
     #[test]

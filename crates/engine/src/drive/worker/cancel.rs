@@ -15,12 +15,8 @@ impl Worker {
         if let Some(place) = self.to_place.iter().position(|(transfer, _)| is_it(transfer)) {
             given_up.extend(self.to_place.remove(place).map(|(transfer, _)| transfer));
         }
-        for delayed in self.delayed.remove_all(is_it) {
-            if delayed.is_lent {
-                self.scheduler.retry_resumed();
-            }
-            given_up.push(delayed.transfer);
-        }
+        given_up.extend(self.delayed.remove_all(is_it));
+        given_up.extend(self.scheduler.cancelled_retry(self.index, tag));
         for token in self.slots.tokens() {
             given_up.extend(self.cancel_on(token, tag));
         }

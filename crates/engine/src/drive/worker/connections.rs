@@ -10,6 +10,7 @@ use std::time::Duration;
 use haul_policy::queue::HostId;
 use mio::unix::SourceFd;
 
+use super::delay_queue::DelayReason;
 use super::peer_properties::remember;
 use super::{HostSlotDecision, Worker};
 use crate::clock;
@@ -372,7 +373,7 @@ impl Worker {
         self.close_idle_slots();
         self.scheduler.out_of_descriptors();
         let at = self.now + DESCRIPTOR_WAIT;
-        self.delayed.push(at, false, transfer);
+        self.delayed.push(at, DelayReason::Descriptor, transfer);
     }
 
     /// Handles the transfers whose exchange on a slot is over, and starts waiting transfers.
@@ -431,9 +432,16 @@ impl Worker {
             }
             TransferStep::Again(wait) if wait.is_zero() => self.to_place.push_back((transfer, warm)),
             TransferStep::Again(wait) => {
-                let is_lent = self.scheduler.retry_delayed(&transfer);
+                let host_slot = transfer.scheduling.host_slot.filter(|_| !transfer.scheduling.has_given_slot);
                 let at = clock::after(self.now, wait);
-                self.delayed.push(at, is_lent, transfer);
+                match self.scheduler.delay_retry(self.index, transfer, at) {
+                    Some(transfer) => self.delayed.push(at, DelayReason::Retry, transfer),
+                    None => {
+                        if let Some(host_slot) = host_slot {
+                            self.use_slot(host_slot, warm);
+                        }
+                    }
+                }
             }
             TransferStep::Done(result) => {
                 let host_slot = transfer.scheduling.host_slot.filter(|_| !transfer.scheduling.has_given_slot);

@@ -1,4 +1,4 @@
-//! Transfers that wait before they are tried again.
+//! Transfers that keep their slot while they wait before they are tried again.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,19 +12,26 @@ pub(super) struct DelayQueue {
     heap: BinaryHeap<Reverse<DelayedTransfer>>,
 }
 
+/// The reason of a transfer's wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DelayReason {
+    /// It failed.
+    Retry,
+    /// There was no free file descriptor.
+    Descriptor,
+}
+
 /// A transfer that waits before it is tried again.
-pub(super) struct DelayedTransfer {
+struct DelayedTransfer {
     at: Instant,
-    /// True if another transfer uses this one's host slot (a permit for one transfer to a host)
-    /// meanwhile: see [`Scheduler::retry_delayed`](super::Scheduler::retry_delayed).
-    pub(super) is_lent: bool,
-    pub(super) transfer: Box<Transfer>,
+    reason: DelayReason,
+    transfer: Box<Transfer>,
 }
 
 impl DelayQueue {
     /// Adds a transfer that is tried again at the time `at`.
-    pub(super) fn push(&mut self, at: Instant, is_lent: bool, transfer: Box<Transfer>) {
-        self.heap.push(Reverse(DelayedTransfer { at, is_lent, transfer }));
+    pub(super) fn push(&mut self, at: Instant, reason: DelayReason, transfer: Box<Transfer>) {
+        self.heap.push(Reverse(DelayedTransfer { at, reason, transfer }));
     }
 
     /// Returns the time when the first delayed transfer is due, if there is one.
@@ -33,20 +40,21 @@ impl DelayQueue {
     }
 
     /// Removes and returns the next transfer, if it is due.
-    pub(super) fn pop_due(&mut self, now: Instant) -> Option<DelayedTransfer> {
+    pub(super) fn pop_due(&mut self, now: Instant) -> Option<(DelayReason, Box<Transfer>)> {
         let is_due = self.next_timeout().is_some_and(|at| at <= now);
-        is_due.then(|| self.heap.pop()).flatten().map(|Reverse(delayed)| delayed)
+        is_due.then(|| self.heap.pop()).flatten().map(|Reverse(delayed)| (delayed.reason, delayed.transfer))
     }
 
     /// Removes and returns the transfers that `is_it` selects.
-    pub(super) fn remove_all(&mut self, is_it: impl Fn(&Transfer) -> bool) -> Vec<DelayedTransfer> {
+    #[expect(clippy::vec_box, reason = "transfers are large and stay in their boxes")]
+    pub(super) fn remove_all(&mut self, is_it: impl Fn(&Transfer) -> bool) -> Vec<Box<Transfer>> {
         if !self.heap.iter().any(|Reverse(delayed)| is_it(&delayed.transfer)) {
             return Vec::new();
         }
         let all = std::mem::take(&mut self.heap).into_iter().map(|Reverse(delayed)| delayed);
         let (removed, kept): (Vec<_>, Vec<_>) = all.partition(|delayed| is_it(&delayed.transfer));
         self.heap = kept.into_iter().map(Reverse).collect();
-        removed
+        removed.into_iter().map(|delayed| delayed.transfer).collect()
     }
 }
 

@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
 
-use delay_queue::DelayQueue;
+use delay_queue::{DelayQueue, DelayReason};
 use helper_threads::HelperThreads;
 use idle_slots::IdleConnectionSlots;
 use output_flush::OutputFlushState;
@@ -306,13 +306,19 @@ impl Worker {
     }
 
     fn handle_timers(&mut self) {
-        while let Some(delayed) = self.delayed.pop_due(self.now) {
-            if delayed.is_lent {
-                self.scheduler.retry_resumed();
-            }
-            self.to_place.push_back((delayed.transfer, None));
-        }
         let now = self.now;
+        while let Some((reason, transfer)) = self.delayed.pop_due(now) {
+            let is_retry = reason == DelayReason::Retry;
+            match is_retry.then(|| self.scheduler.retry_wait(&transfer, now)).flatten() {
+                Some(at) => self.delayed.push(at, reason, transfer),
+                None => self.to_place.push_back((transfer, None)),
+            }
+        }
+        while let Some(mut transfer) = self.scheduler.overdue_retry(self.index, now) {
+            let error = Error::new(ErrorKind::Timeout, "the operation timed out before it was tried again");
+            let step = transfer.done(Err(error), now);
+            self.handle_after(transfer, step, None);
+        }
         let due = |slot: &ConnectionSlot| slot.next_timeout().is_some_and(|at| at <= now);
         let overdue: Vec<usize> = self.slots.iter().filter(|(_, slot)| due(slot)).map(|(token, _)| token).collect();
         for token in overdue {

@@ -26,15 +26,29 @@ pub trait Scheduler: Send + Sync {
     /// Notes that a transfer is over, with this result.
     fn finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>);
 
-    /// Notes that a transfer waits before it is tried again. Returns true if another transfer may
-    /// use its host slot meanwhile. The worker then calls [`Scheduler::retry_resumed`] when the
-    /// delayed transfer continues.
-    fn retry_delayed(&self, _transfer: &Transfer) -> bool {
-        false
+    /// Takes a transfer that waits until `at` before it is tried again, and returns it by
+    /// [`Scheduler::next`] or [`Scheduler::next_for_slot`] then. Its host slot is free meanwhile.
+    /// Returns the transfer at once if it keeps its slot: then the worker waits.
+    fn delay_retry(&self, _worker: usize, transfer: Box<Transfer>, _at: Instant) -> Option<Box<Transfer>> {
+        Some(transfer)
     }
 
-    /// Notes that a delayed transfer continues whose host slot another transfer was allowed to use.
-    fn retry_resumed(&self) {}
+    /// Returns the time before which a transfer that kept its slot may not be tried again, although
+    /// its wait is over; `None` if it is tried again now.
+    fn retry_wait(&self, _transfer: &Transfer, _now: Instant) -> Option<Instant> {
+        None
+    }
+
+    /// Returns the transfer with this tag if it waits for its retry without a slot. The worker
+    /// cancels it.
+    fn cancelled_retry(&self, _worker: usize, _tag: u64) -> Option<Box<Transfer>> {
+        None
+    }
+
+    /// Returns a transfer that has waited for its retry until its deadline. The worker fails it.
+    fn overdue_retry(&self, _worker: usize, _now: Instant) -> Option<Box<Transfer>> {
+        None
+    }
 
     /// Notes that the connection of this host slot is in the pool, where another worker can take
     /// it.

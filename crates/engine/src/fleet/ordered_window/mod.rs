@@ -114,6 +114,9 @@ struct OrderedBodySlot {
 /// of empty bodies that may finish before a slow one.
 const SLOT_COST: usize = 256;
 
+/// A number that no slot has.
+const NO_SLOT: u64 = u64::MAX;
+
 /// The ordered window of a stage, through which bodies pass to the stage's sink.
 pub(super) struct OrderedWindow {
     order: DeliveryOrder,
@@ -127,6 +130,8 @@ pub(super) struct OrderedWindow {
     head: AtomicU64,
     /// A copy of [`OrderedWindowState::held`] that is readable without the lock.
     held: AtomicUsize,
+    /// A copy of [`OrderedWindowState::claimed`], or [`NO_SLOT`], that is readable without the lock.
+    claimed: AtomicU64,
     wants_flush: AtomicBool,
     state: Mutex<OrderedWindowState>,
 }
@@ -163,6 +168,7 @@ impl OrderedWindow {
             next: AtomicU64::new(0),
             head: AtomicU64::new(0),
             held: AtomicUsize::new(0),
+            claimed: AtomicU64::new(NO_SLOT),
             wants_flush: AtomicBool::new(false),
             state: Mutex::new(OrderedWindowState {
                 sink,
@@ -216,6 +222,14 @@ impl OrderedWindow {
     #[must_use]
     pub(super) fn head(&self) -> Option<u64> {
         (self.order == DeliveryOrder::Input).then(|| self.head.load(Ordering::Relaxed))
+    }
+
+    /// Returns the slot that all others wait for: the [head](Self::head), or the one that alone may
+    /// use the sink.
+    #[must_use]
+    pub(super) fn awaited(&self) -> Option<u64> {
+        let claimed = || Some(self.claimed.load(Ordering::Relaxed)).filter(|slot| *slot != NO_SLOT);
+        self.head().or_else(claimed)
     }
 
     /// Returns true if all content of all reserved slots has been passed to the sink, and the sink
@@ -482,6 +496,7 @@ impl Drop for OrderedWindowGuard<'_> {
     fn drop(&mut self) {
         let wants_flush = self.state.dirty || self.state.room == OutputReadiness::Full;
         self.window.held.store(self.state.held, Ordering::Relaxed);
+        self.window.claimed.store(self.state.claimed.unwrap_or(NO_SLOT), Ordering::Relaxed);
         self.window.wants_flush.store(wants_flush, Ordering::Relaxed);
     }
 }

@@ -12,32 +12,40 @@
 //! | [`OrderedWindowMemory::credit`] | how many bytes a slot may receive | the window |
 //! | [`OrderedWindowMemory::may_continue`] | which waiting transfers are woken | the window |
 //!
+//! A transfer that waits to be tried again gives its slot of the caps back. Its slot in the window
+//! remains, with the content that it resumes after, and so does its claim on the sink. So it is
+//! *awaited* like any other if it is the head, or if it has the sink to itself.
+//!
 //! # Proof
 //!
 //! Suppose that no transfer can continue or start, that transfers are left, and that the output has
-//! room. Let *s* be the last stage with outstanding transfers. Its sink has room: the next stage,
-//! if there is one, has no outstanding transfers and so is not full.
+//! room. No timer runs, so every transfer that waits to be tried again is in the queue, as a
+//! *retry*. Let *s* be the last stage with outstanding transfers. Its sink has room: the next
+//! stage, if there is one, has no outstanding transfers and so is not full.
 //!
-//! 1. *A streaming slot of s is not blocked.* It has credit whatever the budget (`credit`), and it
-//!    was woken when its sink got room or when it became the streaming slot (`may_continue`, called
-//!    after each change of the window).
-//! 2. *If s has a head, the head has started.* While the budget is used up, nothing but a head may
-//!    start (`permission`), so no later transfer can take its place. It may start beyond both caps,
-//!    so it needs no slot of a cap. Started, it streams: by 1 it continues. Finished, it leaves,
-//!    and the next slot is the head.
-//! 3. *If slots of s leave whole, and the budget is used up, a transfer that asks for credit claims
-//!    the sink.* It streams from then on: by 1 it continues. If the budget is not used up, a slot
-//!    has credit and is not blocked.
-//! 4. *If every slot of s streams, every started transfer continues by 1.* If none has started, all
-//!    slots of the caps may belong to pages of earlier stages that wait because *s* is full. One
-//!    transfer of *s* may then start beyond the caps (`permission`). If *s* is not full, the sink
-//!    of the stage before has room, and the same argument holds for that stage.
-//! 5. *A window without content has budget* (it is at least 1), so a first transfer may start.
+//! 1. *A started transfer whose slot streams is not blocked.* It has credit whatever the budget
+//!    (`credit`), and it was woken when its sink got room or when it became the streaming slot
+//!    (`may_continue`, called after each change of the window).
+//! 2. *If s has an awaited transfer, it has started.* It may start beyond both caps, so it needs no
+//!    slot of a cap, and without budget (`permission`). Started, it streams: by 1 it continues.
+//!    Finished, it leaves, and the next slot is the head.
+//! 3. *If slots of s leave whole, none is awaited, and the budget is used up, a transfer that asks
+//!    for credit claims the sink.* It streams from then on: by 1 it continues. If the budget is not
+//!    used up, a slot has credit and is not blocked.
+//! 4. *If every slot of s streams, every started transfer continues by 1.*
+//! 5. *If no transfer of s has started, one may.* In an order with a head, by 2. Otherwise the
+//!    first of *s* in the queue has permission: if it is a retry, even without budget, because the
+//!    content that uses the budget up may be its own. If there is no retry, the window has no
+//!    content and so has budget (it is at least 1). All slots of the caps may belong to pages of
+//!    earlier stages that wait because *s* is full. One transfer of *s* may then start beyond the
+//!    caps (`permission`). If *s* is not full, the sink of the stage before has room, and the same
+//!    argument holds for that stage: its awaited transfer may start beyond the caps, too.
 //!
 //! In each case a transfer of *s* can continue or start, which contradicts the assumption.
 //!
-//! Not part of this rule, and needed besides: a transfer that waits to be tried again keeps its
-//! slot and waits for its timer only; no transfer waits behind a later one on its connection
+//! Not part of this rule, and needed besides: a transfer that keeps its slot while it waits to be
+//! tried again waits for its timer only; one that keeps memory of the decoders keeps its slot
+//! (`Transfer::may_give_slot`); no transfer waits behind a later one on its connection
 //! (`connection_slot`); a transfer of the streaming slot is always admitted to the decoders' memory
 //! (`body::decoder_memory`).
 //!
@@ -56,14 +64,13 @@ use crate::sink::descriptor_writer::OutputReadiness;
 pub(super) struct QueueHead {
     /// The priority of the first transfer in the queue.
     pub(super) first: u64,
-    /// The priority of the head (the first unfinished transfer) in the window of that transfer's
-    /// stage. `None` if the stage does not deliver in the order of the input.
-    pub(super) first_head: Option<u64>,
+    /// The lowest number of a new transfer of that transfer's stage. A lower number is a retry.
+    pub(super) first_new: u64,
     /// True if the window of the first transfer's stage may keep more bytes.
     pub(super) has_budget: bool,
-    /// The priority of the head (the first unfinished transfer) of the last stage with outstanding
-    /// transfers. `None` if that stage does not deliver in the order of the input.
-    pub(super) last_head: Option<u64>,
+    /// The transfer in the queue that all others of its stage wait for: the head of the window, or
+    /// the one that has the sink to itself. If there are several, that of the last stage.
+    pub(super) awaited: Option<u64>,
     /// True if the last stage with outstanding transfers has a full queue, and none of its
     /// transfers has started.
     pub(super) is_last_stuck: bool,
@@ -73,20 +80,20 @@ pub(super) struct QueueHead {
 /// possibly one beyond them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StartPermission {
-    /// The transfer that may start even beyond the limits on concurrent transfers. Other transfers
-    /// may start within these limits.
+    /// The transfer that may start even beyond the limits on concurrent transfers.
     pub(super) beyond_caps: Option<u64>,
+    /// The number below which other transfers may start, within the caps.
+    pub(super) below: u64,
 }
 
 impl QueueHead {
-    /// Returns the permission to start a transfer. Returns `None` if no transfer may start, because
-    /// the window is full and its head (the first unfinished transfer) is not the first in the
-    /// queue.
+    /// Returns the permission to start a transfer; `None` if no transfer may start, because the
+    /// window is full and the first transfer in the queue is neither awaited nor a retry.
     pub(super) fn permission(self) -> Option<StartPermission> {
         let stuck = self.is_last_stuck.then_some(self.first);
-        let beyond_caps = self.last_head.or(stuck);
-        let is_head = beyond_caps == Some(self.first) || self.first_head == Some(self.first);
-        (self.has_budget || is_head).then_some(StartPermission { beyond_caps })
+        let beyond_caps = self.awaited.or(stuck);
+        let below = if self.has_budget { u64::MAX } else { self.first_new };
+        (beyond_caps.is_some() || self.first < below).then_some(StartPermission { beyond_caps, below })
     }
 }
 

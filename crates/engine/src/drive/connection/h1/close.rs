@@ -41,6 +41,9 @@ impl H1Connection {
     pub(super) fn finish_front(&mut self, now: Instant, finished: &mut FinishedTransfers) {
         self.direct = ZeroCopyDecision::Undecided;
         if let Some(mut transfer) = self.queue.pop_front() {
+            if let Some(next) = self.queue.front_mut() {
+                next.on_turn(now);
+            }
             self.closing |= transfer.content_may_be_unread();
             if !self.closing {
                 transfer.on_connection_kept();

@@ -269,6 +269,12 @@ impl H1Connection {
                 *send_error = Some(error.kind().into());
             }
         })?;
+        if takes_a_while {
+            let waits = self.wants_room();
+            if let Some(transfer) = self.queue.back_mut() {
+                transfer.set_sending(waits);
+            }
+        }
         Ok(pumped != PumpResult::Full)
     }
 

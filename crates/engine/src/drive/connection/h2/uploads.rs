@@ -77,9 +77,16 @@ impl Uploads {
                 transfer.on_upload_progress();
                 transfer.on_sent(piece);
             }) {
-                Ok(FeedResult::All) => false,
-                Ok(FeedResult::Waits) => true,
+                Ok(FeedResult::All) => {
+                    transfer.set_sending(false);
+                    false
+                }
+                Ok(FeedResult::Waits) => {
+                    transfer.set_sending(true);
+                    true
+                }
                 Ok(FeedResult::Starved(until)) => {
+                    transfer.set_sending(false);
                     *is_starved = true;
                     *resumes_at = [*resumes_at, until].into_iter().flatten().min();
                     true

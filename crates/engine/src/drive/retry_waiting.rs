@@ -1,0 +1,53 @@
+//! Transfers that wait before they are tried again, and hold no slot meanwhile.
+//!
+//! The queue of a scheduler holds only their numbers: it decides when each continues.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use rustc_hash::FxHashMap;
+
+use crate::transfer::Transfer;
+
+/// Maximum number of transfers of a run that wait for their retry without a slot. Any other keeps
+/// its slot while it waits. Each takes some 2 KiB, so all of them take at most about 8 MiB. The
+/// number does not depend on the limit of transfers at a time: a run of 10 at a time may have 1,000
+/// failing URLs among its first 10,000, and all of them wait at once.
+pub(crate) const MAX_WAITING_RETRIES: usize = 4096;
+
+/// The transfers that wait for their retry, each under the number that its scheduler gave it.
+#[derive(Default)]
+pub(crate) struct WaitingRetries {
+    /// Each with its entry in `deadlines`.
+    transfers: FxHashMap<u64, (Box<Transfer>, Option<Instant>)>,
+    /// The times at which transfers fail if they still wait.
+    deadlines: BTreeSet<(Instant, u64)>,
+}
+
+impl WaitingRetries {
+    /// Adds a transfer. It fails if it still waits at `deadline`.
+    pub(crate) fn insert(&mut self, transfer: Box<Transfer>, deadline: Option<Instant>) {
+        let tag = transfer.scheduling.tag;
+        self.deadlines.extend(deadline.map(|at| (at, tag)));
+        self.transfers.insert(tag, (transfer, deadline));
+    }
+
+    /// Removes and returns the transfer with this number.
+    pub(crate) fn remove(&mut self, tag: u64) -> Option<Box<Transfer>> {
+        let (transfer, deadline) = self.transfers.remove(&tag)?;
+        if let Some(at) = deadline {
+            self.deadlines.remove(&(at, tag));
+        }
+        Some(transfer)
+    }
+
+    /// Returns the number of a transfer whose deadline has passed.
+    pub(crate) fn overdue(&self, now: Instant) -> Option<u64> {
+        self.deadlines.first().filter(|(at, _)| *at <= now).map(|(_, tag)| *tag)
+    }
+
+    /// Returns the first deadline of a waiting transfer.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+}
