@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the whole scorecard on a clean clone: builds the peers and the bindings, runs every job, and writes the documents. A missing
-# peer is reported and left out. Building and measuring may take 25 minutes together; BUDGET=seconds sets the time for measuring.
+# peer is reported and left out. Building and measuring may take 35 minutes together; BUDGET=seconds sets the time for measuring.
 # ROUNDS=n replaces the number of rounds of each job.
 set -eu
 
@@ -19,7 +19,7 @@ cat "$target/peers.log"
 sh scripts/bench-python.sh || true
 
 # The last rounds and the documents are not part of the budget.
-left=$((25 * 60 - 90 - ($(date +%s) - start)))
+left=$((35 * 60 - 90 - ($(date +%s) - start)))
 [ "$left" -gt 600 ] || left=600
 status=0
 "$target/release/bench" all --budget "${BUDGET:-$left}" ${ROUNDS:+--rounds "$ROUNDS"} || status=$?

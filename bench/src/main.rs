@@ -6,7 +6,7 @@
 //! bench site --rounds 7 --haul target/release/haul
 //! bench fetch small pipeline
 //! bench get:pipe get-tls --size 64M
-//! bench all --budget 840                 every job; then bench scorecard
+//! bench all --budget 1440                every job; then bench scorecard
 //! bench all --smoke                      haul alone, everything tiny: is it right?
 //! bench scorecard [--check] [FILE]       documents and charts of a file of results
 //! bench instructions [--update]          instructions of fixed cases against their baseline

@@ -19,7 +19,7 @@ bench instructions [--update]: the instructions of fixed cases against those of 
 
   --list           name the jobs
   --rounds N       counted rounds (default: the job's own), after one of warming up
-  --budget SECONDS begin no further round of a job when its share of so many seconds is used (default for all: 840)
+  --budget SECONDS begin no further round of a job when its share of so many seconds is used (default for all: 1440)
   --smoke          haul alone, everything tiny, one round, from the embedded origin: only whether its answers are right
   --haul PATH      which haul (default: a copy of that beside this program, else from PATH)
   --curl PATH      which curl (default: from PATH)

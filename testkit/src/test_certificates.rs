@@ -16,6 +16,7 @@ use rcgen::{
 };
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::ServerSessionMemoryCache;
 
 /// The names for which the server certificate of [`TestCertificates::generate`] is valid.
 pub const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -162,6 +163,8 @@ impl TestCertificates {
             .with_no_client_auth()
             .with_single_cert(self.chain.clone(), PrivateKeyDer::Pkcs8(self.key.clone_key()))
             .expect("the key fits the certificate");
+        // More than a test has clients and hosts: each takes several.
+        config.session_storage = ServerSessionMemoryCache::new(4096);
         config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
         Arc::new(config)
     }

@@ -105,8 +105,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     }
     let late = FaultShares { bad_name: 0, late_name: 5, ..broken };
     cards.push(of_main(bench, HostLoad::shuffled("late-names", 5_000, late, LONG))?);
-    cards.push(of_broken(bench, HostLoad::shuffled("slow", 1_000, FaultShares { slow: 5, ..broken }, SHORT))?);
     cards.push(of_unanswered(bench)?);
+    cards.push(of_broken(bench, HostLoad::shuffled("slow", 1_000, FaultShares { slow: 5, ..broken }, SHORT))?);
     if bench.options.slow {
         cards.push(of_memory(bench)?);
     }

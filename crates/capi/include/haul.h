@@ -439,7 +439,7 @@ void haul_client_free(haul_client *client);
 haul_status haul_client_share(haul_client *client, const haul_client *with, uint32_t what);
 
 // Sets how many idle connections are kept in all, how many to one server, and for how long. 0: the
-// default, which is 256, no limit of its own, and 118,000 ms. This gives the client a new, empty
+// default, which is 4,096, no limit of its own, and 118,000 ms. This gives the client a new, empty
 // pool; clients that share a pool share its limits.
 haul_status haul_client_set_pool(haul_client *client,
                                  size_t max_idle,

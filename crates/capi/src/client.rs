@@ -136,7 +136,7 @@ pub unsafe extern "C" fn haul_client_share(
 }
 
 /// Sets how many idle connections are kept in all, how many to one server, and for how long. 0: the
-/// default, which is 256, no limit of its own, and 118,000 ms. This gives the client a new, empty
+/// default, which is 4,096, no limit of its own, and 118,000 ms. This gives the client a new, empty
 /// pool; clients that share a pool share its limits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_pool(

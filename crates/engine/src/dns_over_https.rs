@@ -35,8 +35,6 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_MESSAGE: u64 = 65_535;
 /// The maximum number of simultaneous requests to the DNS server; further ones wait.
 const MAX_PARALLEL: usize = 256;
-/// The maximum number of connections to a DNS server that does not support HTTP/2.
-const MAX_CONNECTIONS: usize = 16;
 
 /// A DNS server that is queried over HTTPS.
 #[derive(Debug, Clone)]
@@ -93,7 +91,8 @@ impl DnsTransport for HttpsTransport {
             .build();
         let options = BatchOptions {
             max_parallel: MAX_PARALLEL,
-            per_host: MAX_CONNECTIONS,
+            // One connection for all requests. A server without HTTP/2 gets one request at a time.
+            per_host: 1,
             order: BatchOrder::Completion,
             ..BatchOptions::default()
         };

@@ -425,6 +425,12 @@ impl Error {
         self.details.source.as_deref().and_then(|source| source.downcast_ref())
     }
 
+    /// Returns true if the process or the system has no file descriptor left.
+    #[must_use]
+    pub(crate) fn lacks_descriptors(&self) -> bool {
+        matches!(self.io_source().and_then(io::Error::raw_os_error), Some(libc::EMFILE | libc::ENFILE))
+    }
+
     /// Marks this error as a rejection: the peer rejected this side's TLS certificate or parameters
     /// by an alert (RFC 8446 section 6.2).
     #[must_use]

@@ -89,6 +89,7 @@ pub mod fork;
 mod ignore_poison;
 pub mod interrupt;
 pub mod net;
+mod recency;
 pub mod request;
 pub mod response;
 pub mod sink;

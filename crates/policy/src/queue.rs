@@ -63,6 +63,10 @@ pub struct HostId {
 /// whose pause ends first is dropped. They take about 1 MiB at most.
 const MAX_RESTING: usize = 4096;
 
+/// The number of lent slots for each slot of the total cap, and the largest number of them.
+const LENT_PER_SLOT: usize = 4;
+const MAX_LENT: usize = 1024;
+
 /// The position of a job in the queue: its number, then the order of pushing, since numbers may
 /// repeat.
 type JobPosition = (u64, u64);
@@ -91,6 +95,8 @@ pub struct JobQueue<T, K = Origin> {
     /// The times of the delayed jobs.
     due: BTreeSet<(MonotonicTime, JobPosition)>,
     running: usize,
+    /// The number of lent slots.
+    lent: usize,
     pushes: u64,
 }
 
@@ -156,6 +162,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             delayed: BTreeMap::new(),
             due: BTreeSet::new(),
             running: 0,
+            lent: 0,
             pushes: 0,
         }
     }
@@ -198,7 +205,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.wake(now);
         let (place, index) = self.startable_head(head).or_else(|| {
             let (place, index) = self.ready.first()?;
-            (self.running < self.caps.total && place.0 < limit).then_some((*place, *index))
+            (self.running < self.total() && place.0 < limit).then_some((*place, *index))
         })?;
         let item = self.take(place, index);
         self.running += 1;
@@ -237,10 +244,10 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         let first = *self.state(index).waiting.first_key_value()?.0;
         let head = self.startable_head(head).filter(|(_, at)| *at == index).map(|(place, _)| place);
         let ready_idle =
-            self.running >= self.caps.total && self.ready_idle.first().is_some_and(|(place, _)| *place < first);
+            self.running >= self.total() && self.ready_idle.first().is_some_and(|(place, _)| *place < first);
         let place = match head {
             Some(head) => head,
-            None if over_cap || self.running > self.caps.total || ready_idle || first.0 >= limit => return None,
+            None if over_cap || self.running > self.total() || ready_idle || first.0 >= limit => return None,
             None => first,
         };
         let item = self.take(place, index);
@@ -328,6 +335,34 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.caps.total = total.max(1);
     }
 
+    /// Lets one job more than the total cap run, because a running one only waits for its host to
+    /// answer. Call [`end_lend`](JobQueue::end_lend) when it does or gives up. Returns `false` if
+    /// four times the cap, or 1,024 slots, are lent already. With a cap of 1, the order of the jobs
+    /// is meant to be kept, and no slot is lent.
+    pub fn lend(&mut self) -> bool {
+        let most = if self.caps.total == 1 { 0 } else { MAX_LENT.min(self.caps.total.saturating_mul(LENT_PER_SLOT)) };
+        let may = self.lent < most;
+        self.lent += usize::from(may);
+        may
+    }
+
+    /// Takes back a slot that was [lent](JobQueue::lend). If too many jobs run then, no job starts
+    /// before others end.
+    pub fn end_lend(&mut self) {
+        self.lent = self.lent.saturating_sub(1);
+    }
+
+    /// Lowers the total cap below the number of running jobs, because there are no descriptors for
+    /// more. Slots that are lent are not counted.
+    pub fn shrink(&mut self) {
+        self.set_total(self.running.saturating_sub(self.lent + 1));
+    }
+
+    /// Returns the total cap with the lent slots.
+    fn total(&self) -> usize {
+        self.caps.total.saturating_add(self.lent)
+    }
+
     /// Sets the largest number of running jobs of `host`, for jobs that share one connection. It
     /// lasts while the queue remembers the host. 0 counts as 1.
     pub fn set_host_cap(&mut self, host: HostId, cap: usize) {
@@ -375,7 +410,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     pub fn is_full(&self, host: HostId) -> bool {
         let state = self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref());
         let is_at_cap = state.is_some_and(|state| state.running >= state.cap.unwrap_or(self.caps.per_host));
-        self.running >= self.caps.total || is_at_cap
+        self.running >= self.total() || is_at_cap
     }
 
     /// Returns the number of hosts that the queue remembers.

@@ -112,7 +112,7 @@ impl TokenBucket {
 }
 
 /// The longest time for which a turn in a [`SharedBucket`] is given in advance.
-const LONGEST_TURN: Duration = Duration::from_secs(1);
+const LONGEST_TURN: Duration = Duration::from_secs(5);
 
 /// A [`TokenBucket`] for many transfers, which wait in turn: the time after each turn is enough for
 /// the next grant. If all waited for the same time, the first to wake up would take everything.

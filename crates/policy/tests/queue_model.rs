@@ -387,3 +387,37 @@ fn host_with_many_jobs_leaves_room_for_others() {
     queue.release(long);
     assert_eq!(queue.next(MonotonicTime(0), None).unwrap().1, 3);
 }
+
+#[test]
+fn lent_slots_let_other_jobs_start() {
+    let mut queue: JobQueue<(), u32> = JobQueue::new(QueueCaps { total: 2, per_host: 1 });
+    (0..20).for_each(|host| {
+        queue.push(&host, u64::from(host), ());
+    });
+    let start = |queue: &mut JobQueue<(), u32>| queue.next(MonotonicTime(0), None).map(|(host, ..)| host);
+    let first = start(&mut queue).unwrap();
+    let second = start(&mut queue).unwrap();
+    assert!(start(&mut queue).is_none());
+    assert!(queue.lend());
+    let third = start(&mut queue).unwrap();
+    assert!(start(&mut queue).is_none());
+    // The host has answered: three jobs run where two may.
+    queue.end_lend();
+    assert_eq!((queue.running(), start(&mut queue)), (3, None));
+    queue.release(first);
+    assert!(start(&mut queue).is_none());
+    assert!(queue.next_for(second, MonotonicTime(0), None).is_none());
+    queue.release(second);
+    assert!(start(&mut queue).is_some());
+    queue.release(third);
+    let lent = (0..100).filter(|_| queue.lend()).count();
+    assert_eq!(lent, 8, "four for each slot");
+}
+
+#[test]
+fn number_of_lent_slots_is_bounded() {
+    for (total, most) in [(1, 0), (2, 8), (64, 256), (300, 1024), (65_535, 1024)] {
+        let mut queue: JobQueue<(), u32> = JobQueue::new(QueueCaps { total, per_host: 1 });
+        assert_eq!((0..5000).filter(|_| queue.lend()).count(), most, "{total}");
+    }
+}

@@ -246,6 +246,11 @@ impl Origin {
         self.state.record.connections()
     }
 
+    /// Returns the number of TLS handshakes so far that resumed no earlier session.
+    pub fn full_handshakes(&self) -> u64 {
+        self.state.record.full_handshakes()
+    }
+
     /// Returns the number of open connections.
     pub fn open_connections(&self) -> u64 {
         self.state.record.open_connections()

@@ -58,6 +58,7 @@ impl Gauge {
 pub(super) struct OriginRequestLog {
     keep: bool,
     connections: AtomicU64,
+    full_handshakes: AtomicU64,
     open: Gauge,
     requests: AtomicU64,
     answering: Gauge,
@@ -71,6 +72,7 @@ impl OriginRequestLog {
         OriginRequestLog {
             keep,
             connections: AtomicU64::new(0),
+            full_handshakes: AtomicU64::new(0),
             open: Gauge::default(),
             requests: AtomicU64::new(0),
             answering: Gauge::default(),
@@ -111,6 +113,14 @@ impl OriginRequestLog {
         let count = attempts.entry(path.to_owned()).or_default();
         *count += 1;
         *count - 1
+    }
+
+    pub(super) fn full_handshake(&self) {
+        self.full_handshakes.fetch_add(1, SeqCst);
+    }
+
+    pub(super) fn full_handshakes(&self) -> u64 {
+        self.full_handshakes.load(SeqCst)
     }
 
     pub(super) fn connections(&self) -> u64 {

@@ -13,7 +13,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
-use rustls::ServerConfig;
+use rustls::{HandshakeKind, ServerConfig};
 use socket2::{Domain, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -52,6 +52,9 @@ pub(super) async fn accept(listener: TcpListener, tls: Option<Arc<ServerConfig>>
                 None => serve(stream, connection, false, &state).await,
                 Some(config) => {
                     if let Ok(stream) = TlsAcceptor::from(config).accept(stream).await {
+                        if stream.get_ref().1.handshake_kind() != Some(HandshakeKind::Resumed) {
+                            state.record.full_handshake();
+                        }
                         serve(stream, connection, true, &state).await;
                     }
                 }

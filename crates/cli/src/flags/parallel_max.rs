@@ -14,7 +14,9 @@ impl Flag for ParallelMaxFlag {
             category: HelpCategory::Parallel,
             important: false,
             help: "Maximum number of transfers at a time",
-            doc: "Maximum number of transfers at a time, over all hosts, from 1 to 65535. Default 64.",
+            doc: "Maximum number of transfers at a time, over all hosts, from 1 to 65535. Default 64. A transfer whose \
+                  name lookup or connection attempt has had no answer for 250 ms does not count, up to four for each \
+                  slot and 1,024 in all.",
             example: "haul --parallel-max 200 --input-file list.txt",
             see_also: &["parallel-max-host"],
         }

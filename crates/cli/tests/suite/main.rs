@@ -34,6 +34,7 @@ mod http2_servers;
 mod large_download;
 mod list_output;
 mod local_security;
+mod many_hosts;
 mod openbsd_ftp;
 mod option_effects;
 mod output_files;

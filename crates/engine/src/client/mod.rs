@@ -39,6 +39,7 @@ use crate::drive::connection::h2::SharedRecvMemory;
 use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::fork;
 use crate::ignore_poison::IgnorePoison;
+use crate::net::descriptor_budget::DescriptorBudget;
 use crate::net::dns::Resolver;
 use crate::net::pool::{ConnectionKey, ConnectionPool, PoolLimits};
 use crate::net::tls::TlsContexts;
@@ -51,6 +52,10 @@ use crate::transfer::{Transfer, TransferOutcome};
 /// The size in bytes of a read buffer. Larger buffers save few system calls (bodies of 49 KiB
 /// arrive in one or two); with smaller ones, there would be many.
 const READ_BUFFER: usize = 128 << 10;
+
+/// The number of idle connections for which there are always descriptors, so that the limit of the
+/// process need not be read.
+const FEW_IDLE: usize = 16;
 
 /// The default limit on concurrent asynchronous requests of a client. Each of them may need a file
 /// descriptor.
@@ -93,6 +98,7 @@ struct PerProcessState {
     resolver: Resolver,
     tls: TlsContexts,
     pool: ConnectionPool<HttpConnection>,
+    descriptor_budget: Arc<DescriptorBudget>,
     buffer_pool: Arc<BufferPool>,
     recv_memory: SharedRecvMemory,
     stats: ClientStats,
@@ -119,6 +125,7 @@ impl PerProcessState {
             resolver,
             tls: TlsContexts::default(),
             pool: ConnectionPool::new(limits),
+            descriptor_budget: Arc::default(),
             buffer_pool: BufferPool::new(READ_BUFFER),
             recv_memory: SharedRecvMemory::default(),
             stats: ClientStats::default(),
@@ -380,6 +387,47 @@ impl Client {
         if let Some(surplus) = parts.pool.put(Arc::clone(connection.key()), connection, now) {
             parts.stats.connection_closed(&surplus);
         }
+        while self.has_surplus_idle() && self.close_oldest_pooled() {}
+    }
+
+    /// Returns true if the pool and the event loops have more idle connections than the client's
+    /// limits and the process' descriptors allow.
+    pub(crate) fn has_surplus_idle(&self) -> bool {
+        let (parts, limits) = (self.parts(), self.pool_limits());
+        let idle = parts.pool.len() + parts.descriptor_budget.idle();
+        idle > limits.connections || (idle > FEW_IDLE && idle > parts.descriptor_budget.max_idle())
+    }
+
+    /// Closes the connection of the pool that was used longest ago. Returns false if there is none.
+    pub(crate) fn close_oldest_pooled(&self) -> bool {
+        let parts = self.parts();
+        let oldest = parts.pool.take_oldest();
+        if let Some(oldest) = &oldest {
+            parts.stats.connection_closed(oldest);
+        }
+        oldest.is_some()
+    }
+
+    /// Returns the budget of descriptors for the connections of event loops.
+    pub(crate) fn descriptor_budget(&self) -> &Arc<DescriptorBudget> {
+        &self.parts().descriptor_budget
+    }
+
+    /// Makes the other event loops close an idle connection each, because this one needs a
+    /// descriptor.
+    pub(crate) fn request_descriptors(&self) {
+        self.parts().descriptor_budget.forget_limit();
+        self.send_to_inboxes(WorkerMessage::FreeDescriptor);
+    }
+
+    fn send_to_inboxes(&self, message: WorkerMessage) {
+        let inboxes: Vec<_> = {
+            let inboxes = self.parts().inboxes.lock().ignore_poison();
+            inboxes.iter().filter_map(Weak::upgrade).collect()
+        };
+        for inbox in inboxes {
+            inbox.send(message);
+        }
     }
 
     /// Returns true if the pool has an idle connection for a request to this target that is open
@@ -417,13 +465,7 @@ impl Client {
         // An event loop checks this count before it uses an idle connection, and before it puts one
         // into the pool.
         parts.close_count.fetch_add(1, Ordering::AcqRel);
-        let inboxes: Vec<_> = {
-            let inboxes = parts.inboxes.lock().ignore_poison();
-            inboxes.iter().filter_map(Weak::upgrade).collect()
-        };
-        for inbox in inboxes {
-            inbox.send(WorkerMessage::CheckWork);
-        }
+        self.send_to_inboxes(WorkerMessage::CheckWork);
         for connection in parts.pool.drain() {
             parts.stats.connection_closed(&connection);
         }

@@ -521,25 +521,30 @@ fn timed_out() -> Error {
 
 /// Opens a connection for the transfer's next exchange.
 fn open_for(client: &Client, transfer: &mut Transfer, timer: &mut InterruptTimer) -> Result<HttpConnection> {
-    let key = ConnectionKey::new(transfer.target(), transfer.options());
+    let key = Arc::new(ConnectionKey::new(transfer.target(), transfer.options()));
     transfer.set_route(&key);
-    open(client, key, transfer, timer)
+    loop {
+        match open(client, &key, transfer, timer) {
+            // The descriptor of an idle connection can be used instead.
+            Err(error) if error.lacks_descriptors() && client.close_oldest_pooled() => {}
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Opens a connection. Blocks this thread until the connection is open or has failed.
 fn open(
     client: &Client,
-    key: ConnectionKey,
+    key: &Arc<ConnectionKey>,
     transfer: &mut Transfer,
     timer: &mut InterruptTimer,
 ) -> Result<HttpConnection> {
     let options = Arc::clone(transfer.options());
-    let key = Arc::new(key);
     let now = Instant::now();
     transfer.facts.enter(TransferPhase::Resolve, now);
     let opens_by = crate::clock::after(now, options.connect.timeout);
     let opens_by = transfer.deadline().map_or(opens_by, |at| at.min(opens_by));
-    let mut connecting = Connecting::new(Arc::clone(&key), options.connect.clone(), options.trace.clone(), 0, opens_by);
+    let mut connecting = Connecting::new(Arc::clone(key), options.connect.clone(), options.trace.clone(), 0, opens_by);
     // Most plain connections need no buffer.
     let mut buffer = None;
     loop {
@@ -565,7 +570,13 @@ fn open(
                     let message = format!("failed to connect to {}", key.host);
                     return Err(Error::with_source(ErrorKind::Connect, message, error));
                 }
-                return Ok(HttpConnection::new(*stream, key, 1, client.recv_memory(), options.lowest_rate()));
+                return Ok(HttpConnection::new(
+                    *stream,
+                    Arc::clone(key),
+                    1,
+                    client.recv_memory(),
+                    options.lowest_rate(),
+                ));
             }
         }
     }

@@ -15,6 +15,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 
 use super::connection::{ConnectionWaker, HttpConnection};
+use super::worker::ConnectAttemptState;
 use super::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::Result;
 use crate::buffer_pool::Buffer;
@@ -46,10 +47,11 @@ pub(crate) struct ConnectionSlot {
     /// True if the peer has closed its side, but received bytes are still unread. The event loop
     /// reports the close only once.
     pub(crate) peer_closed: bool,
-    /// The number of the slot's last idle period; 0 while it is busy. It distinguishes the slot
-    /// from an earlier one with the same token.
-    pub(crate) idle_stamp: u64,
-    /// The time when the slot last became idle.
+    /// The state of the connection attempt, as the worker counts it.
+    pub(crate) attempt: ConnectAttemptState,
+    /// The worker counts the slot as idle.
+    pub(crate) is_idle: bool,
+    /// The time when the slot last became free.
     pub(crate) idle_since: Instant,
     /// True if the peer has shown that it needs one request at a time: the next request is sent
     /// after the response to the last.
@@ -135,7 +137,8 @@ impl ConnectionSlot {
             paused: false,
             waits_for_room: None,
             peer_closed: false,
-            idle_stamp: 0,
+            attempt: ConnectAttemptState::Settled,
+            is_idle: false,
             idle_since: now,
             is_serial: false,
             expects_sharing: false,
@@ -149,6 +152,19 @@ impl ConnectionSlot {
     #[must_use]
     pub(crate) fn is_racing(&self) -> bool {
         matches!(&self.state, ConnectionState::Connecting(connecting) if !connecting.needs_buffer())
+    }
+
+    /// Returns true if no answer to the connection attempt has come yet: the name is not resolved,
+    /// or no address has accepted the connection.
+    #[must_use]
+    pub(crate) fn is_unanswered(&self) -> bool {
+        self.is_racing()
+    }
+
+    /// Returns true if the connection is open and has no transfer, and none waits for it.
+    #[must_use]
+    pub(crate) fn is_unused(&self) -> bool {
+        matches!(&self.state, ConnectionState::Open(connection) if connection.is_idle()) && self.waiting.is_empty()
     }
 
     /// Returns the number of transfers on the slot, in progress or waiting.

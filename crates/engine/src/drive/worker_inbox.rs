@@ -24,6 +24,8 @@ pub enum WorkerMessage {
     CheckWork,
     /// The transfer with this tag was cancelled, and must be ended.
     Cancel(u64),
+    /// Another worker needs a file descriptor: close an idle connection.
+    FreeDescriptor,
     /// The output is full. The worker must wait until it is writable.
     WatchOutput,
 }

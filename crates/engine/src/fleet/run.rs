@@ -424,6 +424,14 @@ impl Scheduler for FleetRun {
         Some(transfer)
     }
 
+    fn lend_slot(&self) -> bool {
+        self.dispatch.lock().queue().lend()
+    }
+
+    fn end_lend(&self) {
+        self.dispatch.lock().queue().end_lend();
+    }
+
     fn slot_given_away(&self, slot: HostId) {
         self.dispatch.release(slot);
         self.wake_workers();
@@ -480,9 +488,7 @@ impl Scheduler for FleetRun {
     }
 
     fn out_of_descriptors(&self) {
-        let mut state = self.dispatch.lock();
-        let running = state.queue().running();
-        state.queue().set_total(running.saturating_sub(1).max(1));
+        self.dispatch.lock().queue().shrink();
     }
 
     fn flush(&self, worker: usize) -> Result<OutputReadiness> {

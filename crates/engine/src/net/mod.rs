@@ -11,6 +11,7 @@
 
 pub mod connect;
 pub(crate) mod connecting;
+pub(crate) mod descriptor_budget;
 pub mod dns;
 mod http2_tunnel;
 mod lingering_close;

@@ -11,12 +11,15 @@
 //! connections between runs, and passes them from one thread to another.
 
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use haul_policy::alt_svc::AlpnProtocol;
 use haul_policy::proxy::Proxy;
 use haul_proto::h1::H1Deviations;
+use rustc_hash::FxHashMap;
+use slab::Slab;
 
 use super::connect::ConnectOptions;
 use super::dns::AddressFamily;
@@ -24,6 +27,7 @@ use super::proxy::{ProxyHop, ProxyRoute};
 use super::socket::{IdleSocketState, peek_idle};
 use super::tls::{SessionKey, TlsOptions};
 use crate::ignore_poison::IgnorePoison;
+use crate::recency::RecencyList;
 
 /// The key of a pooled connection: every setting that two requests must share to use the same
 /// connection.
@@ -114,8 +118,8 @@ impl ConnectionKey {
     }
 }
 
-/// The limits of a pool. They also apply to the idle connections of each event loop, which keeps at
-/// most 64.
+/// The limits on the idle connections of a client: those in its pool, and those that its event loops
+/// keep for their next transfers.
 ///
 /// ```
 /// use haul::net::pool::PoolLimits;
@@ -126,8 +130,11 @@ impl ConnectionKey {
 pub struct PoolLimits {
     /// The maximum time that a connection may be idle. Default 118 s, as in curl.
     pub idle: Duration,
-    /// The maximum number of idle connections. If there are more, the one that was used longest ago
-    /// is closed. Default 256. With 0, each request makes a new connection.
+    /// The maximum number of idle connections. Beyond it, the one used longest ago is closed.
+    /// Default 4,096. With 0, each request makes a new connection.
+    ///
+    /// Idle connections also use at most half of the file descriptors that the process may open
+    /// (`RLIMIT_NOFILE`), and fewer while many connections are busy.
     pub connections: usize,
     /// The maximum number of idle connections with the same key, and thus mostly to the same
     /// server. Default: the limit of the whole pool.
@@ -143,7 +150,7 @@ impl PoolLimits {
 
 impl Default for PoolLimits {
     fn default() -> Self {
-        Self { idle: Duration::from_secs(118), connections: 256, per_key: usize::MAX }
+        Self { idle: Duration::from_secs(118), connections: 4096, per_key: usize::MAX }
     }
 }
 
@@ -155,14 +162,65 @@ struct IdleConnection<C> {
     key: Arc<ConnectionKey>,
     since: Instant,
     connection: C,
+    /// The connection with the same mark that was put into the pool before this one.
+    previous: Option<usize>,
 }
 
-/// The idle connections of one client, the one used last at the end. They are in a list, because
-/// for a few hundred connections, comparing one number for each is faster than hashing a key.
+/// The idle connections of one client.
 #[derive(Debug)]
 pub struct ConnectionPool<C> {
-    idle: Mutex<Vec<IdleConnection<C>>>,
+    idle: Mutex<IdleConnections<C>>,
+    /// The number of connections in `idle`.
+    len: AtomicUsize,
     limits: PoolLimits,
+}
+
+/// The contents of a pool. A hash of host and port finds the connections to a server; a key takes
+/// longer to hash, and most servers have one key.
+#[derive(Debug)]
+struct IdleConnections<C> {
+    entries: Slab<IdleConnection<C>>,
+    /// The connection of each mark that was put into the pool last.
+    newest: FxHashMap<u64, usize>,
+    order: RecencyList,
+}
+
+impl<C> Default for IdleConnections<C> {
+    fn default() -> Self {
+        Self { entries: Slab::new(), newest: FxHashMap::default(), order: RecencyList::default() }
+    }
+}
+
+impl<C> IdleConnections<C> {
+    /// Returns the connections with a mark, the one used last first.
+    fn with_mark(&self, mark: u64) -> impl Iterator<Item = (usize, &IdleConnection<C>)> {
+        let entry = |index: usize| Some((index, self.entries.get(index)?));
+        let first = self.newest.get(&mark).and_then(|index| entry(*index));
+        std::iter::successors(first, move |(_, idle)| idle.previous.and_then(entry))
+    }
+
+    fn insert(&mut self, mut idle: IdleConnection<C>) {
+        let mark = idle.mark;
+        idle.previous = self.newest.get(&mark).copied();
+        let index = self.entries.insert(idle);
+        self.newest.insert(mark, index);
+        self.order.touch(index);
+    }
+
+    fn remove(&mut self, index: usize) -> IdleConnection<C> {
+        let mark = self.entries[index].mark;
+        let is_newest = self.newest.get(&mark) == Some(&index);
+        let is_next = |(at, idle): (usize, &IdleConnection<C>)| (idle.previous == Some(index)).then_some(at);
+        let next = if is_newest { None } else { self.with_mark(mark).find_map(is_next) };
+        let idle = self.entries.remove(index);
+        match (next, idle.previous) {
+            (Some(next), previous) => self.entries[next].previous = previous,
+            (None, Some(previous)) => drop(self.newest.insert(mark, previous)),
+            (None, None) => drop(self.newest.remove(&mark)),
+        }
+        self.order.remove(index);
+        idle
+    }
 }
 
 impl<C> Default for ConnectionPool<C> {
@@ -175,19 +233,28 @@ impl<C> ConnectionPool<C> {
     /// Makes an empty pool with these limits.
     #[must_use]
     pub fn new(limits: PoolLimits) -> Self {
-        Self { idle: Mutex::default(), limits }
+        Self { idle: Mutex::default(), len: AtomicUsize::new(0), limits }
+    }
+
+    /// Returns the number of connections, without waiting for the lock.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
     }
 
     /// Removes all connections from the pool and returns them.
     pub fn drain(&self) -> Vec<C> {
-        self.lock().drain(..).map(|idle| idle.connection).collect()
+        self.drain_locked(self.lock())
     }
 
     /// Removes and returns all connections, unless another thread holds the lock. In a forked
     /// child, a lock that was held during the fork is never released.
     pub fn try_drain(&self) -> Vec<C> {
-        let Ok(mut idle) = self.idle.try_lock() else { return Vec::new() };
-        idle.drain(..).map(|idle| idle.connection).collect()
+        self.idle.try_lock().map(|idle| self.drain_locked(idle)).unwrap_or_default()
+    }
+
+    fn drain_locked(&self, mut idle: MutexGuard<'_, IdleConnections<C>>) -> Vec<C> {
+        self.len.store(0, Ordering::Relaxed);
+        std::mem::take(&mut *idle).entries.into_iter().map(|(_, idle)| idle.connection).collect()
     }
 
     /// Adds an idle connection. If the pool is then too full, returns the connection that the
@@ -198,21 +265,34 @@ impl<C> ConnectionPool<C> {
         }
         let mark = mark(&key.host, key.port);
         let mut idle = self.lock();
-        let is_same = |other: &IdleConnection<C>| other.mark == mark && *other.key == *key;
-        // The first is the oldest.
-        let surplus = if self.limits.per_key < self.limits.connections
-            && idle.iter().filter(|other| is_same(other)).count() >= self.limits.per_key
-        {
-            idle.iter().position(is_same)
-        } else {
-            (idle.len() >= self.limits.connections).then_some(0)
+        let surplus = (self.limits.per_key < self.limits.connections)
+            .then(|| {
+                let same = idle.with_mark(mark).filter(|(_, other)| *other.key == *key);
+                same.skip(self.limits.per_key.saturating_sub(1)).last().map(|(index, _)| index)
+            })
+            .flatten();
+        let must_go = |oldest: &usize| {
+            now.saturating_duration_since(idle.entries[*oldest].since) >= self.limits.idle
+                || idle.entries.len() >= self.limits.connections
         };
-        let surplus = surplus.map(|index| idle.remove(index).connection);
-        idle.push(IdleConnection { mark, key, since: now, connection });
+        let surplus = surplus.or(idle.order.oldest().filter(must_go)).map(|index| idle.remove(index).connection);
+        idle.insert(IdleConnection { mark, key, since: now, connection, previous: None });
+        self.len.store(idle.entries.len(), Ordering::Relaxed);
         surplus
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<IdleConnection<C>>> {
+    /// Removes and returns the connection used longest ago.
+    pub(crate) fn take_oldest(&self) -> Option<C> {
+        if self.len() == 0 {
+            return None;
+        }
+        let mut idle = self.lock();
+        let oldest = idle.order.oldest().map(|index| idle.remove(index).connection);
+        self.len.store(idle.entries.len(), Ordering::Relaxed);
+        oldest
+    }
+
+    fn lock(&self) -> MutexGuard<'_, IdleConnections<C>> {
         self.idle.lock().ignore_poison()
     }
 }
@@ -225,10 +305,15 @@ impl<C: AsFd> ConnectionPool<C> {
         self.take_where((&key.host, key.port), now, |other| other == key)
     }
 
-    /// Returns true if the pool has a connection whose key satisfies `fits`. The connection stays
-    /// in the pool.
-    pub(crate) fn has_where(&self, now: Instant, fits: impl Fn(&ConnectionKey) -> bool) -> bool {
-        self.lock().iter().any(|idle| {
+    /// Returns true if the pool has a connection to this host and port whose key satisfies `fits`.
+    /// The connection stays in the pool.
+    pub(crate) fn has_where(
+        &self,
+        (host, port): (&str, u16),
+        now: Instant,
+        fits: impl Fn(&ConnectionKey) -> bool,
+    ) -> bool {
+        self.lock().with_mark(mark(host, port)).any(|(_, idle)| {
             now.saturating_duration_since(idle.since) < self.limits.idle
                 && fits(&idle.key)
                 && peek_idle(idle.connection.as_fd()) == IdleSocketState::Silent
@@ -243,11 +328,15 @@ impl<C: AsFd> ConnectionPool<C> {
         now: Instant,
         fits: impl Fn(&ConnectionKey) -> bool,
     ) -> Option<C> {
+        if self.len() == 0 {
+            return None;
+        }
         let mark = mark(host, port);
         let mut idle = self.lock();
         loop {
-            let index = idle.iter().rposition(|other| other.mark == mark && fits(&other.key))?;
+            let index = idle.with_mark(mark).find(|(_, other)| fits(&other.key))?.0;
             let IdleConnection { since, connection, .. } = idle.remove(index);
+            self.len.store(idle.entries.len(), Ordering::Relaxed);
             let fresh = now.saturating_duration_since(since) < self.limits.idle;
             if fresh && peek_idle(connection.as_fd()) == IdleSocketState::Silent {
                 return Some(connection);
@@ -355,6 +444,40 @@ mod tests {
     fn proxied() -> crate::net::proxy::ProxyOptions {
         let proxy = Some(Proxy::parse("http://127.0.0.1:3128").unwrap());
         crate::net::proxy::ProxyOptions { proxy, ..Default::default() }
+    }
+
+    #[test]
+    fn thousands_of_hosts_keep_their_connections() {
+        const HOSTS: usize = 3000;
+        let pool = ConnectionPool::new(PoolLimits { connections: HOSTS, ..PoolLimits::default() });
+        let options = RequestOptions::default();
+        let keys: Vec<_> = (0..HOSTS + 10).map(|host| key(&format!("http://h{host}/"), &options)).collect();
+        let now = Instant::now();
+        // No test opens thousands of descriptors: a pool keeps anything.
+        let surplus: Vec<_> =
+            keys.iter().enumerate().filter_map(|(host, key)| pool.put(Arc::clone(key), host, now)).collect();
+        assert_eq!(surplus, (0..10).collect::<Vec<_>>(), "the oldest go first");
+        assert_eq!((pool.len(), pool.take_oldest(), pool.len()), (HOSTS, Some(10), HOSTS - 1));
+        let mut rest = pool.drain();
+        rest.sort_unstable();
+        assert_eq!(rest, (11..HOSTS + 10).collect::<Vec<_>>());
+        assert_eq!(pool.len(), 0);
+    }
+
+    #[test]
+    fn connections_of_one_server_leave_in_any_order() {
+        let pool = ConnectionPool::default();
+        let now = Instant::now();
+        let mut peers = Vec::new();
+        let change = |version| RequestOptions { prior_knowledge: version, ..RequestOptions::default() };
+        let keys = [key("http://a/", &change(false)), key("http://a/", &change(true))];
+        for (i, is_second) in [0, 1, 0, 1, 1].into_iter().enumerate() {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            peers.push(theirs);
+            assert!(pool.put(Arc::clone(&keys[is_second]), ours, now).is_none(), "{i}");
+        }
+        let count = |which: usize| (0..9).take_while(|_| pool.take(&keys[which], now).is_some()).count();
+        assert_eq!((count(0), pool.len(), count(1), pool.len()), (2, 3, 3, 0));
     }
 
     #[test]

@@ -298,6 +298,13 @@ impl ConnectionStream {
 }
 
 impl ConnectionStream {
+    /// Frees memory that an idle connection does not need.
+    pub(crate) fn release_buffers(&mut self) {
+        if let Some(secured) = &mut self.tls {
+            secured.release_buffers();
+        }
+    }
+
     /// Closes the stream so that the peer receives the last output, even if there is unread input;
     /// see [`lingering_close`].
     pub(crate) fn drain(mut self) {

@@ -20,6 +20,9 @@ use super::tls::{MAX_RECORD, TlsConnection, TlsStreamState};
 /// The number of bytes of ciphertext that one read requests from an https proxy.
 const WIRE: usize = 4 * MAX_RECORD;
 
+/// The capacity that an empty buffer of an idle connection may keep.
+const SMALL_BUFFER: usize = 1024;
+
 /// A layer of TLS: the connection state, and its buffered ciphertext.
 #[derive(Debug)]
 pub(super) struct TlsLayer {
@@ -47,6 +50,16 @@ impl TlsLayer {
         if !self.has_output() {
             self.tls.take_output(&mut self.outgoing);
             self.tls.close_notify(&mut self.outgoing);
+        }
+    }
+
+    /// Frees empty buffers that are larger than a small request or response needs. The handshake
+    /// leaves several KiB of them, and there may be thousands of idle connections.
+    pub(super) fn release_buffers(&mut self) {
+        for buffer in [&mut self.partial, &mut self.outgoing] {
+            if buffer.is_empty() && buffer.capacity() > SMALL_BUFFER {
+                *buffer = Vec::new();
+            }
         }
     }
 

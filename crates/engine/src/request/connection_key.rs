@@ -119,7 +119,11 @@ impl<C: AsFd> ConnectionPool<C> {
     /// Returns true if the pool has a connection for a request to this target with these options.
     /// The connection stays in the pool.
     pub fn has_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> bool {
-        self.has_where(now, |key| key.fits(target, options))
+        if options.proxy.is_some() {
+            let wanted = ConnectionKey::new(target, options);
+            return self.has_where((&wanted.host, wanted.port), now, |key| *key == wanted);
+        }
+        self.has_where((target.host_text(), target.port()), now, |key| key.fits(target, options))
     }
 }
 

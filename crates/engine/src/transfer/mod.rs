@@ -289,6 +289,12 @@ impl Transfer {
         self.attempt.deadline = [of_attempt, self.ends_by()].into_iter().flatten().min();
     }
 
+    /// Postpones the deadline of the attempt by the time that it waits for a file descriptor.
+    pub(crate) fn postpone_deadline(&mut self, wait: Duration) {
+        let postponed = self.attempt.deadline.and_then(|at| at.checked_add(wait));
+        self.attempt.deadline = [postponed, self.ends_by()].into_iter().flatten().min();
+    }
+
     /// Returns the time limit of each attempt, if there is one.
     fn max_time(&self) -> Option<Duration> {
         self.particulars.max_time.or(self.options.max_time)

@@ -223,6 +223,9 @@ pub struct SchedulingKey {
     /// The position of the transfer in the output order. On a connection, a transfer must not wait
     /// behind one of a higher rank. A transfer for which all other transfers wait has rank 0.
     pub rank: u64,
+    /// True if another transfer uses the slot of this one in the limit of all transfers, because this
+    /// one waits for the first answer of its host.
+    pub(crate) is_slot_lent: bool,
     /// True if the transfer no longer counts in the limit of its host, because it waits behind
     /// earlier pipelined requests.
     pub(crate) has_given_slot: bool,

@@ -35,6 +35,7 @@ mod h2_hostile;
 mod h2_stream_limits;
 mod h2_streams;
 mod limits;
+mod many_hosts;
 mod net_connect;
 mod net_local_address;
 mod net_tls;

@@ -224,7 +224,7 @@ fn session_is_not_resumed_on_another_port() {
     };
     for (port, resumed) in [(443, false), (443, true), (8443, false), (443, true), (8443, true)] {
         let mut pair = TlsPair::with(&config, &contexts, &options, "localhost");
-        pair.client = TlsConnection::new(&context.at(&place(port)), "localhost").unwrap();
+        pair.client = TlsConnection::new(&context.at(place(port)), "localhost").unwrap();
         pair.complete_handshake().unwrap();
         assert_eq!(pair.server_to_client(b"tickets").unwrap(), b"tickets");
         assert_eq!(pair.client.resumed(), resumed, "{port}");

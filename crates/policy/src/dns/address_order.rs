@@ -7,7 +7,7 @@
 //! ```
 //! use haul_policy::dns::address_order::{DestinationAddress, sort};
 //!
-//! let destination = |address: &str, source: Option<&str>| Destination {
+//! let destination = |address: &str, source: Option<&str>| DestinationAddress {
 //!     address: address.parse().unwrap(),
 //!     source: source.map(|source| source.parse().unwrap()),
 //! };

@@ -1,6 +1,7 @@
 //! The ways to run transfers: a single URL, URLs one after the other, or many URLs in parallel.
 
 mod checksums;
+mod descriptor_limit;
 mod local_file;
 pub(crate) mod output_names;
 pub(crate) mod parallel;

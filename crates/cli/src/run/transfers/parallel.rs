@@ -19,6 +19,7 @@ use crate::run::engine_options::output_options::{
 };
 use crate::run::report::reporter::{FleetReporter, Reporter};
 use crate::run::report::url_number::UrlNumbers;
+use crate::run::transfers::descriptor_limit;
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_items::UrlItems;
 
@@ -53,6 +54,7 @@ pub(crate) fn run(
             sort: stage.sort,
         });
     }
+    descriptor_limit::raise();
     let global = &plan.global;
     let fleet = Fleet::new(
         stages,

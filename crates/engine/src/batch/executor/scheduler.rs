@@ -106,14 +106,20 @@ impl Scheduler for RequestExecutor {
         state.take_retry(tag)
     }
 
+    fn lend_slot(&self) -> bool {
+        self.lock().queue.lend()
+    }
+
+    fn end_lend(&self) {
+        self.lock().queue.end_lend();
+    }
+
     fn slot_given_away(&self, slot: HostId) {
         self.lock().queue.release(slot);
     }
 
     fn out_of_descriptors(&self) {
-        let mut state = self.lock();
-        let running = state.queue.running();
-        state.queue.set_total(running.saturating_sub(1).max(1));
+        self.lock().queue.shrink();
     }
 
     fn next_timeout(&self, now: Instant) -> Option<Instant> {

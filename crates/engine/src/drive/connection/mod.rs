@@ -277,6 +277,11 @@ impl HttpConnection {
         either!(self, connection => connection.is_idle())
     }
 
+    /// Frees memory that an idle connection does not need.
+    pub(crate) fn release_buffers(&mut self) {
+        either!(self, connection => connection.release_buffers());
+    }
+
     /// Returns the number of complete responses received on the connection.
     #[must_use]
     pub fn served(&self) -> usize {

@@ -11,11 +11,7 @@
 //! such connection is open, the transfer makes its own: to wait for another host's handshake would
 //! be slower if the server then responds with 421.
 
-use std::sync::Arc;
-
 use super::Worker;
-use super::peer_properties::remember;
-use crate::drive::connection::HttpConnection;
 use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::net::pool::ConnectionKey;
 
@@ -40,35 +36,27 @@ impl Worker {
     /// Stops the use of other hosts' connections for this host, because the server rejected a
     /// request on one of them.
     pub(super) fn never_coalesce(&mut self, key: &ConnectionKey) {
-        remember(&mut self.peers.uncoalesced, &Arc::new(key.clone()));
+        self.peers.change(key, |record| record.refuses_coalescing = true);
     }
 
-    fn find_coalescable(&self, token: usize) -> Option<usize> {
+    fn find_coalescable(&mut self, token: usize) -> Option<usize> {
         let slot = self.slots.get(token)?;
         let ConnectionState::Connecting(connecting) = &slot.state else { return None };
-        if slot.waiting.iter().any(|transfer| transfer.reuse.wants_fresh) || self.peers.uncoalesced.contains(&slot.key)
+        if slot.waiting.iter().any(|transfer| transfer.reuse.wants_fresh)
+            || self.peers.get(&slot.key).refuses_coalescing
         {
             return None;
         }
         let may_carry = |other: &ConnectionSlot| match &other.state {
             ConnectionState::Open(connection) if connection.is_shared() && !connection.is_closing() => {
-                carries(connection, &slot.key, |peer| connecting.untried_addresses().any(|address| *address == peer))
+                connection.key().may_carry(&slot.key)
+                    && connection.stream().is_for(&slot.key.host)
                     // A transfer that was moved off that connection finds no room there.
                     && slot.waiting.iter().all(|transfer| other.accepts(transfer))
             }
             _ => false,
         };
-        self.slots.iter().find(|(_, other)| may_carry(other)).map(|(host, _)| host)
+        let mut shared = connecting.untried_addresses().flat_map(|address| self.slots.shared_with(address));
+        shared.find(|(_, other)| may_carry(other)).map(|(host, _)| host)
     }
-}
-
-/// Returns true if requests to this key's host may be sent on a connection to another host.
-fn carries(
-    connection: &HttpConnection,
-    key: &ConnectionKey,
-    is_address: impl Fn(std::net::SocketAddr) -> bool,
-) -> bool {
-    connection.key().may_carry(key)
-        && connection.stream().peer.is_some_and(is_address)
-        && connection.stream().is_for(&key.host)
 }

@@ -2,7 +2,6 @@
 //! transfers. A slot is a [`ConnectionSlot`]: a connection with the transfers that wait for it.
 
 use std::collections::VecDeque;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +10,6 @@ use haul_policy::queue::HostId;
 use mio::unix::SourceFd;
 
 use super::delay_queue::DelayReason;
-use super::peer_properties::remember;
 use super::{HostSlotDecision, Worker};
 use crate::clock;
 use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeWriteMode, ReceiveStatus};
@@ -38,11 +36,6 @@ fn may_share(key: &ConnectionKey) -> bool {
     key.prior_knowledge || tls.is_some_and(|tls| tls.alpn.iter().any(|protocol| protocol == b"h2"))
 }
 
-/// Returns true if the error means that the process or the system has no file descriptor left.
-fn lacks_descriptors(error: &Error) -> bool {
-    matches!(error.io_source().and_then(io::Error::raw_os_error), Some(libc::EMFILE | libc::ENFILE))
-}
-
 impl Worker {
     pub(super) fn place_all(&mut self) {
         while let Some((transfer, warm)) = self.to_place.pop_front() {
@@ -65,8 +58,9 @@ impl Worker {
         mut connection: HttpConnection,
         depth: usize,
     ) -> Result<usize, Box<HttpConnection>> {
-        if let Some(limit) = self.peers.pipeline_limits.get(connection.key()) {
-            connection.set_pipeline_limit(*limit);
+        let record = self.peers.get(connection.key());
+        if let Some(limit) = record.pipeline_limit {
+            connection.set_pipeline_limit(limit);
         }
         let token = self.slots.next_token();
         if connection.stream().socket().set_nonblocking(true).is_err()
@@ -75,13 +69,14 @@ impl Worker {
             return Err(Box::new(connection));
         }
         let mut slot = ConnectionSlot::open(connection, depth, self.now);
-        slot.is_serial = self.peers.serial.contains(&slot.key);
+        slot.is_serial = record.is_serial;
         Ok(self.slots.insert(slot))
     }
 
     /// Finds a connection for a transfer, or begins to make one. `warm` is the token of a slot to
     /// try first, because its connection has just become free.
     pub(super) fn place(&mut self, mut transfer: Box<Transfer>, warm: Option<usize>) {
+        self.take_slot_back(&mut transfer);
         self.follow_close_idle();
         transfer.take_precedence();
         if let Some(token) = warm
@@ -104,8 +99,9 @@ impl Worker {
         {
             return self.start(token, transfer);
         }
+        let record = self.peers.get(&key);
         if !transfer.reuse.wants_fresh
-            && !self.peers.extra_response.contains(&key)
+            && !record.has_extra_response
             && let Some(connection) = self.client.take_idle(&key, self.now)
             && let Ok(token) = self.add_open(connection, self.options.depth)
         {
@@ -113,10 +109,12 @@ impl Worker {
         }
         let key = self.slots.shared_key(key);
         let mut slot = ConnectionSlot::new(Arc::clone(&key), transfer, self.options.depth, self.now);
-        slot.is_serial = self.peers.serial.contains(&key);
-        slot.expects_sharing = may_share(&key) && !self.peers.http1_only.contains(&key);
+        slot.is_serial = record.is_serial;
+        slot.expects_sharing = may_share(&key) && !record.chose_http1;
         let token = self.slots.insert(slot);
+        self.limit_idle();
         self.serve(token, false);
+        self.note_attempt(token);
     }
 
     /// Returns the token of a slot with this key that accepts the transfer.
@@ -145,18 +143,18 @@ impl Worker {
     }
 
     /// Sends a transfer's request on a slot's connection, or queues the transfer on the slot.
-    pub(super) fn start(&mut self, token: usize, transfer: Box<Transfer>) {
+    pub(super) fn start(&mut self, token: usize, mut transfer: Box<Transfer>) {
         let now = self.now;
+        self.take_slot_back(&mut transfer);
+        self.note_busy(token);
         let slot = &mut self.slots[token];
         let waits = !slot.waiting.is_empty() || (slot.is_serial && slot.depth() > 0);
         match &mut slot.state {
             ConnectionState::Open(connection) if !waits && connection.accepts(&transfer) => {
-                if connection.depth() == 0 && slot.idle_stamp != 0 {
-                    slot.idle_stamp = 0;
-                    self.idle.on_busy();
-                    if let Some(host_slot) = transfer.scheduling.host_slot.filter(|_| connection.is_shared()) {
-                        self.scheduler.host_multiplexes(host_slot);
-                    }
+                if connection.depth() == 0
+                    && let Some(host_slot) = transfer.scheduling.host_slot.filter(|_| connection.is_shared())
+                {
+                    self.scheduler.host_multiplexes(host_slot);
                 }
                 let mut finished = std::mem::take(&mut self.scratch.finished);
                 connection.start(transfer, now, ConnectionWaker { wake: Some(&self.wake), token }, &mut finished);
@@ -169,6 +167,7 @@ impl Worker {
                 if slot.enqueue(transfer) && slot.is_shared() {
                     self.start_waiting(token);
                 }
+                self.lend_slots(token);
             }
         }
     }
@@ -277,13 +276,14 @@ impl Worker {
             now: self.now,
         };
         match slot.advance(token, &mut around) {
-            Ok(ConnectionSlotProgress::Waits) => {}
+            Ok(ConnectionSlotProgress::Waits) => self.settle_attempt(token),
             Ok(ConnectionSlotProgress::Resolved) => {
                 if !self.coalesce(token) {
                     self.open(token);
                 }
             }
             Ok(ConnectionSlotProgress::Open) => {
+                self.settle_attempt(token);
                 self.on_open(token);
                 self.start_waiting(token);
                 // Bytes that arrived with the handshake cause no event, so check once.
@@ -302,18 +302,20 @@ impl Worker {
     fn on_open(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let ConnectionState::Open(connection) = &mut slot.state else { return };
-        if let Some(limit) = self.peers.pipeline_limits.get(&slot.key) {
-            connection.set_pipeline_limit(*limit);
+        let record = self.peers.get(&slot.key);
+        if let Some(limit) = record.pipeline_limit {
+            connection.set_pipeline_limit(limit);
         }
-        if self.peers.extra_response.contains(&slot.key) {
+        if record.has_extra_response {
             connection.limit_to_one_request();
         }
         if connection.is_shared() {
             if let Some(host_slot) = slot.waiting.front().and_then(|transfer| transfer.scheduling.host_slot) {
                 self.scheduler.host_multiplexes(host_slot);
             }
+            self.slots.note_shared(token);
         } else if std::mem::take(&mut slot.expects_sharing) {
-            remember(&mut self.peers.http1_only, &slot.key);
+            self.peers.change(&slot.key, |record| record.chose_http1 = true);
             let others = slot.waiting.split_off(slot.waiting.len().min(1));
             self.to_place.extend(others.into_iter().map(|transfer| (transfer, None)));
         }
@@ -322,7 +324,7 @@ impl Worker {
     /// Fails the transfers of a slot whose connection could not be opened. If the reason is a lack
     /// of file descriptors, the transfers may wait instead.
     pub(super) fn on_open_failure(&mut self, waiting: VecDeque<Box<Transfer>>, error: Error) {
-        let exhausted = lacks_descriptors(&error);
+        let exhausted = error.lacks_descriptors();
         let alike = error.again();
         let mut error = Some(error);
         for mut transfer in waiting {
@@ -360,18 +362,22 @@ impl Worker {
     /// active, whose descriptors will become free, and for a limited time if there are none.
     pub(super) fn may_wait_for_descriptor(&self, transfer: &Transfer) -> bool {
         let is_late = transfer.deadline().is_some_and(|at| at <= self.now);
-        !is_late
-            && (transfer.attempt.descriptor_waits < MAX_DESCRIPTOR_WAITS
-                || self.slots.iter().any(|(_, slot)| slot.depth() > 0))
+        !is_late && (transfer.attempt.descriptor_waits < MAX_DESCRIPTOR_WAITS || self.slots.has_transfers())
     }
 
-    /// Delays a transfer until a file descriptor may be free. Closes idle connections, which frees
-    /// some.
+    /// Tries a transfer again with the descriptor of an idle connection. If there is none, delays
+    /// the transfer until a descriptor may be free; its time limit does not include the delay.
     pub(super) fn wait_for_descriptor(&mut self, mut transfer: Box<Transfer>) {
+        self.take_slot_back(&mut transfer);
         transfer.attempt.descriptor_waits += 1;
         transfer.facts.enter(TransferPhase::Idle, self.now);
-        self.close_idle_slots();
+        if self.free_descriptor() {
+            self.to_place.push_back((transfer, None));
+            return;
+        }
+        self.client.request_descriptors();
         self.scheduler.out_of_descriptors();
+        transfer.postpone_deadline(DESCRIPTOR_WAIT);
         let at = self.now + DESCRIPTOR_WAIT;
         self.delayed.push(at, DelayReason::Descriptor, transfer);
     }
@@ -421,10 +427,11 @@ impl Worker {
     }
 
     pub(super) fn handle_after(&mut self, mut transfer: Box<Transfer>, after: TransferStep, warm: Option<usize>) {
+        self.take_slot_back(&mut transfer);
         match after {
             // The file of the body could not be opened.
             TransferStep::Done(Err(error))
-                if lacks_descriptors(&error)
+                if error.lacks_descriptors()
                     && self.may_wait_for_descriptor(&transfer)
                     && transfer.reset_for_retry() =>
             {
@@ -477,9 +484,10 @@ impl Worker {
     /// Puts an idle connection into the client's pool, where another worker finds it.
     pub(super) fn give_away(&mut self, token: usize) {
         let Some(slot) = self.slots.get(token) else { return };
-        let since = if slot.idle_stamp == 0 { self.now } else { slot.idle_since };
-        let idle = matches!(&slot.state, ConnectionState::Open(connection) if connection.is_idle());
-        if idle && let Some(connection) = self.remove_slot(token) {
+        let since = if slot.is_idle { slot.idle_since } else { self.now };
+        if slot.is_unused()
+            && let Some(connection) = self.remove_slot(token)
+        {
             let fd = connection.stream().socket().as_raw_fd();
             // In the pool all connections are blocking ones.
             if self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok()
@@ -500,10 +508,9 @@ impl Worker {
     /// Removes a slot. Returns its connection if it was open.
     pub(super) fn remove_slot(&mut self, token: usize) -> Option<HttpConnection> {
         self.remember_pipeline_limit(token);
+        self.idle.forget(token);
         let slot = self.slots.remove(token)?;
-        if slot.idle_stamp != 0 {
-            self.idle.on_busy();
-        }
+        self.attempts.settle(slot.attempt);
         self.to_place.extend(slot.waiting.into_iter().map(|transfer| (transfer, None)));
         match slot.state {
             ConnectionState::Open(connection) => Some(*connection),

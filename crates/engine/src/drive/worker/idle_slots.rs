@@ -1,108 +1,122 @@
 //! Idle connections of a worker: how many it keeps, and for how long.
 //!
 //! The client's limits for idle connections ([`PoolLimits`](crate::net::pool::PoolLimits)) apply to
-//! a worker's connections, too. The worker wakes only for the timeout of the connection that has
-//! been idle longest.
+//! the pool and to all workers together. Beyond them, or if descriptors become scarce
+//! ([`crate::net::descriptor_budget`]), the pool's oldest connection is closed, and if the pool is
+//! empty the one that this worker used longest ago. The worker wakes only for the timeout of the
+//! connection that has been idle longest.
+//!
+//! A connection that is free for a moment only does not become idle: that is decided at the end of
+//! each round of the event loop, so that it costs nothing for each request.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Instant;
 
 use super::Worker;
 use crate::clock;
-use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
-
-/// The maximum number of idle connections of a worker.
-const MAX_IDLE: usize = 64;
+use crate::drive::connection_slot::ConnectionState;
+use crate::recency::RecencyList;
 
 /// The idle connections of a worker, in the order in which they became idle.
 pub(super) struct IdleConnectionSlots {
-    /// The token and the idle stamp of each slot, the longest idle first. If a slot was busy after
-    /// it had been added, it has another stamp, and the entry is ignored.
-    queue: VecDeque<(usize, u64)>,
-    count: usize,
-    last_stamp: u64,
-    /// The number of [`Client::close_idle`](crate::Client::close_idle) calls to which this worker
-    /// has reacted.
+    /// The tokens of the idle slots.
+    order: RecencyList,
+    /// Slots that became free in this round of the event loop.
+    free: Vec<usize>,
+    /// The number of [`Client::close_idle`](crate::Client::close_idle) calls that this worker has
+    /// followed.
     close_count: u32,
 }
 
 impl IdleConnectionSlots {
     pub(super) fn new(close_count: u32) -> Self {
-        Self { queue: VecDeque::new(), count: 0, last_stamp: 0, close_count }
+        Self { order: RecencyList::default(), free: Vec::new(), close_count }
     }
 
-    /// Adds a slot, and returns the stamp of its idle period.
-    fn push(&mut self, token: usize) -> u64 {
-        self.last_stamp += 1;
-        self.queue.push_back((token, self.last_stamp));
-        self.count += 1;
-        self.last_stamp
-    }
-
-    /// Notes that an idle slot got a transfer or was removed.
-    pub(super) fn on_busy(&mut self) {
-        self.count -= 1;
+    /// Forgets a slot that is removed.
+    pub(super) fn forget(&mut self, token: usize) {
+        self.order.remove(token);
     }
 }
 
 impl Worker {
-    /// Marks a slot as idle if it has no transfer. If there are too many idle connections, closes
-    /// those that have been idle longest.
+    /// Notes that a slot has no transfer, if that is so.
     pub(super) fn note_idle(&mut self, token: usize) {
-        let Some(slot) = self.slots.get_mut(token) else { return };
-        let ConnectionState::Open(connection) = &slot.state else { return };
-        if slot.idle_stamp != 0 || !connection.is_idle() || !slot.waiting.is_empty() {
+        let Some(slot) = self.slots.get(token) else { return };
+        if !slot.is_unused() || slot.is_idle {
             return;
         }
-        let limits = *self.client.pool_limits();
-        if limits.keep_none() {
+        if self.client.pool_limits().keep_none() {
             return self.remove(token);
         }
-        slot.idle_stamp = self.idle.push(token);
-        slot.idle_since = self.now;
-        let key = (limits.per_key < MAX_IDLE).then(|| Arc::clone(&slot.key));
-        if let Some(key) = key {
-            let idle = |token: &&usize| self.slots[**token].idle_stamp != 0;
-            let of_key = || self.slots.with_key(&key).iter().filter(idle);
-            if of_key().count() > limits.per_key
-                && let Some(&longest) = of_key().min_by_key(|token| self.slots[**token].idle_stamp)
-            {
-                self.remove(longest);
+        self.slots[token].idle_since = self.now;
+        self.idle.free.push(token);
+    }
+
+    /// Marks the slots as idle that have got no other transfer in this round, and closes idle
+    /// connections beyond the limits.
+    pub(super) fn mark_idle_slots(&mut self) {
+        while let Some(token) = self.idle.free.pop() {
+            if let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.is_unused() && !slot.is_idle) {
+                if let ConnectionState::Open(connection) = &mut slot.state {
+                    connection.release_buffers();
+                }
+                self.slots.set_idle(token, true);
+                self.idle.order.touch(token);
+                self.limit_idle_of_key(token);
+                self.limit_idle();
             }
-        }
-        while self.idle.count > MAX_IDLE.min(limits.connections) {
-            let Some((token, stamp)) = self.idle.queue.pop_front() else { break };
-            if is_idle(self.slots.get(token), stamp) {
-                self.remove(token);
-            }
-        }
-        if self.idle.queue.len() > 4 * MAX_IDLE {
-            let slots = &self.slots;
-            self.idle.queue.retain(|(token, stamp)| is_idle(slots.get(*token), *stamp));
         }
     }
 
-    /// Returns the time when the connection that has been idle longest reaches its idle timeout.
-    pub(super) fn idle_timeout(&mut self) -> Option<Instant> {
-        while let Some((token, stamp)) = self.idle.queue.front() {
-            if let Some(slot) = self.slots.get(*token).filter(|slot| is_idle(Some(slot), *stamp)) {
-                return Some(clock::after(slot.idle_since, self.client.pool_limits().idle));
-            }
-            self.idle.queue.pop_front();
+    /// Marks a slot as busy.
+    pub(super) fn note_busy(&mut self, token: usize) {
+        if self.idle.order.remove(token) {
+            self.slots.set_idle(token, false);
         }
-        None
+    }
+
+    fn limit_idle_of_key(&mut self, token: usize) {
+        let most = self.client.pool_limits().per_key;
+        if most >= self.idle.order.len() {
+            return;
+        }
+        let is_idle = |token: &&usize| self.slots[**token].is_idle;
+        let idle = self.slots.with_key(&self.slots[token].key).iter().filter(is_idle);
+        if idle.clone().count() > most
+            && let Some(&longest) = idle.min_by_key(|token| self.slots[**token].idle_since)
+        {
+            self.remove(longest);
+        }
+    }
+
+    /// Closes idle connections until their number is within the limits.
+    pub(super) fn limit_idle(&mut self) {
+        while self.client.has_surplus_idle() && (self.client.close_oldest_pooled() || self.close_oldest_idle_slot()) {}
+    }
+
+    /// Closes an idle connection so that another descriptor can be opened. Returns false if neither
+    /// the pool nor this worker has any.
+    pub(super) fn free_descriptor(&mut self) -> bool {
+        self.client.close_oldest_pooled() || self.close_oldest_idle_slot()
+    }
+
+    fn close_oldest_idle_slot(&mut self) -> bool {
+        let Some(oldest) = self.idle.order.oldest() else { return false };
+        self.remove(oldest);
+        true
+    }
+
+    /// Returns the time when the connection that has been idle longest reaches its idle timeout.
+    pub(super) fn idle_timeout(&self) -> Option<Instant> {
+        let oldest = self.slots.get(self.idle.order.oldest()?)?;
+        Some(clock::after(oldest.idle_since, self.client.pool_limits().idle))
     }
 
     /// Closes the connections that have reached their idle timeout, and all idle ones if
     /// [`Client::close_idle`](crate::Client::close_idle) was called.
     pub(super) fn close_idle_timeouts(&mut self) {
         self.follow_close_idle();
-        while self.idle_timeout().is_some_and(|at| at <= self.now)
-            && let Some((token, _)) = self.idle.queue.pop_front()
-        {
-            self.remove(token);
-        }
+        while self.idle_timeout().is_some_and(|at| at <= self.now) && self.close_oldest_idle_slot() {}
     }
 
     /// Closes the idle connections if [`Client::close_idle`](crate::Client::close_idle) was called
@@ -111,20 +125,12 @@ impl Worker {
         let close_count = self.client.close_count();
         if self.idle.close_count != close_count {
             self.idle.close_count = close_count;
-            self.close_idle_slots();
-        }
-    }
-
-    pub(super) fn close_idle_slots(&mut self) {
-        for (token, stamp) in std::mem::take(&mut self.idle.queue) {
-            if is_idle(self.slots.get(token), stamp) {
-                self.remove(token);
+            for token in std::mem::take(&mut self.idle.free) {
+                if self.slots.get(token).is_some_and(|slot| slot.is_unused()) {
+                    self.remove(token);
+                }
             }
+            while self.close_oldest_idle_slot() {}
         }
     }
-}
-
-/// Returns true if the slot is still in the idle period with this stamp.
-fn is_idle(slot: Option<&ConnectionSlot>, stamp: u64) -> bool {
-    slot.is_some_and(|slot| slot.idle_stamp == stamp)
 }

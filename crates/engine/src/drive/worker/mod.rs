@@ -16,6 +16,7 @@
 //! cores.
 
 mod cancel;
+mod connection_attempts;
 mod connection_coalescing;
 mod connections;
 mod delay_queue;
@@ -37,6 +38,8 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
 
+pub(crate) use connection_attempts::ConnectAttemptState;
+use connection_attempts::ConnectionAttempts;
 use delay_queue::{DelayQueue, DelayReason};
 use helper_threads::HelperThreads;
 use idle_slots::IdleConnectionSlots;
@@ -126,6 +129,7 @@ struct Worker {
     slots: ConnectionSlotTable,
     peers: PeerProperties,
     idle: IdleConnectionSlots,
+    attempts: ConnectionAttempts,
     /// Transfers that need a connection, each with the token of a slot to try first. They are
     /// queued, because a transfer that fails at once is followed by the next one: a million of them
     /// must not become a million nested calls.
@@ -171,6 +175,7 @@ impl Worker {
         let inbox = Arc::new(WorkerInbox::new(poll.registry(), INBOX).map_err(event_loop_error)?);
         scheduler.worker_started(&inbox);
         client.register_inbox(&inbox);
+        client.descriptor_budget().forget_limit();
         let now = Instant::now();
         Ok(Self {
             index,
@@ -180,9 +185,10 @@ impl Worker {
             poll,
             wake: inbox.clone(),
             inbox,
-            slots: ConnectionSlotTable::default(),
+            slots: ConnectionSlotTable::new(Arc::clone(client.descriptor_budget())),
             peers: PeerProperties::default(),
             idle: IdleConnectionSlots::new(client.close_count()),
+            attempts: ConnectionAttempts::default(),
             to_place: VecDeque::new(),
             delayed: DelayQueue::default(),
             turn: DeferredWork::default(),
@@ -216,7 +222,9 @@ impl Worker {
         let mut events = Events::with_capacity(256);
         let mut messages = Vec::new();
         loop {
-            while let Some(transfer) = self.scheduler.next(self.index, self.now) {
+            while self.attempts.has_room()
+                && let Some(transfer) = self.scheduler.next(self.index, self.now)
+            {
                 self.to_place.push_back((transfer, None));
                 self.place_all();
             }
@@ -228,6 +236,7 @@ impl Worker {
             if self.scheduler.is_over() {
                 return Ok(());
             }
+            self.mark_idle_slots();
             self.sleep(&mut events)?;
             self.output.on_wake_up();
             self.close_idle_timeouts();
@@ -273,9 +282,11 @@ impl Worker {
     }
 
     fn next_timeout(&mut self) -> Option<Instant> {
-        let slots = self.slots.iter().filter_map(|(_, slot)| slot.next_timeout()).min();
+        let slots = self.slots.next_timeout();
         // The time passed on is the time of the last `Scheduler::next`. A pause that has ended
-        // since then must still wake the worker.
+        // since then must still wake the worker. While there are too many attempts, it is not
+        // asked: the next timeout of an attempt comes soon.
+        let asked = self.attempts.has_room().then(|| self.scheduler.next_timeout(self.now)).flatten();
         let old = self.idle_timeout();
         [
             slots,
@@ -283,7 +294,8 @@ impl Worker {
             self.output.next_timeout(),
             self.turn.end_turn_again_at,
             old,
-            self.scheduler.next_timeout(self.now),
+            asked,
+            self.attempts.next_timeout(),
         ]
         .into_iter()
         .flatten()
@@ -300,6 +312,7 @@ impl Worker {
             }
             WorkerMessage::Resolved(slot) => self.serve(slot, false),
             WorkerMessage::Cancel(tag) => self.cancel(tag),
+            WorkerMessage::FreeDescriptor => drop(self.free_descriptor()),
             // The next turn of the loop flushes the output and asks the scheduler anyway.
             WorkerMessage::WatchOutput | WorkerMessage::CheckWork => {}
         }
@@ -319,9 +332,8 @@ impl Worker {
             let step = transfer.done(Err(error), now);
             self.handle_after(transfer, step, None);
         }
-        let due = |slot: &ConnectionSlot| slot.next_timeout().is_some_and(|at| at <= now);
-        let overdue: Vec<usize> = self.slots.iter().filter(|(_, slot)| due(slot)).map(|(token, _)| token).collect();
-        for token in overdue {
+        self.lend_late_slots();
+        for token in self.slots.take_due(now) {
             self.end_overdue(token);
             match self.slots.get_mut(token) {
                 Some(ConnectionSlot { state: ConnectionState::Open(connection), .. }) => {

@@ -1,45 +1,66 @@
 //! Properties of peers that a worker remembers, so that later transfers do not have to find them
 //! again.
 
-use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use super::Worker;
 use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::net::pool::ConnectionKey;
 use crate::net::socket::{IdleSocketState, peek_idle};
+use crate::recency::LruMap;
 use crate::transfer::Transfer;
 
-/// The maximum number of peers in each record. When it is reached, the record is cleared. Each peer
-/// may then cost one more request that has to be repeated. A record takes at most about 1 MiB.
+/// The maximum number of remembered peers, at about 100 bytes each. Beyond it, the one seen longest
+/// ago is forgotten, and may cost one more request that is sent in vain.
 const MAX_REMEMBERED: usize = 4096;
 
-/// The properties of peers that their earlier connections have revealed.
-#[derive(Default)]
-pub(super) struct PeerProperties {
-    /// Peers that left pipelined requests unanswered, so that they get one request at a time on a
-    /// connection.
-    pub(super) serial: HashSet<Arc<ConnectionKey>>,
-    /// Peers that sent an extra response: each of their connections carries one request.
-    pub(super) extra_response: HashSet<Arc<ConnectionKey>>,
-    /// The number of requests that the last connection to a peer answered, if it left others
-    /// unanswered.
-    pub(super) pipeline_limits: HashMap<Arc<ConnectionKey>, usize>,
-    /// Peers that chose HTTP/1.1 although HTTP/2 was offered.
-    pub(super) http1_only: HashSet<Arc<ConnectionKey>>,
-    /// Peers that close each connection after its first response, without an announcement.
-    pub(super) one_response_only: HashSet<Arc<ConnectionKey>>,
-    /// Hosts that rejected requests on connections to other hosts (421).
-    pub(super) uncoalesced: HashSet<Arc<ConnectionKey>>,
+/// The properties that earlier connections to a peer have shown. All of them make haul more careful
+/// or save a connection, so a peer may have another's.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PeerRecord {
+    /// True if the peer gets one request at a time on a connection.
+    pub(super) is_serial: bool,
+    /// True if the peer sent an extra response: each of its connections carries one request.
+    pub(super) has_extra_response: bool,
+    /// The number of requests that the last connection answered, if it left others unanswered.
+    pub(super) pipeline_limit: Option<usize>,
+    /// True if the peer chose HTTP/1.1 although HTTP/2 was offered.
+    pub(super) chose_http1: bool,
+    /// True if the peer closes each connection after its first response, without an announcement.
+    pub(super) answers_once: bool,
+    /// True if the host rejected a request on a connection to another host (421).
+    pub(super) refuses_coalescing: bool,
 }
 
-/// Adds a peer to one of the records.
-#[allow(clippy::mutable_key_type, reason = "how a proxy wants to be answered is no part of what tells keys apart")]
-pub(super) fn remember(keys: &mut HashSet<Arc<ConnectionKey>>, key: &Arc<ConnectionKey>) {
-    if keys.len() >= MAX_REMEMBERED {
-        keys.clear();
+/// The records of peers, by a hash of their connection keys. The keys themselves are ten times as
+/// large.
+pub(super) struct PeerProperties {
+    hasher: RandomState,
+    records: LruMap<u64, PeerRecord>,
+}
+
+impl Default for PeerProperties {
+    fn default() -> Self {
+        Self { hasher: RandomState::new(), records: LruMap::new(MAX_REMEMBERED) }
     }
-    keys.insert(Arc::clone(key));
+}
+
+impl PeerProperties {
+    /// Returns the record of a peer.
+    pub(super) fn get(&mut self, key: &ConnectionKey) -> PeerRecord {
+        if self.records.len() == 0 {
+            return PeerRecord::default();
+        }
+        self.records.get(&self.hasher.hash_one(key)).copied().unwrap_or_default()
+    }
+
+    /// Changes the record of a peer.
+    pub(super) fn change(&mut self, key: &ConnectionKey, change: impl FnOnce(&mut PeerRecord)) {
+        let mut record = self.get(key);
+        change(&mut record);
+        self.records.insert(self.hasher.hash_one(key), record);
+    }
 }
 
 impl Worker {
@@ -56,10 +77,10 @@ impl Worker {
             }
         }
         idle.into_iter().for_each(|token| self.remove(token));
-        if has_extra_response {
-            remember(&mut self.peers.extra_response, &key);
-        }
-        remember(&mut self.peers.serial, &key);
+        self.peers.change(&key, |record| {
+            record.is_serial = true;
+            record.has_extra_response |= has_extra_response;
+        });
     }
 
     /// Remembers the pipeline limit that a closing connection has learned about its peer.
@@ -73,10 +94,7 @@ impl Worker {
             return;
         }
         let Some(limit) = connection.learned_pipeline_limit() else { return };
-        if self.peers.pipeline_limits.len() >= MAX_REMEMBERED {
-            self.peers.pipeline_limits.clear();
-        }
-        self.peers.pipeline_limits.insert(Arc::clone(key), limit);
+        self.peers.change(key, |record| record.pipeline_limit = Some(limit));
     }
 
     /// Returns true if a request that cannot be repeated might be lost on this slot. That is so if
@@ -92,7 +110,7 @@ impl Worker {
         if transfer.may_resend() || !connection.is_idle() {
             return false;
         }
-        if self.peers.one_response_only.contains(key) {
+        if self.peers.get(key).answers_once {
             return true;
         }
         if peek_idle(connection.stream().socket()) == IdleSocketState::Silent {
@@ -102,8 +120,32 @@ impl Worker {
         self.serve(token, false);
         let is_lost = !self.slots.get(token).is_some_and(|slot| slot.accepts(transfer));
         if is_lost && leaves_at_once {
-            remember(&mut self.peers.one_response_only, &key);
+            self.peers.change(&key, |record| record.answers_once = true);
         }
         is_lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{RequestOptions, Target};
+
+    #[test]
+    fn peer_records_forget_the_peer_seen_longest_ago() {
+        let key = |host: usize| {
+            ConnectionKey::new(&Target::parse(&format!("http://h{host}/")).unwrap(), &RequestOptions::default())
+        };
+        let mut peers = PeerProperties::default();
+        for host in 0..MAX_REMEMBERED {
+            peers.change(&key(host), |record| record.chose_http1 = true);
+        }
+        peers.change(&key(0), |record| record.pipeline_limit = Some(3));
+        peers.change(&key(MAX_REMEMBERED), |record| record.is_serial = true);
+        assert_eq!(peers.records.len(), MAX_REMEMBERED);
+        let first = peers.get(&key(0));
+        assert_eq!((first.chose_http1, first.pipeline_limit, first.is_serial), (true, Some(3), false));
+        assert!(!peers.get(&key(1)).chose_http1 && peers.get(&key(2)).chose_http1);
+        assert!(peers.get(&key(MAX_REMEMBERED)).is_serial);
     }
 }

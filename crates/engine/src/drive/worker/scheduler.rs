@@ -50,6 +50,16 @@ pub trait Scheduler: Send + Sync {
         None
     }
 
+    /// Lets one transfer more than the limit in total run, because a running one waits for the
+    /// first answer of its host. Returns false if enough do so already. Later,
+    /// [`Scheduler::end_lend`] is called.
+    fn lend_slot(&self) -> bool {
+        false
+    }
+
+    /// Notes that a transfer whose slot was lent continues or ends.
+    fn end_lend(&self) {}
+
     /// Notes that the connection of this host slot is in the pool, where another worker can take
     /// it.
     fn slot_given_away(&self, _slot: HostId) {}

@@ -1,22 +1,63 @@
-//! The connection slots of a worker, by token and by connection key.
+//! The connection slots of a worker: by token, by connection key, by their next timeout, and shared
+//! ones by the address of their peer.
+//!
+//! Thousands of slots may be idle. So no operation that a wake-up needs looks at all of them: the
+//! table notes which slots were changed, and asks only these for their next timeout.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::net::SocketAddr;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
+use std::time::Instant;
 
 use slab::Slab;
+use smallvec::SmallVec;
 
-use crate::drive::connection_slot::ConnectionSlot;
+use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
+use crate::net::descriptor_budget::DescriptorBudget;
 use crate::net::pool::ConnectionKey;
 
+/// The number of outdated timers beside which they are not worth a clean-up.
+const FEW_TIMERS: usize = 64;
+
 /// A worker's connection slots. The token of a slot is also its token in the event loop.
-#[derive(Default)]
 pub(super) struct ConnectionSlotTable {
-    slots: Slab<ConnectionSlot>,
-    by_key: HashMap<Arc<ConnectionKey>, Vec<usize>>,
+    slots: Slab<SlotTableEntry>,
+    by_key: HashMap<Arc<ConnectionKey>, SmallVec<[usize; 2]>>,
+    /// Open connections that transfers share, by the address of the peer.
+    shared: HashMap<SocketAddr, SmallVec<[usize; 2]>>,
+    /// The slots that were changed since their timers were set.
+    changed: Vec<usize>,
+    /// Timers of slots, the earliest on top. A slot's next timeout is never before its timer.
+    timers: BinaryHeap<Reverse<(Instant, usize)>>,
+    budget: Arc<DescriptorBudget>,
+    idle: usize,
+}
+
+struct SlotTableEntry {
+    slot: ConnectionSlot,
+    is_changed: bool,
+    /// The time of the slot's timer; another timer of the slot is outdated.
+    timer: Option<Instant>,
+    /// The peer's address, if the slot is in [`ConnectionSlotTable::shared`].
+    shared_at: Option<SocketAddr>,
 }
 
 impl ConnectionSlotTable {
+    /// Makes an empty table, whose slots are counted in the budget.
+    pub(super) fn new(budget: Arc<DescriptorBudget>) -> Self {
+        Self {
+            slots: Slab::new(),
+            by_key: HashMap::new(),
+            shared: HashMap::new(),
+            changed: Vec::new(),
+            timers: BinaryHeap::new(),
+            budget,
+            idle: 0,
+        }
+    }
+
     /// Returns the token that the next call of [`ConnectionSlotTable::insert`] returns.
     pub(super) fn next_token(&self) -> usize {
         self.slots.vacant_key()
@@ -25,34 +66,76 @@ impl ConnectionSlotTable {
     /// Adds a slot, and returns its token.
     pub(super) fn insert(&mut self, slot: ConnectionSlot) -> usize {
         let key = Arc::clone(&slot.key);
-        let token = self.slots.insert(slot);
+        let token = self.slots.insert(SlotTableEntry { slot, is_changed: true, timer: None, shared_at: None });
+        self.changed.push(token);
         self.by_key.entry(key).or_default().push(token);
+        self.budget.add_connection();
+        self.note_shared(token);
         token
     }
 
     /// Removes the slot with this token and returns it.
     pub(super) fn remove(&mut self, token: usize) -> Option<ConnectionSlot> {
-        let slot = self.slots.try_remove(token)?;
-        if let Some(tokens) = self.by_key.get_mut(&slot.key) {
-            tokens.retain(|&other| other != token);
-            if tokens.is_empty() {
-                self.by_key.remove(&slot.key);
-            }
+        let SlotTableEntry { slot, shared_at, .. } = self.slots.try_remove(token)?;
+        forget(&mut self.by_key, &slot.key, token);
+        if let Some(peer) = shared_at {
+            forget(&mut self.shared, &peer, token);
         }
+        self.idle -= usize::from(slot.is_idle);
+        self.budget.remove_connections(1, usize::from(slot.is_idle));
         Some(slot)
     }
 
+    /// Notes that the connection of a slot has opened, and may be one that transfers share.
+    pub(super) fn note_shared(&mut self, token: usize) {
+        let Some(entry) = self.slots.get_mut(token) else { return };
+        if let ConnectionState::Open(connection) = &entry.slot.state
+            && connection.is_shared()
+            && entry.shared_at.is_none()
+            && let Some(peer) = connection.stream().peer
+        {
+            entry.shared_at = Some(peer);
+            self.shared.entry(peer).or_default().push(token);
+        }
+    }
+
+    /// Marks a slot as idle or as busy.
+    pub(super) fn set_idle(&mut self, token: usize, is_idle: bool) {
+        let Some(SlotTableEntry { slot, .. }) = self.slots.get_mut(token) else { return };
+        match (std::mem::replace(&mut slot.is_idle, is_idle), is_idle) {
+            (false, true) => {
+                self.idle += 1;
+                self.budget.add_idle();
+            }
+            (true, false) => {
+                self.idle -= 1;
+                self.budget.remove_idle();
+            }
+            _ => {}
+        }
+    }
+
     pub(super) fn get(&self, token: usize) -> Option<&ConnectionSlot> {
-        self.slots.get(token)
+        self.slots.get(token).map(|entry| &entry.slot)
     }
 
     pub(super) fn get_mut(&mut self, token: usize) -> Option<&mut ConnectionSlot> {
-        self.slots.get_mut(token)
+        let entry = self.slots.get_mut(token)?;
+        if !std::mem::replace(&mut entry.is_changed, true) {
+            self.changed.push(token);
+        }
+        Some(&mut entry.slot)
     }
 
     /// Returns the tokens of the slots whose connections have this key.
     pub(super) fn with_key(&self, key: &ConnectionKey) -> &[usize] {
-        self.by_key.get(key).map_or(&[], Vec::as_slice)
+        self.by_key.get(key).map_or(&[], SmallVec::as_slice)
+    }
+
+    /// Returns the open connections to this address that transfers share.
+    pub(super) fn shared_with(&self, peer: &SocketAddr) -> impl Iterator<Item = (usize, &ConnectionSlot)> {
+        let tokens = self.shared.get(peer).map_or(&[][..], SmallVec::as_slice);
+        tokens.iter().map(|token| (*token, &self[*token]))
     }
 
     /// Returns the key in an `Arc`: the one that slots with an equal key already share, or a new
@@ -61,14 +144,85 @@ impl ConnectionSlotTable {
         self.by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(key, _)| Arc::clone(key))
     }
 
-    /// Returns all slots with their tokens.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &ConnectionSlot)> {
-        self.slots.iter()
+    /// Returns true if a slot has transfers.
+    pub(super) fn has_transfers(&self) -> bool {
+        self.slots.len() > self.idle && self.slots.iter().any(|(_, entry)| entry.slot.depth() > 0)
     }
 
     /// Returns the tokens of all slots.
     pub(super) fn tokens(&self) -> Vec<usize> {
         self.slots.iter().map(|(token, _)| token).collect()
+    }
+
+    /// Returns the time of the next timeout of all slots.
+    pub(super) fn next_timeout(&mut self) -> Option<Instant> {
+        self.set_timers();
+        while let Some(Reverse((at, token))) = self.timers.peek().copied() {
+            let entry = self.slots.get_mut(token).filter(|entry| entry.timer == Some(at));
+            let Some(entry) = entry else {
+                self.timers.pop();
+                continue;
+            };
+            entry.timer = entry.slot.next_timeout();
+            if entry.timer.is_some_and(|next| next <= at) {
+                entry.timer = Some(at);
+                return Some(at);
+            }
+            // The timeout was put off, like a limit on silence after each received byte.
+            self.timers.pop();
+            self.timers.extend(entry.timer.map(|next| Reverse((next, token))));
+        }
+        None
+    }
+
+    /// Returns the slots whose timeout has come.
+    pub(super) fn take_due(&mut self, now: Instant) -> Vec<usize> {
+        let mut due = Vec::new();
+        while self.next_timeout().is_some_and(|at| at <= now)
+            && let Some(Reverse((_, token))) = self.timers.pop()
+        {
+            if let Some(entry) = self.slots.get_mut(token) {
+                entry.timer = None;
+            }
+            due.push(token);
+        }
+        // Set again after the timeouts were handled, not before: that would find them due again.
+        for token in &due {
+            self.get_mut(*token);
+        }
+        due
+    }
+
+    fn set_timers(&mut self) {
+        while let Some(token) = self.changed.pop() {
+            let Some(entry) = self.slots.get_mut(token) else { continue };
+            if std::mem::take(&mut entry.is_changed)
+                && let Some(at) = entry.slot.next_timeout()
+                && entry.timer.is_none_or(|timer| at < timer)
+            {
+                entry.timer = Some(at);
+                self.timers.push(Reverse((at, token)));
+            }
+        }
+        if self.timers.len() > FEW_TIMERS + 2 * self.slots.len() {
+            let slots = &self.slots;
+            self.timers.retain(|Reverse((at, token))| slots.get(*token).is_some_and(|entry| entry.timer == Some(*at)));
+        }
+    }
+}
+
+impl Drop for ConnectionSlotTable {
+    fn drop(&mut self) {
+        self.budget.remove_connections(self.slots.len(), self.idle);
+    }
+}
+
+fn forget<K: std::hash::Hash + Eq>(tokens: &mut HashMap<K, SmallVec<[usize; 2]>>, key: &K, token: usize) {
+    if let Some(of_key) = tokens.get_mut(key) {
+        of_key.retain(|other| *other != token);
+        if of_key.is_empty() {
+            tokens.remove(key);
+        }
     }
 }
 
@@ -76,12 +230,12 @@ impl Index<usize> for ConnectionSlotTable {
     type Output = ConnectionSlot;
 
     fn index(&self, token: usize) -> &ConnectionSlot {
-        &self.slots[token]
+        &self.slots[token].slot
     }
 }
 
 impl IndexMut<usize> for ConnectionSlotTable {
     fn index_mut(&mut self, token: usize) -> &mut ConnectionSlot {
-        &mut self.slots[token]
+        self.get_mut(token).expect("a slot with this token")
     }
 }

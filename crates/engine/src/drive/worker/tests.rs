@@ -1,14 +1,16 @@
 use std::io::Write;
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
 
-use haul_policy::queue::HostId;
+use haul_policy::queue::{HostId, JobQueue, QueueCaps};
 
 use super::*;
 use crate::body::delivery::BodyDelivery;
 use crate::drive::connection::h2::SharedRecvMemory;
+use crate::net::dns::{DnsCacheOptions, Resolver};
 use crate::net::pool::ConnectionKey;
+use crate::net::proxy::{Proxy, ProxyOptions};
 use crate::net::socket::{IdleSocketState, peek_idle};
 use crate::net::stream::ConnectionStream;
 use crate::sink::descriptor_writer::OutputReadiness;
@@ -25,6 +27,7 @@ struct FailingScheduler {
     over_after: usize,
     inbox: Mutex<Option<Arc<WorkerInbox>>>,
     pause: Option<Mutex<PausingScheduler>>,
+    lent: AtomicUsize,
 }
 
 /// A scheduler that has nothing to do before a given time.
@@ -56,6 +59,15 @@ impl Scheduler for FailingScheduler {
     }
 
     fn finished(&self, _: usize, _: Box<Transfer>, _: Result<()>) {}
+
+    fn lend_slot(&self) -> bool {
+        self.lent.fetch_add(1, Ordering::SeqCst);
+        true
+    }
+
+    fn end_lend(&self) {
+        self.lent.fetch_sub(1, Ordering::SeqCst);
+    }
 
     fn out_of_descriptors(&self) {}
 
@@ -222,4 +234,107 @@ fn worker_wakes_for_a_pause_that_ended_meanwhile() {
     assert!(worker(&scheduler).run().is_ok());
     assert_eq!(*scheduler.ends.lock().unwrap(), ["asked again"]);
     assert!(!scheduler.pause.as_ref().unwrap().lock().unwrap().is_slept_through);
+}
+
+/// A worker whose name lookups get no answer until the sender is dropped, and its scheduler.
+fn worker_without_names() -> (Worker, Arc<FailingScheduler>, mpsc::Sender<()>) {
+    let (open, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let resolver = Resolver::with_lookup(DnsCacheOptions::default(), move |_| {
+        let _ = gate.lock().unwrap().recv();
+        Err(io::Error::other("no answer"))
+    });
+    let scheduler = Arc::new(FailingScheduler::default());
+    let shared: Arc<dyn Scheduler> = scheduler.clone();
+    (Worker::new(1, &Client::with_resolver(resolver), &shared, WORKERS).unwrap(), scheduler, open)
+}
+
+/// Places a transfer that waits for the lookup of its name.
+fn place_waiting(worker: &mut Worker, tag: u64, max_time: Duration) {
+    let mut queue = JobQueue::new(QueueCaps { total: 1, per_host: 1 });
+    let options = RequestOptions { max_time: Some(max_time), ..RequestOptions::default() };
+    let body = BodyDelivery::new(Box::new(MemorySink::default()));
+    let target = Target::parse("http://dead.test/").unwrap();
+    let mut transfer = Transfer::new(target, Arc::new(options), body, worker.now, tag);
+    transfer.scheduling.host_slot = Some(queue.push(&(), 0, ()));
+    worker.place(transfer, None);
+}
+
+const LONG: Duration = Duration::from_secs(600);
+
+#[test]
+fn late_attempts_lend_their_slots_until_they_end() {
+    let (mut worker, scheduler, _open) = worker_without_names();
+    let lent = || scheduler.lent.load(Ordering::SeqCst);
+    (0..3).for_each(|tag| place_waiting(&mut worker, tag, LONG));
+    worker.lend_late_slots();
+    assert_eq!(lent(), 0);
+    worker.now += Duration::from_secs(1);
+    place_waiting(&mut worker, 3, LONG);
+    worker.lend_late_slots();
+    assert_eq!(lent(), 3);
+    worker.cancel(0);
+    worker.cancel(3);
+    assert_eq!(lent(), 2);
+    // Time limits end the others.
+    worker.now += LONG;
+    worker.handle_timers();
+    assert_eq!((lent(), worker.slots.tokens().len()), (0, 0));
+    worker.now += LONG;
+    worker.lend_late_slots();
+    assert_eq!((lent(), worker.attempts.next_timeout()), (0, None));
+}
+
+#[test]
+fn proxied_attempts_lend_no_slots() {
+    let (mut worker, scheduler, _open) = worker_without_names();
+    let proxy = Some(Proxy::parse("http://proxy.test:3128").unwrap());
+    let proxy = ProxyOptions { proxy, ..ProxyOptions::default() };
+    let options = RequestOptions { proxy: Some(proxy), ..RequestOptions::default() };
+    let body = BodyDelivery::new(Box::new(MemorySink::default()));
+    let mut transfer = Transfer::new(target(), Arc::new(options), body, worker.now, 0);
+    transfer.scheduling.host_slot = Some(JobQueue::new(QueueCaps { total: 1, per_host: 1 }).push(&(), 0, ()));
+    worker.place(transfer, None);
+    worker.now += Duration::from_secs(1);
+    worker.lend_late_slots();
+    assert_eq!((scheduler.lent.load(Ordering::SeqCst), worker.slots.tokens().len()), (0, 1));
+}
+
+#[test]
+fn fresh_attempts_are_limited() {
+    let (mut worker, _scheduler, _open) = worker_without_names();
+    for tag in 0..300 {
+        assert_eq!(worker.attempts.has_room(), tag < 256);
+        place_waiting(&mut worker, tag, LONG);
+    }
+    worker.now += Duration::from_secs(1);
+    worker.lend_late_slots();
+    assert!(worker.attempts.has_room());
+}
+
+#[test]
+fn slot_timers_agree_with_all_slots() {
+    let (mut worker, _scheduler, _open) = worker_without_names();
+    let mut rng = testkit::rng::Rng::new(7);
+    for step in 0..600 {
+        match rng.below(4) {
+            0 | 1 => place_waiting(&mut worker, step, Duration::from_millis(1 + rng.below(500))),
+            2 => worker.cancel(rng.below(step + 1)),
+            _ => worker.now += Duration::from_millis(rng.below(40)),
+        }
+        let timeouts = |worker: &Worker| -> Vec<(Instant, usize)> {
+            let slots = worker.slots.tokens().into_iter();
+            slots.filter_map(|token| Some((worker.slots[token].next_timeout()?, token))).collect()
+        };
+        let all = timeouts(&worker);
+        assert_eq!(worker.slots.next_timeout(), all.iter().map(|(at, _)| *at).min());
+        let mut due = worker.slots.take_due(worker.now);
+        let mut expected: Vec<_> = all.iter().filter(|(at, _)| *at <= worker.now).map(|(_, token)| *token).collect();
+        due.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(due, expected);
+        due.into_iter().for_each(|token| worker.end_overdue(token));
+        worker.place_all();
+    }
+    assert!(worker.slots.tokens().len() > 3);
 }

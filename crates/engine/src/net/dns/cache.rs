@@ -11,8 +11,9 @@ use super::overrides::DnsOverrides;
 use super::servers::DnsServers;
 use super::transport::DnsTransport;
 
-/// The number of cached names at which old answers are dropped. A name takes about 200 bytes.
-pub(super) const MAX_NAMES: usize = 4096;
+/// The number of cached names at which the quarter used longest ago is dropped. A name takes about
+/// 200 bytes.
+pub(super) const MAX_NAMES: usize = 8192;
 
 pub(super) type LookupCallback = Box<dyn FnOnce() + Send>;
 
@@ -38,7 +39,18 @@ pub(super) enum CachedDnsName {
     Known {
         answer: LookupAnswer,
         until: Instant,
+        used: Instant,
     },
+}
+
+impl CachedDnsName {
+    /// Returns the time of the last use of an answer.
+    fn used(&self) -> Option<Instant> {
+        match self {
+            Self::Asked(_) => None,
+            Self::Known { used, .. } => Some(*used),
+        }
+    }
 }
 
 impl ResolverState {
@@ -49,7 +61,7 @@ impl ResolverState {
 
     /// Returns the answer if no lookup is needed: for overrides, IP addresses, special names such
     /// as `localhost`, and cached answers that have not expired.
-    pub(super) fn known(&self, now: Instant, name: &str, port: u16) -> Option<LookupAnswer> {
+    pub(super) fn known(&mut self, now: Instant, name: &str, port: u16) -> Option<LookupAnswer> {
         if let Some(addresses) = self.overrides.get(now, name, port) {
             return Some(Ok(addresses));
         }
@@ -65,19 +77,26 @@ impl ResolverState {
         if is_onion(name) {
             return Some(Err(LookupFailure::about_name(".onion names are not looked up (RFC 7686)")));
         }
-        match self.names.get(name) {
-            Some(CachedDnsName::Known { answer, until }) if *until > now => Some(answer.clone()),
+        match self.names.get_mut(name) {
+            Some(CachedDnsName::Known { answer, until, used }) if *until > now => {
+                *used = now;
+                Some(answer.clone())
+            }
             _ => None,
         }
     }
 
-    /// Marks a name as being looked up. If there are too many names, removes old answers first.
+    /// Marks a name as being looked up. If there are too many names, drops
+    /// old answers first.
     pub(super) fn ask(&mut self, now: Instant, name: Arc<str>, waiting: Vec<LookupCallback>) {
         if self.names.len() >= MAX_NAMES {
-            let before = self.names.len();
             self.names.retain(|_, entry| !matches!(entry, CachedDnsName::Known { until, .. } if *until <= now));
-            if self.names.len() == before {
-                self.names.retain(|_, entry| matches!(entry, CachedDnsName::Asked(_)));
+        }
+        if self.names.len() >= MAX_NAMES {
+            let mut uses: Vec<Instant> = self.names.values().filter_map(CachedDnsName::used).collect();
+            let surplus = (MAX_NAMES / 4).min(uses.len().saturating_sub(1));
+            if let Some((_, oldest_kept, _)) = (!uses.is_empty()).then(|| uses.select_nth_unstable(surplus)) {
+                self.names.retain(|_, entry| entry.used().is_none_or(|used| used >= *oldest_kept));
             }
         }
         self.names.insert(name, CachedDnsName::Asked(waiting));

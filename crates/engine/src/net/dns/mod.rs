@@ -420,7 +420,8 @@ impl ResolverInner {
 
     /// Caches an answer for the time `life`, and notifies all callers that wait for it.
     fn settle(&self, name: &str, answer: LookupAnswer, life: Duration) {
-        let known = CachedDnsName::Known { answer, until: clock::after(Instant::now(), life) };
+        let used = Instant::now();
+        let known = CachedDnsName::Known { answer, until: clock::after(used, life), used };
         let before = self.lock().names.insert(Arc::from(name), known);
         if let Some(CachedDnsName::Asked(waiting)) = before {
             for notify in waiting {

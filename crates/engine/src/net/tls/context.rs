@@ -1,7 +1,6 @@
 //! The settings of a TLS connection, and the contexts that are built from them once.
 
 use std::{
-    collections::HashMap,
     fmt,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard},
@@ -9,7 +8,7 @@ use std::{
 
 use rustls::{
     ClientConfig, KeyLogFile, SupportedProtocolVersion,
-    client::{ClientSessionMemoryCache, Resumption},
+    client::Resumption,
     crypto::CryptoProvider,
     sign::SingleCertAndKey,
     version::{TLS12, TLS13},
@@ -20,6 +19,7 @@ use super::cipher_list;
 use super::client_identity::{ClientIdentity, Passphrase, Pem};
 use super::hyphen_host_stand_in::{self, HyphenNameCheck};
 use super::public_key_pin::{PinCheck, PublicKeyPin};
+use super::server_tickets::ServerTickets;
 use super::trust::TrustSource;
 use super::verify::CertificateFaultFinder;
 use super::watched_files::{self, FileBacked, FileStamps};
@@ -27,6 +27,7 @@ use crate::ignore_poison::IgnorePoison;
 use crate::net::connect::ConnectOptions;
 use crate::net::dns::AddressFamily;
 use crate::net::proxy::ProxyRoute;
+use crate::recency::LruMap;
 use crate::{Error, ErrorKind, Result};
 
 /// A version of TLS that haul supports.
@@ -142,7 +143,8 @@ impl Default for TlsOptions {
 /// The state that connections with the same [`TlsOptions`] share.
 pub struct TlsContext {
     pub(super) config: Arc<ClientConfig>,
-    tickets: Mutex<HashMap<SessionKey, Arc<ClientSessionMemoryCache>>>,
+    /// Copies of this context with the tickets of one server each.
+    servers: Mutex<LruMap<Arc<SessionKey>, Arc<TlsContext>>>,
     resumes: bool,
     pub(super) examiner: Option<CertificateFaultFinder>,
     pub(super) keeps_certificates: bool,
@@ -169,17 +171,18 @@ pub struct SessionKey {
     pub connect: ConnectOptions,
 }
 
-/// The maximum number of servers whose tickets are kept. If there are more, all tickets are
-/// dropped, which costs full handshakes.
-const MAX_PLACES: usize = 256;
-/// The number of tickets kept for each server, as in rustls.
-const TICKETS: usize = 8;
+/// The maximum number of servers whose tickets are kept. Beyond it, those of the server used longest
+/// ago are dropped. A server takes about 2 KiB and the size of its certificates.
+const MAX_SERVERS: usize = 2048;
+/// The maximum number of contexts, and of each of their parts. They differ in options, not in
+/// servers.
+const MAX_CONTEXTS: usize = 64;
 
 impl TlsContext {
     fn new(config: ClientConfig) -> Self {
         Self {
             config: Arc::new(config),
-            tickets: Mutex::default(),
+            servers: Mutex::new(LruMap::new(MAX_SERVERS)),
             resumes: true,
             examiner: None,
             keeps_certificates: false,
@@ -188,22 +191,23 @@ impl TlsContext {
 
     /// Returns a copy of this context with a session-ticket cache for one server only.
     #[must_use]
-    pub fn at(&self, place: &SessionKey) -> Self {
-        let mut tickets = self.tickets.lock().ignore_poison();
-        if tickets.len() >= MAX_PLACES && !tickets.contains_key(place) {
-            tickets.clear();
+    pub fn at(self: &Arc<Self>, server: SessionKey) -> Arc<Self> {
+        if !self.resumes {
+            return Arc::clone(self);
         }
-        let store = tickets.entry(place.clone()).or_insert_with(|| Arc::new(ClientSessionMemoryCache::new(TICKETS)));
+        let mut servers = self.servers.lock().ignore_poison();
+        if let Some(context) = servers.get(&server) {
+            return Arc::clone(context);
+        }
         let mut config = ClientConfig::clone(&self.config);
-        if self.resumes {
-            config.resumption = Resumption::store(Arc::clone(store) as _);
-        }
-        Self {
-            resumes: self.resumes,
+        config.resumption = Resumption::store(Arc::new(ServerTickets::default()));
+        let context = Arc::new(Self {
             examiner: self.examiner.clone(),
             keeps_certificates: self.keeps_certificates,
             ..Self::new(config)
-        }
+        });
+        servers.insert(Arc::new(server), Arc::clone(&context));
+        context
     }
 }
 
@@ -215,13 +219,24 @@ pub struct TlsContexts {
     built: Arc<Mutex<ContextCache>>,
 }
 
-#[derive(Default)]
 struct ContextCache {
-    contexts: HashMap<TlsOptions, FileBacked<Arc<TlsContext>>>,
-    checks: HashMap<TrustSource, FileBacked<Arc<dyn CertificateCheck>>>,
-    identities: HashMap<(ClientIdentity, Option<Passphrase>), FileBacked<Arc<SingleCertAndKey>>>,
+    contexts: LruMap<TlsOptions, FileBacked<Arc<TlsContext>>>,
+    checks: LruMap<TrustSource, FileBacked<Arc<dyn CertificateCheck>>>,
+    identities: LruMap<(ClientIdentity, Option<Passphrase>), FileBacked<Arc<SingleCertAndKey>>>,
     provider: Option<Arc<CryptoProvider>>,
     key_log: Option<Arc<KeyLogFile>>,
+}
+
+impl Default for ContextCache {
+    fn default() -> Self {
+        Self {
+            contexts: LruMap::new(MAX_CONTEXTS),
+            checks: LruMap::new(MAX_CONTEXTS),
+            identities: LruMap::new(MAX_CONTEXTS),
+            provider: None,
+            key_log: None,
+        }
+    }
 }
 
 impl TlsContexts {
@@ -243,7 +258,7 @@ impl TlsContexts {
         // Locked while a context is made, so that many first connections load the certificates
         // once.
         let mut built = self.lock();
-        if let Some(made) = built.contexts.get_mut(options) {
+        if let Some(made) = built.contexts.get(options) {
             if made.is_current(watched_files::of_trust(options).chain(watched_files::of_identity(options))) {
                 return Ok(Arc::clone(&made.value));
             }
@@ -373,5 +388,47 @@ impl fmt::Debug for TlsContext {
 impl fmt::Debug for TlsContexts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TlsContexts").field("contexts", &self.lock().contexts.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tickets_of_the_server_used_longest_ago_are_dropped() {
+        let options = TlsOptions { verify: false, ..TlsOptions::default() };
+        let context = TlsContexts::default().context(&options).unwrap();
+        let server = |number: usize| SessionKey {
+            host: format!("h{number}.test"),
+            port: 443,
+            dial: (format!("h{number}.test"), 443),
+            zone: None,
+            family: AddressFamily::Any,
+            via: ProxyRoute::Direct,
+            connect: ConnectOptions::default(),
+        };
+        let first: Vec<_> = (0..MAX_SERVERS).map(|number| context.at(server(number))).collect();
+        let is_kept = |number: usize| Arc::ptr_eq(&context.at(server(number)), &first[number]);
+        assert!(is_kept(0));
+        drop(context.at(server(MAX_SERVERS)));
+        // Each one that is not kept takes the place of the next.
+        assert!(is_kept(0) && is_kept(MAX_SERVERS - 1) && !is_kept(1) && !is_kept(2));
+        assert_eq!(context.servers.lock().unwrap().len(), MAX_SERVERS);
+    }
+
+    #[test]
+    fn contexts_of_many_options_are_bounded() {
+        let contexts = TlsContexts::default();
+        let options = |number: usize| {
+            let alpn = vec![format!("p{number}").into_bytes()];
+            TlsOptions { verify: false, resume: false, alpn, ..TlsOptions::default() }
+        };
+        let first = contexts.context(&options(0)).unwrap();
+        for number in 1..2 * MAX_CONTEXTS {
+            contexts.context(&options(number)).unwrap();
+            assert!(Arc::ptr_eq(&first, &contexts.context(&options(0)).unwrap()), "it is in use");
+        }
+        assert_eq!(contexts.lock().contexts.len(), MAX_CONTEXTS);
     }
 }

@@ -45,6 +45,7 @@ mod hyphen_host_stand_in;
 mod public_key_pin;
 mod record_key;
 mod record_layer;
+mod server_tickets;
 mod system_roots;
 mod trust;
 mod verify;

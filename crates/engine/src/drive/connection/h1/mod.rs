@@ -123,6 +123,11 @@ impl H1Connection {
         &self.stream
     }
 
+    /// Frees memory that an idle connection does not need.
+    pub(crate) fn release_buffers(&mut self) {
+        self.stream.release_buffers();
+    }
+
     /// Returns the number of transfers on the connection that have no complete response yet.
     #[must_use]
     pub fn depth(&self) -> usize {

@@ -146,6 +146,11 @@ impl H2Connection {
         &self.stream
     }
 
+    /// Frees memory that an idle connection does not need.
+    pub(crate) fn release_buffers(&mut self) {
+        self.stream.release_buffers();
+    }
+
     /// Returns the stream, and drops the protocol state and the transfers.
     pub(super) fn into_stream(self) -> ConnectionStream {
         self.stream

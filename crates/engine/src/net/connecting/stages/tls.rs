@@ -33,7 +33,7 @@ impl ConnectionStage for TlsStage {
         buffer: &mut [u8],
     ) -> Result<ConnectStepOutcome> {
         if !self.has_begun {
-            let context = contexts.context(&self.options)?.at(&self.key);
+            let context = contexts.context(&self.options)?.at(self.key.clone());
             wire.stream.secure(TlsConnection::new(&context, &self.host)?);
             self.has_begun = true;
         }

@@ -1,0 +1,13 @@
+//! The limit on open files in a run of many URLs.
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+/// Raises the soft limit on open files to the hard one, because a run over many hosts keeps a
+/// connection to each. If the system refuses, the run keeps fewer.
+pub(super) fn raise() {
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        limit.current = limit.maximum;
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+}

@@ -1,0 +1,22 @@
+//! Runs over many hosts: their connections, and the descriptors of these.
+
+use crate::common;
+
+use common::{HAUL, list, origin, program, run};
+
+/// Far more hosts than transfers at a time, so that no host has two.
+const HOSTS: usize = 100;
+
+#[test]
+fn soft_descriptor_limit_does_not_cost_connections() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let port = origin.http_addr().port();
+    let urls = list(dir.path(), "list", (0..3 * HOSTS).map(|i| format!("http://h{}.test:{port}/small", i % HOSTS)));
+    let resolve = format!("*:{port}:127.0.0.1");
+    let mut command = program("sh");
+    // Half of these would be too few for a connection to each host.
+    command.args(["-c", "ulimit -S -n 120; exec \"$0\" \"$@\"", HAUL, "-sS", "--parallel-max", "8"]);
+    command.args(["--resolve", &resolve, "--input-file"]);
+    run(command.arg(urls)).ok();
+    assert_eq!((origin.requests(), origin.connections()), (3 * HOSTS as u64, HOSTS as u64));
+}

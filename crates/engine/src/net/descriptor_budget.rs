@@ -1,0 +1,127 @@
+//! The number of file descriptors that idle connections may use.
+//!
+//! ```text
+//!  RLIMIT_NOFILE   ┌──────────────────────────┬──────────────────┬─────────┐
+//!                  │ idle, at most one half   │ 2 × busy         │ reserve │
+//!                  └──────────────────────────┴──────────────────┴─────────┘
+//! ```
+//!
+//! A busy connection counts twice, since its body may go to a file. The reserve is for the rest of
+//! the process. Other descriptors of the process are not counted: when the system refuses one, idle
+//! connections are closed ([`crate::drive::worker`]).
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::process::{Resource, getrlimit};
+
+/// The largest number of descriptors that are reserved for the rest of the process.
+const MAX_RESERVE: usize = 64;
+
+/// The descriptors of a client's event loops. All of them share it.
+#[derive(Debug, Default)]
+pub(crate) struct DescriptorBudget {
+    /// The number of descriptors that the process may open; 0 before it is read.
+    limit: AtomicUsize,
+    /// The connections of event loops, idle ones included.
+    connections: AtomicUsize,
+    /// The idle connections of event loops.
+    idle: AtomicUsize,
+}
+
+impl DescriptorBudget {
+    /// Forgets the limit of the process, which may have changed.
+    pub(crate) fn forget_limit(&self) {
+        self.limit.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns the limit of the process. The first call reads it.
+    fn limit(&self) -> usize {
+        let known = self.limit.load(Ordering::Relaxed);
+        if known > 0 {
+            return known;
+        }
+        let read = getrlimit(Resource::Nofile).current.and_then(|limit| usize::try_from(limit).ok());
+        let limit = read.unwrap_or(usize::MAX);
+        self.limit.store(limit, Ordering::Relaxed);
+        limit
+    }
+
+    /// Counts a connection of an event loop, which may not be open yet.
+    pub(crate) fn add_connection(&self) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts connections of an event loop that were closed or left it; `idle` of them were idle.
+    pub(crate) fn remove_connections(&self, count: usize, idle: usize) {
+        self.connections.fetch_sub(count, Ordering::Relaxed);
+        self.idle.fetch_sub(idle, Ordering::Relaxed);
+    }
+
+    /// Counts a connection as idle.
+    pub(crate) fn add_idle(&self) {
+        self.idle.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts an idle connection as busy.
+    pub(crate) fn remove_idle(&self) {
+        self.idle.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of idle connections of event loops.
+    pub(crate) fn idle(&self) -> usize {
+        self.idle.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of connections of event loops that are not idle.
+    fn busy(&self) -> usize {
+        self.connections.load(Ordering::Relaxed).saturating_sub(self.idle())
+    }
+
+    /// Returns true if busy connections use less than half of the descriptors.
+    pub(crate) fn is_half_free(&self) -> bool {
+        self.busy() < self.limit() / 2
+    }
+
+    /// Returns the number of idle connections for which there are descriptors.
+    pub(crate) fn max_idle(&self) -> usize {
+        max_idle(self.limit(), self.busy())
+    }
+}
+
+fn max_idle(limit: usize, busy: usize) -> usize {
+    let reserve = MAX_RESERVE.min(limit / 8);
+    (limit / 2).min(limit.saturating_sub(reserve.saturating_add(busy.saturating_mul(2))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_connections_leave_descriptors_to_busy_ones() {
+        assert_eq!([0, 64, 300, 480, 1000].map(|busy| max_idle(1024, busy)), [512, 512, 360, 0, 0]);
+        assert_eq!([0, 5, 20].map(|busy| max_idle(32, busy)), [16, 16, 0]);
+        assert_eq!(max_idle(usize::MAX, 5), usize::MAX / 2);
+        assert_eq!(max_idle(0, 0), 0);
+    }
+
+    #[test]
+    fn busy_connections_reduce_the_number_of_idle_ones() {
+        let budget = DescriptorBudget::default();
+        budget.limit.store(100, Ordering::Relaxed);
+        (0..40).for_each(|_| budget.add_connection());
+        let mut counts = vec![budget.max_idle()];
+        assert!(budget.is_half_free());
+        (0..10).for_each(|_| budget.add_connection());
+        assert!(!budget.is_half_free());
+        budget.remove_connections(10, 0);
+        (0..20).for_each(|_| budget.add_idle());
+        counts.push(budget.max_idle());
+        budget.remove_idle();
+        budget.remove_connections(21, 19);
+        counts.extend([budget.max_idle(), budget.idle()]);
+        assert_eq!(counts, [8, 48, 50, 0]);
+        budget.forget_limit();
+        assert!(budget.max_idle() > 0, "it was read again");
+    }
+}

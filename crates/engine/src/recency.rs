@@ -1,0 +1,188 @@
+//! The order of last use: a list of indices, and a map that drops the entry used longest ago.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use slab::Slab;
+
+/// The end of a list, and the link of an index that is not in it.
+const NONE: usize = usize::MAX;
+
+/// Small indices, such as those of a [`Slab`], in the order of their last use. Every operation
+/// takes constant time.
+#[derive(Debug)]
+pub(crate) struct RecencyList {
+    links: Vec<RecencyLink>,
+    oldest: usize,
+    newest: usize,
+    len: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct RecencyLink {
+    is_listed: bool,
+    older: usize,
+    newer: usize,
+}
+
+const UNLISTED: RecencyLink = RecencyLink { is_listed: false, older: NONE, newer: NONE };
+
+impl Default for RecencyList {
+    fn default() -> Self {
+        Self { links: Vec::new(), oldest: NONE, newest: NONE, len: 0 }
+    }
+}
+
+impl RecencyList {
+    /// Returns the number of indices in the list.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns the index used longest ago.
+    pub(crate) fn oldest(&self) -> Option<usize> {
+        (self.oldest != NONE).then_some(self.oldest)
+    }
+
+    /// Moves an index to the recent end, or adds it there.
+    pub(crate) fn touch(&mut self, index: usize) {
+        self.remove(index);
+        if index >= self.links.len() {
+            self.links.resize(index + 1, UNLISTED);
+        }
+        self.links[index] = RecencyLink { is_listed: true, older: self.newest, newer: NONE };
+        match self.links.get_mut(self.newest) {
+            Some(before) => before.newer = index,
+            None => self.oldest = index,
+        }
+        self.newest = index;
+        self.len += 1;
+    }
+
+    /// Removes an index. Returns false if it is not in the list.
+    pub(crate) fn remove(&mut self, index: usize) -> bool {
+        let Some(link) = self.links.get_mut(index).filter(|link| link.is_listed) else { return false };
+        let RecencyLink { older, newer, .. } = std::mem::replace(link, UNLISTED);
+        match self.links.get_mut(older) {
+            Some(before) => before.newer = newer,
+            None => self.oldest = newer,
+        }
+        match self.links.get_mut(newer) {
+            Some(after) => after.older = older,
+            None => self.newest = older,
+        }
+        self.len -= 1;
+        true
+    }
+}
+
+/// A map with a limit. An entry beyond it replaces the one used longest ago.
+#[derive(Debug)]
+pub(crate) struct LruMap<K, V> {
+    indices: HashMap<K, usize>,
+    entries: Slab<(K, V)>,
+    order: RecencyList,
+    limit: usize,
+}
+
+impl<K: Hash + Eq + Clone, V> LruMap<K, V> {
+    /// Makes an empty map for at most `limit` entries. It allocates nothing.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { indices: HashMap::new(), entries: Slab::new(), order: RecencyList::default(), limit: limit.max(1) }
+    }
+
+    /// Returns the number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns the value of a key, and marks it as used.
+    pub(crate) fn get<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        let index = *self.indices.get(key)?;
+        self.order.touch(index);
+        Some(&mut self.entries[index].1)
+    }
+
+    /// Sets the value of a key, and marks it as used. Returns its old value.
+    pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
+        if let Some(known) = self.get(&key) {
+            return Some(std::mem::replace(known, value));
+        }
+        while self.entries.len() >= self.limit
+            && let Some(oldest) = self.order.oldest()
+        {
+            self.remove_index(oldest);
+        }
+        let index = self.entries.insert((key.clone(), value));
+        self.indices.insert(key, index);
+        self.order.touch(index);
+        None
+    }
+
+    /// Removes a key.
+    pub(crate) fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let index = *self.indices.get(key)?;
+        Some(self.remove_index(index))
+    }
+
+    fn remove_index(&mut self, index: usize) -> V {
+        self.order.remove(index);
+        let (key, value) = self.entries.remove(index);
+        self.indices.remove(&key);
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn lru_map_drops_the_entry_used_longest_ago() {
+        let mut map = LruMap::new(3);
+        for key in ["a", "b", "c"] {
+            map.insert(key, key.len());
+        }
+        assert!(map.get("a").is_some());
+        map.insert("d", 4);
+        assert_eq!(["a", "b", "c", "d"].map(|key| map.get(key).is_some()), [true, false, true, true]);
+        assert_eq!(map.insert("c", 9), Some(1));
+        assert_eq!((map.remove("c"), map.remove("c"), map.len()), (Some(9), None, 2));
+    }
+
+    proptest! {
+        #[test]
+        fn recency_list_agrees_with_a_queue(steps in prop::collection::vec((any::<bool>(), 0_usize..12), 0..200)) {
+            let (mut list, mut model) = (RecencyList::default(), VecDeque::new());
+            for (is_touched, index) in steps {
+                let had = model.iter().position(|other| *other == index);
+                if let Some(at) = had {
+                    model.remove(at);
+                }
+                if is_touched {
+                    list.touch(index);
+                    model.push_back(index);
+                } else {
+                    prop_assert_eq!(list.remove(index), had.is_some());
+                }
+                prop_assert_eq!((list.oldest(), list.len()), (model.front().copied(), model.len()));
+            }
+            while let Some(oldest) = list.oldest() {
+                prop_assert_eq!(Some(oldest), model.pop_front());
+                list.remove(oldest);
+            }
+            prop_assert!(model.is_empty());
+        }
+    }
+}
