@@ -6,20 +6,17 @@
 //! program that reads the body piece by piece.
 //!
 //! ```text
-//!        ┌───────────────── TransferStep::Again ◀───────────────────┐
-//!  Next ─┴─▶ take from the pool, or open ──▶ ActiveExchange ────┴─▶ TransferStep::Done
-//!                                                │  ▲
-//!                                                └──┘ enough for now: advance returns
+//!        ┌───────────── TransferStep::Again ◀────────────────┐
+//!  Next ─┴─▶ take from the pool, or open ──▶ ActiveExchange ─┴─▶ TransferStep::Done
+//!                                              (`advance` may return in between)
 //! ```
 //!
 //! Time limits need no event loop: the connection is made before the deadline, and a receive waits
-//! no longer than the time that is left (`SO_RCVTIMEO`), which costs a system call only if the
-//! limit changes.
+//! no longer than the time that is left (`SO_RCVTIMEO`).
 //!
-//! For a large body, the driver waits in `poll` and makes the socket non-blocking for that time.
-//! The kernel can then move the body to the sink ([`super::zero_copy`]), and the wait ends early
-//! when a bulk body slows down ([`super::rcvlowat`]). The driver also waits in `poll` for the
-//! response to a large upload, which may begin before the upload has ended.
+//! For a large body, the driver waits in `poll`, so that the kernel can move the body to the sink
+//! ([`super::zero_copy`]) and a slow body is noticed early ([`super::rcvlowat`]). It also waits in
+//! `poll` for the response to a large upload, which may begin before the upload has ended.
 
 use std::io;
 use std::net::IpAddr;
@@ -41,8 +38,7 @@ use crate::transfer::{ExchangeFailure, Transfer, TransferOutcome, TransferStep};
 use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind, Result};
 
-/// The waker of a connection without an event loop: it wakes nothing, since a sink itself blocks
-/// this thread until it has room.
+/// A waker that wakes nothing: without an event loop, the sink itself blocks until it has room.
 const NO_WAKER: ConnectionWaker<'static> = ConnectionWaker { wake: None, token: 0 };
 
 /// The number of remaining body bytes from which on the driver waits in `poll`.
