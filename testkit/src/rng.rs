@@ -1,7 +1,7 @@
 //! SplitMix64, the source of all random numbers in this crate.
 //!
-//! It is written here, because its sequence must never change: a site's answer and a hash in the
-//! repository depend on it.
+//! The generator is written here, because its sequence must never change: a site's answer and a
+//! hash in the repository depend on it.
 //!
 //! ```
 //! use testkit::rng::{mix, Rng};

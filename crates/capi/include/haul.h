@@ -386,8 +386,8 @@ haul_status haul_batch_set_order(haul_batch *batch, int order);
 // one body may exceed it. Default 64 MiB.
 haul_status haul_batch_set_memory(haul_batch *batch, size_t bytes);
 
-// How many requests may start in a second, in all and to one host; 0, the default: no limit. A retry counts, a redirect
-// does not.
+// Sets the number of requests that may start in a second, in all and to one host; 0, the default: no limit. A retry
+// counts, a redirect does not.
 haul_status haul_batch_set_rate(haul_batch *batch, double all, double per_host);
 
 // The limit on bytes of bodies a second in each direction, over all requests of the batch; 0, the default: no limit.

@@ -166,8 +166,8 @@ pub unsafe extern "C" fn haul_batch_set_memory(batch: *mut haul_batch, bytes: us
     })
 }
 
-/// How many requests may start in a second, in all and to one host; 0, the default: no limit. A retry counts, a redirect
-/// does not.
+/// Sets the number of requests that may start in a second, in all and to one host; 0, the default: no limit. A retry
+/// counts, a redirect does not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_rate(batch: *mut haul_batch, all: f64, per_host: f64) -> haul_status {
     guard(|| {

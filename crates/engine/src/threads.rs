@@ -25,7 +25,7 @@ struct SignalBlockGuard {
 
 impl SignalBlockGuard {
     /// The signals that report a fault of the thread itself, such as an invalid access to memory.
-    /// They are never blocked.
+    /// No thread blocks them.
     const OWN: [Signal; 5] = [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGSEGV, Signal::SIGTRAP];
 
     fn new() -> Option<Self> {

@@ -74,8 +74,8 @@ impl Default for RedirectRules {
     }
 }
 
-/// Whether a request carries the user's secrets: credentials, cookies of `-b`, and fields for which
-/// [`is_secret_field`](crate::secrets::is_secret_field) returns `true`.
+/// The choice whether a request carries the user's secrets: credentials, cookies of `-b`, and
+/// fields for which [`is_secret_field`](crate::secrets::is_secret_field) returns `true`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SecretHandling {
     /// Send them: the target has the origin that they were given for.

@@ -39,7 +39,7 @@ pub enum ContentLengthFault {
     Malformed,
     /// The number exceeds 2⁶⁴−1.
     TooLarge,
-    /// There are two different values, in one Content-Length field or in two.
+    /// Two values differ, in one Content-Length field or in two.
     Conflicting,
 }
 

@@ -1,8 +1,8 @@
 //! The fault origin over HTTP/2 (RFC 9113). One thread for each connection reads frames and sends
 //! the bodies of its streams in turn.
 //!
-//! It is written by hand on [`frames`], since an ordinary server cannot stop at the byte that a
-//! plan names.
+//! The server is written by hand on [`frames`], since an ordinary server cannot stop at the byte
+//! that a plan names.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};

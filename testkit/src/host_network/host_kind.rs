@@ -69,7 +69,7 @@ impl HostKind {
 /// Decides the kind of each host of a [`HostNetwork`](super::HostNetwork).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostMix {
-    /// These shares of the hosts are broken, spread evenly; all other hosts are good.
+    /// The shares of the hosts that are broken, spread evenly; all other hosts are good.
     Shares(FaultShares),
     /// The first hosts, this many, are of this kind; all other hosts are good.
     First(usize, HostKind),

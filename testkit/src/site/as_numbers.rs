@@ -24,8 +24,8 @@ pub(super) fn distinct(seed: u64, count: usize) -> Vec<u32> {
 
 /// Returns the length of an AS page in bytes. Most pages are short, a few are long.
 ///
-/// It is computed with whole numbers only: `powf` differs between maths libraries, which could
-/// change a length by a byte.
+/// The length is computed with whole numbers only: `powf` differs between maths libraries, which
+/// could change a length by a byte.
 pub(super) fn page_len(seed: u64, number: u32) -> usize {
     const BOUNDS_KIB: [u64; 8] = [12, 24, 48, 96, 192, 384, 768, 892];
     // Mean 49.2 KiB.

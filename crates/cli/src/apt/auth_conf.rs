@@ -1,7 +1,7 @@
 //! Users and passwords from apt_auth.conf(5). Its entries are those of netrc, but a `machine` may
 //! also contain a scheme, a port and a path.
 //!
-//! They are read while the process is still root, because only root may read them.
+//! The file is read while the process is still root, because only root may read them.
 //!
 //! ```
 //! use haul_cli::apt::auth_conf::{CredentialMatch, find};

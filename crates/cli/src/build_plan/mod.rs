@@ -1,8 +1,8 @@
 //! Converts the parsed command line ([`ParsedArgs`]) to the plan of the run ([`RunPlan`]).
 //!
-//! It reads the environment and the files that options such as `-d @FILE`, `-H @FILE` and `-n`
-//! name, asks for passwords, fills in defaults, assigns outputs to URLs, and refuses contradictory
-//! options.
+//! The conversion reads the environment and the files that options such as `-d @FILE`, `-H @FILE`
+//! and `-n` name, asks for passwords, fills in defaults, assigns outputs to URLs, and refuses
+//! contradictory options.
 //!
 //! ```
 //! use haul_cli::{file_access::SystemFileAccess, parse::parse, build_plan::resolve, plan::BodyArg};

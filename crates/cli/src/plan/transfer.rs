@@ -81,7 +81,7 @@ const STALL_LIMIT_OF_MANY: Duration = Duration::from_secs(60);
 /// The default of `--stall-time` for one URL at a time.
 const STALL_LIMIT_OF_ONE: Duration = Duration::from_secs(300);
 
-/// How many URLs a run transfers at a time.
+/// The size of a run, which decides its default time limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunSize {
     /// One request alone: a single URL, or uploads one after the other.

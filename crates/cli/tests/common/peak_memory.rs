@@ -7,7 +7,7 @@
 //!
 //! At exec, the kernel sets a process's `ru_maxrss` to the peak memory of its parent. If haul were
 //! a child of the test, whose server holds a large site in memory, it would seem to need as much.
-//! So a small process between them starts haul.
+//! A small process between them therefore starts haul.
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;

@@ -131,7 +131,7 @@ fn compare(line: &str) {
 }
 
 /// A run takes at least as long as the pauses that `--rate` demands, however slow the machine is.
-/// So the test checks only a lower limit.
+/// The test therefore checks only a lower limit.
 #[test]
 fn rate_holds_for_arguments_lists_stages_and_groups() {
     let index = page("id=1 id=2 id=3");

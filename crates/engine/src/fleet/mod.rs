@@ -183,7 +183,7 @@ impl Fleet {
     /// Makes a fleet with these stages.
     ///
     /// # Panics
-    /// There is no stage.
+    /// `stages` is empty.
     #[must_use]
     pub fn new(stages: Vec<FleetStage>, options: FleetOptions) -> Self {
         assert!(!stages.is_empty(), "a run has a stage");

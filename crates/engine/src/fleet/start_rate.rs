@@ -1,4 +1,4 @@
-//! How often transfers may start: over all hosts (curl's `--rate`), and on each host.
+//! The rates at which transfers may start: over all hosts (curl's `--rate`), and on each host.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};

@@ -264,7 +264,8 @@ pub fn method(name: &str) -> Cow<'static, str> {
 pub struct StallLimit {
     /// The time.
     pub time: Duration,
-    /// It counts from the end of the request on, too, while the head of the response is awaited.
+    /// True if the time also counts while the head of the response is awaited, from the end of the
+    /// request on.
     pub awaits_head: bool,
 }
 

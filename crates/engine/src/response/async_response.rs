@@ -41,8 +41,8 @@ use crate::request::Request;
 use crate::{Client, Error, Result};
 
 /// The future of [`Client::send_async`](crate::Client::send_async), which resolves to a response.
-/// It sends its request when it is first polled. Dropping it before the response has arrived
-/// cancels the request.
+/// The request is sent when the future is first polled. Dropping the future before the response
+/// has arrived cancels the request.
 #[must_use = "nothing is sent before it is awaited"]
 pub struct ResponseFuture {
     client: Client,

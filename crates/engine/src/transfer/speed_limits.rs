@@ -78,7 +78,7 @@ pub(super) struct SpeedLimits {
     total: Option<TotalRateLimit>,
     /// The time without progress, in milliseconds; 0 for no limit.
     stall_ms: u32,
-    /// That time counts while the head is awaited, too.
+    /// True if the time without progress also counts while the head is awaited.
     stall_awaits_head: bool,
     min_speed: Option<Box<MinSpeed>>,
     silence: Option<SilenceLimit>,

@@ -163,7 +163,7 @@ fn silent_server_fails_every_pipelined_request() {
     assert_eq!((run.summary().succeeded, run.summary().failed, run.summary().exit_code), (0, 50, 52));
 }
 
-/// What the test server does with a connection after a response.
+/// The treatment of a connection by the test server after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CloseMode {
     No,

@@ -1,6 +1,6 @@
 //! Tests sessions of random requests by one client, made from a seed, some of them abandoned.
-//! Whatever servers do to connections, each request gets its own whole response or an error, and
-//! its body arrives whole.
+//! However servers treat connections, each request gets its own whole response or an error, and its
+//! body arrives whole.
 //!
 //! `HAUL_MODELS=1000` runs more seeds, `HAUL_MODELS=17..18` repeats one.
 

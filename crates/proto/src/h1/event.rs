@@ -21,7 +21,7 @@ use crate::framing::{BodyFraming, RequestId};
 use crate::head::ResponseHead;
 use core::ops::Range;
 
-/// What an HTTP/1 connection has read from its input.
+/// An event that an HTTP/1 connection has read from its input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum H1Event {
     /// More input is needed: keep the bytes that were not consumed, and read more after them.

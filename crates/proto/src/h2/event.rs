@@ -26,7 +26,7 @@ use crate::head::ResponseHead;
 use core::fmt;
 use core::ops::Range;
 
-/// What an HTTP/2 connection has read from its input.
+/// An event that an HTTP/2 connection has read from its input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H2Event {

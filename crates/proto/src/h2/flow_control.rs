@@ -17,7 +17,7 @@
 //!
 //! **Batching.** A stream's window is announced when half of its target is free. The connection's
 //! window is announced when the released bytes are at least as many as the peer may still send.
-//! That is at half of the total if everything is released, and earlier if bytes are unreleased.
+//! The point is half of the total if everything is released, and earlier if bytes are unreleased.
 //!
 //! **Growth.** A stream that uses up half of its window within one round trip is limited by it: its
 //! rate is W/2 in a time t < RTT, so the product of bandwidth and delay exceeds W/2, and the window

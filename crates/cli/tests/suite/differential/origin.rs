@@ -8,7 +8,7 @@
 //! | `/basic`, `/digest` | 401 without credentials |
 //! | `/empty`, `/garbage`, `/reset` | no response; bytes that are not HTTP; a reset in the middle of a head |
 //!
-//! It uses threads, and parses only as much HTTP as it needs to find the end of a request.
+//! The server uses threads, and parses only as much HTTP as it needs to find the end of a request.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};

@@ -33,7 +33,7 @@ pub(crate) struct RequestsInProgress {
     pub(crate) first_running: Option<u64>,
     /// The lowest number of those that wait to be tried again.
     pub(crate) first_retrying: Option<u64>,
-    /// How many wait to be tried again.
+    /// The number of requests that wait to be tried again.
     pub(crate) retrying: usize,
 }
 

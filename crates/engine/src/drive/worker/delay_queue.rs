@@ -15,9 +15,9 @@ pub(super) struct DelayQueue {
 /// The reason of a transfer's wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DelayReason {
-    /// It failed.
+    /// The transfer has failed, and waits for its retry.
     Retry,
-    /// There was no free file descriptor.
+    /// The process had no free file descriptor.
     Descriptor,
 }
 

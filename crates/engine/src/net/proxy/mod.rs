@@ -69,7 +69,7 @@ pub struct ProxyOptions {
     /// True to send CONNECT as HTTP/1.0 (`--proxy1.0`). Default: false.
     pub http10: bool,
     /// The fields for HTTP proxies (`--proxy-header`), sent in CONNECT and in forwarded requests.
-    /// They replace the fields of the same name that haul would send.
+    /// Each replaces the field of the same name that haul would send.
     pub fields: Vec<(String, Vec<u8>)>,
     /// The names of fields that haul must not add for HTTP proxies (`--proxy-header NAME:`). Host
     /// is always sent.

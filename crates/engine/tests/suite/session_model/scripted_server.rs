@@ -28,7 +28,7 @@ pub(crate) enum ScriptedFraming {
     NotModified,
 }
 
-/// What the scripted server does with the connection after a response.
+/// The treatment of the connection by the scripted server after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionEnd {
     Keep,
