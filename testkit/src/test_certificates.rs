@@ -14,9 +14,27 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, PublicKeyData, RevokedCertParams, SerialNumber, date_time_ymd,
 };
-use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::ServerSessionMemoryCache;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+
+/// Returns the TLS configuration (1.2 and 1.3) of a client that trusts only this authority.
+///
+/// # Panics
+/// `ca_pem` is not a certificate in PEM.
+pub fn client_config(ca_pem: &str) -> Arc<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    let authority = CertificateDer::from_pem_slice(ca_pem.as_bytes()).expect("a certificate in PEM");
+    roots.add(authority).expect("a certificate of an authority");
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("the provider has suites for both versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Arc::new(config)
+}
 
 /// The names for which the server certificate of [`TestCertificates::generate`] is valid.
 pub const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];

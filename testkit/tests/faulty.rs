@@ -5,7 +5,6 @@ mod common;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{PlainReply, get, parse, unchunked};
@@ -102,18 +101,10 @@ fn url_query_sets_the_fault_plan_of_its_path() {
 
 #[test]
 fn tls_serves_the_same_content() {
-    use rustls::pki_types::pem::PemObject;
     let origin = origin();
     let path = origin.serve("t", small(FaultPlan::default()));
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(rustls::pki_types::CertificateDer::from_pem_slice(origin.ca_pem().as_bytes()).unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let session = rustls::ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
+    let config = testkit::test_certificates::client_config(origin.ca_pem());
+    let session = rustls::ClientConnection::new(config, "localhost".try_into().unwrap()).unwrap();
     let mut stream = rustls::StreamOwned::new(session, TcpStream::connect(origin.https_addr()).unwrap());
     let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nRange: bytes=9-\r\nConnection: close\r\n\r\n");
     let reply = common::talk(&mut stream, request.as_bytes());

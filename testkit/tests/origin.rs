@@ -4,11 +4,9 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
 
 use common::{get, parse, talk, unchunked};
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{ClientConnection, StreamOwned};
 use testkit::byte_pattern;
 use testkit::origin::Origin;
 use testkit::site::GeneratedSite;
@@ -185,16 +183,7 @@ fn pipelined_requests_are_answered_in_order() {
 #[test]
 fn tls_certificate_is_valid_under_the_authority() {
     let origin = start();
-    let ca = rustls::pki_types::CertificateDer::from_pem_slice(origin.ca_pem().as_bytes()).unwrap();
-    let mut roots = RootCertStore::empty();
-    roots.add(ca).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let config = Arc::new(config);
+    let config = testkit::test_certificates::client_config(origin.ca_pem());
     for name in testkit::test_certificates::NAMES {
         let session = ClientConnection::new(config.clone(), name.try_into().unwrap()).unwrap();
         let stream = TcpStream::connect(origin.https_addr()).unwrap();

@@ -80,19 +80,10 @@ fn flood_ends_when_the_client_leaves() {
 
 #[test]
 fn cut_ends_tls_without_close_notify() {
-    use rustls::pki_types::pem::PemObject;
     let identity = testkit::test_certificates::TestCertificates::generate();
     let script = |end| vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\n\r\nabc"), end];
     let peer = RawPeer::start_tls(vec![script(ScriptStep::Close), script(ScriptStep::Cut)], &identity, &[]);
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(rustls::pki_types::CertificateDer::from_pem_slice(identity.ca_pem().as_bytes()).unwrap()).unwrap();
-    let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let config = std::sync::Arc::new(config);
+    let config = testkit::test_certificates::client_config(identity.ca_pem());
     let ends: Vec<bool> = (0..2)
         .map(|_| {
             let session = rustls::ClientConnection::new(config.clone(), "localhost".try_into().unwrap()).unwrap();

@@ -4,9 +4,8 @@ use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::time::Duration;
 
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, StreamOwned};
 
 use super::*;
 
@@ -64,15 +63,7 @@ fn names_have_addresses_or_faults_by_host_kind() {
 #[test]
 fn tls_hosts_have_certificates_and_resume_sessions() {
     let network = HostNetwork::builder(2).tls(true).start().unwrap();
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(network.ca_pem().unwrap().as_bytes()).unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let config = Arc::new(config);
+    let config = crate::test_certificates::client_config(network.ca_pem().unwrap());
     let port: u16 = network.url(0, 0).split([':', '/']).nth(4).unwrap().parse().unwrap();
     for host in [0, 1, 0] {
         let name = host_name(host);
