@@ -30,7 +30,7 @@ const TOLERANCE: f64 = 0.03;
 const RUNS: usize = 3;
 
 /// A case of `bench instructions`: a command whose instructions are counted.
-struct InstructionCase {
+struct InstructionCountCase {
     name: &'static str,
     about: &'static str,
     /// Returns the command line for fetching this number of pages from the server. Its first word
@@ -41,27 +41,42 @@ struct InstructionCase {
     requests: (usize, usize),
 }
 
-const CASES: &[InstructionCase] = &[
-    InstructionCase { name: "startup", about: "haul --version", argv: version, requests: (0, 1) },
-    InstructionCase { name: "get", about: "haul: one GET of 6 B", argv: get, requests: (0, 1) },
-    InstructionCase { name: "get-tls", about: "haul: one GET of 6 B by TLS", argv: get_tls, requests: (0, 1) },
-    InstructionCase { name: "get-many", about: "haul: each of many small GETs", argv: get_many, requests: (100, 1100) },
-    InstructionCase { name: "body", about: "haul: 8 MiB, thrown away", argv: body, requests: (0, 1) },
-    InstructionCase { name: "body-tls", about: "haul: 8 MiB by TLS, thrown away", argv: body_tls, requests: (0, 1) },
-    InstructionCase {
+const CASES: &[InstructionCountCase] = &[
+    InstructionCountCase { name: "startup", about: "haul --version", argv: version, requests: (0, 1) },
+    InstructionCountCase { name: "get", about: "haul: one GET of 6 B", argv: get, requests: (0, 1) },
+    InstructionCountCase { name: "get-tls", about: "haul: one GET of 6 B by TLS", argv: get_tls, requests: (0, 1) },
+    InstructionCountCase {
+        name: "get-many",
+        about: "haul: each of many small GETs",
+        argv: get_many,
+        requests: (100, 1100),
+    },
+    InstructionCountCase { name: "body", about: "haul: 8 MiB, thrown away", argv: body, requests: (0, 1) },
+    InstructionCountCase {
+        name: "body-tls",
+        about: "haul: 8 MiB by TLS, thrown away",
+        argv: body_tls,
+        requests: (0, 1),
+    },
+    InstructionCountCase {
         name: "c-first",
         about: "libhaul: loaded, one GET of 300 B, freed",
         argv: c_small,
         requests: (0, 1),
     },
-    InstructionCase {
+    InstructionCountCase {
         name: "c-small",
         about: "libhaul: GET of 300 B on a warm connection",
         argv: c_small,
         requests: (100, 600),
     },
-    InstructionCase { name: "c-post", about: "libhaul: POST of a form of 42 B", argv: c_post, requests: (100, 600) },
-    InstructionCase { name: "c-large", about: "libhaul: GET of 1 MB", argv: c_large, requests: (5, 25) },
+    InstructionCountCase {
+        name: "c-post",
+        about: "libhaul: POST of a form of 42 B",
+        argv: c_post,
+        requests: (100, 600),
+    },
+    InstructionCountCase { name: "c-large", about: "libhaul: GET of 1 MB", argv: c_large, requests: (5, 25) },
 ];
 
 /// The length in bytes of the larger body that the haul command fetches.
@@ -160,7 +175,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl InstructionCase {
+impl InstructionCountCase {
     /// Returns the number of instructions of one request of the case, or those of the whole run.
     fn count(&self, server: &SiteServer, work: &std::path::Path) -> Result<u64> {
         let (few, many) = self.requests;

@@ -147,7 +147,7 @@ fn cut_or_reset_ends_all_streams() {
 }
 
 #[test]
-fn false_length_ends_the_stream_early() {
+fn false_content_length_resets_the_h2_stream() {
     let origin = origin();
     let path = origin.serve("a", FaultPlan { part_length: 5, ..plan(vec![]) });
     let got = get(&origin, &path, &[Some("bytes=10-19")]);

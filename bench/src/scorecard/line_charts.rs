@@ -70,7 +70,7 @@ const CURVES: &str = "curves";
 /// The line of one contestant: its points.
 struct CurveSeries {
     name: String,
-    look: LineStyle,
+    look: ChartLineStyle,
     points: Vec<(f64, f64)>,
 }
 
@@ -123,11 +123,13 @@ fn lines(curve: &ScalingCurve, record: &BenchRecord, what: MetricKind) -> Vec<Cu
             let value = if what == MetricKind::Rss { value / 1024.0 } else { value };
             let at = lines.iter().position(|line| line.name == entry.name).unwrap_or_else(|| {
                 let look = match entry.role {
-                    ContestantRole::Haul if lines.iter().any(|line| line.look == LineStyle::Haul) => LineStyle::Other,
-                    ContestantRole::Haul => LineStyle::Haul,
+                    ContestantRole::Haul if lines.iter().any(|line| line.look == ChartLineStyle::Haul) => {
+                        ChartLineStyle::Other
+                    }
+                    ContestantRole::Haul => ChartLineStyle::Haul,
                     ContestantRole::Peer | ContestantRole::Limit => {
-                        let peers = lines.iter().filter(|line| matches!(line.look, LineStyle::Peer(_)));
-                        LineStyle::Peer(peers.count() % PEERS.len())
+                        let peers = lines.iter().filter(|line| matches!(line.look, ChartLineStyle::Peer(_)));
+                        ChartLineStyle::Peer(peers.count() % PEERS.len())
                     }
                 };
                 lines.push(CurveSeries { name: entry.name.clone(), look, points: Vec::new() });
@@ -257,7 +259,7 @@ fn panel(
 
 /// The colour and the marker of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum LineStyle {
+enum ChartLineStyle {
     Haul,
     /// The peer with this number.
     Peer(usize),
@@ -265,21 +267,21 @@ enum LineStyle {
     Other,
 }
 
-impl LineStyle {
+impl ChartLineStyle {
     fn colour(self) -> RGBColor {
         match self {
-            LineStyle::Haul => HAUL,
-            LineStyle::Peer(number) => PEERS[number],
-            LineStyle::Other => OTHER,
+            ChartLineStyle::Haul => HAUL,
+            ChartLineStyle::Peer(number) => PEERS[number],
+            ChartLineStyle::Other => OTHER,
         }
     }
 
     fn mark(self, area: &PlotArea<'_>, (x, y): (i32, i32)) -> DrawResult<()> {
         let style = self.colour().filled();
         match self {
-            LineStyle::Haul => area.draw(&Circle::new((x, y), 4, style))?,
-            LineStyle::Peer(_) => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], style))?,
-            LineStyle::Other => area.draw(&TriangleMarker::new((x, y), 6, style))?,
+            ChartLineStyle::Haul => area.draw(&Circle::new((x, y), 4, style))?,
+            ChartLineStyle::Peer(_) => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], style))?,
+            ChartLineStyle::Other => area.draw(&TriangleMarker::new((x, y), 6, style))?,
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ pub(super) enum ProjectGoalBound {
     Most(f64),
     /// The maximum number of microseconds per request.
     Micros(f64),
-    /// The minimum rate in MB/s, while the result is a wall time.
+    /// The goal is a rate of at least this many MB/s, computed from the measured wall time.
     Speed(f64),
 }
 

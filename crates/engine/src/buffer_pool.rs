@@ -170,7 +170,7 @@ impl<'a> BufferLease<'a> {
 /// Body bytes that a sink keeps beyond the call in which it got them.
 #[derive(Debug)]
 pub enum Chunk {
-    /// A range of a read buffer that the sink has taken.
+    /// A range of a read buffer. The buffer now belongs to the sink.
     Buffer(Buffer, Range<usize>),
     /// A copy of the bytes.
     Copied(Vec<u8>),

@@ -53,8 +53,8 @@ fn peak() -> Option<u64> {
     status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.split_whitespace().next()?.parse().ok()
 }
 
-/// Plays the hostile reply with this number to both drivers. Returns the index of the result that
-/// the reply predicts: 0 for a body, 1 for a failure, 2 for any result.
+/// Lets the blocking driver and the event loop fetch the hostile reply with this number, and checks
+/// the result that the reply must have. Returns its kind: 0 for a body, 1 for a failure, 2 for any.
 fn play(client: &Client, number: u64) -> usize {
     let seed = mix(SEED, number);
     let reply = HostileReply::of(seed);

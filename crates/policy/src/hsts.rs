@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_read_and_written() {
+    fn hsts_files_are_read_and_written() {
         let text = "# x\n.Example.com \"20270115 09:00:00\"\nother.example. \"unlimited\"\nold.example \"20200101 00:00:00\"\n\
             127.0.0.1 \"unlimited\"\nu@h \"unlimited\"\nh/x \"unlimited\"\nbad \"2027\"\nbad unlimited\nbad\n\n\"\"\n";
         let mut hsts = HstsStore::new();

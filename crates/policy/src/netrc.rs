@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_files_never_panic() {
+    fn truncated_netrc_never_panics() {
         let text =
             b"machine a login l password \"p\\\"q\"\nmacdef m\nx\n\nmachine h login m password n # c\ndefault login d";
         for end in 0..=text.len() {

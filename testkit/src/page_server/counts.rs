@@ -33,7 +33,7 @@ pub struct ServerCounts {
 }
 
 /// The counts of the current run, shared by the server's thread and the thread that reads them.
-pub(super) struct CountRecorder(Mutex<RunCounts>);
+pub(super) struct PageServerCounts(Mutex<RunCounts>);
 
 struct RunCounts {
     counts: ServerCounts,
@@ -43,10 +43,10 @@ struct RunCounts {
     at_a_time: usize,
 }
 
-impl CountRecorder {
-    pub(super) fn new() -> CountRecorder {
+impl PageServerCounts {
+    pub(super) fn new() -> PageServerCounts {
         let counts = ServerCounts::default();
-        CountRecorder(Mutex::new(RunCounts { counts, started: Instant::now(), first_request: None, at_a_time: 0 }))
+        PageServerCounts(Mutex::new(RunCounts { counts, started: Instant::now(), first_request: None, at_a_time: 0 }))
     }
 
     pub(super) fn start_run(&self) {
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn later_peak_includes_requests_of_the_first_second() {
-        let recorder = CountRecorder::new();
+        let recorder = PageServerCounts::new();
         let start = Instant::now();
         for _ in 0..3 {
             recorder.arrived(start);

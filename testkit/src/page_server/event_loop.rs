@@ -12,7 +12,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 
 use super::connection::{PageConnection, RequestPhase};
-use super::counts::CountRecorder;
+use super::counts::PageServerCounts;
 use super::deadlines::Deadlines;
 use super::page_text::{append_page, page_len};
 use super::ports::PagePort;
@@ -35,7 +35,7 @@ pub(super) struct EventLoop {
     ports: Vec<PagePort>,
     loads: Vec<PortLoad>,
     tls: Option<Arc<ServerConfig>>,
-    counts: Arc<CountRecorder>,
+    counts: Arc<PageServerCounts>,
     deadlines: Deadlines<ConnectionPlace>,
     connections: Vec<Option<NumberedConnection>>,
     free: Vec<usize>,
@@ -61,7 +61,7 @@ impl EventLoop {
     pub(super) fn new(
         mut ports: Vec<PagePort>,
         tls: Option<Arc<ServerConfig>>,
-        counts: Arc<CountRecorder>,
+        counts: Arc<PageServerCounts>,
     ) -> io::Result<(EventLoop, Waker)> {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), STOP)?;

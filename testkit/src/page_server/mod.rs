@@ -43,7 +43,7 @@ use rustls::ServerConfig;
 pub use counts::ServerCounts;
 pub use page_text::{page, page_key};
 
-use counts::CountRecorder;
+use counts::PageServerCounts;
 use event_loop::EventLoop;
 use ports::PagePort;
 
@@ -110,7 +110,7 @@ impl PageTiming {
 /// A running page server. Dropping it stops it.
 pub struct PageServer {
     ports: Vec<u16>,
-    counts: Arc<CountRecorder>,
+    counts: Arc<PageServerCounts>,
     waker: Waker,
     thread: Option<JoinHandle<()>>,
 }
@@ -124,7 +124,7 @@ impl PageServer {
     pub fn start(services: Vec<PortService>, tls: Option<Arc<ServerConfig>>) -> io::Result<PageServer> {
         let ports = services.into_iter().map(PagePort::open).collect::<io::Result<Vec<_>>>()?;
         let numbers = ports.iter().map(|port| port.number).collect();
-        let counts = Arc::new(CountRecorder::new());
+        let counts = Arc::new(PageServerCounts::new());
         let (event_loop, waker) = EventLoop::new(ports, tls, Arc::clone(&counts))?;
         let thread = thread::Builder::new().name("page-server".to_owned()).spawn(move || event_loop.run())?;
         Ok(PageServer { ports: numbers, counts, waker, thread: Some(thread) })

@@ -46,7 +46,7 @@ struct TimedPiece {
 }
 
 impl PieceTimer {
-    /// Creates a timer without pieces. Call it inside a Tokio runtime.
+    /// Creates a timer for which no piece of data is scheduled yet. Call it inside a Tokio runtime.
     pub(super) fn new() -> io::Result<PieceTimer> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let clock = Receiver::from_owned_fd_unchecked(timerfd_create(TimerfdClockId::Monotonic, flags)?)?;

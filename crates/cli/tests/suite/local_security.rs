@@ -521,7 +521,7 @@ fn common_name_counts_with_explicit_ca() {
 }
 
 #[test]
-fn username_in_url_of_a_list_is_refused() {
+fn disallow_username_refuses_only_the_url_with_one() {
     let origin = Origin::builder().start().unwrap();
     let with_user = origin.url("/small/1").replace("http://", "http://me:secret@");
     let ran = run_haul(["--disallow-username-in-url", &with_user, &origin.url("/small/2")]);

@@ -91,7 +91,7 @@ enum ConnectionSource {
 /// The call in which an exchange waits for the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WaitMode {
-    /// In the receive call itself, so that the wait needs no other system call.
+    /// The driver waits inside the blocking receive call, so the wait costs no further system call.
     InReceive,
     /// In `poll`, before the driver receives from the non-blocking socket, or has the kernel move
     /// the bytes.

@@ -180,8 +180,8 @@ enum CloseMode {
 }
 
 struct PipelineReply {
-    /// The body of the response. Empty means that no response is sent; `None` stands for the body
-    /// `small N` of request number N.
+    /// The body of the response. `None` stands for the text `small N`, where N is the number of the
+    /// request. If it is empty, the server sends nothing at all, not even a head.
     body: Option<Vec<u8>>,
     close: CloseMode,
 }

@@ -14,7 +14,7 @@ use proxy::{adjusted, assert_fails, client};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
-fn refused_connect_fails_without_retry() {
+fn proxy_that_refuses_connect_is_not_retried() {
     for driver in DRIVERS {
         for (answer, kind, exit, says) in [
             (

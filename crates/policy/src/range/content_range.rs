@@ -190,7 +190,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn written_values_are_read_back(first in any::<u64>(), last in any::<u64>(), total in any::<u64>()) {
+        fn written_content_range_is_parsed_back(first in any::<u64>(), last in any::<u64>(), total in any::<u64>()) {
             let read = parse(format!("bytes {first}-{last}/{total}").as_bytes());
             if first <= last && last < total {
                 prop_assert!(read.unwrap().is_exactly(first, last + 1, total));

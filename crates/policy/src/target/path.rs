@@ -27,8 +27,8 @@ pub(crate) fn dots(segment: &str) -> DotSegment {
     }
 }
 
-/// Appends `path` (empty, or beginning with a slash) to `line`, which must be empty. Removes dot
-/// segments unless `as_is` is true.
+/// Writes the path of a request target into `line`, an empty buffer. `path` is empty or begins
+/// with a slash. Dot segments are removed unless `as_is` is true.
 pub(super) fn push_path(line: &mut String, path: &str, as_is: bool) {
     if path.is_empty() {
         line.push('/');

@@ -71,7 +71,7 @@ fn cookie_options_are_joined_into_one_field() {
 }
 
 #[test]
-fn netrc_file_is_read_while_resolving() {
+fn netrc_file_is_read_into_the_plan() {
     let netrc = |args: &[&str]| stage(args).request.auth.netrc;
     let text = || std::sync::Arc::from(&b"machine h login l password secret"[..]);
     assert!(netrc(&[]) == NetrcArg::Off && netrc(&["-n", "--no-netrc"]) == NetrcArg::Off);

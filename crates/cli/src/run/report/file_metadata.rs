@@ -69,8 +69,8 @@ pub(crate) fn can_be_saved(operation: &UrlGroup, path: &Path) -> Result<()> {
     open.map(|_| ()).map_err(cannot)
 }
 
-/// Creates the missing directories of `path`, a file other than the response body, if
-/// `--create-dirs` is given. They get the same permissions as the directories of output files.
+/// Creates the missing parent directories of a file that is not a response body, such as a dump
+/// of heads, if `--create-dirs` is given. They get the permissions of output directories.
 pub(crate) fn make_directories(operation: &UrlGroup, path: &Path) -> std::io::Result<()> {
     let Some(directory) = path.parent().filter(|_| operation.create_dirs) else { return Ok(()) };
     DirBuilder::new().recursive(true).mode(directory_mode(operation.in_place)).create(directory)

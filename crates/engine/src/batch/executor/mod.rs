@@ -317,35 +317,35 @@ impl RequestExecutor {
     }
 
     /// Returns which requests may start now.
-    fn allowed(&self, state: &RequestExecutorState) -> AllowedStarts {
+    fn allowed(&self, state: &RequestExecutorState) -> StartableRequests {
         if state.is_over {
-            return AllowedStarts::NONE;
+            return StartableRequests::NONE;
         }
         match self.admission.as_ref().map_or(AdmissionRule::Any, |admission| admission.rule()) {
-            AdmissionRule::Any => AllowedStarts::ALL,
-            AdmissionRule::Only(head) if state.queue.first_seq() == Some(head) => AllowedStarts::only(head),
-            AdmissionRule::Only(_) if !state.running.is_empty() => AllowedStarts::NONE,
-            AdmissionRule::Only(_) if state.retrying.is_empty() => AllowedStarts::ALL,
+            AdmissionRule::Any => StartableRequests::ALL,
+            AdmissionRule::Only(head) if state.queue.first_seq() == Some(head) => StartableRequests::only(head),
+            AdmissionRule::Only(_) if !state.running.is_empty() => StartableRequests::NONE,
+            AdmissionRule::Only(_) if state.retrying.is_empty() => StartableRequests::ALL,
             // Its own body may be what uses up the memory.
             AdmissionRule::Only(_) => {
                 let due = state.retrying.keys().copied().find(|id| state.queue.contains(*id));
-                due.map_or(AllowedStarts::NONE, AllowedStarts::only)
+                due.map_or(StartableRequests::NONE, StartableRequests::only)
             }
-            AdmissionRule::None => AllowedStarts::NONE,
+            AdmissionRule::None => StartableRequests::NONE,
         }
     }
 }
 
 /// The requests that may start.
 #[derive(Clone, Copy)]
-struct AllowedStarts {
+struct StartableRequests {
     /// The request that may start regardless of the limits on concurrent requests.
     beyond_caps: Option<u64>,
     /// The number below which others may start, within the limits.
     below: u64,
 }
 
-impl AllowedStarts {
+impl StartableRequests {
     const ALL: Self = Self { beyond_caps: None, below: u64::MAX };
     const NONE: Self = Self { beyond_caps: None, below: 0 };
 

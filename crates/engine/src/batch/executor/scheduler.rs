@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use haul_policy::queue::HostId;
 
-use super::{AllowedStarts, ExecutorLoad, IDLE_TIMEOUT, RequestExecutor, TimeoutScope};
+use super::{ExecutorLoad, IDLE_TIMEOUT, RequestExecutor, StartableRequests, TimeoutScope};
 use crate::clock;
 use crate::drive::worker::{HostSlotDecision, Scheduler};
 use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
@@ -26,7 +26,7 @@ impl Scheduler for RequestExecutor {
             return None;
         }
         loop {
-            let AllowedStarts { beyond_caps, below } = self.allowed(&state);
+            let StartableRequests { beyond_caps, below } = self.allowed(&state);
             let (host, id, ()) = state.queue.next_below(below, clock::policy_time(now), beyond_caps)?;
             if let Some(transfer) = self.start_transfer(&mut state, host, id, now) {
                 self.limits.on_start(&mut state.queue, host, now);
@@ -39,8 +39,8 @@ impl Scheduler for RequestExecutor {
     fn next_for_slot(&self, _worker: usize, slot: HostId, now: Instant) -> HostSlotDecision {
         let mut state = self.lock();
         loop {
-            let AllowedStarts { beyond_caps, below } =
-                if self.limits.earliest(now).is_some() { AllowedStarts::NONE } else { self.allowed(&state) };
+            let StartableRequests { beyond_caps, below } =
+                if self.limits.earliest(now).is_some() { StartableRequests::NONE } else { self.allowed(&state) };
             let found = state.queue.next_for_below(slot, below, clock::policy_time(now), beyond_caps);
             let Some((id, ())) = found else {
                 state.queue.release(slot);

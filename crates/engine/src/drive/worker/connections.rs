@@ -365,8 +365,9 @@ impl Worker {
         !is_late && (transfer.attempt.descriptor_waits < MAX_DESCRIPTOR_WAITS || self.slots.has_transfers())
     }
 
-    /// Tries a transfer again with the descriptor of an idle connection. If there is none, delays
-    /// the transfer until a descriptor may be free; its time limit does not include the delay.
+    /// Closes an idle connection to free its descriptor, and tries the transfer again. If there is no
+    /// idle connection, delays the transfer until a descriptor may be free. The delay does not count
+    /// towards the transfer's time limit.
     pub(super) fn wait_for_descriptor(&mut self, mut transfer: Box<Transfer>) {
         self.take_slot_back(&mut transfer);
         transfer.attempt.descriptor_waits += 1;

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn unparsable_authority_counts_as_constraining() {
+    fn unparsable_ca_certificate_counts_as_name_constrained() {
         let key = rcgen::KeyPair::generate().unwrap();
         let certificate = rcgen::CertificateParams::new(["a.example".to_owned()]).unwrap().self_signed(&key).unwrap();
         let der = certificate.der();

@@ -40,7 +40,7 @@ pub(super) struct ChainCheck {
 }
 
 /// The reason why a certificate chain is refused.
-enum ChainFault {
+enum ChainRefusal {
     /// The path has a fault that webpki found.
     Path(webpki::Error),
     /// The path has no fault that webpki found, but one of its CA certificates has a [`CaFault`].
@@ -85,7 +85,7 @@ impl ChainCheck {
         end_entity: &EndEntityCert<'_>,
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
-    ) -> Result<(), ChainFault> {
+    ) -> Result<(), ChainRefusal> {
         let lists: Vec<_> = self.revoked.iter().collect();
         // As in OpenSSL, only the server's own certificate is looked up, and a certificate that no
         // list covers is accepted.
@@ -113,8 +113,8 @@ impl ChainCheck {
         );
         match (found, ca_fault.get()) {
             (Ok(_), _) => Ok(()),
-            (Err(webpki::Error::UnknownIssuer), Some(fault)) => Err(ChainFault::Ca(fault)),
-            (Err(fault), _) => Err(ChainFault::Path(fault)),
+            (Err(webpki::Error::UnknownIssuer), Some(fault)) => Err(ChainRefusal::Ca(fault)),
+            (Err(fault), _) => Err(ChainRefusal::Path(fault)),
         }
     }
 
@@ -158,12 +158,13 @@ impl CertificateCheck for ChainCheck {
         match self.find_path(&parsed, intermediates, now) {
             Ok(()) => {}
             Err(
-                ChainFault::Ca(_) | ChainFault::Path(webpki::Error::UnknownIssuer | webpki::Error::CaUsedAsEndEntity),
+                ChainRefusal::Ca(_)
+                | ChainRefusal::Path(webpki::Error::UnknownIssuer | webpki::Error::CaUsedAsEndEntity),
             ) if self.lists(end_entity) => {}
-            Err(ChainFault::Ca(fault)) => {
+            Err(ChainRefusal::Ca(fault)) => {
                 return Err(CertificateError::Other(OtherError(Arc::new(fault))).into());
             }
-            Err(ChainFault::Path(fault)) => return Err(path_error(fault)),
+            Err(ChainRefusal::Path(fault)) => return Err(path_error(fault)),
         }
         // The name is examined last.
         match verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name) {

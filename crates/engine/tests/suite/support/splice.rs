@@ -55,7 +55,7 @@ pub(crate) struct SpliceCounts {
 }
 
 impl SpliceCounts {
-    /// Returns the number of bytes that were copied.
+    /// Returns the number of body bytes that haul copied to the sink in place of splicing them.
     pub(crate) fn written(&self) -> usize {
         self.written.load(SeqCst) as usize
     }

@@ -364,8 +364,8 @@ impl H2Connection {
         self.send_and_finish(progress, now, finished)
     }
 
-    /// Sends the protocol machine's output after a receive, and calls
-    /// [`H2Connection::finish_step`].
+    /// Sends the protocol machine's output after a receive. Then handles the events that the sending
+    /// caused ([`H2Connection::finish_step`]).
     fn send_and_finish(
         &mut self,
         progress: ReceiveStatus,
