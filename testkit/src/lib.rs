@@ -3,13 +3,16 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`site`] | the site of the first job of the bench: index pages, AS pages, and the right answer |
-//! | [`origin`] | an HTTP/1.1 and HTTP/2 server, plain and TLS, with that site and a set of useful routes |
+//! | [`origin`] | a server of HTTP/1.1, HTTP/2 and HTTP/3, plain and TLS, with that site and a set of useful routes |
 //! | [`faulty`] | an origin of long bodies that answers range requests, correctly or with a fault requested in the URL |
 //! | [`h1_peer`] | a scripted HTTP/1 peer that sends exactly the bytes of its script, for hostile framing |
 //! | [`frames`] | a scripted HTTP/2 peer that sends exactly the frames of its script |
+//! | [`http3`] | settings and faults of HTTP/3 at the servers of this crate |
 //! | [`hostile`] | replies that no honest server sends, made by a grammar from a seed, and a server that sends them |
 //! | [`packages`] | a mirror of packages, and a reader that reads only their beginnings |
 //! | [`relay`] | a relay on loopback that adds a round-trip time and a rate limit |
+//! | [`packet_link`] | the model of a link that loses, delays, reorders and duplicates packets |
+//! | [`udp_relay`] | a relay of datagrams over such a link, which can also change a client's address |
 //! | [`page_server`] | a cheap HTTP/1.1 server for measurements: pages at once, after a delay, or so many at a time |
 //! | [`host_network`] | thousands of hosts on loopback, some of them broken, with their name server |
 //! | [`dns_server`] | a name server whose answers a test writes |
@@ -40,9 +43,11 @@ pub mod frames;
 pub mod h1_peer;
 pub mod host_network;
 pub mod hostile;
+pub mod http3;
 mod lock;
 pub mod origin;
 pub mod packages;
+pub mod packet_link;
 pub mod page_server;
 mod peer_stream;
 pub mod relay;
@@ -50,3 +55,4 @@ pub mod rng;
 mod scripted_peer;
 pub mod site;
 pub mod test_certificates;
+pub mod udp_relay;

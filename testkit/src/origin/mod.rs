@@ -1,5 +1,5 @@
 //! An embedded server that serves a [`GeneratedSite`] and a set of routes for tests: plain and TLS,
-//! HTTP/1.1 and, if enabled, HTTP/2.
+//! HTTP/1.1 and, if enabled, HTTP/2 and HTTP/3.
 //!
 //! The server runs on its own threads and stops when it is dropped. It records connections,
 //! requests and their bodies.
@@ -16,11 +16,13 @@
 //! | `/bomb/MIB` | that many MiB of zeros as gzip, about 1 KiB each |
 //! | `/small`, `/small/N` | `small\n`, `small N\n` |
 //! | `/status/CODE` | that status with a line of body where the status may have one |
+//! | `/early/CODE` | that status, without waiting for the content of the request |
 //! | `/redirect/CODE?to=URL` | that status with Location: the percent-decoded URL |
 //! | `/chain/N` | N redirects (302), then `end of chain\n` |
 //! | `/echo` | JSON: `method`, `target`, `version`, `headers` (pairs, in order), `body`, `body_len`, `connection`, `tls` |
 //! | `/dns-query` | the DNS message that [`OriginBuilder::dns`] answers with (RFC 8484) |
 //! | `/delay/MS/REST` | waits, then replies as `/REST` |
+//! | `/hints/N/REST` | over HTTP/3, N interim responses 103 (Early Hints), then as `/REST` |
 //! | `/flaky/K/REST` | the first K requests for this path get 503, the others `/REST` |
 //! | `/retry-after/SECS/REST` | the first request for this path gets 503 with Retry-After, the others `/REST` |
 //! | anything else | 404 |
@@ -43,6 +45,7 @@
 
 mod body;
 mod entity;
+mod http3;
 mod request_log;
 mod routes;
 mod serve;
@@ -54,13 +57,21 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::header::HeaderValue;
+use socket2::Socket;
+use tokio::net::TcpListener;
 use tokio::runtime::{self, Runtime};
 
 use crate::byte_pattern::BytePattern;
 use crate::dns_server::{DnsAnswerFunction, DnsReply, ReceivedQuery};
+use crate::http3::{Http3Settings, QuicListener};
 use crate::site::GeneratedSite;
 use crate::test_certificates::TestCertificates;
 use request_log::OriginRequestLog;
+use serve::HttpsSockets;
+
+/// The time for which a dropped origin waits until CONNECTION_CLOSE has been sent.
+const CLOSE_TIME: Duration = Duration::from_millis(10);
 
 /// The settings of an origin; made by [`Origin::builder`].
 pub struct OriginBuilder {
@@ -72,6 +83,9 @@ pub struct OriginBuilder {
     record: bool,
     identity: Option<TestCertificates>,
     http2: Option<u32>,
+    http3: Option<Http3Settings>,
+    advertise_http3: bool,
+    tls_over_tcp: bool,
     dns: Option<Box<DnsAnswerFunction>>,
 }
 
@@ -123,6 +137,25 @@ impl OriginBuilder {
         self
     }
 
+    /// Enables HTTP/3 on the UDP port that has the number of the TLS port. Default: no HTTP/3.
+    pub fn http3(mut self, settings: Http3Settings) -> OriginBuilder {
+        self.http3 = Some(settings);
+        self
+    }
+
+    /// Announces HTTP/3 at the TLS port by a field Alt-Svc in each reply over TLS and TCP, even if
+    /// [`OriginBuilder::http3`] is off. Default: no.
+    pub fn advertise_http3(mut self) -> OriginBuilder {
+        self.advertise_http3 = true;
+        self
+    }
+
+    /// Sets whether the TLS port accepts TCP connections. If not, they are refused. Default: yes.
+    pub fn tls_over_tcp(mut self, is_on: bool) -> OriginBuilder {
+        self.tls_over_tcp = is_on;
+        self
+    }
+
     /// Sets the certificate authority and the server certificate. Default: newly generated ones for
     /// localhost, 127.0.0.1 and ::1.
     pub fn identity(mut self, identity: TestCertificates) -> OriginBuilder {
@@ -143,29 +176,45 @@ impl OriginBuilder {
     /// If the port cannot be bound or a thread cannot be started.
     pub fn start(self) -> io::Result<Origin> {
         let http = serve::listen(SocketAddr::new(self.ip, self.http_port))?;
-        let https = serve::listen(SocketAddr::new(self.ip, self.https_port))?;
-        let (http_addr, https_addr) = (http.local_addr()?, https.local_addr()?);
+        let https = HttpsSockets::bind(SocketAddr::new(self.ip, self.https_port), self.http3.is_some())?;
+        let http_addr = http.local_addr()?;
+        let https_addr = https.tcp.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
         let identity = self.identity.unwrap_or_else(TestCertificates::generate);
+        let alt_svc = format!("h3=\":{}\"; ma=3600", https_addr.port());
         let state = Arc::new(OriginState {
             pattern: BytePattern::new(self.site.seed()),
             site: self.site,
             record: OriginRequestLog::new(self.record),
             http2: self.http2,
+            alt_svc: self.advertise_http3.then(|| HeaderValue::from_str(&alt_svc).expect("plain ASCII")),
             dns: self.dns,
         });
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(self.threads.max(1))
-            .thread_name("testkit-origin")
             .enable_all()
+            .thread_name("testkit-origin")
             .build()?;
         let alpn: &[&[u8]] = if self.http2.is_some() { &[b"h2", b"http/1.1"] } else { &[b"http/1.1"] };
         let tls = identity.server_config(alpn);
         let context = runtime.enter();
-        runtime.spawn(serve::accept(tokio::net::TcpListener::from_std(http)?, None, state.clone()));
-        runtime.spawn(serve::accept(tokio::net::TcpListener::from_std(https)?, Some(tls), state.clone()));
+        runtime.spawn(serve::accept(TcpListener::from_std(http)?, None, state.clone()));
+        let unused = if self.tls_over_tcp {
+            let https = TcpListener::from_std(serve::listen_on(https.tcp)?)?;
+            runtime.spawn(serve::accept(https, Some(tls), state.clone()));
+            None
+        } else {
+            Some(https.tcp)
+        };
+        let quic = match https.udp {
+            Some(socket) => Some(Arc::new(QuicListener::start(socket, &identity, self.http3.unwrap_or_default())?)),
+            None => None,
+        };
+        if let Some(listener) = &quic {
+            runtime.spawn(http3::accept(listener.clone(), state.clone()));
+        }
         drop(context);
         let ca_pem = identity.ca_pem().to_owned();
-        Ok(Origin { http_addr, https_addr, ca_pem, state, runtime: Some(runtime) })
+        Ok(Origin { http_addr, https_addr, ca_pem, state, quic, _unused: unused, runtime: Some(runtime) })
     }
 }
 
@@ -176,6 +225,9 @@ pub struct Origin {
     https_addr: SocketAddr,
     ca_pem: String,
     state: Arc<OriginState>,
+    quic: Option<Arc<QuicListener>>,
+    /// The TLS port if it refuses TCP connections. Others cannot bind it meanwhile.
+    _unused: Option<Socket>,
     runtime: Option<Runtime>,
 }
 
@@ -186,6 +238,8 @@ struct OriginState {
     /// The largest number of concurrent streams on an HTTP/2 connection; `None` if HTTP/2 is
     /// disabled.
     http2: Option<u32>,
+    /// The value of Alt-Svc in replies over TLS and TCP.
+    alt_svc: Option<HeaderValue>,
     dns: Option<Box<DnsAnswerFunction>>,
 }
 
@@ -201,6 +255,9 @@ impl Origin {
             record: true,
             identity: None,
             http2: None,
+            http3: None,
+            advertise_http3: false,
+            tls_over_tcp: true,
             dns: None,
         }
     }
@@ -240,7 +297,7 @@ impl Origin {
         self.state.pattern
     }
 
-    /// Returns the number of connections accepted so far, plain and TLS. Connections whose
+    /// Returns the number of connections accepted so far: plain, TLS and QUIC. Connections whose
     /// handshake failed are included.
     pub fn connections(&self) -> u64 {
         self.state.record.connections()
@@ -248,7 +305,28 @@ impl Origin {
 
     /// Returns the number of TLS handshakes so far that resumed no earlier session.
     pub fn full_handshakes(&self) -> u64 {
-        self.state.record.full_handshakes()
+        self.state.record.full_handshakes() + self.quic.as_ref().map_or(0, |quic| quic.full_handshakes())
+    }
+
+    /// Returns the number of QUIC connections so far whose handshake succeeded.
+    pub fn quic_connections(&self) -> u64 {
+        self.quic.as_ref().map_or(0, |quic| quic.handshakes())
+    }
+
+    /// Returns the number of QUIC Retry packets sent so far.
+    pub fn quic_retries(&self) -> u64 {
+        self.quic.as_ref().map_or(0, |quic| quic.retries())
+    }
+
+    /// Returns the numbers of UDP datagrams that the origin has received and sent so far.
+    pub fn datagrams(&self) -> (u64, u64) {
+        self.quic.as_ref().map_or((0, 0), |quic| quic.datagrams())
+    }
+
+    /// Returns the largest number of HTTP/3 requests that were open at once, from their arrival to
+    /// the end of their replies.
+    pub fn peak_streams(&self) -> u64 {
+        self.state.record.peak_streams()
     }
 
     /// Returns the number of open connections.
@@ -293,6 +371,11 @@ impl Origin {
 impl Drop for Origin {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
+            if let Some(quic) = self.quic.take().filter(|quic| quic.settings().closes_on_drop()) {
+                quic.close();
+                // The endpoint's task sends CONNECTION_CLOSE; nothing reports when it has.
+                runtime.block_on(async { tokio::time::sleep(CLOSE_TIME).await });
+            }
             runtime.shutdown_timeout(Duration::from_secs(2));
         }
     }

@@ -16,6 +16,8 @@ pub struct LoggedRequest {
     pub connection: u64,
     /// True if the connection used TLS.
     pub tls: bool,
+    /// The HTTP version of the request: "HTTP/1.0", "HTTP/1.1", "HTTP/2.0" or "HTTP/3.0".
+    pub version: String,
     /// The request method.
     pub method: String,
     /// The request target as sent: path and query, or an absolute URL.
@@ -62,6 +64,7 @@ pub(super) struct OriginRequestLog {
     open: Gauge,
     requests: AtomicU64,
     answering: Gauge,
+    streams: Gauge,
     hits: Mutex<HashMap<String, u64>>,
     log: Mutex<Vec<LoggedRequest>>,
     attempts: Mutex<HashMap<String, u64>>,
@@ -76,6 +79,7 @@ impl OriginRequestLog {
             open: Gauge::default(),
             requests: AtomicU64::new(0),
             answering: Gauge::default(),
+            streams: Gauge::default(),
             hits: Mutex::default(),
             log: Mutex::default(),
             attempts: Mutex::default(),
@@ -97,6 +101,16 @@ impl OriginRequestLog {
             *lock(&self.hits).entry(path.to_owned()).or_default() += 1;
         }
         GaugeGuard(&self.answering)
+    }
+
+    /// Counts an HTTP/3 request stream as open until the returned guard is dropped.
+    pub(super) fn stream(&self) -> impl Drop + '_ {
+        self.streams.up();
+        GaugeGuard(&self.streams)
+    }
+
+    pub(super) fn peak_streams(&self) -> u64 {
+        self.streams.peak.load(SeqCst)
     }
 
     pub(super) fn keeps_log(&self) -> bool {

@@ -1,11 +1,12 @@
 //! Chooses the origin's reply for each path. The documentation of the parent module has the table
 //! of routes.
 
+use std::error::Error;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
-use hyper::body::Incoming;
+use hyper::body::Body;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode, Version};
@@ -26,6 +27,10 @@ const BODY_LIMIT: usize = 1 << 30;
 const TEXT_LIMIT: u64 = 1 << 28;
 const BOMB_LIMIT: u64 = 1 << 20;
 
+/// The number of interim responses 103 (Early Hints) that go before a reply.
+#[derive(Clone, Copy)]
+pub(super) struct EarlyHints(pub(super) u64);
+
 /// The parts of a request that the origin's routes need.
 struct RouteRequest {
     parts: Parts,
@@ -35,14 +40,20 @@ struct RouteRequest {
     tls: bool,
 }
 
-pub(super) async fn reply(
+pub(super) async fn reply<B>(
     state: &OriginState,
     connection: u64,
     tls: bool,
-    request: Request<Incoming>,
-) -> Response<ReplyBody> {
+    request: Request<B>,
+) -> Response<ReplyBody>
+where
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
+{
     let (parts, body) = request.into_parts();
     let _answering = state.record.request(parts.uri.path());
+    if let Some(code) = parts.uri.path().strip_prefix("/early/") {
+        return status_reply(code.parse().ok());
+    }
     // A request whose body was cut off is logged with an empty one.
     let (body, trailers) = match Limited::new(body, BODY_LIMIT).collect().await {
         Ok(whole) => {
@@ -56,6 +67,7 @@ pub(super) async fn reply(
         state.record.add(LoggedRequest {
             connection,
             tls,
+            version: format!("{:?}", asked.parts.version),
             method: asked.parts.method.to_string(),
             target: asked.parts.uri.to_string(),
             headers: fields(&asked.parts.headers),
@@ -69,14 +81,21 @@ pub(super) async fn reply(
         return plain(StatusCode::NOT_FOUND, "no such page\n");
     }
     let mut rest = path.as_str();
+    let mut hints = 0;
+    let final_reply = |rest: &str, route: &str, argument: &str, hints: u64| {
+        let mut reply = direct(state, &asked, rest, route, argument);
+        reply.extensions_mut().insert(EarlyHints(hints));
+        reply
+    };
     loop {
         let (route, argument) = rest[1..].split_once('/').unwrap_or((&rest[1..], ""));
         let (number, tail) = argument.split_once('/').map_or((argument, None), |(n, t)| (n, Some(t)));
         let (Ok(count), Some(tail)) = (number.parse::<u64>(), tail) else {
-            return direct(state, &asked, rest, route, argument);
+            return final_reply(rest, route, argument, hints);
         };
         match route {
             "delay" => tokio::time::sleep(Duration::from_millis(count)).await,
+            "hints" => hints += count,
             "flaky" if state.record.attempt(&path) < count => {
                 return plain(StatusCode::SERVICE_UNAVAILABLE, "not yet\n");
             }
@@ -86,7 +105,7 @@ pub(super) async fn reply(
                 return reply;
             }
             "flaky" | "retry-after" => {}
-            _ => return direct(state, &asked, rest, route, argument),
+            _ => return final_reply(rest, route, argument, hints),
         }
         // The tail with the slash before it.
         rest = &rest[rest.len() - tail.len() - 1..];
@@ -143,11 +162,7 @@ fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, ar
             reply.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             reply
         }
-        ("status", Some(code)) => match StatusCode::from_u16(u16::try_from(code).unwrap_or(0)) {
-            Ok(status) if matches!(code, 204 | 205 | 304) => plain(status, ""),
-            Ok(status) if code >= 200 => plain(status, format!("{status}\n")),
-            _ => plain(StatusCode::BAD_REQUEST, "no final status\n"),
-        },
+        ("status", code) => status_reply(code),
         ("redirect", Some(code)) => redirect(code, asked.query("to").as_deref()),
         ("chain", Some(0)) => plain(StatusCode::OK, "end of chain\n"),
         ("chain", Some(n)) => redirect(302, Some(&format!("/chain/{}", n - 1))),
@@ -222,6 +237,16 @@ fn encoded(
         reply = reply.header(header::ETAG, format!("{}-{tokens}\"", etag.trim_end_matches('"')));
     }
     reply.body(ReplyBody::sized(RouteBodySource::one(coded))).expect("fields that are valid by construction")
+}
+
+/// Returns a reply with this status; 400 if the status is not final.
+fn status_reply(code: Option<u64>) -> Response<ReplyBody> {
+    let code = code.and_then(|code| u16::try_from(code).ok()).unwrap_or(0);
+    match StatusCode::from_u16(code) {
+        Ok(status) if matches!(code, 204 | 205 | 304) => plain(status, ""),
+        Ok(status) if code >= 200 => plain(status, format!("{status}\n")),
+        _ => plain(StatusCode::BAD_REQUEST, "no final status\n"),
+    }
 }
 
 fn redirect(code: u64, to: Option<&str>) -> Response<ReplyBody> {

@@ -1,0 +1,167 @@
+//! Listens for QUIC connections and applies the faults of whole connections.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use aws_lc_rs::hmac;
+use quinn::crypto::rustls::QuicServerConfig;
+use quinn::{
+    Connection, Endpoint, EndpointConfig, Incoming, Runtime, ServerConfig, TokioRuntime, TransportConfig, VarInt,
+};
+use socket2::{Domain, Socket, Type};
+
+use super::connection_ids::UnmarkedConnectionIds;
+use super::counting_socket::{CountingSocket, DatagramCounts};
+use super::session_counter::SessionCounter;
+use super::{Http3Fault, Http3Settings};
+use crate::test_certificates::TestCertificates;
+
+/// The flow-control window of a request's body in bytes. It is small, so that uploads have to wait
+/// for credit.
+const STREAM_WINDOW: u32 = 64 << 10;
+/// The size of the socket's buffers in bytes. The system may grant less.
+const SOCKET_BUFFER: usize = 4 << 20;
+/// A version of QUIC that no client knows.
+const UNKNOWN_VERSION: u32 = 0x1a2a_3a4a;
+/// The code of an HTTP/3 connection that ends without an error (RFC 9114 section 8.1).
+const H3_NO_ERROR: u32 = 0x100;
+
+/// Creates a non-blocking UDP socket on `addr`.
+pub(crate) fn bind_udp(addr: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, None)?;
+    // The system's limit counts if it is smaller.
+    let _ = socket.set_recv_buffer_size(SOCKET_BUFFER).and_then(|()| socket.set_send_buffer_size(SOCKET_BUFFER));
+    socket.set_nonblocking(true)?;
+    socket.bind(&addr.into())?;
+    Ok(socket.into())
+}
+
+/// A QUIC server that negotiates `h3`.
+pub(crate) struct QuicListener {
+    socket: ListenerSocket,
+    settings: Http3Settings,
+    sessions: Arc<SessionCounter>,
+    datagrams: Arc<DatagramCounts>,
+    handshakes: AtomicU64,
+    retries: AtomicU64,
+}
+
+enum ListenerSocket {
+    Quic(Endpoint),
+    /// A bound socket that is never read.
+    Silent {
+        _unread: UdpSocket,
+    },
+}
+
+impl QuicListener {
+    /// Listens on `socket`. Must be called inside a tokio runtime.
+    pub(crate) fn start(
+        socket: UdpSocket,
+        identity: &TestCertificates,
+        settings: Http3Settings,
+    ) -> io::Result<QuicListener> {
+        let (sessions, datagrams) = (SessionCounter::new(), Arc::<DatagramCounts>::default());
+        let socket = match settings.fault {
+            Some(Http3Fault::Silent) => ListenerSocket::Silent { _unread: socket },
+            _ => ListenerSocket::Quic(endpoint(socket, identity, &settings, sessions.clone(), datagrams.clone())?),
+        };
+        let (handshakes, retries) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(QuicListener { socket, settings, sessions, datagrams, handshakes, retries })
+    }
+
+    /// Waits for the first packet of a client whose handshake may go on. Returns `None` if the
+    /// listener has been closed.
+    pub(crate) async fn accept(&self) -> Option<Incoming> {
+        let ListenerSocket::Quic(endpoint) = &self.socket else { return std::future::pending().await };
+        loop {
+            let incoming = endpoint.accept().await?;
+            if self.settings.fault == Some(Http3Fault::Refused) {
+                incoming.refuse();
+            } else if self.settings.retry && !incoming.remote_address_validated() {
+                self.retries.fetch_add(1, SeqCst);
+                // Only a validated address cannot be asked again.
+                let _ = incoming.retry();
+            } else {
+                return Some(incoming);
+            }
+        }
+    }
+
+    /// Completes the handshake. Returns `None` if it fails, or after the end of a connection that a
+    /// fault has kept from HTTP/3.
+    pub(crate) async fn handshake(&self, incoming: Incoming) -> Option<Connection> {
+        let connection = incoming.await.ok()?;
+        self.handshakes.fetch_add(1, SeqCst);
+        match self.settings.fault {
+            Some(Http3Fault::NoHttp3) => {}
+            Some(Http3Fault::Closed(code)) => {
+                connection.close(VarInt::from_u64(code).unwrap_or(VarInt::MAX), b"closed by the test");
+            }
+            _ => return Some(connection),
+        }
+        connection.closed().await;
+        None
+    }
+
+    pub(crate) fn settings(&self) -> &Http3Settings {
+        &self.settings
+    }
+
+    /// Returns the number of handshakes that resumed no earlier session.
+    pub(crate) fn full_handshakes(&self) -> u64 {
+        self.handshakes.load(SeqCst).saturating_sub(self.sessions.taken())
+    }
+
+    /// Returns the number of handshakes that succeeded.
+    pub(crate) fn handshakes(&self) -> u64 {
+        self.handshakes.load(SeqCst)
+    }
+
+    /// Returns the number of Retry packets sent.
+    pub(crate) fn retries(&self) -> u64 {
+        self.retries.load(SeqCst)
+    }
+
+    /// Returns the numbers of datagrams received and sent.
+    pub(crate) fn datagrams(&self) -> (u64, u64) {
+        (self.datagrams.received.load(SeqCst), self.datagrams.sent.load(SeqCst))
+    }
+
+    /// Closes all connections and accepts no more.
+    pub(crate) fn close(&self) {
+        if let ListenerSocket::Quic(endpoint) = &self.socket {
+            endpoint.close(VarInt::from_u32(H3_NO_ERROR), b"");
+        }
+    }
+}
+
+fn endpoint(
+    socket: UdpSocket,
+    identity: &TestCertificates,
+    settings: &Http3Settings,
+    sessions: Arc<SessionCounter>,
+    datagrams: Arc<DatagramCounts>,
+) -> io::Result<Endpoint> {
+    let alpn: &[u8] = if settings.fault == Some(Http3Fault::WrongAlpn) { b"hq-interop" } else { b"h3" };
+    let mut tls = Arc::unwrap_or_clone(identity.server_config(&[alpn]));
+    tls.session_storage = sessions;
+    let tls = QuicServerConfig::try_from(tls).map_err(io::Error::other)?;
+    let mut transport = TransportConfig::default();
+    transport.max_concurrent_bidi_streams(settings.streams.into()).stream_receive_window(STREAM_WINDOW.into());
+    let mut server = ServerConfig::with_crypto(Arc::new(tls));
+    server.transport_config(Arc::new(transport));
+    let mut config = EndpointConfig::default();
+    if settings.fault == Some(Http3Fault::VersionNegotiation) {
+        config.supported_versions(vec![UNKNOWN_VERSION]);
+    }
+    if let Some(key) = &settings.reset_key {
+        config.reset_key(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, key)));
+        config.cid_generator(|| Box::new(UnmarkedConnectionIds));
+    }
+    let runtime = Arc::new(TokioRuntime);
+    let socket = Arc::new(CountingSocket { socket: runtime.wrap_udp_socket(socket)?, counts: datagrams });
+    Endpoint::new_with_abstract_socket(config, Some(server), socket, runtime)
+}

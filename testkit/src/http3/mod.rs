@@ -1,0 +1,105 @@
+//! HTTP/3 for the servers of this crate: settings, the faults of whole connections, and the
+//! listener.
+//!
+//! QUIC is quinn, and HTTP/3 is the crate h3, whose frames and QPACK share no code with haul.
+//! [`origin`](crate::origin) and [`faulty`](crate::faulty) answer over HTTP/3 on the UDP port that
+//! has the number of their TLS port.
+//!
+//! ```
+//! use testkit::http3::Http3Settings;
+//! use testkit::origin::Origin;
+//!
+//! let origin = Origin::builder().http3(Http3Settings::new().retry()).start().unwrap();
+//! assert_eq!(origin.quic_connections(), 0);
+//! ```
+
+mod connection_ids;
+mod counting_socket;
+mod listener;
+mod session_counter;
+
+pub(crate) use listener::{QuicListener, bind_udp};
+
+/// The settings of HTTP/3 at a server.
+#[derive(Clone, Debug)]
+pub struct Http3Settings {
+    streams: u32,
+    retry: bool,
+    key_updates: bool,
+    reset_key: Option<[u8; 64]>,
+    fault: Option<Http3Fault>,
+}
+
+impl Default for Http3Settings {
+    fn default() -> Http3Settings {
+        Http3Settings { streams: 100, retry: false, key_updates: false, reset_key: None, fault: None }
+    }
+}
+
+impl Http3Settings {
+    /// Returns the default settings: 100 concurrent requests on a connection, and no fault.
+    pub fn new() -> Http3Settings {
+        Http3Settings::default()
+    }
+
+    /// Sets the number of concurrent requests that the server allows on a connection. Default: 100.
+    pub fn streams(mut self, streams: u32) -> Http3Settings {
+        self.streams = streams;
+        self
+    }
+
+    /// Validates the address of each client by a Retry packet (RFC 9000 section 8.1.2). Default:
+    /// no.
+    pub fn retry(mut self) -> Http3Settings {
+        self.retry = true;
+        self
+    }
+
+    /// Starts a key update (RFC 9001 section 6) with each request that arrives, unless one is in
+    /// progress. Default: no.
+    pub fn key_updates(mut self) -> Http3Settings {
+        self.key_updates = true;
+        self
+    }
+
+    /// Derives the tokens of stateless resets from `key`, and drops all connections without a
+    /// CONNECTION_CLOSE when the server is dropped. A second server on the same port with the same
+    /// key then answers their packets with stateless resets. Default: a random key.
+    pub fn reset_key(mut self, key: [u8; 64]) -> Http3Settings {
+        self.reset_key = Some(key);
+        self
+    }
+
+    /// Applies `fault` to every connection. Default: none.
+    pub fn fault(mut self, fault: Http3Fault) -> Http3Settings {
+        self.fault = Some(fault);
+        self
+    }
+
+    pub(crate) fn has_key_updates(&self) -> bool {
+        self.key_updates
+    }
+
+    /// Returns true if the server tells its clients that it stops.
+    pub(crate) fn closes_on_drop(&self) -> bool {
+        self.reset_key.is_none()
+    }
+}
+
+/// A fault that affects every QUIC connection to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Http3Fault {
+    /// The server reads no datagram, as if a firewall dropped them all.
+    Silent,
+    /// The server refuses the connection: CONNECTION_CLOSE with CONNECTION_REFUSED.
+    Refused,
+    /// The server offers only an unknown version of QUIC, in a Version Negotiation packet.
+    VersionNegotiation,
+    /// The server knows no protocol named `h3`: the handshake fails with the TLS alert
+    /// no_application_protocol.
+    WrongAlpn,
+    /// The handshake succeeds. Then the server opens no stream and answers no request.
+    NoHttp3,
+    /// The handshake succeeds. Then the server closes the connection with this HTTP/3 error code.
+    Closed(u64),
+}

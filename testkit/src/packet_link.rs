@@ -1,0 +1,252 @@
+//! The model of a link that loses, delays, reorders and duplicates packets.
+//!
+//! The model decides when each packet arrives; it moves no packets itself.
+//! [`udp_relay`](crate::udp_relay) applies it to datagrams. The decisions depend only on the seed,
+//! the direction and the number of the packet.
+//!
+//! ```
+//! use std::time::{Duration, Instant};
+//! use testkit::packet_link::{LinkConditions, PacketLink};
+//!
+//! let conditions = LinkConditions::new().rtt(Duration::from_millis(20)).loss(0.01);
+//! let mut link = PacketLink::new(&conditions, 0);
+//! let now = Instant::now();
+//! let lost = (0..1000).filter(|_| link.pass(now, 1200).is_empty()).count();
+//! assert!((1..30).contains(&lost));
+//! ```
+
+use std::time::{Duration, Instant};
+
+use crate::rng::{Rng, mix};
+
+/// The time for which a packet may wait at a rate-limited link. A packet that would wait longer is
+/// dropped.
+const QUEUE: Duration = Duration::from_millis(50);
+/// The extra delay of a packet that others overtake.
+const LATE: Duration = Duration::from_millis(5);
+
+/// The conditions of a link, equal for both directions.
+#[derive(Clone, Debug)]
+pub struct LinkConditions {
+    rtt: Duration,
+    jitter: Duration,
+    loss: f64,
+    duplication: f64,
+    reordering: f64,
+    late: Duration,
+    rate: Option<u64>,
+    queue: Duration,
+    mtu: Option<usize>,
+    seed: u64,
+}
+
+impl Default for LinkConditions {
+    fn default() -> LinkConditions {
+        LinkConditions {
+            rtt: Duration::ZERO,
+            jitter: Duration::ZERO,
+            loss: 0.0,
+            duplication: 0.0,
+            reordering: 0.0,
+            late: LATE,
+            rate: None,
+            queue: QUEUE,
+            mtu: None,
+            seed: 1,
+        }
+    }
+}
+
+impl LinkConditions {
+    /// Returns the conditions of a perfect link.
+    pub fn new() -> LinkConditions {
+        LinkConditions::default()
+    }
+
+    /// Sets the round-trip time. Half of it is added in each direction. Default: zero.
+    pub fn rtt(mut self, rtt: Duration) -> LinkConditions {
+        self.rtt = rtt;
+        self
+    }
+
+    /// Sets the largest jitter: a random time up to this is added to the delay of each packet,
+    /// which may change the order of packets. Default: zero.
+    pub fn jitter(mut self, most: Duration) -> LinkConditions {
+        self.jitter = most;
+        self
+    }
+
+    /// Sets the probability that a packet is lost. Default: 0.
+    pub fn loss(mut self, probability: f64) -> LinkConditions {
+        self.loss = probability;
+        self
+    }
+
+    /// Sets the probability that a packet arrives twice. Default: 0.
+    pub fn duplication(mut self, probability: f64) -> LinkConditions {
+        self.duplication = probability;
+        self
+    }
+
+    /// Sets the probability that a packet arrives late, so that later packets overtake it, and the
+    /// time by which it is late. Default: 0.
+    pub fn reordering(mut self, probability: f64, late: Duration) -> LinkConditions {
+        (self.reordering, self.late) = (probability, late);
+        self
+    }
+
+    /// Sets the rate limit of each direction in bytes a second. A packet that would wait for more
+    /// than 50 ms is dropped. Default: unlimited.
+    pub fn rate(mut self, bytes_a_second: u64) -> LinkConditions {
+        self.rate = Some(bytes_a_second.max(1));
+        self
+    }
+
+    /// Sets the time for which a packet may wait at a rate-limited link before it is dropped.
+    /// Default: 50 ms.
+    pub fn queue(mut self, most: Duration) -> LinkConditions {
+        self.queue = most;
+        self
+    }
+
+    /// Sets the size in bytes beyond which packets are dropped without a message to the sender.
+    /// Default: no limit.
+    pub fn mtu(mut self, most: usize) -> LinkConditions {
+        self.mtu = Some(most);
+        self
+    }
+
+    /// Sets the seed of all random decisions. Default: 1.
+    pub fn seed(mut self, seed: u64) -> LinkConditions {
+        self.seed = seed;
+        self
+    }
+}
+
+/// The times at which a packet arrives: none if it is lost, two if it is duplicated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrivals {
+    times: [Option<Instant>; 2],
+}
+
+impl Arrivals {
+    /// Returns true if the packet is lost.
+    pub fn is_empty(&self) -> bool {
+        self.times[0].is_none()
+    }
+}
+
+impl IntoIterator for Arrivals {
+    type Item = Instant;
+    type IntoIter = std::iter::Flatten<std::array::IntoIter<Option<Instant>, 2>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.times.into_iter().flatten()
+    }
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+pub struct PacketLink {
+    conditions: LinkConditions,
+    rng: Rng,
+    /// The time at which the last byte of the last packet leaves a rate-limited link.
+    busy_until: Option<Instant>,
+}
+
+impl PacketLink {
+    /// Creates a direction of a link. Directions with different numbers make different random
+    /// decisions.
+    pub fn new(conditions: &LinkConditions, direction: u64) -> PacketLink {
+        let rng = Rng::new(mix(conditions.seed, direction));
+        PacketLink { conditions: conditions.clone(), rng, busy_until: None }
+    }
+
+    /// Decides the fate of a packet of `len` bytes that is sent at the time `now`.
+    pub fn pass(&mut self, now: Instant, len: usize) -> Arrivals {
+        // All numbers are drawn for each packet, so that no condition changes the decisions of
+        // another.
+        let [loss, duplication, reordering, jitter] = [(); 4].map(|()| self.rng.next());
+        let conditions = &self.conditions;
+        if conditions.mtu.is_some_and(|most| len > most) || is_hit(loss, conditions.loss) {
+            return Arrivals::default();
+        }
+        let mut leaves = now;
+        if let Some(rate) = conditions.rate {
+            let starts = self.busy_until.map_or(now, |busy| busy.max(now));
+            if starts.duration_since(now) > conditions.queue {
+                return Arrivals::default();
+            }
+            leaves = starts + Duration::from_secs_f64(len as f64 / rate as f64);
+            self.busy_until = Some(leaves);
+        }
+        let mut arrives = leaves + conditions.rtt / 2;
+        if !conditions.jitter.is_zero() {
+            arrives += Duration::from_nanos(jitter % (conditions.jitter.as_nanos() as u64 + 1));
+        }
+        if is_hit(reordering, conditions.reordering) {
+            arrives += conditions.late;
+        }
+        Arrivals { times: [Some(arrives), is_hit(duplication, conditions.duplication).then_some(arrives)] }
+    }
+}
+
+/// Returns true with the given probability, for a random number from all 64-bit numbers.
+fn is_hit(random: u64, probability: f64) -> bool {
+    const BITS: u32 = 53;
+    ((random >> (u64::BITS - BITS)) as f64) < probability * (1u64 << BITS) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrivals(conditions: &LinkConditions, count: usize) -> Vec<Arrivals> {
+        let (mut link, start) = (PacketLink::new(conditions, 0), Instant::now());
+        (0..count).map(|_| link.pass(start, 1000)).collect()
+    }
+
+    #[test]
+    fn perfect_link_delivers_at_once() {
+        let start = Instant::now();
+        let arrivals = PacketLink::new(&LinkConditions::new(), 0).pass(start, 1500);
+        assert_eq!(arrivals.into_iter().collect::<Vec<_>>(), [start]);
+    }
+
+    #[test]
+    fn probabilities_hold_and_repeat() {
+        let conditions = LinkConditions::new().loss(0.1).duplication(0.2);
+        let passed = arrivals(&conditions, 10_000);
+        let lost = passed.iter().filter(|arrivals| arrivals.is_empty()).count();
+        let twice = passed.iter().filter(|arrivals| arrivals.times[1].is_some()).count();
+        assert!((900..1100).contains(&lost) && (1650..1950).contains(&twice), "{lost} {twice}");
+        let pattern = |passed: &[Arrivals]| passed.iter().map(Arrivals::is_empty).collect::<Vec<_>>();
+        assert_eq!(pattern(&passed), pattern(&arrivals(&conditions, 10_000)));
+        assert_eq!(pattern(&passed), pattern(&arrivals(&conditions.clone().rate(1 << 40), 10_000)));
+        assert_ne!(pattern(&passed), pattern(&arrivals(&conditions.seed(2), 10_000)));
+        assert!(arrivals(&LinkConditions::new().loss(1.0), 100).iter().all(Arrivals::is_empty));
+    }
+
+    #[test]
+    fn rate_spaces_packets_and_bounds_the_queue() {
+        let conditions = LinkConditions::new().rate(1_000_000).rtt(Duration::from_millis(10));
+        let (mut link, start) = (PacketLink::new(&conditions, 0), Instant::now());
+        let due: Vec<_> = (0..100).flat_map(|_| link.pass(start, 1000)).map(|due| due - start).collect();
+        assert_eq!(due[..2], [Duration::from_millis(6), Duration::from_millis(7)]);
+        assert_eq!(due.len(), 51);
+    }
+
+    #[test]
+    fn packets_beyond_the_mtu_are_dropped() {
+        let mut link = PacketLink::new(&LinkConditions::new().mtu(1280), 0);
+        let now = Instant::now();
+        assert_eq!((link.pass(now, 1280).is_empty(), link.pass(now, 1281).is_empty()), (false, true));
+    }
+
+    #[test]
+    fn late_packets_are_overtaken() {
+        let conditions = LinkConditions::new().reordering(0.5, Duration::from_millis(3));
+        let due: Vec<_> = arrivals(&conditions, 100).into_iter().flatten().collect();
+        assert!(!due.is_sorted());
+    }
+}

@@ -1,0 +1,198 @@
+//! A relay of UDP datagrams on loopback that loses, delays, reorders and duplicates them, and that
+//! can change the address of a client.
+//!
+//! Each client address is a flow, which has its own socket to the server: the server sees the port
+//! of that socket. ECN marks are not relayed.
+//!
+//! ```
+//! use testkit::http3::Http3Settings;
+//! use testkit::origin::Origin;
+//! use testkit::packet_link::LinkConditions;
+//! use testkit::udp_relay::UdpRelay;
+//!
+//! let origin = Origin::builder().http3(Http3Settings::new()).start().unwrap();
+//! let relay = UdpRelay::to(origin.https_addr()).conditions(LinkConditions::new().loss(0.02)).start().unwrap();
+//! assert_ne!(relay.addr(), origin.https_addr());
+//! assert_eq!(relay.counts().flows, 0);
+//! ```
+
+mod event_loop;
+mod flow;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use mio::{Poll, Waker};
+
+use crate::http3::bind_udp;
+use crate::lock::lock;
+use crate::packet_link::LinkConditions;
+use event_loop::{RelayLoop, WAKE};
+
+/// The direction of a relayed datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the client to the server.
+    Up,
+    /// From the server to the client.
+    Down,
+}
+
+/// The decision of a filter about a datagram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The datagram is relayed under the conditions of the link.
+    Pass,
+    /// The datagram is dropped.
+    Drop,
+    /// These datagrams are relayed instead, without loss and delay.
+    Replace(Vec<Vec<u8>>),
+}
+
+/// Decides about a datagram. The number is that of the datagram in its flow and direction, counted
+/// from 0.
+pub type DatagramFilter = dyn FnMut(Direction, u64, &[u8]) -> Verdict + Send;
+
+/// The settings of a relay; made by [`UdpRelay::to`].
+pub struct UdpRelayBuilder {
+    listen: SocketAddr,
+    to: SocketAddr,
+    conditions: LinkConditions,
+    filter: Option<Box<DatagramFilter>>,
+}
+
+impl UdpRelayBuilder {
+    /// Sets the address to listen on. Default: any port of 127.0.0.1.
+    pub fn listen(mut self, addr: SocketAddr) -> UdpRelayBuilder {
+        self.listen = addr;
+        self
+    }
+
+    /// Sets the conditions of the link. Default: a perfect link.
+    pub fn conditions(mut self, conditions: LinkConditions) -> UdpRelayBuilder {
+        self.conditions = conditions;
+        self
+    }
+
+    /// Calls `filter` for each datagram before the conditions apply. Default: every datagram
+    /// passes.
+    pub fn filter(mut self, filter: impl FnMut(Direction, u64, &[u8]) -> Verdict + Send + 'static) -> UdpRelayBuilder {
+        self.filter = Some(Box::new(filter));
+        self
+    }
+
+    /// Binds the port and starts to relay.
+    ///
+    /// # Errors
+    /// If the port cannot be bound or the thread cannot be started.
+    pub fn start(self) -> io::Result<UdpRelay> {
+        let socket = bind_udp(self.listen)?;
+        let addr = socket.local_addr()?;
+        let poll = Poll::new()?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKE)?);
+        let shared = Arc::new(RelayControl::default());
+        let mut relay = RelayLoop::new(poll, socket, self.to, self.conditions, self.filter, shared.clone())?;
+        let thread = thread::Builder::new().name("testkit-udp-relay".into()).spawn(move || relay.run())?;
+        Ok(UdpRelay { addr, shared, waker, thread: Some(thread) })
+    }
+}
+
+/// A running relay of datagrams. Dropping it stops it.
+pub struct UdpRelay {
+    addr: SocketAddr,
+    shared: Arc<RelayControl>,
+    waker: Arc<Waker>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+/// The commands to the relay's thread, and its counts.
+#[derive(Default)]
+struct RelayControl {
+    state: Mutex<RelayControlState>,
+}
+
+#[derive(Default)]
+struct RelayControlState {
+    counts: RelayCounts,
+    rebind: bool,
+    is_blocked: [bool; 2],
+    injected: Vec<(Direction, Vec<u8>)>,
+    stop: bool,
+}
+
+/// The numbers of datagrams that a relay has handled so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RelayCounts {
+    /// The number of client addresses.
+    pub flows: u64,
+    /// Datagrams received from clients.
+    pub up: u64,
+    /// Datagrams received from the server.
+    pub down: u64,
+    /// Datagrams that were not relayed: lost, too large, blocked or dropped by the filter.
+    pub dropped: u64,
+    /// The number of bytes received from clients.
+    pub bytes_up: u64,
+    /// The number of bytes received from the server.
+    pub bytes_down: u64,
+}
+
+impl UdpRelay {
+    /// Returns the default settings of a relay to the server at `to`.
+    pub fn to(to: SocketAddr) -> UdpRelayBuilder {
+        let listen = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+        UdpRelayBuilder { listen, to, conditions: LinkConditions::new(), filter: None }
+    }
+
+    /// Returns the address on which the relay listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Returns the counts so far.
+    pub fn counts(&self) -> RelayCounts {
+        lock(&self.shared.state).counts
+    }
+
+    /// Gives each flow a new socket to the server, as a NAT does that has forgotten its flows: the
+    /// server sees a new port. Datagrams to the old port are lost.
+    pub fn rebind(&self) {
+        self.command(|state| state.rebind = true);
+    }
+
+    /// Sets whether all datagrams in `direction` are dropped.
+    pub fn block(&self, direction: Direction, is_blocked: bool) {
+        self.command(|state| state.is_blocked[direction as usize] = is_blocked);
+    }
+
+    /// Sends a datagram that nobody sent to the other end of every flow in `direction`: with
+    /// [`Direction::Down`], clients see it come from the relay's address.
+    pub fn inject(&self, direction: Direction, datagram: &[u8]) {
+        self.command(|state| state.injected.push((direction, datagram.to_vec())));
+    }
+
+    fn command(&self, change: impl FnOnce(&mut RelayControlState)) {
+        change(&mut lock(&self.shared.state));
+        // It fails only if the thread has ended.
+        let _ = self.waker.wake();
+    }
+}
+
+impl Drop for UdpRelay {
+    fn drop(&mut self) {
+        self.command(|state| state.stop = true);
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Creates a non-blocking socket that is connected to the server.
+fn connect(to: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = bind_udp(SocketAddr::new(to.ip(), 0))?;
+    socket.connect(to)?;
+    Ok(socket)
+}
