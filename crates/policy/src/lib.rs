@@ -22,6 +22,7 @@
 //! | [`proxy`] | the choice of a proxy, and the data that it learns |
 //! | [`hsts`] | hosts that must be reached over TLS |
 //! | [`alt_svc`] | alternative services of an origin |
+//! | [`http3`] | the choice between HTTP/3 and TCP |
 //! | [`multipart`], [`urlencode`] | the encodings of forms |
 //! | [`retry`] | whether and when a failed request is tried again |
 //! | [`queue`] | the order of jobs, fairly between hosts |
@@ -57,6 +58,7 @@ pub mod file_url;
 pub mod filename;
 pub mod glob;
 pub mod hsts;
+pub mod http3;
 pub mod multipart;
 pub mod netrc;
 pub mod protocols;

@@ -55,6 +55,16 @@ impl AlpnProtocol {
         }
     }
 
+    /// Returns the protocol with this ALPN identifier (RFC 7301).
+    pub fn from_alpn(id: &[u8]) -> Option<AlpnProtocol> {
+        match id {
+            b"http/1.1" => Some(AlpnProtocol::H1),
+            b"h2" => Some(AlpnProtocol::H2),
+            b"h3" => Some(AlpnProtocol::H3),
+            _ => None,
+        }
+    }
+
     fn parse(id: &str) -> Option<AlpnProtocol> {
         match id {
             "h1" | "http/1.1" => Some(AlpnProtocol::H1),
@@ -249,17 +259,27 @@ impl AltSvcStore {
         now: u64,
         speaks: impl Fn(AlpnProtocol) -> bool,
     ) -> Option<&AlternativeService> {
+        self.alternatives(target, now).find(|alternative| speaks(alternative.protocol))
+    }
+
+    /// Returns the alternatives for `target` that have not expired and have not
+    /// [failed](Self::mark_failed), the preferred one first. There are none for plain http.
+    pub fn alternatives<'s, 't>(
+        &'s self,
+        target: &'t Target,
+        now: u64,
+    ) -> impl Iterator<Item = &'s AlternativeService> + use<'s, 't> {
         let is_targets = |host: &str, port: u16| port == target.port() && host == target.host_text();
-        let alternatives = self.entries.iter().filter(|entry| is_targets(&entry.host, entry.port));
-        let has_failed = |known: &AlternativeService| {
+        let has_failed = move |known: &AlternativeService| {
             let has_key =
                 |door: &AlternativeKey| (door.0, door.1.as_str(), door.2) == (known.protocol, &*known.host, known.port);
             self.failed.iter().any(|((host, port), door)| is_targets(host, *port) && has_key(door))
         };
-        let mut live = alternatives.map(|entry| &entry.alternative).filter(|alternative| {
-            alternative.expires > now && speaks(alternative.protocol) && !has_failed(alternative)
-        });
-        live.next().filter(|_| target.scheme() == Scheme::Https)
+        let alternatives = self.entries.iter().filter(move |entry| is_targets(&entry.host, entry.port));
+        let live = alternatives
+            .map(|entry| &entry.alternative)
+            .filter(move |alternative| alternative.expires > now && !has_failed(alternative));
+        live.filter(|_| target.scheme() == Scheme::Https)
     }
 
     /// Records that an alternative of `target` could not be reached or does not serve the origin

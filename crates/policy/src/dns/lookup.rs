@@ -24,19 +24,22 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::message::{DnsAddressQuery, DnsNameError, DnsRecordType, DnsResponse};
+use super::https_record::{HttpsRecord, HttpsRecordSet};
+use super::message::{DnsNameError, DnsQuery, DnsRecordType, DnsResponse};
 use super::resolv_conf::ResolvConf;
 use crate::time::MonotonicTime;
 
 /// The time allowed for the second address family after the first has been answered (RFC 8305 §3).
 const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
+/// The largest number of HTTPS records in AliasMode that are followed.
+const MAX_HTTPS_ALIASES: u32 = 8;
 /// The time after which an unanswered query is first sent to the next server. It doubles each time.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 
 /// A query to send. [`NameLookup::query`] returns its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutgoingQuery {
-    /// The type of address to ask for.
+    /// The type of record to ask for.
     pub record_type: DnsRecordType,
     /// The index of the server in [`ResolvConf::servers`].
     pub server: usize,
@@ -56,6 +59,13 @@ pub enum DnsLookupState {
         /// The time for which the addresses may be cached.
         ttl: Duration,
     },
+    /// The name has these HTTPS records. The lookup is one for HTTPS records.
+    FoundHttps {
+        /// The endpoints, the preferred one first. Empty if there are none.
+        records: Vec<HttpsRecord>,
+        /// The time for which the records may be cached.
+        ttl: Duration,
+    },
     /// Servers answered that the name does not exist, or has no address.
     NotFound {
         /// True if the name exists but has no address.
@@ -67,14 +77,24 @@ pub enum DnsLookupState {
     Unavailable(Cow<'static, str>),
 }
 
+/// The records that a lookup asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LookupSubject {
+    /// The addresses of a name: A and AAAA.
+    Addresses,
+    /// The HTTPS records of a name (RFC 9460).
+    HttpsRecords,
+}
+
 /// One lookup of a name: the queries, their servers and the answers so far.
 #[derive(Debug)]
 pub struct NameLookup {
+    subject: LookupSubject,
     candidates: Vec<String>,
     candidate: usize,
     config: Arc<ResolvConf>,
     first_server: usize,
-    questions: Vec<FamilyQuery>,
+    questions: Vec<RecordQuestion>,
     /// The time at which the lookup ends without the second address family; `None` before the first
     /// one is answered.
     cut_off: Option<MonotonicTime>,
@@ -83,12 +103,14 @@ pub struct NameLookup {
     /// True if some candidate name exists without an address.
     exists: bool,
     negative_ttl: Option<Duration>,
+    /// The number of HTTPS records in AliasMode that were followed, and their shortest lifetime.
+    https_aliases: (u32, Duration),
     state: DnsLookupState,
 }
 
-/// The question for one address family of the current candidate name.
+/// The question for one record type of the current candidate name.
 #[derive(Debug)]
-struct FamilyQuery {
+struct RecordQuestion {
     record_type: DnsRecordType,
     server: usize,
     tcp: bool,
@@ -111,17 +133,30 @@ impl NameLookup {
     /// # Errors
     /// [`DnsNameError`] if no name of the search list can be written as a DNS name.
     pub fn new(name: &str, config: &Arc<ResolvConf>, first_server: usize) -> Result<Self, DnsNameError> {
-        let mut candidates = config.candidates(name);
-        let is_writable = |name: &String| {
-            DnsAddressQuery { name, record_type: DnsRecordType::A, id: 0, edns: false, trust_ad: false }
-                .to_bytes()
-                .is_ok()
-        };
-        candidates.retain(is_writable);
+        Self::with_candidates(LookupSubject::Addresses, config.candidates(name), config, first_server)
+    }
+
+    /// Prepares a lookup of the HTTPS records of `name`, an absolute name. The search list is not
+    /// used.
+    ///
+    /// # Errors
+    /// [`DnsNameError`] if the name cannot be written as a DNS name.
+    pub fn for_https(name: &str, config: &Arc<ResolvConf>, first_server: usize) -> Result<Self, DnsNameError> {
+        Self::with_candidates(LookupSubject::HttpsRecords, vec![name.to_owned()], config, first_server)
+    }
+
+    fn with_candidates(
+        subject: LookupSubject,
+        mut candidates: Vec<String>,
+        config: &Arc<ResolvConf>,
+        first_server: usize,
+    ) -> Result<Self, DnsNameError> {
+        candidates.retain(|name| is_writable(name));
         if candidates.is_empty() {
             return Err(DnsNameError);
         }
         Ok(Self {
+            subject,
             candidates,
             candidate: 0,
             config: Arc::clone(config),
@@ -131,19 +166,29 @@ impl NameLookup {
             failure: None,
             exists: false,
             negative_ttl: None,
+            https_aliases: (0, Duration::MAX),
             state: DnsLookupState::Waiting,
         })
     }
 
+    /// Returns the kind of records that the lookup asks for.
+    #[must_use]
+    pub fn subject(&self) -> LookupSubject {
+        self.subject
+    }
+
     /// Starts the lookup, and returns the first queries to send.
     pub fn start(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
-        let types: &[DnsRecordType] =
-            if self.config.no_aaaa { &[DnsRecordType::A] } else { &[DnsRecordType::A, DnsRecordType::Aaaa] };
+        let types: &[DnsRecordType] = match self.subject {
+            LookupSubject::HttpsRecords => &[DnsRecordType::Https],
+            LookupSubject::Addresses if self.config.no_aaaa => &[DnsRecordType::A],
+            LookupSubject::Addresses => &[DnsRecordType::A, DnsRecordType::Aaaa],
+        };
         let (server, tcp, edns) = (self.first_server, self.config.use_tcp, self.config.edns0);
         // Over TCP nothing is lost, so that a server is not asked twice within its time.
         let patience = if tcp { self.config.timeout } else { self.config.timeout.min(FIRST_RETRY) };
         let (due, ends) = (now + patience, now + self.config.timeout * self.most_tries());
-        let question = |&record_type| FamilyQuery {
+        let question = |&record_type| RecordQuestion {
             record_type,
             server,
             tcp,
@@ -156,7 +201,7 @@ impl NameLookup {
         };
         self.questions = types.iter().map(question).collect();
         self.cut_off = None;
-        self.questions.iter().map(FamilyQuery::transmit).collect()
+        self.questions.iter().map(RecordQuestion::transmit).collect()
     }
 
     /// Returns the name of the search list that is being asked for.
@@ -174,9 +219,9 @@ impl NameLookup {
     /// Returns the query for this record type in its present form. The caller chooses a random
     /// `id`.
     #[must_use]
-    pub fn query(&self, record_type: DnsRecordType, id: u16) -> DnsAddressQuery<'_> {
+    pub fn query(&self, record_type: DnsRecordType, id: u16) -> DnsQuery<'_> {
         let edns = self.questions.iter().any(|question| question.record_type == record_type && question.edns);
-        DnsAddressQuery { name: self.candidate(), record_type, id, edns, trust_ad: self.config.trust_ad }
+        DnsQuery { name: self.candidate(), record_type, id, edns, trust_ad: self.config.trust_ad }
     }
 
     /// Processes the response to a query of this type that was sent to `server`. Returns the next
@@ -293,6 +338,9 @@ impl NameLookup {
         if self.state != DnsLookupState::Waiting {
             return Vec::new();
         }
+        if self.subject == LookupSubject::HttpsRecords {
+            return self.conclude_https(now);
+        }
         let found = self.questions.iter().any(
             |question| matches!(&question.answer, Some(DnsResponse::Addresses { addresses, .. }) if !addresses.is_empty()),
         );
@@ -331,6 +379,32 @@ impl NameLookup {
         Vec::new()
     }
 
+    /// Ends a lookup of HTTPS records, or follows a record in AliasMode.
+    fn conclude_https(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
+        let Some(answer) = self.questions.first_mut().and_then(|question| question.answer.take()) else {
+            return Vec::new();
+        };
+        self.state = match answer {
+            DnsResponse::HttpsRecords { records: HttpsRecordSet::Services(records), ttl } => {
+                DnsLookupState::FoundHttps { records, ttl: ttl.min(self.https_aliases.1) }
+            }
+            DnsResponse::HttpsRecords { records: HttpsRecordSet::Alias(target), ttl } => {
+                self.https_aliases = (self.https_aliases.0 + 1, ttl.min(self.https_aliases.1));
+                if self.https_aliases.0 <= MAX_HTTPS_ALIASES && is_writable(&target) {
+                    self.candidates = vec![target];
+                    return self.start(now);
+                }
+                DnsLookupState::FoundHttps { records: Vec::new(), ttl: self.https_aliases.1 }
+            }
+            DnsResponse::NoSuchName { ttl } | DnsResponse::Addresses { ttl, .. } => {
+                DnsLookupState::FoundHttps { records: Vec::new(), ttl: ttl.min(self.https_aliases.1) }
+            }
+            DnsResponse::ServerFailure(cause) => DnsLookupState::Unavailable(cause),
+            DnsResponse::Truncated | DnsResponse::NotUnderstood => DnsLookupState::Unavailable("no answer".into()),
+        };
+        Vec::new()
+    }
+
     fn found(&self) -> DnsLookupState {
         let mut all = Vec::new();
         let mut least: Option<Duration> = None;
@@ -348,7 +422,12 @@ impl NameLookup {
     }
 }
 
-impl FamilyQuery {
+fn is_writable(name: &str) -> bool {
+    let query = DnsQuery { name, record_type: DnsRecordType::A, id: 0, edns: false, trust_ad: false };
+    query.to_bytes().is_ok()
+}
+
+impl RecordQuestion {
     /// Returns the query to send now, and sets the time at which the next server is asked.
     fn transmit_at(&mut self, now: MonotonicTime) -> OutgoingQuery {
         self.due = (now + self.patience).min(self.ends);

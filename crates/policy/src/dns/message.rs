@@ -1,9 +1,10 @@
-//! DNS messages: queries for the addresses of a name, and the parsing of responses (RFC 1035 §4).
+//! DNS messages: queries for the addresses and HTTPS records of a name, and the parsing of responses
+//! (RFC 1035 §4).
 //!
 //! ```
-//! use haul_policy::dns::message::{DnsAddressQuery, DnsRecordType};
+//! use haul_policy::dns::message::{DnsQuery, DnsRecordType};
 //!
-//! let query = DnsAddressQuery { name: "www.example", record_type: DnsRecordType::A, id: 7, edns: false, trust_ad: false };
+//! let query = DnsQuery { name: "www.example", record_type: DnsRecordType::A, id: 7, edns: false, trust_ad: false };
 //! let bytes = query.to_bytes()?;
 //! assert_eq!(&bytes[..2], [0, 7]);
 //! assert!(query.parse_response(&bytes).is_none()); // a query is no response
@@ -17,8 +18,11 @@ use std::net::IpAddr;
 
 use domain::base::iana::{Class, Opcode, Rcode, Rtype};
 use domain::base::name::{NameBuilder, ToName};
-use domain::base::{Message, MessageBuilder, Name, ParsedName, Ttl};
-use domain::rdata::{A, Aaaa, Cname, Soa};
+use domain::base::wire::ParseError;
+use domain::base::{Message, MessageBuilder, Name, ParsedName, ParsedRecord, Ttl};
+use domain::rdata::{A, Aaaa, Cname, Https, Soa};
+
+use super::https_record::{self, HttpsRecordSet, ParsedHttpsRecord};
 
 /// The size in bytes of the receive buffer that queries announce (EDNS). Responses of this size are
 /// not fragmented on any usual path (RFC 9715).
@@ -30,13 +34,15 @@ const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(3 * 3600);
 /// The longest time for which an answer is cached (RFC 8767 §4).
 const MAX_TTL: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The type of address that a query asks for.
+/// The type of record that a query asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DnsRecordType {
     /// A records: IPv4 addresses.
     A,
     /// AAAA records: IPv6 addresses.
     Aaaa,
+    /// HTTPS records: endpoints and protocols (RFC 9460).
+    Https,
 }
 
 impl DnsRecordType {
@@ -44,6 +50,7 @@ impl DnsRecordType {
         match self {
             Self::A => Rtype::A,
             Self::Aaaa => Rtype::AAAA,
+            Self::Https => Rtype::HTTPS,
         }
     }
 }
@@ -61,12 +68,12 @@ impl fmt::Display for DnsNameError {
 
 impl std::error::Error for DnsNameError {}
 
-/// A query for the addresses of a name.
+/// A query for the records of one type that a name has.
 #[derive(Clone, Copy, Debug)]
-pub struct DnsAddressQuery<'a> {
+pub struct DnsQuery<'a> {
     /// The absolute name, without a dot at its end.
     pub name: &'a str,
-    /// The type of address to ask for.
+    /// The type of record to ask for.
     pub record_type: DnsRecordType,
     /// The identifier. It must be random, as a protection against forged responses (RFC 5452).
     pub id: u16,
@@ -77,13 +84,20 @@ pub struct DnsAddressQuery<'a> {
     pub trust_ad: bool,
 }
 
-/// The meaning of a response to an [`DnsAddressQuery`].
+/// The meaning of a response to an [`DnsQuery`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DnsResponse {
     /// The name exists. It has these addresses, possibly none of the requested type.
     Addresses {
         /// The addresses, in the order of the response.
         addresses: Vec<IpAddr>,
+        /// The time for which the answer may be cached.
+        ttl: Duration,
+    },
+    /// The name exists. It has these HTTPS records, possibly none.
+    HttpsRecords {
+        /// The usable records.
+        records: HttpsRecordSet,
         /// The time for which the answer may be cached.
         ttl: Duration,
     },
@@ -107,14 +121,14 @@ impl DnsResponse {
     /// the way (RFC 8484 section 5.1).
     #[must_use]
     pub fn aged(mut self, age: Duration) -> Self {
-        if let Self::Addresses { ttl, .. } | Self::NoSuchName { ttl } = &mut self {
+        if let Self::Addresses { ttl, .. } | Self::HttpsRecords { ttl, .. } | Self::NoSuchName { ttl } = &mut self {
             *ttl = ttl.saturating_sub(age);
         }
         self
     }
 }
 
-impl DnsAddressQuery<'_> {
+impl DnsQuery<'_> {
     /// Encodes the query.
     ///
     /// # Errors
@@ -174,7 +188,7 @@ impl DnsAddressQuery<'_> {
         }
         Some(match header.rcode() {
             _ if header.tc() => DnsResponse::Truncated,
-            Rcode::NOERROR => self.addresses(&message, &name),
+            Rcode::NOERROR => self.records(&message, &name),
             Rcode::NXDOMAIN => DnsResponse::NoSuchName { ttl: negative_ttl(&message) },
             Rcode::FORMERR | Rcode::NOTIMP => DnsResponse::NotUnderstood,
             Rcode::SERVFAIL => DnsResponse::ServerFailure("SERVFAIL".into()),
@@ -183,28 +197,22 @@ impl DnsAddressQuery<'_> {
         })
     }
 
-    /// Returns the addresses at the end of the CNAME chain that starts at `name`. Records of other
+    /// Returns the records at the end of the CNAME chain that starts at `name`. Records of other
     /// names are ignored.
-    fn addresses(&self, message: &Message<&[u8]>, name: &Name<Vec<u8>>) -> DnsResponse {
+    fn records(&self, message: &Message<&[u8]>, name: &Name<Vec<u8>>) -> DnsResponse {
         let malformed = DnsResponse::ServerFailure("a malformed answer".into());
         let Ok(answer) = message.answer() else { return malformed };
         let mut owner = DnsNameRef::Own(name);
         let mut ttl = MAX_TTL;
         for _ in 0..=MAX_ALIASES {
-            let (mut addresses, mut alias) = (Vec::new(), None);
+            let (mut found, mut alias) = (FoundRecords::default(), None);
             for record in answer {
                 let Ok(record) = record else { return malformed };
                 if record.class() != Class::IN || !owner.matches(&record.owner()) {
                     continue;
                 }
-                let address = match self.record_type {
-                    DnsRecordType::A => record.to_record::<A>().map(|found| found.map(|a| IpAddr::V4(a.data().addr()))),
-                    DnsRecordType::Aaaa => {
-                        record.to_record::<Aaaa>().map(|found| found.map(|a| IpAddr::V6(a.data().addr())))
-                    }
-                };
-                match (address, record.to_record::<Cname<ParsedName<&[u8]>>>()) {
-                    (Ok(Some(address)), _) => addresses.push(address),
+                match (found.take(self.record_type, &record), record.to_record::<Cname<ParsedName<&[u8]>>>()) {
+                    (Ok(true), _) => {}
                     (_, Ok(Some(cname))) => alias = Some(*cname.data().cname()),
                     (Err(_), _) | (_, Err(_)) => return malformed,
                     _ => continue,
@@ -212,14 +220,54 @@ impl DnsAddressQuery<'_> {
                 ttl = ttl.min(lifetime(record.ttl()));
             }
             match alias {
-                Some(next) if addresses.is_empty() => owner = DnsNameRef::Parsed(next),
-                None if addresses.is_empty() => {
-                    return DnsResponse::Addresses { addresses, ttl: ttl.min(negative_ttl(message)) };
+                Some(next) if found.is_empty() => owner = DnsNameRef::Parsed(next),
+                None if found.is_empty() => {
+                    return found.into_response(self.record_type, ttl.min(negative_ttl(message)));
                 }
-                _ => return DnsResponse::Addresses { addresses, ttl },
+                _ => return found.into_response(self.record_type, ttl),
             }
         }
         DnsResponse::ServerFailure("an endless chain of aliases".into())
+    }
+}
+
+/// The records of the requested type that a response has for one name.
+#[derive(Default)]
+struct FoundRecords {
+    addresses: Vec<IpAddr>,
+    https: Vec<ParsedHttpsRecord>,
+}
+
+impl FoundRecords {
+    /// Adds a record if it is of the type `wanted`. Returns true if it is.
+    fn take(&mut self, wanted: DnsRecordType, record: &ParsedRecord<'_, &[u8]>) -> Result<bool, ParseError> {
+        match wanted {
+            DnsRecordType::A => {
+                let Some(found) = record.to_record::<A>()? else { return Ok(false) };
+                self.addresses.push(IpAddr::V4(found.data().addr()));
+            }
+            DnsRecordType::Aaaa => {
+                let Some(found) = record.to_record::<Aaaa>()? else { return Ok(false) };
+                self.addresses.push(IpAddr::V6(found.data().addr()));
+            }
+            DnsRecordType::Https if record.rtype() != Rtype::HTTPS => return Ok(false),
+            DnsRecordType::Https => self.https.push(match record.to_record::<Https<&[u8], ParsedName<&[u8]>>>() {
+                Ok(Some(found)) => https_record::parse(found.data(), &record.owner()),
+                _ => ParsedHttpsRecord::Malformed,
+            }),
+        }
+        Ok(true)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.addresses.is_empty() && self.https.is_empty()
+    }
+
+    fn into_response(self, wanted: DnsRecordType, ttl: Duration) -> DnsResponse {
+        match wanted {
+            DnsRecordType::Https => DnsResponse::HttpsRecords { records: https_record::combine(self.https), ttl },
+            _ => DnsResponse::Addresses { addresses: self.addresses, ttl },
+        }
     }
 }
 

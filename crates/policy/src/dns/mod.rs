@@ -7,6 +7,7 @@
 //! | [`hosts`] | names with fixed addresses: `/etc/hosts` |
 //! | [`nsswitch`] | the sources that the system consults for names: `/etc/nsswitch.conf` |
 //! | [`message`] | queries and responses on the wire |
+//! | [`https_record`] | endpoints and protocols of an origin: HTTPS records (RFC 9460) |
 //! | [`lookup`] | the course of one lookup: servers, retries, search list, both address families |
 //! | [`address_order`] | the order of the addresses of a name (RFC 6724) |
 //!
@@ -29,6 +30,7 @@
 
 pub mod address_order;
 pub mod hosts;
+pub mod https_record;
 pub mod lookup;
 pub mod message;
 pub mod nsswitch;

@@ -201,3 +201,56 @@ proptest::proptest! {
         assert!(sent <= 2 * 2 * servers * 4 * 3, "{sent}");
     }
 }
+
+fn https_lookup(config: &str) -> (NameLookup, Vec<OutgoingQuery>) {
+    let mut lookup = NameLookup::for_https("h", &Arc::new(ResolvConf::parse(config)), 0).unwrap();
+    let transmits = lookup.start(NOW);
+    (lookup, transmits)
+}
+
+fn https(records: HttpsRecordSet, seconds: u64) -> DnsResponse {
+    DnsResponse::HttpsRecords { records, ttl: Duration::from_secs(seconds) }
+}
+
+const HTTPS: DnsRecordType = DnsRecordType::Https;
+
+#[test]
+fn https_lookup_ignores_the_search_list() {
+    let (mut lookup, transmits) = https_lookup("nameserver 1.1.1.1\nsearch a b\n");
+    assert_eq!((transmits, lookup.candidate()), (vec![to(HTTPS, 0, false)], "h"));
+    lookup.on_response(NOW, to(HTTPS, 0, false), no_such_name());
+    let none = DnsLookupState::FoundHttps { records: Vec::new(), ttl: Duration::from_secs(9) };
+    assert_eq!(lookup.state(), &none);
+}
+
+#[test]
+fn https_alias_is_followed_with_shortest_lifetime() {
+    let (mut lookup, _) = https_lookup("nameserver 1.1.1.1\n");
+    let alias = https(HttpsRecordSet::Alias("other.example".into()), 5);
+    assert_eq!(lookup.on_response(NOW, to(HTTPS, 0, false), alias), [to(HTTPS, 0, false)]);
+    assert_eq!(lookup.candidate(), "other.example");
+    lookup.on_response(NOW, to(HTTPS, 0, false), https(HttpsRecordSet::Services(Vec::new()), 60));
+    let none = DnsLookupState::FoundHttps { records: Vec::new(), ttl: Duration::from_secs(5) };
+    assert_eq!(lookup.state(), &none);
+}
+
+#[test]
+fn https_alias_loop_ends() {
+    let (mut lookup, _) = https_lookup("nameserver 1.1.1.1\n");
+    let mut queries = 1;
+    while lookup.next_timeout().is_some() {
+        let alias = https(HttpsRecordSet::Alias("h".into()), 5);
+        queries += lookup.on_response(NOW, to(HTTPS, 0, false), alias).len();
+    }
+    assert_eq!(queries, 9);
+    assert!(matches!(lookup.state(), DnsLookupState::FoundHttps { records, .. } if records.is_empty()));
+}
+
+#[test]
+fn silence_ends_an_https_lookup() {
+    let (mut lookup, _) = https_lookup("nameserver 1.1.1.1\n");
+    while let Some(at) = lookup.next_timeout() {
+        lookup.on_timeout(at);
+    }
+    assert!(matches!(lookup.state(), DnsLookupState::Unavailable(_)));
+}

@@ -6,14 +6,14 @@ use domain::rdata::{A, Aaaa, Cname, Soa};
 
 use super::*;
 
-const QUERY: DnsAddressQuery<'_> =
-    DnsAddressQuery { name: "www.example", record_type: DnsRecordType::A, id: 0x1234, edns: false, trust_ad: false };
+const QUERY: DnsQuery<'_> =
+    DnsQuery { name: "www.example", record_type: DnsRecordType::A, id: 0x1234, edns: false, trust_ad: false };
 
 fn name(text: &str) -> Name<Vec<u8>> {
-    DnsAddressQuery { name: text, ..QUERY }.wire_name().unwrap()
+    DnsQuery { name: text, ..QUERY }.wire_name().unwrap()
 }
 
-fn answer_to(query: DnsAddressQuery<'_>, rcode: Rcode) -> AnswerBuilder<Vec<u8>> {
+fn answer_to(query: DnsQuery<'_>, rcode: Rcode) -> AnswerBuilder<Vec<u8>> {
     let bytes = query.to_bytes().unwrap();
     MessageBuilder::new_vec().start_answer(&Message::from_octets(bytes).unwrap(), rcode).unwrap()
 }
@@ -40,8 +40,7 @@ fn query_has_one_question_and_asks_for_recursion() {
 
 #[test]
 fn edns_announces_the_receive_buffer() {
-    let bytes =
-        DnsAddressQuery { edns: true, trust_ad: true, record_type: DnsRecordType::Aaaa, ..QUERY }.to_bytes().unwrap();
+    let bytes = DnsQuery { edns: true, trust_ad: true, record_type: DnsRecordType::Aaaa, ..QUERY }.to_bytes().unwrap();
     assert_eq!(bytes[2..4], [1, 0x20]);
     assert!(bytes.ends_with(b"\0\x1c\0\x01\0\0\x29\x04\xd0\0\0\0\0\0\0"), "{bytes:x?}");
 }
@@ -49,7 +48,7 @@ fn edns_announces_the_receive_buffer() {
 #[test]
 fn names_that_do_not_fit_are_refused() {
     for wrong in ["", ".", "a..b", ".a", "a.", &"x".repeat(64), &["x".repeat(60).as_str(); 5].join(".")] {
-        assert_eq!(DnsAddressQuery { name: wrong, ..QUERY }.to_bytes(), Err(DnsNameError), "{wrong}");
+        assert_eq!(DnsQuery { name: wrong, ..QUERY }.to_bytes(), Err(DnsNameError), "{wrong}");
     }
 }
 
@@ -84,9 +83,9 @@ fn alias_loop_is_a_server_failure() {
 fn other_identifier_or_question_is_no_response() {
     let response = answer_to(QUERY, Rcode::NOERROR).finish();
     assert!(QUERY.parse_response(&response).is_some());
-    assert_eq!(DnsAddressQuery { id: 0x1235, ..QUERY }.parse_response(&response), None);
-    assert_eq!(DnsAddressQuery { name: "www.example2", ..QUERY }.parse_response(&response), None);
-    assert_eq!(DnsAddressQuery { record_type: DnsRecordType::Aaaa, ..QUERY }.parse_response(&response), None);
+    assert_eq!(DnsQuery { id: 0x1235, ..QUERY }.parse_response(&response), None);
+    assert_eq!(DnsQuery { name: "www.example2", ..QUERY }.parse_response(&response), None);
+    assert_eq!(DnsQuery { record_type: DnsRecordType::Aaaa, ..QUERY }.parse_response(&response), None);
 }
 
 #[test]

@@ -1,0 +1,229 @@
+//! The choice between HTTP/3 and TCP for a new connection, and the memory of failures.
+//!
+//! ```
+//! use haul_policy::MonotonicTime;
+//! use haul_policy::http3::{Http3Choice, Http3Failure, Http3Memory, Http3Policy, QuicEndpoint};
+//!
+//! let mut memory = Http3Memory::default();
+//! let site = QuicEndpoint::new("example.com", 443);
+//! let now = MonotonicTime(0);
+//! assert_eq!(memory.choose(Http3Policy::Learned, &site, [], now), Http3Choice::Off);
+//! assert_eq!(memory.choose(Http3Policy::Race, &site, [], now), Http3Choice::Race(site.clone()));
+//! memory.on_failed(&site, &site, Http3Failure::Silent, now);
+//! assert_eq!(memory.choose(Http3Policy::Race, &site, [], now), Http3Choice::Off);
+//! ```
+//!
+//! | policy | endpoints that are tried, the first that is not broken |
+//! |---|---|
+//! | [`Off`](Http3Policy::Off) | none |
+//! | [`Learned`](Http3Policy::Learned) | those of Alt-Svc fields and HTTPS records |
+//! | [`Race`](Http3Policy::Race) | those, then the origin itself |
+//! | [`Only`](Http3Policy::Only) | those, then the origin itself, even if it is broken |
+//!
+//! An endpoint that fails is broken for [`BROKEN`], and twice as long after each further failure
+//! (RFC 7838 §2.4). The first attempt has a [`HEAD_START`] over TCP. Once an endpoint was silent, a
+//! later attempt has none, so that a network that drops UDP costs the head start once. After
+//! [`SILENT_ENDPOINTS`] endpoints were silent and none answered, the network is taken to drop UDP:
+//! no endpoint has a head start, and none is tried for [`BROKEN`].
+//!
+//! The memory has no clock: times are passed in.
+
+#[cfg(test)]
+mod tests;
+
+use core::time::Duration;
+use std::collections::HashMap;
+
+use crate::time::MonotonicTime;
+
+/// The time by which QUIC starts before TCP in a race.
+pub const HEAD_START: Duration = Duration::from_millis(200);
+/// The time for which an endpoint is not tried after its first failure.
+pub const BROKEN: Duration = Duration::from_secs(300);
+/// The longest time for which an endpoint is not tried.
+pub const LONGEST_BROKEN: Duration = Duration::from_secs(2 * 24 * 3600);
+/// The number of silent endpoints after which the network is taken to drop UDP.
+pub const SILENT_ENDPOINTS: u32 = 4;
+/// The largest number of endpoints whose failures are remembered. At the limit, the one that may be
+/// tried first is forgotten.
+pub const MAX_FAILURES: usize = 4096;
+
+/// The use of HTTP/3 that the user allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Http3Policy {
+    /// HTTP/3 is not used.
+    #[default]
+    Off,
+    /// HTTP/3 is used where an Alt-Svc field or an HTTPS record offers it, and TCP where it fails.
+    Learned,
+    /// HTTP/3 is tried first, and TCP is used where it fails (`--http3`).
+    Race,
+    /// Only HTTP/3 is used (`--http3-only`).
+    Only,
+}
+
+/// The host and port of a QUIC server, or of an origin.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct QuicEndpoint {
+    /// The host, without brackets.
+    pub host: String,
+    /// The UDP port.
+    pub port: u16,
+}
+
+impl QuicEndpoint {
+    /// Makes an endpoint.
+    #[must_use]
+    pub fn new(host: &str, port: u16) -> Self {
+        Self { host: host.to_owned(), port }
+    }
+}
+
+/// The decision for a new connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Http3Choice {
+    /// TCP.
+    #[default]
+    Off,
+    /// QUIC to this endpoint and TCP to the origin: the first that is open is used.
+    Race(QuicEndpoint),
+    /// QUIC to this endpoint.
+    Only(QuicEndpoint),
+}
+
+impl Http3Choice {
+    /// Returns the endpoint to try; `None` for TCP.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<&QuicEndpoint> {
+        match self {
+            Self::Off => None,
+            Self::Race(endpoint) | Self::Only(endpoint) => Some(endpoint),
+        }
+    }
+}
+
+/// The way in which an attempt to use HTTP/3 failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Http3Failure {
+    /// No packet came back before TCP was connected.
+    Silent,
+    /// The endpoint answered, but the connection failed or broke the protocol, or TCP was faster
+    /// despite its later start.
+    Broken,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct FailureRecord {
+    /// The number of failures since the endpoint last worked.
+    count: u32,
+    /// The time from which on the endpoint may be tried again.
+    until: MonotonicTime,
+    /// True if the endpoint was silent at least once since it last worked.
+    was_silent: bool,
+}
+
+/// The memory of endpoints that failed, by origin and endpoint.
+#[derive(Clone, Debug, Default)]
+pub struct Http3Memory {
+    failures: HashMap<(QuicEndpoint, QuicEndpoint), FailureRecord>,
+    /// The number of endpoints that were silent since one last answered.
+    silent: u32,
+    /// The time until which no endpoint is tried, because the network seems to drop UDP.
+    blocked_until: Option<MonotonicTime>,
+}
+
+impl Http3Memory {
+    /// Decides how to connect to `origin`. `offered` has the endpoints that the origin's Alt-Svc
+    /// field and HTTPS records offer for HTTP/3, the preferred one first.
+    #[must_use]
+    pub fn choose(
+        &self,
+        policy: Http3Policy,
+        origin: &QuicEndpoint,
+        offered: impl IntoIterator<Item = QuicEndpoint>,
+        now: MonotonicTime,
+    ) -> Http3Choice {
+        let is_usable = |endpoint: &QuicEndpoint| !self.is_broken(origin, endpoint, now);
+        match policy {
+            Http3Policy::Off => Http3Choice::Off,
+            Http3Policy::Only => {
+                Http3Choice::Only(offered.into_iter().find(is_usable).unwrap_or_else(|| origin.clone()))
+            }
+            Http3Policy::Learned | Http3Policy::Race => {
+                let own = (policy == Http3Policy::Race).then(|| origin.clone());
+                let is_blocked = self.blocked_until.is_some_and(|until| now < until);
+                let mut offered = offered.into_iter().chain(own).filter(|_| !is_blocked);
+                offered.find(is_usable).map_or(Http3Choice::Off, Http3Choice::Race)
+            }
+        }
+    }
+
+    /// Returns the time by which QUIC to this endpoint starts before TCP.
+    #[must_use]
+    pub fn head_start(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) -> Duration {
+        let was_silent = self.record(origin, endpoint).is_some_and(|record| record.was_silent);
+        if was_silent || self.blocked_until.is_some() { Duration::ZERO } else { HEAD_START }
+    }
+
+    /// Returns true if the endpoint has failed and is not to be tried yet.
+    #[must_use]
+    pub fn is_broken(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint, now: MonotonicTime) -> bool {
+        self.record(origin, endpoint).is_some_and(|record| now < record.until)
+    }
+
+    /// Returns true if no failure is remembered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.failures.is_empty()
+    }
+
+    /// Records that a connection to the endpoint was opened.
+    pub fn on_connected(&mut self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) {
+        (self.silent, self.blocked_until) = (0, None);
+        if !self.failures.is_empty() {
+            self.failures.remove(&(origin.clone(), endpoint.clone()));
+        }
+    }
+
+    /// Records that a connection to the endpoint could not be opened, lost the race against TCP, or
+    /// broke. A second report while the endpoint is broken changes nothing.
+    pub fn on_failed(
+        &mut self,
+        origin: &QuicEndpoint,
+        endpoint: &QuicEndpoint,
+        failure: Http3Failure,
+        now: MonotonicTime,
+    ) {
+        let before = self.record(origin, endpoint).copied();
+        if before.is_some_and(|record| now < record.until) {
+            return;
+        }
+        if before.is_none() && self.failures.len() >= MAX_FAILURES {
+            let first = self.failures.iter().min_by_key(|(_, record)| record.until).map(|(key, _)| key.clone());
+            first.and_then(|key| self.failures.remove(&key));
+        }
+        let is_silent = failure == Http3Failure::Silent;
+        let was_silent = before.is_some_and(|record| record.was_silent);
+        let count = before.map_or(0, |record| record.count).saturating_add(1);
+        let life = BROKEN.saturating_mul(1 << (count - 1).min(16)).min(LONGEST_BROKEN);
+        let record = FailureRecord { count, until: now + life, was_silent: is_silent || was_silent };
+        self.failures.insert((origin.clone(), endpoint.clone()), record);
+        match failure {
+            Http3Failure::Broken => (self.silent, self.blocked_until) = (0, None),
+            Http3Failure::Silent if was_silent => {}
+            Http3Failure::Silent => {
+                self.silent = self.silent.saturating_add(1);
+                if self.silent >= SILENT_ENDPOINTS {
+                    self.blocked_until = Some(now + BROKEN);
+                }
+            }
+        }
+    }
+
+    fn record(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) -> Option<&FailureRecord> {
+        if self.failures.is_empty() {
+            return None;
+        }
+        self.failures.get(&(origin.clone(), endpoint.clone()))
+    }
+}

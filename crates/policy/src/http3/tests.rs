@@ -1,0 +1,128 @@
+use super::*;
+
+const NOW: MonotonicTime = MonotonicTime(7);
+
+fn site() -> QuicEndpoint {
+    QuicEndpoint::new("site.example", 443)
+}
+
+fn endpoint(number: u16) -> QuicEndpoint {
+    QuicEndpoint::new("alt.example", number)
+}
+
+#[test]
+fn off_never_tries_http3() {
+    let memory = Http3Memory::default();
+    assert_eq!(memory.choose(Http3Policy::Off, &site(), [endpoint(1)], NOW), Http3Choice::Off);
+}
+
+#[test]
+fn learned_tries_only_what_was_offered() {
+    let memory = Http3Memory::default();
+    assert_eq!(memory.choose(Http3Policy::Learned, &site(), [], NOW), Http3Choice::Off);
+    let offered = [endpoint(1), endpoint(2)];
+    assert_eq!(memory.choose(Http3Policy::Learned, &site(), offered, NOW), Http3Choice::Race(endpoint(1)));
+}
+
+#[test]
+fn broken_endpoint_is_followed_by_the_next() {
+    let mut memory = Http3Memory::default();
+    let choose = |memory: &Http3Memory, policy| memory.choose(policy, &site(), [endpoint(1)], NOW);
+    memory.on_failed(&site(), &endpoint(1), Http3Failure::Broken, NOW);
+    assert_eq!(choose(&memory, Http3Policy::Race), Http3Choice::Race(site()));
+    memory.on_failed(&site(), &site(), Http3Failure::Broken, NOW);
+    assert_eq!(choose(&memory, Http3Policy::Race), Http3Choice::Off);
+    assert_eq!(choose(&memory, Http3Policy::Only), Http3Choice::Only(site()));
+    let other = QuicEndpoint::new("other.example", 443);
+    let others = memory.choose(Http3Policy::Learned, &other, [endpoint(1)], NOW);
+    assert_eq!(others, Http3Choice::Race(endpoint(1)), "the failure is one of its origin");
+}
+
+#[test]
+fn broken_time_doubles_until_the_endpoint_works() {
+    let mut memory = Http3Memory::default();
+    let mut now = NOW;
+    let mut life = BROKEN;
+    for _ in 0..20 {
+        memory.on_failed(&site(), &site(), Http3Failure::Broken, now);
+        // Further reports of the same time do not count.
+        memory.on_failed(&site(), &site(), Http3Failure::Broken, now);
+        let end = now + life;
+        assert!(
+            memory.is_broken(&site(), &site(), MonotonicTime(end.0 - 1)) && !memory.is_broken(&site(), &site(), end)
+        );
+        (now, life) = (end, (life * 2).min(LONGEST_BROKEN));
+    }
+    memory.on_connected(&site(), &site());
+    memory.on_failed(&site(), &site(), Http3Failure::Broken, now);
+    assert!(!memory.is_broken(&site(), &site(), now + BROKEN));
+}
+
+#[test]
+fn silence_costs_the_head_start_once() {
+    let mut memory = Http3Memory::default();
+    assert_eq!(memory.head_start(&site(), &site()), HEAD_START);
+    memory.on_failed(&site(), &site(), Http3Failure::Silent, NOW);
+    let later = NOW + BROKEN;
+    assert_eq!(memory.choose(Http3Policy::Race, &site(), [], later), Http3Choice::Race(site()));
+    assert_eq!(memory.head_start(&site(), &site()), Duration::ZERO);
+    memory.on_connected(&site(), &site());
+    assert_eq!(memory.head_start(&site(), &site()), HEAD_START);
+}
+
+#[test]
+fn silence_of_several_endpoints_stops_all_attempts() {
+    let mut memory = Http3Memory::default();
+    let fresh = QuicEndpoint::new("fresh.example", 443);
+    for number in 0..4 {
+        assert_eq!(memory.choose(Http3Policy::Race, &fresh, [], NOW), Http3Choice::Race(fresh.clone()));
+        memory.on_failed(&endpoint(number), &endpoint(number), Http3Failure::Silent, NOW);
+    }
+    assert_eq!(memory.choose(Http3Policy::Race, &fresh, [], NOW), Http3Choice::Off);
+    assert_eq!(memory.choose(Http3Policy::Only, &fresh, [], NOW), Http3Choice::Only(fresh.clone()));
+    assert_eq!(memory.choose(Http3Policy::Race, &fresh, [], NOW + BROKEN), Http3Choice::Race(fresh.clone()));
+    assert_eq!(memory.head_start(&fresh, &fresh), Duration::ZERO);
+    memory.on_connected(&fresh, &fresh);
+    assert_eq!(memory.head_start(&fresh, &fresh), HEAD_START);
+}
+
+#[test]
+fn number_of_remembered_failures_is_bounded() {
+    let mut memory = Http3Memory::default();
+    for number in 0..MAX_FAILURES + 10 {
+        let origin = QuicEndpoint::new(&format!("h{number}"), 443);
+        memory.on_failed(&origin, &origin, Http3Failure::Broken, MonotonicTime(number as u64));
+    }
+    assert_eq!(memory.failures.len(), MAX_FAILURES);
+    let first = QuicEndpoint::new("h0", 443);
+    assert!(!memory.is_broken(&first, &first, MonotonicTime(0)));
+}
+
+proptest::proptest! {
+    /// Checks, against a model, that an endpoint is tried if and only if its last failure is old
+    /// enough, and that the head start is paid at most once between two successes.
+    #[test]
+    fn memory_agrees_with_its_model(steps in proptest::collection::vec((0u8..3, 0u64..2_000), 1..60)) {
+        let mut memory = Http3Memory::default();
+        let mut now = NOW;
+        let (mut until, mut count, mut was_silent) = (NOW, 0u32, false);
+        for (event, seconds) in steps {
+            now = now + Duration::from_secs(seconds);
+            let is_tried = memory.choose(Http3Policy::Race, &site(), [], now) == Http3Choice::Race(site());
+            assert_eq!(is_tried, now >= until);
+            assert_eq!(memory.head_start(&site(), &site()).is_zero(), was_silent);
+            if !is_tried {
+                continue;
+            }
+            if event == 0 {
+                memory.on_connected(&site(), &site());
+                (until, count, was_silent) = (now, 0, false);
+                continue;
+            }
+            let failure = if event == 1 { Http3Failure::Silent } else { Http3Failure::Broken };
+            memory.on_failed(&site(), &site(), failure, now);
+            until = now + BROKEN.saturating_mul(1 << count.min(16)).min(LONGEST_BROKEN);
+            (count, was_silent) = (count + 1, was_silent || event == 1);
+        }
+    }
+}
