@@ -1,22 +1,31 @@
 //! Fuzzes DNS responses of hostile servers, and a lookup that receives them: the lookup always
-//! ends.
+//! ends. One lookup asks for addresses, another for HTTPS records.
 #![no_main]
 
 use std::sync::Arc;
 
 use haul_policy::MonotonicTime;
-use haul_policy::dns::lookup::{DnsLookupState, NameLookup, OutgoingQuery};
+use haul_policy::dns::lookup::{DnsLookupState, LookupSubject, NameLookup, OutgoingQuery};
 use haul_policy::dns::message::DnsRecordType;
 use haul_policy::dns::resolv_conf::ResolvConf;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: (&str, Vec<(bool, bool, Vec<u8>)>)| {
-    let (config, messages) = input;
+fuzz_target!(|input: (&str, bool, Vec<(bool, bool, Vec<u8>)>)| {
+    let (config, is_https, messages) = input;
     let config = Arc::new(ResolvConf::parse(config));
-    let Ok(mut lookup) = NameLookup::new("www.example", &config, 0) else { return };
+    let lookup = if is_https {
+        NameLookup::for_https("www.example", &config, 0)
+    } else {
+        NameLookup::new("www.example", &config, 0)
+    };
+    let Ok(mut lookup) = lookup else { return };
     lookup.start(MonotonicTime(0));
     for (is_ipv6, is_tcp, mut message) in messages {
-        let record_type = if is_ipv6 { DnsRecordType::Aaaa } else { DnsRecordType::A };
+        let record_type = match (lookup.subject(), is_ipv6) {
+            (LookupSubject::HttpsRecords, _) => DnsRecordType::Https,
+            (LookupSubject::Addresses, true) => DnsRecordType::Aaaa,
+            (LookupSubject::Addresses, false) => DnsRecordType::A,
+        };
         let query = lookup.query(record_type, 7);
         // With its own header and question before it, the message gets past the first checks.
         let mut whole = query.to_bytes().expect("a valid name");

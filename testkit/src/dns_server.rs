@@ -23,6 +23,7 @@ use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 const TYPE_A: u16 = 1;
 const TYPE_CNAME: u16 = 5;
 const TYPE_AAAA: u16 = 28;
+const TYPE_HTTPS: u16 = 65;
 const CLASS_IN: u16 = 1;
 /// Flags of a response: QR, RD and RA.
 const RESPONSE: u16 = 0x8180;
@@ -37,7 +38,7 @@ const RECEIVE_BUFFER: usize = 4 << 20;
 pub struct ReceivedQuery {
     /// The queried name, spelt in upper and lower case as in the query, without a final dot.
     pub name: String,
-    /// The queried record type: 1 for A, 28 for AAAA.
+    /// The queried record type: 1 for A, 28 for AAAA, 65 for HTTPS.
     pub record_type: u16,
     /// True if the query came over TCP, false if over UDP.
     pub tcp: bool,
@@ -46,6 +47,47 @@ pub struct ReceivedQuery {
     /// The client's address, from which the query came.
     pub from: SocketAddr,
     question: Vec<u8>,
+}
+
+/// The contents of an HTTPS record (RFC 9460).
+#[derive(Clone, Debug, Default)]
+pub struct HttpsRecordData {
+    /// The priority; 0 for AliasMode.
+    pub priority: u16,
+    /// The target name; empty for the owner of the record.
+    pub target: String,
+    /// The ALPN identifiers.
+    pub alpn: Vec<String>,
+    /// The port, if the record has one.
+    pub port: Option<u16>,
+    /// The IPv4 address hints.
+    pub ipv4_hints: Vec<Ipv4Addr>,
+}
+
+impl HttpsRecordData {
+    /// Makes a record of priority 1 for the owner itself, with this ALPN identifier.
+    #[must_use]
+    pub fn with_alpn(alpn: &str) -> Self {
+        Self { priority: 1, alpn: vec![alpn.to_owned()], ..Self::default() }
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self.priority.to_be_bytes().to_vec();
+        bytes.extend(if self.target.is_empty() { vec![0] } else { wire_name(&self.target) });
+        let mut parameter = |key: u16, value: &[u8]| {
+            if !value.is_empty() {
+                bytes.extend(key.to_be_bytes());
+                bytes.extend(u16::try_from(value.len()).expect("a short value").to_be_bytes());
+                bytes.extend(value);
+            }
+        };
+        let alpn: Vec<u8> =
+            self.alpn.iter().flat_map(|name| [&[name.len() as u8][..], name.as_bytes()].concat()).collect();
+        parameter(1, &alpn);
+        parameter(3, &self.port.map(u16::to_be_bytes).map(Vec::from).unwrap_or_default());
+        parameter(4, &self.ipv4_hints.iter().flat_map(Ipv4Addr::octets).collect::<Vec<_>>());
+        bytes
+    }
 }
 
 /// A response, and the time to wait before it is sent.
@@ -105,6 +147,17 @@ impl ReceivedQuery {
             owner = target;
         }
         records.extend(addresses.iter().filter_map(|address| self.record(owner, address)));
+        self.reply(RESPONSE, &records)
+    }
+
+    /// Returns a response with these HTTPS records (RFC 9460). It is empty if another type was
+    /// queried.
+    #[must_use]
+    pub fn https(&self, records: &[HttpsRecordData]) -> DnsReply {
+        let records: Vec<Vec<u8>> = match self.record_type {
+            TYPE_HTTPS => records.iter().map(|data| record(&self.name, TYPE_HTTPS, &data.to_bytes())).collect(),
+            _ => Vec::new(),
+        };
         self.reply(RESPONSE, &records)
     }
 

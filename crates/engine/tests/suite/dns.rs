@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use haul::ErrorKind;
 use haul::dns_over_https::DnsOverHttps;
-use haul::net::dns::{AddressFamily, DnsCacheOptions, DnsServers, LookupStatus, Resolver};
+use haul::net::dns::{AddressFamily, DnsCacheOptions, DnsServers, HttpsLookupStatus, LookupStatus, Resolver};
 use haul::net::tls::{Pem, TlsOptions};
-use testkit::dns_server::{DnsReply, DnsServer, ReceivedQuery};
+use haul_policy::dns::https_record::HttpsRecord;
+use testkit::dns_server::{DnsReply, DnsServer, HttpsRecordData, ReceivedQuery};
 use testkit::origin::Origin;
 
 const TYPE_A: u16 = 1;
@@ -216,4 +217,89 @@ fn failure_of_https_server_is_named() {
         assert!(text.contains(cause) && text.contains(&origin.https_url(path)), "{text}");
         assert_eq!(error.kind(), ErrorKind::Resolve);
     }
+}
+
+const TYPE_HTTPS: u16 = 65;
+
+/// Looks up the HTTPS records of an origin, and waits for them.
+fn https_records(resolver: &Resolver, host: &str, port: u16) -> Vec<HttpsRecord> {
+    let (sender, receiver) = mpsc::channel();
+    loop {
+        let sender = sender.clone();
+        match resolver.https_records(host, port, move || sender.send(()).unwrap()) {
+            HttpsLookupStatus::Ready(records) => return records.to_vec(),
+            HttpsLookupStatus::Pending => receiver.recv().unwrap(),
+        }
+    }
+}
+
+#[test]
+fn https_records_are_cached_by_host_and_port() {
+    let server = DnsServer::start(|query| vec![query.https(&[HttpsRecordData::with_alpn("h3")])]).unwrap();
+    let resolver = resolver(&[&server]);
+    for _ in 0..2 {
+        let found = https_records(&resolver, "Web.example", 443);
+        assert!(found[0].speaks_http3() && found[0].target == "web.example", "{found:?}");
+        assert_eq!(https_records(&resolver, "web.example", 8443)[0].target, "_8443._https.web.example");
+    }
+    let queries: Vec<_> = server.queries().into_iter().map(|query| (query.name, query.record_type)).collect();
+    let name = |name: &str| (name.to_owned(), TYPE_HTTPS);
+    assert_eq!(queries, [name("web.example"), name("_8443._https.web.example")]);
+}
+
+#[test]
+fn https_alias_leads_to_other_name() {
+    let server = DnsServer::start(|query| {
+        let alias = HttpsRecordData { target: "cdn.example".into(), ..HttpsRecordData::default() };
+        let service = HttpsRecordData { port: Some(8443), ..HttpsRecordData::with_alpn("h3") };
+        vec![query.https(&[if query.name == "cdn.example" { service } else { alias }])]
+    })
+    .unwrap();
+    let found = https_records(&resolver(&[&server]), "web.example", 443);
+    assert_eq!((&*found[0].target, found[0].port), ("cdn.example", Some(8443)));
+}
+
+#[test]
+fn https_alias_loop_has_no_records() {
+    let server = DnsServer::start(|query| {
+        vec![query.https(&[HttpsRecordData { target: "web.example".into(), ..HttpsRecordData::default() }])]
+    })
+    .unwrap();
+    assert!(https_records(&resolver(&[&server]), "web.example", 443).is_empty());
+    assert_eq!(server.queries().len(), 9);
+}
+
+#[test]
+fn large_https_response_is_fetched_over_tcp() {
+    let server = DnsServer::start(|query| {
+        let record =
+            HttpsRecordData { ipv4_hints: vec![[192, 0, 2, 1].into(); 600], ..HttpsRecordData::with_alpn("h3") };
+        vec![if query.tcp { query.https(&[record]) } else { query.truncated() }]
+    })
+    .unwrap();
+    let found = https_records(&resolver(&[&server]), "web.example", 443);
+    assert_eq!((found[0].hints.len(), server.queries().len()), (8, 2));
+}
+
+#[test]
+fn failed_https_lookup_is_not_repeated_soon() {
+    let server = DnsServer::start(|query| vec![query.error(2)]).unwrap();
+    let resolver = resolver(&[&server]);
+    assert!(https_records(&resolver, "web.example", 443).is_empty());
+    let queries = server.queries().len();
+    assert!(https_records(&resolver, "web.example", 443).is_empty());
+    assert_eq!(server.queries().len(), queries);
+}
+
+#[test]
+fn names_with_fixed_addresses_have_no_https_records() {
+    let server = DnsServer::start(|query| vec![query.https(&[HttpsRecordData::with_alpn("h3")])]).unwrap();
+    let resolver = resolver(&[&server]);
+    resolver.add_override("fixed.example:443:127.0.0.1").unwrap();
+    for host in ["fixed.example", "192.0.2.1", "[::1]", "localhost", "a.invalid", "a.onion", "intranet"] {
+        assert!(https_records(&resolver, host, 443).is_empty(), "{host}");
+    }
+    assert!(server.queries().is_empty());
+    let system = Resolver::with_lookup(DnsCacheOptions::default(), |_| panic!("no address is looked up"));
+    assert!(https_records(&system, "web.example", 443).is_empty());
 }

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::https_records::CachedHttpsRecords;
 use super::lookup_answer::{LookupAnswer, LookupFailure};
 use super::overrides::DnsOverrides;
 use super::servers::DnsServers;
@@ -21,6 +22,8 @@ pub(super) type LookupCallback = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 pub(super) struct ResolverState {
     pub(super) names: HashMap<Arc<str>, CachedDnsName>,
+    /// The HTTPS records of names, by the name that is asked for.
+    pub(super) https: HashMap<Arc<str>, CachedHttpsRecords>,
     pub(super) overrides: DnsOverrides,
     /// The name servers that the user chose instead of the system's; `None` if there are none.
     pub(super) servers: Option<Arc<DnsServers>>,
@@ -59,9 +62,29 @@ impl ResolverState {
         self.servers.is_some() || self.transport.is_some()
     }
 
+    /// Returns true if the name servers are never asked for this name and port: there is an
+    /// override, or the name is an IP address or special.
+    pub(super) fn is_fixed(&mut self, now: Instant, name: &str, port: u16) -> bool {
+        self.fixed(now, name, port).is_some()
+    }
+
     /// Returns the answer if no lookup is needed: for overrides, IP addresses, special names such
     /// as `localhost`, and cached answers that have not expired.
     pub(super) fn known(&mut self, now: Instant, name: &str, port: u16) -> Option<LookupAnswer> {
+        if let Some(answer) = self.fixed(now, name, port) {
+            return Some(answer);
+        }
+        match self.names.get_mut(name) {
+            Some(CachedDnsName::Known { answer, until, used }) if *until > now => {
+                *used = now;
+                Some(answer.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the answer for an override, an IP address or a special name.
+    fn fixed(&mut self, now: Instant, name: &str, port: u16) -> Option<LookupAnswer> {
         if let Some(addresses) = self.overrides.get(now, name, port) {
             return Some(Ok(addresses));
         }
@@ -77,13 +100,7 @@ impl ResolverState {
         if is_onion(name) {
             return Some(Err(LookupFailure::about_name(".onion names are not looked up (RFC 7686)")));
         }
-        match self.names.get_mut(name) {
-            Some(CachedDnsName::Known { answer, until, used }) if *until > now => {
-                *used = now;
-                Some(answer.clone())
-            }
-            _ => None,
-        }
+        None
     }
 
     /// Marks a name as being looked up. If there are too many names, drops

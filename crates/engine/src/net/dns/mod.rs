@@ -17,7 +17,8 @@
 //! | without waiting ([`Resolver::lookup`]) | name servers, all from one thread | `client` |
 //! | without waiting, on other systems than Linux, or if only the system knows the sources (mDNS, LDAP) | `getaddrinfo`, on a thread for each | `system` |
 //! | with waiting ([`Resolver::resolve`]) | `getaddrinfo` | `system` |
-//! | of either kind, with the caller's own servers ([`DnsServers`]) | these servers | `client` |
+//! | of HTTPS records ([`Resolver::https_records`]) | name servers, with the addresses | `https_records` |
+//! | of any kind, with the caller's own servers ([`DnsServers`]) | these servers | `client` |
 //!
 //! Concurrent lookups of one name are one lookup. Answers are kept for the time that they state,
 //! failures only for a short time. No lookup waits for another one.
@@ -29,6 +30,7 @@
 
 mod cache;
 mod client;
+mod https_records;
 mod lookup_answer;
 mod overrides;
 mod servers;
@@ -41,9 +43,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, mpsc};
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
+use haul_policy::dns::lookup::LookupSubject;
+
 pub use self::cache::is_onion;
 use self::cache::{CachedDnsName, LookupCallback, ResolverState, normal};
-use self::client::{DnsAnswer, DnsClient, DnsInbox};
+use self::client::{DnsAnswer, DnsClient, DnsInbox, DnsQuestion};
+pub use self::https_records::HttpsLookupStatus;
 use self::lookup_answer::{LookupAnswer, LookupFailure, present};
 pub use self::servers::DnsServers;
 use self::system_files::{ResolverFilePaths, ResolverFiles};
@@ -116,7 +121,7 @@ pub struct Resolver {
 
 /// The kind of caller of a lookup. It decides whether name servers or `getaddrinfo` are asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum LookupWaiter {
+pub(crate) enum LookupWaiter {
     /// An event loop, which must not block.
     Worker,
     /// A thread that has nothing else to do until the lookup ends, so that it may block.
@@ -284,7 +289,9 @@ impl Resolver {
         drop(state);
         if !by_dns {
             self.shared.ask_system(name);
-        } else if let Err(error) = self.shared.ask_name_servers(&name) {
+        } else if let Err(error) =
+            self.shared.ask_name_servers(&DnsQuestion { name: Arc::clone(&name), subject: LookupSubject::Addresses })
+        {
             if chosen {
                 // Another resolver would learn a name that is meant for the chosen one.
                 self.shared.settle(&name, Err(LookupFailure::about_servers(&error.to_string())), LOCAL_FAILURE);
@@ -369,24 +376,25 @@ impl ResolverInner {
         self.state.lock().ignore_poison()
     }
 
-    /// Passes a name to the thread that asks the name servers. Starts that thread if there is none.
+    /// Passes a question to the thread that asks the name servers. Starts that thread if there is
+    /// none.
     ///
     /// # Errors
     /// The system cannot start the thread.
-    fn ask_name_servers(self: &Arc<Self>, name: &Arc<str>) -> io::Result<()> {
+    fn ask_name_servers(self: &Arc<Self>, question: &DnsQuestion) -> io::Result<()> {
         let mut inbox = self.inbox.lock().ignore_poison();
-        if inbox.as_ref().is_some_and(|inbox| inbox.push(Arc::clone(name))) {
+        if inbox.as_ref().is_some_and(|inbox| inbox.push(question.clone())) {
             return Ok(());
         }
         let (poll, made) = DnsInbox::new()?;
-        made.push(Arc::clone(name));
+        made.push(question.clone());
         let (shared, for_thread) = (Arc::clone(self), Arc::clone(&made));
         let state = self.lock();
         let (servers, transport) = (state.servers.as_deref().cloned().unwrap_or_default(), state.transport.clone());
         drop(state);
         threads::start("haul-dns", move || {
             let files = ResolverFiles::read(shared.files.clone(), Instant::now());
-            let deliver = |name: &str, answer| shared.deliver(name, answer);
+            let deliver = |question: &DnsQuestion, answer| shared.deliver(question, answer);
             let mut client = DnsClient::new(poll, &for_thread, servers, files, &deliver);
             let opened = transport.map_or(Ok(()), |transport| {
                 transport.open().and_then(|channel| {
@@ -405,7 +413,11 @@ impl ResolverInner {
     }
 
     /// Handles an answer from the thread that asks the name servers.
-    fn deliver(self: &Arc<Self>, name: &str, answer: DnsAnswer) {
+    fn deliver(self: &Arc<Self>, question: &DnsQuestion, answer: DnsAnswer) {
+        let name = &*question.name;
+        if question.subject == LookupSubject::HttpsRecords {
+            return self.settle_https(name, answer);
+        }
         let kept = |ttl: Duration| ttl.clamp(KEPT.0, KEPT.1);
         match answer {
             DnsAnswer::Found(addresses, ttl) => self.settle(name, Ok(Arc::from(addresses)), kept(ttl)),
@@ -414,7 +426,7 @@ impl ResolverInner {
                 self.settle(name, Err(LookupFailure::about_name(text)), kept(ttl).min(self.options.negative_ttl));
             }
             DnsAnswer::Unavailable(text) => self.settle(name, Err(LookupFailure::about_servers(&text)), LOCAL_FAILURE),
-            DnsAnswer::NeedsSystem => self.ask_system(Arc::from(name)),
+            DnsAnswer::NeedsSystem | DnsAnswer::Https(..) => self.ask_system(Arc::from(name)),
         }
     }
 

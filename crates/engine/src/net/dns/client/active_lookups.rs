@@ -4,25 +4,28 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haul_policy::dns::lookup::{DnsLookupState, NameLookup, OutgoingQuery};
+use haul_policy::dns::lookup::{DnsLookupState, LookupSubject, NameLookup, OutgoingQuery};
 use haul_policy::dns::nsswitch::HostLookupSources;
 use haul_policy::dns::resolv_conf::NameServer;
 
 use super::super::system_files::ResolverConfig;
 use super::socket::{DnsReceived, DnsSocket};
-use super::{BURST_WINDOW, CHANNEL, DnsAnswer, DnsClient, MAX_BURST, sort_addresses};
+use super::{BURST_WINDOW, CHANNEL, DnsAnswer, DnsClient, DnsQuestion, MAX_BURST, sort_addresses};
 use crate::clock;
 
 /// The answer for a name for which no name server is asked.
 const NO_SUCH_NAME: DnsAnswer = DnsAnswer::NotFound { exists: false, ttl: Duration::ZERO };
 
+/// The answer for a name that is not asked for its HTTPS records.
+const NO_HTTPS_RECORDS: DnsAnswer = DnsAnswer::Https(Vec::new(), Duration::ZERO);
+
 /// The identifier of queries by a channel: the same in all, so that caches on the way see equal
 /// requests (RFC 8484 section 4.1). The channel tells the responses apart.
 const CHANNEL_ID: u16 = 0;
 
-/// A lookup in progress: its name, its state machine and its queries.
+/// A lookup in progress: its question, its state machine and its queries.
 pub(super) struct ActiveLookup {
-    pub(super) name: Arc<str>,
+    pub(super) question: DnsQuestion,
     pub(super) machine: NameLookup,
     pub(super) config: ResolverConfig,
     serial: u64,
@@ -60,29 +63,37 @@ impl Ord for DueLookup {
 }
 
 impl DnsClient<'_> {
-    /// Begins the lookup of a name. A name from the hosts file is answered at once.
-    pub(super) fn begin(&mut self, name: Arc<str>, now: Instant) {
+    /// Begins a lookup. The addresses of a name in the hosts file are answered at once; such a name
+    /// has no HTTPS records, since its addresses are the user's choice.
+    pub(super) fn begin(&mut self, question: DnsQuestion, now: Instant) {
         let config = self.config(now);
+        let wants_addresses = question.subject == LookupSubject::Addresses;
+        let none = if wants_addresses { NO_SUCH_NAME } else { NO_HTTPS_RECORDS };
         if config.sources == HostLookupSources::SystemOnly {
-            return (self.deliver)(&name, DnsAnswer::NeedsSystem);
+            return (self.deliver)(&question, if wants_addresses { DnsAnswer::NeedsSystem } else { none });
         }
-        let listed = config.hosts.addresses(&name);
+        let listed = config.hosts.addresses(&question.name);
         if !listed.is_empty() && config.sources != HostLookupSources::DnsThenFiles {
-            return (self.deliver)(&name, DnsAnswer::Found(sort_addresses::in_order(listed), Duration::ZERO));
+            let found = DnsAnswer::Found(sort_addresses::in_order(listed), Duration::ZERO);
+            return (self.deliver)(&question, if wants_addresses { found } else { none });
         }
         if config.sources == HostLookupSources::FilesOnly {
-            return (self.deliver)(&name, NO_SUCH_NAME);
+            return (self.deliver)(&question, none);
         }
         if config.resolv_conf.rotate {
             self.first_server = self.first_server.wrapping_add(1);
         }
-        let Ok(mut machine) = NameLookup::new(&name, &config.resolv_conf, self.first_server) else {
-            return (self.deliver)(&name, NO_SUCH_NAME);
+        let machine = match question.subject {
+            LookupSubject::Addresses => NameLookup::new(&question.name, &config.resolv_conf, self.first_server),
+            LookupSubject::HttpsRecords => {
+                NameLookup::for_https(&question.name, &config.resolv_conf, self.first_server)
+            }
         };
+        let Ok(mut machine) = machine else { return (self.deliver)(&question, none) };
         let transmits = machine.start(clock::policy_time(now));
         self.serial += 1;
         let serial = self.serial;
-        let lookup = self.lookups.insert(ActiveLookup { name, machine, config, serial, queries: Vec::new() });
+        let lookup = self.lookups.insert(ActiveLookup { question, machine, config, serial, queries: Vec::new() });
         self.queue(lookup, serial, transmits);
         self.set_timer(lookup, now);
     }

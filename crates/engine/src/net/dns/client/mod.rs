@@ -27,7 +27,8 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use haul_policy::dns::lookup::DnsLookupState;
+use haul_policy::dns::https_record::HttpsRecord;
+use haul_policy::dns::lookup::{DnsLookupState, LookupSubject};
 use haul_policy::dns::nsswitch::HostLookupSources;
 use haul_policy::dns::resolv_conf::ResolvConf;
 use mio::unix::SourceFd;
@@ -59,21 +60,30 @@ pub(super) enum DnsAnswer {
     /// The name does not exist, or it exists and has no address. `ttl` is the time for which this
     /// answer may be kept.
     NotFound { exists: bool, ttl: Duration },
+    /// The HTTPS records of the name, and the time for which they may be cached.
+    Https(Vec<HttpsRecord>, Duration),
     /// No name server gave an answer. The text is the reason.
     Unavailable(String),
     /// The system's configuration names sources that only its own resolver can ask.
     NeedsSystem,
 }
 
-/// The queue of names for the thread that asks the name servers.
+/// A question to the name servers: the name, and the records to ask for.
+#[derive(Clone)]
+pub(super) struct DnsQuestion {
+    pub(super) name: Arc<str>,
+    pub(super) subject: LookupSubject,
+}
+
+/// The queue of questions for the thread that asks the name servers.
 pub(super) struct DnsInbox {
-    waiting: Mutex<WaitingDnsNames>,
+    waiting: Mutex<WaitingDnsQuestions>,
     waker: Waker,
 }
 
 #[derive(Default)]
-struct WaitingDnsNames {
-    names: Vec<Arc<str>>,
+struct WaitingDnsQuestions {
+    questions: Vec<DnsQuestion>,
     closed: bool,
 }
 
@@ -85,25 +95,25 @@ impl DnsInbox {
         Ok((poll, Arc::new(Self { waiting: Mutex::default(), waker })))
     }
 
-    /// Passes a name to the thread. Returns false if the thread has ended.
-    pub(super) fn push(&self, name: Arc<str>) -> bool {
+    /// Passes a question to the thread. Returns false if the thread has ended.
+    pub(super) fn push(&self, question: DnsQuestion) -> bool {
         let mut waiting = self.waiting.lock().ignore_poison();
         if waiting.closed {
             return false;
         }
-        waiting.names.push(name);
+        waiting.questions.push(question);
         // The first of several has woken the thread.
-        waiting.names.len() > 1 || self.waker.wake().is_ok()
+        waiting.questions.len() > 1 || self.waker.wake().is_ok()
     }
 
-    fn take(&self) -> Vec<Arc<str>> {
-        std::mem::take(&mut self.waiting.lock().ignore_poison().names)
+    fn take(&self) -> Vec<DnsQuestion> {
+        std::mem::take(&mut self.waiting.lock().ignore_poison().questions)
     }
 
-    /// Closes the inbox if no names wait. Returns true if it is closed.
+    /// Closes the inbox if no questions wait. Returns true if it is closed.
     fn close(&self) -> bool {
         let mut waiting = self.waiting.lock().ignore_poison();
-        waiting.closed = waiting.names.is_empty();
+        waiting.closed = waiting.questions.is_empty();
         waiting.closed
     }
 }
@@ -118,7 +128,7 @@ pub(super) struct DnsClient<'a> {
     /// The configuration of lookups whose queries the channel carries.
     channel_conf: Arc<ResolvConf>,
     files: ResolverFiles,
-    deliver: &'a dyn Fn(&str, DnsAnswer),
+    deliver: &'a dyn Fn(&DnsQuestion, DnsAnswer),
     lookups: Slab<ActiveLookup>,
     /// The number of lookups so far. It distinguishes lookups that had the same key in `lookups`,
     /// one after the other.
@@ -145,7 +155,7 @@ impl<'a> DnsClient<'a> {
         inbox: &'a DnsInbox,
         servers: DnsServers,
         files: ResolverFiles,
-        deliver: &'a dyn Fn(&str, DnsAnswer),
+        deliver: &'a dyn Fn(&DnsQuestion, DnsAnswer),
     ) -> Self {
         Self {
             poll,
@@ -198,8 +208,8 @@ impl<'a> DnsClient<'a> {
                 }
             }
             let now = Instant::now();
-            for name in self.inbox.take() {
-                self.begin(name, now);
+            for question in self.inbox.take() {
+                self.begin(question, now);
             }
             self.on_timers(now);
             self.send_queries(now);
@@ -211,11 +221,11 @@ impl<'a> DnsClient<'a> {
         }
     }
 
-    /// Fails the names that wait with this error, and ends.
+    /// Fails the questions that wait with this error, and ends.
     pub(super) fn refuse_all(self, error: &str) {
         while !self.inbox.close() {
-            for name in self.inbox.take() {
-                (self.deliver)(&name, DnsAnswer::Unavailable(error.to_owned()));
+            for question in self.inbox.take() {
+                (self.deliver)(&question, DnsAnswer::Unavailable(error.to_owned()));
             }
         }
     }
@@ -244,9 +254,10 @@ impl<'a> DnsClient<'a> {
         let answer = match lookup.machine.state() {
             DnsLookupState::Waiting => DnsAnswer::Unavailable("the lookup was given up".to_owned()),
             DnsLookupState::Found { addresses, ttl } => DnsAnswer::Found(sort_addresses::in_order(addresses), *ttl),
+            DnsLookupState::FoundHttps { records, ttl } => DnsAnswer::Https(records.clone(), *ttl),
             DnsLookupState::NotFound { exists, ttl } => {
                 // Where DNS comes first, the file is for what DNS lacks.
-                let listed = lookup.config.hosts.addresses(&lookup.name).to_vec();
+                let listed = lookup.config.hosts.addresses(&lookup.question.name).to_vec();
                 if self.channel.is_some() || self.servers.is_set() || listed.is_empty() {
                     DnsAnswer::NotFound { exists: *exists, ttl: *ttl }
                 } else {
@@ -261,12 +272,12 @@ impl<'a> DnsClient<'a> {
                 DnsAnswer::Unavailable(format!("no answer from the name servers ({servers}): {cause}"))
             }
         };
-        (self.deliver)(&lookup.name, answer);
+        (self.deliver)(&lookup.question, answer);
     }
 
     fn fail_all(&mut self, error: &io::Error) {
         for lookup in self.lookups.drain() {
-            (self.deliver)(&lookup.name, DnsAnswer::Unavailable(error.to_string()));
+            (self.deliver)(&lookup.question, DnsAnswer::Unavailable(error.to_string()));
         }
         self.pending.clear();
         self.unsent.clear();
