@@ -4,7 +4,7 @@
 //! The input is a sequence of blocks, each after a byte with its length.
 #![no_main]
 
-use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, HpackIndexing};
+use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, FieldIndexing};
 use libfuzzer_sys::fuzz_target;
 
 const TABLE: u32 = 512;
@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
                     assert_eq!((line.name.start, line.value.start), (start, line.name.end + 2));
                     assert_eq!(&text[line.value.end..], b"\r\n");
                     assert!(line.name.len() + line.value.len() <= TABLE as usize + block.len() * 8 / 5);
-                    let how = if line.sensitive { HpackIndexing::Never } else { HpackIndexing::Add };
+                    let how = if line.sensitive { FieldIndexing::Never } else { FieldIndexing::Add };
                     again.0.encode(&text[line.name], &text[line.value], how, &mut coded);
                 }
             }

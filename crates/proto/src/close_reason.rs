@@ -35,9 +35,11 @@ pub enum CloseReason {
     Broken,
     /// The connection became a tunnel (101, or 2xx to CONNECT).
     Tunnel,
-    /// HTTP/2: the peer sent GOAWAY.
+    /// HTTP/2 and HTTP/3: the peer sent GOAWAY. That of HTTP/3 has no code, and counts as
+    /// [`ErrorCode::NO_ERROR`].
     GoAway(ErrorCode),
-    /// HTTP/2: the client sent GOAWAY, by [`H2Machine::go_away`](crate::h2::H2Machine::go_away).
+    /// HTTP/2 and HTTP/3: the client sent GOAWAY, for example by
+    /// [`H2Machine::go_away`](crate::h2::H2Machine::go_away).
     Local,
     /// HTTP/2: all 2³⁰ stream identifiers of the connection are used up.
     StreamsExhausted,

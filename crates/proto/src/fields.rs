@@ -88,7 +88,7 @@ impl Fields {
     }
 
     /// Returns the bytes of the field section as received, with the empty line at its end. Folded
-    /// lines are joined. For HTTP/2, returns the section in the syntax of HTTP/1.
+    /// lines are joined. For HTTP/2 and HTTP/3, returns the section in the syntax of HTTP/1.
     pub fn raw(&self) -> &[u8] {
         &self.raw
     }

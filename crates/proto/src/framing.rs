@@ -4,7 +4,7 @@
 use crate::syntax::{DecimalFault, decimal, trim_ows};
 
 /// The number of a request on its connection. Numbers rise in the order in which requests are
-/// enqueued. In HTTP/2 the number is the stream identifier.
+/// enqueued. In HTTP/2 and HTTP/3 the number is the stream identifier.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
@@ -15,8 +15,8 @@ pub enum BodyFraming {
     None,
     /// A body of this many bytes.
     Length(u64),
-    /// HTTP/1: the chunked transfer coding. HTTP/2: a body of unknown length, which ends with the
-    /// frame that ends the stream.
+    /// HTTP/1: the chunked transfer coding. HTTP/2 and HTTP/3: a body of unknown length, which ends
+    /// with the stream.
     Chunked,
     /// All bytes until the peer closes the connection.
     UntilClose,

@@ -29,6 +29,8 @@ pub enum ProtocolVersion {
     Http11,
     /// HTTP/2 (RFC 9113).
     Http2,
+    /// HTTP/3 (RFC 9114).
+    Http3,
 }
 
 impl fmt::Display for ProtocolVersion {
@@ -37,6 +39,7 @@ impl fmt::Display for ProtocolVersion {
             ProtocolVersion::Http10 => "HTTP/1.0",
             ProtocolVersion::Http11 => "HTTP/1.1",
             ProtocolVersion::Http2 => "HTTP/2",
+            ProtocolVersion::Http3 => "HTTP/3",
         })
     }
 }
@@ -122,8 +125,8 @@ impl ResponseHead {
     /// Returns the head as received, from the status line to the empty line at its end. A folded
     /// field is on one line, with a space for each fold (RFC 9112 §5.2).
     ///
-    /// HTTP/2 has no such text. For it, returns the head in the syntax of HTTP/1: `HTTP/2 200 `
-    /// (with that space), then the fields with their names in lower case, all with CR LF.
+    /// HTTP/2 and HTTP/3 have no such text. For them, returns the head in the syntax of HTTP/1:
+    /// `HTTP/2 200 ` or `HTTP/3 200 ` (with the space at the end), then the fields with their names in lower case, all with CR LF.
     pub fn raw(&self) -> &[u8] {
         self.fields.raw()
     }

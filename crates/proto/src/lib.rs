@@ -8,7 +8,7 @@
 //! | in scope | out of scope (whose it is) |
 //! |---|---|
 //! | [`h1`]: requests and responses of HTTP/1.1 and 1.0 (and 0.9, where it is allowed), client side | sockets, TLS, timeouts of requests (the engine) |
-//! | [`h2`]: the same side by side on one connection; [`hpack`] | which connection a request uses (the engine) |
+//! | [`h2`]: the same side by side on one connection; [`hpack`] | QUIC, for HTTP/3 (the engine) |
 //! | framing: lengths, chunks, trailers, the end of the connection | what a status means: redirects, auth, cookies (the policy) |
 //! | interim responses, `Expect`, tunnels, pipelining | content codings: gzip and its like (the engine) |
 //! | [limits](ResponseLimits) against hostile peers, with typed errors | the choice of a request's fields (the caller) |
@@ -35,15 +35,25 @@
 extern crate alloc;
 
 mod close_reason;
+mod dynamic_table;
+mod exchange;
+mod field_coding;
+mod field_fault;
+mod field_section;
 pub mod fields;
+mod flood_counts;
 mod framing;
 pub mod h1;
 pub mod h2;
 pub mod head;
 pub mod hpack;
+mod huffman;
 mod limits;
+mod open_streams;
 mod output_buffer;
+mod prefix_integer;
 pub mod request;
+mod request_section;
 mod response_error;
 mod syntax;
 pub mod time;

@@ -3,7 +3,7 @@
 //! The caller decides all fields and their order. Text that could break the framing is refused: CR,
 //! LF and NUL are an error before a byte is written. Each version writes the parts in its own way:
 //!
-//! | part | HTTP/1.1 | HTTP/2 |
+//! | part | HTTP/1.1 | HTTP/2, HTTP/3 |
 //! |---|---|---|
 //! | `method` | request line | `:method` |
 //! | `target` | request line | `:path`; an absolute form gives `:scheme` too |
@@ -74,7 +74,7 @@ pub struct RequestHead<'a> {
     /// passed. An `Expect: 100-continue` field is added unless the caller gave an Expect field. Has
     /// no effect without a body.
     pub expect_continue: bool,
-    /// Names of fields (in lower case) that must never enter an HPACK table, because the lengths of
+    /// Names of fields (in lower case) that must never enter an HPACK or QPACK table, because the lengths of
     /// encrypted blocks could reveal their values (RFC 7541 §7.1.3). Authorization,
     /// Proxy-Authorization and a Cookie of less than 20 bytes never enter one anyway.
     pub sensitive: &'a [&'a str],
@@ -143,25 +143,29 @@ pub enum RequestError {
     BodyPending,
     /// HTTP/1.1: the previous request may turn the connection into a tunnel (CONNECT, Upgrade).
     TunnelPending,
-    /// HTTP/2: as many requests are unanswered as the peer accepts at a time.
+    /// HTTP/2 and HTTP/3: as many requests are unanswered as allowed at a time.
     TooManyStreams {
-        /// The number of requests allowed at a time: the peer's limit (100 until the peer has sent
-        /// one), or [`max_streams`](crate::h2::H2Config::max_streams) if that is smaller.
+        /// The number of requests allowed at a time. HTTP/2: the peer's limit (100 until the peer
+        /// has sent one), or [`max_streams`](crate::h2::H2Config::max_streams) if that is smaller.
+        /// HTTP/3: [`max_streams`](crate::h3::H3Config::max_streams).
         limit: u32,
     },
+    /// HTTP/3: the identifier is not that of a bidirectional QUIC stream which the client opened, or
+    /// the stream carries a request already.
+    StreamIdentifier,
     /// HTTP/2: the receive window of a further response does not fit
     /// [`connection_window`](crate::h2::H2Config::connection_window). Release received bytes, or
     /// wait for a response to end.
     NoWindow,
     /// The method is not a token.
     Method,
-    /// HTTP/2: the scheme is neither `http` nor `https`.
+    /// HTTP/2 and HTTP/3: the scheme is neither `http` nor `https`.
     Scheme,
-    /// HTTP/2: the authority is empty, is not UTF-8, or contains a space, a control byte or
-    /// userinfo.
+    /// HTTP/2 and HTTP/3: the authority is empty, is not UTF-8, or contains a space, a control byte
+    /// or userinfo.
     Authority,
-    /// The request target is empty, or contains a space or a control byte. HTTP/2 also refuses a
-    /// path that does not begin with a slash.
+    /// The request target is empty, or contains a space or a control byte. HTTP/2 and HTTP/3
+    /// also refuse a path that does not begin with a slash.
     Target,
     /// The name of the field with this index is not a token.
     FieldName {
@@ -179,7 +183,8 @@ pub enum RequestError {
         /// The index of the field among the request's fields, counted from 0.
         index: usize,
     },
-    /// HTTP/2: the request head exceeds the peer's `SETTINGS_MAX_HEADER_LIST_SIZE`.
+    /// HTTP/2: the request head exceeds the peer's `SETTINGS_MAX_HEADER_LIST_SIZE`. HTTP/3: its
+    /// `SETTINGS_MAX_FIELD_SECTION_SIZE`.
     HeadTooLarge {
         /// The peer's limit in bytes, counted as in RFC 9113 §6.5.2.
         limit: u32,
@@ -230,6 +235,7 @@ impl fmt::Display for RequestError {
             RequestError::TooManyStreams { limit } => {
                 write!(f, "request refused, the limit of {limit} unanswered requests is reached")
             }
+            RequestError::StreamIdentifier => f.write_str("request refused, its QUIC stream cannot carry it"),
             RequestError::NoWindow => f.write_str("request refused, no window is left for its response"),
             RequestError::Method => f.write_str("request refused, its method is not a token"),
             RequestError::Scheme => f.write_str("request refused, its scheme is neither http nor https"),

@@ -10,8 +10,8 @@ use core::fmt;
 #[non_exhaustive]
 pub enum ResponseError {
     /// All heads of this response together exceed
-    /// [`ResponseLimits::head_bytes`](crate::ResponseLimits::head_bytes). HTTP/2: or the encoded
-    /// header block alone does.
+    /// [`ResponseLimits::head_bytes`](crate::ResponseLimits::head_bytes). HTTP/2 and HTTP/3: or
+    /// the encoded field section alone does.
     HeadTooLarge {
         /// The largest number of bytes allowed.
         limit: usize,

@@ -1,7 +1,7 @@
 //! Tests of HPACK: the examples of RFC 7541, round trips, another implementation, and malformed
 //! blocks.
 
-use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, HpackError, HpackIndexing};
+use haul_proto::hpack::{FieldIndexing, HeaderBlock, HpackDecoder, HpackEncoder, HpackError};
 use proptest::prelude::*;
 
 type FieldList = Vec<(Vec<u8>, Vec<u8>)>;
@@ -26,7 +26,7 @@ fn decode(decoder: &mut HpackDecoder, block: &[u8]) -> Result<FieldList, HpackEr
     Ok(found)
 }
 
-fn encode(encoder: &mut HpackEncoder, list: &FieldList, indexing: HpackIndexing) -> Vec<u8> {
+fn encode(encoder: &mut HpackEncoder, list: &FieldList, indexing: FieldIndexing) -> Vec<u8> {
     let mut block = Vec::new();
     encoder.begin(&mut block);
     for (name, value) in list {
@@ -103,7 +103,7 @@ fn requests_match_rfc7541_examples() {
         assert_eq!(decode(&mut decoders[0], &bytes(plain[number])), Ok(expected.clone()));
         assert_eq!(decode(&mut decoders[1], &bytes(coded[number])), Ok(expected.clone()));
         assert_eq!(
-            encode(&mut encoder, &expected, HpackIndexing::Add),
+            encode(&mut encoder, &expected, FieldIndexing::Add),
             bytes(coded[number]),
             "the encoder does the same"
         );
@@ -134,7 +134,7 @@ fn responses_match_rfc7541_examples() {
     for (number, expected) in responses().into_iter().enumerate() {
         assert_eq!(decode(&mut decoders[0], &bytes(plain[number])), Ok(expected.clone()));
         assert_eq!(decode(&mut decoders[1], &bytes(coded[number])), Ok(expected.clone()));
-        let made = encode(&mut encoder, &expected, HpackIndexing::Add);
+        let made = encode(&mut encoder, &expected, FieldIndexing::Add);
         // The first block says that the table is smaller than what every connection begins with.
         let made = if number == 0 { made.strip_prefix(&[0x3f, 0xe1, 0x01][..]).expect("the size") } else { &made };
         // "307" is as long coded as plain, and the example codes it all the same.
@@ -175,7 +175,7 @@ fn smaller_table_size_is_announced() {
         encoder.set_peer_limit(limit);
         for _ in 0..3 {
             assert_eq!(
-                decode(&mut decoder, &encode(&mut encoder, &list, HpackIndexing::Add)),
+                decode(&mut decoder, &encode(&mut encoder, &list, FieldIndexing::Add)),
                 Ok(list.clone()),
                 "{limit}"
             );
@@ -187,8 +187,8 @@ fn smaller_table_size_is_announced() {
 fn sensitive_fields_enter_no_dynamic_table() {
     let list = fields(&[("authorization", "Basic YTpi"), ("x-token", "abc")]);
     let (mut encoder, mut decoder) = (HpackEncoder::new(4096), HpackDecoder::new(4096));
-    let first = encode(&mut encoder, &list, HpackIndexing::Never);
-    assert_eq!(encode(&mut encoder, &list, HpackIndexing::Never), first, "nothing was remembered");
+    let first = encode(&mut encoder, &list, FieldIndexing::Never);
+    assert_eq!(encode(&mut encoder, &list, FieldIndexing::Never), first, "nothing was remembered");
     let (mut block, mut text) = (HeaderBlock::new(&first), Vec::new());
     while let Some(line) = decoder.line(&mut block, &mut text).expect("a valid block") {
         assert!(line.sensitive);
@@ -216,8 +216,8 @@ fn session() -> impl Strategy<Value = Vec<(u32, FieldList)>> {
     prop::collection::vec((limit, prop::collection::vec((name(), value()), 1..12)), 1..12)
 }
 
-fn indexing() -> impl Strategy<Value = HpackIndexing> {
-    prop::sample::select(vec![HpackIndexing::Add, HpackIndexing::Skip, HpackIndexing::Never])
+fn indexing() -> impl Strategy<Value = FieldIndexing> {
+    prop::sample::select(vec![FieldIndexing::Add, FieldIndexing::Skip, FieldIndexing::Never])
 }
 
 proptest! {

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, HpackIndexing};
+use haul_proto::hpack::{FieldIndexing, HeaderBlock, HpackDecoder, HpackEncoder};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -107,7 +107,7 @@ fn blocks_of_nghttp2_are_decoded() {
 fn encoded_blocks_are_decoded_by_nghttp2() {
     let mut lines = String::new();
     for (number, session) in sessions().into_iter().enumerate() {
-        let indexing = [HpackIndexing::Add, HpackIndexing::Skip, HpackIndexing::Never][number % 3];
+        let indexing = [FieldIndexing::Add, FieldIndexing::Skip, FieldIndexing::Never][number % 3];
         let mut encoder = HpackEncoder::new(8192);
         for (limit, fields) in session {
             encoder.set_peer_limit(limit);

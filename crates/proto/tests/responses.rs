@@ -392,11 +392,12 @@ fn direct_body_needs_a_known_length() {
 #[test]
 fn head_is_parsed_from_its_raw_bytes() {
     use haul_proto::head::ResponseHead;
-    let texts: [&[u8]; 4] = [
+    let texts: [&[u8]; 5] = [
         b"HTTP/1.1 200 OK\r\nA: b\r\nSet-Cookie: x\r\n\r\n",
         b"HTTP/1.0 404 No\xff\nA:  b\n\n",
         b"HTTP/1.1 200 OK\r\nA: b c\r\n\r\n",
         b"HTTP/2 599 \r\na: b\r\na: c\r\n\r\n",
+        b"HTTP/3 200 \r\na: b\r\na: c\r\n\r\n",
     ];
     for raw in texts {
         let head = ResponseHead::from_raw(raw).unwrap();
@@ -407,7 +408,7 @@ fn head_is_parsed_from_its_raw_bytes() {
         }
         assert!(ResponseHead::from_raw(&[raw, b"x"].concat()).is_none());
     }
-    for bad in [&b"HTTP/2 20 \r\n\r\n"[..], b"HTTP/2 200\r\n\r\n", b"HTTP/2 +20 \r\n\r\n", b"HTTP/3 200 \r\n\r\n"] {
+    for bad in [&b"HTTP/2 20 \r\n\r\n"[..], b"HTTP/2 200\r\n\r\n", b"HTTP/2 +20 \r\n\r\n", b"HTTP/4 200 \r\n\r\n"] {
         assert!(ResponseHead::from_raw(bad).is_none());
     }
 }

@@ -224,11 +224,16 @@ fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<ResponseHead, H1Er
 /// they are not a head.
 pub(crate) fn reread(raw: &[u8]) -> Option<ResponseHead> {
     const HTTP2: &[u8] = b"HTTP/2 ";
+    const HTTP3: &[u8] = b"HTTP/3 ";
     let mut scan = FieldSectionScan::default();
     if scan.find_end(raw) != Some(raw.len()) {
         return None;
     }
-    let Some(rest) = raw.strip_prefix(HTTP2) else { return head(raw, &scan, lines(raw)).ok() };
+    let (version, rest) = match (raw.strip_prefix(HTTP2), raw.strip_prefix(HTTP3)) {
+        (Some(rest), _) => (ProtocolVersion::Http2, rest),
+        (_, Some(rest)) => (ProtocolVersion::Http3, rest),
+        _ => return head(raw, &scan, lines(raw)).ok(),
+    };
     let (status, rest) = rest.split_at_checked(3)?;
     let status = core::str::from_utf8(status).ok()?.parse::<u16>().ok().filter(|status| *status >= 100)?;
     let mut headers = vec![EMPTY_HEADER; lines(raw)];
@@ -236,7 +241,7 @@ pub(crate) fn reread(raw: &[u8]) -> Option<ResponseHead> {
         return None;
     };
     let end = (HTTP2.len() + "200 ".len()) as u32;
-    Some(ResponseHead::new(ProtocolVersion::Http2, status, (end, end), fields(raw, raw, headers)))
+    Some(ResponseHead::new(version, status, (end, end), fields(raw, raw, headers)))
 }
 
 /// Parses a complete trailer section, whose end `scan` has found.

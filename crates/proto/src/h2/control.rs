@@ -3,8 +3,8 @@
 use super::error::FrameFault;
 use super::frame::{self, FRAME_SIZES, FrameHeader, MAX_WINDOW, flag, setting};
 use super::machine::H2Machine;
-use super::streams::{ResponsePhase, UploadState};
 use super::{CloseReason, ErrorCode, FloodKind, H2Error, H2Event, RequestId, ResetReason};
+use crate::exchange::{ResponsePhase, UploadState};
 use crate::time::Timestamp;
 use alloc::vec::Vec;
 

@@ -14,6 +14,8 @@
 //! ```
 
 use super::ErrorCode;
+use crate::field_fault::FieldFault;
+use crate::field_section::FieldSectionError;
 use crate::hpack;
 use crate::response_error::ResponseError;
 use core::fmt;
@@ -114,32 +116,6 @@ pub enum FrameFault {
     InterimEnd,
 }
 
-/// A mistake in a field that makes its message malformed.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum FieldFault {
-    /// The name of the field is not a token.
-    Name,
-    /// The name of the field contains an upper-case letter.
-    Uppercase,
-    /// The value of the field contains CR, LF, NUL or another control byte.
-    Value,
-    /// The field belongs to an HTTP/1 connection (such as Connection or Transfer-Encoding).
-    ConnectionSpecific,
-    /// The field is a pseudo-field that responses do not have.
-    UnknownPseudo,
-    /// The head has more than one `:status`.
-    RepeatedPseudo,
-    /// The field is a pseudo-field after a regular field.
-    LatePseudo,
-    /// The head of the response has no `:status`.
-    MissingStatus,
-    /// The field is a pseudo-field in the trailer section.
-    PseudoInTrailers,
-    /// `:status` is not a number from 100 to 999, or is 101, which HTTP/2 does not have.
-    Status,
-}
-
 /// The kinds of HTTP/2 frames that cost the client resources without making progress.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
@@ -208,6 +184,15 @@ impl From<ResponseError> for H2Error {
     }
 }
 
+impl From<FieldSectionError> for H2Error {
+    fn from(error: FieldSectionError) -> H2Error {
+        match error {
+            FieldSectionError::Response(error) => H2Error::Response(error),
+            FieldSectionError::Field(fault) => H2Error::Field(fault),
+        }
+    }
+}
+
 impl core::error::Error for H2Error {}
 
 impl fmt::Display for H2Error {
@@ -256,23 +241,6 @@ impl fmt::Display for FrameFault {
             FrameFault::DataBeforeHead => "a body before its head",
             FrameFault::HeadInBody => "a second head that does not end the stream",
             FrameFault::InterimEnd => "an interim head that ends the stream",
-        })
-    }
-}
-
-impl fmt::Display for FieldFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FieldFault::Name => "a name that is not a token",
-            FieldFault::Uppercase => "a name with an upper-case letter",
-            FieldFault::Value => "a control byte in a value",
-            FieldFault::ConnectionSpecific => "a field of HTTP/1 connections",
-            FieldFault::UnknownPseudo => "an unknown pseudo-field",
-            FieldFault::RepeatedPseudo => "a pseudo-field twice",
-            FieldFault::LatePseudo => "a pseudo-field behind a regular one",
-            FieldFault::MissingStatus => "no status",
-            FieldFault::PseudoInTrailers => "a pseudo-field among trailers",
-            FieldFault::Status => "an impossible status",
         })
     }
 }

@@ -1,19 +1,7 @@
-//! Counts frames that make no progress.
-//!
-//! Any frame costs some time, and an acknowledgement costs memory too, so a peer could keep a
-//! client busy for ever with allowed frames. The rule for all kinds is: in any ten seconds, no more
-//! frames of a kind than its limit, plus one for each frame that made progress (a head, payload, a
-//! body frame that we sent). A peer that answers each frame of an upload with two WINDOW_UPDATEs
-//! never gets near the limit, and a hostile peer's cost is a constant rate.
-//!
-//! Rejected: a limit for the whole connection, which ends every long-lived connection some day, and
-//! one that ignores progress, which ends busy ones.
+//! The limits on HTTP/2 frames that make no progress.
 
 use super::{FloodKind, H2Error};
-use crate::time::Timestamp;
-use core::time::Duration;
-
-const PERIOD: Duration = Duration::from_secs(10);
+use crate::flood_counts::Flood;
 
 /// Limits on HTTP/2 frames without progress: for each kind, the number of frames that may arrive in
 /// ten seconds.
@@ -65,76 +53,39 @@ impl Default for FloodLimits {
     }
 }
 
+/// The number of kinds of floods.
+pub(crate) const FLOOD_KINDS: usize = FloodKind::Unread as usize + 1;
+
 impl FloodLimits {
-    fn limit(&self, of: FloodKind) -> u32 {
-        match of {
-            FloodKind::Ping => self.ping,
-            FloodKind::Settings => self.settings,
-            FloodKind::EmptyData => self.empty_data,
-            FloodKind::WindowUpdate => self.window_update,
-            FloodKind::Priority => self.priority,
-            FloodKind::Reset => self.reset,
-            FloodKind::GoAway => self.go_away,
-            FloodKind::Unknown => self.unknown,
-            FloodKind::Continuation => self.continuation,
-            FloodKind::Unread => self.unread,
+    /// Returns the limits in the order of [`FloodKind`].
+    pub(crate) fn by_kind(&self) -> [u32; FLOOD_KINDS] {
+        let mut limits = [0; FLOOD_KINDS];
+        for (of, limit) in [
+            (FloodKind::Ping, self.ping),
+            (FloodKind::Settings, self.settings),
+            (FloodKind::EmptyData, self.empty_data),
+            (FloodKind::WindowUpdate, self.window_update),
+            (FloodKind::Priority, self.priority),
+            (FloodKind::Reset, self.reset),
+            (FloodKind::GoAway, self.go_away),
+            (FloodKind::Unknown, self.unknown),
+            (FloodKind::Continuation, self.continuation),
+            (FloodKind::Unread, self.unread),
+        ] {
+            limits[of as usize] = limit;
         }
+        limits
     }
 }
 
-/// The counts of useless frames, by kind, in the current period of ten seconds.
-#[derive(Debug)]
-pub(crate) struct FloodCounts {
-    limits: FloodLimits,
-    since: Timestamp,
-    useful: u32,
-    counts: [u32; FloodKind::Unread as usize + 1],
-}
+impl Flood for FloodKind {
+    type Error = H2Error;
 
-impl FloodCounts {
-    pub(crate) fn new(limits: FloodLimits) -> FloodCounts {
-        FloodCounts { limits, since: Timestamp(0), useful: 0, counts: [0; FloodKind::Unread as usize + 1] }
+    fn index(self) -> usize {
+        self as usize
     }
 
-    /// Records this many frames that made progress, which lowers the counts of useless frames.
-    pub(crate) fn useful(&mut self, frames: u32) {
-        self.useful = self.useful.saturating_add(frames);
-    }
-
-    /// Counts a frame of this kind that made no progress. Fails if the kind's limit is exceeded.
-    pub(crate) fn count(&mut self, now: Timestamp, of: FloodKind) -> Result<(), H2Error> {
-        if now - self.since >= PERIOD {
-            *self = FloodCounts { since: now, ..FloodCounts::new(self.limits) };
-        }
-        self.counts[of as usize] += 1;
-        self.check(of, self.counts[of as usize], self.useful)
-    }
-
-    /// Checks a count of useless frames that the caller keeps. Unlike the counts of
-    /// [`FloodCounts::count`], it does not decrease with time or progress.
-    pub(crate) fn check_absolute(&self, of: FloodKind, count: u32) -> Result<(), H2Error> {
-        self.check(of, count, 0)
-    }
-
-    fn check(&self, of: FloodKind, count: u32, useful: u32) -> Result<(), H2Error> {
-        let limit = self.limits.limit(of);
-        if count > limit.saturating_add(useful) { Err(H2Error::Flood { of, limit }) } else { Ok(()) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn progress_and_time_reset_flood_counts() {
-        let mut tally = FloodCounts::new(FloodLimits { ping: 2, ..FloodLimits::default() });
-        let flood = Err(H2Error::Flood { of: FloodKind::Ping, limit: 2 });
-        assert_eq!([0; 3].map(|_| tally.count(Timestamp(5), FloodKind::Ping)), [Ok(()), Ok(()), flood]);
-        tally.useful(2);
-        assert_eq!([0; 2].map(|_| tally.count(Timestamp(6), FloodKind::Ping)), [Ok(()), flood]);
-        assert_eq!(tally.count(Timestamp(6), FloodKind::Settings), Ok(()), "each kind by itself");
-        let later = Timestamp(5) + PERIOD;
-        assert_eq!([0; 3].map(|_| tally.count(later, FloodKind::Ping)), [Ok(()), Ok(()), flood]);
+    fn exceeded(self, limit: u32) -> H2Error {
+        H2Error::Flood { of: self, limit }
     }
 }

@@ -3,11 +3,15 @@
 use super::error::FrameFault;
 use super::frame::{FrameHeader, flag};
 use super::machine::H2Machine;
-use super::response::{self, FieldSectionKind};
-use super::streams::ResponsePhase;
-use super::{BodyFraming, ContentLengthFault, ErrorCode, FloodKind, H2Error, H2Event, RequestId};
-use crate::framing::{ResponseFramingContext, content_length};
-use crate::head::ResponseHead;
+use super::{ErrorCode, FloodKind, H2Error, H2Event, RequestId};
+use crate::ResponseLimits;
+use crate::exchange::{AnnouncedBody, ResponsePhase};
+use crate::field_section::{
+    DecodedFieldSection, FieldSectionError, FieldSectionKind, FieldSectionReader, FieldSectionSizeHint,
+};
+use crate::framing::ResponseFramingContext;
+use crate::head::{ProtocolVersion, ResponseHead};
+use crate::hpack::{HeaderBlock, HpackDecoder};
 use crate::response_error::ResponseError;
 use alloc::vec::Vec;
 
@@ -62,28 +66,28 @@ impl H2Machine {
     /// trailers.
     fn block(&mut self, id: u32, end_stream: bool, bytes: &[u8]) -> Result<(), H2Error> {
         let section = match self.streams.get_mut(id) {
-            None if self.stale.block() => FieldSectionKind::Unwanted,
+            // Decoded only so that the dynamic table stays equal to the peer's.
+            None if self.stale.block() => None,
             None => return Err(H2Error::Frame(FrameFault::ClosedStream)),
             Some(stream) => {
                 stream.started = true;
-                match stream.phase {
+                Some(match stream.phase {
                     ResponsePhase::Head => FieldSectionKind::Head { before: stream.head_bytes },
                     ResponsePhase::Body { .. } | ResponsePhase::Ended => FieldSectionKind::Trailers,
-                }
+                })
             }
         };
-        let reader = &mut self.reader;
-        let decoded = match response::decode(&mut self.decoder, bytes, section, &self.config.limits, &mut reader.hint) {
-            Err(fault) => return Err(fault),
-            Ok(_) if section == FieldSectionKind::Unwanted => return Ok(()),
-            Ok(Err(fault)) => {
-                self.violated(id, fault);
+        let decoded = decode(&mut self.decoder, bytes, section, &self.config.limits, &mut self.reader.hint)?;
+        let decoded = match decoded {
+            None => return Ok(()),
+            Some(Err(fault)) => {
+                self.violated(id, fault.into());
                 return Ok(());
             }
-            Ok(Ok(decoded)) => decoded,
+            Some(Ok(decoded)) => decoded,
         };
         self.tally.useful(1);
-        let judged = if section == FieldSectionKind::Trailers {
+        let judged = if section == Some(FieldSectionKind::Trailers) {
             self.trailers(id, end_stream, decoded)
         } else {
             if let Some(stream) = self.streams.get_mut(id) {
@@ -117,28 +121,12 @@ impl H2Machine {
             self.due.push_back(H2Event::Interim { id: request, head });
             return Ok(());
         }
-        // A successful response to CONNECT is a tunnel, which has no length (RFC 9110 §9.3.6).
-        let tunnel = stream.response_to == ResponseFramingContext::Connect && status < 300;
-        let none = stream.response_to == ResponseFramingContext::Head || matches!(status, 204 | 304);
-        let mut expected = None;
-        if !none && !tunnel {
-            for value in head.get_all("content-length") {
-                let one = content_length(value).map_err(ResponseError::ContentLength)?;
-                if expected.is_some_and(|known| known != one) {
-                    return Err(H2Error::Response(ResponseError::ContentLength(ContentLengthFault::Conflicting)));
-                }
-                expected = Some(one);
-            }
-        }
+        let body = AnnouncedBody::new(&head, stream.response_to)?;
+        let AnnouncedBody { expected, none, tunnel } = body;
         if end_stream && let Some(expected @ 1..) = expected {
             return Err(H2Error::Length { expected, got: 0 });
         }
-        let framing = match expected {
-            _ if none => BodyFraming::None,
-            Some(length) => BodyFraming::Length(length),
-            None if end_stream => BodyFraming::Length(0),
-            None => BodyFraming::Chunked,
-        };
+        let framing = body.framing(end_stream);
         stream.phase = ResponsePhase::Body { expected, got: 0, none };
         stream.reads_on = (200..300).contains(&status) && !tunnel;
         let wanted = stream.reads_on;
@@ -156,7 +144,7 @@ impl H2Machine {
         Ok(())
     }
 
-    fn trailers(&mut self, id: u32, end_stream: bool, decoded: response::DecodedFieldSection) -> Result<(), H2Error> {
+    fn trailers(&mut self, id: u32, end_stream: bool, decoded: DecodedFieldSection) -> Result<(), H2Error> {
         if !end_stream {
             return Err(H2Error::Frame(FrameFault::HeadInBody));
         }
@@ -169,4 +157,47 @@ impl H2Machine {
         self.complete(id, Some(decoded));
         Ok(())
     }
+}
+
+/// The factor by which a header block may exceed the size limit of a head before the connection is
+/// ended. Up to that size, a block is decoded only so that the dynamic table stays equal to the
+/// peer's. A limit is needed because a block of 300 KiB can expand to a gigabyte.
+const FOLLOWED: usize = 16;
+
+/// Decodes a header block. The outer error ends the connection, the inner one only the stream.
+///
+/// A malformed block is still decoded to its end, so that the dynamic table stays the same as the
+/// peer's, but its fields are dropped. `section` is `None` for a block of a closed stream.
+fn decode(
+    decoder: &mut HpackDecoder,
+    block: &[u8],
+    section: Option<FieldSectionKind>,
+    limits: &ResponseLimits,
+    hint: &mut FieldSectionSizeHint,
+) -> Result<Option<Result<DecodedFieldSection, FieldSectionError>>, H2Error> {
+    let mut block = HeaderBlock::new(block);
+    let (mut reading, mut fault, mut text, mut unwanted) = (None, None, Vec::new(), 0);
+    if let Some(section) = section {
+        reading = Some(FieldSectionReader::new(section, ProtocolVersion::Http2, limits, hint));
+    }
+    loop {
+        if let Some(reader) = &mut reading {
+            let Some(line) = decoder.line(&mut block, reader.text()).map_err(H2Error::Hpack)? else { break };
+            if let Err(error) = reader.line(line) {
+                (fault, reading) = (Some(error), None);
+            }
+        } else {
+            text.clear();
+            let Some(line) = decoder.line(&mut block, &mut text).map_err(H2Error::Hpack)? else { break };
+            unwanted += line.value.end;
+            if unwanted > limits.head_bytes.saturating_mul(FOLLOWED) {
+                return Err(H2Error::Response(ResponseError::HeadTooLarge { limit: limits.head_bytes }));
+            }
+        }
+    }
+    Ok(match (reading, fault) {
+        (Some(reader), _) => Some(reader.finish(hint)),
+        (None, Some(fault)) => Some(Err(fault)),
+        (None, None) => None,
+    })
 }

@@ -8,18 +8,21 @@
 //! `send.rs` request bodies; [`h2`](super) has the state diagram and an example.
 
 use super::connection_state::{ClosedStreamAllowance, ConnectionTimers, PeerSettings};
-use super::flood_limits::FloodCounts;
+use super::flood_limits::FLOOD_KINDS;
 use super::flow_control::ReceiveWindow;
 use super::frame::{self, FRAME_SIZES, INITIAL_WINDOW, MAX_WINDOW, setting};
 use super::receive::H2FrameReader;
-use super::request;
-use super::streams::{OpenStreams, RequestStreamState, ResponsePhase, UploadState};
+use super::stream_state::RequestStreamState;
 use super::{
-    BodyLength, CloseReason, ErrorCode, H2Config, H2Error, H2Event, H2Step, RequestError, RequestHead, RequestId,
+    CloseReason, ErrorCode, FloodKind, H2Config, H2Error, H2Event, H2Step, RequestError, RequestHead, RequestId,
     ResetReason,
 };
-use crate::hpack::{HpackDecoder, HpackEncoder};
+use crate::exchange::{ResponsePhase, UploadState};
+use crate::flood_counts::FloodCounts;
+use crate::hpack::{HpackDecoder, HpackEncoder, OpenHeaderBlock};
+use crate::open_streams::OpenStreams;
 use crate::output_buffer::OutputBuffer;
+use crate::request_section;
 use crate::response_error::ResponseError;
 use crate::time::Timestamp;
 use alloc::collections::VecDeque;
@@ -39,12 +42,12 @@ const ENCODER_TABLE: u32 = 4096;
 pub struct H2Machine {
     pub(crate) config: H2Config,
     pub(crate) output: OutputBuffer,
-    pub(crate) streams: OpenStreams,
+    pub(crate) streams: OpenStreams<u32, RequestStreamState>,
     pub(crate) encoder: HpackEncoder,
     pub(crate) decoder: HpackDecoder,
     pub(crate) reader: H2FrameReader,
     pub(crate) intake: ReceiveWindow,
-    pub(crate) tally: FloodCounts,
+    pub(crate) tally: FloodCounts<FloodKind, FLOOD_KINDS>,
     pub(crate) peer: PeerSettings,
     pub(crate) clocks: ConnectionTimers,
     /// Events that [`H2Machine::step`] returns before it reads more input.
@@ -98,7 +101,7 @@ impl H2Machine {
             decoder: HpackDecoder::new(config.header_table_size.max(ENCODER_TABLE)),
             reader: H2FrameReader::default(),
             intake,
-            tally: FloodCounts::new(config.floods),
+            tally: FloodCounts::new(config.floods.by_kind()),
             peer: PeerSettings {
                 seen: false,
                 max_streams: STREAMS_ASSUMED,
@@ -163,22 +166,19 @@ impl H2Machine {
         if let Some(refusal) = self.refusal() {
             return Err(refusal);
         }
-        let facts = request::check(request, self.peer.max_head)?;
+        let facts = request_section::check(request, self.peer.max_head)?;
         self.start_clocks(now);
         let id = self.next_id;
         self.next_id += 2;
-        let upload = match request.body {
-            BodyLength::None | BodyLength::Known(0) => UploadState::Finished,
-            BodyLength::Known(left) => UploadState::Known { left },
-            BodyLength::Chunked => UploadState::Open,
-        };
+        let upload = UploadState::new(request.body);
         let hold = request.expect_continue && upload != UploadState::Finished;
         self.clocks.holding += u32::from(hold);
         let start = self.output.position();
         let out = self.output.tail();
         let place = out.len();
         out.resize(place + frame::HEADER, 0);
-        request::write(request, &facts, &mut self.encoder, &mut self.name, out);
+        let mut block = OpenHeaderBlock::begin(&mut self.encoder, out);
+        request_section::write(request, &facts, &mut block, &mut self.name);
         frame::wrap_block(place, id, upload == UploadState::Finished, self.peer.max_frame, out);
         self.streams.insert(
             id,

@@ -10,9 +10,9 @@ use super::error::FrameFault;
 use super::frame::{self, FrameHeader, flag, kind};
 use super::header_blocks::PartialHeaderBlock;
 use super::machine::H2Machine;
-use super::response::{self, FieldSectionSizeHint};
-use super::streams::{ResponsePhase, UploadState};
 use super::{CloseReason, ErrorCode, FloodKind, H2Error, H2Event, H2Step, RequestId};
+use crate::exchange::{ResponsePhase, UploadState};
+use crate::field_section::{DecodedFieldSection, FieldSectionSizeHint};
 use crate::response_error::ResponseError;
 use crate::time::Timestamp;
 use alloc::vec::Vec;
@@ -309,9 +309,9 @@ impl H2Machine {
 
     /// Ends the response on stream `id`, and reports its completion if its request was sent
     /// completely too.
-    pub(super) fn complete(&mut self, id: u32, trailers: Option<response::DecodedFieldSection>) {
+    pub(super) fn complete(&mut self, id: u32, trailers: Option<DecodedFieldSection>) {
         let Some(stream) = self.streams.get_mut(id) else { return };
-        let trailers = trailers.map(response::DecodedFieldSection::into_fields);
+        let trailers = trailers.map(DecodedFieldSection::into_fields);
         let unfinished = stream.upload != UploadState::Finished;
         if unfinished && stream.reads_on {
             // A server that wants no more of the request says so by RST_STREAM (RFC 9113 §8.1).

@@ -2,9 +2,10 @@
 
 use super::frame::{self, flag, kind};
 use super::machine::{H2Machine, number};
-use super::request;
-use super::streams::UploadState;
 use super::{CloseReason, RequestError, RequestId};
+use crate::exchange::UploadState;
+use crate::hpack::OpenHeaderBlock;
+use crate::request_section;
 
 /// The number of unsent bytes in the output from which on no more body bytes are accepted. 64 KiB
 /// fill a socket's buffer in one write and bound the memory of a connection, however many uploads
@@ -84,7 +85,7 @@ impl H2Machine {
             UploadState::Finished if !trailers.is_empty() => Err(RequestError::TrailersWithoutChunks),
             UploadState::Finished | UploadState::Abandoned => Ok(()),
             UploadState::Open => {
-                request::check_trailers(trailers)?;
+                request_section::check_trailers(trailers)?;
                 stream.upload = UploadState::Finished;
                 let held = stream.hold_until.take().is_some();
                 self.clocks.holding -= u32::from(held);
@@ -94,7 +95,8 @@ impl H2Machine {
                 } else {
                     let start = out.len();
                     out.resize(start + frame::HEADER, 0);
-                    request::write_trailers(trailers, &mut self.encoder, &mut self.name, out);
+                    let mut block = OpenHeaderBlock::begin(&mut self.encoder, out);
+                    request_section::write_trailers(trailers, &mut block, &mut self.name);
                     frame::wrap_block(start, number, true, self.peer.max_frame, out);
                 }
                 self.complete_early(number);

@@ -1,9 +1,10 @@
 //! Decodes header blocks into field lines (RFC 7541 §3, §6).
 
-use super::dynamic_table::DynamicTable;
-use super::{HpackError, huffman, integer, static_table};
+use super::{HpackError, static_table};
+use crate::dynamic_table::DynamicTable;
+use crate::field_coding::{DecodedFieldLine, push_table_line};
+use crate::{huffman, prefix_integer};
 use alloc::vec::Vec;
-use core::ops::Range;
 
 /// An HPACK header block, and the position up to which it has been decoded.
 #[derive(Clone, Debug)]
@@ -20,18 +21,6 @@ impl<'a> HeaderBlock<'a> {
     pub fn new(bytes: &'a [u8]) -> HeaderBlock<'a> {
         HeaderBlock { rest: bytes, begun: false }
     }
-}
-
-/// The positions of one decoded field line in the output buffer.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DecodedFieldLine {
-    /// The range of the field name in the output buffer.
-    pub name: Range<usize>,
-    /// The range of the field value in the output buffer.
-    pub value: Range<usize>,
-    /// True if the field must never enter an HPACK table, not even an intermediary's (RFC 7541
-    /// §7.1.3).
-    pub sensitive: bool,
 }
 
 /// The receiving end of HPACK: a decoder with its dynamic table.
@@ -80,7 +69,7 @@ impl HpackDecoder {
             if block.begun {
                 return Err(HpackError::LateTableSize);
             }
-            let size = integer::decode(&mut block.rest, 5)?;
+            let size = integer(&mut block.rest, 5)?;
             if size > self.limit {
                 return Err(HpackError::TableSize { size, limit: self.limit });
             }
@@ -96,22 +85,12 @@ impl HpackDecoder {
     ) -> Result<DecodedFieldLine, HpackError> {
         let start = out.len();
         if first & 0x80 != 0 {
-            let index = integer::decode(&mut block.rest, 7)?;
+            let index = integer(&mut block.rest, 7)?;
             let (name, value) = self.entry(index)?;
-            out.reserve(name.len() + value.len() + ": \r\n".len());
-            out.extend_from_slice(name);
-            out.extend_from_slice(b": ");
-            out.extend_from_slice(value);
-            let line = DecodedFieldLine {
-                name: start..start + name.len(),
-                value: out.len() - value.len()..out.len(),
-                sensitive: false,
-            };
-            out.extend_from_slice(b"\r\n");
-            return Ok(line);
+            return Ok(push_table_line(name, value, out));
         }
         let added = first & 0x40 != 0;
-        match integer::decode(&mut block.rest, if added { 6 } else { 4 })? {
+        match integer(&mut block.rest, if added { 6 } else { 4 })? {
             0 => string(block, out)?,
             index => out.extend_from_slice(self.entry(index)?.0),
         }
@@ -137,13 +116,20 @@ impl HpackDecoder {
     }
 }
 
+/// Removes an integer of up to 32 bits from the front of `input` and returns it.
+fn integer(input: &mut &[u8], prefix: u32) -> Result<u32, HpackError> {
+    // Five bytes of seven bits hold 32 bits.
+    let value = prefix_integer::decode(input, prefix, 5)?;
+    u32::try_from(value).map_err(|_| HpackError::Integer)
+}
+
 fn string(block: &mut HeaderBlock<'_>, out: &mut Vec<u8>) -> Result<(), HpackError> {
     let &first = block.rest.first().ok_or(HpackError::Truncated)?;
-    let length = integer::decode(&mut block.rest, 7)? as usize;
+    let length = integer(&mut block.rest, 7)? as usize;
     let (text, behind) = block.rest.split_at_checked(length).ok_or(HpackError::Truncated)?;
     block.rest = behind;
     if first & 0x80 != 0 {
-        return huffman::decode(text, out);
+        return Ok(huffman::decode(text, out)?);
     }
     out.extend_from_slice(text);
     Ok(())

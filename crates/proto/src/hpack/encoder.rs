@@ -1,21 +1,10 @@
 //! Encodes fields into blocks (RFC 7541 §6, §7.1).
 
-use super::dynamic_table::DynamicTable;
-use super::{huffman, integer, static_table};
+use super::static_table;
+use crate::dynamic_table::DynamicTable;
+use crate::field_coding::{FieldIndexing, FieldSectionEncoder, StaticTableMatch, encode_string};
+use crate::prefix_integer;
 use alloc::vec::Vec;
-
-/// The use of HPACK's dynamic table for a field that is encoded.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum HpackIndexing {
-    /// Adds the field to the dynamic table, because the field will occur again.
-    Add,
-    /// Does not add the field to the dynamic table, because it would only evict others. If a table
-    /// contains the field already, its index is sent.
-    Skip,
-    /// Does not add the field to the dynamic table, and forbids intermediaries to add it. Use this
-    /// for secrets, which the lengths of compressed blocks could reveal (RFC 7541 §7.1).
-    Never,
-}
 
 /// The sending end of HPACK: an encoder with its dynamic table.
 #[derive(Debug)]
@@ -57,22 +46,22 @@ impl HpackEncoder {
             self.changed = false;
             let size = self.table.max() as u32;
             if self.lowest < size {
-                integer::encode(self.lowest, 0x20, 5, out);
+                prefix_integer::encode(u64::from(self.lowest), 0x20, 5, out);
             }
-            integer::encode(size, 0x20, 5, out);
+            prefix_integer::encode(u64::from(size), 0x20, 5, out);
         }
     }
 
     /// Appends a field to the header block in `out`. `name` must be in lower case.
-    pub fn encode(&mut self, name: &[u8], value: &[u8], indexing: HpackIndexing, out: &mut Vec<u8>) {
+    pub fn encode(&mut self, name: &[u8], value: &[u8], indexing: FieldIndexing, out: &mut Vec<u8>) {
         let mut index = 0;
         // The dynamic table first: it has most fields of a further request, and it is the shorter
         // one.
         for (place, (known, known_value)) in self.table.iter().enumerate() {
             if known == name {
                 let here = (static_table::TABLE.len() + place) as u32 + 1;
-                if known_value == value && indexing != HpackIndexing::Never {
-                    return integer::encode(here, 0x80, 7, out);
+                if known_value == value && indexing != FieldIndexing::Never {
+                    return prefix_integer::encode(u64::from(here), 0x80, 7, out);
                 }
                 if index == 0 {
                     index = here;
@@ -80,36 +69,44 @@ impl HpackEncoder {
             }
         }
         match static_table::find(name, value) {
-            static_table::StaticTableMatch::Field(index) if indexing != HpackIndexing::Never => {
-                return integer::encode(index, 0x80, 7, out);
+            StaticTableMatch::Field(index) if indexing != FieldIndexing::Never => {
+                return prefix_integer::encode(u64::from(index), 0x80, 7, out);
             }
-            static_table::StaticTableMatch::Field(place) | static_table::StaticTableMatch::Name(place) => index = place,
-            static_table::StaticTableMatch::Nothing => {}
+            StaticTableMatch::Field(place) | StaticTableMatch::Name(place) => index = place,
+            StaticTableMatch::Nothing => {}
         }
         let (pattern, prefix) = match indexing {
-            HpackIndexing::Add => (0x40, 6),
-            HpackIndexing::Skip => (0, 4),
-            HpackIndexing::Never => (0x10, 4),
+            FieldIndexing::Add => (0x40, 6),
+            FieldIndexing::Skip => (0, 4),
+            FieldIndexing::Never => (0x10, 4),
         };
-        integer::encode(index, pattern, prefix, out);
+        prefix_integer::encode(u64::from(index), pattern, prefix, out);
         if index == 0 {
-            string(name, out);
+            encode_string(name, 0, 7, out);
         }
-        string(value, out);
-        if indexing == HpackIndexing::Add {
+        encode_string(value, 0, 7, out);
+        if indexing == FieldIndexing::Add {
             self.table.insert(name, value);
         }
     }
 }
 
-/// Appends a string literal (RFC 7541 §5.2), Huffman-coded if that is shorter.
-fn string(text: &[u8], out: &mut Vec<u8>) {
-    let coded = huffman::encoded_len(text);
-    if coded < text.len() {
-        integer::encode(coded as u32, 0x80, 7, out);
-        huffman::encode(text, out);
-    } else {
-        integer::encode(text.len() as u32, 0, 7, out);
-        out.extend_from_slice(text);
+/// A header block that is being appended to `out`.
+pub(crate) struct OpenHeaderBlock<'a> {
+    encoder: &'a mut HpackEncoder,
+    out: &'a mut Vec<u8>,
+}
+
+impl<'a> OpenHeaderBlock<'a> {
+    /// Begins a header block, which must be sent.
+    pub(crate) fn begin(encoder: &'a mut HpackEncoder, out: &'a mut Vec<u8>) -> OpenHeaderBlock<'a> {
+        encoder.begin(out);
+        OpenHeaderBlock { encoder, out }
+    }
+}
+
+impl FieldSectionEncoder for OpenHeaderBlock<'_> {
+    fn field(&mut self, name: &[u8], value: &[u8], indexing: FieldIndexing) {
+        self.encoder.encode(name, value, indexing, self.out);
     }
 }

@@ -18,13 +18,13 @@
 //! is never longer than a table entry or 8/5 of the block.
 //!
 //! ```
-//! use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, HpackIndexing};
+//! use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, FieldIndexing};
 //!
 //! let mut encoder = HpackEncoder::new(4096);
 //! let mut block = Vec::new();
 //! encoder.begin(&mut block);
-//! encoder.encode(b":method", b"GET", HpackIndexing::Add, &mut block);
-//! encoder.encode(b"authorization", b"Basic YTpi", HpackIndexing::Never, &mut block);
+//! encoder.encode(b":method", b"GET", FieldIndexing::Add, &mut block);
+//! encoder.encode(b"authorization", b"Basic YTpi", FieldIndexing::Never, &mut block);
 //! assert_eq!(block[0], 0x82, "the static table has the method");
 //!
 //! let mut decoder = HpackDecoder::new(4096);
@@ -37,15 +37,16 @@
 //! ```
 
 mod decoder;
-mod dynamic_table;
 mod encoder;
-pub(crate) mod huffman;
-mod integer;
 mod static_table;
 
-pub use decoder::{DecodedFieldLine, HeaderBlock, HpackDecoder};
-pub use encoder::{HpackEncoder, HpackIndexing};
+pub use crate::field_coding::{DecodedFieldLine, FieldIndexing};
+pub use decoder::{HeaderBlock, HpackDecoder};
+pub use encoder::HpackEncoder;
+pub(crate) use encoder::OpenHeaderBlock;
 
+use crate::huffman::MalformedHuffman;
+use crate::prefix_integer::PrefixIntegerError;
 use core::fmt;
 
 /// The reason why an HPACK header block cannot be decoded. The dynamic tables of the two ends may
@@ -79,6 +80,21 @@ pub enum HpackError {
     /// The allowed size of the dynamic table was lowered, but the block does not begin with the
     /// required change of size (RFC 7541 §4.2).
     MissingTableSize,
+}
+
+impl From<MalformedHuffman> for HpackError {
+    fn from(_: MalformedHuffman) -> HpackError {
+        HpackError::Huffman
+    }
+}
+
+impl From<PrefixIntegerError> for HpackError {
+    fn from(error: PrefixIntegerError) -> HpackError {
+        match error {
+            PrefixIntegerError::Truncated => HpackError::Truncated,
+            PrefixIntegerError::TooLarge => HpackError::Integer,
+        }
+    }
 }
 
 impl core::error::Error for HpackError {}

@@ -1,5 +1,7 @@
 //! The static table (RFC 7541, Appendix A).
 
+use crate::field_coding::StaticTableMatch;
+
 /// The entries of the static table in the order of the appendix. The first entry has index 1.
 pub(super) const TABLE: [(&[u8], &[u8]); 61] = [
     (b":authority", b""),
@@ -67,16 +69,6 @@ pub(super) const TABLE: [(&[u8], &[u8]); 61] = [
 
 /// The number of entries for pseudo-fields, which come first in the static table.
 const PSEUDO: usize = 14;
-
-/// The result of looking up a field in HPACK's static table.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum StaticTableMatch {
-    /// The name and value are those of the entry with this index.
-    Field(u32),
-    /// Only the name is that of the entry with this index.
-    Name(u32),
-    Nothing,
-}
 
 /// Looks up a field in the static table. Few names have equal lengths, so that the search compares
 /// little more than lengths; computing a hash of the name would cost as much.

@@ -1,4 +1,4 @@
-//! The Huffman code of RFC 7541, Appendix B.
+//! The Huffman code of RFC 7541, Appendix B, which QPACK uses too (RFC 9204 §4.1.2).
 //!
 //! The code is canonical: symbols of one length have consecutive codes in the order of their
 //! values, and shorter codes come first. Only the lengths are therefore listed; codes and decoding
@@ -8,7 +8,6 @@
 //! the lengths only for longer codes. Rejected: a state machine over whole bytes, which needs 256
 //! KiB of tables: more than the first-level cache, for strings of some twenty bytes.
 
-use super::HpackError;
 use alloc::vec::Vec;
 
 /// The length in bits of each symbol's Huffman code. The last symbol is EOS.
@@ -24,6 +23,11 @@ const LENGTHS: [u8; 257] = [
     20, 24, 20, 21, 22, 21, 21, 23, 22, 22, 25, 25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26,
     30,
 ];
+
+/// The error of a string that is not valid Huffman code: it contains EOS, or padding that is longer
+/// than seven bits or not all ones (RFC 7541 §5.2).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct MalformedHuffman;
 
 const EOS: usize = 256;
 const LONGEST: usize = 30;
@@ -116,7 +120,7 @@ pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
 
 /// Appends the decoded text to `out`. If the coded text is invalid, `out` contains the part decoded
 /// before the error.
-pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
+pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), MalformedHuffman> {
     // The shortest code has five bits.
     out.reserve(coded.len() * 8 / 5);
     let mut rest = coded;
@@ -151,7 +155,7 @@ pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> 
 }
 
 /// Decodes the last bits of a Huffman-coded string: symbols, then at most seven ones as padding.
-fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), HpackError> {
+fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), MalformedHuffman> {
     while held > 0 {
         let padding = u64::MAX << (64 - held);
         if held < 8 && bits == padding {
@@ -159,7 +163,7 @@ fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), HpackEr
         }
         let (symbol, length) = symbol(bits | !padding)?;
         if length > held {
-            return Err(HpackError::Huffman);
+            return Err(MalformedHuffman);
         }
         out.push(symbol);
         bits <<= length;
@@ -169,7 +173,7 @@ fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), HpackEr
 }
 
 /// Returns the symbol whose Huffman code is in the highest bits, and the length of that code.
-fn symbol(bits: u64) -> Result<(u8, u32), HpackError> {
+fn symbol(bits: u64) -> Result<(u8, u32), MalformedHuffman> {
     let entry = TABLES.short[(bits >> (64 - PEEK)) as usize];
     if entry != 0 {
         return Ok((entry as u8, u32::from(entry >> 8)));
@@ -180,14 +184,10 @@ fn symbol(bits: u64) -> Result<(u8, u32), HpackError> {
         let place = code.wrapping_sub(TABLES.first[length]);
         if place < count {
             let symbol = TABLES.ordered[usize::from(TABLES.offset[length]) + place as usize];
-            return if usize::from(symbol) == EOS {
-                Err(HpackError::Huffman)
-            } else {
-                Ok((symbol as u8, length as u32))
-            };
+            return if usize::from(symbol) == EOS { Err(MalformedHuffman) } else { Ok((symbol as u8, length as u32)) };
         }
     }
-    Err(HpackError::Huffman)
+    Err(MalformedHuffman)
 }
 
 #[cfg(test)]
@@ -202,7 +202,7 @@ mod tests {
         out
     }
 
-    fn decoded(bytes: &[u8]) -> Result<Vec<u8>, HpackError> {
+    fn decoded(bytes: &[u8]) -> Result<Vec<u8>, MalformedHuffman> {
         let mut out = vec![];
         decode(bytes, &mut out).map(|()| out)
     }
@@ -233,13 +233,13 @@ mod tests {
     #[test]
     fn malformed_ends_are_refused() {
         assert_eq!(decoded(&[]), Ok(vec![]));
-        assert_eq!(decoded(&[0xff]), Err(HpackError::Huffman), "eight ones of padding");
-        assert_eq!(decoded(&[0x1f, 0xff]), Err(HpackError::Huffman), "a letter, then more than seven ones");
+        assert_eq!(decoded(&[0xff]), Err(MalformedHuffman), "eight ones of padding");
+        assert_eq!(decoded(&[0x1f, 0xff]), Err(MalformedHuffman), "a letter, then more than seven ones");
         assert_eq!(decoded(&[0x1f]), Ok(vec![b'a']));
-        assert_eq!(decoded(&[0x18]), Err(HpackError::Huffman), "padded with zeros");
-        assert_eq!(decoded(&[0x1e]), Err(HpackError::Huffman), "padded with ones and a zero");
-        assert_eq!(decoded(&[0xff, 0xff, 0xff, 0xff]), Err(HpackError::Huffman), "EOS");
-        assert_eq!(decoded(&[0xff, 0xff, 0xff, 0xfc, 0x1f]), Err(HpackError::Huffman), "EOS, then more");
-        assert_eq!(decoded(&[0xff, 0xc0]), Err(HpackError::Huffman), "cut within a code");
+        assert_eq!(decoded(&[0x18]), Err(MalformedHuffman), "padded with zeros");
+        assert_eq!(decoded(&[0x1e]), Err(MalformedHuffman), "padded with ones and a zero");
+        assert_eq!(decoded(&[0xff, 0xff, 0xff, 0xff]), Err(MalformedHuffman), "EOS");
+        assert_eq!(decoded(&[0xff, 0xff, 0xff, 0xfc, 0x1f]), Err(MalformedHuffman), "EOS, then more");
+        assert_eq!(decoded(&[0xff, 0xc0]), Err(MalformedHuffman), "cut within a code");
     }
 }

@@ -1,18 +1,18 @@
-//! Decodes a header block into a head or trailers (RFC 9113 §8.1 to §8.3).
+//! Makes a head or trailers of decoded field lines, and checks them (RFC 9113 §8.1 to §8.3,
+//! RFC 9114 §4.1 to §4.3).
 //!
-//! Lines are decoded straight into the buffer of the result. A malformed block is still decoded to
-//! its end, so that the dynamic table stays the same as the peer's, but its fields are dropped.
+//! HPACK and QPACK decode lines straight into the buffer of the result.
 
-use super::error::{FieldFault, H2Error};
 use crate::ResponseLimits;
+use crate::field_coding::DecodedFieldLine;
+use crate::field_fault::FieldFault;
 use crate::fields::{FieldSpan, Fields};
 use crate::head::{ProtocolVersion, ResponseHead};
-use crate::hpack::{DecodedFieldLine, HeaderBlock, HpackDecoder};
 use crate::response_error::ResponseError;
 use crate::syntax::is_tchar;
 use alloc::vec::Vec;
 
-/// The kind of a header block, which determines the rules for its fields.
+/// The kind of a field section, which determines the rules for its fields.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum FieldSectionKind {
     /// The head of a response. `before` is the number of bytes in earlier (interim) heads of this
@@ -21,18 +21,20 @@ pub(crate) enum FieldSectionKind {
         before: usize,
     },
     Trailers,
-    /// A header block on a closed stream. It is decoded only so that the dynamic table stays equal
-    /// to the peer's.
-    Unwanted,
 }
 
-/// The factor by which a header block may exceed the size limit of a head before the connection is
-/// ended. Up to that size, a block is decoded only so that the dynamic table stays equal to the
-/// peer's. A limit is needed because a block of 300 KiB can expand to a gigabyte.
-const FOLLOWED: usize = 16;
+/// The reason why a field section cannot be used.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum FieldSectionError {
+    /// The section exceeds a limit.
+    Response(ResponseError),
+    /// A field makes its message malformed.
+    Field(FieldFault),
+}
 
-/// A decoded header block that is well-formed: a head or trailers.
+/// A decoded field section that is well-formed: a head or trailers.
 pub(crate) struct DecodedFieldSection {
+    version: ProtocolVersion,
     /// The status code of a head; 0 for trailers.
     status: u16,
     fields: Fields,
@@ -40,12 +42,13 @@ pub(crate) struct DecodedFieldSection {
     pub(crate) size: usize,
 }
 
+/// The status line of a head in the syntax of HTTP/1. The version and the status are replaced.
 const STATUS_LINE: &[u8] = b"HTTP/2 200 \r\n";
 
 impl DecodedFieldSection {
     pub(crate) fn into_head(self) -> ResponseHead {
         let end = STATUS_LINE.len() as u32 - 2;
-        ResponseHead::new(ProtocolVersion::Http2, self.status, (end, end), self.fields)
+        ResponseHead::new(self.version, self.status, (end, end), self.fields)
     }
 
     pub(crate) fn into_fields(self) -> Fields {
@@ -67,54 +70,10 @@ impl Default for FieldSectionSizeHint {
     }
 }
 
-/// Decodes a header block. The outer error ends the connection, the inner one only the stream.
-pub(crate) fn decode(
-    decoder: &mut HpackDecoder,
-    block: &[u8],
+/// A field section of which some lines have been decoded.
+pub(crate) struct FieldSectionReader<'a> {
     section: FieldSectionKind,
-    limits: &ResponseLimits,
-    hint: &mut FieldSectionSizeHint,
-) -> Result<Result<DecodedFieldSection, H2Error>, H2Error> {
-    let mut reading = FieldSectionReader {
-        section,
-        limits,
-        text: Vec::with_capacity(hint.bytes),
-        spans: Vec::with_capacity(hint.fields),
-        status: 0,
-        count: 0,
-        size: 0,
-    };
-    let mut block = HeaderBlock::new(block);
-    let (mut fault, mut unwanted) = (None, 0);
-    loop {
-        let start = reading.text.len();
-        let Some(line) = decoder.line(&mut block, &mut reading.text).map_err(H2Error::Hpack)? else { break };
-        if section == FieldSectionKind::Unwanted || fault.is_some() {
-            reading.text.truncate(start);
-            unwanted += line.value.end - start;
-            if unwanted > limits.head_bytes.saturating_mul(FOLLOWED) {
-                return Err(H2Error::Response(ResponseError::HeadTooLarge { limit: limits.head_bytes }));
-            }
-        } else if let Err(error) = reading.line(line) {
-            fault = Some(error);
-            reading.text.clear();
-        }
-    }
-    if let Some(fault) = fault {
-        return Ok(Err(fault));
-    }
-    if matches!(section, FieldSectionKind::Head { .. }) && reading.status == 0 {
-        return Ok(Err(H2Error::Field(FieldFault::MissingStatus)));
-    }
-    reading.text.extend_from_slice(b"\r\n");
-    // A large section is rare, and should not make the allocation for all others large.
-    *hint = FieldSectionSizeHint { bytes: reading.text.len().min(4_096) + 16, fields: reading.spans.len().min(64) + 1 };
-    let fields = Fields::new(reading.text, reading.spans);
-    Ok(Ok(DecodedFieldSection { status: reading.status, fields, size: reading.size }))
-}
-
-struct FieldSectionReader<'a> {
-    section: FieldSectionKind,
+    version: ProtocolVersion,
     limits: &'a ResponseLimits,
     text: Vec<u8>,
     spans: Vec<FieldSpan>,
@@ -123,8 +82,32 @@ struct FieldSectionReader<'a> {
     size: usize,
 }
 
-impl FieldSectionReader<'_> {
-    fn line(&mut self, line: DecodedFieldLine) -> Result<(), H2Error> {
+impl<'a> FieldSectionReader<'a> {
+    pub(crate) fn new(
+        section: FieldSectionKind,
+        version: ProtocolVersion,
+        limits: &'a ResponseLimits,
+        hint: &FieldSectionSizeHint,
+    ) -> FieldSectionReader<'a> {
+        FieldSectionReader {
+            section,
+            version,
+            limits,
+            text: Vec::with_capacity(hint.bytes),
+            spans: Vec::with_capacity(hint.fields),
+            status: 0,
+            count: 0,
+            size: 0,
+        }
+    }
+
+    /// Returns the buffer to which the decoder appends the next line.
+    pub(crate) fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.text
+    }
+
+    /// Checks the line that was decoded last, and adds it to the section.
+    pub(crate) fn line(&mut self, line: DecodedFieldLine) -> Result<(), FieldSectionError> {
         let DecodedFieldLine { name, mut value, .. } = line;
         self.count += 1;
         self.size += name.len() + value.len() + 32;
@@ -135,6 +118,9 @@ impl FieldSectionReader<'_> {
             self.status = status;
             self.text.truncate(name.start);
             self.text.extend_from_slice(STATUS_LINE);
+            if self.version == ProtocolVersion::Http3 {
+                self.text[name.start + "HTTP/".len()] = b'3';
+            }
             for (place, digit) in [status / 100, status / 10 % 10, status % 10].into_iter().enumerate() {
                 self.text[name.start + "HTTP/2 ".len() + place] = b'0' + digit as u8;
             }
@@ -143,10 +129,10 @@ impl FieldSectionReader<'_> {
         check_name(&self.text[name.clone()])?;
         let text = &self.text[value.clone()];
         if !text.iter().all(|&byte| VALUE[usize::from(byte)]) {
-            return Err(H2Error::Field(FieldFault::Value));
+            return Err(FieldSectionError::Field(FieldFault::Value));
         }
         if is_connection_specific(&self.text[name.clone()]) {
-            return Err(H2Error::Field(FieldFault::ConnectionSpecific));
+            return Err(FieldSectionError::Field(FieldFault::ConnectionSpecific));
         }
         // RFC 9113 §8.2.1 calls spaces around a value malformed; some servers send them, and they
         // do no harm.
@@ -161,28 +147,40 @@ impl FieldSectionReader<'_> {
         Ok(())
     }
 
-    fn check_size(&self) -> Result<(), H2Error> {
+    /// Ends the section after its last line.
+    pub(crate) fn finish(mut self, hint: &mut FieldSectionSizeHint) -> Result<DecodedFieldSection, FieldSectionError> {
+        if matches!(self.section, FieldSectionKind::Head { .. }) && self.status == 0 {
+            return Err(FieldSectionError::Field(FieldFault::MissingStatus));
+        }
+        self.text.extend_from_slice(b"\r\n");
+        // A large section is rare, and should not make the allocation for all others large.
+        *hint = FieldSectionSizeHint { bytes: self.text.len().min(4_096) + 16, fields: self.spans.len().min(64) + 1 };
+        let fields = Fields::new(self.text, self.spans);
+        Ok(DecodedFieldSection { version: self.version, status: self.status, fields, size: self.size })
+    }
+
+    fn check_size(&self) -> Result<(), FieldSectionError> {
         let limits = self.limits;
         match self.section {
             FieldSectionKind::Trailers if self.size > limits.trailer_bytes => {
-                Err(H2Error::Response(ResponseError::TrailersTooLarge { limit: limits.trailer_bytes }))
+                Err(FieldSectionError::Response(ResponseError::TrailersTooLarge { limit: limits.trailer_bytes }))
             }
             FieldSectionKind::Trailers if self.count > limits.trailer_fields => {
-                Err(H2Error::Response(ResponseError::TooManyTrailers { limit: limits.trailer_fields }))
+                Err(FieldSectionError::Response(ResponseError::TooManyTrailers { limit: limits.trailer_fields }))
             }
             FieldSectionKind::Head { before } if before + self.size > limits.head_bytes => {
-                Err(H2Error::Response(ResponseError::HeadTooLarge { limit: limits.head_bytes }))
+                Err(FieldSectionError::Response(ResponseError::HeadTooLarge { limit: limits.head_bytes }))
             }
             // The pseudo-field is not kept among the fields.
             FieldSectionKind::Head { .. } if self.count > limits.head_fields + 1 => {
-                Err(H2Error::Response(ResponseError::TooManyFields { limit: limits.head_fields }))
+                Err(FieldSectionError::Response(ResponseError::TooManyFields { limit: limits.head_fields }))
             }
             _ => Ok(()),
         }
     }
 
-    fn pseudo(&self, name: &[u8], value: &[u8]) -> Result<u16, H2Error> {
-        let fault = |fault| Err(H2Error::Field(fault));
+    fn pseudo(&self, name: &[u8], value: &[u8]) -> Result<u16, FieldSectionError> {
+        let fault = |fault| Err(FieldSectionError::Field(fault));
         if self.section == FieldSectionKind::Trailers {
             return fault(FieldFault::PseudoInTrailers);
         }
@@ -199,7 +197,7 @@ impl FieldSectionReader<'_> {
             [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => {
                 let digit = |byte: u8| u16::from(byte - b'0');
                 match digit(a) * 100 + digit(b) * 10 + digit(c) {
-                    // RFC 9113 §8.6: HTTP/2 does not support 101.
+                    // RFC 9113 §8.6 and RFC 9114 §4.5: HTTP/2 and HTTP/3 do not support 101.
                     101 => fault(FieldFault::Status),
                     status => Ok(status),
                 }
@@ -232,12 +230,12 @@ static NAME: [bool; 256] = {
     allowed
 };
 
-fn check_name(name: &[u8]) -> Result<(), H2Error> {
+fn check_name(name: &[u8]) -> Result<(), FieldSectionError> {
     if !name.is_empty() && name.iter().all(|&byte| NAME[usize::from(byte)]) {
         return Ok(());
     }
     let token = !name.is_empty() && name.iter().all(|&byte| is_tchar(byte));
-    Err(H2Error::Field(if token { FieldFault::Uppercase } else { FieldFault::Name }))
+    Err(FieldSectionError::Field(if token { FieldFault::Uppercase } else { FieldFault::Name }))
 }
 
 fn is_connection_specific(name: &[u8]) -> bool {

@@ -1,10 +1,10 @@
-//! The dynamic table (RFC 7541 §2.3.2, §4).
+//! The dynamic table of HPACK and QPACK (RFC 7541 §2.3.2, §4; RFC 9204 §3.2).
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 /// The number of bytes that each entry counts in addition to its name and value (RFC 7541 §4.1).
-const OVERHEAD: usize = 32;
+pub(crate) const OVERHEAD: usize = 32;
 
 #[derive(Copy, Clone, Debug)]
 struct DynamicTableEntry {
@@ -15,51 +15,86 @@ struct DynamicTableEntry {
     value: u32,
 }
 
-/// The dynamic table of an HPACK encoder or decoder. The names and values of all entries are in one
+impl DynamicTableEntry {
+    fn size(&self) -> usize {
+        self.name as usize + self.value as usize + OVERHEAD
+    }
+}
+
+/// The dynamic table of an encoder or decoder. The names and values of all entries are in one
 /// buffer, in the order of insertion.
 #[derive(Debug)]
-pub(super) struct DynamicTable {
+pub(crate) struct DynamicTable {
     bytes: Vec<u8>,
     /// The position of the buffer's first byte, counted like [`DynamicTableEntry::at`].
     base: u64,
     entries: VecDeque<DynamicTableEntry>,
     size: usize,
     max: usize,
+    /// The number of entries that were ever inserted and kept.
+    inserted: u64,
 }
 
 impl DynamicTable {
-    pub(super) fn new(max: usize) -> DynamicTable {
-        DynamicTable { bytes: Vec::new(), base: 0, entries: VecDeque::new(), size: 0, max }
+    pub(crate) fn new(max: usize) -> DynamicTable {
+        DynamicTable { bytes: Vec::new(), base: 0, entries: VecDeque::new(), size: 0, max, inserted: 0 }
     }
 
-    pub(super) fn max(&self) -> usize {
+    pub(crate) fn max(&self) -> usize {
         self.max
     }
 
     #[cfg(test)]
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    pub(super) fn resize(&mut self, max: usize) {
+    pub(crate) fn resize(&mut self, max: usize) {
         self.max = max;
         self.evict(max);
     }
 
     /// Returns the name and value of the table entry with this index; `None` if there is none.
     /// Index 0 is the newest entry.
-    pub(super) fn get(&self, index: usize) -> Option<(&[u8], &[u8])> {
+    pub(crate) fn get(&self, index: usize) -> Option<(&[u8], &[u8])> {
         self.entries.get(index).map(|entry| self.parts(entry))
     }
 
+    /// Returns the number of entries that were ever inserted and kept.
+    pub(crate) fn inserted(&self) -> u64 {
+        self.inserted
+    }
+
+    /// Returns the name and value of the entry with this absolute index: the number of entries that
+    /// were inserted before it (RFC 9204 §3.2.4). `None` if there is none.
+    pub(crate) fn get_absolute(&self, index: u64) -> Option<(&[u8], &[u8])> {
+        let place = self.inserted.checked_sub(1)?.checked_sub(index)?;
+        self.get(usize::try_from(place).ok()?)
+    }
+
+    /// Returns the absolute index of the oldest entry that remains if an entry of this size is
+    /// inserted. The size must not exceed that of the table.
+    pub(crate) fn first_after_insert(&self, size: usize) -> u64 {
+        let mut index = self.inserted - self.entries.len() as u64;
+        let mut kept = self.size;
+        for entry in self.entries.iter().rev() {
+            if kept + size <= self.max {
+                break;
+            }
+            kept -= entry.size();
+            index += 1;
+        }
+        index
+    }
+
     /// Iterates over the names and values of all entries, newest first.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.entries.iter().map(|entry| self.parts(entry))
     }
 
     /// Inserts an entry. An entry that is larger than the whole table empties the table and is not
     /// kept (RFC 7541 §4.4).
-    pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
+    pub(crate) fn insert(&mut self, name: &[u8], value: &[u8]) {
         let size = name.len() + value.len() + OVERHEAD;
         if size > self.max {
             self.evict(0);
@@ -72,13 +107,14 @@ impl DynamicTable {
         self.bytes.extend_from_slice(value);
         self.entries.push_front(DynamicTableEntry { at, name: name.len() as u32, value: value.len() as u32 });
         self.size += size;
+        self.inserted += 1;
     }
 
     fn evict(&mut self, allowed: usize) {
         while self.size > allowed
             && let Some(entry) = self.entries.pop_back()
         {
-            self.size -= entry.name as usize + entry.value as usize + OVERHEAD;
+            self.size -= entry.size();
         }
     }
 

@@ -1,12 +1,13 @@
-//! Writes requests as header blocks of HTTP/2 (RFC 9113 §8.3), and validates them for it.
+//! Writes requests as field sections of HTTP/2 and HTTP/3 (RFC 9113 §8.3, RFC 9114 §4.3), and
+//! validates them for that.
 //!
 //! Names are sent in lower case. Callers give the same fields for every version, so fields that
-//! belong to an HTTP/1 connection are left out (RFC 9113 §8.2.2): Connection and the fields it
+//! belong to an HTTP/1 connection are left out (RFC 9113 §8.2.2, RFC 9114 §4.2): Connection and the fields it
 //! names, Keep-Alive, Proxy-Connection, Transfer-Encoding, Upgrade, HTTP2-Settings, and any TE but
 //! `trailers`. Host becomes `:authority`.
 
+use crate::field_coding::{FieldIndexing, FieldSectionEncoder};
 use crate::framing::ResponseFramingContext;
-use crate::hpack::{HpackEncoder, HpackIndexing};
 use crate::request::{BodyLength, RequestError, RequestHead, check_fields, push_decimal};
 use crate::syntax::{decimal, is_token, list, trim_ows};
 use alloc::vec::Vec;
@@ -26,7 +27,7 @@ pub(crate) struct ValidatedRequest<'a> {
     nominates: bool,
 }
 
-/// Validates a request for HTTP/2 without writing anything. `room` is the peer's limit on the size
+/// Validates a request for HTTP/2 and HTTP/3 without writing anything. `room` is the peer's limit on the size
 /// of a request head; `None` means no limit.
 pub(crate) fn check<'a>(request: &RequestHead<'a>, room: Option<u32>) -> Result<ValidatedRequest<'a>, RequestError> {
     if !is_token(request.method.as_bytes()) {
@@ -108,30 +109,28 @@ fn list_size(request: &RequestHead<'_>, facts: &ValidatedRequest<'_>) -> u64 {
     (fields + pseudo + 300) as u64
 }
 
-/// Writes the header block of a request that passed [`check`]. `name` is scratch space for names in
+/// Writes the field section of a request that passed [`check`]. `name` is scratch space for names in
 /// lower case.
 pub(crate) fn write(
     request: &RequestHead<'_>,
     facts: &ValidatedRequest<'_>,
-    encoder: &mut HpackEncoder,
+    encoder: &mut impl FieldSectionEncoder,
     name: &mut Vec<u8>,
-    out: &mut Vec<u8>,
 ) {
-    encoder.begin(out);
-    encoder.encode(b":method", request.method.as_bytes(), HpackIndexing::Add, out);
-    encoder.encode(b":authority", facts.authority, HpackIndexing::Add, out);
+    encoder.field(b":method", request.method.as_bytes(), FieldIndexing::Add);
+    encoder.field(b":authority", facts.authority, FieldIndexing::Add);
     if facts.response_to != ResponseFramingContext::Connect {
-        encoder.encode(b":scheme", facts.scheme.as_bytes(), HpackIndexing::Add, out);
-        encoder.encode(b":path", facts.path.as_bytes(), HpackIndexing::Skip, out);
+        encoder.field(b":scheme", facts.scheme.as_bytes(), FieldIndexing::Add);
+        encoder.field(b":path", facts.path.as_bytes(), FieldIndexing::Skip);
     }
-    write_fields(request.fields, request.sensitive, facts.nominates, encoder, name, out);
+    write_fields(request.fields, request.sensitive, facts.nominates, encoder, name);
     if let Some(length) = facts.length {
         let mut digits = Vec::new();
         push_decimal(length, &mut digits);
-        encoder.encode(b"content-length", &digits, HpackIndexing::Skip, out);
+        encoder.field(b"content-length", &digits, FieldIndexing::Skip);
     }
     if facts.expect {
-        encoder.encode(b"expect", b"100-continue", HpackIndexing::Add, out);
+        encoder.field(b"expect", b"100-continue", FieldIndexing::Add);
     }
 }
 
@@ -139,20 +138,19 @@ fn write_fields(
     fields: &[(&str, &[u8])],
     sensitive: &[&str],
     nominates: bool,
-    encoder: &mut HpackEncoder,
+    encoder: &mut impl FieldSectionEncoder,
     lower: &mut Vec<u8>,
-    out: &mut Vec<u8>,
 ) {
     for &(name, value) in fields {
         let value = trim_ows(value);
         if is_dropped(name, value) || nominates && is_nominated(name, fields) {
             continue;
         }
-        // The only value of TE that HTTP/2 allows (RFC 9113 section 8.2.2).
+        // The only value of TE that HTTP/2 and HTTP/3 allow (RFC 9113 section 8.2.2).
         let value = if name.eq_ignore_ascii_case("te") { b"trailers" } else { value };
         lower.clear();
         lower.extend(name.bytes().map(|byte| byte.to_ascii_lowercase()));
-        encoder.encode(lower, value, indexing(lower, value, sensitive), out);
+        encoder.field(lower, value, indexing(lower, value, sensitive));
     }
 }
 
@@ -167,18 +165,12 @@ pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestEr
     }
 }
 
-/// Writes the header block of trailers that passed [`check_trailers`].
-pub(crate) fn write_trailers(
-    trailers: &[(&str, &[u8])],
-    encoder: &mut HpackEncoder,
-    name: &mut Vec<u8>,
-    out: &mut Vec<u8>,
-) {
-    encoder.begin(out);
-    write_fields(trailers, &[], false, encoder, name, out);
+/// Writes the field section of trailers that passed [`check_trailers`].
+pub(crate) fn write_trailers(trailers: &[(&str, &[u8])], encoder: &mut impl FieldSectionEncoder, name: &mut Vec<u8>) {
+    write_fields(trailers, &[], false, encoder, name);
 }
 
-/// Returns `true` for a field that HTTP/2 must not carry, and for Host, whose value is sent as
+/// Returns `true` for a field that HTTP/2 and HTTP/3 must not carry, and for Host, whose value is sent as
 /// `:authority`.
 fn is_dropped(name: &str, value: &[u8]) -> bool {
     let is = |other: &str| name.eq_ignore_ascii_case(other);
@@ -204,13 +196,13 @@ fn is_nominated(name: &str, fields: &[(&str, &[u8])]) -> bool {
             .any(|(_, value)| list(value).any(|token| token.eq_ignore_ascii_case(name.as_bytes())))
 }
 
-fn indexing(name: &[u8], value: &[u8], sensitive: &[&str]) -> HpackIndexing {
+fn indexing(name: &[u8], value: &[u8], sensitive: &[&str]) -> FieldIndexing {
     match name {
-        b"authorization" | b"proxy-authorization" => HpackIndexing::Never,
-        b"cookie" if value.len() < 20 => HpackIndexing::Never,
-        _ if sensitive.iter().any(|secret| secret.as_bytes() == name) => HpackIndexing::Never,
+        b"authorization" | b"proxy-authorization" => FieldIndexing::Never,
+        b"cookie" if value.len() < 20 => FieldIndexing::Never,
+        _ if sensitive.iter().any(|secret| secret.as_bytes() == name) => FieldIndexing::Never,
         // These differ from request to request.
-        b"content-length" | b"range" | b"if-range" | b"if-none-match" | b"if-modified-since" => HpackIndexing::Skip,
-        _ => HpackIndexing::Add,
+        b"content-length" | b"range" | b"if-range" | b"if-none-match" | b"if-modified-since" => FieldIndexing::Skip,
+        _ => FieldIndexing::Add,
     }
 }

@@ -1,0 +1,72 @@
+//! Parts of the compression of field sections that HPACK (RFC 7541) and QPACK (RFC 9204) share.
+
+use crate::{huffman, prefix_integer};
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// The positions of one decoded field line in the output buffer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DecodedFieldLine {
+    /// The range of the field name in the output buffer.
+    pub name: Range<usize>,
+    /// The range of the field value in the output buffer.
+    pub value: Range<usize>,
+    /// True if the field must never enter a dynamic table, not even an intermediary's (RFC 7541
+    /// §7.1.3, RFC 9204 §7.1.3).
+    pub sensitive: bool,
+}
+
+/// The use of the dynamic table for a field that is encoded.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum FieldIndexing {
+    /// Adds the field to the dynamic table, because the field will occur again.
+    Add,
+    /// Does not add the field to the dynamic table, because it would only evict others. If a table
+    /// contains the field already, its index is sent.
+    Skip,
+    /// Does not add the field to the dynamic table, and forbids intermediaries to add it. Use this
+    /// for secrets, which the lengths of compressed blocks could reveal (RFC 7541 §7.1).
+    Never,
+}
+
+/// A field section that is being encoded by HPACK or QPACK.
+pub(crate) trait FieldSectionEncoder {
+    /// Adds a field to the section. `name` is in lower case.
+    fn field(&mut self, name: &[u8], value: &[u8], indexing: FieldIndexing);
+}
+
+/// The result of looking up a field in a static table.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum StaticTableMatch {
+    /// The name and value are those of the entry with this index.
+    Field(u32),
+    /// Only the name is that of the entry with this index.
+    Name(u32),
+    Nothing,
+}
+
+/// Appends a string literal (RFC 7541 §5.2), Huffman-coded if that is shorter. Its length has a
+/// prefix of `prefix` bits; the bit above says whether the string is Huffman-coded, and `pattern`
+/// contains the bits above that.
+pub(crate) fn encode_string(text: &[u8], pattern: u8, prefix: u32, out: &mut Vec<u8>) {
+    let coded = huffman::encoded_len(text);
+    if coded < text.len() {
+        prefix_integer::encode(coded as u64, pattern | 1 << prefix, prefix, out);
+        huffman::encode(text, out);
+    } else {
+        prefix_integer::encode(text.len() as u64, pattern, prefix, out);
+        out.extend_from_slice(text);
+    }
+}
+
+/// Appends a field line of a table to `out` as `name: value` and CR LF, and returns its positions.
+pub(crate) fn push_table_line(name: &[u8], value: &[u8], out: &mut Vec<u8>) -> DecodedFieldLine {
+    let start = out.len();
+    out.reserve(name.len() + value.len() + ": \r\n".len());
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    let value = out.len() - value.len()..out.len();
+    out.extend_from_slice(b"\r\n");
+    DecodedFieldLine { name: start..start + name.len(), value, sensitive: false }
+}

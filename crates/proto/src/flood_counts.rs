@@ -1,0 +1,94 @@
+//! Counts frames that make no progress.
+//!
+//! Any frame costs some time, and an acknowledgement costs memory too, so a peer could keep a
+//! client busy for ever with allowed frames. The rule for all kinds is: in any ten seconds, no more
+//! frames of a kind than its limit, plus one for each frame that made progress (a head, payload, a
+//! body frame that we sent). In HTTP/2, a peer that answers each frame of an upload with two
+//! WINDOW_UPDATEs never gets near the limit, and a hostile peer's cost is a constant rate.
+//!
+//! Rejected: a limit for the whole connection, which ends every long-lived connection some day, and
+//! one that ignores progress, which ends busy ones.
+
+use crate::time::Timestamp;
+use core::marker::PhantomData;
+use core::time::Duration;
+
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// A kind of useless frames.
+pub(crate) trait Flood: Copy {
+    type Error;
+
+    /// Returns the index of this kind among the kinds.
+    fn index(self) -> usize;
+
+    /// Returns the error of a peer that sent more frames of this kind than `limit`.
+    fn exceeded(self, limit: u32) -> Self::Error;
+}
+
+/// The counts of useless frames, by kind, in the current period of ten seconds.
+#[derive(Debug)]
+pub(crate) struct FloodCounts<K, const KINDS: usize> {
+    limits: [u32; KINDS],
+    since: Timestamp,
+    useful: u32,
+    counts: [u32; KINDS],
+    kind: PhantomData<K>,
+}
+
+impl<K: Flood, const KINDS: usize> FloodCounts<K, KINDS> {
+    /// Creates the counts. `limits` has the limit of each kind at its index.
+    pub(crate) fn new(limits: [u32; KINDS]) -> FloodCounts<K, KINDS> {
+        FloodCounts { limits, since: Timestamp(0), useful: 0, counts: [0; KINDS], kind: PhantomData }
+    }
+
+    /// Records this many frames that made progress, which lowers the counts of useless frames.
+    pub(crate) fn useful(&mut self, frames: u32) {
+        self.useful = self.useful.saturating_add(frames);
+    }
+
+    /// Counts a frame of this kind that made no progress. Fails if the kind's limit is exceeded.
+    pub(crate) fn count(&mut self, now: Timestamp, of: K) -> Result<(), K::Error> {
+        self.count_many(now, of, 1)
+    }
+
+    /// Counts `n` frames of this kind that made no progress.
+    pub(crate) fn count_many(&mut self, now: Timestamp, of: K, n: u32) -> Result<(), K::Error> {
+        if now - self.since >= PERIOD {
+            *self = FloodCounts { since: now, ..FloodCounts::new(self.limits) };
+        }
+        let count = &mut self.counts[of.index()];
+        *count = count.saturating_add(n);
+        let count = *count;
+        self.check(of, count, self.useful)
+    }
+
+    /// Checks a count of useless frames that the caller keeps. Unlike the counts of
+    /// [`FloodCounts::count`], it does not decrease with time or progress.
+    pub(crate) fn check_absolute(&self, of: K, count: u32) -> Result<(), K::Error> {
+        self.check(of, count, 0)
+    }
+
+    fn check(&self, of: K, count: u32, useful: u32) -> Result<(), K::Error> {
+        let limit = self.limits[of.index()];
+        if count > limit.saturating_add(useful) { Err(of.exceeded(limit)) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::h2::{FloodKind, FloodLimits, H2Error};
+
+    #[test]
+    fn progress_and_time_reset_flood_counts() {
+        let mut tally = FloodCounts::<FloodKind, 10>::new(FloodLimits { ping: 2, ..FloodLimits::default() }.by_kind());
+        let flood = Err(H2Error::Flood { of: FloodKind::Ping, limit: 2 });
+        assert_eq!([0; 3].map(|_| tally.count(Timestamp(5), FloodKind::Ping)), [Ok(()), Ok(()), flood]);
+        tally.useful(2);
+        assert_eq!([0; 2].map(|_| tally.count(Timestamp(6), FloodKind::Ping)), [Ok(()), flood]);
+        assert_eq!(tally.count(Timestamp(6), FloodKind::Settings), Ok(()), "each kind by itself");
+        let later = Timestamp(5) + PERIOD;
+        assert_eq!([0; 3].map(|_| tally.count(later, FloodKind::Ping)), [Ok(()), Ok(()), flood]);
+    }
+}

@@ -1,0 +1,41 @@
+//! The state of one open stream.
+
+use super::flow_control::StreamReceiveWindow;
+use crate::exchange::{ResponsePhase, UploadState};
+use crate::framing::ResponseFramingContext;
+use crate::head::Fields;
+use crate::time::Timestamp;
+
+#[derive(Debug)]
+pub(crate) struct RequestStreamState {
+    pub(crate) response_to: ResponseFramingContext,
+    pub(crate) upload: UploadState,
+    /// The time at which the wait for `100 Continue` ends; `None` if the request's body does not
+    /// wait.
+    pub(crate) hold_until: Option<Timestamp>,
+    /// The number of bytes that the peer allows the client to send on the stream.
+    pub(crate) send_window: i64,
+    pub(crate) inbound: StreamReceiveWindow,
+    pub(crate) phase: ResponsePhase,
+    pub(crate) interim: u32,
+    pub(crate) head_bytes: usize,
+    /// True if any part of the response on this stream was received.
+    pub(crate) started: bool,
+    /// True if the response is a success, after which the server continues to read the request.
+    pub(crate) reads_on: bool,
+    /// The trailers of a response that ended before its request was sent.
+    pub(crate) trailers: Option<Fields>,
+    /// The position of the request's first byte, counted from the first byte sent on the
+    /// connection.
+    pub(crate) start: u64,
+}
+
+impl RequestStreamState {
+    /// Returns the number of bytes of the response's body still to come; `None` if unknown.
+    pub(crate) fn left(&self) -> Option<u64> {
+        match self.phase {
+            ResponsePhase::Body { expected: Some(expected), got, .. } => Some(expected.saturating_sub(got)),
+            _ => None,
+        }
+    }
+}
