@@ -9,12 +9,13 @@
 //! |---|---|
 //! | [`h1`]: requests and responses of HTTP/1.1 and 1.0 (and 0.9, where it is allowed), client side | sockets, TLS, timeouts of requests (the engine) |
 //! | [`h2`]: the same side by side on one connection; [`hpack`] | QUIC, for HTTP/3 (the engine) |
+//! | [`h3`]: the same on the streams of a QUIC connection; [`qpack`] | which connection a request uses (the engine) |
 //! | framing: lengths, chunks, trailers, the end of the connection | what a status means: redirects, auth, cookies (the policy) |
 //! | interim responses, `Expect`, tunnels, pipelining | content codings: gzip and its like (the engine) |
 //! | [limits](ResponseLimits) against hostile peers, with typed errors | the choice of a request's fields (the caller) |
 //! | [heads](head) and [fields] as offsets into one buffer | servers; undoing transfer codings besides chunked |
 //!
-//! [`h1`] and [`h2`] each contain a whole exchange that compiles and runs.
+//! [`h1`], [`h2`] and [`h3`] each contain a whole exchange that compiles and runs.
 //!
 //! # Body bytes are not copied
 //!
@@ -45,6 +46,7 @@ mod flood_counts;
 mod framing;
 pub mod h1;
 pub mod h2;
+pub mod h3;
 pub mod head;
 pub mod hpack;
 mod huffman;
@@ -52,6 +54,7 @@ mod limits;
 mod open_streams;
 mod output_buffer;
 mod prefix_integer;
+pub mod qpack;
 pub mod request;
 mod request_section;
 mod response_error;

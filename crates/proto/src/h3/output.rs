@@ -1,0 +1,183 @@
+//! The bytes to send: those of the client's unidirectional streams and of its requests.
+
+use super::machine::H3Machine;
+use super::{H3Output, H3SendStream, RequestId};
+use crate::open_streams::OpenStreams;
+use crate::output_buffer::OutputBuffer;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// The output of a stream that lasts as long as the connection.
+#[derive(Default, Debug)]
+pub(crate) struct CriticalOutput {
+    pub(crate) buffer: OutputBuffer,
+    is_blocked: bool,
+}
+
+/// The sending half of a request's stream.
+#[derive(Default, Debug)]
+pub(crate) struct RequestOutput {
+    buffer: OutputBuffer,
+    /// True if the stream ends after the bytes in the buffer.
+    fin: bool,
+    is_blocked: bool,
+    /// True if the stream is in the list of those that have something to send.
+    is_ready: bool,
+}
+
+/// The outputs of all streams.
+#[derive(Default, Debug)]
+pub(crate) struct H3Outputs {
+    pub(crate) control: CriticalOutput,
+    pub(crate) encoder: CriticalOutput,
+    pub(crate) decoder: CriticalOutput,
+    requests: OpenStreams<u64, RequestOutput>,
+    /// The requests that have something to send and are not blocked, in the order in which they
+    /// send next.
+    ready: VecDeque<u64>,
+}
+
+impl H3Outputs {
+    /// Returns the number of requests that have not been sent to their end.
+    pub(crate) fn unsent_requests(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Adds a request's stream.
+    pub(crate) fn open(&mut self, id: u64) {
+        self.requests.insert(id, RequestOutput::default());
+    }
+
+    /// Returns the number of bytes of this request that wait to be sent; `None` if the request was
+    /// sent to its end.
+    pub(crate) fn pending(&self, id: u64) -> Option<usize> {
+        self.requests.get(id).map(|request| request.buffer.pending().len())
+    }
+
+    /// Returns `true` if QUIC took a byte of this request.
+    pub(crate) fn has_left(&self, id: u64) -> bool {
+        self.requests.get(id).is_none_or(|request| request.buffer.sent() > 0)
+    }
+
+    /// Appends to the output of a request by `write`. `fin` ends the stream.
+    pub(crate) fn append(&mut self, id: u64, fin: bool, write: impl FnOnce(&mut Vec<u8>)) {
+        let Some(request) = self.requests.get_mut(id) else { return };
+        write(request.buffer.tail());
+        request.fin |= fin;
+        if !request.is_blocked && !request.is_ready {
+            request.is_ready = true;
+            self.ready.push_back(id);
+        }
+    }
+
+    /// Drops the output of a request. Returns `true` if the request was not sent to its end.
+    pub(crate) fn drop_request(&mut self, id: u64) -> bool {
+        let Some(request) = self.requests.remove(id) else { return false };
+        if request.is_ready {
+            self.ready.retain(|&other| other != id);
+        }
+        true
+    }
+
+    fn critical(&mut self, stream: H3SendStream) -> Option<&mut CriticalOutput> {
+        match stream {
+            H3SendStream::Control => Some(&mut self.control),
+            H3SendStream::QpackEncoder => Some(&mut self.encoder),
+            H3SendStream::QpackDecoder => Some(&mut self.decoder),
+            H3SendStream::Request(_) => None,
+        }
+    }
+
+    fn next(&self) -> Option<H3Output<'_>> {
+        for (stream, output) in [
+            (H3SendStream::Control, &self.control),
+            (H3SendStream::QpackEncoder, &self.encoder),
+            (H3SendStream::QpackDecoder, &self.decoder),
+        ] {
+            let bytes = output.buffer.pending();
+            if !bytes.is_empty() && !output.is_blocked {
+                return Some(H3Output { stream, bytes, fin: false });
+            }
+        }
+        let &id = self.ready.front()?;
+        let request = self.requests.get(id)?;
+        let stream = H3SendStream::Request(RequestId(id));
+        Some(H3Output { stream, bytes: request.buffer.pending(), fin: request.fin })
+    }
+
+    fn advance_request(&mut self, id: u64, n: usize) {
+        let Some(request) = self.requests.get_mut(id) else { return };
+        request.buffer.advance(n);
+        if !request.buffer.pending().is_empty() {
+            return;
+        }
+        if request.fin {
+            self.drop_request(id);
+        } else if core::mem::take(&mut request.is_ready) {
+            self.ready.retain(|&other| other != id);
+        }
+    }
+
+    fn set_blocked(&mut self, id: u64, is_blocked: bool) {
+        let Some(request) = self.requests.get_mut(id) else { return };
+        request.is_blocked = is_blocked;
+        let has_output = request.fin || !request.buffer.pending().is_empty();
+        let is_ready = has_output && !is_blocked;
+        if is_ready != core::mem::replace(&mut request.is_ready, is_ready) {
+            if is_ready {
+                self.ready.push_back(id);
+            } else {
+                self.ready.retain(|&other| other != id);
+            }
+        }
+    }
+}
+
+impl H3Machine {
+    /// Returns the next bytes to write, and their stream; `None` if there are none, or only for
+    /// streams that are blocked. The control stream and the QPACK streams come first, then requests
+    /// in turn.
+    pub fn next_output(&self) -> Option<H3Output<'_>> {
+        if self.is_over() { None } else { self.outputs.next() }
+    }
+
+    /// Records that QUIC accepted the first `n` bytes of this stream's output. If that is all of
+    /// it, and [`H3Output::fin`] was true, the driver has also finished the stream.
+    pub fn advance_output(&mut self, stream: H3SendStream, n: usize) {
+        match stream {
+            H3SendStream::Request(RequestId(id)) => self.outputs.advance_request(id, n),
+            critical => {
+                if let Some(output) = self.outputs.critical(critical) {
+                    output.buffer.advance(n);
+                }
+            }
+        }
+    }
+
+    /// Records that QUIC accepts no more bytes of this stream at present. Its output is left out
+    /// until [`H3Machine::unblock_output`].
+    pub fn block_output(&mut self, stream: H3SendStream) {
+        self.set_blocked(stream, true);
+    }
+
+    /// Records that QUIC accepts bytes of this stream again.
+    pub fn unblock_output(&mut self, stream: H3SendStream) {
+        self.set_blocked(stream, false);
+    }
+
+    fn set_blocked(&mut self, stream: H3SendStream, is_blocked: bool) {
+        match stream {
+            H3SendStream::Request(RequestId(id)) => self.outputs.set_blocked(id, is_blocked),
+            critical => {
+                if let Some(output) = self.outputs.critical(critical) {
+                    output.is_blocked = is_blocked;
+                }
+            }
+        }
+    }
+
+    /// Returns `true` if [`H3Machine::next_output`] has something to write.
+    pub fn has_output(&self) -> bool {
+        self.next_output().is_some()
+    }
+}

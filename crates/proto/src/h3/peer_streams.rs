@@ -1,0 +1,250 @@
+//! The unidirectional streams of the server: its control stream, its QPACK streams, and streams of
+//! unknown types (RFC 9114 §6.2).
+
+use super::frame::{FrameHeader, FrameReadState, H3FrameReader, kind, setting, stream_type};
+use super::machine::H3Machine;
+use super::{
+    CloseReason, H3Command, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3ResetReason, H3StreamFault,
+    RequestId, varint,
+};
+use crate::h2::ErrorCode;
+use crate::time::Timestamp;
+use alloc::vec::Vec;
+
+/// The values of the peer's SETTINGS that concern the client.
+#[derive(Default, Debug)]
+pub(crate) struct PeerSettings {
+    /// True if the peer's SETTINGS have arrived.
+    is_seen: bool,
+    /// The largest size of a request head, counted as in RFC 9114 §4.2.2; `None` if unlimited.
+    pub(crate) max_head: Option<u64>,
+}
+
+/// The state of one unidirectional stream of the server.
+#[derive(Debug)]
+enum PeerStream {
+    /// The type of the stream is incomplete; these are its bytes.
+    Typeless(Vec<u8>),
+    Control(H3FrameReader),
+    QpackEncoder,
+    QpackDecoder,
+    /// The stream has an unknown type, and its bytes are ignored.
+    Unwanted,
+}
+
+/// The open unidirectional streams of the server. QUIC limits their number.
+#[derive(Default, Debug)]
+pub(crate) struct PeerStreams {
+    streams: Vec<(u64, PeerStream)>,
+}
+
+impl PeerStreams {
+    fn take(&mut self, id: u64) -> Option<PeerStream> {
+        let place = self.streams.iter().position(|&(other, _)| other == id)?;
+        Some(self.streams.swap_remove(place).1)
+    }
+
+    fn has(&self, is: impl Fn(&PeerStream) -> bool) -> bool {
+        self.streams.iter().any(|(_, stream)| is(stream))
+    }
+}
+
+impl H3Machine {
+    /// Reads all of `input` from a unidirectional stream of the server.
+    pub(crate) fn peer_stream(&mut self, now: Timestamp, id: u64, input: &[u8], fin: bool) -> Result<(), H3Error> {
+        let mut rest = input;
+        let mut stream = match self.peer_streams.take(id) {
+            Some(stream) => stream,
+            // The end of a stream that was ignored, or of an empty one.
+            None if input.is_empty() => return Ok(()),
+            None => PeerStream::Typeless(Vec::new()),
+        };
+        if let PeerStream::Typeless(partial) = &mut stream {
+            while let Some((&byte, behind)) = rest.split_first() {
+                rest = behind;
+                partial.push(byte);
+                if let Some(of) = varint::decode(&mut &partial[..]) {
+                    stream = self.accept(now, id, of)?;
+                    break;
+                }
+            }
+        }
+        match &mut stream {
+            PeerStream::Control(reader) => self.control(now, reader, rest)?,
+            PeerStream::QpackEncoder => self.insertions(now, rest)?,
+            PeerStream::QpackDecoder => {
+                let cancellations = self.encoder.on_decoder_stream(rest)?;
+                self.tally.count_many(now, H3FloodKind::StreamCancellation, cancellations)?;
+            }
+            PeerStream::Typeless(_) | PeerStream::Unwanted => {}
+        }
+        self.peer_streams.streams.push((id, stream));
+        if fin { self.peer_stream_ended(now, id) } else { Ok(()) }
+    }
+
+    /// Returns the state of a new stream of type `of`.
+    fn accept(&mut self, now: Timestamp, id: u64, of: u64) -> Result<PeerStream, H3Error> {
+        let (stream, is_open) = match of {
+            stream_type::CONTROL => (
+                PeerStream::Control(H3FrameReader::default()),
+                self.peer_streams.has(|stream| matches!(stream, PeerStream::Control(_))),
+            ),
+            stream_type::QPACK_ENCODER => {
+                (PeerStream::QpackEncoder, self.peer_streams.has(|stream| matches!(stream, PeerStream::QpackEncoder)))
+            }
+            stream_type::QPACK_DECODER => {
+                (PeerStream::QpackDecoder, self.peer_streams.has(|stream| matches!(stream, PeerStream::QpackDecoder)))
+            }
+            // The client has sent no MAX_PUSH_ID.
+            stream_type::PUSH => return Err(H3Error::Push),
+            _ => {
+                self.tally.count(now, H3FloodKind::UnknownStream)?;
+                let code = H3ErrorCode::STREAM_CREATION_ERROR;
+                self.commands.push_back(H3Command::StopSending { stream: id, code });
+                (PeerStream::Unwanted, false)
+            }
+        };
+        if is_open { Err(H3Error::Stream(H3StreamFault::Duplicate)) } else { Ok(stream) }
+    }
+
+    /// Processes the end of a unidirectional stream of the server, or its reset.
+    pub(crate) fn peer_stream_ended(&mut self, now: Timestamp, id: u64) -> Result<(), H3Error> {
+        match self.peer_streams.take(id) {
+            // RFC 9114 §6.2: a stream may end before its type.
+            Some(PeerStream::Typeless(_)) | None => self.tally.count(now, H3FloodKind::UnknownStream),
+            Some(PeerStream::Unwanted) => Ok(()),
+            Some(_) => Err(H3Error::Stream(H3StreamFault::ClosedCritical)),
+        }
+    }
+
+    /// Carries out the instructions of the peer's QPACK encoder.
+    fn insertions(&mut self, now: Timestamp, input: &[u8]) -> Result<(), H3Error> {
+        let count = self.decoder.on_encoder_stream(input)?;
+        self.tally.count_many(now, H3FloodKind::TableChange, count)?;
+        self.decoder.acknowledge_insertions(self.outputs.decoder.buffer.tail());
+        self.check_unread()?;
+        self.unblock_streams();
+        Ok(())
+    }
+
+    /// Reads frames of the control stream.
+    fn control(&mut self, now: Timestamp, reader: &mut H3FrameReader, mut input: &[u8]) -> Result<(), H3Error> {
+        while !input.is_empty() {
+            let consumed = match reader.state {
+                FrameReadState::Header => {
+                    let (consumed, header) = reader.header(input);
+                    if let Some(header) = header {
+                        self.begin_control_frame(now, reader, header)?;
+                    }
+                    consumed
+                }
+                FrameReadState::Payload(header) => {
+                    let (consumed, payload) = reader.gather(header.length, input);
+                    if let Some(payload) = payload {
+                        self.control_frame(now, header.kind, &payload)?;
+                    }
+                    consumed
+                }
+                FrameReadState::Skip(left) | FrameReadState::Data(left) => reader.skip(left, input),
+            };
+            input = &input[consumed..];
+        }
+        Ok(())
+    }
+
+    fn begin_control_frame(
+        &mut self,
+        now: Timestamp,
+        reader: &mut H3FrameReader,
+        header: FrameHeader,
+    ) -> Result<(), H3Error> {
+        let FrameHeader { kind, length } = header;
+        if !self.peer.is_seen && kind != kind::SETTINGS {
+            return Err(H3Error::Frame(H3FrameFault::MissingSettings));
+        }
+        match kind {
+            kind::SETTINGS if self.peer.is_seen => Err(H3Error::Frame(H3FrameFault::SecondSettings)),
+            kind::DATA | kind::HEADERS | kind::PUSH_PROMISE | kind::MAX_PUSH_ID => {
+                Err(H3Error::Frame(H3FrameFault::WrongStream { kind }))
+            }
+            kind::SETTINGS | kind::GOAWAY | kind::CANCEL_PUSH if length == 0 => self.control_frame(now, kind, &[]),
+            kind::SETTINGS | kind::GOAWAY | kind::CANCEL_PUSH => {
+                self.check_frame_size(header)?;
+                reader.state = FrameReadState::Payload(header);
+                Ok(())
+            }
+            _ => {
+                self.check_unknown_frame(now, header)?;
+                if length > 0 {
+                    reader.state = FrameReadState::Skip(length);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Processes a complete frame of the control stream.
+    fn control_frame(&mut self, now: Timestamp, kind: u64, payload: &[u8]) -> Result<(), H3Error> {
+        match kind {
+            kind::SETTINGS => self.on_settings(payload),
+            kind::GOAWAY => {
+                self.tally.count(now, H3FloodKind::GoAway)?;
+                self.on_go_away(only_integer(kind, payload)?)
+            }
+            _ => {
+                self.tally.count(now, H3FloodKind::CancelPush)?;
+                // No push identifier is allowed.
+                only_integer(kind, payload)?;
+                Err(H3Error::Push)
+            }
+        }
+    }
+
+    fn on_settings(&mut self, mut payload: &[u8]) -> Result<(), H3Error> {
+        let layout = H3Error::Frame(H3FrameFault::Layout { kind: kind::SETTINGS });
+        let mut seen = Vec::new();
+        while !payload.is_empty() {
+            let id = varint::decode(&mut payload).ok_or(layout)?;
+            let value = varint::decode(&mut payload).ok_or(layout)?;
+            if setting::is_of_http2(id) {
+                return Err(H3Error::Setting { id });
+            }
+            match id {
+                setting::QPACK_MAX_TABLE_CAPACITY => self.encoder.set_peer_limit(value),
+                setting::MAX_FIELD_SECTION_SIZE => self.peer.max_head = Some(value),
+                // The client's sections never wait.
+                setting::QPACK_BLOCKED_STREAMS => {}
+                _ => continue,
+            }
+            if seen.contains(&id) {
+                return Err(H3Error::Setting { id });
+            }
+            seen.push(id);
+        }
+        self.peer.is_seen = true;
+        self.due.push_back(H3Event::Settings);
+        Ok(())
+    }
+
+    fn on_go_away(&mut self, first: u64) -> Result<(), H3Error> {
+        // A later one may lower the number and must not raise it (RFC 9114 §5.2).
+        if first & 3 != 0 || first > self.first_refused {
+            return Err(H3Error::Frame(H3FrameFault::GoAwayId));
+        }
+        self.first_refused = first;
+        self.closing = Some(CloseReason::GoAway(ErrorCode::NO_ERROR));
+        self.due.push_back(H3Event::GoAway { first_refused: RequestId(first) });
+        let refused: Vec<u64> = self.requests.ids().filter(|&id| id >= first).collect();
+        for id in refused {
+            self.abandon(id, H3ErrorCode::REQUEST_CANCELLED);
+            self.due.push_back(H3Event::Reset { id: RequestId(id), reason: H3ResetReason::GoAway, retryable: true });
+        }
+        Ok(())
+    }
+}
+
+/// Returns the integer that is the whole payload of a frame.
+fn only_integer(kind: u64, mut payload: &[u8]) -> Result<u64, H3Error> {
+    let value = varint::decode(&mut payload).filter(|_| payload.is_empty());
+    value.ok_or(H3Error::Frame(H3FrameFault::Layout { kind }))
+}

@@ -1,0 +1,321 @@
+//! The receiving half of a request's stream: frames and bodies.
+//!
+//! Payload of DATA is never buffered: it is delivered as it arrives, however the frame is cut. A
+//! field section is decoded in place if it is complete in the input, else from a buffer.
+
+use super::frame::{FrameHeader, FrameReadState, kind};
+use super::machine::H3Machine;
+use super::{
+    H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3ResetReason, H3SendStream, H3Step, H3StreamFault,
+    RequestId,
+};
+use crate::exchange::{ResponsePhase, UploadState};
+use crate::response_error::ResponseError;
+use crate::time::Timestamp;
+use alloc::borrow::Cow;
+use core::mem;
+
+impl H3Machine {
+    pub(crate) fn receive(&mut self, now: Timestamp, stream: u64, input: &[u8], fin: bool) -> Result<H3Step, H3Error> {
+        if let Some(event) = self.due.pop_front() {
+            return Ok(H3Step { consumed: 0, event });
+        }
+        // The low bits of an identifier say who opened the stream, and its directions (RFC 9000
+        // §2.1).
+        match stream & 3 {
+            0 => return self.response(now, stream, input, fin),
+            1 => return Err(H3Error::Stream(H3StreamFault::ServerBidirectional)),
+            3 => self.peer_stream(now, stream, input, fin)?,
+            _ => {}
+        }
+        let event = self.due.pop_front().unwrap_or(H3Event::NeedInput);
+        Ok(H3Step { consumed: input.len(), event })
+    }
+
+    fn response(&mut self, now: Timestamp, id: u64, input: &[u8], fin: bool) -> Result<H3Step, H3Error> {
+        let mut at = 0;
+        loop {
+            if let Some(event) = self.due.pop_front() {
+                return Ok(H3Step { consumed: at, event });
+            }
+            let rest = &input[at..];
+            let Some(stream) = self.requests.get_mut(id) else {
+                return Ok(H3Step { consumed: input.len(), event: H3Event::NeedInput });
+            };
+            stream.started |= !rest.is_empty();
+            if let Some(required) = stream.waits_for {
+                if required > self.decoder.inserted() {
+                    return Ok(H3Step { consumed: at, event: H3Event::Blocked { id: RequestId(id) } });
+                }
+                stream.waits_for = None;
+                let payload = mem::take(&mut stream.reader.partial);
+                self.buffered -= payload.len();
+                self.section(id, Cow::Owned(payload), fin && rest.is_empty())?;
+                continue;
+            }
+            if let FrameReadState::Data(left) = stream.reader.state
+                && !rest.is_empty()
+            {
+                let take = left.min(rest.len() as u64);
+                stream.reader.state =
+                    if take < left { FrameReadState::Data(left - take) } else { FrameReadState::Header };
+                let range = at..at + take as usize;
+                return Ok(H3Step { consumed: range.end, event: H3Event::Body { id: RequestId(id), range } });
+            }
+            if !rest.is_empty() {
+                at += self.advance(now, id, rest, fin)?;
+            } else if fin && stream.phase != ResponsePhase::Ended {
+                self.ended(id)?;
+            } else {
+                return Ok(H3Step { consumed: at, event: H3Event::NeedInput });
+            }
+        }
+    }
+
+    /// Consumes input bytes that are not payload of DATA, and returns their number. `input` must
+    /// not be empty; `fin` is true if the stream ends after it.
+    fn advance(&mut self, now: Timestamp, id: u64, input: &[u8], fin: bool) -> Result<usize, H3Error> {
+        let Some(stream) = self.requests.get_mut(id) else { return Ok(input.len()) };
+        match stream.reader.state {
+            FrameReadState::Header => {
+                let (consumed, header) = stream.reader.header(input);
+                match header {
+                    Some(header) => Ok(consumed + self.begin_frame(now, id, header, &input[consumed..], fin)?),
+                    None => Ok(consumed),
+                }
+            }
+            FrameReadState::Payload(header) => self.gather_section(id, header, input, fin),
+            FrameReadState::Skip(left) => Ok(stream.reader.skip(left, input)),
+            // Not reached: the caller handles it first.
+            FrameReadState::Data(_) => Ok(0),
+        }
+    }
+
+    /// Begins a frame whose header has been read. Returns the number of bytes of `behind`, the
+    /// input after the header, that were consumed.
+    fn begin_frame(
+        &mut self,
+        now: Timestamp,
+        id: u64,
+        header: FrameHeader,
+        behind: &[u8],
+        fin: bool,
+    ) -> Result<usize, H3Error> {
+        let FrameHeader { kind, length } = header;
+        let Some(stream) = self.requests.get_mut(id) else { return Ok(behind.len()) };
+        match kind {
+            kind::DATA | kind::HEADERS if stream.is_trailed => Err(H3Error::Frame(H3FrameFault::AfterTrailers)),
+            kind::DATA => self.data(now, id, length).map(|()| 0),
+            kind::HEADERS => {
+                let limit = self.config.limits.head_bytes.max(self.config.limits.trailer_bytes);
+                // Before any of it is buffered.
+                if length > limit as u64 {
+                    self.violated(id, H3Error::Response(ResponseError::HeadTooLarge { limit }));
+                    return Ok(0);
+                }
+                let length = length as usize;
+                if let Some((payload, after)) = behind.split_at_checked(length) {
+                    self.section(id, Cow::Borrowed(payload), fin && after.is_empty())?;
+                    return Ok(length);
+                }
+                stream.reader.state = FrameReadState::Payload(header);
+                Ok(0)
+            }
+            kind::PUSH_PROMISE => Err(H3Error::Push),
+            kind::CANCEL_PUSH | kind::SETTINGS | kind::GOAWAY | kind::MAX_PUSH_ID => {
+                Err(H3Error::Frame(H3FrameFault::WrongStream { kind }))
+            }
+            _ => {
+                self.check_unknown_frame(now, header)?;
+                if let Some(stream) = self.requests.get_mut(id)
+                    && length > 0
+                {
+                    stream.reader.state = FrameReadState::Skip(length);
+                }
+                Ok(0)
+            }
+        }
+    }
+
+    /// Counts a frame whose type RFC 9114 does not define, on any stream.
+    pub(crate) fn check_unknown_frame(&mut self, now: Timestamp, header: FrameHeader) -> Result<(), H3Error> {
+        let FrameHeader { kind, .. } = header;
+        if kind::is_of_http2(kind) {
+            return Err(H3Error::Frame(H3FrameFault::WrongStream { kind }));
+        }
+        self.check_frame_size(header)?;
+        self.tally.count(now, H3FloodKind::UnknownFrame)
+    }
+
+    /// Checks the length of a frame that is neither DATA nor HEADERS.
+    pub(crate) fn check_frame_size(&self, header: FrameHeader) -> Result<(), H3Error> {
+        let FrameHeader { kind, length } = header;
+        let limit = u64::from(self.config.max_frame_size);
+        if length > limit { Err(H3Error::FrameTooLarge { kind, length, limit }) } else { Ok(()) }
+    }
+
+    /// Buffers bytes of a field section, and processes it when it is complete.
+    fn gather_section(&mut self, id: u64, header: FrameHeader, input: &[u8], fin: bool) -> Result<usize, H3Error> {
+        let Some(stream) = self.requests.get_mut(id) else { return Ok(input.len()) };
+        let before = stream.reader.partial.len();
+        let (consumed, payload) = stream.reader.gather(header.length, input);
+        match payload {
+            Some(payload) => {
+                self.buffered -= before;
+                self.section(id, Cow::Owned(payload), fin && consumed == input.len())?;
+            }
+            None => {
+                self.buffered += consumed;
+                self.check_buffered(id);
+            }
+        }
+        Ok(consumed)
+    }
+
+    /// Resets this response if the buffered field sections of all responses exceed their limit.
+    pub(crate) fn check_buffered(&mut self, id: u64) {
+        let limit = self.config.partial_head_bytes;
+        if self.buffered > limit {
+            self.violated(id, H3Error::PartialHeads { limit });
+        }
+    }
+
+    /// Processes the header of a DATA frame.
+    fn data(&mut self, now: Timestamp, id: u64, length: u64) -> Result<(), H3Error> {
+        if length == 0 {
+            self.tally.count(now, H3FloodKind::EmptyData)?;
+        } else {
+            self.tally.useful(1);
+        }
+        let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
+        let fault = match &mut stream.phase {
+            ResponsePhase::Head | ResponsePhase::Ended => return Err(H3Error::Frame(H3FrameFault::DataBeforeHead)),
+            ResponsePhase::Body { none: true, .. } if length > 0 => Some(H3Error::UnexpectedBody),
+            ResponsePhase::Body { expected, got, .. } => {
+                *got = got.saturating_add(length);
+                let (known, got) = (*expected, *got);
+                known.filter(|&expected| got > expected).map(|expected| H3Error::Length { expected, got })
+            }
+        };
+        if let Some(fault) = fault {
+            self.violated(id, fault);
+        } else if length > 0 {
+            stream.reader.state = FrameReadState::Data(length);
+        }
+        Ok(())
+    }
+
+    /// Returns an error if the body of stream `id`, ending here, would have another length than its
+    /// Content-Length.
+    pub(crate) fn shortfall(&self, id: u64) -> Option<H3Error> {
+        match self.requests.get(id)?.phase {
+            ResponsePhase::Body { expected: Some(expected), got, .. } if got != expected => {
+                Some(H3Error::Length { expected, got })
+            }
+            _ => None,
+        }
+    }
+
+    /// Processes the end of the receiving half of stream `id`.
+    fn ended(&mut self, id: u64) -> Result<(), H3Error> {
+        let Some(stream) = self.requests.get(id) else { return Ok(()) };
+        if !stream.reader.is_at_boundary() {
+            return Err(H3Error::Frame(H3FrameFault::Truncated));
+        }
+        let fault = match stream.phase {
+            ResponsePhase::Head => Some(H3Error::MissingHead),
+            _ => self.shortfall(id),
+        };
+        match fault {
+            Some(error) => self.fail_ended(id, error),
+            None => self.complete(id),
+        }
+        Ok(())
+    }
+
+    /// Ends a request whose response has ended and is malformed.
+    fn fail_ended(&mut self, id: u64, error: H3Error) {
+        if self.remove_request(id).is_some() {
+            self.abandon_upload(id, error.code());
+            let reason = H3ResetReason::Violation(error);
+            self.due.push_back(H3Event::Reset { id: RequestId(id), reason, retryable: false });
+        }
+    }
+
+    /// Processes the end of a response on stream `id`, and reports its completion if its request
+    /// was sent completely too.
+    pub(crate) fn complete(&mut self, id: u64) {
+        let Some(stream) = self.requests.get_mut(id) else { return };
+        let is_unfinished = matches!(stream.upload, UploadState::Known { .. } | UploadState::Open);
+        if is_unfinished && stream.reads_on {
+            // A server that wants no more of the request says so by STOP_SENDING (RFC 9114 §4.1).
+            stream.phase = ResponsePhase::Ended;
+            return;
+        }
+        if stream.upload != UploadState::Finished {
+            // The rest of a refused request is useless.
+            self.abandon_upload(id, H3ErrorCode::REQUEST_CANCELLED);
+        }
+        self.finish(id);
+    }
+
+    /// Reports the completion of a response that ended before its request was sent, once the caller
+    /// has given all of the request.
+    pub(crate) fn complete_early(&mut self, id: u64) {
+        if self.requests.get(id).is_some_and(|stream| stream.phase == ResponsePhase::Ended) {
+            self.finish(id);
+        }
+    }
+
+    pub(crate) fn finish(&mut self, id: u64) {
+        if let Some(stream) = self.remove_request(id) {
+            self.due.push_back(H3Event::Complete { id: RequestId(id), trailers: stream.trailers });
+        }
+    }
+
+    /// Records that the peer reset a stream (RESET_STREAM), so that no more of it can be read. An
+    /// error ends the connection.
+    pub fn on_stream_reset(&mut self, now: Timestamp, stream: u64, code: H3ErrorCode) -> Result<(), H3Error> {
+        if self.is_over() {
+            return Ok(());
+        }
+        let result = match stream & 3 {
+            0 => {
+                self.response_reset(stream, code);
+                Ok(())
+            }
+            3 => self.peer_stream_ended(now, stream),
+            _ => Ok(()),
+        };
+        self.settle(result)
+    }
+
+    fn response_reset(&mut self, id: u64, code: H3ErrorCode) {
+        // A response that has ended cannot be reset.
+        if self.requests.get(id).is_none_or(|stream| stream.phase == ResponsePhase::Ended) {
+            return;
+        }
+        self.remove_request(id);
+        self.abandon_upload(id, H3ErrorCode::REQUEST_CANCELLED);
+        self.decoder.cancel(id, self.outputs.decoder.buffer.tail());
+        let (reason, retryable) = (H3ResetReason::Peer(code), code == H3ErrorCode::REQUEST_REJECTED);
+        self.due.push_back(H3Event::Reset { id: RequestId(id), reason, retryable });
+    }
+
+    pub(crate) fn stopped(&mut self, stream: H3SendStream, code: H3ErrorCode) -> Result<(), H3Error> {
+        let H3SendStream::Request(RequestId(id)) = stream else {
+            return Err(H3Error::Stream(H3StreamFault::ClosedCritical));
+        };
+        // RFC 9000 §3.5: a reset with the same code is the answer.
+        self.abandon_upload(id, code);
+        let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
+        if stream.phase == ResponsePhase::Ended {
+            // The peer has answered, and wants no more of the request (RFC 9114 §4.1).
+            self.finish(id);
+        } else if stream.upload != UploadState::Finished {
+            stream.upload = UploadState::Abandoned;
+            self.holding -= u32::from(stream.hold_until.take().is_some());
+        }
+        Ok(())
+    }
+}

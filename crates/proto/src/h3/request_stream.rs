@@ -1,0 +1,43 @@
+//! The state of one open request: the receiving half of its stream, and its upload.
+
+use super::frame::H3FrameReader;
+use crate::exchange::{ResponsePhase, UploadState};
+use crate::framing::ResponseFramingContext;
+use crate::head::Fields;
+use crate::time::Timestamp;
+
+#[derive(Debug)]
+pub(crate) struct H3RequestStream {
+    pub(crate) response_to: ResponseFramingContext,
+    pub(crate) upload: UploadState,
+    /// The time at which the wait for `100 Continue` ends; `None` if the request's body does not
+    /// wait.
+    pub(crate) hold_until: Option<Timestamp>,
+    pub(crate) phase: ResponsePhase,
+    pub(crate) reader: H3FrameReader,
+    /// The number of QPACK insertions for which the field section in `reader.partial` waits; `None`
+    /// if none waits.
+    pub(crate) waits_for: Option<u64>,
+    pub(crate) interim: u32,
+    pub(crate) head_bytes: usize,
+    /// True if any part of the response on this stream was received.
+    pub(crate) started: bool,
+    /// True if the response is a success, after which the server continues to read the request.
+    pub(crate) reads_on: bool,
+    /// True if the trailer section has arrived.
+    pub(crate) is_trailed: bool,
+    /// The trailers of a response whose stream or request has not ended.
+    pub(crate) trailers: Option<Fields>,
+}
+
+impl H3RequestStream {
+    /// Returns the number of buffered bytes of a field section.
+    pub(crate) fn buffered(&self) -> usize {
+        use super::frame::FrameReadState;
+        match self.reader.state {
+            FrameReadState::Payload(_) => self.reader.partial.len(),
+            _ if self.waits_for.is_some() => self.reader.partial.len(),
+            _ => 0,
+        }
+    }
+}

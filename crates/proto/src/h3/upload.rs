@@ -1,0 +1,95 @@
+//! Request bodies: DATA frames, and the end of the stream.
+
+use super::frame::{self, kind};
+use super::machine::H3Machine;
+use super::{RequestError, RequestId};
+use crate::exchange::UploadState;
+use crate::request_section;
+
+/// The number of unsent bytes in the output of a request from which on no more bytes of its body
+/// are accepted. QUIC sends about 45 KiB in one system call, and a body is passed on as soon as
+/// QUIC accepts it.
+pub(crate) const OUTPUT_LIMIT: usize = 32 * 1024;
+
+impl H3Machine {
+    /// Returns the number of bytes that [`H3Machine::send_body`] accepts now of this request's
+    /// body; `None` if no more body bytes are expected. At most 32 KiB of output are buffered for
+    /// each request.
+    pub fn body_credit(&self, id: RequestId) -> Option<u64> {
+        let stream = self.requests.get(id.0)?;
+        let room = OUTPUT_LIMIT.saturating_sub(self.outputs.pending(id.0).unwrap_or(OUTPUT_LIMIT)) as u64;
+        match stream.upload {
+            UploadState::Finished | UploadState::Abandoned => None,
+            _ if stream.hold_until.is_some() || self.is_over() => Some(0),
+            UploadState::Known { left } => Some(left.min(room)),
+            UploadState::Open => Some(room),
+        }
+    }
+
+    /// Appends body bytes to the output of the request's stream, in one DATA frame. Returns the
+    /// number of bytes accepted: all of `data`, or as much as [`H3Machine::body_credit`] allowed. A
+    /// body of known length ends with its last byte.
+    pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, RequestError> {
+        let credit = self.body_credit(id).ok_or_else(|| self.no_body(id))?;
+        let Some(stream) = self.requests.get_mut(id.0) else { return Err(RequestError::UnknownRequest) };
+        if let UploadState::Known { left } = stream.upload
+            && data.len() as u64 > left
+        {
+            return Err(RequestError::BodyTooLong { expected: left });
+        }
+        let data = &data[..data.len().min(credit as usize)];
+        if data.is_empty() {
+            return Ok(0);
+        }
+        if let UploadState::Known { left } = &mut stream.upload {
+            *left -= data.len() as u64;
+            if *left == 0 {
+                stream.upload = UploadState::Finished;
+            }
+        }
+        let finished = stream.upload == UploadState::Finished;
+        self.outputs.append(id.0, finished, |out| {
+            frame::header(kind::DATA, data.len() as u64, out);
+            out.extend_from_slice(data);
+        });
+        self.tally.useful(1);
+        if finished {
+            self.complete_early(id.0);
+        }
+        Ok(data.len())
+    }
+
+    /// Ends a body of unknown length, and sends the given trailers after it. For a body of known
+    /// length, checks that the caller gave all bytes.
+    pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
+        let Some(stream) = self.requests.get_mut(id.0) else { return Err(self.no_body(id)) };
+        match stream.upload {
+            UploadState::Known { left } => Err(RequestError::BodyTooShort { missing: left }),
+            UploadState::Finished if !trailers.is_empty() => Err(RequestError::TrailersWithoutChunks),
+            UploadState::Finished | UploadState::Abandoned => Ok(()),
+            UploadState::Open => {
+                request_section::check_trailers(trailers)?;
+                stream.upload = UploadState::Finished;
+                let is_held = stream.hold_until.take().is_some();
+                self.holding -= u32::from(is_held);
+                if trailers.is_empty() {
+                    self.outputs.append(id.0, true, |_| {});
+                } else {
+                    self.encoder.begin();
+                    request_section::write_trailers(trailers, &mut self.encoder, &mut self.name);
+                    self.finish_section(id.0, true);
+                }
+                self.complete_early(id.0);
+                Ok(())
+            }
+        }
+    }
+
+    fn no_body(&self, id: RequestId) -> RequestError {
+        match self.closing {
+            _ if self.requests.get(id.0).is_some() => RequestError::NoBodyExpected,
+            Some(reason) => RequestError::Closed(reason),
+            None => RequestError::UnknownRequest,
+        }
+    }
+}

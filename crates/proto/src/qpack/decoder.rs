@@ -1,0 +1,302 @@
+//! Decodes field sections into field lines (RFC 9204 §4.5), and carries out the peer's insertions
+//! (§4.3).
+
+use super::instruction::{self, EncoderInstruction, InstructionName};
+use super::{QpackError, QpackFault, integer, static_table};
+use crate::dynamic_table::{DynamicTable, OVERHEAD};
+use crate::field_coding::{DecodedFieldLine, push_table_line};
+use crate::{huffman, prefix_integer};
+use alloc::vec::Vec;
+
+/// A field section, and the position up to which it has been decoded.
+#[derive(Clone, Debug)]
+pub struct EncodedFieldSection<'a> {
+    rest: &'a [u8],
+    required: u64,
+    base: u64,
+}
+
+impl EncodedFieldSection<'_> {
+    /// Returns the Required Insert Count: the section can be decoded as soon as that many entries
+    /// have been inserted ([`QpackDecoder::inserted`]). If it is not 0, a decoded section must be
+    /// acknowledged.
+    pub fn required(&self) -> u64 {
+        self.required
+    }
+}
+
+/// The receiving end of QPACK: a decoder with its dynamic table.
+#[derive(Debug)]
+pub struct QpackDecoder {
+    table: DynamicTable,
+    /// The largest capacity in bytes that the peer may choose for the dynamic table.
+    limit: u32,
+    /// The beginning of an instruction whose rest has not arrived.
+    partial: Vec<u8>,
+    /// Scratch space for the name and the value of a new entry.
+    entry: Vec<u8>,
+    /// The number of insertions that the peer knows to have arrived.
+    acknowledged: u64,
+}
+
+impl QpackDecoder {
+    /// Creates a decoder. `limit` is the largest capacity in bytes that the peer may give the
+    /// dynamic table (`SETTINGS_QPACK_MAX_TABLE_CAPACITY`). The memory grows with the entries, up
+    /// to about twice that; an incomplete instruction occupies up to eight times that.
+    pub fn new(limit: u32) -> QpackDecoder {
+        let (table, partial, entry) = (DynamicTable::new(0), Vec::new(), Vec::new());
+        QpackDecoder { table, limit, partial, entry, acknowledged: 0 }
+    }
+
+    /// Returns the number of entries that the peer has inserted.
+    pub fn inserted(&self) -> u64 {
+        self.table.inserted()
+    }
+
+    /// Carries out the instructions in `input`, the next bytes of the peer's encoder stream, and
+    /// returns their number. All input is consumed. After an error, the connection must end.
+    pub fn on_encoder_stream(&mut self, input: &[u8]) -> Result<u32, QpackError> {
+        self.instructions(input).map_err(QpackError::EncoderStream)
+    }
+
+    fn instructions(&mut self, input: &[u8]) -> Result<u32, QpackFault> {
+        let mut count = 0;
+        if self.partial.is_empty() {
+            let rest = self.complete_instructions(input, &mut count)?;
+            self.partial.extend_from_slice(rest);
+            return Ok(count);
+        }
+        let mut joined = core::mem::take(&mut self.partial);
+        joined.extend_from_slice(input);
+        let left = self.complete_instructions(&joined, &mut count)?.len();
+        joined.drain(..joined.len() - left);
+        // A large instruction is rare, and a connection in a pool should cost little.
+        joined.shrink_to(1024);
+        self.partial = joined;
+        Ok(count)
+    }
+
+    /// Carries out all complete instructions, and returns the rest of the input.
+    fn complete_instructions<'a>(&mut self, mut input: &'a [u8], count: &mut u32) -> Result<&'a [u8], QpackFault> {
+        while !input.is_empty() {
+            let mut rest = input;
+            match instruction::encoder_instruction(&mut rest, self.table.max()) {
+                Ok(instruction) => self.apply(&instruction)?,
+                Err(QpackFault::Truncated) => break,
+                Err(fault) => return Err(fault),
+            }
+            *count += 1;
+            input = rest;
+        }
+        Ok(input)
+    }
+
+    fn apply(&mut self, instruction: &EncoderInstruction<'_>) -> Result<(), QpackFault> {
+        self.entry.clear();
+        let name = match *instruction {
+            EncoderInstruction::Capacity(size) => {
+                let limit = self.limit;
+                let fits = u32::try_from(size).ok().filter(|&size| size <= limit);
+                self.table.resize(fits.ok_or(QpackFault::Capacity { size, limit })? as usize);
+                return Ok(());
+            }
+            EncoderInstruction::Duplicate(index) => {
+                let (name, value) = relative(&self.table, self.table.inserted(), index)?;
+                self.entry.extend_from_slice(name);
+                self.entry.extend_from_slice(value);
+                name.len()
+            }
+            EncoderInstruction::Insert { ref name, ref value } => {
+                match *name {
+                    InstructionName::Static(index) => self.entry.extend_from_slice(static_entry(index)?.0),
+                    InstructionName::Dynamic(index) => {
+                        let (name, _) = relative(&self.table, self.table.inserted(), index)?;
+                        self.entry.extend_from_slice(name);
+                    }
+                    InstructionName::Literal(ref text) => text.decode(&mut self.entry)?,
+                }
+                let length = self.entry.len();
+                value.decode(&mut self.entry)?;
+                length
+            }
+        };
+        if self.entry.len() + OVERHEAD > self.table.max() {
+            return Err(QpackFault::EntryTooLarge);
+        }
+        let (name, value) = self.entry.split_at(name);
+        self.table.insert(name, value);
+        Ok(())
+    }
+
+    /// Begins to decode a complete field section. If it requires more insertions than
+    /// [`QpackDecoder::inserted`], wait for them and begin again.
+    pub fn begin<'a>(&self, section: &'a [u8]) -> Result<EncodedFieldSection<'a>, QpackError> {
+        self.prefix(section).map_err(QpackError::Section)
+    }
+
+    fn prefix<'a>(&self, section: &'a [u8]) -> Result<EncodedFieldSection<'a>, QpackFault> {
+        let mut rest = section;
+        let required = self.required_insert_count(integer(&mut rest, 8)?)?;
+        let &first = rest.first().ok_or(QpackFault::Truncated)?;
+        let delta = integer(&mut rest, 7)?;
+        let base = if first & 0x80 == 0 {
+            required.checked_add(delta)
+        } else {
+            required.checked_sub(delta).and_then(|base| base.checked_sub(1))
+        };
+        Ok(EncodedFieldSection { rest, required, base: base.ok_or(QpackFault::Prefix)? })
+    }
+
+    /// Reconstructs the Required Insert Count, which is sent modulo twice the number of entries
+    /// that the largest table can have (RFC 9204 §4.5.1.1).
+    fn required_insert_count(&self, encoded: u64) -> Result<u64, QpackFault> {
+        if encoded == 0 {
+            return Ok(0);
+        }
+        let entries = u64::from(self.limit) / OVERHEAD as u64;
+        let range = 2 * entries;
+        if encoded > range {
+            return Err(QpackFault::Prefix);
+        }
+        let highest = self.table.inserted() + entries;
+        let required = highest / range * range + encoded - 1;
+        match required {
+            _ if required <= highest && required > 0 => Ok(required),
+            _ if required > highest && required > range => Ok(required - range),
+            _ => Err(QpackFault::Prefix),
+        }
+    }
+
+    /// Decodes the next field of the section. Appends it to `out` as `name: value` and CR LF, and
+    /// returns the positions of name and value in `out`; `None` at the end of the section.
+    ///
+    /// Only the coding is checked, not the field.
+    pub fn line(
+        &self,
+        section: &mut EncodedFieldSection<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<DecodedFieldLine>, QpackError> {
+        match section.rest.first() {
+            None => Ok(None),
+            Some(&first) => self.field(first, section, out).map(Some).map_err(QpackError::Section),
+        }
+    }
+
+    fn field(
+        &self,
+        first: u8,
+        section: &mut EncodedFieldSection<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<DecodedFieldLine, QpackFault> {
+        let start = out.len();
+        let sensitive = match first {
+            0x80.. => {
+                let index = integer(&mut section.rest, 6)?;
+                let (name, value) =
+                    if first & 0x40 != 0 { static_entry(index)? } else { self.before_base(section, index)? };
+                return Ok(push_table_line(name, value, out));
+            }
+            0x40.. => {
+                let index = integer(&mut section.rest, 4)?;
+                let entry = if first & 0x10 != 0 { static_entry(index)? } else { self.before_base(section, index)? };
+                out.extend_from_slice(entry.0);
+                first & 0x20 != 0
+            }
+            0x20.. => {
+                string(&mut section.rest, 3, out)?;
+                first & 0x10 != 0
+            }
+            0x10.. => {
+                let index = integer(&mut section.rest, 4)?;
+                let (name, value) = self.after_base(section, index)?;
+                return Ok(push_table_line(name, value, out));
+            }
+            _ => {
+                let index = integer(&mut section.rest, 3)?;
+                out.extend_from_slice(self.after_base(section, index)?.0);
+                first & 0x08 != 0
+            }
+        };
+        let name = start..out.len();
+        out.extend_from_slice(b": ");
+        let value = out.len();
+        string(&mut section.rest, 7, out)?;
+        let value = value..out.len();
+        out.extend_from_slice(b"\r\n");
+        Ok(DecodedFieldLine { name, value, sensitive })
+    }
+
+    fn before_base(&self, section: &EncodedFieldSection<'_>, index: u64) -> Result<(&[u8], &[u8]), QpackFault> {
+        let absolute = section.base.checked_sub(1).and_then(|newest| newest.checked_sub(index));
+        self.absolute(section, index, absolute)
+    }
+
+    fn after_base(&self, section: &EncodedFieldSection<'_>, index: u64) -> Result<(&[u8], &[u8]), QpackFault> {
+        self.absolute(section, index, section.base.checked_add(index))
+    }
+
+    fn absolute(
+        &self,
+        section: &EncodedFieldSection<'_>,
+        index: u64,
+        absolute: Option<u64>,
+    ) -> Result<(&[u8], &[u8]), QpackFault> {
+        let declared = absolute.filter(|&absolute| absolute < section.required);
+        declared.and_then(|absolute| self.table.get_absolute(absolute)).ok_or(QpackFault::Index { index })
+    }
+
+    /// Appends a Section Acknowledgment to `out`, the client's decoder stream. Call this when a
+    /// section of this stream whose [`EncodedFieldSection::required`] is `required` was decoded; no
+    /// acknowledgement is necessary if that is 0.
+    pub fn acknowledge(&mut self, stream: u64, required: u64, out: &mut Vec<u8>) {
+        if required > 0 {
+            self.acknowledged = self.acknowledged.max(required);
+            prefix_integer::encode(stream, 0x80, 7, out);
+        }
+    }
+
+    /// Appends a Stream Cancellation to `out`, the client's decoder stream. Call this when a stream
+    /// is reset, or no longer read, before all of its sections were decoded.
+    pub fn cancel(&self, stream: u64, out: &mut Vec<u8>) {
+        // Without a table, the peer cannot have referred to it (RFC 9204 §2.2.2.2).
+        if self.limit > 0 {
+            prefix_integer::encode(stream, 0x40, 6, out);
+        }
+    }
+
+    /// Appends an Insert Count Increment to `out`, the client's decoder stream, if entries were
+    /// inserted that no acknowledgement has reported.
+    pub fn acknowledge_insertions(&mut self, out: &mut Vec<u8>) {
+        let increment = self.table.inserted() - self.acknowledged;
+        if increment > 0 {
+            self.acknowledged = self.table.inserted();
+            prefix_integer::encode(increment, 0, 6, out);
+        }
+    }
+}
+
+fn static_entry(index: u64) -> Result<(&'static [u8], &'static [u8]), QpackFault> {
+    let entry = usize::try_from(index).ok().and_then(|place| static_table::TABLE.get(place));
+    entry.copied().ok_or(QpackFault::Index { index })
+}
+
+/// Returns the entry with this index relative to `base`.
+fn relative(table: &DynamicTable, base: u64, index: u64) -> Result<(&[u8], &[u8]), QpackFault> {
+    let absolute = base.checked_sub(1).and_then(|newest| newest.checked_sub(index));
+    absolute.and_then(|absolute| table.get_absolute(absolute)).ok_or(QpackFault::Index { index })
+}
+
+/// Appends the string at the front of `input` to `out`. Its length has a prefix of `prefix` bits;
+/// the bit above says whether the string is Huffman-coded.
+fn string(input: &mut &[u8], prefix: u32, out: &mut Vec<u8>) -> Result<(), QpackFault> {
+    let &first = input.first().ok_or(QpackFault::Truncated)?;
+    let length = integer(input, prefix)?;
+    let length = usize::try_from(length).map_err(|_| QpackFault::Truncated)?;
+    let (text, behind) = input.split_at_checked(length).ok_or(QpackFault::Truncated)?;
+    *input = behind;
+    if first & 1 << prefix != 0 {
+        return Ok(huffman::decode(text, out)?);
+    }
+    out.extend_from_slice(text);
+    Ok(())
+}

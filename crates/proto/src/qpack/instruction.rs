@@ -1,0 +1,105 @@
+//! Instructions on the encoder stream and the decoder stream (RFC 9204 §4.3, §4.4).
+
+use super::{QpackFault, integer};
+use crate::huffman;
+use alloc::vec::Vec;
+
+/// The factor by which the coded form of a string may exceed the capacity of the table. The longest
+/// Huffman code has 30 bits for a byte.
+const LONGEST_CODING: usize = 4;
+
+/// A string of an instruction, still in its coded form.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct InstructionString<'a> {
+    coded: &'a [u8],
+    huffman: bool,
+}
+
+impl InstructionString<'_> {
+    pub(super) fn decode(&self, out: &mut Vec<u8>) -> Result<(), QpackFault> {
+        if self.huffman {
+            return Ok(huffman::decode(self.coded, out)?);
+        }
+        out.extend_from_slice(self.coded);
+        Ok(())
+    }
+}
+
+/// The name of an entry that is inserted.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum InstructionName<'a> {
+    /// The name of the static entry with this index.
+    Static(u64),
+    /// The name of the dynamic entry with this index; 0 is the newest.
+    Dynamic(u64),
+    Literal(InstructionString<'a>),
+}
+
+/// An instruction on the encoder stream.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum EncoderInstruction<'a> {
+    Capacity(u64),
+    Insert {
+        name: InstructionName<'a>,
+        value: InstructionString<'a>,
+    },
+    /// Inserts the dynamic entry with this index once more; 0 is the newest.
+    Duplicate(u64),
+}
+
+/// Removes an instruction from the front of `input` and returns it. Fails with
+/// [`QpackFault::Truncated`] if it is incomplete. `capacity` is the present size of the dynamic
+/// table, which bounds the length of strings.
+pub(super) fn encoder_instruction<'a>(
+    input: &mut &'a [u8],
+    capacity: usize,
+) -> Result<EncoderInstruction<'a>, QpackFault> {
+    let &first = input.first().ok_or(QpackFault::Truncated)?;
+    Ok(match first {
+        0x80.. => {
+            let index = integer(input, 6)?;
+            let name = if first & 0x40 != 0 { InstructionName::Static(index) } else { InstructionName::Dynamic(index) };
+            EncoderInstruction::Insert { name, value: string(input, 7, capacity)? }
+        }
+        0x40.. => {
+            let name = InstructionName::Literal(string(input, 5, capacity)?);
+            EncoderInstruction::Insert { name, value: string(input, 7, capacity)? }
+        }
+        0x20.. => EncoderInstruction::Capacity(integer(input, 5)?),
+        _ => EncoderInstruction::Duplicate(integer(input, 5)?),
+    })
+}
+
+fn string<'a>(input: &mut &'a [u8], prefix: u32, capacity: usize) -> Result<InstructionString<'a>, QpackFault> {
+    let &first = input.first().ok_or(QpackFault::Truncated)?;
+    let length = integer(input, prefix)?;
+    let huffman = first & 1 << prefix != 0;
+    let limit = if huffman { capacity * LONGEST_CODING } else { capacity };
+    // Before any of it is buffered.
+    let length = usize::try_from(length).ok().filter(|&length| length <= limit).ok_or(QpackFault::EntryTooLarge)?;
+    let (coded, behind) = input.split_at_checked(length).ok_or(QpackFault::Truncated)?;
+    *input = behind;
+    Ok(InstructionString { coded, huffman })
+}
+
+/// An instruction on the decoder stream.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum DecoderInstruction {
+    /// A section of this stream was decoded.
+    SectionAcknowledgment(u64),
+    /// The sections of this stream that were not acknowledged will not be decoded.
+    StreamCancellation(u64),
+    /// This many more insertions have arrived.
+    InsertCountIncrement(u64),
+}
+
+/// Removes an instruction from the front of `input` and returns it. Fails with
+/// [`QpackFault::Truncated`] if it is incomplete.
+pub(super) fn decoder_instruction(input: &mut &[u8]) -> Result<DecoderInstruction, QpackFault> {
+    let &first = input.first().ok_or(QpackFault::Truncated)?;
+    Ok(match first {
+        0x80.. => DecoderInstruction::SectionAcknowledgment(integer(input, 7)?),
+        0x40.. => DecoderInstruction::StreamCancellation(integer(input, 6)?),
+        _ => DecoderInstruction::InsertCountIncrement(integer(input, 6)?),
+    })
+}
