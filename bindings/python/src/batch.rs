@@ -99,13 +99,13 @@ fn positive(time: Option<Duration>, name: &str) -> PyResult<Duration> {
 #[pymethods]
 impl PyBatch {
     #[new]
-    #[pyo3(signature = (client, *, max_parallel=64, per_host=6, ordered=true, memory=64 << 20, rate=None,
+    #[pyo3(signature = (client, *, max_parallel=64, per_host=None, ordered=true, memory=64 << 20, rate=None,
         rate_host=None, limit_rate_total=None, stall_time=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         client: &PyClient,
         max_parallel: usize,
-        per_host: usize,
+        per_host: Option<usize>,
         ordered: bool,
         memory: u64,
         rate: Option<f64>,

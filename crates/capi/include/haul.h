@@ -375,8 +375,8 @@ haul_batch *haul_batch_new(haul_client *client);
 // Frees a batch and cancels its requests in progress.
 void haul_batch_free(haul_batch *batch);
 
-// The maximum number of requests in progress, in all (default 64) and to one host (default 6); 0: the default. Like all
-// settings of a batch, to be called before the first request is added.
+// The maximum number of requests in progress, in all (default 64) and to one host; 0: the default. The default for a
+// host is from 6 to 50, as many as help. Like all settings of a batch, to be called before the first request is added.
 haul_status haul_batch_set_parallel(haul_batch *batch, size_t all, size_t per_host);
 
 // The order in which replies are returned; `order` is a haul_order.

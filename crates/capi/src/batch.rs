@@ -128,8 +128,8 @@ pub extern "C" fn haul_batch_free(batch: Option<Box<haul_batch>>) {
     guard_or((), || drop(batch));
 }
 
-/// The maximum number of requests in progress, in all (default 64) and to one host (default 6); 0: the default. Like all
-/// settings of a batch, to be called before the first request is added.
+/// The maximum number of requests in progress, in all (default 64) and to one host; 0: the default. The default for a
+/// host is from 6 to 50, as many as help. Like all settings of a batch, to be called before the first request is added.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_parallel(batch: *mut haul_batch, all: usize, per_host: usize) -> haul_status {
     guard(|| {
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn haul_batch_set_parallel(batch: *mut haul_batch, all: us
         // SAFETY: the header's contract.
         unsafe { text::object(batch, "batch") }?.set(|options| {
             options.max_parallel = if all > 0 { all } else { default.max_parallel };
-            options.per_host = if per_host > 0 { per_host } else { default.per_host };
+            options.per_host = Some(per_host).filter(|&per_host| per_host > 0);
         })
     })
 }

@@ -92,7 +92,7 @@ impl DnsTransport for HttpsTransport {
         let options = BatchOptions {
             max_parallel: MAX_PARALLEL,
             // One connection for all requests. A server without HTTP/2 gets one request at a time.
-            per_host: 1,
+            per_host: Some(1),
             order: BatchOrder::Completion,
             ..BatchOptions::default()
         };

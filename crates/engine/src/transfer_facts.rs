@@ -85,6 +85,8 @@ pub struct TransferFacts {
     pub phase: TransferPhase,
     /// The time when the current phase began.
     pub phase_began: Instant,
+    /// The time at which the worker looked for a connection for the last exchange.
+    pub placed_at: Instant,
 }
 
 /// The time that a transfer spent in each phase, summed over all its exchanges.
@@ -181,6 +183,7 @@ impl TransferFacts {
             earlier: EarlierAttempts::default(),
             phase: TransferPhase::Idle,
             phase_began: now,
+            placed_at: now,
         }
     }
 

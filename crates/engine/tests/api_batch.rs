@@ -29,17 +29,18 @@ fn batch_delivers_in_input_or_completion_order() {
     let origin = start_origin();
     let client = Client::new();
     with_time_limit("order", move || {
+        let few = || BatchOptions { per_host: Some(6), ..BatchOptions::default() };
         let get = |i: u32| {
             let slow = if i.is_multiple_of(10) { "/delay/30" } else { "" };
             client.get(&origin.url(&format!("{slow}/small/{i}"))).build().unwrap()
         };
-        let replies: Vec<_> = client.fetch_all((0..300).map(get), BatchOptions::default()).collect();
+        let replies: Vec<_> = client.fetch_all((0..300).map(get), few()).collect();
         assert_eq!(replies.len(), 300);
         for (place, (index, reply)) in replies.into_iter().enumerate() {
             assert_eq!(index, place as u64);
             assert_eq!(reply.unwrap().body, format!("small {place}\n").into_bytes());
         }
-        let options = BatchOptions { order: BatchOrder::Completion, ..BatchOptions::default() };
+        let options = BatchOptions { order: BatchOrder::Completion, ..few() };
         let replies: Vec<_> = client.fetch_all((0..300).map(get), options).collect();
         for (index, reply) in &replies {
             assert_eq!(reply.as_ref().unwrap().body, format!("small {index}\n").into_bytes());

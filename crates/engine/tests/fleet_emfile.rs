@@ -40,7 +40,7 @@ fn child_process_with_few_descriptors_fetches_all() {
     for count in [1, 4] {
         for (room, per_host) in [(24, 6), (60, 40)] {
             let items = (0..URLS).map(|i| common::item(url(&port, i))).collect();
-            let done = limited(room, FleetOptions { per_host, ..threads(count) }, items);
+            let done = limited(room, FleetOptions { per_host: Some(per_host), ..threads(count) }, items);
             let expected: String = (0..URLS).map(|i| format!("small {i}\n")).collect();
             assert_eq!((done.summary().succeeded, done.summary().failed), (400, 0), "{:?}", done.reports);
             assert_eq!(String::from_utf8(done.output).unwrap(), expected);

@@ -25,6 +25,7 @@
 //! | [`http3`] | the choice between HTTP/3 and TCP |
 //! | [`multipart`], [`urlencode`] | the encodings of forms |
 //! | [`retry`] | whether and when a failed request is tried again |
+//! | [`concurrency`] | the number of requests to a host at a time |
 //! | [`queue`] | the order of jobs, fairly between hosts |
 //! | [`range`] | parts of a body: claims, received bytes, checkpoints |
 //! | [`rate`] | a limit on bytes a second |
@@ -51,6 +52,7 @@
 pub mod alt_svc;
 pub mod auth;
 mod calendar;
+pub mod concurrency;
 pub mod cookie;
 pub mod dns;
 pub mod field_syntax;

@@ -36,9 +36,14 @@
 //! job waits or runs there and it is not paused, so memory depends on the jobs in the queue, not on
 //! the number of hosts ever seen.
 
+mod adaptive;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
+pub use adaptive::JobEnd;
+
+use crate::concurrency::ConcurrencyLimit;
 use crate::target::Origin;
 use crate::time::MonotonicTime;
 
@@ -75,6 +80,10 @@ type JobPosition = (u64, u64);
 #[derive(Debug)]
 pub struct JobQueue<T, K = Origin> {
     caps: QueueCaps,
+    /// The maximum of the caps of hosts, if they adapt.
+    adaptive_max: Option<usize>,
+    /// The time at which the caps of hosts are raised whose jobs do not end.
+    silent_at: Option<MonotonicTime>,
     hosts: Vec<HostQueueSlot<T, K>>,
     free: Vec<u32>,
     by_key: HashMap<K, u32>,
@@ -118,6 +127,10 @@ struct QueuedHost<T, K> {
     next_start: Option<MonotonicTime>,
     /// The largest number of running jobs of this host; `None` for the common cap.
     cap: Option<usize>,
+    /// The rule for `cap`, once it is needed.
+    concurrency: Option<Box<ConcurrencyLimit>>,
+    /// The time until which the host is remembered for its cap.
+    remembered_until: Option<MonotonicTime>,
     listed: HostQueueState,
 }
 
@@ -143,6 +156,11 @@ impl<T, K> QueuedHost<T, K> {
     fn held_until(&self) -> Option<MonotonicTime> {
         self.paused_until.max(self.next_start)
     }
+
+    /// Returns the time until which the host is remembered without jobs.
+    fn rests_until(&self) -> Option<MonotonicTime> {
+        self.paused_until.max(self.remembered_until)
+    }
 }
 
 impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
@@ -150,6 +168,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     pub fn new(caps: QueueCaps) -> Self {
         JobQueue {
             caps: QueueCaps { total: caps.total.max(1), per_host: caps.per_host.max(1) },
+            adaptive_max: None,
+            silent_at: None,
             hosts: Vec::new(),
             free: Vec::new(),
             by_key: HashMap::new(),
@@ -203,6 +223,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// The same with only the jobs whose number is less than `limit`, and the head.
     pub fn next_below(&mut self, limit: u64, now: MonotonicTime, head: Option<u64>) -> Option<(HostId, u64, T)> {
         self.wake(now);
+        if self.ready.is_empty() && !self.waiting.is_empty() {
+            self.raise_silent_caps(now);
+        }
         let (place, index) = self.startable_head(head).or_else(|| {
             let (place, index) = self.ready.first()?;
             (self.running < self.total() && place.0 < limit).then_some((*place, *index))
@@ -321,7 +344,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// job: call [`next`](JobQueue::next) then, even without a push or release.
     pub fn next_wakeup(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         let resumes = self.paused.first().map(|(until, _)| (*until).max(now));
-        [resumes, self.next_due(now)].into_iter().flatten().min()
+        let raised = self.silent_at.filter(|at| *at > now && self.ready.is_empty() && !self.waiting.is_empty());
+        [resumes, raised, self.next_due(now)].into_iter().flatten().min()
     }
 
     /// Returns the earliest end of the wait of a delayed job.
@@ -361,14 +385,6 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// Returns the total cap with the lent slots.
     fn total(&self) -> usize {
         self.caps.total.saturating_add(self.lent)
-    }
-
-    /// Sets the largest number of running jobs of `host`, for jobs that share one connection. It
-    /// lasts while the queue remembers the host. 0 counts as 1.
-    pub fn set_host_cap(&mut self, host: HostId, cap: usize) {
-        let Some(index) = self.resolve(host) else { return };
-        self.state(index).cap = Some(cap.max(1));
-        self.relist(index);
     }
 
     /// Returns the largest numbers of running jobs.
@@ -450,6 +466,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             self.end_pause(index);
         }
         while let Some((_, index)) = self.resting.first().copied().filter(|(until, _)| *until <= now) {
+            self.state(index).remembered_until = None;
             self.end_pause(index);
         }
     }
@@ -477,6 +494,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             paused_until: None,
             next_start: None,
             cap: None,
+            concurrency: None,
+            remembered_until: None,
             listed: HostQueueState::Nowhere,
         };
         let index = match self.free.pop() {
@@ -516,7 +535,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             (Some(first), None) if state.running < state.cap.unwrap_or(per_host) => {
                 HostQueueState::Ready(first, activity)
             }
-            (None, _) if is_idle => state.paused_until.map_or(HostQueueState::Nowhere, HostQueueState::Resting),
+            (None, _) if is_idle => state.rests_until().map_or(HostQueueState::Nowhere, HostQueueState::Resting),
             _ => HostQueueState::Nowhere,
         };
         let before = core::mem::replace(&mut state.listed, wanted);

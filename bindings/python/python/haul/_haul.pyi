@@ -136,7 +136,7 @@ class Batch:
         client: Client,
         *,
         max_parallel: int = 64,
-        per_host: int = 6,
+        per_host: int | None = None,
         ordered: bool = True,
         memory: int = ...,
         rate: float | None = None,

@@ -195,7 +195,7 @@ class AsyncSession:
     ``max_redirects``, ``trust_env`` and ``http2`` are those of :class:`haul.Session`.
 
     :param max_parallel: maximum number of requests at once in an event loop; others wait.
-    :param per_host: maximum number of requests at once to one host; default ``max_parallel``.
+    :param per_host: maximum number of requests at once to one host; default: from 6 to 50, as many as help.
     :param rate, rate_host, limit_rate_total, stall_time: as in :func:`haul.fetch_many`, in an event loop.
 
     None of them counts requests with ``stream=True``.
@@ -221,7 +221,7 @@ class AsyncSession:
             "rate": rate, "rate_host": rate_host, "limit_rate_total": limit_rate_total, "stall_time": stall_time,
         }  # fmt: skip
         self._max_parallel = max_parallel
-        self._per_host = per_host or max_parallel
+        self._per_host = per_host
         self._loop_batches: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopBatch] = weakref.WeakKeyDictionary()
         #: Held while loop batches are added or removed.
         self._lock = threading.Lock()

@@ -98,7 +98,7 @@ def fetch_many(
         ``stream`` and ``proxies``). Items are taken only as they are needed, so the iterable may be
         endless.
     :param max_parallel: maximum number of requests at once.
-    :param per_host: maximum number of requests at once to one host; default ``max_parallel``.
+    :param per_host: maximum number of requests at once to one host; default: from 6 to 50, as many as help.
     :param ordered: whether results come in the order of the requests, not of their completion.
     :param max_memory: maximum number of bytes of all bodies that are in progress or not yet taken.
     :param session: the session whose headers, cookies, proxies and certificates are used.
@@ -122,7 +122,7 @@ def fetch_many(
         raise TypeError(f"fetch_many takes an iterable of URLs or requests, not one {type(requests).__name__}")
     check_limits(rate, rate_host, limit_rate_total, stall_time)
     settings: dict[str, Any] = {
-        "max_parallel": max_parallel, "per_host": per_host or max_parallel, "ordered": ordered, "memory": max_memory,
+        "max_parallel": max_parallel, "per_host": per_host, "ordered": ordered, "memory": max_memory,
         "rate": rate, "rate_host": rate_host, "limit_rate_total": limit_rate_total, "stall_time": stall_time,
     }  # fmt: skip
     return _results(iter(requests), settings, session or Session(), timeout, allow_redirects)

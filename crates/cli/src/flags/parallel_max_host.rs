@@ -13,18 +13,20 @@ impl Flag for ParallelMaxHostFlag {
             category: HelpCategory::Parallel,
             important: false,
             help: "Maximum number of connections to a host",
-            doc: "Maximum number of connections to one host, from 1 to 65535. Default 6.",
+            doc: "Number of connections to one host, from 1 to 65535. Without it, haul begins with 6, opens up to 50 \
+                  while that makes the run faster, and goes back to 6 when the host answers 429 or 503, or refuses \
+                  or resets connections. haul curl has no limit by default.",
             example: "haul --parallel-max-host 20 'https://example.com/[1-900]'",
             see_also: &["parallel-max", "pipeline"],
         }
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.parallel_max_host = match value.number() {
+        args.global.parallel_max_host = Some(match value.number() {
             // To curl that is no limit.
             Ok(0 | 65_536..) if args.global.persona.is_curl() => usize::MAX,
             _ => value.number_in(1, 65_535)? as usize,
-        };
+        });
         Ok(())
     }
 }

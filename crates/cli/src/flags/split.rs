@@ -16,7 +16,8 @@ impl Flag for SplitFlag {
             doc: "Maximum number of connections used to fetch parts of one body, from 1 to 256. More than one is used \
                   only where the server proves that it sends exact parts of one unchanged file, and only while that \
                   makes the transfer faster; the output is the same, in order. Memory stays within --max-memory. 1 \
-                  turns splitting off. The default is --parallel-max-host; a number given here does not depend on it.",
+                  turns splitting off. The default is --parallel-max-host, or 6 without it; a number given here does not \
+                  depend on it.",
             example: "haul --split 1 -O https://example.com/file.tar.gz",
             see_also: &["parallel-max-host", "max-memory"],
         }

@@ -93,8 +93,9 @@ pub struct GlobalArgs {
     pub parallel: bool,
     /// `--parallel-max`: the maximum number of simultaneous transfers, over all hosts. Default 64.
     pub parallel_max: usize,
-    /// `--parallel-max-host`: the maximum number of connections to one host. Default 6.
-    pub parallel_max_host: usize,
+    /// `--parallel-max-host`: the number of connections to one host; `None` is from 6 to 50, as
+    /// many as help.
+    pub parallel_max_host: Option<usize>,
     /// `--threads`: the maximum number of worker threads; `None` is one for each core.
     pub threads: Option<usize>,
     /// `--max-memory`: the maximum number of bytes of bodies that are kept in memory while they
@@ -137,7 +138,7 @@ impl Default for GlobalArgs {
             progress_bar: false,
             parallel: true,
             parallel_max: 64,
-            parallel_max_host: 6,
+            parallel_max_host: None,
             threads: None,
             max_memory: 64 << 20,
             unordered: false,
@@ -163,7 +164,7 @@ impl GlobalArgs {
                 persona,
                 parallel: false,
                 parallel_max: 50,
-                parallel_max_host: usize::from(u16::MAX),
+                parallel_max_host: Some(usize::from(u16::MAX)),
                 ..GlobalArgs::default()
             },
         }

@@ -21,6 +21,9 @@ use haul::request::{RedirectRules, RetryRules, SpeedLimit, StallLimit};
 use super::{AllowedProtocols, ClientCert, CookieArgs, GlobalArgs, KeepaliveArgs, StateFileArg};
 use crate::program_persona::ProgramPersona;
 
+/// The maximum number of connections for one body, unless an option says otherwise.
+const DEFAULT_CONNECTIONS: usize = 6;
+
 /// The transfer settings of a stage: limits, retries, connections and TLS.
 #[derive(Clone, Debug)]
 pub struct TransferArgs {
@@ -137,9 +140,9 @@ impl TransferArgs {
     }
 
     /// Returns the maximum number of connections for one body: the value of `--split`, or the limit
-    /// for one host if that is not given. Never 0.
+    /// for one host if that is not given, or 6. Never 0.
     pub fn connections(&self, global: &GlobalArgs) -> usize {
-        self.split.unwrap_or(global.parallel_max_host)
+        self.split.or(global.parallel_max_host).unwrap_or(DEFAULT_CONNECTIONS)
     }
 
     /// Returns the redirect rules for a request. `keep_method` is true if the method comes from

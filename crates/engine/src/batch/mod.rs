@@ -69,8 +69,9 @@ pub struct BatchOptions {
     /// Maximum number of requests at a time. Default 64.
     pub max_parallel: usize,
     /// Maximum number of requests at a time to one host, and so of connections to it, unless it
-    /// uses HTTP/2. Default 6.
-    pub per_host: usize,
+    /// uses HTTP/2. Default: from 6 to 50, as many as help ([`haul_policy::concurrency`]); 6 if
+    /// requests are pipelined.
+    pub per_host: Option<usize>,
     /// Maximum number of unanswered requests on an HTTP/1.1 connection (RFC 9112 section 9.3.2).
     /// Default 1: no pipelining.
     pub pipeline: usize,
@@ -97,7 +98,7 @@ impl Default for BatchOptions {
     fn default() -> Self {
         Self {
             max_parallel: 64,
-            per_host: 6,
+            per_host: None,
             pipeline: 1,
             start_rate: None,
             host_start_rate: None,

@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-/// The unit of the times in `/proc/stat` (`USER_HZ` is 100 on every Linux that Rust runs on).
-const TICK: Duration = Duration::from_millis(10);
+/// The unit of the times in `/proc/stat`, in milliseconds (`USER_HZ` is 100 on every Linux that Rust
+/// runs on).
+const TICK_MS: u64 = 10;
 
 /// The system's idle time at the last check.
 #[derive(Debug, Default)]
 pub(super) struct IdleCoreDetector {
-    ticks: Option<u64>,
+    idle: Option<Duration>,
 }
 
 impl IdleCoreDetector {
@@ -17,14 +18,17 @@ impl IdleCoreDetector {
     /// one core's time or more. `since` is the time since that call. The first call has nothing to
     /// compare with and returns false.
     pub(super) fn is_one_idle(&mut self, since: Duration) -> bool {
-        let Some(ticks) = std::fs::read_to_string("/proc/stat").ok().as_deref().and_then(idle_ticks) else {
-            return true;
-        };
-        let before = self.ticks.replace(ticks);
-        before.is_some_and(|before| {
-            TICK * u32::try_from(ticks.saturating_sub(before)).unwrap_or(u32::MAX) >= since * 3 / 4
-        })
+        let Some(idle) = idle_time() else { return true };
+        let before = self.idle.replace(idle);
+        before.is_some_and(|before| idle.saturating_sub(before) >= since * 3 / 4)
     }
+}
+
+/// Returns the time for which all cores together have been idle since the system started; `None` if
+/// it is unknown.
+pub(crate) fn idle_time() -> Option<Duration> {
+    let ticks = idle_ticks(&std::fs::read_to_string("/proc/stat").ok()?)?;
+    Some(Duration::from_millis(ticks.saturating_mul(TICK_MS)))
 }
 
 /// Returns the number of ticks that all cores together were idle or waited for a disk.
@@ -46,7 +50,7 @@ mod tests {
 
     #[test]
     fn first_check_finds_no_idle_core() {
-        let mut cores = IdleCoreDetector { ticks: None };
+        let mut cores = IdleCoreDetector { idle: None };
         if std::fs::exists("/proc/stat").unwrap_or(false) {
             assert!(!cores.is_one_idle(Duration::from_secs(1)));
         }

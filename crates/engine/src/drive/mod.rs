@@ -18,7 +18,7 @@
 pub mod blocking;
 pub mod connection;
 pub mod connection_slot;
-mod idle_cores;
+pub(crate) mod idle_cores;
 pub mod rcvlowat;
 pub(crate) mod retry_waiting;
 pub mod worker;

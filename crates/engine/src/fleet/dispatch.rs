@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
+use haul_policy::concurrency::MAX_LIMIT;
 use haul_policy::queue::{HostId, JobQueue, QueueCaps};
 use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Scheme, Target};
@@ -160,9 +161,14 @@ impl Dispatcher {
     pub(super) fn new(caps: QueueCaps, options: &FleetOptions, stages: usize, source: Box<dyn ItemSource>) -> Self {
         let pipeline = options.pipeline.max(1);
         let caps = QueueCaps { total: caps.total * pipeline, per_host: caps.per_host * pipeline };
+        let mut queue = JobQueue::new(caps);
+        // Pipelined requests wait for each other by intent.
+        if options.per_host.is_none() && pipeline == 1 {
+            queue.adapt_caps(MAX_LIMIT);
+        }
         Self {
             state: Mutex::new(DispatchState {
-                queue: JobQueue::new(caps),
+                queue,
                 running: Slab::new(),
                 source: Some(source),
                 final_values: (0..stages).map(|_| None).collect(),

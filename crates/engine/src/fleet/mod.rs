@@ -37,6 +37,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use haul_policy::concurrency::INITIAL_LIMIT;
 use haul_policy::queue::QueueCaps;
 use haul_policy::url_template::UrlTemplate;
 
@@ -82,11 +83,12 @@ pub struct FleetStage {
 pub struct FleetOptions {
     /// Maximum number of concurrent transfers. Default 64.
     pub parallel: usize,
-    /// Maximum number of concurrent transfers to one host. Default 6. The host is that of the given
-    /// URL: a redirected transfer still counts for it. So a host to which many others redirect may
-    /// see up to `parallel` connections. One more transfer may run if the fleet could not continue
-    /// without it.
-    pub per_host: usize,
+    /// Maximum number of concurrent transfers to one host, except those that share an HTTP/2
+    /// connection. Default: from 6 to 50, as many as help ([`haul_policy::concurrency`]); 6 if
+    /// requests are pipelined. The host is that of the given URL: a redirected transfer still counts
+    /// for it. So a host to which many others redirect may see up to `parallel` connections. One
+    /// more transfer may run if the fleet could not continue without it.
+    pub per_host: Option<usize>,
     /// Maximum number of outstanding requests on an HTTP/1.1 connection (RFC 9112 section 9.3.2).
     /// Default 1: no pipelining.
     pub pipeline: usize,
@@ -125,7 +127,7 @@ impl Default for FleetOptions {
     fn default() -> Self {
         Self {
             parallel: 64,
-            per_host: 6,
+            per_host: None,
             pipeline: 1,
             threads: None,
             max_memory: 64 << 20,
@@ -207,12 +209,9 @@ impl Fleet {
         let cores = available_parallelism().map_or(1, usize::from);
         // Pipelining is for long round trips. More threads would only divide its few connections.
         let threads = if options.pipeline > 1 { 1 } else { options.threads.unwrap_or(cores) };
-        let workers = WorkerOptions {
-            threads: threads.max(1),
-            depth: options.pipeline.max(1),
-            per_host: options.per_host.max(1),
-        };
-        let caps = QueueCaps { total: options.parallel.max(1), per_host: options.per_host.max(1) };
+        let per_host = options.per_host.unwrap_or(INITIAL_LIMIT).max(1);
+        let workers = WorkerOptions { threads: threads.max(1), depth: options.pipeline.max(1), per_host };
+        let caps = QueueCaps { total: options.parallel.max(1), per_host };
         let run = run::FleetRun::new(stages, &options, caps, items, output, Box::new(report))?;
         let supply: Arc<dyn worker::Scheduler> = run.clone();
         worker::run(client, &supply, workers)?;

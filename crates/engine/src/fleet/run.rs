@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use haul_policy::queue::{HostId, QueueCaps};
+use haul_policy::concurrency::RefusedLoad;
+use haul_policy::queue::{HostId, JobEnd, QueueCaps};
 use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::may_send;
 use haul_policy::target::Target;
@@ -438,8 +439,12 @@ impl Scheduler for FleetRun {
     }
 
     fn host_multiplexes(&self, slot: HostId) {
-        self.dispatch.lock().queue().set_host_cap(slot, usize::MAX);
+        self.dispatch.lock().queue().set_shared_connection(slot);
         self.wake_workers();
+    }
+
+    fn refused(&self, slot: HostId, end: JobEnd) -> Option<RefusedLoad> {
+        self.dispatch.lock().queue().on_end(slot, end)
     }
 
     fn is_heavy(&self) -> bool {
@@ -450,6 +455,7 @@ impl Scheduler for FleetRun {
         self.with_peer(worker, |peer| peer.running -= 1);
         let pause = transfer.host_pause();
         let slot = transfer.scheduling.host_slot;
+        let served = transfer.served(&result);
         let (mut outcome, mut path) = transfer.into_outcome(result);
         // Released before the slot is finished, since that wakes transfers that wait for memory.
         path.release();
@@ -457,6 +463,9 @@ impl Scheduler for FleetRun {
             let mut state = self.dispatch.lock();
             if let (Some(pause), Some(slot)) = (pause, slot) {
                 state.queue().pause(slot, clock::policy_time(clock::after(Instant::now(), pause)));
+            }
+            if let (Some(end), Some(slot)) = (served, slot) {
+                state.queue().on_end(slot, end);
             }
             state.remove_running(usize::try_from(outcome.tag).unwrap_or(usize::MAX))
         };

@@ -21,6 +21,7 @@ use super::sinks::{FilePartSink, OrderedPartSink};
 use super::state::{FirstConnectionState, FirstStream, PartFailures, PartInFlight, ReceiveProgress, SplitState};
 use crate::body::delivery::BodyDelivery;
 use crate::clock;
+use crate::drive::idle_cores::idle_time;
 use crate::drive::worker::{HostSlotDecision, Scheduler};
 use crate::drive::worker_inbox::WorkerInbox;
 use crate::ignore_poison::IgnorePoison;
@@ -34,7 +35,7 @@ use crate::{Error, ErrorKind, ProtocolVersion, Result};
 const MIN_PART_TIME: Duration = Duration::from_millis(25);
 /// The minimum and maximum size of the smallest parts, in bytes. Since each part costs a request,
 /// no part is smaller.
-const MIN_PART_SIZE: std::ops::RangeInclusive<u64> = (64 << 10)..=(256 << 10);
+const MIN_PART_SIZE: std::ops::RangeInclusive<u64> = (64 << 10)..=(1 << 20);
 /// The minimum and maximum size of a part that is written to a file, in bytes. Between them, it is
 /// the number of bytes that a connection receives in about a second.
 const FILE_PART_SIZE: std::ops::RangeInclusive<u64> = (1 << 20)..=(16 << 20);
@@ -195,7 +196,7 @@ impl SplitCoordinator {
         }
         let first_count = usize::from(state.first.transfer.is_none());
         let delivering = first_count + state.delivering_parts();
-        let wanted = state.splitter.wanted(clock::policy_time(now), state.received.total, delivering);
+        let wanted = state.splitter.wanted(clock::policy_time(now), state.received.total, delivering, idle_time);
         if wanted < 2 && state.is_proved {
             // A single stream is as fast, and it delivers without the coordinator.
             if state.first.transfer.is_some() && state.parts.is_empty() {

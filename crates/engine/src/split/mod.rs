@@ -25,6 +25,7 @@ use crate::Result;
 use crate::client::Client;
 use crate::clock;
 use crate::drive::connection::HttpConnection;
+use crate::drive::idle_cores::idle_time;
 use crate::drive::worker::{self, Scheduler, WorkerOptions};
 use crate::request::SplitDownloadOptions;
 use crate::transfer::{SplittableBody, Transfer};
@@ -63,12 +64,15 @@ impl SplitMonitor {
                 }
                 false
             }
-            Self::Measuring(measured) => measured.0.is_worth_trying(FirstStreamSample {
-                now: clock::policy_time(now),
-                received: link.front().map_or(0, |transfer| transfer.facts.body_bytes),
-                remaining: link.remaining(),
-                waited: link.waited(),
-            }),
+            Self::Measuring(measured) => {
+                let sample = FirstStreamSample {
+                    now: clock::policy_time(now),
+                    received: link.front().map_or(0, |transfer| transfer.facts.body_bytes),
+                    remaining: link.remaining(),
+                    waited: link.waited(),
+                };
+                measured.0.is_worth_trying(sample, idle_time)
+            }
         }
     }
 }

@@ -41,6 +41,7 @@ mod content_coding;
 mod delivery;
 mod delivery_range;
 mod end_offset;
+mod load;
 mod request_content;
 mod request_fields;
 mod response;

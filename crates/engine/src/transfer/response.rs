@@ -9,6 +9,7 @@ use haul_proto::h1::BodyFraming;
 use haul_proto::head::{ProtocolVersion, ResponseHead};
 
 use super::delivery_range::{DeliveryRange, RangeVerdict};
+use super::load::HostRefusal;
 use super::state::BodyDisposition;
 use super::{MAX_KEPT_HEADS, MAX_RESTARTS, Transfer};
 use crate::clock;
@@ -38,6 +39,7 @@ impl Transfer {
         let trace_error = self.options.trace.as_ref().and_then(|trace| trace.failure());
         self.store_response_state(&head);
         self.response.host_pause = self.requested_pause(&head);
+        self.attempt.refusal = HostRefusal::of_status(head.status(), head.get("retry-after").is_some());
         let earlier = self.history.heads.len();
         if self.options.include_head {
             self.history.heads.extend_from_slice(&self.escaped(head.raw()));

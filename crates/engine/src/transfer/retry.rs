@@ -8,6 +8,7 @@ use haul_policy::queue::HostId;
 use haul_policy::retry::{self, AttemptOutcome as Trouble};
 use haul_proto::head::ResponseHead;
 
+use super::load::HostRefusal;
 use super::request_content::ExpectContinue;
 use super::state::{BodyDisposition, SchedulingKey};
 use super::target_state::TargetState;
@@ -194,6 +195,8 @@ impl Transfer {
             return TransferStep::Again(Duration::ZERO);
         }
         let trouble = trouble_of(&error, broke);
+        let is_early = !matches!(broke, ExchangeFailure::InResponse | ExchangeFailure::ByProtocol);
+        self.attempt.refusal = HostRefusal::of_failure(&error).filter(|_| is_early);
         if let (Some(_), true) = (self.resend_error(), broke != ExchangeFailure::BeforeSending) {
             return self.done(Err(error), now);
         }

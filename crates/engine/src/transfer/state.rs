@@ -8,6 +8,7 @@ use haul_policy::redirect::RedirectedRequest;
 use haul_proto::head::ResponseHead;
 
 use super::delivery_range::DeliveryRange;
+use super::load::HostRefusal;
 use crate::Error;
 use crate::request::{ContentSpan, RequestOptions};
 use crate::transfer_outcome::FollowedRedirect;
@@ -93,6 +94,10 @@ pub(crate) struct AttemptState {
     pub(crate) replays: u32,
     /// The number of times that the transfer waited for a free file descriptor.
     pub(crate) descriptor_waits: u32,
+    /// The number of times that the transfer was tried again because its host was overloaded.
+    pub(super) load_retries: u8,
+    /// The refusal of the current request, if its host may be overloaded.
+    pub(super) refusal: Option<HostRefusal>,
     /// True if at least one request of this transfer was passed to a connection.
     pub(super) has_sent: bool,
     /// The start time of the first attempt.
@@ -108,6 +113,8 @@ impl AttemptState {
             restarts: 0,
             replays: 0,
             descriptor_waits: 0,
+            load_retries: 0,
+            refusal: None,
             has_sent: false,
             first_started: now,
             deadline: None,

@@ -191,7 +191,7 @@ fn retry_after_pauses_one_host_and_not_others() {
     let mut urls = vec![busy.url("/retry-after/1/small/0")];
     urls.extend((0..10).map(|i| other.url(&format!("/small/{i}"))));
     urls.extend((0..50).map(|i| busy.url(&format!("/small/{i}"))));
-    let one_at_a_time = FleetOptions { per_host: 1, ..one_thread() };
+    let one_at_a_time = FleetOptions { per_host: Some(1), ..one_thread() };
     let run = run(&Client::new(), single_stage(&options), one_at_a_time, urls);
     assert_eq!((run.summary().succeeded, run.summary().failed), (61, 0));
     assert_eq!(run.reports.iter().take(10).filter(|got| got.url.starts_with(&other.url("/"))).count(), 10);
@@ -201,7 +201,7 @@ fn retry_after_pauses_one_host_and_not_others() {
 fn retry_after_pauses_all_requests_to_its_host() {
     let peer = Origin::builder().start().unwrap();
     // Two slots: while the first waits for its retry, the second starts no new request.
-    let options = FleetOptions { per_host: 2, ..one_thread() };
+    let options = FleetOptions { per_host: Some(2), ..one_thread() };
     let mut urls = vec![peer.url("/retry-after/1/small/0"), peer.url("/delay/700/small/1")];
     urls.extend((0..20).map(|i| peer.url(&format!("/small/{i}"))));
     let run = run(&Client::new(), single_stage(&retrying(1)), options, urls);
@@ -315,7 +315,7 @@ fn paused_host_frees_its_slots_for_others() {
     urls.push(broken);
     let mut options = retrying(3);
     options.fail = true;
-    let fleet = FleetOptions { parallel: 2, per_host: 2, fail_early: true, unordered: true, ..threads(1) };
+    let fleet = FleetOptions { parallel: 2, per_host: Some(2), fail_early: true, unordered: true, ..threads(1) };
     let run = run(&Client::new(), single_stage(&options), fleet, urls);
     assert_eq!(run.summary().exit_code, 22);
     assert!(run.summary().succeeded >= 45, "{:?}", run.summary());

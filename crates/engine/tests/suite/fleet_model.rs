@@ -37,7 +37,7 @@ fn page(rng: &mut Rng, origin: &FaultyOrigin, number: u64) -> (String, Vec<u8>) 
 fn way_to_run(rng: &mut Rng) -> FleetOptions {
     FleetOptions {
         parallel: one_of(rng, &[1, 2, 7, 64, 200]),
-        per_host: one_of(rng, &[1, 3, 6, 50]),
+        per_host: one_of(rng, &[Some(1), Some(3), Some(6), Some(50), None]),
         pipeline: one_of(rng, &[1, 1, 2, 8]),
         threads: Some(one_of(rng, &[1, 2, 4])),
         max_memory: one_of(rng, &[1, 64 << 10, 1 << 20, 64 << 20]),

@@ -282,7 +282,7 @@ fn parallel_and_per_host_limits_hold() {
     let origin = Origin::builder().threads(2).start().unwrap();
     for (per_host, parallel, most) in [(3, 64, 3), (64, 5, 5), (1, 1, 1)] {
         let fresh = Origin::builder().start().unwrap();
-        let options = FleetOptions { per_host, parallel, ..one_thread() };
+        let options = FleetOptions { per_host: Some(per_host), parallel, ..one_thread() };
         let urls: Vec<_> = (0..100).map(|i| fresh.url(&format!("/delay/1/small/{i}"))).collect();
         assert_eq!(run(&Client::new(), plain(), options, urls).summary().succeeded, 100);
         // The first URL of the output may use one more.
@@ -291,7 +291,7 @@ fn parallel_and_per_host_limits_hold() {
     }
     // Two hosts share the total limit, and each has its own limit.
     let other = start_origin();
-    let options = FleetOptions { per_host: 2, parallel: 3, ..one_thread() };
+    let options = FleetOptions { per_host: Some(2), parallel: 3, ..one_thread() };
     let urls: Vec<_> = (0..100).map(|i| [&origin, &other][i % 2].url(&format!("/delay/1/small/{i}"))).collect();
     assert_eq!(run(&Client::new(), plain(), options, urls).summary().succeeded, 100);
     assert!(origin.peak_requests() <= 3 && other.peak_requests() <= 3);

@@ -13,7 +13,7 @@ use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 
 fn pipelined(depth: usize, per_host: usize) -> FleetOptions {
-    FleetOptions { pipeline: depth, per_host, ..one_thread() }
+    FleetOptions { pipeline: depth, per_host: Some(per_host), ..one_thread() }
 }
 
 fn go(options: FleetOptions, request: &RequestOptions, urls: impl IntoIterator<Item = String>) -> FleetRunResult {

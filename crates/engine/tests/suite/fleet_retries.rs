@@ -126,7 +126,7 @@ fn waiting_retry_fails_at_its_deadline() {
     ]]);
     let mut options = retrying_after(1, Duration::from_secs(2));
     options.total_time = Some(Duration::from_secs(4));
-    let limits = FleetOptions { parallel: 2, per_host: 1, ..threads(1) };
+    let limits = FleetOptions { parallel: 2, per_host: Some(1), ..threads(1) };
     let run = run(&Client::new(), single_stage(&options), limits, [peer.url("/0"), peer.url("/1")]);
     let exits = run.reports.iter().map(|got| got.exit).collect::<Vec<_>>();
     // The pause of an hour is longer than the time limit: the second has no retry, and succeeds.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use common::{DRIVERS, DriverKind, following, one_thread, run, start_origin, trusting_ca, with_time_limit};
 use haul::buffer_pool::BufferLease;
+use haul::fleet::FleetOptions;
 use haul::sink::{Sink, TransferWaker};
 use haul::{Client, RequestOptions, Target};
 use testkit::h1_peer::{RawPeer, ScriptStep};
@@ -256,12 +257,13 @@ fn early_success_does_not_stop_the_upload() {
 }
 
 #[test]
-fn fleet_opens_at_most_six_connections_per_host() {
+fn fleet_opens_at_most_the_given_connections() {
     let origin = start_origin();
     let client = Client::new();
     for round in 0..2 {
         let urls: Vec<String> = (0..200).map(|i| origin.url(&format!("/bytes/{}", i * 37))).collect();
-        let run = run(&client, common::single_stage(&RequestOptions::default()), one_thread(), urls);
+        let options = FleetOptions { per_host: Some(6), ..one_thread() };
+        let run = run(&client, common::single_stage(&RequestOptions::default()), options, urls);
         assert_eq!(run.summary().succeeded, 200);
         assert!(origin.connections() <= 6, "round {round}: {} connections", origin.connections());
     }

@@ -26,7 +26,7 @@ fn defaults() -> RequestOptions {
 }
 
 fn side_by_side(max_memory: u64) -> FleetOptions {
-    FleetOptions { per_host: 64, max_memory, ..one_thread() }
+    FleetOptions { per_host: Some(64), max_memory, ..one_thread() }
 }
 
 fn head(conn: &mut FrameConnection, asked: &FrameRequest, length: usize) -> io::Result<()> {

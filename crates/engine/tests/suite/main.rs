@@ -20,6 +20,7 @@ mod content_decoding;
 mod curl_compat;
 mod dns;
 mod failures;
+mod fleet_concurrency;
 mod fleet_failures;
 mod fleet_model;
 mod fleet_order;

@@ -143,7 +143,7 @@ fn waiting_plain_bodies_continue_through_https_proxy() {
     let options = adjusted(options, |to| (to.tls, to.tunnel) = (trusting_proxy.tls, true));
     let client = Client::builder().options(|own| *own = options).build();
     let requests: Vec<_> = (0..12).map(|_| client.get(&origin.url("/bytes/400000")).build().unwrap()).collect();
-    let batch = BatchOptions { memory: 100_000, per_host: 3, ..BatchOptions::default() };
+    let batch = BatchOptions { memory: 100_000, per_host: Some(3), ..BatchOptions::default() };
     let expected = origin.pattern().slice(0, 400_000);
     let replies: Vec<_> = with_time_limit("the batch", move || client.fetch_all(requests, batch).collect());
     assert!(replies.into_iter().all(|(_, reply)| reply.unwrap().body == expected));

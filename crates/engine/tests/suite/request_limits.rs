@@ -187,7 +187,7 @@ fn few_pipelined_requests_must_be_sent_again() {
     for count in [2, 3, 20] {
         let server = ClosingServer::start(count, "Connection: close\r\n");
         let client = Client::new();
-        let fleet = FleetOptions { pipeline: 32, per_host: 2, ..one_thread() };
+        let fleet = FleetOptions { pipeline: 32, per_host: Some(2), ..one_thread() };
         fetch_many(&client, &once(RequestOptions::default()), fleet, &server.url());
         let sent = client.stats().totals().requests as usize;
         assert!(sent <= MANY * 3 / 2, "{count} a connection: {sent}");

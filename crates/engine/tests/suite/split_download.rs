@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{assert_same, following};
 use haul::buffer_pool::BufferLease;
@@ -376,6 +376,35 @@ fn parts_stay_within_the_memory_limit() {
     assert_success(&fetch(&Client::new(), &origin.url(&path), &options, sink));
     assert_same(&once.taken(), &content(&rate_limited_plan(), 0));
     assert!(*most.lock().unwrap() > 0, "it was not split");
+}
+
+/// A sink that keeps the processor busy for each piece, so that the client is what limits the rate.
+struct BusySink(NonRestartableSink);
+
+impl Sink for BusySink {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
+        let until = Instant::now() + Duration::from_micros(lease.bytes().len() as u64 / 4);
+        while Instant::now() < until {
+            std::hint::spin_loop();
+        }
+        self.0.bytes(lease)
+    }
+
+    fn restart(&mut self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn busy_client_does_not_split() {
+    let origin = origin();
+    let path = origin.serve("busy", FaultPlan { rate: None, ..rate_limited_plan() });
+    let once = NonRestartableSink::default();
+    assert_success(&fetch(&Client::new(), &origin.url(&path), &splitting(), BusySink(once.clone())));
+    assert_same(&once.taken(), &content(&rate_limited_plan(), 0));
+    // A probe costs one range. A split body has dozens.
+    let seen = origin.seen("busy").requests.len();
+    assert!(seen <= 3, "{seen} requests");
 }
 
 #[test]

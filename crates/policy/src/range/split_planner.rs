@@ -10,6 +10,12 @@
 //! make up for the set-up. The gain is measured over all connections together. If four connections
 //! bring half as much again, the maximum is allowed; a small gain keeps two, no gain keeps one.
 //!
+//! **Busy machines.** A stream that waits may wait for a server on this machine, or for a turn on a
+//! processor. More connections then only cost more of it. So from 50 MB/s on, a trial needs a core
+//! that was idle, and a stream that was about as fast in both halves of the window. From 100 MB/s on,
+//! several connections need an obvious gain and a core that stays idle. They are given up for good
+//! when the core is busy, or when they are no faster than the one stream was.
+//!
 //! ```
 //! use core::time::Duration;
 //! use haul_policy::MonotonicTime;
@@ -19,7 +25,7 @@
 //! let later = MonotonicTime(0) + Duration::from_millis(100);
 //! // 5 MB/s, and waiting nearly all the time.
 //! let seen = FirstStreamSample { now: later, received: 500_000, remaining: 100_000_000, waited: Duration::from_millis(95) };
-//! assert!(splitter.is_worth_trying(seen));
+//! assert!(splitter.is_worth_trying(seen, || None));
 //! ```
 
 use core::time::Duration;
@@ -36,6 +42,12 @@ const MEASURED: Duration = Duration::from_millis(200);
 const OPENING: Duration = Duration::from_secs(1);
 /// The rate in bytes a second from which more connections would cost more than they gain.
 const FAST: u64 = 200_000_000;
+/// The rate of one stream in bytes a second from which a processor may be its limit.
+const BRISK: u64 = 50_000_000;
+/// The same for several connections together.
+const BRISK_TOGETHER: u64 = 100_000_000;
+/// The interval at which several connections are judged after the first measurement.
+const JUDGED: Duration = Duration::from_millis(500);
 /// The least remaining time, at the present rate, for which a trial is worthwhile.
 const WORTH: Duration = Duration::from_millis(250);
 /// The number of connections during the first measurement.
@@ -65,6 +77,17 @@ pub struct SplitPlanner {
     waited: Duration,
     /// The rate of the first stream in bytes a second.
     single: u64,
+    /// The middle of the window of the first stream, once it has passed.
+    middle: Option<MiddleOfWindow>,
+    /// The time for which cores had been idle when the present measurement began.
+    idle: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct MiddleOfWindow {
+    at: MonotonicTime,
+    received: u64,
+    idle: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,20 +104,42 @@ enum SplitPhase {
 impl SplitPlanner {
     /// Creates a planner for at most `most` connections. Call it when the body begins.
     pub fn new(most: usize, now: MonotonicTime) -> SplitPlanner {
-        SplitPlanner { most, phase: SplitPhase::Single, since: now, received: 0, waited: Duration::ZERO, single: 0 }
+        SplitPlanner {
+            most,
+            phase: SplitPhase::Single,
+            since: now,
+            received: 0,
+            waited: Duration::ZERO,
+            single: 0,
+            middle: None,
+            idle: None,
+        }
     }
 
     /// Returns `true` if a trial with more connections is worthwhile. Call it from time to time
-    /// while there is one stream.
-    pub fn is_worth_trying(&mut self, seen: FirstStreamSample) -> bool {
+    /// while there is one stream. `idle` returns the time for which all cores together have been
+    /// idle, counted from any moment, if it is known. It is called twice in each window.
+    pub fn is_worth_trying(&mut self, seen: FirstStreamSample, idle: impl FnOnce() -> Option<Duration>) -> bool {
         let elapsed = seen.now.since(self.since);
-        if self.most < 2 || elapsed < WINDOW {
+        if self.most < 2 || elapsed < WINDOW / 2 {
             return false;
         }
+        let Some(middle) = self.middle.filter(|_| elapsed >= WINDOW) else {
+            if self.middle.is_none() {
+                self.middle = Some(MiddleOfWindow { at: seen.now, received: seen.received, idle: idle() });
+            }
+            return false;
+        };
+        let first_half = per_second(middle.received.saturating_sub(self.received), middle.at.since(self.since));
+        let rest = seen.now.since(middle.at);
+        let second_half = per_second(seen.received.saturating_sub(middle.received), rest);
+        self.middle = None;
         let waited = seen.waited.saturating_sub(self.waited);
         let rate = per_second(seen.received.saturating_sub(self.received), elapsed);
         (self.since, self.received, self.waited) = (seen.now, seen.received, seen.waited);
-        let is_worth = waited * 2 >= elapsed && rate < FAST && is_long(seen.remaining, rate);
+        let is_steady = first_half.max(second_half) / 2 <= first_half.min(second_half);
+        let is_limited = rate < BRISK || is_steady && is_core_idle(middle.idle, idle(), rest);
+        let is_worth = waited * 2 >= elapsed && rate < FAST && is_long(seen.remaining, rate) && is_limited;
         if is_worth {
             self.single = rate;
             self.phase = SplitPhase::Probing;
@@ -117,15 +162,23 @@ impl SplitPlanner {
 
     /// Returns the number of connections that should be used now. `received` is the number of bytes
     /// that all connections received so far. `delivering` is the number of connections that deliver
-    /// bytes.
-    pub fn wanted(&mut self, now: MonotonicTime, received: u64, delivering: usize) -> usize {
+    /// bytes. `idle` is that of [`SplitPlanner::is_worth_trying`]. It is called once for each
+    /// measurement.
+    pub fn wanted(
+        &mut self,
+        now: MonotonicTime,
+        received: u64,
+        delivering: usize,
+        idle: impl FnOnce() -> Option<Duration>,
+    ) -> usize {
         let first = self.most.min(FIRST);
         match self.phase {
             SplitPhase::Single => 1,
             SplitPhase::Probing => 2.min(self.most),
             SplitPhase::Opening(since) => {
                 if delivering >= first || now.since(since) >= OPENING {
-                    (self.phase, self.since, self.received) = (SplitPhase::Measuring(now + WINDOW), now, received);
+                    self.phase = SplitPhase::Measuring(now + WINDOW);
+                    (self.since, self.received, self.idle) = (now, received, idle());
                 }
                 first
             }
@@ -135,7 +188,10 @@ impl SplitPlanner {
                 }
                 let elapsed = now.since(self.since);
                 let rate = per_second(received.saturating_sub(self.received), elapsed);
+                let idle_now = idle();
+                let is_brisk = rate >= BRISK_TOGETHER;
                 let wanted = match () {
+                    () if is_brisk && !is_core_idle(self.idle, idle_now, elapsed) => 1,
                     // Nearly each delivers as much as the one did: measuring longer would not
                     // change the result.
                     () if rate >= self.single.saturating_mul(5) / 2 => self.most,
@@ -143,15 +199,38 @@ impl SplitPlanner {
                         self.phase = SplitPhase::Measuring(self.since + MEASURED);
                         return first;
                     }
+                    () if is_brisk => 1,
                     () if rate >= self.single.saturating_mul(3) / 2 => self.most,
                     () if rate >= self.single.saturating_mul(23) / 20 => 2,
                     () => 1,
                 };
-                self.phase = SplitPhase::Settled(wanted.min(self.most));
-                wanted.min(self.most)
+                (self.since, self.received, self.idle) = (now, received, idle_now);
+                self.settle(wanted)
             }
-            SplitPhase::Settled(wanted) => wanted,
+            SplitPhase::Settled(wanted) => {
+                let elapsed = now.since(self.since);
+                if wanted < 2 || elapsed < JUDGED {
+                    return wanted;
+                }
+                let rate = per_second(received.saturating_sub(self.received), elapsed);
+                let idle_before = core::mem::replace(&mut self.idle, idle());
+                (self.since, self.received) = (now, received);
+                let is_busy = rate >= BRISK_TOGETHER && !is_core_idle(idle_before, self.idle, elapsed);
+                // Fewer may deliver for a while, at the end of the body and after failures.
+                let is_slow = rate <= self.single && delivering >= wanted;
+                if is_busy || is_slow { self.settle(1) } else { wanted }
+            }
         }
+    }
+
+    /// Ends the measurement. A return to one connection is final.
+    fn settle(&mut self, wanted: usize) -> usize {
+        if wanted < 2 {
+            self.most = 1;
+        }
+        let wanted = wanted.min(self.most);
+        self.phase = SplitPhase::Settled(wanted);
+        wanted
     }
 
     /// Returns `true` if the number of connections will not grow any more.
@@ -172,6 +251,7 @@ impl SplitPlanner {
         match self.phase {
             SplitPhase::Opening(since) => Some(since + OPENING),
             SplitPhase::Measuring(look) => Some(look),
+            SplitPhase::Settled(wanted) if wanted > 1 => Some(self.since + JUDGED),
             SplitPhase::Single | SplitPhase::Probing | SplitPhase::Settled(_) => None,
         }
     }
@@ -179,6 +259,14 @@ impl SplitPlanner {
 
 fn is_long(bytes: u64, rate: u64) -> bool {
     rate > 0 && u128::from(bytes) * 1000 >= u128::from(rate) * WORTH.as_millis()
+}
+
+/// Returns true if a core was idle for most of the time `elapsed`, or if that is unknown.
+fn is_core_idle(before: Option<Duration>, after: Option<Duration>, elapsed: Duration) -> bool {
+    match (before, after) {
+        (Some(before), Some(after)) => after.saturating_sub(before) >= elapsed * 3 / 4,
+        _ => true,
+    }
 }
 
 fn per_second(bytes: u64, time: Duration) -> u64 {
@@ -196,9 +284,16 @@ mod tests {
         FirstStreamSample { now: MonotonicTime(0) + MS * ms, received, remaining: 1 << 30, waited: MS * waited_ms }
     }
 
+    /// Returns whether a trial is worthwhile after a window of 100 ms that ends with `end`, in whose
+    /// middle `middle` bytes had been received.
+    fn tries(splitter: &mut SplitPlanner, middle: FirstStreamSample, end: FirstStreamSample, idle: [u32; 2]) -> bool {
+        assert!(!splitter.is_worth_trying(middle, || Some(MS * idle[0])));
+        splitter.is_worth_trying(end, || Some(MS * idle[1]))
+    }
+
     fn probing(most: usize, rate_of_one: u64) -> SplitPlanner {
         let mut splitter = SplitPlanner::new(most, MonotonicTime(0));
-        assert!(splitter.is_worth_trying(seen(100, rate_of_one / 10, 90)));
+        assert!(tries(&mut splitter, seen(50, rate_of_one / 20, 45), seen(100, rate_of_one / 10, 90), [0, 50]));
         splitter
     }
 
@@ -211,7 +306,7 @@ mod tests {
         let mut wanted = 2;
         for ms in 150..2000 {
             received += rate(wanted) / 1000;
-            wanted = splitter.wanted(MonotonicTime(0) + MS * ms, received, wanted);
+            wanted = splitter.wanted(MonotonicTime(0) + MS * ms, received, wanted, || Some(MS * ms));
         }
         assert!(splitter.is_settled());
         wanted
@@ -228,11 +323,11 @@ mod tests {
         let settles_by = |rate: u64| {
             let mut splitter = probing(6, 5_000_000);
             splitter.on_first_part(MonotonicTime(0));
-            assert_eq!(splitter.wanted(MonotonicTime(0), 0, 4), 4);
+            assert_eq!(splitter.wanted(MonotonicTime(0), 0, 4, || None), 4);
             let look = |ms: u32| (MonotonicTime(0) + MS * ms, rate * u64::from(ms) / 1000);
             (1..).find(|&ms| {
                 let (now, received) = look(ms);
-                splitter.wanted(now, received, 4);
+                splitter.wanted(now, received, 4, || None);
                 splitter.is_settled()
             })
         };
@@ -254,12 +349,107 @@ mod tests {
     #[test]
     fn fast_busy_and_short_streams_are_not_split() {
         let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
-        assert!(!splitter.is_worth_trying(seen(100, FAST / 10, 100)));
-        assert!(!splitter.is_worth_trying(seen(200, FAST / 10 + 500_000, 120)), "it waits for the output, not for us");
-        let short = FirstStreamSample { remaining: 1_000_000, ..seen(300, FAST / 10 + 1_000_000, 220) };
-        assert!(!splitter.is_worth_trying(short));
-        assert!(!splitter.is_worth_trying(seen(400, FAST / 10 + 1_000_000, 320)), "nothing came at all");
-        assert!(!SplitPlanner::new(1, MonotonicTime(0)).is_worth_trying(seen(100, 500_000, 100)));
+        let mut next = |received: u64, waited_ms: u32, remaining: u64| {
+            let begin = splitter.received;
+            let ms = u32::try_from(splitter.since.0 / 1_000_000).unwrap();
+            let sample = |ms, received| FirstStreamSample { remaining, ..seen(ms, received, 0) };
+            let waited = splitter.waited + MS * waited_ms;
+            let middle = sample(ms + 50, begin + received / 2);
+            let end = FirstStreamSample { waited, ..sample(ms + 100, begin + received) };
+            tries(&mut splitter, middle, end, [ms, ms + 100])
+        };
+        assert!(!next(FAST / 10, 100, 1 << 30));
+        assert!(!next(500_000, 20, 1 << 30), "it waits for the output, not for the network");
+        assert!(!next(500_000, 100, 1_000_000), "little is left");
+        assert!(!next(0, 100, 1 << 30), "nothing came at all");
+        assert!(next(500_000, 100, 1 << 30));
+        assert!(!SplitPlanner::new(1, MonotonicTime(0)).is_worth_trying(seen(100, 500_000, 100), || None));
+    }
+
+    #[test]
+    fn busy_machine_prevents_trials_of_brisk_streams() {
+        for (rate, first_share, idle_ms, is_tried) in [
+            (150_000_000_u64, 50, 50, true),
+            (150_000_000, 50, 10, false),
+            (150_000_000, 15, 50, false),
+            (150_000_000, 90, 50, false),
+            (5_000_000, 0, 0, true),
+        ] {
+            let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
+            let all = rate / 10;
+            let middle = seen(50, all * first_share / 100, 45);
+            let is_worth = tries(&mut splitter, middle, seen(100, all, 90), [7, 7 + idle_ms]);
+            assert_eq!(is_worth, is_tried, "{rate}, {first_share} %, {idle_ms} ms idle");
+        }
+    }
+
+    /// Returns the numbers of connections wanted until the end of a body of `bytes`, and the time
+    /// that it takes. `rate` gives the bytes a second that a number of connections bring at a time,
+    /// and whether a core is idle then.
+    fn simulate(bytes: u64, rate: impl Fn(u32, usize) -> (u64, bool)) -> (Vec<usize>, u32) {
+        let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
+        let (mut received, mut idle, mut connections, mut is_split) = (0, 0, vec![1], false);
+        for ms in 0..60_000 {
+            let last = *connections.last().unwrap();
+            let (now_rate, is_idle) = rate(ms, last);
+            received += now_rate / 1000;
+            idle += u32::from(is_idle);
+            if received >= bytes {
+                return (connections, ms);
+            }
+            let sample = FirstStreamSample { remaining: bytes - received, ..seen(ms, received, ms) };
+            let now = sample.now;
+            if !is_split && splitter.is_worth_trying(sample, || Some(MS * idle)) {
+                is_split = true;
+                splitter.on_first_part(now);
+            }
+            let wanted = if is_split { splitter.wanted(now, received, last, || Some(MS * idle)) } else { 1 };
+            if wanted != last {
+                connections.push(wanted);
+            }
+        }
+        panic!("it has not ended");
+    }
+
+    #[test]
+    fn limited_connections_keep_all_in_simulation() {
+        for each in [1_000_000, 20_000_000, 90_000_000] {
+            let (connections, ms) = simulate(each * 30, |_, n| (each * n as u64, true));
+            assert_eq!(connections.last(), Some(&6), "{each}");
+            assert!(ms < 5_800, "{each}: {ms} ms");
+        }
+    }
+
+    #[test]
+    fn starved_machine_returns_to_one_connection() {
+        // One connection brings 1.3 GB/s, six bring 300 MB/s: there is no idle core. In the first
+        // 150 ms, others use the processors.
+        let starved = |ms: u32, n: usize| match (ms, n) {
+            (..150, 1) => (120_000_000, false),
+            (_, 1) => (1_300_000_000, false),
+            _ => (300_000_000, false),
+        };
+        assert_eq!(simulate(3_000_000_000, starved).0, [1]);
+        // Others begin when the body is already split.
+        let later = |ms: u32, n: usize| match (ms, n) {
+            (..400, n) => (60_000_000 * n as u64, true),
+            (_, 1) => (1_300_000_000, false),
+            _ => (300_000_000, false),
+        };
+        let (connections, ms) = simulate(3_000_000_000, later);
+        assert_eq!(connections, [1, 4, 6, 1]);
+        assert!(ms < 3_600, "{ms}");
+    }
+
+    #[test]
+    fn several_connections_without_gain_are_given_up() {
+        let slower = |ms: u32, n: usize| match (ms, n) {
+            (..1000, n) => (5_000_000 * n as u64, true),
+            (_, 1) => (5_000_000, true),
+            (_, _) => (4_000_000, true),
+        };
+        let (connections, _) = simulate(60_000_000, slower);
+        assert_eq!(connections, [1, 4, 6, 1]);
     }
 
     #[test]
@@ -267,8 +457,8 @@ mod tests {
         let mut splitter = probing(6, 5_000_000);
         splitter.on_first_part(MonotonicTime(1));
         splitter.refused(4);
-        assert_eq!(splitter.wanted(MonotonicTime(2), 0, 3), 3);
+        assert_eq!(splitter.wanted(MonotonicTime(2), 0, 3, || None), 3);
         splitter.refused(1);
-        assert_eq!(splitter.wanted(MonotonicTime(3), 0, 0), 1);
+        assert_eq!(splitter.wanted(MonotonicTime(3), 0, 0, || None), 1);
     }
 }

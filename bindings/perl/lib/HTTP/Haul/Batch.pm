@@ -85,14 +85,15 @@ sub _finish {
 sub _run {
     my ($http, $requests, $options, $take) = @_;
     my %limits  = (rate => 0, rate_host => 0, limit_rate => 0, stall_time => 0);
-    my %default = (parallel => 64, per_host => 6, order => 'completion', memory => 64 << 20, %limits);
+    my %default = (parallel => 64, per_host => undef, order => 'completion', memory => 64 << 20, %limits);
     my %options = (%default, %{ $options || {} });
     for my $name (sort keys %options) {
         _croak("no option '$name' for a batch\n") unless exists $default{$name};
     }
     $_ >= 0 or _croak("rate, rate_host, limit_rate and stall_time must not be negative\n") for @options{keys %limits};
     _croak("order is 'input' or 'completion'\n") unless $options{order} =~ /\A(?:input|completion)\z/;
-    $_ > 0 or _croak("parallel, per_host and memory must be above 0\n") for @options{qw(parallel per_host memory)};
+    $_ > 0 or _croak("parallel, per_host and memory must be above 0\n")
+        for grep { defined } @options{qw(parallel per_host memory)};
     my $at = 0;
     my $source
         = ref $requests eq 'ARRAY' ? sub { $at < @$requests ? $requests->[$at++] : () }
@@ -101,7 +102,7 @@ sub _run {
     $http->_prepare unless $http->{_engine};
     $http->_prepare;
     my $in_order = $options{order} eq 'input';
-    my $batch = HTTP::Haul::Batch->_new($http->{_engine}, $options{parallel}, $options{per_host}, $in_order, $options{memory});
+    my $batch = HTTP::Haul::Batch->_new($http->{_engine}, $options{parallel}, $options{per_host} // 0, $in_order, $options{memory});
     $batch->_limit(@options{qw(rate rate_host limit_rate stall_time)});
     # The number of requests that libhaul has at once. More would only use memory.
     my $ahead = 2 * $options{parallel};

@@ -301,6 +301,7 @@ impl AgentMessage {
             kind::DONE => {
                 let mut result = AgentCallResult::get(&mut reader)?;
                 (result.facts.started, result.facts.phase_began) = (started, started);
+                result.facts.placed_at = started;
                 Self::Done(Box::new(result))
             }
             kind::REFUSED => Self::Refused,
@@ -356,6 +357,7 @@ frame_fields! {
         // Only programs that use the engine itself ask for it.
         phase,
         phase_began,
+        placed_at,
         // The figures of --stats are of this process alone: with it the agent is not used.
         phase_times,
         earlier,

@@ -77,7 +77,7 @@ fn url_alone_gets_the_defaults() {
     assert_eq!(stage.request.user_agent.as_deref(), Some(agent.as_bytes()));
     assert!(stage.transfer.options.redirects.follow && stage.transfer.options.fail && !stage.asks_compressed());
     assert_eq!((stage.transfer.options.retry.max, stage.transfer.options.redirects.max), (3, 50));
-    assert_eq!((plan.global.parallel_max, plan.global.parallel_max_host), (64, 6));
+    assert_eq!((plan.global.parallel_max, plan.global.parallel_max_host), (64, None));
     assert_eq!(plan.global.max_memory, 64 << 20);
     assert_eq!(operation.output_of(0), &OutputArg::Stdout);
 }

@@ -22,7 +22,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use haul_policy::queue::{HostId, JobQueue, QueueCaps};
+use haul_policy::concurrency::{INITIAL_LIMIT, MAX_LIMIT};
+use haul_policy::queue::{HostId, QueueCaps};
 use haul_policy::target::Target;
 
 pub(crate) use admission::{AdmissionControl, AdmissionRule, ExecutorLoad, RequestsInProgress, TimeoutScope};
@@ -65,7 +66,7 @@ const DECODERS: u64 = 32 << 20;
 impl RequestExecutor {
     /// Makes an executor of the asynchronous requests of a client, at most `most` at a time.
     pub(crate) fn of_client(most: usize) -> Arc<Self> {
-        let options = BatchOptions { max_parallel: most, per_host: most, ..BatchOptions::default() };
+        let options = BatchOptions { max_parallel: most, per_host: Some(most), ..BatchOptions::default() };
         Self::new(&options, TimeoutScope::All, None)
     }
 
@@ -75,9 +76,14 @@ impl RequestExecutor {
     }
 
     fn new(options: &BatchOptions, counts: TimeoutScope, admission: Option<Arc<dyn AdmissionControl>>) -> Arc<Self> {
-        let caps = QueueCaps { total: options.max_parallel.max(1), per_host: options.per_host.max(1) };
+        let per_host = options.per_host.unwrap_or(INITIAL_LIMIT).max(1);
+        let caps = QueueCaps { total: options.max_parallel.max(1), per_host };
+        let mut state = RequestExecutorState::new(caps);
+        if options.per_host.is_none() && options.pipeline <= 1 {
+            state.queue.adapt_caps(MAX_LIMIT);
+        }
         Arc::new(Self {
-            state: Mutex::new(RequestExecutorState::new(caps)),
+            state: Mutex::new(state),
             workers: WorkerOptions { threads: 1, depth: options.pipeline.max(1), per_host: caps.per_host },
             counts,
             limits: StartLimits {
@@ -122,7 +128,10 @@ impl RequestExecutor {
         // A request that must wait for another one needs no wake-up, unless its timeout is the next
         // one.
         let is_due_first = due.is_some() && state.due.first().is_some_and(|(_, first)| *first == id);
-        let has_to_wait = state.queue.is_full(host) && state.queue.first_seq() != Some(id) && !is_due_first;
+        let has_to_wait = state.queue.is_full(host)
+            && state.queue.first_seq() != Some(id)
+            && state.queue.is_watched(clock::policy_time(since))
+            && !is_due_first;
         let inboxes = if starts || has_to_wait { Vec::new() } else { state.inboxes.clone() };
         drop(state);
         if starts {
@@ -250,7 +259,7 @@ impl RequestExecutor {
     fn requeue_waiting(&self) {
         let mut state = self.lock();
         let state = &mut *state;
-        state.queue = JobQueue::new(state.queue.caps());
+        state.queue = state.queue.emptied();
         let mut waiting: Vec<_> = state.waiting.iter().collect();
         waiting.sort_unstable_by_key(|(id, _)| **id);
         for (id, job) in waiting {

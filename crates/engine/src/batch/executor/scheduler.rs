@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use haul_policy::queue::HostId;
+use haul_policy::concurrency::RefusedLoad;
+use haul_policy::queue::{HostId, JobEnd};
 
 use super::{ExecutorLoad, IDLE_TIMEOUT, RequestExecutor, StartableRequests, TimeoutScope};
 use crate::clock;
@@ -55,10 +56,14 @@ impl Scheduler for RequestExecutor {
 
     fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
         let (pause, slot) = (transfer.host_pause(), transfer.scheduling.host_slot);
+        let served = transfer.served(&result);
         let (outcome, path) = transfer.into_outcome(result);
         let mut state = self.lock();
         if let (Some(pause), Some(slot)) = (pause, slot) {
             state.pause(slot, pause);
+        }
+        if let (Some(end), Some(slot)) = (served, slot) {
+            state.queue.on_end(slot, end);
         }
         let done = state.running.remove(&outcome.tag);
         self.report_in_progress(&state);
@@ -114,6 +119,10 @@ impl Scheduler for RequestExecutor {
         self.lock().queue.end_lend();
     }
 
+    fn refused(&self, slot: HostId, end: JobEnd) -> Option<RefusedLoad> {
+        self.lock().queue.on_end(slot, end)
+    }
+
     fn slot_given_away(&self, slot: HostId) {
         self.lock().queue.release(slot);
     }
@@ -150,7 +159,7 @@ impl Scheduler for RequestExecutor {
 
     fn host_multiplexes(&self, slot: HostId) {
         let mut state = self.lock();
-        state.queue.set_host_cap(slot, usize::MAX);
+        state.queue.set_shared_connection(slot);
         let inboxes = state.inboxes.clone();
         drop(state);
         for inbox in inboxes {

@@ -88,7 +88,7 @@ impl RequestExecutorState {
 
     /// Removes all waiting requests from the queue and returns them, by their numbers.
     pub(super) fn take_all_waiting(&mut self) -> HashMap<u64, WaitingRequest> {
-        self.queue = JobQueue::new(self.queue.caps());
+        self.queue = self.queue.emptied();
         self.due.clear();
         std::mem::take(&mut self.waiting)
     }

@@ -79,6 +79,7 @@ impl Worker {
         self.take_slot_back(&mut transfer);
         self.follow_close_idle();
         transfer.take_precedence();
+        transfer.on_placed(self.now);
         if let Some(token) = warm
             && !transfer.reuse.wants_fresh
             && let Some(slot) = self.slots.get(token)
@@ -429,6 +430,7 @@ impl Worker {
 
     pub(super) fn handle_after(&mut self, mut transfer: Box<Transfer>, after: TransferStep, warm: Option<usize>) {
         self.take_slot_back(&mut transfer);
+        let after = self.after_refusal(&mut transfer, after);
         match after {
             // The file of the body could not be opened.
             TransferStep::Done(Err(error))

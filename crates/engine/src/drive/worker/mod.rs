@@ -23,6 +23,7 @@ mod delay_queue;
 mod drain_before_close;
 mod helper_threads;
 mod idle_slots;
+mod load_retry;
 mod output_flush;
 mod peer_properties;
 mod scheduler;

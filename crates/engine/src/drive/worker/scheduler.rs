@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use haul_policy::queue::HostId;
+use haul_policy::concurrency::RefusedLoad;
+use haul_policy::queue::{HostId, JobEnd};
 
 use crate::drive::worker_inbox::WorkerInbox;
 use crate::sink::descriptor_writer::OutputReadiness;
@@ -59,6 +60,12 @@ pub trait Scheduler: Send + Sync {
 
     /// Notes that a transfer whose slot was lent continues or ends.
     fn end_lend(&self) {}
+
+    /// Notes that the host of this slot has refused a transfer. Returns the load that may have
+    /// been the cause: then the transfer is tried again as soon as the host's limit allows.
+    fn refused(&self, _slot: HostId, _end: JobEnd) -> Option<RefusedLoad> {
+        None
+    }
 
     /// Notes that the connection of this host slot is in the pool, where another worker can take
     /// it.

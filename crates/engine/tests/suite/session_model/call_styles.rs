@@ -168,7 +168,7 @@ fn run_batch(
 pub(crate) fn a_batch(rng: &mut Rng) -> BatchOptions {
     BatchOptions {
         order: one_of(rng, &[BatchOrder::Input, BatchOrder::Completion]),
-        per_host: one_of(rng, &[1, 3, 10]),
+        per_host: one_of(rng, &[Some(1), Some(3), Some(10), None]),
         pipeline: one_of(rng, &[1, 2, 8]),
         memory: one_of(rng, &[1, 100_000, 64 << 20]),
         ..BatchOptions::default()

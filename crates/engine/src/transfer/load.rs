@@ -1,0 +1,112 @@
+//! The end of a request as a sign of its host's load, for the limit of concurrent requests to one
+//! host ([`haul_policy::concurrency`]).
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use haul_policy::concurrency::{CompletionKind, RefusedLoad};
+use haul_policy::queue::JobEnd;
+
+use super::{Transfer, TransferStep};
+use crate::clock;
+use crate::transfer_facts::TransferPhase;
+use crate::{Error, ErrorKind, Result};
+
+/// The maximum number of times that a transfer is tried again at once because its host refused it
+/// for load. Later refusals count as failed attempts.
+const MAX_LOAD_RETRIES: u8 = 5;
+
+/// The same for a host whose limit had not grown: perhaps it is down.
+const MAX_LOAD_RETRIES_AT_FIRST: u8 = 2;
+
+/// The pause before the first retry for load. It doubles with each further one. Other requests end
+/// meanwhile.
+const LOAD_RETRY_PAUSE: Duration = Duration::from_millis(25);
+
+/// The refusal of a request by a host that may be overloaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HostRefusal {
+    /// 503, or a connection that was refused or reset before a response: fewer requests at a time
+    /// may help at once.
+    Overload,
+    /// 429, or a Retry-After: the host wants a pause.
+    WantsPause,
+}
+
+impl HostRefusal {
+    /// Returns the refusal in a response with this status.
+    pub(super) fn of_status(status: u16, wants_pause: bool) -> Option<Self> {
+        match status {
+            503 if !wants_pause => Some(Self::Overload),
+            429 | 503 => Some(Self::WantsPause),
+            _ => None,
+        }
+    }
+
+    /// Returns the refusal that a failure before the response shows.
+    pub(super) fn of_failure(error: &Error) -> Option<Self> {
+        let is_lost = matches!(error.kind(), ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive);
+        let is_refused = error.io_source().is_some_and(|source| {
+            matches!(source.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset)
+        });
+        (is_lost || is_refused).then_some(Self::Overload)
+    }
+}
+
+impl Transfer {
+    /// Returns the end of the request if its host has refused it.
+    pub(crate) fn refused(&self, now: Instant) -> Option<JobEnd> {
+        self.attempt.refusal?;
+        let total = now.saturating_duration_since(self.facts.placed_at);
+        Some(JobEnd { now: clock::policy_time(now), first_byte: total, total, kind: CompletionKind::Refused })
+    }
+
+    /// Returns the end of the finished transfer if its host has served it.
+    pub(crate) fn served(&self, result: &Result<()>) -> Option<JobEnd> {
+        let facts = &*self.facts;
+        let is_served = result.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Status);
+        // A response that continues a body leaves the time of the first one.
+        let is_timed = !facts.first_byte.is_zero() && facts.first_byte >= facts.sent;
+        if !is_served || !is_timed || self.attempt.refusal.is_some() || facts.redirects > 0 {
+            return None;
+        }
+        Some(JobEnd {
+            now: clock::policy_time(facts.started + facts.total),
+            first_byte: facts.first_byte - facts.sent,
+            total: facts.total.saturating_sub(facts.sent),
+            kind: CompletionKind::Served,
+        })
+    }
+
+    /// Prepares a transfer that was refused for load to be tried again as soon as the limit of its
+    /// host allows. This costs none of its retries. Returns the pause before
+    /// that; `None` if the failure stands, or the pause before its retry.
+    pub(crate) fn retry_for_load(&mut self, load: RefusedLoad, step: &TransferStep, now: Instant) -> Option<Duration> {
+        let rules = &self.options.retry;
+        // A growing limit must not make a transfer fail that would not have failed otherwise, even
+        // if it may not be retried.
+        let is_normal = rules.max > 0 && !rules.only_resets && rules.delay.is_none();
+        let may_retry = load == RefusedLoad::Grown || is_normal;
+        let most = if load == RefusedLoad::Grown { MAX_LOAD_RETRIES } else { MAX_LOAD_RETRIES_AT_FIRST };
+        if self.attempt.refusal != Some(HostRefusal::Overload) || self.attempt.load_retries >= most {
+            return None;
+        }
+        match step {
+            // With a fixed pause, the user has decided.
+            TransferStep::Again(_) if rules.delay.is_some() => return None,
+            TransferStep::Again(_) => self.attempt.number = self.attempt.number.saturating_sub(1),
+            TransferStep::Done(_) if !may_retry || !self.reset_for_retry() => return None,
+            TransferStep::Done(_) => {}
+        }
+        let pause = LOAD_RETRY_PAUSE * (1 << self.attempt.load_retries);
+        self.attempt.load_retries += 1;
+        self.facts.enter(TransferPhase::Pause, now);
+        self.begin_attempt(now + pause);
+        Some(pause)
+    }
+
+    /// Records that a connection is looked for.
+    pub(crate) fn on_placed(&mut self, now: Instant) {
+        self.facts.placed_at = now;
+    }
+}

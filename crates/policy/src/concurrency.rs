@@ -1,0 +1,444 @@
+//! The number of requests to one host at a time: it grows while that helps, and shrinks when the
+//! host shows that it has enough.
+//!
+//! ```text
+//!             clean                   requests queue
+//!  6 ──▶ Measuring ──▶ the maximum ──────────────────▶ Testing: fewer ──▶ as fast: stay there
+//!            ▲  └──▶ Probing: one or two more ──▶ faster: stay there    └──▶ slower: as before
+//!            └── Recovering: at most 6, until enough requests were served ◀── refused, from any phase
+//! ```
+//!
+//! **Measuring.** A window is as many served requests as may run at a time. Its mean time is compared
+//! with the mean time of a window in which no request waited for another: by Little's law, the host
+//! works on `limit · base / mean` requests, and the others queue. Only requests that began after the
+//! last change count, and only while the limit is what holds requests back.
+//!
+//! **Growth.** If the first window shows no queue (its mean is near its fastest response), the limit
+//! goes to the maximum at once: to double it in each round would cost a distant host of 500 pages a
+//! fifth of its time. Later growth is by one or two requests, and kept only if more are served in the
+//! same time.
+//!
+//! **Queues.** A response that takes longer may have waited behind others, or may be a costly page.
+//! A test with fewer requests tells: if as many are served in the same time, the others only queued.
+//! A host that answers within a millisecond is near: 6 connections keep it busy, and more cost only
+//! CPU, so nothing is tried.
+//!
+//! **Refusals** (429, 503, refused and reset connections). At most 6 requests run until as many were
+//! served without a refusal, twice as many after each further refusal. Then the limit is what the
+//! host bore when it refused, and no more is tried for five seconds, then ten, and so on.
+//!
+//! Rejected: a limit from the fastest response alone, as in TCP Vegas. A host whose pages differ in
+//! cost would keep 6 connections for ever. Rejected: to double each round (slow start).
+//!
+//! ```
+//! use core::time::Duration;
+//! use haul_policy::MonotonicTime;
+//! use haul_policy::concurrency::{CompletionKind, CompletionSample, ConcurrencyLimit};
+//!
+//! let mut host = ConcurrencyLimit::new(50);
+//! let time = Duration::from_millis(100);
+//! let served = CompletionSample {
+//!     now: MonotonicTime(0) + time, first_byte: time, total: time, in_flight: 6, kind: CompletionKind::Served,
+//! };
+//! for _ in 0..6 {
+//!     host.on_completion(served);
+//! }
+//! assert_eq!(host.limit(), 50); // distant, and no request waits for another
+//! host.on_completion(CompletionSample { in_flight: 33, kind: CompletionKind::Refused, ..served });
+//! assert_eq!(host.limit(), 6);
+//! ```
+
+use core::time::Duration;
+
+use crate::time::MonotonicTime;
+
+/// The limit for a host about which nothing is known.
+pub const INITIAL_LIMIT: usize = 6;
+/// The maximum for connections to one host.
+pub const MAX_LIMIT: usize = 50;
+
+/// The mean time to the first byte below which a host is near.
+const NEAR: Duration = Duration::from_millis(1);
+/// The minimum number of requests in a test or a probe.
+const MIN_TRIAL: usize = 8;
+/// The number of requests in a test of a limit of 6 or less.
+const LOW_TEST_LIMIT: usize = 4;
+/// The share of the difference between no queue and a queue from which on a test shows a queue.
+const QUEUE_SHARE: f64 = 0.4;
+/// The time without the end of a request from which on the limit grows.
+pub(crate) const SILENCE: Duration = Duration::from_secs(1);
+/// The first pause between trials. It doubles with each trial that changes nothing.
+const TRIAL_PAUSE: Duration = Duration::from_secs(1);
+/// The first pause before a probe after a refusal. It doubles with each refusal.
+const REFUSAL_PAUSE: Duration = Duration::from_secs(5);
+/// The maximum of both pauses.
+const MAX_PAUSE: Duration = Duration::from_secs(320);
+/// The maximum number of times that the requests needed after a refusal are doubled.
+const MAX_STRIKES: u32 = 4;
+/// The time without a refusal after which earlier ones no longer count.
+const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
+
+/// A request that is over, or an attempt at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompletionSample {
+    /// The current time.
+    pub now: MonotonicTime,
+    /// The time from the request to the first byte of its response.
+    pub first_byte: Duration,
+    /// The time from the request to the end of its response.
+    pub total: Duration,
+    /// The number of requests to the host that were running, this one included.
+    pub in_flight: usize,
+    /// The end of the request.
+    pub kind: CompletionKind,
+}
+
+/// The end of a request, as far as it says something about the load of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompletionKind {
+    /// The host has responded.
+    Served,
+    /// The host has refused the request: 429, 503, or a connection that was refused or reset before
+    /// a response.
+    Refused,
+}
+
+impl CompletionSample {
+    fn began(&self) -> MonotonicTime {
+        MonotonicTime(self.now.0.saturating_sub(nanos(self.total)))
+    }
+
+    /// Returns the load that may have made the host refuse the request: the same request may
+    /// succeed at once when fewer run. `None` if no other request was running.
+    pub fn load(&self) -> Option<RefusedLoad> {
+        match (self.kind, self.in_flight) {
+            (CompletionKind::Served, _) | (CompletionKind::Refused, ..=1) => None,
+            (CompletionKind::Refused, ..=INITIAL_LIMIT) => Some(RefusedLoad::Initial),
+            (CompletionKind::Refused, _) => Some(RefusedLoad::Grown),
+        }
+    }
+}
+
+/// The number of requests that were running when a host refused one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusedLoad {
+    /// At most [`INITIAL_LIMIT`].
+    Initial,
+    /// More: without growth of the limit, the host might not have refused the request.
+    Grown,
+}
+
+/// The limit for one host.
+#[derive(Clone, Debug)]
+pub struct ConcurrencyLimit {
+    limit: usize,
+    max: usize,
+    /// The requests share one connection.
+    is_shared: bool,
+    /// The limit above which only probes go: less than `max` after a refusal.
+    bound: usize,
+    phase: LimitPhase,
+    window: SampleWindow,
+    /// The mean time of a request that does not wait for others, in nanoseconds; 0 while unknown.
+    base: u64,
+    /// The fastest first byte, in nanoseconds.
+    fastest: u64,
+    /// The time of the last end of a request, or of the last growth without one.
+    last_end: MonotonicTime,
+    /// The time that the last served request took.
+    last_total: Duration,
+    /// The limit went to the maximum, so that growth is by probes from now on.
+    has_jumped: bool,
+    /// The number of requests that the next probe adds.
+    step: usize,
+    trial_pause: Duration,
+    /// The time before which nothing is tried.
+    try_at: MonotonicTime,
+    refusals: Refusals,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LimitPhase {
+    Measuring,
+    /// The limit is lowered, to find out whether requests queue. `usual` and `mean` are the limit
+    /// and the mean time before.
+    Testing {
+        usual: usize,
+        mean: u64,
+    },
+    /// The limit is raised, to find out whether that helps.
+    Probing {
+        usual: usize,
+        mean: u64,
+    },
+    /// The host has refused a request.
+    Recovering,
+}
+
+/// The requests served since the last change.
+#[derive(Clone, Copy, Debug, Default)]
+struct SampleWindow {
+    since: MonotonicTime,
+    count: usize,
+    first_byte: u64,
+    /// The longest time to a first byte.
+    slowest: u64,
+    total: u64,
+}
+
+/// The refusals of a host.
+#[derive(Clone, Copy, Debug, Default)]
+struct Refusals {
+    /// The number of times that the limit was lowered for one.
+    strikes: u32,
+    /// The time of the last such change. Requests that began earlier belong to it.
+    last: MonotonicTime,
+}
+
+impl ConcurrencyLimit {
+    /// Creates the limit for a host. It starts at [`INITIAL_LIMIT`] and never exceeds `max`.
+    pub fn new(max: usize) -> ConcurrencyLimit {
+        let max = max.max(1);
+        ConcurrencyLimit {
+            limit: INITIAL_LIMIT.min(max),
+            max,
+            is_shared: false,
+            bound: max,
+            phase: LimitPhase::Measuring,
+            window: SampleWindow::default(),
+            base: 0,
+            fastest: u64::MAX,
+            last_end: MonotonicTime(0),
+            last_total: Duration::ZERO,
+            has_jumped: false,
+            step: 1,
+            trial_pause: TRIAL_PAUSE,
+            try_at: MonotonicTime(0),
+            refusals: Refusals::default(),
+        }
+    }
+
+    /// Creates the limit for a host whose requests share one connection (HTTP/2). It starts at `max`,
+    /// since the peer announces how many it accepts, and shrinks only after refusals.
+    pub fn of_shared_connection(max: usize) -> ConcurrencyLimit {
+        let max = max.max(1);
+        ConcurrencyLimit { limit: max, is_shared: true, ..ConcurrencyLimit::new(max) }
+    }
+
+    /// Returns true if the limit was made by [`ConcurrencyLimit::of_shared_connection`].
+    pub fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// Returns the number of requests that may run at a time.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Takes the end of a request into account. Returns the number of requests that may run at a
+    /// time.
+    pub fn on_completion(&mut self, sample: CompletionSample) -> usize {
+        self.last_end = sample.now;
+        match sample.kind {
+            CompletionKind::Refused => self.on_refusal(sample),
+            CompletionKind::Served => self.on_served(sample),
+        }
+        self.limit
+    }
+
+    /// Notes that requests wait and none ends. If that has lasted for a second and twice the time of
+    /// the last request, the limit grows by a sixth: requests that wait for each other, or for an
+    /// event, must not keep all others waiting. Returns the number of requests that may run at a
+    /// time.
+    pub fn on_silence(&mut self, now: MonotonicTime) -> usize {
+        if now.since(self.last_end) >= SILENCE.max(self.last_total * 2) && self.phase != LimitPhase::Recovering {
+            self.last_end = now;
+            let limit = (self.limit + self.limit.div_ceil(6)).min(self.bound.max(self.limit));
+            self.restart(LimitPhase::Measuring, limit, now);
+        }
+        self.limit
+    }
+
+    fn on_served(&mut self, sample: CompletionSample) {
+        self.last_total = sample.total;
+        self.fastest = self.fastest.min(nanos(sample.first_byte)).max(1);
+        let holds_back = sample.in_flight >= self.limit || self.phase == LimitPhase::Recovering;
+        if !holds_back || sample.began() < self.window.since {
+            return;
+        }
+        self.window.count += 1;
+        self.window.first_byte = self.window.first_byte.saturating_add(nanos(sample.first_byte));
+        self.window.slowest = self.window.slowest.max(nanos(sample.first_byte));
+        self.window.total = self.window.total.saturating_add(nanos(sample.total));
+        if self.window.count < self.window_size() {
+            return;
+        }
+        let mean = (self.window.total / self.window.count as u64).max(1);
+        let first_byte = self.window.first_byte / self.window.count as u64;
+        match self.phase {
+            LimitPhase::Measuring if self.base == 0 => self.measure_first(mean, first_byte, sample.now),
+            LimitPhase::Measuring => self.measure(mean, sample.now),
+            LimitPhase::Testing { usual, mean: before } => self.end_test(usual, before, mean, sample.now),
+            LimitPhase::Probing { usual, mean: before } => self.end_probe(usual, before, mean, sample.now),
+            LimitPhase::Recovering => self.recover(sample.now),
+        }
+    }
+
+    /// Returns the number of served requests after which the window is judged.
+    fn window_size(&self) -> usize {
+        match self.phase {
+            LimitPhase::Measuring => self.limit,
+            LimitPhase::Testing { .. } | LimitPhase::Probing { .. } => (2 * self.limit).max(MIN_TRIAL),
+            LimitPhase::Recovering => INITIAL_LIMIT << self.refusals.strikes.saturating_sub(1).min(MAX_STRIKES),
+        }
+    }
+
+    /// Judges a window while it is unknown how long a request takes that does not wait.
+    fn measure_first(&mut self, mean: u64, first_byte: u64, now: MonotonicTime) {
+        let needs_nothing = if self.is_shared { self.limit == self.max } else { first_byte < nanos(NEAR) };
+        if needs_nothing || now < self.try_at {
+            return self.restart(LimitPhase::Measuring, self.limit, MonotonicTime(0));
+        }
+        let is_even = self.window.slowest <= self.fastest / 4 * 7 && first_byte <= self.fastest / 10 * 13;
+        if self.is_shared || is_even {
+            self.base = mean;
+            self.jump(now);
+        } else if self.window.count >= 2 * self.limit {
+            self.test(mean, now);
+        }
+    }
+
+    /// Judges a window.
+    fn measure(&mut self, mean: u64, now: MonotonicTime) {
+        if mean < self.base {
+            // Slowly, since one window of fast pages is no proof.
+            self.base -= (self.base - mean) / 4;
+        }
+        let busy = busy(self.limit, self.base, mean);
+        let queued = if self.is_shared { 0.0 } else { self.limit as f64 - busy };
+        let tolerated = 1.0 + self.limit as f64 / 16.0;
+        // After a refusal, the limit is what the host has borne.
+        let may_test = now >= self.try_at || self.limit > INITIAL_LIMIT && self.bound == self.max;
+        if queued > tolerated && may_test {
+            // A short queue may be chance.
+            if queued > self.limit as f64 / 4.0 || self.window.count >= 3 * self.limit {
+                self.test(mean, now);
+            }
+        } else if queued <= tolerated / 2.0 && now >= self.try_at && self.limit < self.max {
+            if !self.has_jumped && self.limit < self.bound {
+                return self.jump(now);
+            }
+            let limit = (self.limit + self.step).min(self.max);
+            self.restart(LimitPhase::Probing { usual: self.limit, mean }, limit, now);
+        } else {
+            self.restart(LimitPhase::Measuring, self.limit, MonotonicTime(0));
+        }
+    }
+
+    /// Raises the limit to the maximum, or to what the host has borne.
+    fn jump(&mut self, now: MonotonicTime) {
+        self.has_jumped = true;
+        // New connections take a round trip, and so do their first requests.
+        let since = now + Duration::from_nanos(self.base.saturating_mul(2));
+        self.restart(LimitPhase::Measuring, self.bound.max(self.limit), since);
+    }
+
+    /// Lowers the limit, to find out whether requests queue.
+    fn test(&mut self, mean: u64, now: MonotonicTime) {
+        let fewer = match self.limit {
+            ..=INITIAL_LIMIT => LOW_TEST_LIMIT,
+            limit => (busy(limit, self.base, mean).ceil() as usize).max(INITIAL_LIMIT),
+        };
+        if fewer >= self.limit {
+            return self.restart(LimitPhase::Measuring, self.limit, MonotonicTime(0));
+        }
+        self.restart(LimitPhase::Testing { usual: self.limit, mean }, fewer, now);
+    }
+
+    fn end_test(&mut self, usual: usize, before: u64, mean: u64, now: MonotonicTime) {
+        let (fewer, usual_rate) = (self.limit as f64, usual as f64 / before as f64);
+        // Between the rate of a host that is not busy with fewer requests, and that of one that is.
+        let share = fewer / usual as f64;
+        let queues = fewer / mean as f64 > usual_rate * (share + (1.0 - share) * QUEUE_SHARE);
+        if queues {
+            if self.base == 0 {
+                self.base = mean;
+            }
+            if usual <= INITIAL_LIMIT {
+                self.pause_trials(now);
+            }
+            self.restart(LimitPhase::Measuring, self.limit.max(INITIAL_LIMIT.min(usual)), now);
+        } else {
+            self.base = before;
+            if usual <= INITIAL_LIMIT {
+                self.has_jumped = false;
+            } else {
+                self.pause_trials(now);
+            }
+            self.restart(LimitPhase::Measuring, usual, now);
+        }
+    }
+
+    fn end_probe(&mut self, usual: usize, before: u64, mean: u64, now: MonotonicTime) {
+        let added = self.limit as f64 / usual as f64 - 1.0;
+        let gain = self.limit as f64 * before as f64 / (usual as f64 * mean as f64);
+        if gain >= 1.0 + added / 2.0 {
+            self.step = 2;
+            self.bound = self.bound.max(self.limit);
+            self.restart(LimitPhase::Measuring, self.limit, now);
+        } else {
+            self.step = 1;
+            self.pause_trials(now);
+            self.restart(LimitPhase::Measuring, usual, now);
+        }
+    }
+
+    fn on_refusal(&mut self, sample: CompletionSample) {
+        let now = sample.now;
+        if sample.began() < self.refusals.last {
+            self.bound = (self.bound - 1).max(1);
+        } else {
+            if now.since(self.refusals.last) > FORGIVEN_AFTER {
+                self.refusals.strikes = 0;
+            }
+            self.bound = sample.in_flight.saturating_sub(1).min(self.limit).max(1);
+            self.refusals = Refusals { strikes: self.refusals.strikes.saturating_add(1), last: now };
+            let doublings = self.refusals.strikes.saturating_sub(1).min(16);
+            self.try_at = now + (REFUSAL_PAUSE * (1 << doublings)).min(MAX_PAUSE);
+            self.step = 1;
+        }
+        self.restart(LimitPhase::Recovering, self.bound.min(INITIAL_LIMIT), now);
+    }
+
+    /// Raises the limit after enough requests were served without a refusal.
+    fn recover(&mut self, now: MonotonicTime) {
+        if self.bound > self.limit {
+            self.restart(LimitPhase::Measuring, self.bound, now);
+        } else if self.limit < INITIAL_LIMIT.min(self.max) {
+            self.bound = self.limit + 1;
+            self.restart(LimitPhase::Recovering, self.bound, now);
+        } else {
+            self.restart(LimitPhase::Measuring, self.limit, now);
+        }
+    }
+
+    fn pause_trials(&mut self, now: MonotonicTime) {
+        self.try_at = self.try_at.max(now + self.trial_pause);
+        self.trial_pause = (self.trial_pause * 2).min(MAX_PAUSE);
+    }
+
+    /// Begins a window of requests that begin at `since` or later.
+    fn restart(&mut self, phase: LimitPhase, limit: usize, since: MonotonicTime) {
+        self.window = SampleWindow { since: self.window.since.max(since), ..SampleWindow::default() };
+        (self.phase, self.limit) = (phase, limit);
+    }
+}
+
+/// Returns the number of requests that the host works on while `limit` run.
+fn busy(limit: usize, base: u64, mean: u64) -> f64 {
+    limit as f64 * (base as f64 / mean as f64).min(1.0)
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,225 @@
+//! Caps of hosts that adapt to what each host bears.
+
+use core::hash::Hash;
+use core::time::Duration;
+
+use super::{HostId, JobQueue};
+use crate::concurrency::{CompletionKind, CompletionSample, ConcurrencyLimit, INITIAL_LIMIT, RefusedLoad, SILENCE};
+use crate::time::MonotonicTime;
+
+/// The time for which the cap of a host without jobs is remembered.
+const REMEMBERED: Duration = Duration::from_secs(60);
+
+/// The end of a job, without the number of jobs that were running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobEnd {
+    /// The current time.
+    pub now: MonotonicTime,
+    /// The time from the request to the first byte of its response.
+    pub first_byte: Duration,
+    /// The time from the request to the end of its response.
+    pub total: Duration,
+    /// The end of the request.
+    pub kind: CompletionKind,
+}
+
+impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
+    /// Lets the cap of each host adapt by [`ConcurrencyLimit`]: it begins at 6 and grows to at most
+    /// `max`. Both are bounded by the total cap.
+    pub fn adapt_caps(&mut self, max: usize) {
+        let max = max.min(self.caps.total);
+        self.adaptive_max = Some(max);
+        self.caps.per_host = INITIAL_LIMIT.min(max);
+    }
+
+    /// Returns an empty queue with the same caps, adaptive ones included.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        Self { adaptive_max: self.adaptive_max, ..Self::new(self.caps) }
+    }
+
+    /// Takes the end of a job on `host` into account, before its slot is released. Returns the
+    /// load that may have made the host refuse the job: it may be tried again as soon as the cap
+    /// allows.
+    pub fn on_end(&mut self, host: HostId, end: JobEnd) -> Option<RefusedLoad> {
+        let max = self.adaptive_max?;
+        let index = self.resolve(host)?;
+        let per_host = self.caps.per_host;
+        let state = self.state(index);
+        let JobEnd { now, first_byte, total, kind } = end;
+        let sample = CompletionSample { now, first_byte, total, in_flight: state.running, kind };
+        let concurrency = match &mut state.concurrency {
+            Some(concurrency) => concurrency,
+            // One request after the other says nothing about the limit.
+            None if state.running < per_host && kind == CompletionKind::Served => return None,
+            none => none.insert(Box::new(ConcurrencyLimit::new(max))),
+        };
+        let before = concurrency.limit();
+        let limit = concurrency.on_completion(sample);
+        state.remembered_until = Some(now + REMEMBERED);
+        if limit != before {
+            state.cap = Some(limit);
+            self.relist(index);
+        }
+        sample.load()
+    }
+
+    /// Returns false if caps may have to be raised because no job ends, and
+    /// [`next_wakeup`](JobQueue::next_wakeup) does not include the time of that. Then call
+    /// [`next`](JobQueue::next) after a push for a host that is full.
+    pub fn is_watched(&self, now: MonotonicTime) -> bool {
+        self.adaptive_max.is_none() || self.silent_at.is_some_and(|at| now < at)
+    }
+
+    /// Raises the caps of hosts on which jobs wait and none ends. Called when a job could start if a
+    /// cap were higher.
+    pub(super) fn raise_silent_caps(&mut self, now: MonotonicTime) {
+        let Some(max) = self.adaptive_max else { return };
+        // A time long past is of an earlier wait.
+        let Some(at) = self.silent_at.filter(|at| now.since(*at) < SILENCE) else {
+            self.silent_at = (self.running < self.total()).then_some(now + SILENCE);
+            return;
+        };
+        if now < at {
+            return;
+        }
+        self.silent_at = None;
+        for index in 0..self.hosts.len() {
+            let per_host = self.caps.per_host;
+            let Some(state) = &mut self.hosts[index].host else { continue };
+            let is_held_back = !state.waiting.is_empty()
+                && state.paused_until.is_none()
+                && state.running >= state.cap.unwrap_or(per_host);
+            if is_held_back {
+                self.silent_at = Some(now + SILENCE);
+                let concurrency = state.concurrency.get_or_insert_with(|| Box::new(ConcurrencyLimit::new(max)));
+                let limit = concurrency.on_silence(now);
+                if state.cap.unwrap_or(per_host) != limit {
+                    state.cap = Some(limit);
+                    self.relist(u32::try_from(index).expect("an index in use"));
+                }
+            }
+        }
+    }
+
+    /// Notes that the jobs of `host` share one connection, so that the peer limits their number. The
+    /// cap becomes the total one; if caps adapt, it shrinks after refusals.
+    pub fn set_shared_connection(&mut self, host: HostId) {
+        let total = self.caps.total;
+        let adapts = self.adaptive_max.is_some();
+        let Some(index) = self.resolve(host) else { return };
+        let state = self.state(index);
+        if !adapts {
+            state.cap = Some(usize::MAX);
+        } else if !state.concurrency.as_ref().is_some_and(|concurrency| concurrency.is_shared()) {
+            state.concurrency = Some(Box::new(ConcurrencyLimit::of_shared_connection(total)));
+            state.cap = Some(total);
+        }
+        self.relist(index);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::QueueCaps;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// A queue with jobs on one host. Each ends 100 ms after its start.
+    struct OneHostQueue {
+        queue: JobQueue<(), u8>,
+        now: MonotonicTime,
+        running: Vec<HostId>,
+    }
+
+    impl OneHostQueue {
+        fn new(total: usize, jobs: u64) -> Self {
+            let mut queue = JobQueue::new(QueueCaps { total, per_host: 64 });
+            queue.adapt_caps(50);
+            (0..jobs).for_each(|job| {
+                queue.push(&0, job, ());
+            });
+            let mut host = Self { queue, now: MonotonicTime(0), running: Vec::new() };
+            host.start();
+            host
+        }
+
+        fn start(&mut self) {
+            while let Some((host, _, ())) = self.queue.next(self.now, None) {
+                self.running.push(host);
+            }
+        }
+
+        /// Ends all running jobs after `time`, and starts others.
+        fn end_all(&mut self, time: Duration, kind: CompletionKind) {
+            self.now = self.now + time;
+            for host in std::mem::take(&mut self.running) {
+                self.queue.on_end(host, JobEnd { now: self.now, first_byte: time, total: time, kind });
+                if self.queue.next_for(host, self.now, None).is_some() {
+                    self.running.push(host);
+                } else {
+                    self.queue.release(host);
+                }
+            }
+            self.start();
+        }
+    }
+
+    #[test]
+    fn cap_grows_within_the_total() {
+        for (total, most) in [(64, 50), (20, 20), (3, 3)] {
+            let mut host = OneHostQueue::new(total, 200);
+            assert_eq!(host.running.len(), total.min(6));
+            host.end_all(100 * MS, CompletionKind::Served);
+            assert_eq!(host.running.len(), most);
+        }
+    }
+
+    #[test]
+    fn refused_jobs_lower_the_cap() {
+        let mut host = OneHostQueue::new(64, 200);
+        host.end_all(100 * MS, CompletionKind::Served);
+        host.end_all(100 * MS, CompletionKind::Refused);
+        assert!(host.running.len() <= 6, "{}", host.running.len());
+    }
+
+    #[test]
+    fn cap_is_remembered_without_jobs() {
+        for (pause, most) in [(Duration::from_secs(59), 50), (Duration::from_secs(61), 6)] {
+            let mut host = OneHostQueue::new(64, 12);
+            host.end_all(100 * MS, CompletionKind::Served);
+            host.end_all(100 * MS, CompletionKind::Served);
+            assert_eq!((host.running.len(), host.queue.hosts()), (0, 1));
+            host.now = host.now + pause;
+            host.start();
+            (0..100).for_each(|job| {
+                host.queue.push(&0, job, ());
+            });
+            host.start();
+            assert_eq!(host.running.len(), most, "{pause:?}");
+        }
+    }
+
+    #[test]
+    fn cap_grows_while_no_job_ends() {
+        let mut host = OneHostQueue::new(64, 200);
+        let at = host.queue.next_wakeup(host.now).expect("jobs wait");
+        assert_eq!(at, host.now + SILENCE);
+        for expected in [7, 9, 11] {
+            host.now = host.now + SILENCE;
+            host.start();
+            assert_eq!(host.running.len(), expected);
+        }
+    }
+
+    #[test]
+    fn shared_connection_has_the_total_cap() {
+        let mut host = OneHostQueue::new(64, 200);
+        host.queue.set_shared_connection(host.running[0]);
+        host.start();
+        assert_eq!(host.running.len(), 64);
+        host.end_all(100 * MS, CompletionKind::Refused);
+        assert!(host.running.len() <= 6, "{}", host.running.len());
+    }
+}

@@ -1,0 +1,349 @@
+//! Runs the limit of concurrent requests against simulated hosts, in virtual time.
+//!
+//! A host works on `bears` requests at a time, each for a round trip, and one processor sends its
+//! responses one after the other. Requests beyond that queue, or are refused in one of three ways. A
+//! client with one processor reads the responses.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::time::Duration;
+
+use haul_policy::MonotonicTime;
+use haul_policy::concurrency::{CompletionKind, CompletionSample, ConcurrencyLimit, INITIAL_LIMIT, MAX_LIMIT};
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1000 * MS;
+/// The pause before a request is repeated that was not refused for load alone.
+const RETRY_PAUSE: u64 = SECOND;
+
+/// The reaction of a host to a request beyond those that it bears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Overload {
+    Queue,
+    /// The connection is refused.
+    Refuse,
+    /// The connection is reset after half a round trip.
+    Reset,
+    /// The response is 503, after a round trip.
+    Unavailable,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SimulatedHost {
+    bears: usize,
+    overload: Overload,
+    round_trip: u64,
+    /// A new connection costs another round trip.
+    connects_slowly: bool,
+    size: u64,
+    /// A response may take longer by up to this share of the round trip.
+    jitter: f64,
+}
+
+impl SimulatedHost {
+    /// The time of the host's processor, and of the client's, for one response.
+    fn work(&self) -> (u64, u64) {
+        (20_000 + self.size / 2, 12_000 + self.size / 2)
+    }
+}
+
+/// The rule for the number of requests at a time.
+enum LimitRule {
+    Fixed(usize),
+    Adaptive(Box<ConcurrencyLimit>),
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum SimulationEvent {
+    /// A request reaches the host.
+    Arrives(SimulatedRequest),
+    /// The host has worked on a request for a round trip.
+    Worked(SimulatedRequest),
+    /// The host has sent a response.
+    Sent(SimulatedRequest),
+    /// The end of a request reaches the client.
+    Ends(SimulatedRequest, bool),
+    /// The client has handled it.
+    Handled(SimulatedRequest, bool),
+    /// The pause of a request is over.
+    Again,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct SimulatedRequest {
+    number: usize,
+    began: u64,
+    first_byte: u64,
+}
+
+#[derive(Default)]
+struct SimulationOutcome {
+    /// The time of the last response.
+    time: u64,
+    /// The most requests beyond what the host bears after the first second.
+    over: usize,
+    refused: usize,
+    /// The most requests at a time.
+    most: usize,
+}
+
+struct Simulation {
+    host: SimulatedHost,
+    rule: LimitRule,
+    now: u64,
+    events: BinaryHeap<Reverse<(u64, usize, SimulationEvent)>>,
+    pushed: usize,
+    to_start: usize,
+    idle: usize,
+    in_flight: usize,
+    working: usize,
+    queue: VecDeque<SimulatedRequest>,
+    host_free: u64,
+    client_free: u64,
+    random: u64,
+    outcome: SimulationOutcome,
+}
+
+impl Simulation {
+    fn run(host: SimulatedHost, rule: LimitRule, pages: usize) -> SimulationOutcome {
+        let mut simulation = Simulation {
+            host,
+            rule,
+            now: 0,
+            events: BinaryHeap::new(),
+            pushed: 0,
+            to_start: pages,
+            idle: 0,
+            in_flight: 0,
+            working: 0,
+            queue: VecDeque::new(),
+            host_free: 0,
+            client_free: 0,
+            random: 1,
+            outcome: SimulationOutcome::default(),
+        };
+        let mut left = pages;
+        simulation.start();
+        while let Some(Reverse((at, _, event))) = simulation.events.pop() {
+            simulation.now = at;
+            left -= usize::from(matches!(event, SimulationEvent::Handled(_, true)));
+            simulation.on_event(event);
+            if left == 0 {
+                break;
+            }
+        }
+        assert_eq!(left, 0, "{host:?}");
+        simulation.outcome.time = simulation.now;
+        simulation.outcome
+    }
+
+    fn push(&mut self, at: u64, event: SimulationEvent) {
+        self.pushed += 1;
+        self.events.push(Reverse((at, self.pushed, event)));
+    }
+
+    /// Returns the time from which on the limit has to be near what the host bears.
+    fn settles(&self) -> u64 {
+        SECOND + (self.host.jitter * 2.0 * SECOND as f64) as u64
+    }
+
+    fn limit(&self) -> usize {
+        match &self.rule {
+            LimitRule::Fixed(limit) => *limit,
+            LimitRule::Adaptive(limit) => limit.limit(),
+        }
+    }
+
+    fn start(&mut self) {
+        while self.to_start > 0 && self.in_flight < self.limit() {
+            self.to_start -= 1;
+            self.in_flight += 1;
+            self.outcome.most = self.outcome.most.max(self.in_flight);
+            let connects = self.idle == 0;
+            self.idle = self.idle.saturating_sub(1);
+            let opens = if connects && self.host.connects_slowly { self.host.round_trip } else { 0 };
+            let began = self.now + opens;
+            self.push(began, SimulationEvent::Arrives(SimulatedRequest { number: self.pushed, began, first_byte: 0 }));
+        }
+    }
+
+    fn work_on(&mut self, request: SimulatedRequest) {
+        self.working += 1;
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let share = (self.random >> 33) as f64 / (1u64 << 31) as f64;
+        let time = self.host.round_trip as f64 * (1.0 + self.host.jitter * share);
+        self.push(self.now + time as u64, SimulationEvent::Worked(request));
+    }
+
+    fn on_event(&mut self, event: SimulationEvent) {
+        let host = self.host;
+        let (host_work, client_work) = host.work();
+        match event {
+            SimulationEvent::Arrives(request) => {
+                if self.now > self.settles() {
+                    let over = (self.working + self.queue.len() + 1).saturating_sub(host.bears);
+                    self.outcome.over = self.outcome.over.max(over);
+                }
+                match host.overload {
+                    _ if self.working < host.bears => self.work_on(request),
+                    Overload::Queue => self.queue.push_back(request),
+                    Overload::Refuse => self.push(self.now, SimulationEvent::Ends(request, false)),
+                    Overload::Reset => self.push(self.now + host.round_trip / 2, SimulationEvent::Ends(request, false)),
+                    Overload::Unavailable => {
+                        self.push(self.now + host.round_trip, SimulationEvent::Ends(request, false))
+                    }
+                }
+            }
+            SimulationEvent::Worked(request) => {
+                self.host_free = self.host_free.max(self.now) + host_work;
+                self.push(self.host_free, SimulationEvent::Sent(request));
+            }
+            SimulationEvent::Sent(request) => {
+                self.working -= 1;
+                self.push(self.now, SimulationEvent::Ends(request, true));
+                if let Some(next) = self.queue.pop_front() {
+                    self.work_on(next);
+                }
+            }
+            SimulationEvent::Ends(mut request, is_served) => {
+                request.first_byte = self.now.max(self.client_free);
+                self.client_free = request.first_byte + client_work;
+                self.push(self.client_free, SimulationEvent::Handled(request, is_served));
+            }
+            SimulationEvent::Handled(request, is_served) => self.on_handled(request, is_served),
+            SimulationEvent::Again => {
+                self.to_start += 1;
+                self.start();
+            }
+        }
+    }
+
+    fn on_handled(&mut self, request: SimulatedRequest, is_served: bool) {
+        let sample = CompletionSample {
+            now: MonotonicTime(self.now),
+            first_byte: Duration::from_nanos(request.first_byte - request.began),
+            total: Duration::from_nanos(self.now - request.began),
+            in_flight: self.in_flight,
+            kind: if is_served { CompletionKind::Served } else { CompletionKind::Refused },
+        };
+        self.in_flight -= 1;
+        self.idle += usize::from(is_served || self.host.overload == Overload::Unavailable);
+        let is_adaptive = match &mut self.rule {
+            LimitRule::Fixed(_) => false,
+            LimitRule::Adaptive(limit) => {
+                limit.on_completion(sample);
+                true
+            }
+        };
+        if !is_served {
+            self.outcome.refused += 1;
+            if is_adaptive && sample.load().is_some() {
+                self.to_start += 1;
+            } else {
+                self.push(self.now + RETRY_PAUSE, SimulationEvent::Again);
+            }
+        }
+        self.start();
+    }
+}
+
+fn adaptive() -> LimitRule {
+    LimitRule::Adaptive(Box::new(ConcurrencyLimit::new(MAX_LIMIT)))
+}
+
+fn best_fixed(host: SimulatedHost, pages: usize) -> (u64, usize) {
+    // The best is what the host bears, or fewer if a processor is the limit.
+    let limits: &[usize] = match (host.bears, host.overload) {
+        (4, Overload::Queue) => &[4, 6],
+        (4, _) => &[4],
+        (32, Overload::Queue) => &[28, 32, 33],
+        (32, _) => &[28, 32],
+        _ => &[6, 28, MAX_LIMIT],
+    };
+    limits.iter().map(|&limit| (Simulation::run(host, LimitRule::Fixed(limit), pages).time, limit)).min().unwrap()
+}
+
+fn hosts() -> Vec<SimulatedHost> {
+    let mut hosts = Vec::new();
+    for overload in [Overload::Queue, Overload::Refuse, Overload::Reset, Overload::Unavailable] {
+        for bears in [4, 32, 1000] {
+            for round_trip in [0, MS, 20 * MS, 100 * MS] {
+                for size in [300, 50_000] {
+                    for connects_slowly in [false, true] {
+                        hosts.push(SimulatedHost { bears, overload, round_trip, connects_slowly, size, jitter: 0.0 });
+                    }
+                }
+            }
+        }
+    }
+    hosts
+}
+
+/// Fails unless the adaptive limit is as fast as the best fixed one, up to a factor, and stays near
+/// what the host bears. Returns the outcome.
+fn check(host: SimulatedHost, pages: usize, slower: f64, over: usize) -> SimulationOutcome {
+    let (best, limit) = best_fixed(host, pages);
+    let adaptive = Simulation::run(host, adaptive(), pages);
+    let ratio = adaptive.time as f64 / best as f64;
+    assert!(ratio <= slower, "{host:?}, {pages} pages: {ratio:.3} of the time with {limit}");
+    assert!(adaptive.over <= over, "{host:?}, {pages} pages: {} more than it bears", adaptive.over);
+    adaptive
+}
+
+#[test]
+fn limit_is_near_the_best_fixed_one() {
+    for host in hosts() {
+        for pages in [500, 1500] {
+            check(host, pages, 1.2, 2);
+        }
+    }
+}
+
+#[test]
+fn varying_response_times_are_no_queue() {
+    for (jitter, over) in [(0.2, 3), (1.0, 5)] {
+        for host in hosts() {
+            let host = SimulatedHost { jitter, ..host };
+            check(host, 1500, 1.15, over);
+        }
+    }
+}
+
+#[test]
+fn long_runs_are_as_fast_as_the_maximum() {
+    for host in hosts().into_iter().filter(|host| host.bears == 1000) {
+        let (pages, limit) = (5000, MAX_LIMIT);
+        let fixed = Simulation::run(host, LimitRule::Fixed(limit), pages).time;
+        let adaptive = Simulation::run(host, adaptive(), pages).time;
+        assert!(adaptive as f64 <= fixed as f64 * 1.03, "{host:?}: {adaptive} and {fixed}");
+    }
+}
+
+#[test]
+fn near_hosts_keep_six_connections() {
+    for work in [5_000, 20_000, 100_000, 500_000, 5 * MS] {
+        let host = SimulatedHost {
+            bears: 1000,
+            overload: Overload::Queue,
+            round_trip: 0,
+            connects_slowly: false,
+            size: 2 * work,
+            jitter: 0.0,
+        };
+        let adaptive = check(host, 2000, 1.01, 0);
+        assert_eq!(adaptive.most, INITIAL_LIMIT, "{work} ns a response");
+    }
+}
+
+#[test]
+fn refusals_are_few() {
+    for host in hosts().into_iter().filter(|host| host.overload != Overload::Queue) {
+        let outcome = Simulation::run(host, adaptive(), 2000);
+        let expected = match host.bears {
+            4 => 60,
+            32 => 24,
+            _ => 0,
+        };
+        assert!(outcome.refused <= expected, "{host:?}: {} refusals", outcome.refused);
+    }
+}
