@@ -203,6 +203,10 @@ pub(crate) enum MetricKind {
     /// The largest number of concurrent requests at the server after the first second.
     #[serde(rename = "peak_requests")]
     PeakRequests,
+    /// The largest difference between the rate that the client was told and that at a server, in
+    /// percent.
+    #[serde(rename = "rate_difference")]
+    RateDifference,
 }
 
 impl MetricKind {
@@ -221,6 +225,7 @@ impl MetricKind {
             MetricKind::Connections => of_pages(|pages| Some(pages.connections as f64)),
             MetricKind::FullHandshakes => of_pages(|pages| pages.full_handshakes.map(|count| count as f64)),
             MetricKind::PeakRequests => of_pages(|pages| pages.peak_later.map(|count| count as f64)),
+            MetricKind::RateDifference => of_pages(|pages| pages.rate_difference),
         }
     }
 
@@ -243,6 +248,7 @@ impl MetricKind {
             MetricKind::Connections => "connections",
             MetricKind::FullHandshakes => "full handshakes",
             MetricKind::PeakRequests => "requests at a time",
+            MetricKind::RateDifference => "difference from the rate",
         }
     }
 
@@ -252,6 +258,7 @@ impl MetricKind {
         match (self, unit) {
             (MetricKind::Cpu | MetricKind::Client, WorkPerRun::Bytes(bytes)) => (value * 1e9 / bytes as f64, "s/GB"),
             (MetricKind::Rss, _) => (value / 1024.0, "MB"),
+            (MetricKind::RateDifference, _) => (value, "%"),
             _ if self.is_count() => (value, ""),
             _ => (value, "s"),
         }
@@ -295,6 +302,7 @@ mod tests {
         assert_eq!(MetricKind::Cpu.words(0.0015, WorkPerRun::Requests(1)), "1.50 ms");
         assert_eq!(MetricKind::Wall.words(0.5, WorkPerRun::Requests(10_000)), "0.500 s");
         assert_eq!(MetricKind::Rss.words(2048.0, WorkPerRun::Run), "2.0 MB");
+        assert_eq!(MetricKind::RateDifference.words(1.25, WorkPerRun::Run), "1.250 %");
         assert_eq!(MetricKind::Connections.words(400.0, WorkPerRun::Run), "400");
     }
 }

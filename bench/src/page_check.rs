@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use testkit::host_network::HostNetwork;
-use testkit::page_server::{PageServer, page, page_key};
+use testkit::page_server::{PageServer, ServerCounts, page, page_key};
 
 use crate::Result;
 
@@ -24,6 +24,46 @@ pub(crate) struct PageCheck {
     pub(crate) network: Option<Rc<HostNetwork>>,
     /// True if the hosts of the network use TLS.
     pub(crate) tls: bool,
+    /// The rate that the servers must see; `None` if there is none.
+    pub(crate) rate: Option<ExpectedRate>,
+}
+
+/// The rate at which a client was told to send requests, or to receive bytes.
+pub(crate) struct ExpectedRate {
+    pub(crate) unit: RateUnit,
+    /// The number of units in a second at each server.
+    pub(crate) per_second: f64,
+    pub(crate) servers: Vec<Arc<PageServer>>,
+}
+
+/// The unit of an [`ExpectedRate`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RateUnit {
+    Requests,
+    Bytes,
+}
+
+impl ExpectedRate {
+    /// Returns the largest difference between the expected rate and that at a server, in percent.
+    fn difference(&self) -> f64 {
+        let differences = self.servers.iter().map(|server| {
+            let rate = rate_of(&server.counts(), self.unit).unwrap_or(0.0);
+            (rate / self.per_second - 1.0).abs() * 100.0
+        });
+        differences.fold(0.0, f64::max)
+    }
+}
+
+/// Returns the rate of a run as the server has seen it; `None` if there were fewer than two
+/// requests. Between the first request and the last there is one interval less than requests.
+fn rate_of(counts: &ServerCounts, unit: RateUnit) -> Option<f64> {
+    let first = counts.first_request?;
+    let (units, last) = match unit {
+        RateUnit::Requests => (counts.requests.checked_sub(1)?, counts.last_request?),
+        RateUnit::Bytes => (counts.page_bytes, counts.last_page?),
+    };
+    let time = last.saturating_sub(first).as_secs_f64();
+    (time > 0.0).then(|| units as f64 / time)
 }
 
 /// The pages that a client has to get, and the form of its output.
@@ -47,7 +87,7 @@ pub(crate) struct PageKeys {
 }
 
 /// The pages that a client got in one run, and what the server counted in that run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PageFigures {
     /// The number of healthy pages in the client's output.
     pub(crate) fetched: usize,
@@ -68,6 +108,10 @@ pub(crate) struct PageFigures {
     /// there was no request so late.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) peak_later: Option<usize>,
+    /// The largest difference between the expected rate and that at a server, in percent; `None` if
+    /// no rate is expected.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) rate_difference: Option<f64>,
 }
 
 impl PageFigures {
@@ -82,6 +126,7 @@ impl PageCheck {
     /// Starts a run: sets the counts of the page server and the name server to zero.
     pub(crate) fn start_run(&self) {
         self.pages.start_run();
+        self.rate.iter().flat_map(|rate| &rate.servers).for_each(|server| server.start_run());
         if let Some(network) = &self.network {
             drop(network.take_queries());
         }
@@ -110,6 +155,7 @@ impl PageCheck {
             queries: self.network.as_ref().map(|network| network.take_queries().len()),
             // Of many hosts at once it says nothing.
             peak_later: counts.peak_later.filter(|_| self.network.is_none()),
+            rate_difference: self.rate.as_ref().map(ExpectedRate::difference),
         }))
     }
 }
@@ -159,6 +205,8 @@ fn start_of(line: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use testkit::page_server::{PageTiming, PortService};
 
     use super::*;
@@ -176,6 +224,7 @@ mod tests {
             pages: Arc::new(PageServer::start(vec![PortService::Pages(PageTiming::AT_ONCE)], None).unwrap()),
             network: None,
             tls: false,
+            rate: None,
         };
         let pages = urls.map(|(host, path)| page(host, path));
         let file = std::env::temp_dir().join(format!("haul-bench-pages-{}", std::process::id()));
@@ -202,5 +251,21 @@ mod tests {
         for wrong in ["299\n", "300\n300\n300\n", "x\n"] {
             assert!(judge(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn rate_is_taken_between_first_and_last_request() {
+        let second = |seconds| Some(Duration::from_secs(seconds));
+        let counts = ServerCounts {
+            requests: 11,
+            page_bytes: 3_000,
+            first_request: second(2),
+            last_request: second(7),
+            last_page: second(8),
+            ..ServerCounts::default()
+        };
+        assert_eq!(rate_of(&counts, RateUnit::Requests), Some(2.0));
+        assert_eq!(rate_of(&counts, RateUnit::Bytes), Some(500.0));
+        assert_eq!(rate_of(&ServerCounts::default(), RateUnit::Bytes), None);
     }
 }

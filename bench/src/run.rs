@@ -21,7 +21,7 @@ pub(crate) const ALL: &str = "all";
 const BUDGET: Duration = Duration::from_secs(24 * 60);
 
 /// The approximate time in seconds that some jobs need. Jobs that are not listed need [`SHARE`].
-const SHARES: [(&str, f64); 15] = [
+const SHARES: [(&str, f64); 16] = [
     ("site", 60.0),
     ("fetch", 45.0),
     ("fetcher", 80.0),
@@ -37,6 +37,7 @@ const SHARES: [(&str, f64); 15] = [
     ("curves", 80.0),
     ("hosts", 330.0),
     ("adapt", 200.0),
+    ("rates", 300.0),
 ];
 const SHARE: f64 = 20.0;
 

@@ -146,6 +146,7 @@ fn columns(sheet: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
         median("connections".to_owned(), MetricKind::Connections, 1.0, 0),
         median("full handshakes".to_owned(), MetricKind::FullHandshakes, 1.0, 0),
         median("peak".to_owned(), MetricKind::PeakRequests, 1.0, 0),
+        median("off rate %".to_owned(), MetricKind::RateDifference, 1.0, 2),
         best(MetricKind::Wall),
         best(MetricKind::Cpu),
     ]);

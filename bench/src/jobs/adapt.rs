@@ -114,6 +114,7 @@ impl AdaptPoint {
             pages: Arc::clone(&server),
             network: None,
             tls: false,
+            rate: None,
         });
         let refuses = self.overload == OverloadPolicy::Unavailable;
         let retry = if refuses { RETRIES } else { "" };

@@ -310,6 +310,7 @@ impl RunningLoad {
             pages: Arc::clone(self.network.pages()),
             network: Some(Rc::clone(&self.network)),
             tls: self.load.tls,
+            rate: None,
         }))
     }
 

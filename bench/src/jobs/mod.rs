@@ -21,6 +21,7 @@ mod perl;
 mod pipelining;
 mod python;
 mod rate_limited;
+mod rates;
 mod scaling_curves;
 mod small_replies;
 mod split_on_full_link;
@@ -73,6 +74,7 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &scaling_curves::JOB,
     &hosts::JOB,
     &adapt::JOB,
+    &rates::JOB,
 ];
 
 /// The names of the programs that scripts/bench-peers.sh builds.

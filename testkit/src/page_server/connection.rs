@@ -28,6 +28,8 @@ pub(super) struct PageConnection {
     pub(super) input: Vec<u8>,
     /// The bytes of the response to the current request.
     pub(super) output: Vec<u8>,
+    /// The length of the page that is requested, in bytes.
+    pub(super) page_len: usize,
     sent: usize,
 }
 
@@ -61,6 +63,7 @@ impl PageConnection {
             waits_to_write: false,
             input: Vec::new(),
             output: Vec::new(),
+            page_len: 0,
             sent: 0,
         }
     }

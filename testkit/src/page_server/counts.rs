@@ -18,8 +18,16 @@ pub struct ServerCounts {
     pub full_handshakes: u64,
     /// The number of TLS handshakes that resumed a session.
     pub resumed_handshakes: u64,
+    /// The number of requests that arrived.
+    pub requests: u64,
+    /// The time from the start of the run to the first request; `None` if there was no request.
+    pub first_request: Option<Duration>,
+    /// The time from the start of the run to the last request; `None` if there was no request.
+    pub last_request: Option<Duration>,
     /// The number of pages sent.
     pub pages: u64,
+    /// The total length of the pages sent, in bytes.
+    pub page_bytes: u64,
     /// The number of responses with status 503.
     pub refusals: u64,
     /// The time from the start of the run to the last page sent; `None` if no page was sent.
@@ -38,7 +46,6 @@ pub(super) struct PageServerCounts(Mutex<RunCounts>);
 struct RunCounts {
     counts: ServerCounts,
     started: Instant,
-    first_request: Option<Instant>,
     /// The number of requests that are being served or queued now.
     at_a_time: usize,
 }
@@ -46,14 +53,13 @@ struct RunCounts {
 impl PageServerCounts {
     pub(super) fn new() -> PageServerCounts {
         let counts = ServerCounts::default();
-        PageServerCounts(Mutex::new(RunCounts { counts, started: Instant::now(), first_request: None, at_a_time: 0 }))
+        PageServerCounts(Mutex::new(RunCounts { counts, started: Instant::now(), at_a_time: 0 }))
     }
 
     pub(super) fn start_run(&self) {
         let mut state = lock(&self.0);
         state.counts = ServerCounts::default();
         state.started = Instant::now();
-        state.first_request = None;
     }
 
     pub(super) fn read(&self) -> ServerCounts {
@@ -71,7 +77,12 @@ impl PageServerCounts {
 
     /// Counts a request as being served or queued from now on.
     pub(super) fn arrived(&self, now: Instant) {
-        lock(&self.0).change(now, |at_a_time| at_a_time + 1);
+        let mut state = lock(&self.0);
+        let since = now.saturating_duration_since(state.started);
+        state.counts.requests += 1;
+        state.counts.first_request.get_or_insert(since);
+        state.counts.last_request = Some(since);
+        state.change(now, |at_a_time| at_a_time + 1);
     }
 
     /// Ends the counting of a request, because its response is sent or its client has closed.
@@ -79,9 +90,10 @@ impl PageServerCounts {
         lock(&self.0).change(now, |at_a_time| at_a_time.saturating_sub(1));
     }
 
-    pub(super) fn sent_page(&self, now: Instant) {
+    pub(super) fn sent_page(&self, now: Instant, len: usize) {
         let mut state = lock(&self.0);
         state.counts.pages += 1;
+        state.counts.page_bytes += len as u64;
         state.counts.last_page = Some(now.saturating_duration_since(state.started));
     }
 
@@ -92,10 +104,11 @@ impl PageServerCounts {
 
 impl RunCounts {
     fn change(&mut self, now: Instant, next: impl Fn(usize) -> usize) {
-        let first = *self.first_request.get_or_insert(now);
+        let since = now.saturating_duration_since(self.started);
+        let first = self.counts.first_request.unwrap_or(since);
         let before = self.at_a_time;
         self.at_a_time = next(before);
-        if now.saturating_duration_since(first) < LEARNING {
+        if since.saturating_sub(first) < LEARNING {
             self.counts.peak_at_first = self.counts.peak_at_first.max(self.at_a_time);
         } else {
             // The number at the end of the first second was still there afterwards.

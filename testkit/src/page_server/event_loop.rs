@@ -194,6 +194,7 @@ impl EventLoop {
             PortService::Pages(_) => {
                 let fields = "Content-Type: text/plain\r\nContent-Length: ";
                 let length = page_len(head.host, head.path);
+                connection.page_len = length;
                 // Writing to memory does not fail.
                 let _ = write!(connection.output, "HTTP/1.1 200 OK\r\n{fields}{length}\r\n\r\n");
                 append_page(&mut connection.output, head.host, head.path);
@@ -261,11 +262,12 @@ impl EventLoop {
     /// longest in the port's queue.
     fn respond(&mut self, place: usize, now: Instant) {
         let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(place) else { return };
-        let (port, phase) = (connection.port, mem::replace(&mut connection.phase, RequestPhase::Writing));
+        let (port, len) = (connection.port, connection.page_len);
+        let phase = mem::replace(&mut connection.phase, RequestPhase::Writing);
         // Counted before it is sent: the next request may follow at once.
         self.counts.left(now);
         match phase {
-            RequestPhase::Serving => self.counts.sent_page(now),
+            RequestPhase::Serving => self.counts.sent_page(now, len),
             _ => self.counts.sent_refusal(),
         }
         self.write(place);

@@ -45,7 +45,9 @@ fn pipelined_requests_are_answered_in_order() {
         assert!(content == page("a.test", &format!("/50000/{number}")), "page {number}");
     }
     let counts = server.counts();
-    assert_eq!((counts.connections, counts.pages, counts.refusals), (1, 100, 0));
+    assert_eq!((counts.connections, counts.requests, counts.pages, counts.refusals), (1, 100, 100, 0));
+    assert_eq!(counts.page_bytes, 100 * 50_000);
+    assert!(counts.first_request < counts.last_request && counts.last_request <= counts.last_page);
     server.start_run();
     assert_eq!(server.counts(), ServerCounts::default());
 }

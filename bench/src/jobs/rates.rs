@@ -1,0 +1,184 @@
+//! The limits on the rates of a run, `--rate`, `--rate-host` and `--limit-rate-total`, by the record
+//! of testkit's page server: requests or bytes of pages a second, from the first request on.
+//!
+//! haul fetches the pages of a list in parallel, in two stages (each page of the first names one of
+//! the second), and by `fetch_many` of the Python module. Each run takes about ten seconds.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use testkit::page_server::{PageServer, PageTiming, PortService, page_key};
+
+use super::python::PythonScript;
+use super::{BenchJob, JobEnvironment, shell};
+use crate::Result;
+use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::page_check::{ExpectedPages, ExpectedRate, PageCheck, PageKeys, RateUnit};
+
+pub(super) const JOB: BenchJob = BenchJob {
+    name: "rates",
+    about: "rates of requests and bytes that haul was told to keep, at the server; parts all, host, bytes",
+    set_up,
+};
+
+const PARALLEL: &str = "haul";
+const STAGES: &str = "haul, stages";
+const FETCH_MANY: &str = "haul, fetch_many";
+/// The maximum difference from the rate, in percent.
+const MAX_DIFFERENCE: f64 = 5.0;
+/// The approximate duration of a run in seconds.
+const SECONDS: usize = 10;
+/// The host of all pages, as the server sees it.
+const HOST: &str = "127.0.0.1";
+
+/// A limit, and the load for it.
+struct RateLimit {
+    part: &'static str,
+    /// The option of haul.
+    option: &'static str,
+    /// The argument of `fetch_many`.
+    argument: &'static str,
+    per_second: usize,
+    unit: RateUnit,
+    /// The length of a page in bytes.
+    len: usize,
+    /// The number of servers, each at its own port, and so a host of its own.
+    servers: usize,
+}
+
+const LIMITS: [RateLimit; 3] = [
+    RateLimit {
+        part: "all",
+        option: "--rate",
+        argument: "rate",
+        per_second: 50,
+        unit: RateUnit::Requests,
+        len: 300,
+        servers: 1,
+    },
+    RateLimit {
+        part: "host",
+        option: "--rate-host",
+        argument: "rate_host",
+        per_second: 20,
+        unit: RateUnit::Requests,
+        len: 300,
+        servers: 2,
+    },
+    RateLimit {
+        part: "bytes",
+        option: "--limit-rate-total",
+        argument: "limit_rate_total",
+        per_second: 2_000_000,
+        unit: RateUnit::Bytes,
+        len: 50_000,
+        servers: 1,
+    },
+];
+
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    LIMITS.iter().map(|limit| limit.card(bench)).collect()
+}
+
+impl RateLimit {
+    fn card(&self, bench: &JobEnvironment) -> Result<JobPart> {
+        let start = |_| Ok(Arc::new(PageServer::start(vec![PortService::Pages(PageTiming::AT_ONCE)], None)?));
+        let servers: Vec<Arc<PageServer>> = (0..self.servers).map(start).collect::<Result<_>>()?;
+        let mut entries = vec![self.parallel(bench, &servers)?, self.stages(bench, &servers)?];
+        entries.extend(self.fetch_many(bench, &servers));
+        let goals = entries
+            .iter()
+            .flat_map(|entry| {
+                [
+                    PartGoal::most(MetricKind::RateDifference, entry.name, MAX_DIFFERENCE),
+                    PartGoal::most(MetricKind::MissingPages, entry.name, 0.0),
+                ]
+            })
+            .collect();
+        Ok(JobPart {
+            part: self.part,
+            contestants: bench.entries(entries),
+            baseline: PARALLEL,
+            limit: None,
+            goals,
+            rounds: 3,
+            warm_up: false,
+            one_core: false,
+            calls: false,
+            server: format!("testkit's page server, pages of {} B", self.len),
+            unit: WorkPerRun::Run,
+        })
+    }
+
+    /// The number of pages of each server in one run.
+    fn pages(&self, bench: &JobEnvironment) -> usize {
+        if bench.options.smoke {
+            return 4;
+        }
+        match self.unit {
+            RateUnit::Requests => SECONDS * self.per_second,
+            RateUnit::Bytes => SECONDS * self.per_second / self.len,
+        }
+    }
+
+    /// The value of the option or argument. Rates of requests have a unit in the option.
+    fn value(&self, per_second: &str) -> String {
+        let per_second = if self.unit == RateUnit::Requests { per_second } else { "" };
+        format!("{}{per_second}", self.per_second)
+    }
+
+    /// Returns the check for an output of these pages.
+    fn check(&self, paths: &[String], servers: &[Arc<PageServer>]) -> OutputCheck {
+        let healthy: HashSet<u64> = paths.iter().map(|path| page_key(HOST, path)).collect();
+        OutputCheck::Pages(Rc::new(PageCheck {
+            len: (healthy.len() * self.len) as u64,
+            expected: ExpectedPages::Pages(PageKeys { healthy, optional: HashSet::new() }),
+            pages: Arc::clone(&servers[0]),
+            network: None,
+            tls: false,
+            rate: Some(ExpectedRate { unit: self.unit, per_second: self.per_second as f64, servers: servers.to_vec() }),
+        }))
+    }
+
+    /// Writes the list of pages that are fetched in parallel, the servers in turn. Returns the paths.
+    fn write_list(&self, bench: &JobEnvironment, servers: &[Arc<PageServer>]) -> Result<Vec<String>> {
+        let path = |page: usize| format!("/{}/{page}", self.len);
+        let pages = self.pages(bench) * servers.len();
+        let url = |page: usize| format!("http://{HOST}:{}{}", servers[page % servers.len()].port(0), path(page));
+        bench.write_lines(&format!("{}.list", self.part), (0..pages).map(url))?;
+        Ok((0..pages).map(path).collect())
+    }
+
+    fn parallel(&self, bench: &JobEnvironment, servers: &[Arc<PageServer>]) -> Result<Contestant> {
+        let paths = self.write_list(bench, servers)?;
+        let (part, option, value) = (self.part, self.option, self.value("/s"));
+        let line = format!("exec $HAUL -s --unordered {option} {value} --input-file {part}.list");
+        Ok(shell(PARALLEL, line, self.check(&paths, servers)))
+    }
+
+    /// Makes the contestant with two stages. With one server, each stage has half of the requests;
+    /// with two, each stage has its own server.
+    fn stages(&self, bench: &JobEnvironment, servers: &[Arc<PageServer>]) -> Result<Contestant> {
+        let [first, last] = [servers.first(), servers.last()].map(|server| server.map_or(0, |server| server.port(0)));
+        let shared = self.unit == RateUnit::Requests && servers.len() == 1;
+        let pages = if shared { self.pages(bench) / 2 } else { self.pages(bench) };
+        // The first pages are short, so that they do not count in a rate of bytes.
+        let urls = (0..pages).map(|page| format!("http://{HOST}:{first}/60/{page}"));
+        bench.write_lines(&format!("{}.first", self.part), urls)?;
+        let paths: Vec<String> = (0..pages).map(|page| format!("/{}/s{page}", self.len)).collect();
+        let (part, option, value, len) = (self.part, self.option, self.value("/s"), self.len);
+        let line = format!(
+            "exec $HAUL -s --unordered {option} {value} --input-file {part}.first --extract '/60/([0-9]+) ' \
+             --then 'http://{HOST}:{last}/{len}/s{{}}'"
+        );
+        Ok(shell(STAGES, line, self.check(&paths, servers)))
+    }
+
+    fn fetch_many(&self, bench: &JobEnvironment, servers: &[Arc<PageServer>]) -> Option<Contestant> {
+        let paths = self.write_list(bench, servers).ok()?;
+        let words = format!("{}.list {}={}", self.part, self.argument, self.value(""));
+        let script = PythonScript { file: "rates.py", modules: "haul" };
+        script.contestant(bench, FETCH_MANY, &words, self.check(&paths, servers))
+    }
+}
