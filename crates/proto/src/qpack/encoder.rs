@@ -111,8 +111,7 @@ impl QpackEncoder {
             StaticTableMatch::Field(index) | StaticTableMatch::Name(index) => Some(u64::from(index)),
             StaticTableMatch::Nothing => None,
         };
-        let (field, dynamic_name) = self.find(name, value);
-        match field {
+        match self.find(name, value) {
             Some(index) if index < self.known_received && self.may_refer() && !is_secret => {
                 let relative = self.refer(index);
                 return prefix_integer::encode(relative, 0x80, 6, &mut self.open.lines);
@@ -122,9 +121,6 @@ impl QpackEncoder {
         }
         if let Some(index) = static_name {
             prefix_integer::encode(index, 0x50 | u8::from(is_secret) << 5, 4, &mut self.open.lines);
-        } else if let Some(index) = dynamic_name.filter(|_| self.may_refer()) {
-            let relative = self.refer(index);
-            prefix_integer::encode(relative, 0x40 | u8::from(is_secret) << 5, 4, &mut self.open.lines);
         } else {
             encode_string(name, 0x20 | u8::from(is_secret) << 4, 3, &mut self.open.lines);
         }
@@ -147,22 +143,11 @@ impl QpackEncoder {
         out.extend_from_slice(&self.open.lines);
     }
 
-    /// Returns the absolute index of the newest entry with this name and value, and of the newest
-    /// acknowledged entry with this name.
-    fn find(&self, name: &[u8], value: &[u8]) -> (Option<u64>, Option<u64>) {
-        let mut named = None;
-        for (place, (known, known_value)) in self.table.iter().enumerate() {
-            if known == name {
-                let index = self.table.inserted() - 1 - place as u64;
-                if known_value == value {
-                    return (Some(index), named.or(Some(index).filter(|&index| index < self.known_received)));
-                }
-                if named.is_none() && index < self.known_received {
-                    named = Some(index);
-                }
-            }
-        }
-        (None, named)
+    /// Returns the absolute index of the newest entry with this name and value. (A reference to the
+    /// name alone would keep an entry in use whose value does not occur any more.)
+    fn find(&self, name: &[u8], value: &[u8]) -> Option<u64> {
+        let place = self.table.iter().position(|entry| entry == (name, value))?;
+        Some(self.table.inserted() - 1 - place as u64)
     }
 
     fn may_refer(&self) -> bool {
