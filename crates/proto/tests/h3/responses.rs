@@ -1,0 +1,175 @@
+//! Responses: heads, bodies, trailers, interim responses, ends, and GOAWAY.
+
+use super::peer::{
+    CONTROL, GOAWAY, H3Observation, answer, asked, body, commands, complete, control, data, due, feed, frame, get,
+    head, headers, reset_stream, sent, settings, stop_sending, varint, violation, with,
+};
+use haul_proto::ResponseError;
+use haul_proto::h3::{
+    BodyFraming, BodyLength, CloseReason, H3Config, H3Error, H3ErrorCode, H3Event, H3ResetReason, H3SendStream,
+    RequestError, RequestId,
+};
+use haul_proto::time::Timestamp;
+
+const OK: [(&str, &str); 2] = [(":status", "200"), ("server", "x")];
+
+#[test]
+fn response_yields_head_body_and_trailers() {
+    let mut conn = asked(H3Config::default(), &get(), 2);
+    assert_eq!(feed(&mut conn, &[(CONTROL, control(&[(0x33, 1)]), false)], 99), [H3Observation::Settings]);
+    let first = [
+        headers(&[(":status", "103"), ("link", "</x>")]),
+        headers(&[(":status", "200"), ("content-length", "11")]),
+        data(b"hello "),
+        frame(0x21, b"greased"),
+        data(b"world"),
+        headers(&[("digest", "abc")]),
+        frame(0x40, b""),
+    ];
+    assert_eq!(
+        answer(&mut conn, 0, &first, true),
+        [
+            H3Observation::Interim(0, b"HTTP/3 103 \r\nlink: </x>\r\n\r\n".to_vec()),
+            head(0, "HTTP/3 200 \ncontent-length: 11\n\n", BodyFraming::Length(11)),
+            body(0, b"hello world"),
+            H3Observation::Complete(0, Some(b"digest: abc\r\n\r\n".to_vec())),
+        ]
+    );
+    assert_eq!(conn.unanswered().collect::<Vec<_>>(), [RequestId(4)]);
+    let second = [headers(&OK), data(b"x")];
+    let expected = [head(4, "HTTP/3 200 \nserver: x\n\n", BodyFraming::Chunked), body(4, b"x")];
+    assert_eq!(answer(&mut conn, 4, &second, false), expected);
+    assert_eq!(answer(&mut conn, 4, &[], true), [complete(4)], "the end comes alone");
+    assert!(conn.is_idle() && commands(&mut conn).is_empty());
+    assert!(answer(&mut conn, 4, &[b"late".to_vec()], true).is_empty(), "input of a closed stream is ignored");
+}
+
+#[test]
+fn responses_without_a_body_complete() {
+    for (status, framing) in [("204", BodyFraming::None), ("304", BodyFraming::None), ("500", BodyFraming::Length(0))] {
+        let mut conn = asked(H3Config::default(), &get(), 1);
+        let fields = if status == "500" {
+            vec![(":status", status), ("content-length", "0")]
+        } else {
+            vec![(":status", status)]
+        };
+        let seen = answer(&mut conn, 0, &[headers(&fields), data(b"")], true);
+        assert!(matches!(&seen[..], [H3Observation::Head(0, _, got), end] if *got == framing && *end == complete(0)));
+    }
+}
+
+#[test]
+fn head_response_completes_at_its_head() {
+    for fin in [true, false] {
+        let mut conn = asked(H3Config::default(), &with("HEAD", BodyLength::None), 1);
+        let frames = [headers(&[(":status", "200"), ("content-length", "9")])];
+        let expected = [head(0, "HTTP/3 200 \ncontent-length: 9\n\n", BodyFraming::None), complete(0)];
+        assert_eq!(answer(&mut conn, 0, &frames, fin), expected);
+        let stop = stop_sending(0, H3ErrorCode::REQUEST_CANCELLED);
+        assert_eq!(commands(&mut conn), if fin { vec![] } else { vec![stop] });
+    }
+}
+
+#[test]
+fn connect_response_opens_a_tunnel() {
+    let mut conn = asked(H3Config::default(), &with("CONNECT", BodyLength::Chunked), 1);
+    let seen = answer(&mut conn, 0, &[headers(&[(":status", "200"), ("content-length", "1")]), data(b"tunnel")], false);
+    assert_eq!(seen[1], body(0, b"tunnel"), "a tunnel has no length");
+    assert_eq!(conn.send_body(RequestId(0), b"up"), Ok(2));
+}
+
+#[test]
+fn bodies_of_wrong_length_reset_only_their_stream() {
+    let length = |expected, got| H3Error::Length { expected, got };
+    let announced = [(":status", "200"), ("content-length", "5")];
+    for (frames, error) in [
+        (vec![headers(&announced), data(b"hell")], length(5, 4)),
+        (vec![headers(&announced), data(b"hello"), data(b"!")], length(5, 6)),
+        (vec![headers(&announced), data(b"hell"), headers(&[("a", "b")])], length(5, 4)),
+        (vec![headers(&[(":status", "204")]), data(b"x")], H3Error::UnexpectedBody),
+        (vec![headers(&[(":status", "103")])], H3Error::MissingHead),
+        (vec![], H3Error::MissingHead),
+    ] {
+        let mut conn = asked(H3Config::default(), &get(), 2);
+        let seen = answer(&mut conn, 0, &frames, true);
+        assert_eq!(seen.last(), Some(&violation(0, error)), "{seen:?}");
+        assert_eq!(error.code(), H3ErrorCode::MESSAGE_ERROR);
+        assert_eq!(answer(&mut conn, 4, &[headers(&OK)], true).last(), Some(&complete(4)));
+    }
+}
+
+#[test]
+fn peer_resets_say_whether_to_retry() {
+    for (code, retryable) in [(H3ErrorCode::REQUEST_REJECTED, true), (H3ErrorCode::INTERNAL_ERROR, false)] {
+        let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Chunked), 1);
+        assert_eq!(conn.on_stream_reset(Timestamp(0), 0, code), Ok(()));
+        assert_eq!(due(&mut conn), [H3Observation::Reset(0, H3ResetReason::Peer(code), retryable)]);
+        assert_eq!(commands(&mut conn), [reset_stream(0, H3ErrorCode::REQUEST_CANCELLED)], "its body ends too");
+        assert_eq!(sent(&mut conn)[&H3SendStream::QpackDecoder].0, [0x40], "the stream is cancelled for QPACK");
+        assert_eq!(conn.on_stream_reset(Timestamp(0), 0, code), Ok(()), "once");
+        assert!(!conn.has_due());
+    }
+}
+
+#[test]
+fn go_away_refuses_later_requests() {
+    let mut conn = asked(H3Config::default(), &get(), 3);
+    let wire = [control(&[]), frame(GOAWAY, &varint(1 << 60)), frame(GOAWAY, &varint(8))].concat();
+    assert_eq!(
+        feed(&mut conn, &[(CONTROL, wire, false)], 99),
+        [
+            H3Observation::Settings,
+            H3Observation::GoAway(1 << 60),
+            H3Observation::GoAway(8),
+            H3Observation::Reset(8, H3ResetReason::GoAway, true),
+        ]
+    );
+    assert_eq!(commands(&mut conn), [stop_sending(8, H3ErrorCode::REQUEST_CANCELLED)]);
+    assert!(matches!(conn.close_reason(), Some(CloseReason::GoAway(_))));
+    let refused = conn.enqueue(Timestamp(0), 12, &get());
+    assert!(matches!(refused, Err(RequestError::Closed(CloseReason::GoAway(_)))), "{refused:?}");
+    for id in [0, 4] {
+        assert_eq!(answer(&mut conn, id, &[headers(&OK)], true).last(), Some(&complete(id)));
+    }
+    assert!(conn.unanswered().next().is_none());
+}
+
+#[test]
+fn connection_end_names_what_is_lost() {
+    let idle = H3Error::Response(ResponseError::EndedIdle);
+    let mut conn = asked(H3Config::default(), &get(), 0);
+    assert_eq!(conn.on_connection_end(), idle);
+    assert_eq!(conn.on_connection_end(), H3Error::Response(ResponseError::Closed(CloseReason::PeerClosed)));
+    let mut conn = asked(H3Config::default(), &get(), 2);
+    assert_eq!(conn.on_connection_end(), H3Error::Response(ResponseError::EndedBeforeResponse));
+    let mut conn = asked(H3Config::default(), &get(), 2);
+    answer(&mut conn, 4, &[vec![1]], false);
+    assert!(conn.response_started(RequestId(4)) && !conn.response_started(RequestId(0)));
+    assert_eq!(conn.on_connection_end(), H3Error::EndedInResponse { open: 2 });
+    assert_eq!(conn.unanswered().count(), 2);
+    let closed = Err(H3Error::Response(ResponseError::Closed(CloseReason::PeerClosed)));
+    assert_eq!(conn.step(Timestamp(0), 0, b"x", false), closed);
+}
+
+#[test]
+fn cancelled_request_yields_no_more_events() {
+    let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Known(9)), 2);
+    answer(&mut conn, 0, &[headers(&OK), data(b"x")], false);
+    assert!(conn.reset(RequestId(0), H3ErrorCode::REQUEST_CANCELLED));
+    assert!(!conn.reset(RequestId(0), H3ErrorCode::REQUEST_CANCELLED));
+    let code = H3ErrorCode::REQUEST_CANCELLED;
+    assert_eq!(commands(&mut conn), [reset_stream(0, code), stop_sending(0, code)]);
+    assert!(answer(&mut conn, 0, &[data(b"more")], true).is_empty());
+    // An event that is due already is taken back.
+    conn.on_stream_reset(Timestamp(0), 4, H3ErrorCode::INTERNAL_ERROR).expect("no fault");
+    assert!(conn.has_due() && conn.reset(RequestId(4), code) && !conn.has_due());
+}
+
+#[test]
+fn first_settings_may_come_after_a_response() {
+    let mut conn = asked(H3Config::default(), &get(), 1);
+    assert_eq!(answer(&mut conn, 0, &[headers(&OK)], true).last(), Some(&complete(0)));
+    let step = conn.step(Timestamp(0), CONTROL, &[&[0][..], &settings(&[(6, 20)])].concat(), false).expect("valid");
+    assert_eq!(step.event, H3Event::Settings);
+    assert_eq!(conn.enqueue(Timestamp(0), 4, &get()), Err(RequestError::HeadTooLarge { limit: 20 }));
+}
