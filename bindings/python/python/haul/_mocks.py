@@ -14,18 +14,29 @@ from requests.adapters import HTTPAdapter
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 
+#: The parts that were last found to be originals.
+_originals: tuple[Any, ...] = ()
+
+
 def sending_is_mocked() -> bool:
     """Returns whether a part of requests, urllib3 or ``socket`` is replaced; runs for each request.
 
     A wrapper that traces or counts requests has the module name of the original and does not
     count."""
-    return not (
-        _is_original(HTTPAdapter.send, "requests")
-        and _is_original(HTTPConnectionPool.urlopen, "urllib3")
-        and _is_original(HTTPConnectionPool.ConnectionCls, "urllib3")
-        and _is_original(HTTPSConnectionPool.ConnectionCls, "urllib3")
-        and _is_original(socket.socket, "socket")
+    global _originals
+    parts = (
+        HTTPAdapter.send,
+        HTTPConnectionPool.urlopen,
+        HTTPConnectionPool.ConnectionCls,
+        HTTPSConnectionPool.ConnectionCls,
+        socket.socket,
     )
+    if parts == _originals:
+        return False
+    if not all(map(_is_original, parts, ("requests", "urllib3", "urllib3", "urllib3", "socket"))):
+        return True
+    _originals = parts
+    return False
 
 
 def _is_original(part: Any, package: str) -> bool:
