@@ -135,7 +135,7 @@ struct QueuedHost<T, K> {
 }
 
 /// The set of [`JobQueue`] that contains a host, with the key under which the set contains it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HostQueueState {
     Nowhere,
     Ready(JobPosition, HostActivity),
@@ -539,8 +539,10 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             _ => HostQueueState::Nowhere,
         };
         let before = core::mem::replace(&mut state.listed, wanted);
-        self.unlist(before, index);
-        self.list(wanted, index);
+        if before != wanted {
+            self.unlist(before, index);
+            self.list(wanted, index);
+        }
         if is_idle && matches!(wanted, HostQueueState::Nowhere) {
             self.forget(index);
         } else if self.resting.len() > MAX_RESTING

@@ -284,16 +284,14 @@ impl ConnectionSlot {
     /// Returns the time of the slot's next timeout, if it has one.
     #[must_use]
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        let waiting = self.waiting_deadline;
-        match &self.state {
+        let own = match &self.state {
             ConnectionState::Open(connection) => {
-                [connection.next_timeout(), connection.low_water_timeout(), connection.resumes_at(), waiting]
+                let read = clock::earliest(connection.low_water_timeout(), connection.resumes_at());
+                clock::earliest(connection.next_timeout(), read)
             }
-            ConnectionState::Connecting(connecting) => [Some(connecting.next_timeout()), waiting, None, None],
-        }
-        .into_iter()
-        .flatten()
-        .min()
+            ConnectionState::Connecting(connecting) => Some(connecting.next_timeout()),
+        };
+        clock::earliest(own, self.waiting_deadline)
     }
 
     /// Continues to open the connection, as far as possible without waiting.

@@ -297,10 +297,7 @@ impl SpeedLimits {
     /// Returns the time at which [`SpeedLimits::check`] must be called next. Returns `None` if
     /// there is no limit to check.
     pub(super) fn next_check(&self) -> Option<Instant> {
-        [self.min_speed.as_ref().map(|min_speed| min_speed.next_check), self.silence_deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        clock::earliest(self.min_speed.as_ref().map(|min_speed| min_speed.next_check), self.silence_deadline())
     }
 
     /// Returns the time at which the server will have been silent for too long. Returns `None` if

@@ -414,10 +414,9 @@ impl H1Connection {
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let look = self.queue.front().and_then(|transfer| transfer.next_speed_check());
-        [self.deadline(), look, self.content.next_timeout(&self.conn), self.pipelined.next_timeout()]
-            .into_iter()
-            .flatten()
-            .min()
+        let of_transfer = clock::earliest(self.deadline(), look);
+        let of_request = clock::earliest(of_transfer, self.content.next_timeout(&self.conn));
+        clock::earliest(of_request, self.pipelined.next_timeout())
     }
 
     /// Ends transfers that took too long or are too slow.

@@ -11,6 +11,7 @@ use haul_proto::time::Timestamp;
 use super::super::sending::{FeedResult, ProtocolMachine, feed, unreadable};
 use crate::Error;
 use crate::body::upload::BodyUpload;
+use crate::clock;
 
 /// The unsent content of the last request. No other request is sent before its end.
 #[derive(Default)]
@@ -95,7 +96,7 @@ impl UnsentRequestContent {
     pub(super) fn next_timeout(&self, conn: &H1Machine) -> Option<Instant> {
         let held = self.held_until.filter(|_| conn.poll_timeout().is_some());
         let failed = self.failed.as_ref().map(|(since, _)| *since);
-        [held, self.resumes_at, failed].into_iter().flatten().min()
+        clock::earliest(clock::earliest(held, self.resumes_at), failed)
     }
 
     /// Returns the error of the content's source, if it failed, and removes it.
