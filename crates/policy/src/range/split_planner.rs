@@ -22,10 +22,15 @@
 //! use haul_policy::range::split_planner::{FirstStreamSample, SplitPlanner};
 //!
 //! let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
-//! let later = MonotonicTime(0) + Duration::from_millis(100);
-//! // 5 MB/s, and waiting nearly all the time.
-//! let seen = FirstStreamSample { now: later, received: 500_000, remaining: 100_000_000, waited: Duration::from_millis(95) };
-//! assert!(splitter.is_worth_trying(seen, || None));
+//! // 5 MB/s, and waiting nearly all the time, in both halves of 100 ms.
+//! let seen = |ms: u64| FirstStreamSample {
+//!     now: MonotonicTime(0) + Duration::from_millis(ms),
+//!     received: 5_000 * ms,
+//!     remaining: 100_000_000,
+//!     waited: Duration::from_millis(ms - 3),
+//! };
+//! assert!(!splitter.is_worth_trying(seen(50), || None)); // too early to say
+//! assert!(splitter.is_worth_trying(seen(100), || None));
 //! ```
 
 use core::time::Duration;
