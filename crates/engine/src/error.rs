@@ -72,6 +72,11 @@ pub enum ErrorKind {
     Protocol,
     /// The peer violated the HTTP/2 protocol. Exit 16.
     Http2,
+    /// The peer violated the HTTP/3 or the QUIC protocol, or reset an HTTP/3 stream before the
+    /// response was complete. Exit 95.
+    Http3,
+    /// The QUIC handshake failed for another reason than TLS. Exit 96.
+    QuicConnect,
     /// The server reset an HTTP/2 stream before the response was complete. Exit 92.
     Http2Stream,
     /// The body ended before its announced length. Exit 18.
@@ -174,6 +179,8 @@ impl ErrorKind {
             Self::ContentCoding => 61,
             Self::TooLarge => 63,
             Self::Http2Stream => 92,
+            Self::Http3 => 95,
+            Self::QuicConnect => 96,
             Self::ClientCertificate => 58,
             Self::Rewind => 65,
             Self::Auth => 94,
@@ -356,6 +363,7 @@ impl Error {
                 | ErrorKind::Receive
                 | ErrorKind::PartialBody
                 | ErrorKind::Http2Stream
+                | ErrorKind::QuicConnect
         )
     }
 
@@ -404,6 +412,7 @@ impl Error {
             ErrorKind::Resolve
             | ErrorKind::ProxyResolve
             | ErrorKind::Connect
+            | ErrorKind::QuicConnect
             | ErrorKind::Interface
             | ErrorKind::Proxy => true,
             // These count if a proxy caused them, or if time ran out before the request.
@@ -412,7 +421,8 @@ impl Error {
             | ErrorKind::Send
             | ErrorKind::Protocol
             | ErrorKind::Http2
-            | ErrorKind::Http2Stream => self.details.stage == ErrorStage::Connecting,
+            | ErrorKind::Http2Stream
+            | ErrorKind::Http3 => self.details.stage == ErrorStage::Connecting,
             _ => self.is_tls_setup(),
         };
         is_of_connections && self.details.stage < ErrorStage::Sent

@@ -2,11 +2,13 @@
 //!
 //! The numbers of packets and bytes come from the kernel's counters of each connection
 //! (`TCP_INFO`), which are read when it is closed. This needs no capture and no privilege. On
-//! systems without such counters, they are zero, and [`WireTraffic::known`] is false.
+//! systems without such counters, they are zero, and [`WireTraffic::known`] is false. Datagrams of
+//! QUIC are counted by haul.
 
-use std::os::fd::AsFd;
+use std::os::fd::BorrowedFd;
 use std::sync::Mutex;
 
+use crate::drive::connection::HttpConnection;
 use crate::ignore_poison::IgnorePoison;
 use crate::net::tcp_info;
 use crate::transfer_facts::{PhaseTimes, TransferFacts};
@@ -42,19 +44,40 @@ pub struct TransferTotals {
     pub phases: PhaseTimes,
 }
 
-/// The numbers of bytes and packets that TCP connections carried, in both directions.
+/// The numbers of bytes and packets that connections carried, in both directions.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct WireTraffic {
     /// True if the operating system reports these numbers.
     pub known: bool,
-    /// The number of TCP payload bytes sent, including retransmissions.
+    /// The number of bytes sent in TCP segments and UDP datagrams, including retransmissions.
     pub bytes_sent: u64,
-    /// The number of TCP payload bytes received.
+    /// The number of bytes received in TCP segments and UDP datagrams.
     pub bytes_received: u64,
-    /// The number of TCP segments sent.
+    /// The number of TCP segments and UDP datagrams sent.
     pub packets_sent: u64,
-    /// The number of TCP segments received.
+    /// The number of TCP segments and UDP datagrams received.
     pub packets_received: u64,
+}
+
+impl WireTraffic {
+    /// Returns the traffic of the TCP connection of this socket so far.
+    pub(crate) fn of_tcp(socket: BorrowedFd<'_>) -> Self {
+        tcp_info::read(socket).map_or_else(Self::default, |counts| Self {
+            known: true,
+            bytes_sent: counts.bytes_sent,
+            bytes_received: counts.bytes_received,
+            packets_sent: counts.segs_out.into(),
+            packets_received: counts.segs_in.into(),
+        })
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.known |= other.known;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.packets_sent += other.packets_sent;
+        self.packets_received += other.packets_received;
+    }
 }
 
 impl ClientStats {
@@ -75,9 +98,9 @@ impl ClientStats {
         self.totals.lock().ignore_poison().transfer_finished(facts, failed);
     }
 
-    pub(crate) fn connection_closed(&self, fd: &impl AsFd) {
+    pub(crate) fn connection_closed(&self, connection: &HttpConnection) {
         let mut totals = TransferTotals::default();
-        totals.connection_closed(fd);
+        totals.connection_closed(connection);
         self.add(&totals);
     }
 }
@@ -92,11 +115,7 @@ impl TransferTotals {
         self.body_bytes += other.body_bytes;
         self.connections += other.connections;
         self.reused += other.reused;
-        self.wire.known |= other.wire.known;
-        self.wire.bytes_sent += other.wire.bytes_sent;
-        self.wire.bytes_received += other.wire.bytes_received;
-        self.wire.packets_sent += other.wire.packets_sent;
-        self.wire.packets_received += other.wire.packets_received;
+        self.wire.add(&other.wire);
         self.phases.add(&other.phases);
     }
 
@@ -115,13 +134,7 @@ impl TransferTotals {
     }
 
     /// Adds the traffic of a connection, which is about to be closed, to these totals.
-    pub(crate) fn connection_closed(&mut self, fd: &impl AsFd) {
-        if let Some(counts) = tcp_info::read(fd.as_fd()) {
-            self.wire.known = true;
-            self.wire.bytes_sent += counts.bytes_sent;
-            self.wire.bytes_received += counts.bytes_received;
-            self.wire.packets_sent += u64::from(counts.segs_out);
-            self.wire.packets_received += u64::from(counts.segs_in);
-        }
+    pub(crate) fn connection_closed(&mut self, connection: &HttpConnection) {
+        self.wire.add(&connection.wire_traffic());
     }
 }

@@ -42,6 +42,8 @@ use crate::ignore_poison::IgnorePoison;
 use crate::net::descriptor_budget::DescriptorBudget;
 use crate::net::dns::Resolver;
 use crate::net::pool::{ConnectionKey, ConnectionPool, PoolLimits};
+#[cfg(feature = "http3")]
+use crate::net::quic::{DatagramBufferPool, QuicResources};
 use crate::net::tls::TlsContexts;
 use crate::request::{Request, RequestBuilder, RequestOptions};
 use crate::response::{self, BufferedResponse, Response, ResponseFuture};
@@ -101,6 +103,9 @@ struct PerProcessState {
     descriptor_budget: Arc<DescriptorBudget>,
     buffer_pool: Arc<BufferPool>,
     recv_memory: SharedRecvMemory,
+    /// The receive buffers for QUIC, which have no memory before a QUIC connection is made.
+    #[cfg(feature = "http3")]
+    datagram_buffers: DatagramBufferPool,
     stats: ClientStats,
     /// The origin of the last URL that was parsed; see [`Client::target`]. `None` before the first
     /// one.
@@ -128,6 +133,8 @@ impl PerProcessState {
             descriptor_budget: Arc::default(),
             buffer_pool: BufferPool::new(READ_BUFFER),
             recv_memory: SharedRecvMemory::default(),
+            #[cfg(feature = "http3")]
+            datagram_buffers: DatagramBufferPool::default(),
             stats: ClientStats::default(),
             last_origin: Mutex::default(),
             executor: OnceLock::new(),
@@ -364,9 +371,18 @@ impl Client {
         &self.parts().buffer_pool
     }
 
-    /// Returns the budget of receive memory that the HTTP/2 connections of the client share.
+    /// Returns the budget of receive memory that the HTTP/2 and HTTP/3 connections of the client
+    /// share.
     pub(crate) fn recv_memory(&self) -> &SharedRecvMemory {
         &self.parts().recv_memory
+    }
+
+    /// Returns the parts of the client that a new QUIC connection uses, for which `transfers`
+    /// transfers wait.
+    #[cfg(feature = "http3")]
+    pub(crate) fn quic_resources(&self, transfers: usize) -> QuicResources<'_> {
+        let parts = self.parts();
+        QuicResources { buffers: &parts.datagram_buffers, recv_memory: &parts.recv_memory, transfers }
     }
 
     pub(crate) fn take_idle(&self, key: &ConnectionKey, now: Instant) -> Option<HttpConnection> {

@@ -312,7 +312,7 @@ impl ActiveExchange {
         // waiting for room alone would stop both sides. A transfer with further timeouts cannot
         // wait in a receive either.
         let is_watched = connection.is_uploading() || connection.next_timeout() != plain;
-        let waits = if is_watched && connection.stream().socket().set_nonblocking(true).is_ok() {
+        let waits = if !connection.can_block() || is_watched && connection.set_nonblocking(true).is_ok() {
             WaitMode::InPoll
         } else {
             WaitMode::InReceive
@@ -337,8 +337,7 @@ impl ActiveExchange {
     /// source for the connection of the next exchange.
     fn release(self, client: &Client) -> ConnectionSource {
         // In the pool all connections are blocking ones.
-        let blocks =
-            self.waits == WaitMode::InReceive || self.connection.stream().socket().set_nonblocking(false).is_ok();
+        let blocks = self.waits == WaitMode::InReceive || self.connection.set_nonblocking(false).is_ok();
         if self.connection.is_idle() && blocks {
             client.put_idle(self.connection, Instant::now());
             return ConnectionSource::Pool;
@@ -411,9 +410,7 @@ impl ActiveExchange {
         }
         let limited = match self.waits {
             WaitMode::InPoll => Ok(()),
-            WaitMode::InReceive => {
-                self.connection.stream().socket().set_timeouts(until.map(|at| at.saturating_duration_since(now)))
-            }
+            WaitMode::InReceive => self.connection.set_timeouts(until.map(|at| at.saturating_duration_since(now))),
         };
         // The server may have answered before it closed: look before giving up.
         self.send_error = limited.and_then(|()| self.connection.pump()).err();
@@ -428,7 +425,7 @@ impl ActiveExchange {
         let is_large = connection.remaining() >= WORTH_POLLING
             || connection.low_water_timeout().is_some()
             || connection.is_direct(PipeWriteMode::Awaited);
-        if is_large && !connection.has_output() && connection.stream().socket().set_nonblocking(true).is_ok() {
+        if is_large && !connection.has_output() && connection.set_nonblocking(true).is_ok() {
             self.waits = WaitMode::InPoll;
             self.is_drained = true;
         } else if connection.low_water_timeout().is_some() {
@@ -442,7 +439,7 @@ impl ActiveExchange {
     fn has_to_wait(&self) -> bool {
         self.waits == WaitMode::InPoll
             && self.is_drained
-            && !self.connection.stream().has_buffered_input()
+            && !self.connection.has_buffered_input()
             && !self.connection.has_pending_results()
     }
 
@@ -551,6 +548,8 @@ fn open(
             now,
             tls: client.tls(),
             buffer: lease.map_or(&mut [], |buffer| &mut buffer[..]),
+            #[cfg(feature = "http3")]
+            quic: client.quic_resources(1),
             resolve: &mut |host, port, family| resolve(client, host, port, family, opens_by, timer).map(Some),
             watch: &mut |_| Ok(()),
             observer: transfer,
@@ -561,18 +560,16 @@ fn open(
                 let until = connecting.next_timeout();
                 connecting.wait(timer.limit_wait(Some(until), Instant::now()).unwrap_or(until))?;
             }
-            ConnectProgress::Open(stream) => {
-                if let Err(error) = stream.socket().set_nonblocking(false) {
-                    let message = format!("failed to connect to {}", key.host);
-                    return Err(Error::with_source(ErrorKind::Connect, message, error));
-                }
-                return Ok(HttpConnection::new(
-                    *stream,
-                    Arc::clone(key),
-                    1,
-                    client.recv_memory(),
-                    options.lowest_rate(),
-                ));
+            ConnectProgress::Open(opened) => {
+                let rate = options.lowest_rate();
+                let connection = HttpConnection::new(opened, Arc::clone(key), 1, client.recv_memory(), rate);
+                return match connection.set_nonblocking(false) {
+                    Ok(()) => Ok(connection),
+                    Err(error) => {
+                        let message = format!("failed to connect to {}", key.host);
+                        Err(Error::with_source(ErrorKind::Connect, message, error))
+                    }
+                };
             }
         }
     }

@@ -158,7 +158,7 @@ impl ConnectionSlot {
     /// or no address has accepted the connection.
     #[must_use]
     pub(crate) fn is_unanswered(&self) -> bool {
-        self.is_racing()
+        matches!(&self.state, ConnectionState::Connecting(connecting) if connecting.is_unanswered())
     }
 
     /// Returns true if the connection is open and has no transfer, and none waits for it.
@@ -309,10 +309,14 @@ impl ConnectionSlot {
             };
             let inbox = around.inbox;
             let resolver = around.client.resolver();
+            #[cfg(feature = "http3")]
+            let transfers = self.waiting.len();
             let progress = connecting.step(&mut ConnectContext {
                 now: around.now,
                 tls: around.client.tls(),
                 buffer: around.buffer,
+                #[cfg(feature = "http3")]
+                quic: around.client.quic_resources(transfers),
                 resolve: &mut |host, port, family| {
                     let inbox = Arc::clone(inbox);
                     match resolver.lookup(host, port, family, move || inbox.send(WorkerMessage::Resolved(token))) {
@@ -327,11 +331,11 @@ impl ConnectionSlot {
                 ConnectProgress::Waits => return Ok(ConnectionSlotProgress::Waits),
                 ConnectProgress::Resolved => return Ok(ConnectionSlotProgress::Resolved),
                 ConnectProgress::Advanced => {}
-                ConnectProgress::Open(stream) => {
+                ConnectProgress::Open(opened) => {
                     let rate = self.waiting.front().and_then(|transfer| transfer.options().lowest_rate());
                     let key = Arc::clone(&self.key);
                     let connection =
-                        HttpConnection::new(*stream, key, self.max_depth, around.client.recv_memory(), rate);
+                        HttpConnection::new(opened, key, self.max_depth, around.client.recv_memory(), rate);
                     self.state = ConnectionState::Open(Box::new(connection));
                 }
             }

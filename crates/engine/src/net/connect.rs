@@ -419,7 +419,7 @@ fn start(
 
 /// Interleaves the address families, beginning with the family of the first address. Within a
 /// family, the order does not change (RFC 8305 §4).
-fn interleave(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
+pub(super) fn interleave(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
     let first_is_v4 = addresses.first().is_some_and(SocketAddr::is_ipv4);
     let (first, second): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|address| address.is_ipv4() == first_is_v4);
     let mut ordered = VecDeque::with_capacity(first.len() + second.len());
@@ -434,13 +434,13 @@ fn interleave(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
     }
 }
 
-fn failure(host: &str, port: u16, error: io::Error) -> Error {
+pub(super) fn failure(host: &str, port: u16, error: io::Error) -> Error {
     // If the kernel gives up after unanswered SYNs, that is a timeout, as in curl (28).
     let kind = if error.kind() == io::ErrorKind::TimedOut { ErrorKind::Timeout } else { ErrorKind::Connect };
     Error::with_source(kind, format!("failed to connect to {host} port {port}"), error)
 }
 
-fn timed_out(host: &str, port: u16) -> Error {
+pub(super) fn timed_out(host: &str, port: u16) -> Error {
     Error::new(ErrorKind::Timeout, format!("failed to connect to {host} port {port}: the time limit ran out"))
 }
 

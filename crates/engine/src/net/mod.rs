@@ -11,6 +11,7 @@
 
 pub mod connect;
 pub(crate) mod connecting;
+pub(crate) mod connection_info;
 pub(crate) mod descriptor_budget;
 pub mod dns;
 mod http2_tunnel;
@@ -18,6 +19,9 @@ mod lingering_close;
 pub mod local_address;
 pub mod pool;
 pub mod proxy;
+#[cfg(feature = "http3")]
+pub(crate) mod quic;
+pub(crate) mod recv_budget;
 pub mod socket;
 pub mod stream;
 pub mod tcp_info;

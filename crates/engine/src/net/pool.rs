@@ -10,7 +10,6 @@
 //! A thread keeps the connections that it drives while it has requests for them. The pool keeps
 //! connections between runs, and passes them from one thread to another.
 
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -24,10 +23,10 @@ use slab::Slab;
 use super::connect::ConnectOptions;
 use super::dns::AddressFamily;
 use super::proxy::{ProxyHop, ProxyRoute};
-use super::socket::{IdleSocketState, peek_idle};
 use super::tls::{SessionKey, TlsOptions};
 use crate::ignore_poison::IgnorePoison;
 use crate::recency::RecencyList;
+use crate::request::Http3Policy;
 
 /// The key of a pooled connection: every setting that two requests must share to use the same
 /// connection.
@@ -57,6 +56,8 @@ pub struct ConnectionKey {
     pub connect: ConnectOptions,
     /// True if HTTP/2 is used without negotiation (prior knowledge).
     pub prior_knowledge: bool,
+    /// Whether the connection may, or must, be one of HTTP/3.
+    pub http3: Http3Policy,
     /// The deviations from HTTP/1.1 that responses on the connection may have.
     pub deviations: H1Deviations,
     /// The route of the connection through proxies.
@@ -64,6 +65,12 @@ pub struct ConnectionKey {
 }
 
 impl ConnectionKey {
+    /// Returns true if the connection is made by QUIC only.
+    #[must_use]
+    pub fn uses_quic(&self) -> bool {
+        self.http3 == Http3Policy::Only
+    }
+
     /// Returns the key of the server in the session-ticket cache.
     #[must_use]
     pub fn session_key(&self) -> SessionKey {
@@ -115,6 +122,7 @@ impl ConnectionKey {
             && self.family == other.family
             && self.connect == other.connect
             && self.prior_knowledge == other.prior_knowledge
+            && self.http3 == other.http3
     }
 }
 
@@ -297,7 +305,14 @@ impl<C> ConnectionPool<C> {
     }
 }
 
-impl<C: AsFd> ConnectionPool<C> {
+/// A connection of a pool, which can tell whether it may still be used.
+pub trait PooledConnection {
+    /// Returns true if the idle connection is open and has received nothing that it should not have.
+    /// Does not wait.
+    fn is_reusable(&mut self, now: Instant) -> bool;
+}
+
+impl<C: PooledConnection> ConnectionPool<C> {
     /// Removes and returns the connection with this key that was used last, provided that it is
     /// open and has no input. Closes connections that turn out to be unusable, and tries the next
     /// one.
@@ -313,11 +328,13 @@ impl<C: AsFd> ConnectionPool<C> {
         now: Instant,
         fits: impl Fn(&ConnectionKey) -> bool,
     ) -> bool {
-        self.lock().with_mark(mark(host, port)).any(|(_, idle)| {
-            now.saturating_duration_since(idle.since) < self.limits.idle
-                && fits(&idle.key)
-                && peek_idle(idle.connection.as_fd()) == IdleSocketState::Silent
-        })
+        let mut pool = self.lock();
+        let is_candidate = |(_, idle): &(usize, &IdleConnection<C>)| {
+            now.saturating_duration_since(idle.since) < self.limits.idle && fits(&idle.key)
+        };
+        let candidates: Vec<usize> =
+            pool.with_mark(mark(host, port)).filter(is_candidate).map(|(index, _)| index).collect();
+        candidates.into_iter().any(|index| pool.entries[index].connection.is_reusable(now))
     }
 
     /// Removes and returns a connection to this host and port whose key satisfies `fits`, if there
@@ -335,10 +352,10 @@ impl<C: AsFd> ConnectionPool<C> {
         let mut idle = self.lock();
         loop {
             let index = idle.with_mark(mark).find(|(_, other)| fits(&other.key))?.0;
-            let IdleConnection { since, connection, .. } = idle.remove(index);
+            let IdleConnection { since, mut connection, .. } = idle.remove(index);
             self.len.store(idle.entries.len(), Ordering::Relaxed);
             let fresh = now.saturating_duration_since(since) < self.limits.idle;
-            if fresh && peek_idle(connection.as_fd()) == IdleSocketState::Silent {
+            if fresh && connection.is_reusable(now) {
                 return Some(connection);
             }
         }
@@ -360,7 +377,14 @@ mod tests {
     use haul_policy::target::Target;
 
     use super::*;
+    use crate::net::socket::{IdleSocketState, peek_idle};
     use crate::request::RequestOptions;
+
+    impl PooledConnection for UnixStream {
+        fn is_reusable(&mut self, _: Instant) -> bool {
+            peek_idle(self) == IdleSocketState::Silent
+        }
+    }
 
     fn key(url: &str, options: &RequestOptions) -> Arc<ConnectionKey> {
         Arc::new(ConnectionKey::new(&Target::parse(url).unwrap(), options))
@@ -427,6 +451,7 @@ mod tests {
             change(&|options| options.prior_knowledge = true),
             change(&|options| options.connect.haproxy_protocol = true),
             change(&|options| options.proxy = Some(proxied())),
+            change(&|options| options.http3 = Http3Policy::Only),
         ];
         for other in &others {
             assert!(!host.may_carry(&with("https://b/", other)), "{other:?}");

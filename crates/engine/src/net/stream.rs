@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::http2_tunnel::Http2Tunnel;
 use super::lingering_close;
 use super::socket::Socket;
-use super::tls::{HandshakeStatus, TlsConnection};
+use super::tls::{HandshakeStatus, NegotiatedSession, TlsConnection};
 use super::transport::{TlsLayer, Transport};
 use crate::{Error, ErrorKind, Result, fork};
 
@@ -26,15 +26,20 @@ pub struct ConnectionStream {
     pub peer: Option<SocketAddr>,
     /// The local address, if it was requested.
     pub local: Option<SocketAddr>,
-    /// The number of this stream among all streams of the process, counted from 0.
+    /// The number of this connection among all connections of the process, counted from 0.
     pub number: u64,
     /// The fork generation ([`crate::fork`]) of the process that made the stream. In a forked
     /// child, dropping the stream sends nothing.
     generation: u32,
 }
 
-/// The number of streams that this process has made so far.
-static STREAMS: AtomicU64 = AtomicU64::new(0);
+/// The number of connections that this process has made so far.
+static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+
+/// Returns the number of a new connection. The connections of a process are numbered from 0.
+pub(in crate::net) fn next_connection_number() -> u64 {
+    CONNECTIONS.fetch_add(1, Ordering::Relaxed)
+}
 
 /// The result of [`ConnectionStream::receive`]: bytes, or why there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +62,7 @@ impl ConnectionStream {
     /// Makes a stream over a connected socket, without TLS.
     #[must_use]
     pub fn plain(socket: Socket, peer: Option<SocketAddr>) -> Self {
-        let number = STREAMS.fetch_add(1, Ordering::Relaxed);
+        let number = next_connection_number();
         let generation = fork::generation();
         Self { transport: Transport::new(socket), tls: None, peer, local: None, number, generation }
     }
@@ -139,13 +144,7 @@ impl ConnectionStream {
     /// name in RFC 8446, section B.4, not its name in rustls.
     #[must_use]
     pub fn agreed(&self) -> Vec<String> {
-        let Some(tls) = self.tls.as_ref().map(|secured| &secured.tls) else { return Vec::new() };
-        let (Some(version), Some(cipher)) = (tls.version(), tls.cipher()) else { return Vec::new() };
-        let cipher = cipher.replacen("TLS13_", "TLS_", 1);
-        let mut lines = vec![format!("SSL connection using {} / {cipher}", version.name())];
-        lines.extend(tls.alpn().map(|alpn| format!("ALPN: server accepted {}", String::from_utf8_lossy(alpn))));
-        lines.extend(tls.certificate_lines());
-        lines
+        self.tls.as_ref().and_then(|secured| secured.tls.negotiated()).map(NegotiatedSession::lines).unwrap_or_default()
     }
 
     /// Continues the TLS handshake as far as the non-blocking socket allows. Returns true if it is

@@ -2,13 +2,12 @@
 //! and the search for it in the pool. These methods are not in `net`, because `net` does not depend
 //! on requests.
 
-use std::os::fd::AsFd;
 use std::time::Instant;
 
 use haul_policy::target::{Host, Scheme, Target};
 
-use super::RequestOptions;
-use crate::net::pool::{ConnectionKey, ConnectionPool};
+use super::{Http3Policy, RequestOptions};
+use crate::net::pool::{ConnectionKey, ConnectionPool, PooledConnection};
 use crate::net::proxy::ProxyRoute;
 use crate::state::alt_svc::{AlpnProtocol, AlternativeService};
 
@@ -42,6 +41,7 @@ impl ConnectionKey {
                 family: options.family,
                 connect: options.connect.without_timeouts(),
                 prior_knowledge: false,
+                http3: Http3Policy::Off,
                 deviations: options.deviations,
                 via,
             };
@@ -66,6 +66,7 @@ impl ConnectionKey {
             family: options.family,
             connect: options.connect.without_timeouts(),
             prior_knowledge: options.prior_knowledge,
+            http3: http3(target, options, &via),
             deviations: options.deviations,
             via,
         }
@@ -103,10 +104,11 @@ impl ConnectionKey {
             && options.dial(&self.host, self.port) == (self.dial.0.as_str(), self.dial.1)
             && self.zone.as_deref() == zone(target, &self.dial.0)
             && self.prior_knowledge == options.prior_knowledge
+            && self.http3 == http3(target, options, &self.via)
     }
 }
 
-impl<C: AsFd> ConnectionPool<C> {
+impl<C: PooledConnection> ConnectionPool<C> {
     /// Takes a connection for a request to this target with these options out of the pool. Returns
     /// `None` if the pool has none. In most cases, this needs no allocation.
     pub fn take_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> Option<C> {
@@ -125,6 +127,14 @@ impl<C: AsFd> ConnectionPool<C> {
         }
         self.has_where((target.host_text(), target.port()), now, |key| key.fits(target, options))
     }
+}
+
+/// Returns whether the connection for a request to this target may, or must, be one of HTTP/3. Only
+/// direct connections for `https` can be.
+fn http3(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Http3Policy {
+    let can_be =
+        target.scheme() == Scheme::Https && *via == ProxyRoute::Direct && options.connect.unix_socket.is_none();
+    if can_be { options.http3 } else { Http3Policy::Off }
 }
 
 /// Returns the alternative service (RFC 7838) for a request to this target, if one is known and

@@ -61,6 +61,7 @@ impl fmt::Debug for RequestOptions {
             .field("connect", &self.connect)
             .field("connect_to", &self.connect_to)
             .field("prior_knowledge", &self.prior_knowledge)
+            .field("http3", &self.http3)
             .field("tls", &self.tls)
             .field("proxy", &self.proxy)
             .finish_non_exhaustive()

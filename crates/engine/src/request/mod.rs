@@ -192,6 +192,9 @@ pub struct RequestOptions {
     /// True to use HTTP/2 without negotiation (prior knowledge), also without TLS (RFC 9113 section
     /// 3.3). Default: false; over TLS, HTTP/2 is negotiated if [`TlsOptions::alpn`] offers `h2`.
     pub prior_knowledge: bool,
+    /// Whether requests may, or must, use HTTP/3 (RFC 9114). Default: [`Http3Policy::Off`]. It
+    /// needs the feature `http3` of this crate.
+    pub http3: Http3Policy,
     /// The TLS settings. Default: [`TlsOptions::default`], which verifies certificates.
     pub tls: TlsOptions,
     /// The proxies to use. Default: none.
@@ -212,6 +215,18 @@ pub struct RequestOptions {
     /// True to keep the heads of followed redirects for
     /// [`TransferOutcome::history`](crate::transfer::TransferOutcome::history). Default: false.
     pub keep_history: bool,
+}
+
+/// Whether requests may, or must, use HTTP/3 over QUIC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Http3Policy {
+    /// HTTP/3 is not used.
+    #[default]
+    Off,
+    /// HTTP/3 is used if a QUIC connection can be made sooner than one over TCP.
+    Race,
+    /// Only HTTP/3 is used. If no QUIC connection can be made, the request fails.
+    Only,
 }
 
 /// The settings that apply to a single request, while many requests share their [`RequestOptions`].
@@ -404,6 +419,7 @@ impl Default for RequestOptions {
             connect: ConnectOptions::default(),
             connect_to: Vec::new(),
             prior_knowledge: false,
+            http3: Http3Policy::Off,
             tls: TlsOptions::default(),
             proxy: None,
             auto_referer: false,

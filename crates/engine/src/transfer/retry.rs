@@ -444,11 +444,12 @@ fn trouble_of(error: &Error, broke: ExchangeFailure) -> Trouble {
             | ErrorKind::Send
             | ErrorKind::Receive
             | ErrorKind::PartialBody
-            | ErrorKind::Http2Stream,
+            | ErrorKind::Http2Stream
+            | ErrorKind::Http3,
             ExchangeFailure::InResponse,
         ) => Trouble::ResetInBody,
         (
-            ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive | ErrorKind::Http2Stream,
+            ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive | ErrorKind::Http2Stream | ErrorKind::Http3,
             ExchangeFailure::WhileStale | ExchangeFailure::BeforeResponse,
         ) => Trouble::ResetBeforeResponse,
         _ => Trouble::Permanent,

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use haul_policy::range::validator::Validator;
 use haul_policy::retry::RetryRules;
 use haul_policy::target::Scheme;
+use haul_proto::head::ProtocolVersion;
 
 use super::Transfer;
 use super::delivery_range::DeliveryRange;
@@ -77,6 +78,7 @@ impl Transfer {
             && matches!(head.status(), 200 | 206)
             && !refuses
             && !self.options.prior_knowledge
+            && self.facts.version != Some(ProtocolVersion::Http3)
             && self.resume.skip == 0
             && self.resume.range.is_plain()
             && self.body.is_plain();

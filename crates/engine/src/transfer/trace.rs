@@ -10,31 +10,31 @@ use haul_proto::head::{Fields, ResponseHead};
 
 use super::state::BodyDisposition;
 use super::{MAX_KEPT_HEADS, Transfer};
-use crate::net::stream::ConnectionStream;
+use crate::net::connection_info::ConnectionInfo;
 use crate::trace::TraceEvent;
 use crate::transfer_outcome::TransferOutcome;
 use crate::{Error, Result};
 
 impl Transfer {
-    /// Records the connection `stream`, on which the exchange runs. `again` is true if the
-    /// connection is reused.
-    pub fn on_connection(&mut self, stream: &ConnectionStream, again: bool) {
-        self.facts.connection = Some(stream.number);
-        self.facts.local = stream.local.or(self.facts.local);
-        self.facts.certificate_fault = stream.certificate_fault().map(Box::from);
-        self.facts.certificates = stream.certificates().cloned();
+    /// Records the connection on which the exchange runs. `again` is true if the connection is
+    /// reused.
+    pub fn on_connection(&mut self, connection: &dyn ConnectionInfo, again: bool) {
+        self.facts.connection = Some(connection.number());
+        self.facts.local = connection.local().or(self.facts.local);
+        self.facts.certificate_fault = connection.certificate_fault().map(Box::from);
+        self.facts.certificates = connection.certificates().cloned();
         let Some(trace) = &self.options.trace else { return };
         let host = self.peer_host();
-        let text = match stream.peer {
+        let text = match connection.peer() {
             _ if again => format!("Reusing existing connection with host {host}"),
             Some(peer) => format!("Connected to {host} ({}) port {}", peer.ip(), peer.port()),
             None => format!("Connected to {host} by a local socket"),
         };
         trace.event(&TraceEvent::Info(text.into()));
-        let mut agreed = if again { Vec::new() } else { stream.agreed() };
+        let mut agreed = if again { Vec::new() } else { connection.lines() };
         let tls = &self.options.tls;
         if !agreed.is_empty() && (tls.verify || tls.examine) {
-            agreed.push(match stream.certificate_fault() {
+            agreed.push(match connection.certificate_fault() {
                 Some(fault) => format!(" SSL certificate verification failed ({fault}), continuing anyway!"),
                 None => " SSL certificate verify ok.".to_owned(),
             });

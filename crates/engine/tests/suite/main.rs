@@ -35,6 +35,10 @@ mod h2_faults;
 mod h2_hostile;
 mod h2_stream_limits;
 mod h2_streams;
+#[cfg(feature = "http3")]
+mod h3_bodies;
+#[cfg(feature = "http3")]
+mod h3_faults;
 mod limits;
 mod many_hosts;
 mod net_connect;

@@ -81,6 +81,7 @@ frame_fields! {
         split,
         // The observer of pauses stays in the call.
         pauses,
+        http3,
     }
     from RequestOptions::default()
 }

@@ -12,18 +12,23 @@
 //! | protocol | order of its transfers |
 //! |---|---|
 //! | [`h1`] | one after the other, in the order of their requests |
-//! | [`h2`] | side by side |
+//! | [`h2`], `h3` | side by side |
 //!
-//! The module `sending` sends content and output for both protocols. The module `read_pacing`
+//! The module `sending` sends content and output for all protocols, and `uploads` sends the contents
+//! of requests that share a connection. The module `read_pacing`
 //! decides how long to wait before the next read.
 
 pub mod h1;
 pub mod h2;
+#[cfg(feature = "http3")]
+pub mod h3;
 mod pipeline_limit;
 mod read_pacing;
 mod sending;
+mod uploads;
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,9 +42,12 @@ use crate::Error;
 use crate::body::upload::BodyUpload;
 use crate::buffer_pool::Buffer;
 use crate::drive::zero_copy::{ZeroCopyMover, ZeroCopyWaitResult};
-use crate::net::pool::ConnectionKey;
+use crate::net::connecting::OpenedConnection;
+use crate::net::pool::{ConnectionKey, PooledConnection};
+use crate::net::socket::{IdleSocketState, peek_idle};
 use crate::net::stream::ConnectionStream;
 use crate::sink::TransferWaker;
+use crate::stats::WireTraffic;
 use crate::transfer::{Transfer, TransferStep};
 
 /// The way in which a sink that is a pipe gets its bytes.
@@ -117,43 +125,63 @@ impl std::task::Wake for UploadWaker {
 /// are large and are moved often. The list mostly has one entry, which needs no allocation.
 pub type FinishedTransfers = SmallVec<[(Box<Transfer>, TransferStep); 1]>;
 
-/// An open connection over HTTP/1 or HTTP/2.
+/// An open connection over HTTP/1, HTTP/2 or HTTP/3.
 pub enum HttpConnection {
     /// A connection over HTTP/1.1 or 1.0.
     H1(Box<h1::H1Connection>),
     /// A connection over HTTP/2.
     H2(Box<h2::H2Connection>),
+    /// A connection over HTTP/3.
+    #[cfg(feature = "http3")]
+    H3(Box<h3::H3Connection>),
 }
 
-/// A macro that calls the same method on a connection of either protocol.
-macro_rules! either {
+/// A macro that calls the same method on a connection of any protocol.
+macro_rules! any {
     ($connection:expr, $inner:ident => $call:expr) => {
         match $connection {
             HttpConnection::H1($inner) => $call,
             HttpConnection::H2($inner) => $call,
+            #[cfg(feature = "http3")]
+            HttpConnection::H3($inner) => $call,
         }
     };
 }
 
 impl AsFd for HttpConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream().as_fd()
+        any!(self, connection => connection.as_fd())
+    }
+}
+
+impl PooledConnection for HttpConnection {
+    fn is_reusable(&mut self, _now: Instant) -> bool {
+        match self {
+            Self::H1(_) | Self::H2(_) => self.is_silent(),
+            #[cfg(feature = "http3")]
+            Self::H3(connection) => connection.is_reusable(_now),
+        }
     }
 }
 
 impl HttpConnection {
-    /// Makes a connection over an open stream, for the protocol that was negotiated. `depth` is the
+    /// Makes an HTTP connection over an open one, for the protocol that was negotiated. `depth` is the
     /// maximum number of outstanding requests on HTTP/1.1. An HTTP/2 connection gets a budget of
     /// `recv_memory`, and a small initial window if the first response is limited to `rate` bytes
     /// per second.
     #[must_use]
-    pub fn new(
-        stream: ConnectionStream,
+    pub(crate) fn new(
+        opened: OpenedConnection,
         key: Arc<ConnectionKey>,
         depth: usize,
         recv_memory: &h2::SharedRecvMemory,
         rate: Option<u64>,
     ) -> Self {
+        let stream = match opened {
+            OpenedConnection::Stream(stream) => *stream,
+            #[cfg(feature = "http3")]
+            OpenedConnection::Quic(quic) => return Self::H3(Box::new(h3::H3Connection::new(quic, key))),
+        };
         if key.prior_knowledge || stream.alpn() == Some(b"h2") {
             Self::H2(Box::new(h2::H2Connection::new(stream, key, recv_memory, rate)))
         } else {
@@ -164,38 +192,126 @@ impl HttpConnection {
     /// Returns the key of the connection, which decides which requests it may carry.
     #[must_use]
     pub fn key(&self) -> &Arc<ConnectionKey> {
-        either!(self, connection => &connection.key)
+        any!(self, connection => &connection.key)
     }
 
-    /// Returns true if transfers run concurrently (HTTP/2), so that one connection is enough for
-    /// many.
+    /// Returns true if transfers run concurrently (HTTP/2 and HTTP/3), so that one connection is
+    /// enough for many.
     #[must_use]
     pub fn is_shared(&self) -> bool {
-        matches!(self, Self::H2(_))
+        !matches!(self, Self::H1(_))
     }
 
-    /// Returns the stream that carries the connection: a socket, or TLS or a tunnel over one.
+    /// Returns the stream that carries the connection: a socket, or TLS or a tunnel over one. `None`
+    /// for QUIC.
+    fn stream(&self) -> Option<&ConnectionStream> {
+        match self {
+            Self::H1(connection) => Some(connection.stream()),
+            Self::H2(connection) => Some(connection.stream()),
+            #[cfg(feature = "http3")]
+            Self::H3(_) => None,
+        }
+    }
+
+    /// Returns the address of the peer, or of the proxy if there is one. `None` on a Unix socket.
     #[must_use]
-    pub fn stream(&self) -> &ConnectionStream {
-        either!(self, connection => connection.stream())
+    pub fn peer(&self) -> Option<SocketAddr> {
+        match self {
+            Self::H1(connection) => connection.stream().peer,
+            Self::H2(connection) => connection.stream().peer,
+            #[cfg(feature = "http3")]
+            Self::H3(connection) => Some(connection.peer()),
+        }
+    }
+
+    /// Returns true if the server's certificate contains this host, too.
+    #[must_use]
+    pub fn is_for(&self, host: &str) -> bool {
+        match self {
+            Self::H1(connection) => connection.stream().is_for(host),
+            Self::H2(connection) => connection.stream().is_for(host),
+            #[cfg(feature = "http3")]
+            Self::H3(connection) => connection.is_for(host),
+        }
+    }
+
+    /// Returns true if the socket is open and has no input.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        peek_idle(self) == IdleSocketState::Silent
+    }
+
+    /// Sets whether the calls of the socket return at once instead of waiting. Those of a UDP socket
+    /// always do.
+    ///
+    /// # Errors
+    /// The errors of `ioctl(2)`.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.stream().map_or(Ok(()), |stream| stream.socket().set_nonblocking(nonblocking))
+    }
+
+    /// Returns true if a call of the socket can wait, so that the driver need not wait in `poll`.
+    #[must_use]
+    pub fn can_block(&self) -> bool {
+        self.stream().is_some()
+    }
+
+    /// Sets the timeout of blocking receives and sends: see [`Socket::set_timeouts`].
+    ///
+    /// # Errors
+    /// The errors of `setsockopt(2)`.
+    ///
+    /// [`Socket::set_timeouts`]: crate::net::socket::Socket::set_timeouts
+    pub fn set_timeouts(&self, most: Option<Duration>) -> io::Result<()> {
+        self.stream().map_or(Ok(()), |stream| stream.socket().set_timeouts(most))
+    }
+
+    /// Returns true if the next receive returns bytes that were already read from the socket: see
+    /// [`ConnectionStream::has_buffered_input`].
+    #[must_use]
+    pub fn has_buffered_input(&self) -> bool {
+        self.stream().is_some_and(ConnectionStream::has_buffered_input)
+    }
+
+    /// Returns true if output waits for the window of a proxy: see
+    /// [`ConnectionStream::waits_for_proxy`].
+    #[must_use]
+    pub fn waits_for_proxy(&self) -> bool {
+        self.stream().is_some_and(ConnectionStream::waits_for_proxy)
+    }
+
+    /// Returns true if encrypted bytes wait until the socket accepts them.
+    #[must_use]
+    pub fn has_encrypted_output(&self) -> bool {
+        self.stream().is_some_and(ConnectionStream::has_output)
+    }
+
+    /// Returns the number of bytes and packets that the connection has carried so far.
+    #[must_use]
+    pub fn wire_traffic(&self) -> WireTraffic {
+        match self {
+            Self::H1(_) | Self::H2(_) => WireTraffic::of_tcp(self.as_fd()),
+            #[cfg(feature = "http3")]
+            Self::H3(connection) => connection.wire_traffic(),
+        }
     }
 
     /// Returns the number of transfers on the connection that have no complete response yet.
     #[must_use]
     pub fn depth(&self) -> usize {
-        either!(self, connection => connection.depth())
+        any!(self, connection => connection.depth())
     }
 
     /// Returns true if a request can be sent now.
     #[must_use]
     pub fn can_start(&self) -> bool {
-        either!(self, connection => connection.can_start())
+        any!(self, connection => connection.can_start())
     }
 
     /// Returns true if this transfer's request can be sent now.
     #[must_use]
     pub fn accepts(&self, transfer: &Transfer) -> bool {
-        either!(self, connection => connection.accepts(transfer))
+        any!(self, connection => connection.accepts(transfer))
     }
 
     /// Returns the transfer whose response must come before that of a further request; `None` if
@@ -204,7 +320,7 @@ impl HttpConnection {
     pub fn last(&self) -> Option<&Transfer> {
         match self {
             Self::H1(connection) => connection.last(),
-            Self::H2(_) => None,
+            _ => None,
         }
     }
 
@@ -215,6 +331,8 @@ impl HttpConnection {
         match self {
             Self::H1(_) => false,
             Self::H2(connection) => connection.is_stuck_before(rank),
+            #[cfg(feature = "http3")]
+            Self::H3(connection) => connection.is_stuck_before(rank),
         }
     }
 
@@ -224,7 +342,7 @@ impl HttpConnection {
     pub fn breaks_pipelining(&self) -> bool {
         match self {
             Self::H1(connection) => connection.breaks_pipelining(),
-            Self::H2(_) => false,
+            _ => false,
         }
     }
 
@@ -233,59 +351,58 @@ impl HttpConnection {
     pub fn has_extra_response(&self) -> bool {
         match self {
             Self::H1(connection) => connection.has_extra_response(),
-            Self::H2(_) => false,
+            _ => false,
         }
     }
 
     /// Limits an HTTP/1 connection to one request. If it has already carried several, it accepts no
     /// further ones.
     pub fn limit_to_one_request(&mut self) {
-        match self {
-            Self::H1(connection) => connection.limit_to_one_request(),
-            Self::H2(_) => {}
+        if let Self::H1(connection) = self {
+            connection.limit_to_one_request();
         }
     }
 
     /// Sets the number of requests that the last connection to this peer answered: see
     /// [`PipelineLimit`].
     pub fn set_pipeline_limit(&mut self, limit: usize) {
-        either!(self, connection => connection.pipeline_limit.set(limit));
+        any!(self, connection => connection.pipeline_limit.set(limit));
     }
 
     /// Returns true if the [`PipelineLimit`] forbids another request before a response arrives.
     #[must_use]
     pub fn is_held_back(&self) -> bool {
-        either!(self, connection => connection.is_held_back())
+        any!(self, connection => connection.is_held_back())
     }
 
     /// Returns the number of requests that the next connection to this peer is expected to answer;
     /// `None` if this connection has shown no limit.
     #[must_use]
     pub fn learned_pipeline_limit(&self) -> Option<usize> {
-        either!(self, connection => connection.learned_pipeline_limit())
+        any!(self, connection => connection.learned_pipeline_limit())
     }
 
     /// Returns true if the connection will never take another request.
     #[must_use]
     pub fn is_closing(&self) -> bool {
-        either!(self, connection => connection.is_closing())
+        any!(self, connection => connection.is_closing())
     }
 
     /// Returns true if the connection is open and has no transfer.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        either!(self, connection => connection.is_idle())
+        any!(self, connection => connection.is_idle())
     }
 
     /// Frees memory that an idle connection does not need.
     pub(crate) fn release_buffers(&mut self) {
-        either!(self, connection => connection.release_buffers());
+        any!(self, connection => connection.release_buffers());
     }
 
     /// Returns the number of complete responses received on the connection.
     #[must_use]
     pub fn served(&self) -> usize {
-        either!(self, connection => connection.served())
+        any!(self, connection => connection.served())
     }
 
     /// Returns the host slots (permits for one transfer to a host each) of transfers whose
@@ -294,7 +411,7 @@ impl HttpConnection {
     pub fn take_freed_slots(&mut self) -> Vec<HostId> {
         match self {
             Self::H1(connection) => connection.take_freed_slots(),
-            Self::H2(_) => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
@@ -307,7 +424,7 @@ impl HttpConnection {
         finished: &mut FinishedTransfers,
     ) {
         transfer.set_route(self.key());
-        either!(self, connection => connection.start(transfer, now, waker, finished));
+        any!(self, connection => connection.start(transfer, now, waker, finished));
     }
 
     /// Sends pending output. Returns false if the socket has no room for all of it.
@@ -315,27 +432,27 @@ impl HttpConnection {
     /// # Errors
     /// The error of the socket. A response may have arrived anyway: receive before giving up.
     pub fn pump(&mut self) -> io::Result<bool> {
-        either!(self, connection => connection.pump())
+        any!(self, connection => connection.pump())
     }
 
     /// Returns true if the unsent rest of a request is more than a socket accepts while its peer
     /// does not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
-        either!(self, connection => connection.is_uploading())
+        any!(self, connection => connection.is_uploading())
     }
 
     /// Returns true if [`HttpConnection::receive`] will report a finished transfer even if no byte
     /// arrives.
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
-        either!(self, connection => connection.has_pending_results())
+        any!(self, connection => connection.has_pending_results())
     }
 
     /// Returns true if bytes to send wait for room in the socket.
     #[must_use]
     pub fn has_output(&self) -> bool {
-        either!(self, connection => connection.has_output())
+        any!(self, connection => connection.has_output())
     }
 
     /// Receives once, and passes the bytes to the transfers. Finished transfers are added to
@@ -347,26 +464,26 @@ impl HttpConnection {
         waker: ConnectionWaker<'_>,
         finished: &mut FinishedTransfers,
     ) -> ReceiveStatus {
-        either!(self, connection => connection.receive(buffer, now, waker, finished))
+        any!(self, connection => connection.receive(buffer, now, waker, finished))
     }
 
     /// Returns the time when the transfer that reached its rate limit continues; `None` if no
     /// transfer has reached one.
     #[must_use]
     pub fn resumes_at(&self) -> Option<Instant> {
-        either!(self, connection => connection.pacing.resumes_at)
+        any!(self, connection => connection.pacing.resumes_at)
     }
 
     /// Ends the pause of a transfer that reached its rate limit.
     pub fn resume(&mut self) {
-        either!(self, connection => connection.pacing.resumes_at = None);
+        any!(self, connection => connection.pacing.resumes_at = None);
     }
 
     /// Returns the number of body bytes still to come; 0 if unknown, or if there is not exactly one
     /// body.
     #[must_use]
     pub fn remaining(&self) -> u64 {
-        either!(self, connection => connection.remaining())
+        any!(self, connection => connection.remaining())
     }
 
     /// Returns true if the kernel can move the rest of the body in progress to the sink. Then call
@@ -375,7 +492,7 @@ impl HttpConnection {
     pub fn is_direct(&mut self, pipes: PipeWriteMode) -> bool {
         match self {
             Self::H1(connection) => connection.is_direct(pipes),
-            Self::H2(_) => false,
+            _ => false,
         }
     }
 
@@ -393,13 +510,13 @@ impl HttpConnection {
     /// # Errors
     /// The errors of `poll(2)`.
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<ZeroCopyWaitResult> {
-        either!(self, connection => connection.wait(deadline))
+        any!(self, connection => connection.wait(deadline))
     }
 
     /// Returns the time that [`HttpConnection::wait`] has spent waiting for the server.
     #[must_use]
     pub fn waited(&self) -> Duration {
-        either!(self, connection => connection.pacing.waited)
+        any!(self, connection => connection.pacing.waited)
     }
 
     /// Has the kernel move available bytes of the body in progress to its sink, once: see
@@ -413,7 +530,7 @@ impl HttpConnection {
     ) -> ReceiveStatus {
         match self {
             Self::H1(connection) => connection.move_body(mover, now, waker, finished),
-            Self::H2(_) => ReceiveStatus::More,
+            _ => ReceiveStatus::More,
         }
     }
 
@@ -421,21 +538,23 @@ impl HttpConnection {
     /// must call [`HttpConnection::reset_low_water_mark`].
     #[must_use]
     pub fn low_water_timeout(&self) -> Option<Instant> {
-        either!(self, connection => connection.pacing.low_water.timeout())
+        any!(self, connection => connection.pacing.low_water.timeout())
     }
 
     /// Resets the low-water mark because a bulk body has slowed down. From then on, every byte
     /// wakes the driver.
     pub fn reset_low_water_mark(&mut self) {
-        if let Some(mark) = either!(self, connection => connection.pacing.low_water.lower()) {
-            read_pacing::set_low_water_mark(self.stream(), mark);
+        if let Some(mark) = any!(self, connection => connection.pacing.low_water.lower())
+            && let Some(stream) = self.stream()
+        {
+            read_pacing::set_low_water_mark(stream, mark);
         }
     }
 
     /// Closes a connection after an error. On HTTP/1, the first transfer fails with `error`. The
     /// other transfers are retried where that is safe.
     pub fn abort(&mut self, error: Error, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
-        either!(self, connection => connection.abort(error, now, finished))
+        any!(self, connection => connection.abort(error, now, finished))
     }
 
     /// Returns true if the connection must be [drained](Self::drain), so that the peer receives the
@@ -443,17 +562,16 @@ impl HttpConnection {
     #[must_use]
     pub(crate) fn needs_drain(&self) -> bool {
         match self {
-            Self::H1(_) => false,
             Self::H2(connection) => connection.needs_drain(),
+            _ => false,
         }
     }
 
     /// Closes the connection. Before that, discards input until the peer has received the last
     /// output.
     pub(crate) fn drain(self) {
-        match self {
-            Self::H1(_) => {}
-            Self::H2(connection) => connection.into_stream().drain(),
+        if let Self::H2(connection) = self {
+            connection.into_stream().drain();
         }
     }
 
@@ -461,29 +579,29 @@ impl HttpConnection {
     /// even without an event.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
-        either!(self, connection => connection.next_timeout())
+        any!(self, connection => connection.next_timeout())
     }
 
     /// Ends transfers that took too long or are too slow.
     pub fn expire(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
-        either!(self, connection => connection.expire(now, finished))
+        any!(self, connection => connection.expire(now, finished))
     }
 
     /// Cancels the transfer with this tag (the caller's number for it), if it is on this
     /// connection. Closes an HTTP/1 connection; on HTTP/2, resets the stream.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
-        either!(self, connection => connection.cancel(tag, now, finished))
+        any!(self, connection => connection.cancel(tag, now, finished))
     }
 
     /// Returns the transfer in progress; `None` if there are several on HTTP/2. A split download
     /// decides by it whether more connections would help.
     pub(crate) fn front(&self) -> Option<&Transfer> {
-        either!(self, connection => connection.front())
+        any!(self, connection => connection.front())
     }
 
     /// Returns the transfer in progress, if there is only one, mutably, so that the caller can
     /// report events to it.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
-        either!(self, connection => connection.front_mut())
+        any!(self, connection => connection.front_mut())
     }
 }

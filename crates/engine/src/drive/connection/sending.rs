@@ -24,7 +24,7 @@ const PIECE: usize = 16 << 10;
 pub(super) const LEAVES_AT_ONCE: usize = 16 << 10;
 
 /// The time after which sending is interrupted so that the driver can check for an early response.
-const LOOK_AFTER: Duration = Duration::from_millis(10);
+pub(super) const LOOK_AFTER: Duration = Duration::from_millis(10);
 
 /// The result of [`pump`], which sends output to a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) enum PumpResult {
     Looks,
 }
 
-/// A protocol machine that accepts requests and their content, and produces the bytes to send.
+/// A protocol machine that accepts requests and their content.
 pub trait ProtocolMachine {
     /// Returns true if large content waits by default for the server's `100 Continue` (`Expect`,
     /// RFC 9110 section 10.1.1). On HTTP/1, refused content costs the connection; an HTTP/2 stream
@@ -74,7 +74,10 @@ pub trait ProtocolMachine {
     /// # Errors
     /// The errors of [`ProtocolMachine::give_content`], or a field that may not be a trailer field.
     fn end_content(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> io::Result<()>;
+}
 
+/// A protocol machine whose output is one stream of bytes.
+pub(super) trait ByteStreamMachine: ProtocolMachine {
     /// Returns the bytes that the machine wants to send.
     fn output(&self) -> &[u8];
 
@@ -168,7 +171,7 @@ pub(super) fn unreadable(error: io::Error) -> crate::Error {
 ///
 /// # Errors
 /// The error of the socket. A response may have arrived anyway: receive before giving up.
-pub(super) fn pump<M: ProtocolMachine>(
+pub(super) fn pump<M: ByteStreamMachine>(
     stream: &mut ConnectionStream,
     machine: &mut M,
     may_block: bool,

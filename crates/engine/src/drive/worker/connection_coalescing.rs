@@ -50,7 +50,7 @@ impl Worker {
         let may_carry = |other: &ConnectionSlot| match &other.state {
             ConnectionState::Open(connection) if connection.is_shared() && !connection.is_closing() => {
                 connection.key().may_carry(&slot.key)
-                    && connection.stream().is_for(&slot.key.host)
+                    && connection.is_for(&slot.key.host)
                     // A transfer that was moved off that connection finds no room there.
                     && slot.waiting.iter().all(|transfer| other.accepts(transfer))
             }

@@ -29,11 +29,11 @@ const DESCRIPTOR_WAIT: Duration = Duration::from_millis(20);
 /// are active.
 const MAX_DESCRIPTOR_WAITS: u32 = 250;
 
-/// Returns true if the peer may support HTTP/2, and so concurrent transfers.
+/// Returns true if the peer may support HTTP/2 or HTTP/3, and so concurrent transfers.
 fn may_share(key: &ConnectionKey) -> bool {
     // A proxy that forwards is the peer.
     let tls = key.via.forwards().map_or(key.tls.as_ref(), |hop| hop.tls.as_ref());
-    key.prior_knowledge || tls.is_some_and(|tls| tls.alpn.iter().any(|protocol| protocol == b"h2"))
+    key.prior_knowledge || key.uses_quic() || tls.is_some_and(|tls| tls.alpn.iter().any(|protocol| protocol == b"h2"))
 }
 
 impl Worker {
@@ -63,8 +63,7 @@ impl Worker {
             connection.set_pipeline_limit(limit);
         }
         let token = self.slots.next_token();
-        if connection.stream().socket().set_nonblocking(true).is_err()
-            || watch(self.poll.registry(), connection.as_fd(), token).is_err()
+        if connection.set_nonblocking(true).is_err() || watch(self.poll.registry(), connection.as_fd(), token).is_err()
         {
             return Err(Box::new(connection));
         }
@@ -206,7 +205,7 @@ impl Worker {
         if connection.has_output() {
             let _ = connection.pump();
         }
-        let was_held = connection.stream().waits_for_proxy();
+        let was_held = connection.waits_for_proxy();
         let mut finished = std::mem::take(&mut self.scratch.finished);
         for turn in 1.. {
             let Some(ConnectionSlot { state: ConnectionState::Open(connection), paused, peer_closed: ended, .. }) =
@@ -260,7 +259,7 @@ impl Worker {
         self.scratch.finished = finished;
         // The received bytes may have opened the window of a tunnel, or TLS may have to respond. No
         // event of the socket reports either.
-        let answers = |slot: &ConnectionSlot| matches!(&slot.state, ConnectionState::Open(connection) if connection.stream().has_output());
+        let answers = |slot: &ConnectionSlot| matches!(&slot.state, ConnectionState::Open(connection) if connection.has_encrypted_output());
         if was_held || self.slots.get(token).is_some_and(answers) {
             self.pump(token);
         }
@@ -491,10 +490,9 @@ impl Worker {
         if slot.is_unused()
             && let Some(connection) = self.remove_slot(token)
         {
-            let fd = connection.stream().socket().as_raw_fd();
+            let fd = connection.as_fd().as_raw_fd();
             // In the pool all connections are blocking ones.
-            if self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok()
-                && connection.stream().socket().set_nonblocking(false).is_ok()
+            if self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok() && connection.set_nonblocking(false).is_ok()
             {
                 self.client.put_idle(connection, since);
             }

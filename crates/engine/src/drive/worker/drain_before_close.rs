@@ -1,7 +1,7 @@
 //! Drains connections in separate threads before closing them, so that the peer receives the last
 //! output. (A socket closed with unread input resets the connection.)
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use mio::unix::SourceFd;
 
@@ -20,7 +20,7 @@ impl Worker {
             return;
         }
         self.draining.retain(|thread| !thread.is_finished());
-        let fd = connection.stream().socket().as_raw_fd();
+        let fd = connection.as_fd().as_raw_fd();
         if self.draining.len() < MOST && self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok() {
             // Without a thread, the connection is closed at once.
             self.draining.extend(threads::start("haul-linger", move || connection.drain()));

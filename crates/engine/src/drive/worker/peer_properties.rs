@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::Worker;
 use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::net::pool::ConnectionKey;
-use crate::net::socket::{IdleSocketState, peek_idle};
 use crate::recency::LruMap;
 use crate::transfer::Transfer;
 
@@ -113,7 +112,7 @@ impl Worker {
         if self.peers.get(key).answers_once {
             return true;
         }
-        if peek_idle(connection.stream().socket()) == IdleSocketState::Silent {
+        if connection.is_silent() {
             return false;
         }
         let (key, leaves_at_once) = (Arc::clone(key), connection.served() == 1 && *idle_since == self.now);

@@ -92,7 +92,7 @@ impl ConnectionSlotTable {
         if let ConnectionState::Open(connection) = &entry.slot.state
             && connection.is_shared()
             && entry.shared_at.is_none()
-            && let Some(peer) = connection.stream().peer
+            && let Some(peer) = connection.peer()
         {
             entry.shared_at = Some(peer);
             self.shared.entry(peer).or_default().push(token);

@@ -8,10 +8,10 @@ use haul_policy::queue::{HostId, JobQueue, QueueCaps};
 use super::*;
 use crate::body::delivery::BodyDelivery;
 use crate::drive::connection::h2::SharedRecvMemory;
+use crate::net::connecting::OpenedConnection;
 use crate::net::dns::{DnsCacheOptions, Resolver};
 use crate::net::pool::ConnectionKey;
 use crate::net::proxy::{Proxy, ProxyOptions};
-use crate::net::socket::{IdleSocketState, peek_idle};
 use crate::net::stream::ConnectionStream;
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::memory::MemorySink;
@@ -125,7 +125,13 @@ fn idle_slot(worker: &mut Worker) -> (usize, TcpStream) {
     let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let key = ConnectionKey::new(&target(), &RequestOptions::default());
     let stream = ConnectionStream::plain(socket.try_into().unwrap(), None);
-    let connection = HttpConnection::new(stream, Arc::new(key), 1, &SharedRecvMemory::default(), None);
+    let connection = HttpConnection::new(
+        OpenedConnection::Stream(Box::new(stream)),
+        Arc::new(key),
+        1,
+        &SharedRecvMemory::default(),
+        None,
+    );
     let slot = worker.add_open(connection, 1).unwrap_or_else(|_| panic!("it can be watched"));
     worker.note_idle(slot);
     (slot, listener.accept().unwrap().0)
@@ -152,7 +158,7 @@ fn is_placed(worker: &mut Worker, slot: usize, method: &str) -> bool {
 /// events only when it sleeps.
 fn wait_for_news(worker: &Worker, slot: usize) {
     let ConnectionState::Open(connection) = &worker.slots[slot].state else { panic!("it is open") };
-    while peek_idle(connection.stream().socket()) == IdleSocketState::Silent {
+    while connection.is_silent() {
         std::thread::yield_now();
     }
 }

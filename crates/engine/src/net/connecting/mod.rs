@@ -11,6 +11,7 @@
 //! | Resolving | looks up the origin's name or the proxy's | [`resolved_route`] |
 //! | Racing | tries the addresses (happy eyeballs) | [`super::connect`] |
 //! | Staging | runs SOCKS, CONNECT, the PROXY protocol and TLS in turn | [`stages`] |
+//! | QuicRacing | tries the addresses by QUIC handshakes, instead of Racing and Staging | `quic` |
 //!
 //! The machine owns its sockets and has no event loop. The event loop registers each socket and
 //! calls [`Connecting::step`] after an event; the blocking driver calls [`Connecting::wait`]
@@ -35,6 +36,8 @@ use self::stages::{ConnectStageIo, ConnectStepOutcome, ConnectionStage};
 use super::connect::{ConnectOptions, ConnectRace, ConnectRaceStatus};
 use super::dns::AddressFamily;
 use super::pool::ConnectionKey;
+#[cfg(feature = "http3")]
+use super::quic::{QuicConnection, QuicRace, QuicResources};
 use super::stream::ConnectionStream;
 use super::tls::TlsContexts;
 use crate::trace::TransferObserver;
@@ -59,8 +62,16 @@ pub(crate) struct Connecting {
 
 enum ConnectPhase {
     Resolving,
-    Racing { race: Box<ConnectRace>, stages: RemainingStages },
-    Staging { wire: Box<ConnectStageIo>, stages: RemainingStages },
+    Racing {
+        race: Box<ConnectRace>,
+        stages: RemainingStages,
+    },
+    Staging {
+        wire: Box<ConnectStageIo>,
+        stages: RemainingStages,
+    },
+    #[cfg(feature = "http3")]
+    QuicRacing(Box<QuicRace>),
     Over,
 }
 
@@ -76,7 +87,16 @@ pub(crate) enum ConnectProgress {
     /// A phase has ended, and the next one has begun. Another step continues.
     Advanced,
     /// The connection can carry requests. Its socket is non-blocking.
-    Open(Box<ConnectionStream>),
+    Open(OpenedConnection),
+}
+
+/// A connection that can carry requests: a byte stream, or QUIC.
+pub(crate) enum OpenedConnection {
+    /// A byte stream, for HTTP/1 or HTTP/2.
+    Stream(Box<ConnectionStream>),
+    /// A QUIC connection, for HTTP/3.
+    #[cfg(feature = "http3")]
+    Quic(Box<QuicConnection>),
 }
 
 /// A function that looks up a name. It returns `None` while the lookup is pending.
@@ -90,6 +110,9 @@ pub(crate) struct ConnectContext<'a> {
     pub(crate) tls: &'a TlsContexts,
     /// A receive buffer, used only while [`Connecting::needs_buffer`] returns true.
     pub(crate) buffer: &'a mut [u8],
+    /// The parts of the client that a QUIC connection uses.
+    #[cfg(feature = "http3")]
+    pub(crate) quic: QuicResources<'a>,
     /// Looks up a name. Returns `None` while the lookup is pending.
     pub(crate) resolve: &'a mut ResolveFunction<'a>,
     /// Registers a new socket with the event loop.
@@ -135,6 +158,8 @@ impl Connecting {
             ConnectPhase::Resolving => self.resolve(context),
             ConnectPhase::Racing { race, stages } => self.race(race, stages, context),
             ConnectPhase::Staging { wire, stages } => self.stage(wire, stages, context),
+            #[cfg(feature = "http3")]
+            ConnectPhase::QuicRacing(race) => self.race_quic(race, context),
             ConnectPhase::Over => Err(Error::new(ErrorKind::Setup, "the connection was already opened, or failed")),
         }
     }
@@ -144,6 +169,8 @@ impl Connecting {
     pub(crate) fn next_timeout(&self) -> Instant {
         match &self.phase {
             ConnectPhase::Racing { race, .. } => race.next_timeout().map_or(self.deadline, |at| at.min(self.deadline)),
+            #[cfg(feature = "http3")]
+            ConnectPhase::QuicRacing(race) => race.next_timeout().map_or(self.deadline, |at| at.min(self.deadline)),
             _ => self.deadline,
         }
     }
@@ -156,6 +183,8 @@ impl Connecting {
                 Error::new(ErrorKind::Timeout, format!("resolving timed out: {}", self.key.host))
             }
             ConnectPhase::Racing { race, .. } => race.time_out(),
+            #[cfg(feature = "http3")]
+            ConnectPhase::QuicRacing(race) => race.time_out(),
             ConnectPhase::Staging { stages, .. } => {
                 let name = stages.front().map_or_else(|| "the connection".to_owned(), |stage| stage.name());
                 Error::new(ErrorKind::Timeout, format!("{name} timed out"))
@@ -169,13 +198,27 @@ impl Connecting {
         matches!(self.phase, ConnectPhase::Staging { .. })
     }
 
+    /// Returns true if no answer to the attempt has come yet: the name is not resolved, or no address
+    /// has accepted the connection.
+    #[must_use]
+    pub(crate) fn is_unanswered(&self) -> bool {
+        match &self.phase {
+            ConnectPhase::Resolving | ConnectPhase::Racing { .. } => true,
+            ConnectPhase::Staging { .. } | ConnectPhase::Over => false,
+            #[cfg(feature = "http3")]
+            ConnectPhase::QuicRacing(race) => !race.was_answered(),
+        }
+    }
+
     /// Returns the addresses that the lookup has found and that were not attempted yet.
     pub(crate) fn untried_addresses(&self) -> impl Iterator<Item = &SocketAddr> {
-        let race = match &self.phase {
-            ConnectPhase::Racing { race, .. } => Some(race),
-            _ => None,
+        let addresses: Box<dyn Iterator<Item = &SocketAddr>> = match &self.phase {
+            ConnectPhase::Racing { race, .. } => Box::new(race.addresses()),
+            #[cfg(feature = "http3")]
+            ConnectPhase::QuicRacing(race) => Box::new(race.addresses()),
+            _ => Box::new(std::iter::empty()),
         };
-        race.into_iter().flat_map(|race| race.addresses())
+        addresses
     }
 
     /// Blocks in `poll` until a socket is ready or `until` has passed.
@@ -190,6 +233,11 @@ impl Connecting {
             ConnectPhase::Staging { wire, .. } => {
                 let flags = if wire.has_output() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
                 vec![PollFd::from_borrowed_fd(wire.stream.as_fd(), flags)]
+            }
+            #[cfg(feature = "http3")]
+            ConnectPhase::QuicRacing(race) => {
+                let flags = |sends| if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+                race.pending_fds().map(|(fd, sends)| PollFd::from_borrowed_fd(fd, flags(sends))).collect()
             }
             ConnectPhase::Resolving | ConnectPhase::Over => Vec::new(),
         };
@@ -209,6 +257,9 @@ impl Connecting {
             return Ok(ConnectProgress::Waits);
         };
         context.observer.resolved();
+        if self.key.uses_quic() {
+            return self.begin_quic(&route, context.now);
+        }
         let race = route.connector(&self.options, self.first_address, context.now);
         let race = Box::new(race.watched(self.trace.clone()));
         self.phase = ConnectPhase::Racing { race, stages: stages::list(&self.key, &route)? };
@@ -275,12 +326,37 @@ impl Connecting {
         self.open(wire.stream)
     }
 
+    /// Begins the QUIC handshakes with the addresses of the host.
+    #[cfg(feature = "http3")]
+    fn begin_quic(&mut self, route: &ResolvedRoute, now: Instant) -> Result<ConnectProgress> {
+        let race = route.quic_race(&self.key, &self.options, self.first_address, now)?;
+        self.phase = ConnectPhase::QuicRacing(Box::new(race.watched(self.trace.clone())));
+        Ok(ConnectProgress::Resolved)
+    }
+
+    #[cfg(not(feature = "http3"))]
+    fn begin_quic(&mut self, _: &ResolvedRoute, _: Instant) -> Result<ConnectProgress> {
+        Err(Error::new(ErrorKind::Setup, "this build of haul has no HTTP/3"))
+    }
+
+    #[cfg(feature = "http3")]
+    fn race_quic(&mut self, mut race: Box<QuicRace>, context: &mut ConnectContext<'_>) -> Result<ConnectProgress> {
+        let Some(won) = race.step(context.now, context.tls, context.quic, &mut *context.watch)? else {
+            self.phase = ConnectPhase::QuicRacing(race);
+            return Ok(ConnectProgress::Waits);
+        };
+        // A handshake of QUIC is one of TLS, too.
+        context.observer.connected(won.local);
+        context.observer.secured();
+        Ok(ConnectProgress::Open(OpenedConnection::Quic(won)))
+    }
+
     /// Returns the open stream. If the connection goes to an alternative service, first checks that
     /// the service uses the protocol with which it was advertised (RFC 7838 section 2.4).
     fn open(&self, stream: ConnectionStream) -> Result<ConnectProgress> {
         if self.key.alternative == Some(AlpnProtocol::H2) && stream.alpn() != Some(b"h2") {
             return Err(Error::new(ErrorKind::TlsHandshake, "the alternative service does not speak HTTP/2"));
         }
-        Ok(ConnectProgress::Open(Box::new(stream)))
+        Ok(ConnectProgress::Open(OpenedConnection::Stream(Box::new(stream))))
     }
 }

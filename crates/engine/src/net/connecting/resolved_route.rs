@@ -11,6 +11,10 @@ use crate::net::connect::{ConnectOptions, ConnectRace, with_port};
 use crate::net::dns::AddressFamily;
 use crate::net::local_address::{LocalBinding, UnixSocketAddress, zone_index};
 use crate::net::pool::ConnectionKey;
+#[cfg(feature = "http3")]
+use crate::net::proxy::ProxyRoute;
+#[cfg(feature = "http3")]
+use crate::net::quic::QuicRace;
 use crate::{Error, ErrorKind, Result};
 
 /// A route to the server whose names are resolved to addresses.
@@ -122,6 +126,32 @@ impl ResolvedRoute {
                 addresses.rotate_left(others);
                 ConnectRace::new(&self.entry, addresses, options, now).from(self.bind.clone())
             }
+        }
+    }
+}
+
+#[cfg(feature = "http3")]
+impl ResolvedRoute {
+    /// Returns the race of QUIC handshakes with the host. `spread` is the index of the address to
+    /// try first.
+    ///
+    /// # Errors
+    /// The route leads through a Unix socket or a proxy, or the options exclude TLS 1.3.
+    pub(super) fn quic_race(
+        &self,
+        key: &ConnectionKey,
+        options: &ConnectOptions,
+        spread: usize,
+        now: Instant,
+    ) -> Result<QuicRace> {
+        match &self.to {
+            FirstHopAddresses::Addresses(addresses) if key.via == ProxyRoute::Direct => {
+                let mut addresses = addresses.clone();
+                let others = spread % addresses.len().max(1);
+                addresses.rotate_left(others);
+                QuicRace::new(key, addresses, options, self.bind.clone(), now)
+            }
+            _ => Err(Error::new(ErrorKind::Setup, "HTTP/3 cannot go through a proxy or a Unix socket")),
         }
     }
 }

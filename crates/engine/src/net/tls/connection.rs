@@ -4,19 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use rustls::{
-    CertificateError, HandshakeKind, InvalidMessage, ProtocolVersion, SupportedCipherSuite,
     client::UnbufferedClientConnection,
     unbuffered::{ConnectionState, EncodeError, EncodeTlsData, UnbufferedStatus},
 };
-use rustls_pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
 
 use super::{
-    MAX_RECORD, TlsContext, TlsVersion, certificate_text,
+    MAX_RECORD, TlsContext, TlsVersion,
+    handshake_failure::refused,
     hyphen_host_stand_in::{self, HyphenHostName},
-    public_key_pin::PinMismatch,
+    negotiated_session::{Examiner, NegotiatedSession, confidentiality_limit, server_name_of},
     record_key::TlsRecordKey,
     record_layer::{OpenedTlsRecord, RecordLayer, record_len},
-    verify::CertificateFaultFinder,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -32,7 +30,7 @@ pub struct TlsConnection {
     /// because a handshake message continues in the next record.
     held: usize,
     agreed: Option<NegotiatedSession>,
-    examiner: Option<(CertificateFaultFinder, ServerName<'static>)>,
+    examiner: Option<Examiner>,
     keeps_certificates: bool,
     /// The server's name, if rustls does not accept it because of its hyphens.
     odd_name: Option<Arc<HyphenHostName>>,
@@ -54,21 +52,6 @@ pub enum HandshakeStatus {
     Done,
 }
 
-/// The parameters that the handshake negotiated.
-struct NegotiatedSession {
-    version: TlsVersion,
-    cipher: &'static str,
-    alpn: Option<Vec<u8>>,
-    resumed: bool,
-    /// The server's own certificate; `None` if the session was resumed without one.
-    certificate: Option<CertificateDer<'static>>,
-    /// The server's certificates in DER, if they are requested.
-    chain: Option<Arc<[Vec<u8>]>>,
-    /// The fault of the server's certificate, if the options ask to report faults instead of
-    /// refusing the certificate.
-    fault: Option<String>,
-}
-
 impl TlsConnection {
     /// Makes a connection to the server with this name or address, which its certificate must
     /// contain.
@@ -79,11 +62,7 @@ impl TlsConnection {
         let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
             Error::with_source(ErrorKind::TlsHandshake, format!("cannot start TLS with {server_name}"), error)
         };
-        let odd_name = HyphenHostName::of(bare(server_name)).map(Arc::new);
-        let name = match odd_name.as_ref().and_then(|odd| odd.stand_in()) {
-            Some(stand_in) => stand_in,
-            None => name_of(server_name).map_err(|error| failed(error.into()))?.to_owned(),
-        };
+        let (name, odd_name) = server_name_of(server_name).map_err(|error| failed(error.into()))?;
         let examiner = context.examiner.clone().map(|examiner| (examiner, name.clone()));
         let connect = || UnbufferedClientConnection::new(context.config.clone(), name);
         let connection =
@@ -93,12 +72,9 @@ impl TlsConnection {
         Ok(Self { phase, held: 0, agreed: None, examiner, keeps_certificates, odd_name })
     }
 
-    /// Returns the server's certificate as lines of text. Returns no lines if the handshake resumed
-    /// a session without a certificate.
-    #[must_use]
-    pub fn certificate_lines(&self) -> Vec<String> {
-        let certificate = self.agreed.as_ref().and_then(|agreed| agreed.certificate.as_deref());
-        certificate.map(certificate_text::lines).unwrap_or_default()
+    /// Returns the results of the handshake; `None` before its end.
+    pub(crate) fn negotiated(&self) -> Option<&NegotiatedSession> {
+        self.agreed.as_ref()
     }
 
     /// Returns the fault of the server's certificate, if there is one and it was accepted
@@ -118,13 +94,7 @@ impl TlsConnection {
     /// Returns true if the server's certificate contains this host, too.
     #[must_use]
     pub fn is_for(&self, host: &str) -> bool {
-        let Some(certificate) = self.agreed.as_ref().and_then(|agreed| agreed.certificate.as_ref()) else {
-            return false;
-        };
-        let (Ok(certificate), Ok(name)) = (webpki::EndEntityCert::try_from(certificate), name_of(host)) else {
-            return false;
-        };
-        certificate.verify_is_valid_for_subject_name(&name).is_ok()
+        self.agreed.as_ref().is_some_and(|agreed| agreed.is_for(host))
     }
 
     /// Advances the handshake as far as the input allows, and appends the bytes to send to the
@@ -276,26 +246,9 @@ impl TlsConnection {
     }
 
     fn establish(&mut self, connection: UnbufferedClientConnection) -> Result<()> {
-        let version = match connection.protocol_version() {
-            Some(ProtocolVersion::TLSv1_3) => TlsVersion::V1_3,
-            Some(ProtocolVersion::TLSv1_2) => TlsVersion::V1_2,
-            _ => return Err(failed()),
-        };
-        let suite = connection.negotiated_cipher_suite().ok_or_else(failed)?;
-        let common = match suite {
-            SupportedCipherSuite::Tls12(suite) => &suite.common,
-            SupportedCipherSuite::Tls13(suite) => &suite.common,
-        };
-        let chain = connection.peer_certificates().unwrap_or_default();
-        let agreed = NegotiatedSession {
-            version,
-            cipher: common.suite.as_str().unwrap_or("unknown"),
-            alpn: connection.alpn_protocol().map(<[u8]>::to_vec),
-            resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
-            chain: self.keeps_certificates.then(|| chain.iter().map(|shown| shown.to_vec()).collect()),
-            certificate: chain.first().map(|leaf| leaf.clone().into_owned()),
-            fault: self.examiner.take().and_then(|(examiner, name)| Some(why(&examiner.fault(chain, &name)?))),
-        };
+        let (agreed, suite) =
+            NegotiatedSession::of(&connection, self.examiner.take(), self.keeps_certificates).ok_or_else(failed)?;
+        let version = agreed.version;
         let (secrets, kernel) = connection.dangerous_into_kernel_connection().map_err(refused)?;
         let receive = TlsRecordKey::new(version, secrets.rx).ok_or_else(failed)?;
         let transmit = TlsRecordKey::new(version, secrets.tx).ok_or_else(failed)?;
@@ -304,23 +257,11 @@ impl TlsConnection {
             kernel,
             receive,
             transmit,
-            common.confidentiality_limit,
+            confidentiality_limit(suite),
         )));
         self.agreed = Some(agreed);
         Ok(())
     }
-}
-
-/// Parses a host as a server name. Removes the brackets of an IPv6 address and a final dot, which
-/// SNI does not allow (RFC 6066 §3).
-fn name_of(host: &str) -> std::result::Result<ServerName<'_>, InvalidDnsNameError> {
-    ServerName::try_from(bare(host))
-}
-
-/// Returns a host without a final dot and without brackets.
-fn bare(host: &str) -> &str {
-    let name = host.strip_suffix('.').unwrap_or(host);
-    name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name)
 }
 
 enum HandshakeStep {
@@ -361,45 +302,6 @@ fn drain_alert(connection: &mut UnbufferedClientConnection, output: &mut Vec<u8>
         if encode(&mut chunk, output).is_err() {
             return;
         }
-    }
-}
-
-/// Converts an error of rustls. A refused certificate becomes [`ErrorKind::PeerCertificate`].
-fn refused(error: rustls::Error) -> Error {
-    let message = match &error {
-        rustls::Error::InvalidCertificate(CertificateError::Other(other)) if other.0.is::<PinMismatch>() => {
-            return Error::new(ErrorKind::PinnedKey, other.0.to_string());
-        }
-        rustls::Error::InvalidCertificate(refusal) => {
-            return Error::new(
-                ErrorKind::PeerCertificate,
-                format!("the server's certificate is not acceptable: {}", why(refusal)),
-            );
-        }
-        rustls::Error::InvalidCertRevocationList(_) => {
-            let message = "the server's certificate is not acceptable: the list of revoked ones is not good";
-            return Error::with_source(ErrorKind::PeerCertificate, message, error);
-        }
-        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
-            "TLS handshake failed: the server does not speak TLS"
-        }
-        _ => "TLS handshake failed",
-    };
-    Error::with_source(ErrorKind::TlsHandshake, message, error)
-}
-
-fn why(refusal: &CertificateError) -> String {
-    match refusal {
-        CertificateError::UnknownIssuer => "no trusted certificate has signed it".into(),
-        CertificateError::BadSignature => "a signature does not fit".into(),
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired".into(),
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => "it is not valid yet".into(),
-        CertificateError::InvalidPurpose => "it is not for servers".into(),
-        CertificateError::Other(other) => match other.0.downcast_ref() {
-            Some(webpki::Error::CaUsedAsEndEntity) => "it is a CA's own and not a trusted one".into(),
-            _ => other.0.to_string(),
-        },
-        other => other.to_string(),
     }
 }
 

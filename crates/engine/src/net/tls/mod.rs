@@ -41,8 +41,12 @@ mod client_identity;
 mod common_name;
 mod connection;
 mod context;
+mod handshake_failure;
 mod hyphen_host_stand_in;
+mod negotiated_session;
 mod public_key_pin;
+#[cfg(feature = "http3")]
+mod quic;
 mod record_key;
 mod record_layer;
 mod server_tickets;
@@ -57,7 +61,10 @@ pub use certificate_text::certificate_details;
 pub use client_identity::{ClientIdentity, Passphrase, Pem};
 pub use connection::{HandshakeStatus, TlsConnection};
 pub use context::{SessionKey, TlsContext, TlsContexts, TlsOptions, TlsVersion};
+pub(crate) use negotiated_session::NegotiatedSession;
 pub use public_key_pin::{PublicKeyPin, key_pin};
+#[cfg(feature = "http3")]
+pub(crate) use quic::QuicTls;
 pub use record_layer::{OpenedTlsRecord, TlsStreamState};
 pub use system_roots::system_bundle;
 

@@ -18,6 +18,7 @@ mod zero_copy;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -115,6 +116,11 @@ impl H1Connection {
             pipeline_limit: PipelineLimit::default(),
             key,
         }
+    }
+
+    /// Returns the descriptor of the socket.
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
     }
 
     /// Returns the stream that carries the connection: a socket, or TLS or a tunnel over one.

@@ -8,7 +8,7 @@ use haul_proto::h1::{H1Machine, RequestId};
 use haul_proto::request::{RequestError, RequestHead};
 use haul_proto::time::Timestamp;
 
-use super::super::sending::{FeedResult, ProtocolMachine, feed, unreadable};
+use super::super::sending::{ByteStreamMachine, FeedResult, ProtocolMachine, feed, unreadable};
 use crate::Error;
 use crate::body::upload::BodyUpload;
 use crate::clock;
@@ -136,7 +136,9 @@ impl ProtocolMachine for H1Machine {
     fn end_content(&mut self, _id: RequestId, trailers: &[(&str, &[u8])]) -> io::Result<()> {
         self.finish_body(trailers).map_err(io::Error::other)
     }
+}
 
+impl ByteStreamMachine for H1Machine {
     fn output(&self) -> &[u8] {
         H1Machine::output(self)
     }

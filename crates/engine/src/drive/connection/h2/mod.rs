@@ -6,29 +6,26 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `uploads` | sends the content of requests, a part of each in turn |
 //! | `receive` | passes received bytes through TLS and the machine to the transfers |
 //! | `flow_control` | returns credit to the peer's windows, and sets the socket's low-water mark |
-//! | `recv_budget` | limits the received bytes that wait for sinks |
 //! | `close` | ends streams and the connection |
 
 mod close;
 mod flow_control;
+mod machine;
 mod receive;
-mod recv_budget;
-mod uploads;
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_proto::h2::{self, ErrorCode, H2Machine, RequestId};
-use rustc_hash::FxHashMap;
 
 use super::read_pacing::ReadPacing;
 use super::sending::{self, LEAVES_AT_ONCE, PumpResult};
+use super::uploads::{StreamMap, UploadingStream, Uploads};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
 use crate::body::upload::BodyUpload;
 use crate::buffer_pool::Buffer;
@@ -36,17 +33,11 @@ use crate::clock;
 use crate::drive::rcvlowat;
 use crate::drive::zero_copy::{ExtraPollDescriptor, ZeroCopyWaitResult};
 use crate::net::pool::ConnectionKey;
+pub use crate::net::recv_budget::{RecvBudget, SharedRecvMemory};
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
 use close::protocol_error;
-pub use recv_budget::{RecvBudget, SharedRecvMemory};
-use uploads::Uploads;
-
-/// A map whose keys are stream IDs. It is used several times for each response. haul itself numbers
-/// the streams, so no peer can choose IDs that collide, and a fast hash is safe. The default hash
-/// took 2,200 of the 52,000 instructions of a small response.
-type StreamMap<T> = FxHashMap<u64, T>;
 
 /// An open HTTP/2 connection.
 pub struct H2Connection {
@@ -103,6 +94,12 @@ struct ActiveStream {
     left: u64,
 }
 
+impl UploadingStream for ActiveStream {
+    fn upload(&mut self) -> Option<(&mut dyn BodyUpload, &mut Transfer)> {
+        Some((&mut **self.upload.as_mut()?, &mut self.transfer))
+    }
+}
+
 impl H2Connection {
     /// Makes a connection over an open stream. `rate` is the rate limit of the first response, in
     /// bytes per second.
@@ -138,6 +135,11 @@ impl H2Connection {
             pipeline_limit: PipelineLimit::default(),
             key,
         }
+    }
+
+    /// Returns the descriptor of the socket.
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
     }
 
     /// Returns the stream that carries the connection: a socket, or TLS or a tunnel over one.

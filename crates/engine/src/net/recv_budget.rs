@@ -1,4 +1,4 @@
-//! The receive budget of an HTTP/2 connection: its part of the memory that all connections of a
+//! The receive budget of an HTTP/2 or HTTP/3 connection: its part of the memory that all connections of a
 //! client may hold for bytes that no sink has taken.
 //!
 //! A connection's flow-control window is its budget, since bytes that no sink takes are not
@@ -38,7 +38,7 @@ const STREAM: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
 const PACED_PARTS: u64 = 16;
 const LEAST_PACED: u32 = 4 << 10;
 
-/// The receive memory that a client's HTTP/2 connections share; clones refer to the same memory.
+/// The receive memory that a client's HTTP/2 and HTTP/3 connections share; clones refer to the same memory.
 #[derive(Debug, Clone)]
 pub struct SharedRecvMemory {
     left: Arc<Mutex<u32>>,

@@ -1,0 +1,49 @@
+//! The HTTP/2 machine as one that accepts requests and produces bytes to send.
+
+use std::io;
+
+use haul_proto::h2::{H2Machine, RequestId};
+use haul_proto::request::{RequestError, RequestHead};
+use haul_proto::time::Timestamp;
+
+use super::super::sending::{ByteStreamMachine, ProtocolMachine};
+
+impl ProtocolMachine for H2Machine {
+    fn asks_first(&self) -> bool {
+        false
+    }
+
+    fn has_chunks(&self) -> bool {
+        false
+    }
+
+    fn version(&self, _http10: bool) -> &'static str {
+        "HTTP/2"
+    }
+
+    fn take(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
+        self.enqueue(now, request)
+    }
+
+    fn content_credit(&self, id: RequestId) -> Option<u64> {
+        self.body_credit(id)
+    }
+
+    fn give_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()> {
+        self.send_body(id, piece).map(drop).map_err(io::Error::other)
+    }
+
+    fn end_content(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> io::Result<()> {
+        self.finish_body(id, trailers).map_err(io::Error::other)
+    }
+}
+
+impl ByteStreamMachine for H2Machine {
+    fn output(&self) -> &[u8] {
+        H2Machine::output(self)
+    }
+
+    fn advance_output(&mut self, n: usize) {
+        H2Machine::advance_output(self, n);
+    }
+}

@@ -1,0 +1,151 @@
+//! The end of streams and of the connection.
+
+use std::time::{Duration, Instant};
+
+use haul_policy::retry::is_idempotent;
+use haul_proto::ResponseError;
+use haul_proto::h3::{H3Error, H3ErrorCode, H3ResetReason, RequestId};
+
+use super::super::{FinishedTransfers, ReceiveStatus};
+use super::{ActiveStream, H3Connection, has_time_limit};
+use crate::transfer::{ExchangeFailure, TransferStep};
+use crate::{Error, ErrorKind};
+
+/// The number of refusals of one transfer that do not count as retries. The server may be
+/// restarting.
+const FREE_REPLAYS: u32 = 3;
+
+impl H3Connection {
+    pub(super) fn on_reset(
+        &mut self,
+        id: u64,
+        reason: H3ResetReason,
+        retryable: bool,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) {
+        let started = self.active.get(&id).is_some_and(|active| active.transfer.facts.body_bytes > 0);
+        let Some(mut active) = self.remove_stream(id) else { return };
+        let is_refused = reason == H3ResetReason::Peer(H3ErrorCode::REQUEST_REJECTED);
+        if is_refused {
+            self.pipeline_limit.note_refusal();
+        }
+        // A refusal costs the request no replay if the server made progress.
+        let costs_nothing = match reason {
+            H3ResetReason::GoAway => self.closes_with_progress,
+            _ => is_refused && self.served > 0,
+        };
+        active.transfer.attempt.replays += u32::from(retryable && !costs_nothing);
+        let is_again = retryable && active.transfer.attempt.replays <= FREE_REPLAYS;
+        // A connection that refuses its only request, or one request repeatedly, may be about to
+        // close. The next attempt uses another connection.
+        let is_doubtful = self.active.is_empty() && !costs_nothing || active.transfer.attempt.replays == FREE_REPLAYS;
+        active.transfer.reuse.wants_fresh |= is_again && is_doubtful;
+        let after = if is_again {
+            TransferStep::Again(Duration::ZERO)
+        } else {
+            let broke = match reason {
+                H3ResetReason::Violation(error) if !error.is_early_end() => ExchangeFailure::ByProtocol,
+                _ if started => ExchangeFailure::InResponse,
+                _ => ExchangeFailure::BeforeResponse,
+            };
+            active.transfer.on_failure(Error::new(ErrorKind::Http3, reason.to_string()), broke, now)
+        };
+        finished.push((active.transfer, after));
+    }
+
+    /// Resets a stream, and ends its transfer, which needs no more of the body.
+    pub(super) fn cancel_rest(&mut self, id: u64, now: Instant, finished: &mut FinishedTransfers) {
+        self.machine.reset(RequestId(id), H3ErrorCode::REQUEST_CANCELLED);
+        if let Some(mut active) = self.remove_stream(id) {
+            let after = active.transfer.on_complete(now);
+            finished.push((active.transfer, after));
+        }
+    }
+
+    pub(super) fn fail(
+        &mut self,
+        id: u64,
+        error: Error,
+        broke: ExchangeFailure,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) {
+        self.machine.reset(RequestId(id), H3ErrorCode::REQUEST_CANCELLED);
+        if let Some(mut active) = self.remove_stream(id) {
+            let after = active.transfer.on_failure(error, broke, now);
+            finished.push((active.transfer, after));
+        }
+    }
+
+    /// Removes a stream.
+    pub(super) fn remove_stream(&mut self, id: u64) -> Option<ActiveStream> {
+        let active = self.active.remove(&id)?;
+        self.time_limited -= usize::from(has_time_limit(&active.transfer));
+        self.stalled.remove(id);
+        Some(active)
+    }
+
+    /// Notes that the peer violated the protocol, and returns the error.
+    pub(super) fn violated(&mut self, error: H3Error) -> Error {
+        self.close_code = error.code();
+        protocol_error(error)
+    }
+
+    /// Closes a connection after an error. Its transfers are added to `finished`, to be retried
+    /// where that is safe.
+    pub fn abort(&mut self, error: Error, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+        self.closing = true;
+        let (kind, cause) = (error.kind(), error.cause());
+        let by_protocol = self.close_code != H3ErrorCode::NO_ERROR;
+        self.quic.close(self.close_code.0, if by_protocol { &cause } else { "" }, now);
+        if self.unanswered_before(u64::MAX) > 0 {
+            self.pipeline_limit.note_unanswered(self.answered);
+        }
+        let mut error = Some(error);
+        let mut ids: Vec<u64> = self.active.keys().copied().collect();
+        ids.sort_unstable();
+        for id in ids {
+            let started = self.machine.response_started(RequestId(id));
+            let was_seen = self.machine.request_left(RequestId(id));
+            let Some(mut active) = self.active.remove(&id) else { continue };
+            // A request that was sent with a method that is not idempotent is not repeated, as in
+            // curl.
+            let is_new = !was_seen || (!started && self.served > 0 && is_idempotent(active.transfer.method()));
+            active.transfer.attempt.replays += 1;
+            let after = if is_new && !by_protocol && active.transfer.attempt.replays <= FREE_REPLAYS {
+                active.transfer.reuse.wants_fresh = true;
+                TransferStep::Again(Duration::ZERO)
+            } else {
+                let broke = match (by_protocol, started) {
+                    (true, _) => ExchangeFailure::ByProtocol,
+                    (_, true) => ExchangeFailure::InResponse,
+                    _ => ExchangeFailure::BeforeResponse,
+                };
+                let error = match broke {
+                    // Other transfers have the partial response.
+                    ExchangeFailure::BeforeResponse if kind == ErrorKind::PartialBody => {
+                        protocol_error(H3Error::Response(ResponseError::EndedBeforeResponse))
+                    }
+                    _ => error.take().unwrap_or_else(|| Error::new(kind, cause.clone())),
+                };
+                active.transfer.on_failure(error, broke, now)
+            };
+            finished.push((active.transfer, after));
+        }
+        self.time_limited = 0;
+        ReceiveStatus::Closed
+    }
+}
+
+/// Converts an error of the protocol machine. The kind of the result decides the exit code of the
+/// command.
+pub(super) fn protocol_error(error: H3Error) -> Error {
+    let kind = match error {
+        H3Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse) => ErrorKind::EmptyReply,
+        H3Error::EndedInResponse { .. } => ErrorKind::PartialBody,
+        _ if error.is_early_end() => ErrorKind::Receive,
+        _ => ErrorKind::Http3,
+    };
+    Error::new(kind, error.to_string())
+}

@@ -1,0 +1,101 @@
+//! Flow control: streams whose sinks are full are not read, and the window of the connection grows
+//! by what they may hold, so that they never stop other streams.
+//!
+//! ```text
+//! window of the connection = budget + windows of the streams that are not read
+//! ```
+//!
+//! The sum is bounded, because the number of streams is ([`max_streams`]).
+
+use std::time::Instant;
+
+use quinn_proto::VarInt;
+
+use super::super::uploads::StreamMap;
+use super::super::{ConnectionWaker, FinishedTransfers};
+use super::{ActiveStream, H3Connection};
+use crate::net::quic::{QuicConnection, QuicWindows};
+use crate::transfer::ReceiveCredit;
+
+/// The maximum number of bytes that all streams of a connection together may hold while nobody
+/// reads them.
+const MAX_HELD: u32 = 48 << 20;
+/// The maximum number of concurrent requests on a connection.
+const MAX_STREAMS: u32 = 100;
+
+/// Returns the maximum number of concurrent requests on a connection with these windows.
+pub(super) fn max_streams(windows: QuicWindows) -> u32 {
+    (MAX_HELD / windows.stream.max(1)).clamp(1, MAX_STREAMS)
+}
+
+/// The streams that are not read, because their sinks have no room at present.
+#[derive(Default)]
+pub(super) struct StalledStreams {
+    ids: Vec<u64>,
+    /// The number of bytes by which the window of the connection was enlarged for them.
+    extra: u64,
+}
+
+impl StalledStreams {
+    /// Returns the number of stalled streams.
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Removes a stream that is over.
+    pub(super) fn remove(&mut self, id: u64) {
+        self.ids.retain(|&other| other != id);
+    }
+
+    /// Sets the window of the connection by the streams that are stalled now.
+    pub(super) fn update_window(&mut self, active: &StreamMap<ActiveStream>, quic: &mut QuicConnection) {
+        let windows = quic.windows();
+        // A stream's window is larger once an eighth of it was read.
+        let held = |active: &ActiveStream| match active.received >= u64::from(windows.stream / 8) {
+            true => u64::from(windows.stream),
+            false => u64::from(windows.first),
+        };
+        let extra = self.ids.iter().filter_map(|id| active.get(id)).map(held).sum();
+        if extra != self.extra {
+            self.extra = extra;
+            let window = VarInt::from_u64(u64::from(quic.budget().window()) + extra).unwrap_or(VarInt::MAX);
+            quic.machine().set_receive_window(window);
+        }
+    }
+}
+
+impl H3Connection {
+    /// Makes the streams readable again whose sinks had no room.
+    pub(super) fn resume_stalled(&mut self) {
+        self.pacing.resumes_at = None;
+        for id in std::mem::take(&mut self.stalled.ids) {
+            self.note_readable(id);
+        }
+    }
+
+    /// Returns the number of bytes that may be read of a stream now. Returns `None` if its sink has no
+    /// room, or if its transfer needs no more.
+    pub(super) fn credit(
+        &mut self,
+        id: u64,
+        now: Instant,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) -> Option<u64> {
+        let active = self.active.get_mut(&id)?;
+        match active.transfer.credit(now, waker.wake, waker.token) {
+            ReceiveCredit::Bytes(bytes) if bytes > 0 => Some(bytes),
+            _ if active.transfer.has_reached_split_end() => {
+                self.cancel_rest(id, now, finished);
+                None
+            }
+            stopped => {
+                if let ReceiveCredit::Until(at) = stopped {
+                    self.pacing.resumes_at = Some(self.pacing.resumes_at.map_or(at, |other| other.min(at)));
+                }
+                self.stalled.ids.push(id);
+                None
+            }
+        }
+    }
+}

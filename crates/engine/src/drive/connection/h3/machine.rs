@@ -1,0 +1,46 @@
+//! The HTTP/3 machine as one that accepts requests and their content.
+
+use std::io;
+
+use haul_proto::RequestId;
+use haul_proto::h3::H3Machine;
+use haul_proto::request::{RequestError, RequestHead};
+use haul_proto::time::Timestamp;
+
+use super::super::sending::ProtocolMachine;
+
+/// The machine, with the stream for the next request.
+pub(super) struct NewRequest<'a> {
+    pub(super) machine: &'a mut H3Machine,
+    pub(super) stream: u64,
+}
+
+impl ProtocolMachine for NewRequest<'_> {
+    fn asks_first(&self) -> bool {
+        false
+    }
+
+    fn has_chunks(&self) -> bool {
+        false
+    }
+
+    fn version(&self, _http10: bool) -> &'static str {
+        "HTTP/3"
+    }
+
+    fn take(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
+        self.machine.enqueue(now, self.stream, request)
+    }
+
+    fn content_credit(&self, id: RequestId) -> Option<u64> {
+        self.machine.body_credit(id)
+    }
+
+    fn give_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()> {
+        self.machine.send_body(id, piece).map(drop).map_err(io::Error::other)
+    }
+
+    fn end_content(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> io::Result<()> {
+        self.machine.finish_body(id, trailers).map_err(io::Error::other)
+    }
+}

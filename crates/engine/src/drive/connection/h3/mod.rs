@@ -1,0 +1,480 @@
+//! An HTTP/3 connection. Its transfers run concurrently, each on its own QUIC stream.
+//!
+//! ```text
+//! datagrams ──▶ QuicConnection ──▶ readable streams ──▶ H3Machine ──▶ Transfer ──▶ sink
+//! requests  ──▶ H3Machine ──▶ write to streams ──▶ QuicConnection ──▶ datagrams
+//! ```
+//!
+//! A stream is read only while its sink has room. quinn-proto extends a stream's window when the
+//! stream is read, so a full sink stops its own stream and no other.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `receive` | reads streams and passes their bytes through the machine to the transfers |
+//! | `send` | writes the machine's output to streams |
+//! | `flow_control` | stops streams whose sinks are full, and sizes the window of the connection |
+//! | `close` | ends streams and the connection |
+
+mod close;
+mod flow_control;
+mod machine;
+mod receive;
+mod send;
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use haul_proto::h3::{H3Config, H3ErrorCode, H3Machine, RequestId};
+use quinn_proto::{ConnectionError, Dir};
+
+use super::read_pacing::ReadPacing;
+use super::uploads::{StreamMap, UploadingStream, Uploads};
+use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
+use crate::body::upload::BodyUpload;
+use crate::buffer_pool::Buffer;
+use crate::clock;
+use crate::drive::rcvlowat;
+use crate::drive::zero_copy::{ExtraPollDescriptor, ZeroCopyWaitResult};
+use crate::net::pool::ConnectionKey;
+use crate::net::quic::{QuicConnection, QuicReceive};
+use crate::stats::WireTraffic;
+use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
+use crate::{Error, ErrorKind};
+use flow_control::StalledStreams;
+use machine::NewRequest;
+use receive::{Gathered, KeptInput};
+use send::OwnStreams;
+
+/// The time without a datagram from the server after which a PING is sent, while a request is
+/// unanswered. A server closes a silent connection after 10 s to 30 s.
+const KEEP_ALIVE: Duration = Duration::from_secs(8);
+
+/// An open HTTP/3 connection.
+pub struct H3Connection {
+    quic: Box<QuicConnection>,
+    machine: H3Machine,
+    active: StreamMap<ActiveStream>,
+    /// The stream for the next request; `None` while the peer allows no further one.
+    next_stream: Option<u64>,
+    own_streams: OwnStreams,
+    /// The open unidirectional streams of the peer.
+    peer_streams: Vec<u64>,
+    /// Request streams that may have bytes to read.
+    readable: Vec<u64>,
+    stalled: StalledStreams,
+    gathered: Gathered,
+    uploads: Uploads,
+    /// The number of transfers with a deadline or a minimum speed.
+    time_limited: usize,
+    /// The highest rank (position in the output order) of all transfers that were ever started on
+    /// this connection.
+    highest_rank: u64,
+    /// The number of responses whose head has arrived.
+    answered: usize,
+    /// The number of complete responses received on the connection.
+    served: usize,
+    /// The time when the connection was opened. Used as a timeout that has always passed already.
+    opened_at: Instant,
+    /// The time of the last datagram from the server, or of the last PING.
+    heard_at: Instant,
+    closing: bool,
+    /// The reason why QUIC lost the connection, until the streams were read to their ends.
+    lost: Option<ConnectionError>,
+    /// True if the server announced the close (GOAWAY) after it had answered some requests, or with
+    /// some still to answer. Requests that it refused are then worth repeating.
+    closes_with_progress: bool,
+    /// The code with which the connection is closed.
+    close_code: H3ErrorCode,
+    pub(super) pacing: ReadPacing,
+    pub(super) pipeline_limit: PipelineLimit,
+    /// The key of the connection, which decides which requests it may carry.
+    pub key: Arc<ConnectionKey>,
+}
+
+/// A transfer in progress, with its stream's state.
+struct ActiveStream {
+    transfer: Box<Transfer>,
+    /// The content that remains to be read and sent; `None` if there is none.
+    upload: Option<Box<dyn BodyUpload>>,
+    /// Input that waits for entries of the QPACK table. The stream is not read meanwhile.
+    kept: Option<KeptInput>,
+    /// True if the stream is in [`H3Connection::readable`].
+    is_readable: bool,
+    /// The number of received bytes of the stream.
+    received: u64,
+    /// The number of body bytes still to come; 0 if unknown.
+    left: u64,
+}
+
+impl UploadingStream for ActiveStream {
+    fn upload(&mut self) -> Option<(&mut dyn BodyUpload, &mut Transfer)> {
+        Some((&mut **self.upload.as_mut()?, &mut self.transfer))
+    }
+}
+
+impl H3Connection {
+    /// Makes a connection over QUIC whose handshake is complete.
+    #[must_use]
+    pub(crate) fn new(mut quic: Box<QuicConnection>, key: Arc<ConnectionKey>) -> Self {
+        let now = Instant::now();
+        let max_streams = flow_control::max_streams(quic.windows());
+        let next_stream = quic.machine().streams().open(Dir::Bi).map(u64::from);
+        Self {
+            quic,
+            machine: H3Machine::new(H3Config { max_streams, ..H3Config::default() }),
+            active: StreamMap::default(),
+            next_stream,
+            own_streams: OwnStreams::default(),
+            peer_streams: Vec::new(),
+            readable: Vec::new(),
+            stalled: StalledStreams::default(),
+            gathered: Gathered::default(),
+            uploads: Uploads::default(),
+            time_limited: 0,
+            highest_rank: 0,
+            answered: 0,
+            served: 0,
+            opened_at: now,
+            heard_at: now,
+            closing: false,
+            lost: None,
+            closes_with_progress: false,
+            close_code: H3ErrorCode::NO_ERROR,
+            pacing: ReadPacing::new(rcvlowat::SHARED),
+            pipeline_limit: PipelineLimit::default(),
+            key,
+        }
+    }
+
+    /// Returns the descriptor of the socket.
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.quic.as_fd()
+    }
+
+    /// Returns the address of the peer.
+    pub(super) fn peer(&self) -> SocketAddr {
+        self.quic.peer()
+    }
+
+    /// Returns true if the server's certificate contains this host, too.
+    pub(super) fn is_for(&self, host: &str) -> bool {
+        self.quic.session().is_some_and(|session| session.is_for(host))
+    }
+
+    /// Returns the number of bytes and datagrams that the connection has carried so far.
+    pub(super) fn wire_traffic(&self) -> WireTraffic {
+        self.quic.traffic()
+    }
+
+    /// Returns true if the idle connection is still open. Handles the datagrams that have arrived
+    /// while it was idle, such as a GOAWAY.
+    pub(super) fn is_reusable(&mut self, now: Instant) -> bool {
+        let mut finished = FinishedTransfers::new();
+        let waker = ConnectionWaker { wake: None, token: 0 };
+        self.quic.handle_timeout(now);
+        while !self.closing && self.receive_step(now, waker, &mut finished) == ReceiveStatus::More {}
+        self.is_idle() && !self.quic.is_closed()
+    }
+
+    /// Frees memory that an idle connection does not need.
+    pub(crate) fn release_buffers(&mut self) {
+        self.gathered = Gathered::default();
+    }
+
+    /// Returns the number of transfers in progress on the connection.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.active.len()
+    }
+
+    /// Returns true if a request can be sent now.
+    #[must_use]
+    pub fn can_start(&self) -> bool {
+        !self.closing && self.next_stream.is_some() && self.machine.can_enqueue() && !self.is_held_back()
+    }
+
+    /// Returns true if this transfer's request can be sent now.
+    #[must_use]
+    pub fn accepts(&self, _: &Transfer) -> bool {
+        self.can_start()
+    }
+
+    /// Returns true if the [`PipelineLimit`] forbids another request before a response arrives.
+    #[must_use]
+    pub fn is_held_back(&self) -> bool {
+        !self.pipeline_limit.allows(self.answered, || self.unanswered_before(u64::MAX))
+    }
+
+    /// Returns the number of requests that have no response head yet, among those with a stream ID
+    /// below `end`.
+    fn unanswered_before(&self, end: u64) -> usize {
+        self.machine.unanswered().filter(|id| id.0 < end && self.active.contains_key(&id.0)).count()
+    }
+
+    /// Returns the number of requests that the next connection to this peer is expected to answer
+    /// (see [`PipelineLimit::for_next_connection`]).
+    #[must_use]
+    pub fn learned_pipeline_limit(&self) -> Option<usize> {
+        self.pipeline_limit.for_next_connection(self.answered, self.unanswered_before(u64::MAX))
+    }
+
+    /// Returns true if a transfer of this rank (position in the output order) could wait here for
+    /// ever: see [`H2Connection::is_stuck_before`](super::h2::H2Connection::is_stuck_before).
+    #[must_use]
+    pub fn is_stuck_before(&self, rank: u64) -> bool {
+        self.highest_rank > rank
+            && self.stalled.len() == self.active.len()
+            && self.pacing.resumes_at.is_none()
+            && !self.can_start()
+            && self.active.values().any(|active| active.transfer.scheduling.rank > rank)
+    }
+
+    /// Returns true if the connection will never take another request.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    /// Returns true if the connection is open, has no stream, and nothing to send.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        !self.closing && self.active.is_empty() && !self.machine.has_output()
+    }
+
+    /// Returns the number of complete responses received on the connection.
+    #[must_use]
+    pub fn served(&self) -> usize {
+        self.served
+    }
+
+    /// Queues a transfer's request in the protocol machine; [`H3Connection::pump`] sends it.
+    pub fn start(
+        &mut self,
+        mut transfer: Box<Transfer>,
+        now: Instant,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) {
+        transfer.facts.peer = Some(self.quic.peer());
+        let is_reused = self.served > 0 || !self.active.is_empty();
+        transfer.reuse.on_connection(is_reused, false);
+        transfer.on_connection(&*self.quic, is_reused);
+        if self.active.is_empty() {
+            self.heard_at = now;
+        }
+        let enqueued = match self.next_stream {
+            Some(stream) => transfer.enqueue(&mut NewRequest { machine: &mut self.machine, stream }, now),
+            None => Err(Error::new(ErrorKind::Http3, "the connection takes no further request")),
+        };
+        match enqueued {
+            Ok(id) => {
+                self.next_stream = self.quic.machine().streams().open(Dir::Bi).map(u64::from);
+                if self.active.is_empty() {
+                    self.pipeline_limit.start_from_idle(self.answered);
+                }
+                let upload = waker.set_waker(transfer.upload());
+                if upload.is_some() {
+                    self.uploads.begin(id, waker.may_block());
+                }
+                self.time_limited += usize::from(has_time_limit(&transfer));
+                self.highest_rank = self.highest_rank.max(transfer.scheduling.rank);
+                let active = ActiveStream { transfer, upload, kept: None, is_readable: false, received: 0, left: 0 };
+                self.active.insert(id.0, active);
+                self.feed();
+            }
+            Err(error) => {
+                let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, now);
+                finished.push((transfer, after));
+            }
+        }
+    }
+
+    /// Returns true if an upload is in progress.
+    #[must_use]
+    pub fn is_uploading(&self) -> bool {
+        self.uploads.are_left()
+    }
+
+    /// Returns true if [`H3Connection::receive`] will report a finished transfer even if no datagram
+    /// arrives.
+    #[must_use]
+    pub fn has_pending_results(&self) -> bool {
+        self.machine.has_due() || !self.readable.is_empty()
+    }
+
+    /// Returns true if datagrams to send wait for room in the socket. An upload that waits for the
+    /// peer's window does not count.
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        self.quic.has_output() || self.uploads.is_interrupted
+    }
+
+    /// Receives once, and passes the bytes to the transfers. Finished transfers are added to
+    /// `finished`.
+    pub fn receive(
+        &mut self,
+        _: &mut Buffer,
+        now: Instant,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) -> ReceiveStatus {
+        self.receive_step(now, waker, finished)
+    }
+
+    fn receive_step(
+        &mut self,
+        now: Instant,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) -> ReceiveStatus {
+        let received = match self.quic.receive(now) {
+            Ok(received) => received,
+            Err(error) => {
+                let error = Error::with_source(ErrorKind::Receive, "the connection broke", error);
+                return self.abort(error, now, finished);
+            }
+        };
+        let status = match received {
+            QuicReceive::WouldBlock => ReceiveStatus::WouldBlock,
+            QuicReceive::More => ReceiveStatus::More,
+            QuicReceive::Drained => ReceiveStatus::Drained,
+        };
+        if received != QuicReceive::WouldBlock {
+            self.heard_at = now;
+        }
+        match self.handle_events(now, waker, finished) {
+            Ok(()) => self.send_and_finish(status, now, finished),
+            Err(error) => self.abort(error, now, finished),
+        }
+    }
+
+    /// Sends, and handles what became due by it. Returns `Closed` if the connection accepts no more
+    /// requests and has no streams, and `status` otherwise.
+    fn send_and_finish(
+        &mut self,
+        status: ReceiveStatus,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) -> ReceiveStatus {
+        if let Err(error) = self.pump_at(now) {
+            let error = Error::with_source(ErrorKind::Send, "the connection broke", error);
+            return self.abort(error, now, finished);
+        }
+        if let Err(error) = self.handle_due(now, finished) {
+            return self.abort(error, now, finished);
+        }
+        for (id, error) in self.uploads.take_failed() {
+            self.fail(id, error, ExchangeFailure::BeforeResponse, now, finished);
+        }
+        if self.closing && self.active.is_empty() { ReceiveStatus::Closed } else { status }
+    }
+
+    /// Returns the number of body bytes still to come; 0 if unknown, or if there is not exactly one
+    /// stream.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        only_stream(&self.active).map_or(0, |active| active.left)
+    }
+
+    /// Waits until there is something to receive, or room to send.
+    ///
+    /// # Errors
+    /// The errors of `poll(2)`.
+    pub fn wait(&mut self, deadline: Option<Instant>) -> std::io::Result<ZeroCopyWaitResult> {
+        // A stream that reached its rate limit is not read before this time.
+        let until = [deadline, self.pacing.resumes_at].into_iter().flatten().min();
+        let upload =
+            only_stream(&self.active).and_then(|active| active.upload.as_ref()).filter(|_| self.uploads.is_starved());
+        let beside = upload.and_then(|upload| upload.source()).map(ExtraPollDescriptor::Source);
+        match self.pacing.wait(self.quic.as_fd(), self.has_output(), beside, until) {
+            Ok(ZeroCopyWaitResult::Late) if self.pacing.resumes_at.is_some_and(|at| at <= Instant::now()) => {
+                Ok(ZeroCopyWaitResult::Ready)
+            }
+            waited => waited,
+        }
+    }
+
+    /// Returns the time of the next timeout: the caller must call [`H3Connection::expire`] then,
+    /// even without an event.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        let limits = || {
+            let each = |active: &ActiveStream| [active.transfer.deadline(), active.transfer.next_speed_check()];
+            self.active.values().flat_map(each).flatten().min()
+        };
+        let limit = if self.time_limited > 0 { limits() } else { None };
+        let machine = self.machine.poll_timeout().map(|at| clock::instant(haul_policy::MonotonicTime(at.0)));
+        let failed = self.uploads.has_failed().then_some(self.opened_at);
+        let ping = (!self.active.is_empty()).then(|| self.heard_at + KEEP_ALIVE);
+        [limit, machine, failed, self.uploads.resumes_at(), self.quic.next_timeout(), ping].into_iter().flatten().min()
+    }
+
+    /// Handles the timeouts of QUIC, and ends transfers that took too long or are too slow.
+    pub fn expire(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+        self.quic.handle_timeout(now);
+        self.machine.handle_timeout(clock::time(now));
+        if !self.active.is_empty() && self.heard_at + KEEP_ALIVE <= now {
+            self.quic.machine().ping();
+            self.heard_at = now;
+        }
+        // Streams are read by the next receive, which has the waker for their sinks.
+        if let Err(error) = self.poll_events().and_then(|()| self.take_lost()) {
+            return self.abort(error, now, finished);
+        }
+        let overdue = |(id, active): (&u64, &mut ActiveStream)| {
+            if active.transfer.deadline().is_some_and(|deadline| deadline <= now) {
+                return Some((*id, Error::new(ErrorKind::Timeout, "the operation timed out")));
+            }
+            active.transfer.check_speed(now).map(|error| (*id, error))
+        };
+        let late: Vec<_> =
+            if self.time_limited > 0 { self.active.iter_mut().filter_map(overdue).collect() } else { vec![] };
+        for (id, error) in late {
+            let broke = if self.machine.response_started(RequestId(id)) {
+                ExchangeFailure::InResponse
+            } else {
+                ExchangeFailure::BeforeResponse
+            };
+            self.fail(id, error, broke, now, finished);
+        }
+        self.send_and_finish(ReceiveStatus::More, now, finished)
+    }
+
+    /// Cancels the transfer with this tag (the caller's number for it), and resets its stream.
+    pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
+        let id = self.active.iter().find(|(_, active)| active.transfer.scheduling.tag == tag).map(|(id, _)| *id)?;
+        self.machine.reset(RequestId(id), H3ErrorCode::REQUEST_CANCELLED);
+        if let Some(active) = self.remove_stream(id) {
+            finished.push((active.transfer, TransferStep::Again(Duration::ZERO)));
+        }
+        // If the socket has no room, the next call of a driver sends the rest.
+        let _ = self.pump_at(now);
+        Some(ReceiveStatus::More)
+    }
+
+    /// Returns the transfer in progress; `None` unless there is exactly one.
+    pub(crate) fn front(&self) -> Option<&Transfer> {
+        only_stream(&self.active).map(|active| &*active.transfer)
+    }
+
+    /// Returns the transfer in progress, mutably, so that the caller can report events to it.
+    /// Returns `None` unless there is exactly one.
+    pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
+        if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
+    }
+}
+
+/// Returns the active stream if there is exactly one.
+fn only_stream(active: &StreamMap<ActiveStream>) -> Option<&ActiveStream> {
+    if active.len() == 1 { active.values().next() } else { None }
+}
+
+fn has_time_limit(transfer: &Transfer) -> bool {
+    transfer.deadline().is_some() || transfer.options().speed_limit.is_some() || transfer.has_silence_limit()
+}
+
+/// A chunk of a stream, as QUIC received it.
+type StreamChunk = Bytes;

@@ -1,0 +1,419 @@
+//! Handles the events of QUIC: reads streams, and passes their bytes through the protocol machine to
+//! the transfers.
+//!
+//! The chunks of a stream are the payloads of its datagrams, in the memory into which they were
+//! received. Their body bytes are gathered and delivered by one call.
+
+use std::io::IoSlice;
+use std::ops::Range;
+use std::time::Instant;
+
+use bytes::Bytes;
+use haul_proto::h3::{BodyFraming, H3ErrorCode, H3Event, RequestId};
+use haul_proto::head::{Fields, ResponseHead};
+use quinn_proto::{ConnectionError, Dir, Event, ReadError, StreamEvent};
+
+use super::super::{ConnectionWaker, FinishedTransfers};
+use super::close::protocol_error;
+use super::send::stream_id;
+use super::{H3Connection, StreamChunk};
+use crate::buffer_pool::BufferLease;
+use crate::net::quic::connection_lost;
+use crate::transfer::ExchangeFailure;
+use crate::{Result, clock};
+
+/// The maximum number of pieces of one body that are delivered in one call.
+const GATHERED: usize = 64;
+
+/// Input of a stream that waits for entries of the QPACK table.
+#[derive(Debug)]
+pub(super) struct KeptInput {
+    chunk: StreamChunk,
+    fin: bool,
+}
+
+/// Chunks of one stream, and the pieces of a body in them that were not delivered yet.
+#[derive(Default)]
+pub(super) struct Gathered {
+    chunks: Vec<StreamChunk>,
+    pieces: Vec<(usize, Range<usize>)>,
+}
+
+/// The end of a stream, as far as it was read.
+enum StreamEnd {
+    /// More may arrive.
+    Open,
+    /// The stream is complete.
+    Finished,
+    /// The peer has reset the stream.
+    Reset(H3ErrorCode),
+    /// The stream is not read any more.
+    Closed,
+}
+
+impl H3Connection {
+    /// Handles the events that the last datagrams or timeouts have caused.
+    ///
+    /// # Errors
+    /// The connection is lost, or the peer violated the protocol.
+    pub(super) fn handle_events(
+        &mut self,
+        now: Instant,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) -> Result<()> {
+        self.poll_events()?;
+        self.read_peer_streams(now, finished)?;
+        self.resume_stalled();
+        let mut readable = std::mem::take(&mut self.readable);
+        for id in readable.drain(..) {
+            if let Some(active) = self.active.get_mut(&id) {
+                active.is_readable = false;
+            }
+            self.read_stream(id, now, waker, finished)?;
+        }
+        self.readable.append(&mut readable);
+        self.stalled.update_window(&self.active, &mut self.quic);
+        // What arrived before the end was delivered.
+        self.take_lost()
+    }
+
+    /// Takes the events from QUIC, without reading streams.
+    ///
+    /// # Errors
+    /// The peer violated the protocol.
+    pub(super) fn poll_events(&mut self) -> Result<()> {
+        while let Some(event) = self.quic.poll() {
+            match event {
+                Event::Stream(event) => self.handle_stream_event(event)?,
+                Event::ConnectionLost { reason } => self.lost = Some(reason),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns an error if QUIC has lost the connection.
+    pub(super) fn take_lost(&mut self) -> Result<()> {
+        let Some(reason) = self.lost.take() else { return Ok(()) };
+        self.closing = true;
+        let ended = protocol_error(self.machine.on_connection_end());
+        Err(if is_end(&reason) { ended } else { connection_lost(&reason) })
+    }
+
+    fn handle_stream_event(&mut self, event: StreamEvent) -> Result<()> {
+        match event {
+            StreamEvent::Opened { dir } => {
+                while let Some(id) = self.quic.machine().streams().accept(dir) {
+                    self.peer_streams.push(id.into());
+                }
+            }
+            StreamEvent::Readable { id } => self.note_readable(id.into()),
+            StreamEvent::Writable { id } => self.machine.unblock_output(self.own_streams.name(id)),
+            StreamEvent::Stopped { id, error_code } => {
+                let name = self.own_streams.name(id);
+                let stopped = self.machine.on_stop_sending(name, H3ErrorCode(error_code.into()));
+                stopped.map_err(|error| self.violated(error))?;
+            }
+            StreamEvent::Available { dir: Dir::Bi } if self.next_stream.is_none() => {
+                self.next_stream = self.quic.machine().streams().open(Dir::Bi).map(u64::from);
+            }
+            StreamEvent::Available { dir: Dir::Uni } => {
+                use haul_proto::h3::H3SendStream::{Control, QpackDecoder, QpackEncoder};
+                [Control, QpackEncoder, QpackDecoder].into_iter().for_each(|name| self.machine.unblock_output(name));
+            }
+            StreamEvent::Available { .. } | StreamEvent::Finished { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Notes that a request's stream may have bytes to read. The unidirectional streams of the peer
+    /// are read after each receive anyway.
+    pub(super) fn note_readable(&mut self, id: u64) {
+        if let Some(active) = self.active.get_mut(&id)
+            && !std::mem::replace(&mut active.is_readable, true)
+        {
+            self.readable.push(id);
+        }
+    }
+
+    /// Reads the unidirectional streams of the peer: its settings, and the updates of the QPACK
+    /// table.
+    fn read_peer_streams(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Result<()> {
+        let mut streams = std::mem::take(&mut self.peer_streams);
+        let mut outcome = Ok(());
+        streams.retain(|&id| {
+            let end = self.read_chunks(id, u64::MAX);
+            if outcome.is_ok() {
+                outcome = self.parse_chunks(id, &end, now, finished);
+            }
+            matches!(end, StreamEnd::Open)
+        });
+        streams.append(&mut self.peer_streams);
+        self.peer_streams = streams;
+        outcome
+    }
+
+    /// Reads the stream of a request while its sink has room.
+    fn read_stream(
+        &mut self,
+        id: u64,
+        now: Instant,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) -> Result<()> {
+        loop {
+            if self.active.get(&id).is_none_or(|active| active.kept.is_some()) {
+                return Ok(());
+            }
+            let Some(credit) = self.credit(id, now, waker, finished) else { return Ok(()) };
+            let end = self.read_chunks(id, credit);
+            if self.gathered.chunks.is_empty() && matches!(end, StreamEnd::Open | StreamEnd::Closed) {
+                return Ok(());
+            }
+            self.parse_chunks(id, &end, now, finished)?;
+            if !matches!(end, StreamEnd::Open) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads at most [`GATHERED`] chunks and `most` bytes of a stream.
+    fn read_chunks(&mut self, id: u64, most: u64) -> StreamEnd {
+        let chunks = &mut self.gathered.chunks;
+        chunks.clear();
+        let mut stream = self.quic.machine().recv_stream(stream_id(id));
+        let Ok(mut reader) = stream.read(true) else { return StreamEnd::Closed };
+        let mut left = usize::try_from(most).unwrap_or(usize::MAX);
+        let mut end = StreamEnd::Open;
+        while chunks.len() < GATHERED && left > 0 {
+            match reader.next(left) {
+                Ok(Some(chunk)) => {
+                    left -= chunk.bytes.len();
+                    chunks.push(chunk.bytes);
+                }
+                Ok(None) => {
+                    end = StreamEnd::Finished;
+                    break;
+                }
+                Err(ReadError::Blocked) => break,
+                Err(ReadError::Reset(code)) => {
+                    end = StreamEnd::Reset(H3ErrorCode(code.into()));
+                    break;
+                }
+            }
+        }
+        // The update of the window is sent after all streams were read.
+        let _ = reader.finalize();
+        end
+    }
+
+    /// Passes the chunks that were read to the machine, and delivers the body bytes in them.
+    fn parse_chunks(&mut self, id: u64, end: &StreamEnd, now: Instant, finished: &mut FinishedTransfers) -> Result<()> {
+        let chunks = std::mem::take(&mut self.gathered.chunks);
+        let mut outcome = Ok(());
+        for (index, chunk) in chunks.iter().enumerate() {
+            if let Some(active) = self.active.get_mut(&id) {
+                active.received += chunk.len() as u64;
+            }
+            outcome = self.parse(id, (&chunks, index), 0, false, now, finished);
+            if outcome.is_err() {
+                break;
+            }
+        }
+        self.deliver(id, &chunks, now, finished);
+        if outcome.is_ok() {
+            outcome = match end {
+                StreamEnd::Finished => self.parse(id, (&[Bytes::new()], 0), 0, true, now, finished),
+                StreamEnd::Reset(code) => {
+                    let reset = self.machine.on_stream_reset(clock::time(now), id, *code);
+                    reset.map_err(|error| self.violated(error)).and_then(|()| self.handle_due(now, finished))
+                }
+                StreamEnd::Open | StreamEnd::Closed => Ok(()),
+            };
+        }
+        self.gathered.chunks = chunks;
+        self.gathered.chunks.clear();
+        outcome
+    }
+
+    /// Passes the chunk with this index to the machine, from the offset `at` on.
+    fn parse(
+        &mut self,
+        stream: u64,
+        (chunks, index): (&[StreamChunk], usize),
+        mut at: usize,
+        fin: bool,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) -> Result<()> {
+        let chunk = &chunks[index];
+        if let Some(kept) = self.active.get_mut(&stream).and_then(|active| active.kept.as_mut()) {
+            // The machine waits for an earlier chunk.
+            kept.append(chunk.slice(at..), fin);
+            return Ok(());
+        }
+        loop {
+            let step = self.machine.step(clock::time(now), stream, &chunk[at..], fin);
+            let step = step.map_err(|error| self.violated(error))?;
+            let base = at;
+            at += step.consumed;
+            match step.event {
+                H3Event::NeedInput => return Ok(()),
+                H3Event::Blocked { id } => {
+                    if let Some(active) = self.active.get_mut(&id.0) {
+                        active.kept = Some(KeptInput { chunk: chunk.slice(at..), fin });
+                    }
+                    return Ok(());
+                }
+                H3Event::Body { id, range } => {
+                    self.gather(id.0, (chunks, index), base + range.start..base + range.end, now, finished);
+                }
+                event => {
+                    // Bytes before the event are delivered before it.
+                    if !self.gathered.pieces.is_empty() {
+                        self.deliver(stream, chunks, now, finished);
+                    }
+                    self.handle_event(event, now, finished)?;
+                }
+            }
+        }
+    }
+
+    /// Handles the events that need no input.
+    ///
+    /// # Errors
+    /// The peer violated the protocol.
+    pub(super) fn handle_due(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Result<()> {
+        while let Some(event) = self.machine.next_event() {
+            self.handle_event(event, now, finished)?;
+        }
+        Ok(())
+    }
+
+    fn handle_event(&mut self, event: H3Event, now: Instant, finished: &mut FinishedTransfers) -> Result<()> {
+        match event {
+            H3Event::Unblocked { id } => {
+                let kept = self.active.get_mut(&id.0).and_then(|active| active.kept.take());
+                if let Some(KeptInput { chunk, fin }) = kept {
+                    let chunks = [chunk];
+                    self.parse(id.0, (&chunks, 0), 0, fin, now, finished)?;
+                    self.deliver(id.0, &chunks, now, finished);
+                    self.note_readable(id.0);
+                }
+            }
+            H3Event::Interim { id, head } => {
+                if let Some(active) = self.active.get_mut(&id.0) {
+                    active.transfer.on_interim(&head);
+                }
+            }
+            H3Event::Head { id, head, framing } => self.begin(id.0, head, framing, now, finished),
+            H3Event::Complete { id, trailers } => self.complete(id.0, trailers, now, finished),
+            H3Event::Reset { id, reason, retryable } => self.on_reset(id.0, reason, retryable, now, finished),
+            H3Event::GoAway { first_refused: RequestId(end) } => {
+                self.closing = true;
+                self.closes_with_progress = self.served > 0 || self.active.keys().any(|&id| id < end);
+                if self.active.keys().any(|&id| id >= end) {
+                    self.pipeline_limit.note_unanswered(self.answered + self.unanswered_before(end));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Passes the head of a response to its transfer.
+    fn begin(
+        &mut self,
+        id: u64,
+        head: ResponseHead,
+        framing: BodyFraming,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) {
+        let Some(active) = self.active.get_mut(&id) else { return };
+        if let BodyFraming::Length(length) = framing {
+            active.left = length;
+        }
+        self.answered += 1;
+        active.transfer.on_head(head, framing, now);
+        if active.transfer.skips_rest(framing) {
+            self.cancel_rest(id, now, finished);
+        }
+    }
+
+    /// Adds a piece of a body to those that will be delivered in one call.
+    fn gather(
+        &mut self,
+        id: u64,
+        (chunks, index): (&[StreamChunk], usize),
+        piece: Range<usize>,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) {
+        let Some(active) = self.active.get_mut(&id) else { return };
+        active.left = active.left.saturating_sub(piece.len() as u64);
+        self.gathered.pieces.push((index, piece));
+        if self.gathered.pieces.len() == GATHERED {
+            self.deliver(id, chunks, now, finished);
+        }
+    }
+
+    /// Passes the gathered pieces of a body to its transfer.
+    fn deliver(&mut self, id: u64, chunks: &[StreamChunk], now: Instant, finished: &mut FinishedTransfers) {
+        let pieces = std::mem::take(&mut self.gathered.pieces);
+        let outcome = match (self.active.get_mut(&id), pieces.as_slice()) {
+            (None, _) | (_, []) => None,
+            (Some(active), [(index, piece)]) => {
+                Some(active.transfer.on_body(BufferLease::borrowed(&chunks[*index][piece.clone()]), now))
+            }
+            (Some(active), pieces) => {
+                let mut slices = [IoSlice::new(&[]); GATHERED];
+                for (slice, (index, piece)) in slices.iter_mut().zip(pieces) {
+                    *slice = IoSlice::new(&chunks[*index][piece.clone()]);
+                }
+                Some(active.transfer.on_pieces(&mut slices[..pieces.len()], now))
+            }
+        };
+        self.gathered.pieces = pieces;
+        self.gathered.pieces.clear();
+        let Some((outcome, active)) = outcome.zip(self.active.get(&id)) else { return };
+        let is_left = active.transfer.has_reached_split_end() || active.transfer.skips_rest(BodyFraming::Chunked);
+        match outcome {
+            Err(error) => self.fail(id, error, ExchangeFailure::InResponse, now, finished),
+            Ok(()) if is_left => self.cancel_rest(id, now, finished),
+            Ok(()) => {}
+        }
+    }
+
+    /// Ends the transfer of a response that is complete.
+    fn complete(&mut self, id: u64, trailers: Option<Fields>, now: Instant, finished: &mut FinishedTransfers) {
+        self.served += 1;
+        let Some(mut active) = self.remove_stream(id) else { return };
+        let after = match active.transfer.on_trailers(trailers) {
+            Ok(()) => {
+                if !self.closing {
+                    active.transfer.on_connection_kept();
+                }
+                active.transfer.on_complete(now)
+            }
+            Err(error) => active.transfer.on_failure(error, ExchangeFailure::InResponse, now),
+        };
+        finished.push((active.transfer, after));
+    }
+}
+
+impl KeptInput {
+    /// Appends later input of the stream. Few bytes are kept: the stream is not read meanwhile.
+    fn append(&mut self, chunk: StreamChunk, fin: bool) {
+        if !chunk.is_empty() {
+            self.chunk = [&self.chunk[..], &chunk].concat().into();
+        }
+        self.fin |= fin;
+    }
+}
+
+/// Returns true if the peer ended the connection without naming an error.
+fn is_end(reason: &ConnectionError) -> bool {
+    matches!(reason, ConnectionError::ApplicationClosed(close) if u64::from(close.error_code) == H3ErrorCode::NO_ERROR.0)
+}

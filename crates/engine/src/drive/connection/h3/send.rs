@@ -1,0 +1,139 @@
+//! Writes the output of the protocol machine to QUIC streams, and sends datagrams.
+
+use std::io;
+use std::time::Instant;
+
+use haul_proto::h3::{H3Command, H3ErrorCode, H3SendStream};
+use quinn_proto::{Dir, StreamId, VarInt, WriteError};
+
+use super::super::sending::LOOK_AFTER;
+use super::H3Connection;
+use super::machine::NewRequest;
+
+/// The QUIC streams of the client's own unidirectional streams, once they are open.
+#[derive(Default)]
+pub(super) struct OwnStreams {
+    control: Option<StreamId>,
+    encoder: Option<StreamId>,
+    decoder: Option<StreamId>,
+}
+
+impl OwnStreams {
+    fn entry(&mut self, stream: H3SendStream) -> Option<&mut Option<StreamId>> {
+        match stream {
+            H3SendStream::Control => Some(&mut self.control),
+            H3SendStream::QpackEncoder => Some(&mut self.encoder),
+            H3SendStream::QpackDecoder => Some(&mut self.decoder),
+            H3SendStream::Request(_) => None,
+        }
+    }
+
+    /// Returns the machine's name of a QUIC stream on which the client sends.
+    pub(super) fn name(&self, id: StreamId) -> H3SendStream {
+        match Some(id) {
+            id if id == self.control => H3SendStream::Control,
+            id if id == self.encoder => H3SendStream::QpackEncoder,
+            id if id == self.decoder => H3SendStream::QpackDecoder,
+            _ => H3SendStream::Request(haul_proto::RequestId(id.into())),
+        }
+    }
+}
+
+/// Returns the QUIC stream with this number.
+pub(super) fn stream_id(id: u64) -> StreamId {
+    VarInt::from_u64(id).map_or_else(|_| VarInt::MAX.into(), StreamId::from)
+}
+
+/// Returns an error code in the form that QUIC sends.
+pub(super) fn var_int(code: H3ErrorCode) -> VarInt {
+    VarInt::from_u64(code.0).unwrap_or(VarInt::MAX)
+}
+
+impl H3Connection {
+    /// Sends pending output. Returns false if the socket has no room for all of it.
+    ///
+    /// # Errors
+    /// The error of the socket.
+    pub fn pump(&mut self) -> io::Result<bool> {
+        self.pump_at(Instant::now())
+    }
+
+    pub(super) fn pump_at(&mut self, now: Instant) -> io::Result<bool> {
+        let next_look = self.uploads.may_block().then(|| Instant::now() + LOOK_AFTER);
+        self.uploads.is_interrupted = false;
+        loop {
+            self.feed();
+            self.carry_out_commands();
+            if !self.write_output() {
+                break;
+            }
+            if next_look.is_some_and(|at| at <= Instant::now()) {
+                self.uploads.is_interrupted = self.uploads.are_left();
+                break;
+            }
+        }
+        self.quic.transmit(now)
+    }
+
+    /// Reads content of requests into the protocol machine.
+    pub(super) fn feed(&mut self) {
+        if self.uploads.are_left() {
+            self.uploads.feed(&mut NewRequest { machine: &mut self.machine, stream: 0 }, &mut self.active);
+        }
+    }
+
+    /// Resets and stops the streams that the machine has abandoned.
+    pub(super) fn carry_out_commands(&mut self) {
+        while let Some(command) = self.machine.next_command() {
+            // A stream that QUIC has already closed needs neither.
+            let _ = match command {
+                H3Command::ResetStream { id, code } => {
+                    self.quic.machine().send_stream(stream_id(id.0)).reset(var_int(code))
+                }
+                H3Command::StopSending { stream, code } => {
+                    self.quic.machine().recv_stream(stream_id(stream)).stop(var_int(code))
+                }
+            };
+        }
+    }
+
+    /// Writes the machine's output to its streams. Returns true if anything was written.
+    fn write_output(&mut self) -> bool {
+        let mut has_written = false;
+        while let Some(output) = self.machine.next_output() {
+            let (name, fin) = (output.stream, output.fin);
+            let id = match (name, self.own_streams.entry(name)) {
+                (H3SendStream::Request(id), _) => Some(stream_id(id.0)),
+                (_, Some(entry)) => {
+                    if entry.is_none() {
+                        *entry = self.quic.machine().streams().open(Dir::Uni);
+                    }
+                    *entry
+                }
+                (_, None) => None,
+            };
+            let Some(id) = id else {
+                // The peer allows no further stream yet.
+                self.machine.block_output(name);
+                continue;
+            };
+            let mut stream = self.quic.machine().send_stream(id);
+            let written = if output.bytes.is_empty() { Ok(0) } else { stream.write(output.bytes) };
+            let len = output.bytes.len();
+            match written {
+                Ok(n) => {
+                    if n == len && fin {
+                        // Fails only for a stream that the peer has stopped.
+                        let _ = stream.finish();
+                    }
+                    self.machine.advance_output(name, n);
+                    has_written = true;
+                }
+                // A stopped stream has an event, which ends its output.
+                Err(WriteError::Blocked | WriteError::Stopped(_)) => self.machine.block_output(name),
+                Err(WriteError::ClosedStream) => self.machine.advance_output(name, len),
+            }
+        }
+        has_written
+    }
+}

@@ -1,0 +1,196 @@
+//! Receive buffers for datagrams. quinn-proto decrypts a datagram in place and keeps its payload
+//! until the stream is read, so that the payload is not copied before it reaches its sink.
+//!
+//! ```text
+//! slot:  │ datagram │ datagram │ datagram │ room for the next batch … │
+//!          └─ handed to quinn-proto: the slot is used again once all of them are dropped
+//! ```
+//!
+//! A datagram that waits for its stream (out of order, or the sink is full) keeps its whole slot
+//! alive. So the number of slots is limited, and while all of them are in use, datagrams are copied
+//! to memory of their own size. All connections of a thread use the same slots.
+
+use std::io::{self, IoSliceMut};
+use std::sync::{Arc, Mutex};
+
+use bytes::BytesMut;
+use quinn_proto::EcnCodepoint;
+use quinn_udp::RecvMeta;
+use smallvec::SmallVec;
+
+use super::socket::QuicSocket;
+use crate::ignore_poison::IgnorePoison;
+
+/// The largest number of bytes that one message of a receive can have: a batch of datagrams.
+const BATCH: usize = 64 << 10;
+/// The size of a slot in bytes. Single datagrams fill it one after the other.
+const SLOT: usize = 2 * BATCH;
+/// The maximum number of slots, and thus of messages in one receive.
+const MAX_SLOTS: usize = 8;
+/// The number of slots that the first receives use.
+const FEW_SLOTS: usize = 2;
+/// The maximum number of unused sets of buffers that a pool keeps.
+const MAX_FREE: usize = 8;
+
+/// A store for unused receive buffers; clones refer to the same store.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DatagramBufferPool {
+    free: Arc<Mutex<Vec<DatagramBuffers>>>,
+}
+
+impl DatagramBufferPool {
+    /// Takes buffers out of the pool, or makes new ones, which have no memory yet.
+    pub(super) fn take(&self) -> DatagramBuffers {
+        self.free.lock().ignore_poison().pop().unwrap_or_default()
+    }
+
+    /// Puts buffers back.
+    pub(super) fn put(&self, buffers: DatagramBuffers) {
+        let mut free = self.free.lock().ignore_poison();
+        if free.len() < MAX_FREE {
+            free.push(buffers);
+        }
+    }
+}
+
+/// The receive buffers of one thread.
+#[derive(Debug, Default)]
+pub(super) struct DatagramBuffers {
+    slots: Vec<BytesMut>,
+    /// The slots that the receive in progress uses.
+    chosen: SmallVec<[usize; MAX_SLOTS]>,
+    /// The number of slots that the next receive should use. It grows while receives fill all.
+    wanted: usize,
+    /// The buffer for datagrams that are copied, because all slots are in use.
+    copied: Vec<u8>,
+}
+
+impl DatagramBuffers {
+    /// Receives available datagrams, and passes each to `handle`. Returns true if there may be more.
+    ///
+    /// # Errors
+    /// The errors of `recvmmsg(2)`; `WouldBlock` if there is no datagram.
+    pub(super) fn receive(
+        &mut self,
+        socket: &QuicSocket,
+        mut handle: impl FnMut(BytesMut, Option<EcnCodepoint>),
+    ) -> io::Result<bool> {
+        self.choose();
+        let mut meta = [RecvMeta::default(); MAX_SLOTS];
+        if self.chosen.is_empty() {
+            self.copied.resize(BATCH, 0);
+            socket.receive(&mut [IoSliceMut::new(&mut self.copied)], &mut meta)?;
+            let batch = &self.copied[..meta[0].len];
+            for datagram in batch.chunks(meta[0].stride.max(1)) {
+                handle(BytesMut::from(datagram), ecn(&meta[0]));
+            }
+            return Ok(true);
+        }
+        let filled = {
+            let chosen = |(index, _): &(usize, &mut BytesMut)| self.chosen.contains(index);
+            let slots = self.slots.iter_mut().enumerate().filter(chosen);
+            let mut pieces: SmallVec<[IoSliceMut<'_>; MAX_SLOTS]> =
+                slots.map(|(_, slot)| IoSliceMut::new(&mut slot[..BATCH])).collect();
+            socket.receive(&mut pieces, &mut meta)?
+        };
+        for (slot, meta) in self.chosen.iter().zip(&meta[..filled]) {
+            let mut batch = self.slots[*slot].split_to(meta.len);
+            while !batch.is_empty() {
+                let len = meta.stride.clamp(1, batch.len());
+                handle(batch.split_to(len), ecn(meta));
+            }
+        }
+        let has_more = filled == self.chosen.len();
+        if has_more {
+            self.wanted = (2 * self.wanted).min(MAX_SLOTS);
+        }
+        Ok(has_more)
+    }
+
+    /// Chooses slots that have room for a batch. Makes the room of others available whose datagrams
+    /// were dropped.
+    fn choose(&mut self) {
+        self.wanted = self.wanted.max(FEW_SLOTS);
+        self.chosen.clear();
+        for (index, slot) in self.slots.iter_mut().enumerate() {
+            if slot.len() < BATCH {
+                slot.clear();
+                if !slot.try_reclaim(SLOT) {
+                    continue;
+                }
+                slot.resize(SLOT, 0);
+            }
+            self.chosen.push(index);
+            if self.chosen.len() == self.wanted {
+                return;
+            }
+        }
+        while self.chosen.len() < self.wanted && self.slots.len() < MAX_SLOTS {
+            self.chosen.push(self.slots.len());
+            self.slots.push(BytesMut::zeroed(SLOT));
+        }
+    }
+}
+
+/// Returns the ECN codepoint of the received datagrams.
+fn ecn(meta: &RecvMeta) -> Option<EcnCodepoint> {
+    meta.ecn.map(|codepoint| match codepoint {
+        quinn_udp::EcnCodepoint::Ect0 => EcnCodepoint::Ect0,
+        quinn_udp::EcnCodepoint::Ect1 => EcnCodepoint::Ect1,
+        quinn_udp::EcnCodepoint::Ce => EcnCodepoint::Ce,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::super::socket::QuicSocketError;
+    use super::*;
+    use crate::net::local_address::LocalBinding;
+
+    fn pair() -> (QuicSocket, UdpSocket) {
+        let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let ours = QuicSocket::open(peer.local_addr().unwrap(), &LocalBinding::default());
+        let ours = ours.map_err(|(QuicSocketError::Bind(error) | QuicSocketError::Connect(error))| error).unwrap();
+        peer.connect(ours.local().unwrap()).unwrap();
+        (ours, peer)
+    }
+
+    fn receive(buffers: &mut DatagramBuffers, socket: &QuicSocket) -> Vec<BytesMut> {
+        let mut got = Vec::new();
+        while !matches!(buffers.receive(socket, |datagram, _| got.push(datagram)), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+        {
+        }
+        got
+    }
+
+    #[test]
+    fn kept_datagrams_do_not_use_more_slots() {
+        let (ours, peer) = pair();
+        let mut buffers = DatagramBuffers::default();
+        let mut kept = Vec::new();
+        for n in 0..4 * MAX_SLOTS {
+            peer.send(&vec![n as u8; 60_000]).unwrap();
+            kept.extend(receive(&mut buffers, &ours));
+        }
+        assert!(buffers.slots.len() <= MAX_SLOTS);
+        assert_eq!(kept.len(), 4 * MAX_SLOTS);
+        assert!(kept.iter().enumerate().all(|(n, datagram)| datagram[..] == vec![n as u8; 60_000]));
+        drop(kept);
+        peer.send(b"again").unwrap();
+        assert_eq!(receive(&mut buffers, &ours), [BytesMut::from(&b"again"[..])]);
+        assert!(!buffers.chosen.is_empty(), "the slots are used again");
+    }
+
+    #[test]
+    fn small_datagrams_share_a_slot() {
+        let (ours, peer) = pair();
+        let mut buffers = DatagramBuffers::default();
+        for n in 0..200u8 {
+            peer.send(&[n; 100]).unwrap();
+            assert_eq!(receive(&mut buffers, &ours), [BytesMut::from(&[n; 100][..])]);
+        }
+        assert_eq!(buffers.slots.len(), FEW_SLOTS);
+    }
+}

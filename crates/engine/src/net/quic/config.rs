@@ -1,0 +1,77 @@
+//! The settings of QUIC: transport parameters (RFC 9000 section 18), windows, timers.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use quinn_proto::{EndpointConfig, IdleTimeout, RandomConnectionIdGenerator, TransportConfig, VarInt};
+
+use crate::net::recv_budget::RecvBudget;
+
+/// The largest UDP payload that can be received.
+const MAX_PAYLOAD: u16 = 65_527;
+/// The maximum number of unidirectional streams that the peer may have open. HTTP/3 uses three; the
+/// others are of unknown types, which some servers open to test clients.
+const PEER_STREAMS: u32 = 8;
+/// The time without a datagram after which the connection is lost. The peer may have a shorter one.
+const IDLE: Duration = Duration::from_secs(120);
+/// The maximum number of sent bytes that wait for an acknowledgement.
+const SEND_WINDOW: u64 = 4 << 20;
+/// The maximum number of bytes of handshake messages that arrived out of order. Some servers have
+/// certificate chains of more than 16 KiB.
+const HANDSHAKE_BUFFER: usize = 64 << 10;
+
+/// The receive windows of a connection, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct QuicWindows {
+    /// The window of the connection.
+    pub(crate) connection: u32,
+    /// The window of a stream, once its sink has taken bytes.
+    pub(crate) stream: u32,
+    /// The first window of a stream. It is at least a quarter of `stream`.
+    pub(crate) first: u32,
+}
+
+/// The largest window of a stream on a connection that several transfers share.
+const SHARED_STREAM: u32 = 512 << 10;
+
+impl QuicWindows {
+    /// Returns the windows of a connection with this budget, for which `transfers` transfers wait.
+    pub(crate) fn new(budget: &RecvBudget, transfers: usize) -> Self {
+        let connection = budget.window();
+        if transfers <= 1 {
+            let stream = connection / 3 * 2;
+            return Self { connection, stream, first: stream / 4 };
+        }
+        let stream = (connection / 16).min(SHARED_STREAM);
+        Self { connection, stream, first: stream / 4 }
+    }
+}
+
+/// Returns the transport settings of a connection with these windows.
+pub(super) fn transport(windows: QuicWindows) -> Arc<TransportConfig> {
+    let mut config = TransportConfig::default();
+    config
+        .max_concurrent_bidi_streams(VarInt::from_u32(0))
+        .max_concurrent_uni_streams(VarInt::from_u32(PEER_STREAMS))
+        .receive_window(VarInt::from_u32(windows.connection))
+        .stream_receive_window(VarInt::from_u32(windows.stream))
+        .send_window(SEND_WINDOW)
+        .max_idle_timeout(IdleTimeout::try_from(IDLE).ok())
+        .crypto_buffer_size(HANDSHAKE_BUFFER)
+        .allow_spin(false)
+        .datagram_receive_buffer_size(None);
+    Arc::new(config)
+}
+
+/// Returns the endpoint settings. Connection IDs of the client are empty: the socket belongs to one
+/// connection, so that its datagrams need no ID.
+pub(super) fn endpoint() -> Arc<EndpointConfig> {
+    static CONFIG: LazyLock<Arc<EndpointConfig>> = LazyLock::new(|| {
+        let mut config = EndpointConfig::default();
+        config.cid_generator(|| Box::new(RandomConnectionIdGenerator::new(0))).supported_versions(vec![1]);
+        // The payload is in the permitted range.
+        let _ = config.max_udp_payload_size(MAX_PAYLOAD);
+        Arc::new(config)
+    });
+    Arc::clone(&CONFIG)
+}

@@ -1,0 +1,365 @@
+//! A QUIC connection with its socket.
+//!
+//! A driver calls [`QuicConnection::receive`] when the socket is readable,
+//! [`QuicConnection::handle_timeout`] at [`QuicConnection::next_timeout`], and
+//! [`QuicConnection::transmit`] after both and after each use of a stream. Events and streams are
+//! quinn-proto's ([`QuicConnection::machine`]).
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use quinn_proto::{
+    ClientConfig, Connection, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent, Endpoint, Event,
+    Transmit, VarInt,
+};
+
+use super::buffers::DatagramBufferPool;
+use super::config::{self, QuicWindows};
+use super::socket::{QuicSocket, QuicSocketError};
+use crate::net::local_address::LocalBinding;
+use crate::net::recv_budget::RecvBudget;
+use crate::net::stream::next_connection_number;
+use crate::net::tls::{NegotiatedSession, QuicTls};
+use crate::stats::WireTraffic;
+use crate::{Error, ErrorKind, fork};
+
+/// The error code that ends an HTTP/3 connection without an error (RFC 9114 section 8.1).
+const H3_NO_ERROR: VarInt = VarInt::from_u32(0x100);
+/// The maximum number of datagrams in one send. More would be a burst that fills short queues.
+const MAX_SEGMENTS: usize = 32;
+/// The number of refusals (ICMP) in a row after which an established connection is lost. A single
+/// one may be forged.
+const MAX_REFUSALS: u32 = 3;
+
+/// The result of [`QuicConnection::receive`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum QuicReceive {
+    /// No datagrams were available.
+    WouldBlock,
+    /// Datagrams were received, and there may be more.
+    More,
+    /// Datagrams were received, and no more are available.
+    Drained,
+}
+
+/// A QUIC connection, in its handshake or established.
+pub(crate) struct QuicConnection {
+    socket: QuicSocket,
+    endpoint: Endpoint,
+    handle: ConnectionHandle,
+    machine: Connection,
+    tls: Arc<QuicTls>,
+    buffers: DatagramBufferPool,
+    /// The datagrams that the socket did not accept, and their description.
+    output: Vec<u8>,
+    unsent: Option<Transmit>,
+    /// The time of quinn-proto's next timeout.
+    timeout: Option<Instant>,
+    /// The number of refusals by the peer's host since the last datagram.
+    refusals: u32,
+    /// True if a new local address was chosen since the last datagram from the peer.
+    was_rebound: bool,
+    session: Option<NegotiatedSession>,
+    /// The budget of the bytes that wait for sinks.
+    budget: RecvBudget,
+    windows: QuicWindows,
+    /// The local address.
+    pub(crate) local: Option<SocketAddr>,
+    /// The number of this connection among all connections of the process.
+    pub(crate) number: u64,
+    generation: u32,
+}
+
+impl QuicConnection {
+    /// Opens a socket to the peer and begins the handshake. Call [`QuicConnection::transmit`] next.
+    ///
+    /// # Errors
+    /// The socket cannot be opened, bound or connected, or the handshake cannot begin.
+    pub(super) fn open(
+        peer: SocketAddr,
+        bind: &LocalBinding,
+        tls: Arc<QuicTls>,
+        (budget, windows): (RecvBudget, QuicWindows),
+        buffers: &DatagramBufferPool,
+        now: Instant,
+    ) -> Result<Self, QuicSocketError> {
+        let socket = QuicSocket::open(peer, bind)?;
+        let mut endpoint = Endpoint::new(config::endpoint(), None, !socket.may_fragment(), None);
+        let mut client = ClientConfig::new(Arc::clone(&tls) as _);
+        client.transport_config(config::transport(windows));
+        let started = endpoint.connect(now, client, peer, "");
+        let (handle, machine) = started.map_err(|error| QuicSocketError::Connect(io::Error::other(error)))?;
+        let local = socket.local();
+        Ok(Self {
+            socket,
+            endpoint,
+            handle,
+            machine,
+            tls,
+            buffers: buffers.clone(),
+            output: Vec::new(),
+            unsent: None,
+            timeout: Some(now),
+            refusals: 0,
+            was_rebound: false,
+            session: None,
+            budget,
+            windows,
+            local,
+            number: next_connection_number(),
+            generation: fork::generation(),
+        })
+    }
+
+    /// Returns quinn-proto's connection, for its streams. Afterwards, call
+    /// [`QuicConnection::transmit`].
+    pub(crate) fn machine(&mut self) -> &mut Connection {
+        &mut self.machine
+    }
+
+    /// Returns the address of the peer.
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.socket.peer()
+    }
+
+    /// Returns the results of the TLS handshake; `None` before its end.
+    pub(crate) fn session(&self) -> Option<&NegotiatedSession> {
+        self.session.as_ref()
+    }
+
+    /// Returns the receive windows of the connection.
+    pub(crate) fn windows(&self) -> QuicWindows {
+        self.windows
+    }
+
+    /// Returns the receive budget of the connection.
+    pub(crate) fn budget(&self) -> &RecvBudget {
+        &self.budget
+    }
+
+    /// Returns true if the connection is closed or lost.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.machine.is_closed()
+    }
+
+    /// Returns true if the peer has answered by a valid packet.
+    pub(crate) fn was_answered(&self) -> bool {
+        let frames = self.machine.stats().frame_rx;
+        frames.acks > 0 || frames.crypto > 0
+    }
+
+    /// Returns the next event of the connection.
+    pub(crate) fn poll(&mut self) -> Option<Event> {
+        let event = self.machine.poll();
+        if matches!(event, Some(Event::Connected)) {
+            let data = self.machine.crypto_session().handshake_data();
+            self.session = data.and_then(|data| data.downcast().ok()).map(|session| *session);
+        }
+        event
+    }
+
+    /// Receives available datagrams by one system call.
+    ///
+    /// # Errors
+    /// The peer's host refuses datagrams repeatedly, or the socket is broken.
+    pub(crate) fn receive(&mut self, now: Instant) -> io::Result<QuicReceive> {
+        let mut buffers = self.buffers.take();
+        let Self { socket, endpoint, handle, machine, .. } = self;
+        let (peer, handle) = (socket.peer(), *handle);
+        // An endpoint without a server's settings answers nothing that concerns other connections.
+        let mut unused = Vec::new();
+        let received = buffers.receive(socket, |datagram, ecn| {
+            let event = endpoint.handle(now, peer, None, ecn, datagram, &mut unused);
+            if let Some(DatagramEvent::ConnectionEvent(for_handle, event)) = event
+                && for_handle == handle
+            {
+                machine.handle_event(event);
+            }
+        });
+        self.buffers.put(buffers);
+        let outcome = match received {
+            Ok(has_more) => {
+                (self.refusals, self.was_rebound) = (0, false);
+                if has_more { QuicReceive::More } else { QuicReceive::Drained }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => QuicReceive::WouldBlock,
+            Err(error) => {
+                self.on_socket_error(error, now)?;
+                QuicReceive::More
+            }
+        };
+        self.exchange_events();
+        Ok(outcome)
+    }
+
+    /// Sends what is to be sent now. Returns false if the socket has no room for all of it.
+    ///
+    /// # Errors
+    /// The errors of [`QuicConnection::receive`].
+    pub(crate) fn transmit(&mut self, now: Instant) -> io::Result<bool> {
+        let segments = self.socket.max_segments().min(MAX_SEGMENTS);
+        let outcome = loop {
+            if self.unsent.is_none() {
+                self.output.clear();
+                self.unsent = self.machine.poll_transmit(now, segments, &mut self.output);
+            }
+            let Some(transmit) = &self.unsent else { break Ok(true) };
+            match self.socket.send(transmit, &self.output[..transmit.size]) {
+                Ok(()) => self.unsent = None,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break Ok(false),
+                Err(error) => {
+                    // The datagrams are lost, and sent again later like any others.
+                    self.unsent = None;
+                    if let Err(error) = self.on_socket_error(error, now) {
+                        break Err(error);
+                    }
+                }
+            }
+        };
+        self.exchange_events();
+        outcome
+    }
+
+    /// Handles an error that the socket reports.
+    ///
+    /// # Errors
+    /// The connection cannot go on.
+    fn on_socket_error(&mut self, error: io::Error, now: Instant) -> io::Result<()> {
+        match error.raw_os_error() {
+            // A probe for the largest size of a datagram was too large.
+            Some(libc::EMSGSIZE) => Ok(()),
+            Some(libc::ECONNREFUSED) => {
+                self.refusals += 1;
+                if self.machine.is_handshaking() || self.refusals >= MAX_REFUSALS { Err(error) } else { Ok(()) }
+            }
+            Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EADDRNOTAVAIL | libc::ENETDOWN)
+                if !self.machine.is_handshaking() =>
+            {
+                self.rebind(now);
+                Ok(())
+            }
+            Some(libc::ENOBUFS | libc::ENOMEM | libc::EPERM) if !self.machine.is_handshaking() => Ok(()),
+            _ => Err(error),
+        }
+    }
+
+    /// Chooses the local address anew, because the present one can no longer be used, and tells the
+    /// peer (RFC 9000 section 9).
+    fn rebind(&mut self, now: Instant) {
+        if std::mem::replace(&mut self.was_rebound, true) || self.socket.rebind().is_err() {
+            return;
+        }
+        self.local = self.socket.local();
+        self.machine.local_address_changed();
+        self.timeout = Some(now);
+    }
+
+    /// Returns true if datagrams wait for room in the socket.
+    pub(crate) fn has_output(&self) -> bool {
+        self.unsent.is_some()
+    }
+
+    /// Returns the time of the next timeout: call [`QuicConnection::handle_timeout`] then, even
+    /// without a datagram.
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        self.timeout
+    }
+
+    /// Handles the timeouts that have come. Call [`QuicConnection::transmit`] next.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if self.timeout.is_some_and(|at| at <= now) {
+            self.machine.handle_timeout(now);
+            self.exchange_events();
+        }
+    }
+
+    /// Passes events between the machine of the connection and that of its endpoint.
+    fn exchange_events(&mut self) {
+        while let Some(event) = self.machine.poll_endpoint_events() {
+            let back: Option<ConnectionEvent> = self.endpoint.handle_event(self.handle, event);
+            if let Some(event) = back {
+                self.machine.handle_event(event);
+            }
+        }
+        self.timeout = self.machine.poll_timeout();
+    }
+
+    /// Closes the connection with this code and reason, and tells the peer.
+    pub(crate) fn close(&mut self, code: u64, reason: &str, now: Instant) {
+        if self.is_closed() || self.generation != fork::generation() {
+            return;
+        }
+        let code = VarInt::from_u64(code).unwrap_or(H3_NO_ERROR);
+        self.machine.close(now, code, Bytes::copy_from_slice(reason.as_bytes()));
+        self.unsent = None;
+        // If the socket has no room, the peer notices the end by its own timeout.
+        let _ = self.transmit(now);
+    }
+
+    /// Returns the error for a connection that was lost in the handshake.
+    pub(super) fn handshake_failure(&self, reason: &ConnectionError) -> Error {
+        if let Some(error) = self.tls.failure() {
+            return error;
+        }
+        match reason {
+            ConnectionError::TimedOut => Error::new(ErrorKind::Timeout, "the QUIC handshake timed out"),
+            // The server rejected the client's certificate or parameters by a TLS alert.
+            ConnectionError::ConnectionClosed(close) if (0x100..0x200).contains(&u64::from(close.error_code)) => {
+                Error::new(ErrorKind::TlsHandshake, format!("TLS handshake failed: {reason}")).into_tls_rejection()
+            }
+            reason => Error::new(ErrorKind::QuicConnect, format!("the QUIC handshake failed: {reason}")),
+        }
+    }
+
+    /// Returns the numbers of sent and received datagrams and bytes so far.
+    pub(crate) fn traffic(&self) -> WireTraffic {
+        let stats = self.machine.stats();
+        WireTraffic {
+            known: true,
+            bytes_sent: stats.udp_tx.bytes,
+            bytes_received: stats.udp_rx.bytes,
+            packets_sent: stats.udp_tx.datagrams,
+            packets_received: stats.udp_rx.datagrams,
+        }
+    }
+}
+
+/// Returns the error for an established connection that was lost.
+pub(crate) fn connection_lost(reason: &ConnectionError) -> Error {
+    match reason {
+        ConnectionError::TimedOut => Error::new(ErrorKind::Receive, "the server sent nothing for too long"),
+        ConnectionError::Reset => Error::new(ErrorKind::Receive, "the server has forgotten the connection"),
+        ConnectionError::TransportError(error) => {
+            Error::new(ErrorKind::Http3, format!("the server violated QUIC: {error}"))
+        }
+        ConnectionError::ApplicationClosed(close) if close.error_code == H3_NO_ERROR => {
+            Error::new(ErrorKind::Receive, "the server closed the connection")
+        }
+        reason => Error::new(ErrorKind::Http3, format!("the server closed the connection: {reason}")),
+    }
+}
+
+impl Drop for QuicConnection {
+    /// Tells the peer that the connection ends, unless it has ended already or belongs to the parent
+    /// of this process.
+    fn drop(&mut self) {
+        self.close(H3_NO_ERROR.into_inner(), "", Instant::now());
+    }
+}
+
+impl AsFd for QuicConnection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl std::fmt::Debug for QuicConnection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { number, socket, .. } = self;
+        f.debug_struct("QuicConnection").field("number", number).field("peer", &socket.peer()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,275 @@
+//! Happy eyeballs over QUIC: begins handshakes with the addresses of a host, and keeps the first
+//! connection whose handshake is complete.
+//!
+//! It is the counterpart of [`ConnectRace`](crate::net::connect::ConnectRace). An attempt over UDP
+//! has no answer before the handshake, so the handshakes race, not the sockets. A handshake that
+//! TLS refuses ends the race, since all addresses belong to the same server.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use quinn_proto::Event;
+
+use super::buffers::DatagramBufferPool;
+use super::config::QuicWindows;
+use super::connection::{QuicConnection, QuicReceive};
+use super::socket::QuicSocketError;
+use crate::clock;
+use crate::net::connect::{ConnectOptions, failure, interleave, timed_out};
+use crate::net::local_address::LocalBinding;
+use crate::net::pool::ConnectionKey;
+use crate::net::recv_budget::SharedRecvMemory;
+use crate::net::tls::{QuicTls, SessionKey, TlsContexts, TlsOptions, TlsVersion};
+use crate::trace::{TraceEvent, TransferObserver, system_words};
+use crate::{Error, ErrorKind, Result};
+
+/// The maximum number of receives on one attempt before the others are served.
+const TURN: usize = 8;
+
+/// QUIC handshakes with the addresses of one host. The first one that is complete ends the race.
+pub(crate) struct QuicRace {
+    host: String,
+    waiting: VecDeque<SocketAddr>,
+    racing: Vec<Box<QuicConnection>>,
+    next_attempt: Instant,
+    attempt_delay: Duration,
+    bind: LocalBinding,
+    tls: TlsOptions,
+    session_key: SessionKey,
+    failure: Option<Error>,
+    trace: Option<Arc<dyn TransferObserver>>,
+}
+
+/// The parts of a client that a QUIC connection uses.
+#[derive(Clone, Copy)]
+pub(crate) struct QuicResources<'a> {
+    /// The receive buffers of the client.
+    pub(crate) buffers: &'a DatagramBufferPool,
+    /// The receive memory that connections share.
+    pub(crate) recv_memory: &'a SharedRecvMemory,
+    /// The number of transfers that wait for the connection.
+    pub(crate) transfers: usize,
+}
+
+/// A function that registers a new socket with the event loop.
+type WatchFunction<'a> = dyn FnMut(BorrowedFd<'_>) -> io::Result<()> + 'a;
+
+impl QuicRace {
+    /// Prepares a race; the first [`step`](Self::step) starts it. `addresses` are in order of
+    /// preference.
+    ///
+    /// # Errors
+    /// The options exclude TLS 1.3, without which there is no QUIC.
+    pub(crate) fn new(
+        key: &ConnectionKey,
+        addresses: Vec<SocketAddr>,
+        options: &ConnectOptions,
+        bind: LocalBinding,
+        now: Instant,
+    ) -> Result<Self> {
+        let tls = key.tls.clone().unwrap_or_default();
+        if tls.max_version < TlsVersion::V1_3 {
+            return Err(Error::new(ErrorKind::Setup, "HTTP/3 needs TLS 1.3, which the options exclude"));
+        }
+        Ok(Self {
+            host: key.host.clone(),
+            waiting: interleave(addresses),
+            racing: Vec::new(),
+            next_attempt: now,
+            attempt_delay: options.attempt_delay,
+            bind,
+            tls: TlsOptions { alpn: vec![b"h3".to_vec()], min_version: TlsVersion::V1_3, ..tls },
+            session_key: key.session_key(),
+            failure: None,
+            trace: None,
+        })
+    }
+
+    /// Makes the race report each attempt to this observer.
+    #[must_use]
+    pub(crate) fn watched(self, trace: Option<Arc<dyn TransferObserver>>) -> Self {
+        Self { trace, ..self }
+    }
+
+    /// Returns the addresses that are not attempted yet, in order.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = &SocketAddr> {
+        self.waiting.iter()
+    }
+
+    /// Advances the race as far as the sockets allow. Returns the connection whose handshake is
+    /// complete, or `None` if none is yet.
+    ///
+    /// # Errors
+    /// No address can be used: [`ErrorKind::Connect`] if the last one refused,
+    /// [`ErrorKind::QuicConnect`] if its handshake failed, and the errors of TLS.
+    pub(crate) fn step(
+        &mut self,
+        now: Instant,
+        tls: &TlsContexts,
+        resources: QuicResources<'_>,
+        watch: &mut WatchFunction<'_>,
+    ) -> Result<Option<Box<QuicConnection>>> {
+        let mut attempt_now = self.racing.is_empty();
+        let mut index = 0;
+        while let Some(attempt) = self.racing.get_mut(index) {
+            match advance(&self.host, attempt, now) {
+                Ok(false) => index += 1,
+                Ok(true) => {
+                    let won = self.racing.swap_remove(index);
+                    self.racing.clear();
+                    self.waiting.clear();
+                    return check_protocol(won).map(Some);
+                }
+                Err(error) => {
+                    let lost = self.racing.remove(index);
+                    self.lost(lost.peer(), error)?;
+                    attempt_now = true;
+                }
+            }
+        }
+        while (attempt_now || now >= self.next_attempt)
+            && let Some(peer) = self.waiting.pop_front()
+        {
+            self.tell(|| format!("  Trying {peer}..."));
+            match self.open(peer, now, tls, resources, watch) {
+                Ok(attempt) => {
+                    self.racing.push(attempt);
+                    self.next_attempt = clock::after(now, self.attempt_delay);
+                    break;
+                }
+                // The attempts in progress may still succeed.
+                Err(error) if error.lacks_descriptors() && !self.racing.is_empty() => {
+                    self.waiting.push_front(peer);
+                    self.next_attempt = clock::after(now, self.attempt_delay);
+                    break;
+                }
+                Err(error) => {
+                    if error.lacks_descriptors() {
+                        self.waiting.clear();
+                    }
+                    self.lost(peer, error)?;
+                    attempt_now = true;
+                }
+            }
+        }
+        if self.racing.is_empty() { Err(self.failed()) } else { Ok(None) }
+    }
+
+    /// Returns the time of the next timeout: call [`step`](Self::step) then, even if no socket is
+    /// ready.
+    #[must_use]
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        let next_attempt = (!self.waiting.is_empty()).then_some(self.next_attempt);
+        self.racing.iter().filter_map(|attempt| attempt.next_timeout()).chain(next_attempt).min()
+    }
+
+    /// Returns the sockets of the attempts, which become readable when an answer arrives. The flag
+    /// is true for a socket that is waited for until it has room, too.
+    pub(crate) fn pending_fds(&self) -> impl Iterator<Item = (BorrowedFd<'_>, bool)> {
+        self.racing.iter().map(|attempt| (attempt.as_fd(), attempt.has_output()))
+    }
+
+    /// Returns true if some address has answered by a valid packet.
+    #[must_use]
+    pub(crate) fn was_answered(&self) -> bool {
+        self.racing.iter().any(|attempt| attempt.was_answered())
+    }
+
+    /// Ends the race, and returns the error for the time limit.
+    pub(crate) fn time_out(&mut self) -> Error {
+        let port = self.racing.first().map(|attempt| attempt.peer()).or(self.waiting.front().copied());
+        self.racing.clear();
+        timed_out(&self.host, port.map_or(0, |peer| peer.port()))
+    }
+
+    fn open(
+        &self,
+        peer: SocketAddr,
+        now: Instant,
+        contexts: &TlsContexts,
+        resources: QuicResources<'_>,
+        watch: &mut WatchFunction<'_>,
+    ) -> Result<Box<QuicConnection>> {
+        let budget = resources.recv_memory.reserve();
+        let windows = QuicWindows::new(&budget, resources.transfers);
+        let context = contexts.context(&self.tls)?.at(self.session_key.clone());
+        let tls = QuicTls::new(context, &self.host, windows.first)?;
+        let (memory, buffers) = ((budget, windows), resources.buffers);
+        let opened = QuicConnection::open(peer, &self.bind, Arc::clone(&tls), memory, buffers, now);
+        let mut attempt = opened.map_err(|error| match (error, tls.failure()) {
+            (_, Some(error)) => error,
+            (QuicSocketError::Bind(error), _) => self.bind.failed(peer, error),
+            (QuicSocketError::Connect(error), _) => failure(&self.host, peer.port(), error),
+        })?;
+        let watched = watch(attempt.as_fd());
+        watched.map_err(|error| Error::with_source(ErrorKind::Connect, "the connection cannot be watched", error))?;
+        attempt.transmit(now).map_err(|error| failure(&self.host, peer.port(), error))?;
+        Ok(Box::new(attempt))
+    }
+
+    /// Notes that an attempt has failed.
+    ///
+    /// # Errors
+    /// The error, if other addresses would have the same.
+    fn lost(&mut self, peer: SocketAddr, error: Error) -> Result<()> {
+        self.tell(|| {
+            let why = error.io_source().map_or_else(|| error.cause(), system_words);
+            format!("connect to {} port {} failed: {why}", peer.ip(), peer.port())
+        });
+        if error.is_tls() {
+            return Err(error);
+        }
+        self.failure = Some(error);
+        Ok(())
+    }
+
+    fn failed(&mut self) -> Error {
+        self.failure.take().unwrap_or_else(|| {
+            Error::new(ErrorKind::Connect, format!("failed to connect to {}: it has no address", self.host))
+        })
+    }
+
+    fn tell(&self, text: impl FnOnce() -> String) {
+        if let Some(trace) = &self.trace {
+            trace.event(&TraceEvent::Info(text().into()));
+        }
+    }
+}
+
+/// Receives and sends on an attempt. Returns true if its handshake is complete.
+fn advance(host: &str, attempt: &mut QuicConnection, now: Instant) -> Result<bool> {
+    let port = attempt.peer().port();
+    let refused = |error: io::Error| failure(host, port, error);
+    attempt.handle_timeout(now);
+    for _ in 0..TURN {
+        if attempt.receive(now).map_err(refused)? != QuicReceive::More {
+            break;
+        }
+    }
+    while let Some(event) = attempt.poll() {
+        match event {
+            // The last message of the handshake is sent together with the first request.
+            Event::Connected => return Ok(true),
+            Event::ConnectionLost { reason } => {
+                // The alert tells the peer the reason.
+                let _ = attempt.transmit(now);
+                return Err(attempt.handshake_failure(&reason));
+            }
+            _ => {}
+        }
+    }
+    attempt.transmit(now).map_err(refused)?;
+    Ok(false)
+}
+
+/// Checks that the server agreed to HTTP/3 (RFC 9114 section 3.1).
+fn check_protocol(won: Box<QuicConnection>) -> Result<Box<QuicConnection>> {
+    match won.session().and_then(|session| session.alpn()) {
+        Some(b"h3") => Ok(won),
+        _ => Err(Error::new(ErrorKind::QuicConnect, "the server does not speak HTTP/3")),
+    }
+}

@@ -1,0 +1,138 @@
+//! The results of a TLS handshake: its parameters and the server's certificate. Handshakes over TCP
+//! and over QUIC have the same results.
+
+use std::sync::Arc;
+
+use rustls::{CommonState, HandshakeKind, ProtocolVersion, SupportedCipherSuite};
+use rustls_pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
+
+use super::TlsVersion;
+use super::certificate_text;
+use super::handshake_failure::why;
+use super::hyphen_host_stand_in::HyphenHostName;
+use super::verify::CertificateFaultFinder;
+
+/// The parameters that the handshake negotiated.
+#[derive(Debug)]
+pub(crate) struct NegotiatedSession {
+    pub(super) version: TlsVersion,
+    pub(super) cipher: &'static str,
+    pub(super) alpn: Option<Vec<u8>>,
+    pub(super) resumed: bool,
+    /// The server's own certificate; `None` if the session was resumed without one.
+    certificate: Option<CertificateDer<'static>>,
+    /// The server's certificates in DER, if they are requested.
+    pub(super) chain: Option<Arc<[Vec<u8>]>>,
+    /// The fault of the server's certificate, if the options ask to report faults instead of
+    /// refusing the certificate.
+    pub(super) fault: Option<String>,
+}
+
+/// The examiner of a certificate that is accepted without verification, and the server's name.
+pub(super) type Examiner = (CertificateFaultFinder, ServerName<'static>);
+
+impl NegotiatedSession {
+    /// Returns the results of a complete handshake, with its cipher suite. Returns `None` before
+    /// the end of the handshake.
+    pub(super) fn of(
+        state: &CommonState,
+        examiner: Option<Examiner>,
+        keeps_certificates: bool,
+    ) -> Option<(Self, SupportedCipherSuite)> {
+        let version = match state.protocol_version()? {
+            ProtocolVersion::TLSv1_3 => TlsVersion::V1_3,
+            ProtocolVersion::TLSv1_2 => TlsVersion::V1_2,
+            _ => return None,
+        };
+        let suite = state.negotiated_cipher_suite()?;
+        let chain = state.peer_certificates().unwrap_or_default();
+        let session = Self {
+            version,
+            cipher: suite.suite().as_str().unwrap_or("unknown"),
+            alpn: state.alpn_protocol().map(<[u8]>::to_vec),
+            resumed: state.handshake_kind() == Some(HandshakeKind::Resumed),
+            chain: keeps_certificates.then(|| chain.iter().map(|shown| shown.to_vec()).collect()),
+            certificate: chain.first().map(|leaf| leaf.clone().into_owned()),
+            fault: examiner.and_then(|(examiner, name)| Some(why(&examiner.fault(chain, &name)?))),
+        };
+        Some((session, suite))
+    }
+
+    /// Returns the server's certificate as lines of text. Returns no lines if the handshake resumed
+    /// a session without a certificate.
+    pub(super) fn certificate_lines(&self) -> Vec<String> {
+        self.certificate.as_deref().map(certificate_text::lines).unwrap_or_default()
+    }
+
+    /// Describes the TLS session and the server's certificate in lines of text. The cipher has its
+    /// name in RFC 8446, section B.4, not its name in rustls.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let cipher = self.cipher.replacen("TLS13_", "TLS_", 1);
+        let mut lines = vec![format!("SSL connection using {} / {cipher}", self.version.name())];
+        let alpn = self.alpn.as_deref().map(String::from_utf8_lossy);
+        lines.extend(alpn.map(|alpn| format!("ALPN: server accepted {alpn}")));
+        lines.extend(self.certificate_lines());
+        lines
+    }
+
+    /// Returns true if the server's certificate contains this host, too.
+    pub(crate) fn is_for(&self, host: &str) -> bool {
+        let Some(certificate) = &self.certificate else { return false };
+        let (Ok(certificate), Ok(name)) = (webpki::EndEntityCert::try_from(certificate), name_of(host)) else {
+            return false;
+        };
+        certificate.verify_is_valid_for_subject_name(&name).is_ok()
+    }
+
+    /// Returns the protocol that ALPN selected, if any.
+    #[cfg(feature = "http3")]
+    pub(crate) fn alpn(&self) -> Option<&[u8]> {
+        self.alpn.as_deref()
+    }
+
+    /// Returns the fault of the server's certificate, if there is one and it was accepted
+    /// nevertheless.
+    #[cfg(feature = "http3")]
+    pub(crate) fn certificate_fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+
+    /// Returns the server's certificates in DER, if they are requested.
+    #[cfg(feature = "http3")]
+    pub(crate) fn certificates(&self) -> Option<&Arc<[Vec<u8>]>> {
+        self.chain.as_ref()
+    }
+}
+
+/// Returns the number of records or packets that one key of this suite may protect.
+pub(super) fn confidentiality_limit(suite: SupportedCipherSuite) -> u64 {
+    match suite {
+        SupportedCipherSuite::Tls12(suite) => suite.common.confidentiality_limit,
+        SupportedCipherSuite::Tls13(suite) => suite.common.confidentiality_limit,
+    }
+}
+
+/// Returns the name that rustls gets for this host, and the host's name with its stand-in if rustls
+/// does not accept it because of its hyphens.
+pub(super) fn server_name_of(
+    host: &str,
+) -> Result<(ServerName<'static>, Option<Arc<HyphenHostName>>), InvalidDnsNameError> {
+    let odd_name = HyphenHostName::of(bare(host)).map(Arc::new);
+    let name = match odd_name.as_ref().and_then(|odd| odd.stand_in()) {
+        Some(stand_in) => stand_in,
+        None => name_of(host)?.to_owned(),
+    };
+    Ok((name, odd_name))
+}
+
+/// Parses a host as a server name. Removes the brackets of an IPv6 address and a final dot, which
+/// SNI does not allow (RFC 6066 §3).
+fn name_of(host: &str) -> Result<ServerName<'_>, InvalidDnsNameError> {
+    ServerName::try_from(bare(host))
+}
+
+/// Returns a host without a final dot and without brackets.
+fn bare(host: &str) -> &str {
+    let name = host.strip_suffix('.').unwrap_or(host);
+    name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name)
+}

@@ -1,0 +1,345 @@
+//! TLS 1.3 in QUIC (RFC 9001): a rustls session in the form in which quinn-proto calls it.
+//!
+//! ```text
+//! TlsContext ──▶ QuicTls ──start_session──▶ QuicTlsSession ◀── CRYPTO frames ──▶ quinn-proto
+//!                   └── failure: rustls' own error, of which QUIC would keep only the alert
+//! ```
+//!
+//! QUIC protects its packets itself, with keys from the handshake; there are no TLS records. All
+//! settings are those of TLS over TCP.
+//!
+//! Rejected: quinn-proto's own session for rustls. It keeps only the alert of an error, so that the
+//! reason why a certificate is refused would be lost; and it knows no host names with outer hyphens
+//! ([`hyphen_host_stand_in`](super::hyphen_host_stand_in)).
+
+use std::any::Any;
+use std::io::Cursor;
+use std::sync::{Arc, Mutex};
+
+use aws_lc_rs::aead;
+use bytes::BytesMut;
+use quinn_proto::coding::Codec;
+use quinn_proto::crypto::{self, CryptoError, ExportKeyingMaterialError, KeyPair, Keys, Session};
+use quinn_proto::transport_parameters::TransportParameters;
+use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErrorCode, VarInt};
+use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
+use rustls::quic::{ClientConnection, Connection, HeaderProtectionKey, KeyChange, PacketKey, Secrets, Version};
+use rustls_pki_types::ServerName;
+
+use super::TlsContext;
+use super::handshake_failure::refused;
+use super::hyphen_host_stand_in::{self, HyphenHostName};
+use super::negotiated_session::{Examiner, NegotiatedSession, server_name_of};
+use crate::ignore_poison::IgnorePoison;
+use crate::{Error, ErrorKind, Result};
+
+/// The key and the nonce of the integrity tag of a Retry packet (RFC 9001 section 5.8).
+const RETRY_KEY: [u8; 16] =
+    [0xbe, 0x0c, 0x69, 0x0b, 0x9f, 0x66, 0x57, 0x5a, 0x1d, 0x76, 0x6b, 0x54, 0xe3, 0x68, 0xc8, 0x4e];
+const RETRY_NONCE: [u8; 12] = [0x46, 0x15, 0x99, 0xd3, 0x5d, 0x63, 0x2b, 0xf2, 0x23, 0x98, 0x25, 0xbb];
+
+/// The TLS side of one QUIC connection attempt.
+pub(crate) struct QuicTls {
+    context: Arc<TlsContext>,
+    name: ServerName<'static>,
+    odd_name: Option<Arc<HyphenHostName>>,
+    /// The first window of a stream, which is announced in place of that of quinn-proto's settings.
+    first_window: VarInt,
+    failure: Mutex<Option<rustls::Error>>,
+}
+
+impl QuicTls {
+    /// Makes the TLS side of a connection to the server with this name or address, which its
+    /// certificate must contain. The server may send `first_window` bytes of each response before
+    /// the first update of the response's window.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TlsHandshake`] if this cannot be the name of a server.
+    pub(crate) fn new(context: Arc<TlsContext>, host: &str, first_window: u32) -> Result<Arc<Self>> {
+        let (name, odd_name) = server_name_of(host).map_err(|error| {
+            Error::with_source(ErrorKind::TlsHandshake, format!("cannot start TLS with {host}"), error)
+        })?;
+        let first_window = VarInt::from_u32(first_window);
+        Ok(Arc::new(Self { context, name, odd_name, first_window, failure: Mutex::default() }))
+    }
+
+    /// Returns the error of the handshake, if TLS is the reason why it failed.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.failure.lock().ignore_poison().clone().map(refused)
+    }
+
+    fn fail(&self, error: &rustls::Error) {
+        self.failure.lock().ignore_poison().get_or_insert_with(|| error.clone());
+    }
+}
+
+impl crypto::ClientConfig for QuicTls {
+    fn start_session(
+        self: Arc<Self>,
+        _version: u32,
+        _server_name: &str,
+        parameters: &TransportParameters,
+    ) -> std::result::Result<Box<dyn Session>, ConnectError> {
+        let mut encoded = Vec::new();
+        parameters.write(&mut encoded);
+        let encoded = with_first_window(&encoded, self.first_window);
+        let (config, name) = (Arc::clone(&self.context.config), self.name.clone());
+        let connect = || ClientConnection::new(config, Version::V1, name, encoded);
+        match hyphen_host_stand_in::within(self.odd_name.as_ref(), connect) {
+            Ok(connection) => {
+                let connection = Connection::Client(connection);
+                let examiner = self.context.examiner.clone().map(|examiner| (examiner, self.name.clone()));
+                Ok(Box::new(QuicTlsSession { connection, tls: self, examiner, next: None, is_ready: false }))
+            }
+            Err(error) => {
+                self.fail(&error);
+                Err(ConnectError::EndpointStopping)
+            }
+        }
+    }
+}
+
+/// The transport parameter with the first window of the streams that the client opens (RFC 9000
+/// section 18.2).
+const INITIAL_MAX_STREAM_DATA_BIDI_LOCAL: u64 = 0x05;
+
+/// Returns encoded transport parameters with another first window. quinn-proto has one size for the
+/// first window and for all later ones, so that a stream whose sink takes nothing would hold as much
+/// as one that is read fast.
+fn with_first_window(mut encoded: &[u8], window: VarInt) -> Vec<u8> {
+    let mut changed = Vec::with_capacity(encoded.len());
+    while let (Ok(id), Ok(len)) = (VarInt::decode(&mut encoded), VarInt::decode(&mut encoded))
+        && let Some((value, rest)) = encoded.split_at_checked(len.into_inner() as usize)
+    {
+        encoded = rest;
+        let mut value = value.to_vec();
+        if id.into_inner() == INITIAL_MAX_STREAM_DATA_BIDI_LOCAL {
+            value.clear();
+            window.encode(&mut value);
+        }
+        id.encode(&mut changed);
+        VarInt::from_u32(value.len() as u32).encode(&mut changed);
+        changed.extend_from_slice(&value);
+    }
+    changed
+}
+
+/// The TLS session of a QUIC connection.
+struct QuicTlsSession {
+    connection: Connection,
+    tls: Arc<QuicTls>,
+    examiner: Option<Examiner>,
+    /// The secrets from which the keys of the next key update are derived.
+    next: Option<Secrets>,
+    /// True once the handshake is complete and quinn-proto was told so.
+    is_ready: bool,
+}
+
+impl Session for QuicTlsSession {
+    fn initial_keys(&self, id: &ConnectionId, side: Side) -> Keys {
+        let side = if side.is_client() { rustls::Side::Client } else { rustls::Side::Server };
+        // This suite is for Initial packets only, and does not depend on the suites that are offered.
+        let suite = match TLS13_AES_128_GCM_SHA256 {
+            rustls::SupportedCipherSuite::Tls13(suite) => suite.quic_suite(),
+            rustls::SupportedCipherSuite::Tls12(_) => None,
+        };
+        keys(suite.expect("the suite supports QUIC").keys(id, side, Version::V1))
+    }
+
+    /// Returns the [`NegotiatedSession`], once the handshake is complete.
+    fn handshake_data(&self) -> Option<Box<dyn Any>> {
+        let keeps_certificates = self.tls.context.keeps_certificates;
+        let (session, _) = NegotiatedSession::of(&self.connection, self.examiner.clone(), keeps_certificates)?;
+        Some(Box::new(session))
+    }
+
+    fn peer_identity(&self) -> Option<Box<dyn Any>> {
+        None
+    }
+
+    fn early_crypto(&self) -> Option<(Box<dyn crypto::HeaderKey>, Box<dyn crypto::PacketKey>)> {
+        None
+    }
+
+    fn early_data_accepted(&self) -> Option<bool> {
+        Some(false)
+    }
+
+    fn is_handshaking(&self) -> bool {
+        self.connection.is_handshaking()
+    }
+
+    fn read_handshake(&mut self, bytes: &[u8]) -> std::result::Result<bool, TransportError> {
+        let read = || self.connection.read_hs(bytes);
+        if let Err(error) = hyphen_host_stand_in::within(self.tls.odd_name.as_ref(), read) {
+            self.tls.fail(&error);
+            let code = match self.connection.alert() {
+                Some(alert) => TransportErrorCode::crypto(alert.into()),
+                None => TransportErrorCode::PROTOCOL_VIOLATION,
+            };
+            return Err(TransportError { code, frame: None, reason: error.to_string() });
+        }
+        Ok(!self.is_handshaking() && !std::mem::replace(&mut self.is_ready, true))
+    }
+
+    fn transport_parameters(&self) -> std::result::Result<Option<TransportParameters>, TransportError> {
+        let Some(encoded) = self.connection.quic_transport_parameters() else { return Ok(None) };
+        Ok(Some(TransportParameters::read(Side::Client, &mut Cursor::new(encoded))?))
+    }
+
+    fn write_handshake(&mut self, output: &mut Vec<u8>) -> Option<Keys> {
+        let Some(name) = self.tls.odd_name.clone() else { return self.write(output) };
+        let mut made = Vec::new();
+        let keys = hyphen_host_stand_in::within(Some(&name), || self.write(&mut made));
+        output.extend_from_slice(&name.spell(&made));
+        keys
+    }
+
+    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn crypto::PacketKey>>> {
+        let keys = self.next.as_mut()?.next_packet_keys();
+        Some(KeyPair { local: Box::new(QuicPacketKey(keys.local)), remote: Box::new(QuicPacketKey(keys.remote)) })
+    }
+
+    fn is_valid_retry(&self, original: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {
+        let length = u8::try_from(original.len()).unwrap_or(u8::MAX);
+        let mut pseudo_packet = [&[length], &original[..], header, payload].concat();
+        let Some(tag_at) = pseudo_packet.len().checked_sub(aead::AES_128_GCM.tag_len()) else { return false };
+        let Ok(key) = aead::UnboundKey::new(&aead::AES_128_GCM, &RETRY_KEY) else { return false };
+        let (text, tag) = pseudo_packet.split_at_mut(tag_at);
+        let nonce = aead::Nonce::assume_unique_for_key(RETRY_NONCE);
+        aead::LessSafeKey::new(key).open_in_place(nonce, aead::Aad::from(text), tag).is_ok()
+    }
+
+    fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &[u8],
+        context: &[u8],
+    ) -> std::result::Result<(), ExportKeyingMaterialError> {
+        let exported = self.connection.export_keying_material(output, label, Some(context));
+        exported.map(drop).map_err(|_| ExportKeyingMaterialError)
+    }
+}
+
+impl QuicTlsSession {
+    fn write(&mut self, output: &mut Vec<u8>) -> Option<Keys> {
+        match self.connection.write_hs(output)? {
+            KeyChange::Handshake { keys: made } => Some(keys(made)),
+            KeyChange::OneRtt { keys: made, next } => {
+                self.next = Some(next);
+                Some(keys(made))
+            }
+        }
+    }
+}
+
+fn keys(keys: rustls::quic::Keys) -> Keys {
+    let (local, remote) = (keys.local, keys.remote);
+    Keys {
+        header: KeyPair {
+            local: Box::new(QuicHeaderKey(local.header)),
+            remote: Box::new(QuicHeaderKey(remote.header)),
+        },
+        packet: KeyPair {
+            local: Box::new(QuicPacketKey(local.packet)),
+            remote: Box::new(QuicPacketKey(remote.packet)),
+        },
+    }
+}
+
+/// A key that protects the headers of packets (RFC 9001 section 5.4).
+struct QuicHeaderKey(Box<dyn HeaderProtectionKey>);
+
+impl QuicHeaderKey {
+    /// Returns the sample of the packet, its first byte, and the bytes that may be of the packet
+    /// number, which begins at `number_at`.
+    fn parts<'a>(&self, number_at: usize, packet: &'a mut [u8]) -> (&'a [u8], &'a mut u8, &'a mut [u8]) {
+        let (header, sample) = packet.split_at_mut(number_at + 4);
+        let (first, rest) = header.split_at_mut(1);
+        (&sample[..self.0.sample_len()], &mut first[0], &mut rest[number_at - 1..])
+    }
+}
+
+impl crypto::HeaderKey for QuicHeaderKey {
+    fn decrypt(&self, number_at: usize, packet: &mut [u8]) {
+        let (sample, first, number) = self.parts(number_at, packet);
+        // A failure leaves the packet as it is, and then its payload cannot be decrypted.
+        let _ = self.0.decrypt_in_place(sample, first, number);
+    }
+
+    fn encrypt(&self, number_at: usize, packet: &mut [u8]) {
+        let (sample, first, number) = self.parts(number_at, packet);
+        let _ = self.0.encrypt_in_place(sample, first, number);
+    }
+
+    fn sample_size(&self) -> usize {
+        self.0.sample_len()
+    }
+}
+
+/// A key that protects the payload of packets (RFC 9001 section 5.3).
+struct QuicPacketKey(Box<dyn PacketKey>);
+
+impl crypto::PacketKey for QuicPacketKey {
+    fn encrypt(&self, number: u64, packet: &mut [u8], header_len: usize) {
+        let (header, payload) = packet.split_at_mut(header_len);
+        let (payload, tag) = payload.split_at_mut(payload.len() - self.0.tag_len());
+        // It fails only for a payload that is longer than any packet.
+        let made = self.0.encrypt_in_place(number, header, payload).expect("a packet can be encrypted");
+        tag.copy_from_slice(made.as_ref());
+    }
+
+    fn decrypt(&self, number: u64, header: &[u8], payload: &mut BytesMut) -> std::result::Result<(), CryptoError> {
+        let plain = self.0.decrypt_in_place(number, header, payload).map_err(|_| CryptoError)?.len();
+        payload.truncate(plain);
+        Ok(())
+    }
+
+    fn tag_len(&self) -> usize {
+        self.0.tag_len()
+    }
+
+    fn confidentiality_limit(&self) -> u64 {
+        self.0.confidentiality_limit()
+    }
+
+    fn integrity_limit(&self) -> u64 {
+        self.0.integrity_limit()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crypto::ClientConfig as _;
+
+    use super::super::{TlsContexts, TlsOptions};
+    use super::*;
+
+    #[test]
+    fn retry_tag_of_the_rfc_is_valid() {
+        // RFC 9001 appendix A.4.
+        let original = ConnectionId::new(&[0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08]);
+        let header = b"\xff\x00\x00\x00\x01\x00\x08\xf0\x67\xa5\x50\x2a\x42\x62\xb5";
+        let payload = b"token\x04\xa2\x65\xba\x2e\xff\x4d\x82\x90\x58\xfb\x3f\x0f\x24\x96\xba";
+        let options = TlsOptions { verify: false, alpn: vec![b"h3".to_vec()], ..TlsOptions::default() };
+        let context = TlsContexts::default().context(&options).unwrap();
+        let tls = QuicTls::new(context, "example.org", 1 << 16).unwrap();
+        let parameters = TransportParameters::read(Side::Client, &mut Cursor::new(&[][..])).unwrap();
+        let session = tls.start_session(1, "", &parameters).map_err(drop).unwrap();
+        assert!(session.is_valid_retry(&original, header, payload));
+        let mut changed = *payload;
+        changed[0] ^= 1;
+        assert!(!session.is_valid_retry(&original, header, &changed));
+        assert!(!session.is_valid_retry(&original, header, b"short"));
+        assert_eq!(session.initial_keys(&original, Side::Client).header.local.sample_size(), 16);
+    }
+
+    #[test]
+    fn only_the_first_window_is_replaced() {
+        let window = VarInt::from_u32(0x3fff);
+        // max_idle_timeout 9, the window 1, initial_source_connection_id without bytes.
+        let encoded = [0x01, 1, 9, 0x05, 1, 1, 0x0f, 0];
+        assert_eq!(with_first_window(&encoded, window), [0x01, 1, 9, 0x05, 2, 0x7f, 0xff, 0x0f, 0]);
+        assert_eq!(with_first_window(&[0x01, 9, 9], window), b"");
+    }
+}
