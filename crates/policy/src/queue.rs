@@ -127,6 +127,8 @@ struct QueuedHost<T, K> {
     next_start: Option<MonotonicTime>,
     /// The largest number of running jobs of this host; `None` for the common cap.
     cap: Option<usize>,
+    /// True if the host has answered a request.
+    has_answered: bool,
     /// The rule for `cap`, once it is needed.
     concurrency: Option<Box<ConcurrencyLimit>>,
     /// The time until which the host is remembered for its cap.
@@ -370,6 +372,21 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         may
     }
 
+    /// Lends a slot of `host`, which has accepted a connection and not answered yet, as
+    /// [`lend`](JobQueue::lend). Returns `false`, too, if the host has answered an earlier request:
+    /// then it is slow, and not dead.
+    pub fn lend_of_silent(&mut self, host: HostId) -> bool {
+        let has_answered = self.resolve(host).is_none_or(|index| self.state(index).has_answered);
+        !has_answered && self.lend()
+    }
+
+    /// Notes that `host` has answered a request.
+    pub fn set_answered(&mut self, host: HostId) {
+        if let Some(index) = self.resolve(host) {
+            self.state(index).has_answered = true;
+        }
+    }
+
     /// Takes back a slot that was [lent](JobQueue::lend). If too many jobs run then, no job starts
     /// before others end.
     pub fn end_lend(&mut self) {
@@ -380,6 +397,11 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// more. Slots that are lent are not counted.
     pub fn shrink(&mut self) {
         self.set_total(self.running.saturating_sub(self.lent + 1));
+    }
+
+    /// Returns true if the total cap allows another job.
+    pub fn has_free_slot(&self) -> bool {
+        self.running < self.total()
     }
 
     /// Returns the total cap with the lent slots.
@@ -494,6 +516,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             paused_until: None,
             next_start: None,
             cap: None,
+            has_answered: false,
             concurrency: None,
             remembered_until: None,
             listed: HostQueueState::Nowhere,

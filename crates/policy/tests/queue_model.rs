@@ -421,3 +421,18 @@ fn number_of_lent_slots_is_bounded() {
         assert_eq!((0..5000).filter(|_| queue.lend()).count(), most, "{total}");
     }
 }
+
+#[test]
+fn only_unanswered_host_lends_its_slots() {
+    let mut queue: JobQueue<(), u32> = JobQueue::new(QueueCaps { total: 2, per_host: 2 });
+    let hosts = [1, 2].map(|host| queue.push(&host, u64::from(host), ()));
+    while queue.next(MonotonicTime(0), None).is_some() {}
+    queue.set_answered(hosts[1]);
+    assert!(!queue.has_free_slot());
+    assert_eq!(hosts.map(|host| queue.lend_of_silent(host)), [true, false]);
+    assert!(queue.has_free_slot());
+    // A stale id has no answer and no slot.
+    queue.release(hosts[0]);
+    queue.end_lend();
+    assert!(!queue.lend_of_silent(hosts[0]));
+}

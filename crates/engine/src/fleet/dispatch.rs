@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use haul_policy::concurrency::MAX_LIMIT;
 use haul_policy::queue::{HostId, JobQueue, QueueCaps};
@@ -29,6 +29,11 @@ use crate::{Error, ErrorKind, Result};
 
 /// The number of waiting transfers up to which the queue is filled from the input.
 const QUEUE_TARGET: usize = 256;
+/// The same after slots were free for [`READ_FURTHER_AFTER`], but no waiting transfer could start:
+/// its host is full, paused or dead. A transfer of another host may be further ahead. They take about
+/// 1 MiB.
+const MAX_QUEUE_TARGET: usize = 2048;
+const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
 /// The number of waiting transfers from which on a stage accepts no more values of the previous
 /// stage. It accepts values again when half of these transfers have started.
 const MAX_STAGE_BACKLOG: usize = 4096;
@@ -149,6 +154,8 @@ pub(super) struct DispatchState {
     max_retrying: usize,
     /// The number of waiting transfers from which on a stage accepts no more values.
     max_backlog: usize,
+    /// The time since which slots are free, but no waiting transfer may start.
+    held_since: Option<Instant>,
 }
 
 /// The windows (output queues) and the settings of a fleet's stages, as the dispatcher uses them.
@@ -184,6 +191,7 @@ impl Dispatcher {
                 // With one transfer at a time, the order is part of the request.
                 max_retrying: if caps.total == pipeline { 0 } else { MAX_WAITING_RETRIES },
                 max_backlog: MAX_STAGE_BACKLOG,
+                held_since: None,
             }),
             stages,
             limits: StartLimits {
@@ -279,8 +287,8 @@ impl Dispatcher {
     ///
     /// # Errors
     /// A value cannot be read back from disk.
-    fn fill(&self, state: &mut DispatchState, view: &DispatcherStages<'_>) -> Result<()> {
-        while state.queue.len() + state.invalid.len() < QUEUE_TARGET * state.pipeline {
+    fn fill(&self, state: &mut DispatchState, target: usize, view: &DispatcherStages<'_>) -> Result<()> {
+        while state.queue.len() + state.invalid.len() < target * state.pipeline {
             if let Some(stage) = state.final_values.iter().rposition(Option::is_some) {
                 let value = match &mut state.final_values[stage] {
                     Some(tail) => tail.next_value()?.map(<[u8]>::to_vec),
@@ -342,16 +350,24 @@ impl Dispatcher {
         let mut state = self.lock();
         // Pauses end even if nothing may start: `next_timeout` reports their end only once.
         state.queue.wake(clock::policy_time(now));
-        self.fill(&mut state, view)?;
-        if self.limits.earliest(now).is_some() {
-            return Ok(None);
+        let mut target = QUEUE_TARGET;
+        loop {
+            self.fill(&mut state, target, view)?;
+            if self.limits.earliest(now).is_some() {
+                return Ok(None);
+            }
+            let Some(permission) = self.permission(&state, view) else { return Ok(None) };
+            let StartPermission { below, beyond_caps } = permission;
+            if let Some((host, _, waiting)) = state.queue.next_below(below, clock::policy_time(now), beyond_caps) {
+                self.limits.on_start(&mut state.queue, host, now);
+                state.held_since = None;
+                return Ok(Some((host, state.started(waiting))));
+            }
+            if state.queue.len() < target || state.reads_further_at(now).is_none_or(|at| now < at) {
+                return Ok(None);
+            }
+            target = state.queue.len() + QUEUE_TARGET;
         }
-        let Some(permission) = self.permission(&state, view) else { return Ok(None) };
-        let StartPermission { below, beyond_caps } = permission;
-        let next = state.queue.next_below(below, clock::policy_time(now), beyond_caps);
-        let Some((host, _, waiting)) = next else { return Ok(None) };
-        self.limits.on_start(&mut state.queue, host, now);
-        Ok(Some((host, state.started(waiting))))
     }
 
     /// Returns another job for a host slot (a permit for one transfer to a host) that a finished
@@ -361,7 +377,7 @@ impl Dispatcher {
     /// The error of [`Dispatcher::fill`].
     pub(super) fn next_for(&self, host: HostId, now: Instant, view: &DispatcherStages<'_>) -> Result<Option<NextJob>> {
         let mut state = self.lock();
-        self.fill(&mut state, view)?;
+        self.fill(&mut state, QUEUE_TARGET, view)?;
         let found = match self.permission(&state, view) {
             Some(_) if self.limits.earliest(now).is_some() => None,
             Some(StartPermission { below, beyond_caps }) => {
@@ -443,7 +459,9 @@ impl Dispatcher {
             (Some(_), Some(at)) => return Some(at),
             (Some(_), None) => state.queue.next_wakeup(time),
         };
-        wakeup.map(clock::instant)
+        // Later than `now`: otherwise the queue has just been filled.
+        let fills = state.held_since.map(|since| since + READ_FURTHER_AFTER).filter(|at| *at > now);
+        [wakeup.map(clock::instant), fills].into_iter().flatten().min()
     }
 
     /// Removes a job that could not be started from the list of invalid jobs, and returns it, so
@@ -480,6 +498,17 @@ impl DispatchState {
         self.numbers[stage] += 1;
         self.outstanding[stage] += 1;
         FleetJob { url, number, order, stage, destination, slot }
+    }
+
+    /// Notes that no transfer may start. Returns the time from which on the queue is filled further,
+    /// since the input may have one that may start; `None` if it is not.
+    fn reads_further_at(&mut self, now: Instant) -> Option<Instant> {
+        if !self.queue.has_free_slot() {
+            self.held_since = None;
+            return None;
+        }
+        let has_room = self.source.is_some() && self.queue.len() < MAX_QUEUE_TARGET.min(self.max_backlog / 2);
+        has_room.then_some(*self.held_since.get_or_insert(now) + READ_FURTHER_AFTER)
     }
 
     fn started(&mut self, waiting: QueuedJob) -> NextJob {

@@ -429,6 +429,14 @@ impl Scheduler for FleetRun {
         self.dispatch.lock().queue().lend()
     }
 
+    fn lend_slot_of_silent(&self, slot: HostId) -> bool {
+        self.dispatch.lock().queue().lend_of_silent(slot)
+    }
+
+    fn host_answered(&self, slot: HostId) {
+        self.dispatch.lock().queue().set_answered(slot);
+    }
+
     fn end_lend(&self) {
         self.dispatch.lock().queue().end_lend();
     }

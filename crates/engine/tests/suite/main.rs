@@ -26,6 +26,7 @@ mod fleet_model;
 mod fleet_order;
 mod fleet_pipeline;
 mod fleet_retries;
+mod fleet_silent_hosts;
 mod fleet_stages;
 mod h1_bodies;
 mod h1_framing;

@@ -42,6 +42,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// load that may have made the host refuse the job: it may be tried again as soon as the cap
     /// allows.
     pub fn on_end(&mut self, host: HostId, end: JobEnd) -> Option<RefusedLoad> {
+        self.set_answered(host);
         let max = self.adaptive_max?;
         let index = self.resolve(host)?;
         let per_host = self.caps.per_host;

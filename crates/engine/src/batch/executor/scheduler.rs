@@ -115,6 +115,14 @@ impl Scheduler for RequestExecutor {
         self.lock().queue.lend()
     }
 
+    fn lend_slot_of_silent(&self, slot: HostId) -> bool {
+        self.lock().queue.lend_of_silent(slot)
+    }
+
+    fn host_answered(&self, slot: HostId) {
+        self.lock().queue.set_answered(slot);
+    }
+
     fn end_lend(&self) {
         self.lock().queue.end_lend();
     }

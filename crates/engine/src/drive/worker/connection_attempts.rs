@@ -1,14 +1,19 @@
-//! Connection attempts without an answer: name lookups and connects that may never get one.
+//! Connection attempts without an answer: name lookups and connects that may never get one, and
+//! connections whose first response does not come.
 //!
 //! ```text
 //!   begin ──▶ fresh ──250 ms──▶ late: other transfers may use the slots of those that wait for it
-//!               └────── answered, failed or given up ──────┘
+//!               └──── accepted ────┴──▶ awaits a response ──1 s──▶ silent: likewise
+//!                                            └─── answered, failed or given up ───┘
 //! ```
 //!
 //! A dead host answers nothing, and its transfers end by their time limit. Without these rules they
 //! would hold the slots of `--parallel-max` meanwhile, and live hosts would wait for dead ones. A
 //! slot that is lent is taken back when the host answers; until then one transfer more than the
 //! limit runs. The limits of hosts count late attempts as before.
+//!
+//! A host that accepts connections and never answers is as dead. But one that has answered before is
+//! only slow, and its transfers lend nothing: otherwise a slow server would get more at once.
 //!
 //! Fresh attempts have a limit of their own, so that a run does not send thousands of SYNs at once.
 //! Requests on open connections do not count.
@@ -17,12 +22,15 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::Worker;
+use crate::drive::connection_slot::ConnectionState;
 use crate::net::proxy::ProxyRoute;
 use crate::transfer::Transfer;
 
 /// The time without an answer after which an attempt is late. An answer from the other side of the
 /// earth takes about as long.
 const LATE_AFTER: Duration = Duration::from_millis(250);
+/// The time after a connection was accepted from which on its host is silent if no response has come.
+const SILENT_AFTER: Duration = Duration::from_secs(1);
 /// The number of fresh attempts of a worker from which on it takes no further transfer from the
 /// queue. Even if no host answers, this is 1,024 attempts a second.
 const MAX_FRESH: usize = 256;
@@ -30,13 +38,17 @@ const MAX_FRESH: usize = 256;
 /// The state of a slot's connection attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ConnectAttemptState {
-    /// The attempt has not begun, has got an answer, or has failed.
+    /// The attempt has not begun, its first response has come, or it has failed.
     #[default]
     Settled,
     /// The attempt with this number has begun just now.
     Fresh(u64),
     /// The attempt is late.
     Late,
+    /// The attempt with this number was accepted, and no response has come yet.
+    AwaitsResponse(u64),
+    /// The host has accepted the connection and stays silent.
+    Silent,
 }
 
 /// The connection attempts of a worker that have no answer yet.
@@ -45,6 +57,9 @@ pub(super) struct ConnectionAttempts {
     /// The time when each attempt becomes late, its slot and its number. Settled attempts remain
     /// until their time.
     queue: VecDeque<(Instant, usize, u64)>,
+    /// The same for the first responses on accepted connections, with the times when their hosts
+    /// become silent.
+    responses: VecDeque<(Instant, usize, u64)>,
     fresh: usize,
     last: u64,
 }
@@ -55,9 +70,9 @@ impl ConnectionAttempts {
         self.fresh < MAX_FRESH
     }
 
-    /// Returns the time when the next attempt becomes late.
+    /// Returns the time when the next attempt becomes late, or the next host silent.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        self.queue.front().map(|(at, ..)| *at)
+        [&self.queue, &self.responses].into_iter().filter_map(|queue| queue.front().map(|(at, ..)| *at)).min()
     }
 
     fn begin(&mut self, token: usize, now: Instant) -> ConnectAttemptState {
@@ -65,6 +80,19 @@ impl ConnectionAttempts {
         self.fresh += 1;
         self.queue.push_back((now + LATE_AFTER, token, self.last));
         ConnectAttemptState::Fresh(self.last)
+    }
+
+    fn await_response(&mut self, token: usize, now: Instant) -> ConnectAttemptState {
+        self.last += 1;
+        self.responses.push_back((now + SILENT_AFTER, token, self.last));
+        ConnectAttemptState::AwaitsResponse(self.last)
+    }
+
+    /// Removes the next entry of a queue whose time has come, and returns its slot and number.
+    fn due(queue: &mut VecDeque<(Instant, usize, u64)>, now: Instant) -> Option<(usize, u64)> {
+        let (_, token, number) = queue.front().copied().filter(|(at, ..)| *at <= now)?;
+        queue.pop_front();
+        Some((token, number))
     }
 
     /// Ends an attempt.
@@ -82,49 +110,101 @@ impl Worker {
         }
     }
 
-    /// Ends the attempt of a slot, if it has got an answer. Takes lent slots back.
+    /// Ends the attempt of a slot, if its connection was accepted: a response is awaited from then
+    /// on. Takes lent slots back.
     pub(super) fn settle_attempt(&mut self, token: usize) {
+        let now = self.now;
         let Some(slot) = self.slots.get_mut(token).filter(|slot| !slot.is_unanswered()) else { return };
-        let state = std::mem::take(&mut slot.attempt);
-        if state == ConnectAttemptState::Late {
-            for transfer in &mut slot.waiting {
-                if std::mem::take(&mut transfer.scheduling.is_slot_lent) {
-                    self.scheduler.end_lend();
-                }
-            }
+        if !matches!(slot.attempt, ConnectAttemptState::Fresh(_) | ConnectAttemptState::Late) {
+            return;
         }
+        let state = std::mem::replace(&mut slot.attempt, self.attempts.await_response(token, now));
         self.attempts.settle(state);
+        self.take_waiting_slots_back(token);
     }
 
-    /// Lends the slots of the attempts that have become late.
-    pub(super) fn lend_late_slots(&mut self) {
-        while self.attempts.next_timeout().is_some_and(|at| at <= self.now)
-            && let Some((_, token, number)) = self.attempts.queue.pop_front()
-        {
-            if let Some(slot) =
-                self.slots.get_mut(token).filter(|slot| slot.attempt == ConnectAttemptState::Fresh(number))
-            {
-                slot.attempt = ConnectAttemptState::Late;
-                self.attempts.settle(ConnectAttemptState::Fresh(number));
-                self.lend_slots(token);
+    /// Takes the lent slots of the transfers that wait on a slot back.
+    fn take_waiting_slots_back(&mut self, token: usize) {
+        let Some(slot) = self.slots.get_mut(token) else { return };
+        for transfer in &mut slot.waiting {
+            if std::mem::take(&mut transfer.scheduling.is_slot_lent) {
+                self.scheduler.end_lend();
             }
         }
     }
 
-    /// Lets other transfers use the slots of those that wait for a late attempt. A proxy's silence
-    /// concerns all transfers, so it lends none.
+    /// Ends the wait for the first response on a connection that transfers share: its host has
+    /// answered during the handshake.
+    pub(super) fn on_shared(&mut self, token: usize) {
+        if let Some(slot) = self.slots.get_mut(token) {
+            slot.attempt = ConnectAttemptState::Settled;
+        }
+        self.take_waiting_slots_back(token);
+    }
+
+    /// Notes that a response has come on a slot's connection. Takes its lent slot back.
+    pub(super) fn note_response(&mut self, token: usize) {
+        let Some(slot) = self.slots.get_mut(token) else { return };
+        let is_awaited = matches!(slot.attempt, ConnectAttemptState::AwaitsResponse(_) | ConnectAttemptState::Silent);
+        let ConnectionState::Open(connection) = &mut slot.state else { return };
+        if !is_awaited || connection.awaits_response() {
+            return;
+        }
+        slot.attempt = ConnectAttemptState::Settled;
+        // A finished transfer has given its lent slot back already.
+        if let Some(transfer) = connection.front_mut() {
+            if let Some(host_slot) = transfer.scheduling.host_slot {
+                self.scheduler.host_answered(host_slot);
+            }
+            if std::mem::take(&mut transfer.scheduling.is_slot_lent) {
+                self.scheduler.end_lend();
+            }
+        }
+    }
+
+    /// Lends the slots of the attempts that have become late, and of hosts that have become silent.
+    pub(super) fn lend_late_slots(&mut self) {
+        while let Some((token, number)) = ConnectionAttempts::due(&mut self.attempts.queue, self.now) {
+            if self.become_late(token, ConnectAttemptState::Fresh(number), ConnectAttemptState::Late) {
+                self.attempts.settle(ConnectAttemptState::Fresh(number));
+            }
+        }
+        while let Some((token, number)) = ConnectionAttempts::due(&mut self.attempts.responses, self.now) {
+            self.become_late(token, ConnectAttemptState::AwaitsResponse(number), ConnectAttemptState::Silent);
+        }
+    }
+
+    /// Lends the slots of an attempt that is still in the state `from`. Returns false if it is not.
+    fn become_late(&mut self, token: usize, from: ConnectAttemptState, to: ConnectAttemptState) -> bool {
+        let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.attempt == from) else { return false };
+        slot.attempt = to;
+        self.lend_slots(token);
+        true
+    }
+
+    /// Lets other transfers use the slots of those that wait for a late attempt or a silent host. A
+    /// proxy's silence concerns all transfers, so it lends none. A connection that transfers share
+    /// has been answered, or it would not be known to be shared.
     pub(super) fn lend_slots(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
-        if slot.attempt != ConnectAttemptState::Late
+        let is_silent = slot.attempt == ConnectAttemptState::Silent;
+        if !is_silent && slot.attempt != ConnectAttemptState::Late
             || slot.key.via != ProxyRoute::Direct
             || !self.client.descriptor_budget().is_half_free()
         {
             return;
         }
-        for transfer in &mut slot.waiting {
+        let in_progress = match &mut slot.state {
+            ConnectionState::Open(connection) if connection.is_shared() || connection.is_uploading() => return,
+            ConnectionState::Open(connection) => connection.front_mut(),
+            ConnectionState::Connecting(_) => None,
+        };
+        for transfer in in_progress.into_iter().chain(slot.waiting.iter_mut().map(|transfer| &mut **transfer)) {
             let scheduling = &mut transfer.scheduling;
-            if scheduling.host_slot.is_some() && !scheduling.has_given_slot && !scheduling.is_slot_lent {
-                scheduling.is_slot_lent = self.scheduler.lend_slot();
+            let Some(host_slot) = scheduling.host_slot else { continue };
+            if !scheduling.has_given_slot && !scheduling.is_slot_lent {
+                scheduling.is_slot_lent =
+                    if is_silent { self.scheduler.lend_slot_of_silent(host_slot) } else { self.scheduler.lend_slot() };
             }
         }
     }

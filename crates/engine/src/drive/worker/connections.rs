@@ -257,6 +257,7 @@ impl Worker {
             }
         }
         self.scratch.finished = finished;
+        self.note_response(token);
         // The received bytes may have opened the window of a tunnel, or TLS may have to respond. No
         // event of the socket reports either.
         let answers = |slot: &ConnectionSlot| matches!(&slot.state, ConnectionState::Open(connection) if connection.has_encrypted_output());
@@ -314,6 +315,7 @@ impl Worker {
                 self.scheduler.host_multiplexes(host_slot);
             }
             self.slots.note_shared(token);
+            self.on_shared(token);
         } else if std::mem::take(&mut slot.expects_sharing) {
             self.peers.change(&slot.key, |record| record.chose_http1 = true);
             let others = slot.waiting.split_off(slot.waiting.len().min(1));

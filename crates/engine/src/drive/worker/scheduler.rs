@@ -58,6 +58,15 @@ pub trait Scheduler: Send + Sync {
         false
     }
 
+    /// The same for a transfer whose host has accepted its connection and not answered yet. Returns
+    /// false, too, if the host has answered an earlier transfer.
+    fn lend_slot_of_silent(&self, _slot: HostId) -> bool {
+        false
+    }
+
+    /// Notes that the host of this slot has answered a transfer.
+    fn host_answered(&self, _slot: HostId) {}
+
     /// Notes that a transfer whose slot was lent continues or ends.
     fn end_lend(&self) {}
 
