@@ -4,7 +4,7 @@
 //! The input is a sequence of blocks, each after a byte with its length.
 #![no_main]
 
-use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, FieldIndexing};
+use haul_proto::hpack::{FieldIndexing, HeaderBlock, HpackDecoder, HpackEncoder};
 use libfuzzer_sys::fuzz_target;
 
 const TABLE: u32 = 512;

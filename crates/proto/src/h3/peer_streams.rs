@@ -50,13 +50,14 @@ impl PeerStreams {
 }
 
 impl H3Machine {
-    /// Reads all of `input` from a unidirectional stream of the server.
-    pub(crate) fn peer_stream(&mut self, now: Timestamp, id: u64, input: &[u8], fin: bool) -> Result<(), H3Error> {
+    /// Reads from a unidirectional stream of the server until an event is due or `input` is used up.
+    /// Returns the number of bytes consumed.
+    pub(crate) fn peer_stream(&mut self, now: Timestamp, id: u64, input: &[u8], fin: bool) -> Result<usize, H3Error> {
         let mut rest = input;
         let mut stream = match self.peer_streams.take(id) {
             Some(stream) => stream,
             // The end of a stream that was ignored, or of an empty one.
-            None if input.is_empty() => return Ok(()),
+            None if input.is_empty() => return Ok(0),
             None => PeerStream::Typeless(Vec::new()),
         };
         if let PeerStream::Typeless(partial) = &mut stream {
@@ -70,7 +71,13 @@ impl H3Machine {
             }
         }
         match &mut stream {
-            PeerStream::Control(reader) => self.control(now, reader, rest)?,
+            PeerStream::Control(reader) => {
+                rest = self.control(now, reader, rest)?;
+                if !rest.is_empty() {
+                    self.peer_streams.streams.push((id, stream));
+                    return Ok(input.len() - rest.len());
+                }
+            }
             PeerStream::QpackEncoder => self.insertions(now, rest)?,
             PeerStream::QpackDecoder => {
                 let cancellations = self.encoder.on_decoder_stream(rest)?;
@@ -79,7 +86,10 @@ impl H3Machine {
             PeerStream::Typeless(_) | PeerStream::Unwanted => {}
         }
         self.peer_streams.streams.push((id, stream));
-        if fin { self.peer_stream_ended(now, id) } else { Ok(()) }
+        if fin && self.due.is_empty() {
+            self.peer_stream_ended(now, id)?;
+        }
+        Ok(input.len())
     }
 
     /// Returns the state of a new stream of type `of`.
@@ -127,9 +137,14 @@ impl H3Machine {
         Ok(())
     }
 
-    /// Reads frames of the control stream.
-    fn control(&mut self, now: Timestamp, reader: &mut H3FrameReader, mut input: &[u8]) -> Result<(), H3Error> {
-        while !input.is_empty() {
+    /// Reads frames of the control stream until an event is due. Returns the rest of the input.
+    fn control<'a>(
+        &mut self,
+        now: Timestamp,
+        reader: &mut H3FrameReader,
+        mut input: &'a [u8],
+    ) -> Result<&'a [u8], H3Error> {
+        while !input.is_empty() && self.due.is_empty() {
             let consumed = match reader.state {
                 FrameReadState::Header => {
                     let (consumed, header) = reader.header(input);
@@ -149,7 +164,7 @@ impl H3Machine {
             };
             input = &input[consumed..];
         }
-        Ok(())
+        Ok(input)
     }
 
     fn begin_control_frame(

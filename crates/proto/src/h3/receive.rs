@@ -22,14 +22,14 @@ impl H3Machine {
         }
         // The low bits of an identifier say who opened the stream, and its directions (RFC 9000
         // §2.1).
-        match stream & 3 {
+        let consumed = match stream & 3 {
             0 => return self.response(now, stream, input, fin),
             1 => return Err(H3Error::Stream(H3StreamFault::ServerBidirectional)),
             3 => self.peer_stream(now, stream, input, fin)?,
-            _ => {}
-        }
+            _ => input.len(),
+        };
         let event = self.due.pop_front().unwrap_or(H3Event::NeedInput);
-        Ok(H3Step { consumed: input.len(), event })
+        Ok(H3Step { consumed, event })
     }
 
     fn response(&mut self, now: Timestamp, id: u64, input: &[u8], fin: bool) -> Result<H3Step, H3Error> {

@@ -71,7 +71,9 @@ impl QpackDecoder {
         let left = self.complete_instructions(&joined, &mut count)?.len();
         joined.drain(..joined.len() - left);
         // A large instruction is rare, and a connection in a pool should cost little.
-        joined.shrink_to(1024);
+        if joined.is_empty() {
+            joined.shrink_to(1024);
+        }
         self.partial = joined;
         Ok(count)
     }
