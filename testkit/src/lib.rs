@@ -8,6 +8,7 @@
 //! | [`h1_peer`] | a scripted HTTP/1 peer that sends exactly the bytes of its script, for hostile framing |
 //! | [`frames`] | a scripted HTTP/2 peer that sends exactly the frames of its script |
 //! | [`http3`] | settings and faults of HTTP/3 at the servers of this crate |
+//! | [`h3_peer`] | a scripted HTTP/3 peer that sends exactly the bytes of its script on its streams |
 //! | [`hostile`] | replies that no honest server sends, made by a grammar from a seed, and a server that sends them |
 //! | [`packages`] | a mirror of packages, and a reader that reads only their beginnings |
 //! | [`relay`] | a relay on loopback that adds a round-trip time and a rate limit |
@@ -41,6 +42,7 @@ pub mod dns_server;
 pub mod faulty;
 pub mod frames;
 pub mod h1_peer;
+pub mod h3_peer;
 pub mod host_network;
 pub mod hostile;
 pub mod http3;

@@ -1,5 +1,6 @@
-//! Code shared by the scripted peers [`h1_peer`](crate::h1_peer) and [`frames`](crate::frames): a
-//! listener on loopback, a thread for each connection, and a state on which tests wait.
+//! Code shared by the scripted peers [`h1_peer`](crate::h1_peer), [`frames`](crate::frames) and
+//! [`h3_peer`](crate::h3_peer): a listener on loopback, a thread for each connection, and a state
+//! on which tests wait.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -11,7 +12,7 @@ use crate::lock::lock;
 
 /// The time for which a read of a scripted peer waits for a silent client. The peer's script then
 /// ends with an error.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A listener on loopback, and the state that its connections change. A test can wait for a change
 /// of the state.
@@ -40,11 +41,7 @@ impl<T: Default + Send + 'static> ScriptedPeer<T> {
     ) -> ScriptedPeer<T> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on loopback");
         let addr = listener.local_addr().expect("a bound socket has an address");
-        let shared = Arc::new(ScriptedPeerState {
-            state: Mutex::default(),
-            changed: Condvar::new(),
-            stop: AtomicBool::new(false),
-        });
+        let shared = Arc::new(ScriptedPeerState::new());
         let (accepting, play) = (shared.clone(), Arc::new(play));
         thread::spawn(move || {
             for number in 0.. {
@@ -69,6 +66,12 @@ impl<T> Drop for ScriptedPeer<T> {
         self.shared.stop.store(true, SeqCst);
         // Wakes the accept call; if it fails there is nobody to wake.
         let _ = TcpStream::connect(self.addr);
+    }
+}
+
+impl<T: Default> ScriptedPeerState<T> {
+    pub(crate) fn new() -> ScriptedPeerState<T> {
+        ScriptedPeerState { state: Mutex::default(), changed: Condvar::new(), stop: AtomicBool::new(false) }
     }
 }
 
