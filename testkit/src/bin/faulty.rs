@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short};
 use testkit::faulty::FaultyOrigin;
+use testkit::http3::Http3Settings;
 
 const USAGE: &str = "\
 faulty [options]: one long body at /f/NAME?QUERY on 127.0.0.1, with the faults that the query asks for
@@ -21,6 +22,7 @@ faulty [options]: one long body at /f/NAME?QUERY on 127.0.0.1, with the faults t
   --connection-limit N connections beyond so many open ones are reset
   --ca FILE            write the certificate authority's certificate there (PEM)
   --http2              over TLS, HTTP/2 with those who want it
+  --http3              HTTP/3 on the UDP port of the TLS port
   --until-eof          stop when standard input ends
 
 A NAME keeps the query it was first asked with; /seen/NAME shows what was asked and sent, as JSON.
@@ -47,6 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Long("tls-port") => builder = builder.https_port(parser.value()?.parse()?),
             Long("connection-limit") => builder = builder.connection_limit(parser.value()?.parse()?),
             Long("http2") => builder = builder.http2(),
+            Long("http3") => builder = builder.http3(Http3Settings::new()),
             Long("ca") => ca = Some(parser.value()?.into()),
             Long("until-eof") => until_eof = true,
             Long("help") | Short('h') => {

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short};
+use testkit::http3::Http3Settings;
 use testkit::origin::Origin;
 use testkit::site::{self, GeneratedSite};
 
@@ -22,6 +23,8 @@ origin [options]: serves the site of the first job, and test routes, on 127.0.0.
   --pages N           how many AS pages (default 5703, about 276 MiB)
   --cache             keep pages in memory once made
   --threads N         worker threads (default 1)
+  --http2             over TLS, HTTP/2 with those who want it
+  --http3             HTTP/3 on the UDP port of the TLS port
   --ca FILE           write the certificate authority's certificate there (PEM)
   --write-site DIR    lay the site out as files there before serving
   --write-answer FILE write the sorted unique CIDR blocks of all pages there before serving
@@ -38,6 +41,8 @@ struct OriginOptions {
     pages: usize,
     cache: bool,
     threads: usize,
+    http2: bool,
+    http3: bool,
     ca: Option<PathBuf>,
     write_site: Option<PathBuf>,
     write_answer: Option<PathBuf>,
@@ -63,13 +68,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     if !options.serve {
         return Ok(());
     }
-    let origin = Origin::builder()
+    let mut builder = Origin::builder()
         .site(site)
         .http_port(options.port)
         .https_port(options.tls_port)
         .threads(options.threads)
-        .record(false)
-        .start()?;
+        .record(false);
+    if options.http2 {
+        builder = builder.http2(100);
+    }
+    if options.http3 {
+        builder = builder.http3(Http3Settings::new());
+    }
+    let origin = builder.start()?;
     if let Some(file) = &options.ca {
         std::fs::write(file, origin.ca_pem())?;
     }
@@ -93,6 +104,8 @@ fn parse() -> Result<Option<OriginOptions>, lexopt::Error> {
         pages: site::PAGES,
         cache: false,
         threads: 1,
+        http2: false,
+        http3: false,
         ca: None,
         write_site: None,
         write_answer: None,
@@ -108,6 +121,8 @@ fn parse() -> Result<Option<OriginOptions>, lexopt::Error> {
             Long("pages") => options.pages = parser.value()?.parse()?,
             Long("cache") => options.cache = true,
             Long("threads") => options.threads = parser.value()?.parse()?,
+            Long("http2") => options.http2 = true,
+            Long("http3") => options.http3 = true,
             Long("ca") => options.ca = Some(parser.value()?.into()),
             Long("write-site") => options.write_site = Some(parser.value()?.into()),
             Long("write-answer") => options.write_answer = Some(parser.value()?.into()),

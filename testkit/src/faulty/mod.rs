@@ -8,7 +8,7 @@
 //!
 //! The origin uses plain sockets and a thread for each connection. TLS has another port. On both
 //! ports a client with prior knowledge may use HTTP/2; [`FaultyOriginBuilder::http2`] also offers
-//! HTTP/2 by ALPN.
+//! HTTP/2 by ALPN. [`FaultyOriginBuilder::http3`] adds HTTP/3.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -33,6 +33,7 @@
 //! Left out: wrong bytes under the right Content-Range. No client can detect that without a digest.
 
 mod h2;
+mod h3;
 mod plan;
 mod query;
 mod reply;
@@ -42,14 +43,18 @@ mod send;
 mod serve;
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
+use std::time::Duration;
+
+use tokio::runtime::{self, Runtime};
 
 pub use plan::{BodyBreak, BodyBreakOffset, BreakKind, ContentChange, EtagKind, FaultPlan, WrongContentRange};
 pub use request_log::{AnsweredRequest, FaultyRequestLog, SentBody};
 
+use crate::http3::{self, CLOSE_TIME, Http3Settings, HttpsSockets, QuicListener};
 use crate::test_certificates::TestCertificates;
 use serve::FaultyOriginState;
 
@@ -60,6 +65,7 @@ pub struct FaultyOriginBuilder {
     https_port: u16,
     connection_limit: Option<usize>,
     http2: bool,
+    http3: Option<Http3Settings>,
 }
 
 impl FaultyOriginBuilder {
@@ -87,7 +93,13 @@ impl FaultyOriginBuilder {
         self
     }
 
-    /// Binds both ports and starts serving.
+    /// Enables HTTP/3 on the UDP port that has the number of the TLS port. Default: no HTTP/3.
+    pub fn http3(mut self, settings: Http3Settings) -> FaultyOriginBuilder {
+        self.http3 = Some(settings);
+        self
+    }
+
+    /// Binds the ports and starts serving.
     ///
     /// # Errors
     /// If a port cannot be bound.
@@ -95,7 +107,9 @@ impl FaultyOriginBuilder {
         let identity = TestCertificates::generate();
         let shared = Arc::new(FaultyOriginState { limit: self.connection_limit, ..FaultyOriginState::default() });
         let http = TcpListener::bind((Ipv4Addr::LOCALHOST, self.http_port))?;
-        let https = TcpListener::bind((Ipv4Addr::LOCALHOST, self.https_port))?;
+        let https = HttpsSockets::bind((Ipv4Addr::LOCALHOST, self.https_port).into(), self.http3.is_some())?;
+        let (udp, https) = (https.udp, http3::listen_on(https.tcp)?);
+        https.set_nonblocking(false)?;
         let (http_addr, https_addr) = (http.local_addr()?, https.local_addr()?);
         let protocols: [&[u8]; 2] = [b"h2", b"http/1.1"];
         let tls = identity.server_config(&protocols[usize::from(!self.http2)..]);
@@ -103,7 +117,11 @@ impl FaultyOriginBuilder {
             let shared = shared.clone();
             thread::spawn(move || serve::accept(&listener, tls.as_ref(), &shared));
         }
-        Ok(FaultyOrigin { http_addr, https_addr, identity, shared })
+        let quic = match udp {
+            Some(socket) => Some(FaultyQuic::start(socket, &identity, self.http3.unwrap_or_default(), &shared)?),
+            None => None,
+        };
+        Ok(FaultyOrigin { http_addr, https_addr, identity, shared, quic })
     }
 }
 
@@ -113,6 +131,33 @@ pub struct FaultyOrigin {
     https_addr: SocketAddr,
     identity: TestCertificates,
     shared: Arc<FaultyOriginState>,
+    quic: Option<FaultyQuic>,
+}
+
+/// The listener for HTTP/3 and the threads that serve it.
+struct FaultyQuic {
+    listener: Arc<QuicListener>,
+    runtime: Runtime,
+}
+
+impl FaultyQuic {
+    fn start(
+        socket: UdpSocket,
+        identity: &TestCertificates,
+        settings: Http3Settings,
+        shared: &Arc<FaultyOriginState>,
+    ) -> io::Result<FaultyQuic> {
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .thread_name("testkit-faulty")
+            .build()?;
+        let context = runtime.enter();
+        let listener = Arc::new(QuicListener::start(socket, identity, settings)?);
+        drop(context);
+        runtime.spawn(h3::accept(listener.clone(), shared.clone()));
+        Ok(FaultyQuic { listener, runtime })
+    }
 }
 
 impl FaultyOrigin {
@@ -176,6 +221,11 @@ impl Drop for FaultyOrigin {
     fn drop(&mut self) {
         self.shared.stop.store(true, SeqCst);
         self.shared.end_connections();
+        if let Some(FaultyQuic { listener, runtime }) = self.quic.take() {
+            listener.close();
+            runtime.block_on(async { tokio::time::sleep(CLOSE_TIME).await });
+            runtime.shutdown_timeout(Duration::from_secs(2));
+        }
         for addr in [self.http_addr, self.https_addr] {
             // Wakes the accept call; if it fails there is nobody to wake.
             let _ = TcpStream::connect(addr);

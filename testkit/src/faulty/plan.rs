@@ -181,22 +181,24 @@ pub struct BodyBreak {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakKind {
     /// The connection is reset. Bytes that the socket has not sent yet are lost, so the client may
-    /// receive less than was sent.
+    /// receive less than was sent. Over HTTP/3, CONNECTION_CLOSE with H3_INTERNAL_ERROR.
     Reset,
     /// The connection is closed properly, over TLS with close_notify. Only the length shows that
-    /// the body is incomplete.
+    /// the body is incomplete. Over HTTP/3, CONNECTION_CLOSE with H3_NO_ERROR.
     Close,
     /// The server pauses for [`FaultPlan::stall`], then sends the rest of the body. Other streams
-    /// of an HTTP/2 connection continue.
+    /// of an HTTP/2 or HTTP/3 connection continue.
     Stall,
     /// Over HTTP/2, the server sends RST_STREAM with INTERNAL_ERROR after all bytes before the
-    /// break. Over HTTP/1, it closes the connection properly.
+    /// break. Over HTTP/3, it sends RESET_STREAM with H3_INTERNAL_ERROR, and bytes before the break
+    /// may be lost. Over HTTP/1, it closes the connection properly.
     Rst,
     /// Over HTTP/2, the server sends GOAWAY with NO_ERROR, finishes the open streams, and accepts
-    /// no new ones. Over HTTP/1, it closes the connection properly.
+    /// no new ones; HTTP/3 has the same frame. Over HTTP/1, it closes the connection properly.
     GoAway,
     /// Over HTTP/2, the server sends GOAWAY with INTERNAL_ERROR that names the last stream, then
-    /// closes the connection. Over HTTP/1, it closes the connection properly.
+    /// closes the connection; HTTP/3 has the same frame. Over HTTP/1, it closes the connection
+    /// properly.
     GoAwayCut,
 }
 

@@ -1,16 +1,16 @@
 //! Listens for QUIC connections and applies the faults of whole connections.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
 
 use aws_lc_rs::hmac;
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
     Connection, Endpoint, EndpointConfig, Incoming, Runtime, ServerConfig, TokioRuntime, TransportConfig, VarInt,
 };
-use socket2::{Domain, Socket, Type};
 
 use super::connection_ids::UnmarkedConnectionIds;
 use super::counting_socket::{CountingSocket, DatagramCounts};
@@ -21,22 +21,12 @@ use crate::test_certificates::TestCertificates;
 /// The flow-control window of a request's body in bytes. It is small, so that uploads have to wait
 /// for credit.
 const STREAM_WINDOW: u32 = 64 << 10;
-/// The size of the socket's buffers in bytes. The system may grant less.
-const SOCKET_BUFFER: usize = 4 << 20;
+/// The time for which a dropped server waits until CONNECTION_CLOSE has been sent.
+pub(crate) const CLOSE_TIME: Duration = Duration::from_millis(10);
 /// A version of QUIC that no client knows.
 const UNKNOWN_VERSION: u32 = 0x1a2a_3a4a;
 /// The code of an HTTP/3 connection that ends without an error (RFC 9114 section 8.1).
 const H3_NO_ERROR: u32 = 0x100;
-
-/// Creates a non-blocking UDP socket on `addr`.
-pub(crate) fn bind_udp(addr: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, None)?;
-    // The system's limit counts if it is smaller.
-    let _ = socket.set_recv_buffer_size(SOCKET_BUFFER).and_then(|()| socket.set_send_buffer_size(SOCKET_BUFFER));
-    socket.set_nonblocking(true)?;
-    socket.bind(&addr.into())?;
-    Ok(socket.into())
-}
 
 /// A QUIC server that negotiates `h3`.
 pub(crate) struct QuicListener {

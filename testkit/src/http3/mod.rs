@@ -17,8 +17,10 @@ mod connection_ids;
 mod counting_socket;
 mod listener;
 mod session_counter;
+mod sockets;
 
-pub(crate) use listener::{QuicListener, bind_udp};
+pub(crate) use listener::{CLOSE_TIME, QuicListener};
+pub(crate) use sockets::{HttpsSockets, bind_udp, listen, listen_on};
 
 /// The settings of HTTP/3 at a server.
 #[derive(Clone, Debug)]

@@ -64,14 +64,10 @@ use tokio::runtime::{self, Runtime};
 
 use crate::byte_pattern::BytePattern;
 use crate::dns_server::{DnsAnswerFunction, DnsReply, ReceivedQuery};
-use crate::http3::{Http3Settings, QuicListener};
+use crate::http3::{CLOSE_TIME, Http3Settings, HttpsSockets, QuicListener, listen, listen_on};
 use crate::site::GeneratedSite;
 use crate::test_certificates::TestCertificates;
 use request_log::OriginRequestLog;
-use serve::HttpsSockets;
-
-/// The time for which a dropped origin waits until CONNECTION_CLOSE has been sent.
-const CLOSE_TIME: Duration = Duration::from_millis(10);
 
 /// The settings of an origin; made by [`Origin::builder`].
 pub struct OriginBuilder {
@@ -175,7 +171,7 @@ impl OriginBuilder {
     /// # Errors
     /// If the port cannot be bound or a thread cannot be started.
     pub fn start(self) -> io::Result<Origin> {
-        let http = serve::listen(SocketAddr::new(self.ip, self.http_port))?;
+        let http = listen(SocketAddr::new(self.ip, self.http_port))?;
         let https = HttpsSockets::bind(SocketAddr::new(self.ip, self.https_port), self.http3.is_some())?;
         let http_addr = http.local_addr()?;
         let https_addr = https.tcp.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
@@ -199,7 +195,7 @@ impl OriginBuilder {
         let context = runtime.enter();
         runtime.spawn(serve::accept(TcpListener::from_std(http)?, None, state.clone()));
         let unused = if self.tls_over_tcp {
-            let https = TcpListener::from_std(serve::listen_on(https.tcp)?)?;
+            let https = TcpListener::from_std(listen_on(https.tcp)?)?;
             runtime.spawn(serve::accept(https, Some(tls), state.clone()));
             None
         } else {

@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::io;
-use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,63 +12,12 @@ use hyper::{Method, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use rustls::{HandshakeKind, ServerConfig};
-use socket2::{Domain, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use super::body::{ReplyBody, RouteBodySource};
 use super::{OriginState, routes};
-use crate::http3;
-
-/// The length of a listener's queue, for a burst of connections.
-const BACKLOG: i32 = 4096;
-/// The number of free TCP ports to try until the UDP port of the same number is free too.
-const PORT_ATTEMPTS: usize = 16;
-
-/// The socket for TLS and, for HTTP/3, the UDP socket on the port of the same number.
-pub(super) struct HttpsSockets {
-    /// A bound socket that does not listen yet.
-    pub(super) tcp: Socket,
-    pub(super) udp: Option<UdpSocket>,
-}
-
-impl HttpsSockets {
-    pub(super) fn bind(addr: SocketAddr, with_udp: bool) -> io::Result<HttpsSockets> {
-        let mut attempts = PORT_ATTEMPTS;
-        loop {
-            let tcp = bind(addr)?;
-            if !with_udp {
-                return Ok(HttpsSockets { tcp, udp: None });
-            }
-            let bound = tcp.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
-            match http3::bind_udp(bound) {
-                Ok(udp) => return Ok(HttpsSockets { tcp, udp: Some(udp) }),
-                Err(error) if addr.port() != 0 || attempts == 0 => return Err(error),
-                Err(_) => attempts -= 1,
-            }
-        }
-    }
-}
-
-/// Creates a non-blocking listener whose backlog holds a burst of connections.
-pub(super) fn listen(addr: SocketAddr) -> io::Result<std::net::TcpListener> {
-    listen_on(bind(addr)?)
-}
-
-/// Makes the bound socket listen.
-pub(super) fn listen_on(socket: Socket) -> io::Result<std::net::TcpListener> {
-    socket.listen(BACKLOG)?;
-    Ok(socket.into())
-}
-
-fn bind(addr: SocketAddr) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(addr), Type::STREAM, None)?;
-    socket.set_reuse_address(true)?;
-    socket.set_nonblocking(true)?;
-    socket.bind(&addr.into())?;
-    Ok(socket)
-}
 
 pub(super) async fn accept(listener: TcpListener, tls: Option<Arc<ServerConfig>>, state: Arc<OriginState>) {
     loop {
