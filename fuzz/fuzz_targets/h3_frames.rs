@@ -9,9 +9,9 @@
 mod support;
 
 use libfuzzer_sys::fuzz_target;
-use support::{H3Output, KeptInput, StreamPiece, asked, drain_output, pieces};
+use support::{H3Observed, KeptInput, StreamPiece, asked, drain_output, pieces};
 
-fn feed(method: &str, data: &[u8], size: usize) -> Vec<H3Output> {
+fn feed(method: &str, data: &[u8], size: usize) -> Vec<H3Observed> {
     let (mut conn, mut kept, mut seen) = (asked(method, 3), KeptInput::default(), Vec::new());
     for StreamPiece { stream, bytes, fin } in pieces(data) {
         let (mut rest, mut is_last) = (bytes, false);

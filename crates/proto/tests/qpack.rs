@@ -4,7 +4,7 @@
 use haul_proto::qpack::{FieldIndexing, QpackDecoder, QpackEncoder, QpackError, QpackFault};
 use proptest::prelude::*;
 
-type FieldList = Vec<(Vec<u8>, Vec<u8>)>;
+type SectionFields = Vec<(Vec<u8>, Vec<u8>)>;
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
@@ -12,12 +12,12 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(pair).collect()
 }
 
-fn fields(list: &[(&str, &str)]) -> FieldList {
+fn fields(list: &[(&str, &str)]) -> SectionFields {
     list.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
 }
 
 /// Decodes a section whose insertions have arrived. Returns its Required Insert Count and fields.
-fn decode(decoder: &QpackDecoder, section: &[u8]) -> Result<(u64, FieldList), QpackError> {
+fn decode(decoder: &QpackDecoder, section: &[u8]) -> Result<(u64, SectionFields), QpackError> {
     let mut section = decoder.begin(section)?;
     let (mut text, mut found) = (Vec::new(), Vec::new());
     while let Some(line) = decoder.line(&mut section, &mut text)? {
@@ -28,7 +28,7 @@ fn decode(decoder: &QpackDecoder, section: &[u8]) -> Result<(u64, FieldList), Qp
     Ok((section.required(), found))
 }
 
-fn encode(encoder: &mut QpackEncoder, stream: u64, list: &FieldList, indexing: FieldIndexing) -> Vec<u8> {
+fn encode(encoder: &mut QpackEncoder, stream: u64, list: &SectionFields, indexing: FieldIndexing) -> Vec<u8> {
     let mut section = Vec::new();
     encoder.begin();
     for (name, value) in list {
@@ -104,7 +104,7 @@ fn instructions_may_be_cut_anywhere() {
     assert_eq!(decode(&decoder, &section), expected);
 }
 
-fn request() -> FieldList {
+fn request() -> SectionFields {
     fields(&[
         (":method", "GET"),
         (":scheme", "https"),
@@ -304,7 +304,7 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
 /// A step of a session: a section to send, or a part of a stream to deliver.
 #[derive(Clone, Debug)]
 enum Operation {
-    Section(FieldList, FieldIndexing),
+    Section(SectionFields, FieldIndexing),
     /// Delivers this many bytes of the encoder stream.
     Insertions(usize),
     /// Decodes the oldest section that was not decoded, or cancels it.
@@ -332,8 +332,7 @@ fn deliver(from: &mut Vec<u8>, count: usize) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the timing of the streams, each section can be decoded at once and gives the same
-    /// fields.
+    /// Each section can be decoded at once and gives the same fields, for any timing of the streams.
     #[test]
     fn encoded_sections_are_decoded(
         operations in prop::collection::vec(operation(), 1..80),

@@ -68,7 +68,7 @@ pub struct StreamPiece<'a> {
 /// the length, and the bytes.
 pub fn pieces(mut data: &[u8]) -> Vec<StreamPiece<'_>> {
     const STREAMS: [u64; 8] = [0, 4, 8, 3, 7, 11, 15, 12];
-    let (mut found, mut ended) = (Vec::new(), Vec::new());
+    let (mut found, mut ended, mut types) = (Vec::new(), Vec::new(), BTreeMap::new());
     while let [head, length, rest @ ..] = data {
         let (bytes, behind) = rest.split_at(usize::from(*length).min(rest.len()));
         data = behind;
@@ -83,8 +83,9 @@ pub fn pieces(mut data: &[u8]) -> Vec<StreamPiece<'_>> {
         // Of the QPACK streams, a whole part is read before its errors are reported: if an insertion
         // unblocks a response and the next one is malformed, the response can be read only if the two
         // arrive apart. They always do here.
-        if matches!(stream, 7 | 11) && !bytes.is_empty() {
-            let last = bytes.len() - 1;
+        if let (3, Some(last)) = (stream & 3, bytes.len().checked_sub(1))
+            && *types.entry(stream).or_insert(bytes[0]) != 0
+        {
             let parts = bytes.chunks(1).enumerate();
             found.extend(parts.map(|(at, bytes)| StreamPiece { stream, bytes, fin: fin && at == last }));
             continue;
@@ -96,7 +97,7 @@ pub fn pieces(mut data: &[u8]) -> Vec<StreamPiece<'_>> {
 
 /// The observed events, with neighbouring bodies of a response joined.
 #[derive(PartialEq, Eq, Debug)]
-pub enum H3Output {
+pub enum H3Observed {
     Body(RequestId, Vec<u8>),
     Other(String),
     Error(H3Error),
@@ -109,7 +110,7 @@ pub struct KeptInput(BTreeMap<u64, (Vec<u8>, bool)>);
 impl KeptInput {
     /// Passes a piece to the connection, and the kept input of streams that it unblocks. Returns
     /// `false` after an error.
-    pub fn feed(&mut self, conn: &mut H3Machine, piece: &StreamPiece<'_>, seen: &mut Vec<H3Output>) -> bool {
+    pub fn feed(&mut self, conn: &mut H3Machine, piece: &StreamPiece<'_>, seen: &mut Vec<H3Observed>) -> bool {
         let entry = self.0.entry(piece.stream).or_default();
         entry.0.extend_from_slice(piece.bytes);
         entry.1 |= piece.fin;
@@ -130,7 +131,7 @@ fn drain(
     stream: u64,
     bytes: &[u8],
     fin: bool,
-    seen: &mut Vec<H3Output>,
+    seen: &mut Vec<H3Observed>,
     unblocked: &mut VecDeque<u64>,
 ) -> Option<usize> {
     let mut at = 0;
@@ -140,7 +141,7 @@ fn drain(
             Err(error) => {
                 let next = conn.step(Timestamp(0), stream, &[], false);
                 assert!(matches!(next, Err(H3Error::Response(ResponseError::Closed(_)))), "an error is the end");
-                seen.push(H3Output::Error(error));
+                seen.push(H3Observed::Error(error));
                 return None;
             }
         };
@@ -160,15 +161,15 @@ fn drain(
             H3Event::Body { id, range } => {
                 assert!(!range.is_empty() && range.end <= step.consumed, "{range:?} of {}", step.consumed);
                 match seen.last_mut() {
-                    Some(H3Output::Body(last, body)) if *last == id => body.extend_from_slice(&input[range]),
-                    _ => seen.push(H3Output::Body(id, input[range].to_vec())),
+                    Some(H3Observed::Body(last, body)) if *last == id => body.extend_from_slice(&input[range]),
+                    _ => seen.push(H3Observed::Body(id, input[range].to_vec())),
                 }
             }
             H3Event::Head { id, head, framing } => {
-                seen.push(H3Output::Other(format!("{} {:?} {framing:?}", id.0, head.raw())));
+                seen.push(H3Observed::Other(format!("{} {:?} {framing:?}", id.0, head.raw())));
             }
-            H3Event::Interim { id, head } => seen.push(H3Output::Other(format!("{} {:?}", id.0, head.raw()))),
-            other => seen.push(H3Output::Other(format!("{other:?}"))),
+            H3Event::Interim { id, head } => seen.push(H3Observed::Other(format!("{} {:?}", id.0, head.raw()))),
+            other => seen.push(H3Observed::Other(format!("{other:?}"))),
         }
     }
 }

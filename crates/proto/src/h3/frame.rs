@@ -63,26 +63,26 @@ pub(crate) fn go_away(out: &mut Vec<u8>) {
 
 /// The header of an HTTP/3 frame: its type and the length of its payload.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct FrameHeader {
+pub(crate) struct H3FrameHeader {
     pub(crate) kind: u64,
     pub(crate) length: u64,
 }
 
-impl FrameHeader {
-    fn decode(input: &mut &[u8]) -> Option<FrameHeader> {
-        Some(FrameHeader { kind: varint::decode(input)?, length: varint::decode(input)? })
+impl H3FrameHeader {
+    fn decode(input: &mut &[u8]) -> Option<H3FrameHeader> {
+        Some(H3FrameHeader { kind: varint::decode(input)?, length: varint::decode(input)? })
     }
 }
 
 /// The part of a frame that a stream has next in its input.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) enum FrameReadState {
+pub(crate) enum H3FrameReadState {
     /// A frame header. `partial` contains the bytes of the header that have arrived.
     #[default]
     Header,
     /// The payload of a frame that is buffered until it is complete. `partial` contains the bytes
     /// that have arrived.
-    Payload(FrameHeader),
+    Payload(H3FrameHeader),
     /// Payload of DATA, this many bytes.
     Data(u64),
     /// Payload to skip, this many bytes.
@@ -92,7 +92,7 @@ pub(crate) enum FrameReadState {
 /// The position of a stream's reader within the frames of the stream.
 #[derive(Debug, Default)]
 pub(crate) struct H3FrameReader {
-    pub(crate) state: FrameReadState,
+    pub(crate) state: H3FrameReadState,
     pub(crate) partial: Vec<u8>,
 }
 
@@ -100,22 +100,22 @@ impl H3FrameReader {
     /// Returns `true` between two frames.
     pub(crate) fn is_at_boundary(&self) -> bool {
         let is_header =
-            matches!(self.state, FrameReadState::Header | FrameReadState::Data(0) | FrameReadState::Skip(0));
+            matches!(self.state, H3FrameReadState::Header | H3FrameReadState::Data(0) | H3FrameReadState::Skip(0));
         is_header && self.partial.is_empty()
     }
 
     /// Reads bytes of a frame header. Returns the number of bytes consumed, and the header if it is
     /// complete. The state does not change.
-    pub(crate) fn header(&mut self, input: &[u8]) -> (usize, Option<FrameHeader>) {
+    pub(crate) fn header(&mut self, input: &[u8]) -> (usize, Option<H3FrameHeader>) {
         if self.partial.is_empty() {
             let mut rest = input;
-            if let Some(header) = FrameHeader::decode(&mut rest) {
+            if let Some(header) = H3FrameHeader::decode(&mut rest) {
                 return (input.len() - rest.len(), Some(header));
             }
         }
         for (at, &byte) in input.iter().enumerate() {
             self.partial.push(byte);
-            if let Some(header) = FrameHeader::decode(&mut &self.partial[..]) {
+            if let Some(header) = H3FrameHeader::decode(&mut &self.partial[..]) {
                 self.partial.clear();
                 return (at + 1, Some(header));
             }
@@ -132,14 +132,14 @@ impl H3FrameReader {
         if take < missing {
             return (take, None);
         }
-        self.state = FrameReadState::Header;
+        self.state = H3FrameReadState::Header;
         (take, Some(mem::take(&mut self.partial)))
     }
 
     /// Skips up to `left` bytes. Returns the number of bytes consumed.
     pub(crate) fn skip(&mut self, left: u64, input: &[u8]) -> usize {
         let take = left.min(input.len() as u64);
-        self.state = if take < left { FrameReadState::Skip(left - take) } else { FrameReadState::Header };
+        self.state = if take < left { H3FrameReadState::Skip(left - take) } else { H3FrameReadState::Header };
         take as usize
     }
 }

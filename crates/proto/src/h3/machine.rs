@@ -12,7 +12,7 @@
 use super::flood_limits::H3_FLOOD_KINDS;
 use super::frame::{self, H3FrameReader, setting, stream_type};
 use super::output::H3Outputs;
-use super::peer_streams::{PeerSettings, PeerStreams};
+use super::peer_streams::{H3PeerSettings, ServerStreams};
 use super::request_stream::H3RequestStream;
 use super::varint;
 use super::{
@@ -40,11 +40,11 @@ pub struct H3Machine {
     pub(crate) config: H3Config,
     pub(crate) outputs: H3Outputs,
     pub(crate) requests: OpenStreams<u64, H3RequestStream>,
-    pub(crate) peer_streams: PeerStreams,
+    pub(crate) peer_streams: ServerStreams,
     pub(crate) encoder: QpackEncoder,
     pub(crate) decoder: QpackDecoder,
     pub(crate) tally: FloodCounts<H3FloodKind, H3_FLOOD_KINDS>,
-    pub(crate) peer: PeerSettings,
+    pub(crate) peer: H3PeerSettings,
     /// Events that [`H3Machine::step`] returns before it reads more input.
     pub(crate) due: VecDeque<H3Event>,
     pub(crate) commands: VecDeque<H3Command>,
@@ -87,11 +87,11 @@ impl H3Machine {
         H3Machine {
             outputs,
             requests: OpenStreams::default(),
-            peer_streams: PeerStreams::default(),
+            peer_streams: ServerStreams::default(),
             encoder: QpackEncoder::new(ENCODER_TABLE),
             decoder: QpackDecoder::new(config.qpack_table_capacity),
             tally: FloodCounts::new(config.floods.by_kind()),
-            peer: PeerSettings::default(),
+            peer: H3PeerSettings::default(),
             due: VecDeque::new(),
             commands: VecDeque::new(),
             closing: None,

@@ -1,7 +1,7 @@
 //! The unidirectional streams of the server: its control stream, its QPACK streams, and streams of
 //! unknown types (RFC 9114 §6.2).
 
-use super::frame::{FrameHeader, FrameReadState, H3FrameReader, kind, setting, stream_type};
+use super::frame::{H3FrameHeader, H3FrameReadState, H3FrameReader, kind, setting, stream_type};
 use super::machine::H3Machine;
 use super::{
     CloseReason, H3Command, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3ResetReason, H3StreamFault,
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 
 /// The values of the peer's SETTINGS that concern the client.
 #[derive(Default, Debug)]
-pub(crate) struct PeerSettings {
+pub(crate) struct H3PeerSettings {
     /// True if the peer's SETTINGS have arrived.
     is_seen: bool,
     /// The largest size of a request head, counted as in RFC 9114 §4.2.2; `None` if unlimited.
@@ -22,7 +22,7 @@ pub(crate) struct PeerSettings {
 
 /// The state of one unidirectional stream of the server.
 #[derive(Debug)]
-enum PeerStream {
+enum ServerStream {
     /// The type of the stream is incomplete; these are its bytes.
     Typeless(Vec<u8>),
     Control(H3FrameReader),
@@ -34,17 +34,17 @@ enum PeerStream {
 
 /// The open unidirectional streams of the server. QUIC limits their number.
 #[derive(Default, Debug)]
-pub(crate) struct PeerStreams {
-    streams: Vec<(u64, PeerStream)>,
+pub(crate) struct ServerStreams {
+    streams: Vec<(u64, ServerStream)>,
 }
 
-impl PeerStreams {
-    fn take(&mut self, id: u64) -> Option<PeerStream> {
+impl ServerStreams {
+    fn take(&mut self, id: u64) -> Option<ServerStream> {
         let place = self.streams.iter().position(|&(other, _)| other == id)?;
         Some(self.streams.swap_remove(place).1)
     }
 
-    fn has(&self, is: impl Fn(&PeerStream) -> bool) -> bool {
+    fn has(&self, is: impl Fn(&ServerStream) -> bool) -> bool {
         self.streams.iter().any(|(_, stream)| is(stream))
     }
 }
@@ -58,9 +58,9 @@ impl H3Machine {
             Some(stream) => stream,
             // The end of a stream that was ignored, or of an empty one.
             None if input.is_empty() => return Ok(0),
-            None => PeerStream::Typeless(Vec::new()),
+            None => ServerStream::Typeless(Vec::new()),
         };
-        if let PeerStream::Typeless(partial) = &mut stream {
+        if let ServerStream::Typeless(partial) = &mut stream {
             while let Some((&byte, behind)) = rest.split_first() {
                 rest = behind;
                 partial.push(byte);
@@ -71,19 +71,19 @@ impl H3Machine {
             }
         }
         match &mut stream {
-            PeerStream::Control(reader) => {
+            ServerStream::Control(reader) => {
                 rest = self.control(now, reader, rest)?;
                 if !rest.is_empty() {
                     self.peer_streams.streams.push((id, stream));
                     return Ok(input.len() - rest.len());
                 }
             }
-            PeerStream::QpackEncoder => self.insertions(now, rest)?,
-            PeerStream::QpackDecoder => {
+            ServerStream::QpackEncoder => self.insertions(now, rest)?,
+            ServerStream::QpackDecoder => {
                 let cancellations = self.encoder.on_decoder_stream(rest)?;
                 self.tally.count_many(now, H3FloodKind::StreamCancellation, cancellations)?;
             }
-            PeerStream::Typeless(_) | PeerStream::Unwanted => {}
+            ServerStream::Typeless(_) | ServerStream::Unwanted => {}
         }
         self.peer_streams.streams.push((id, stream));
         if fin && self.due.is_empty() {
@@ -93,25 +93,27 @@ impl H3Machine {
     }
 
     /// Returns the state of a new stream of type `of`.
-    fn accept(&mut self, now: Timestamp, id: u64, of: u64) -> Result<PeerStream, H3Error> {
+    fn accept(&mut self, now: Timestamp, id: u64, of: u64) -> Result<ServerStream, H3Error> {
         let (stream, is_open) = match of {
             stream_type::CONTROL => (
-                PeerStream::Control(H3FrameReader::default()),
-                self.peer_streams.has(|stream| matches!(stream, PeerStream::Control(_))),
+                ServerStream::Control(H3FrameReader::default()),
+                self.peer_streams.has(|stream| matches!(stream, ServerStream::Control(_))),
             ),
-            stream_type::QPACK_ENCODER => {
-                (PeerStream::QpackEncoder, self.peer_streams.has(|stream| matches!(stream, PeerStream::QpackEncoder)))
-            }
-            stream_type::QPACK_DECODER => {
-                (PeerStream::QpackDecoder, self.peer_streams.has(|stream| matches!(stream, PeerStream::QpackDecoder)))
-            }
+            stream_type::QPACK_ENCODER => (
+                ServerStream::QpackEncoder,
+                self.peer_streams.has(|stream| matches!(stream, ServerStream::QpackEncoder)),
+            ),
+            stream_type::QPACK_DECODER => (
+                ServerStream::QpackDecoder,
+                self.peer_streams.has(|stream| matches!(stream, ServerStream::QpackDecoder)),
+            ),
             // The client has sent no MAX_PUSH_ID.
             stream_type::PUSH => return Err(H3Error::Push),
             _ => {
                 self.tally.count(now, H3FloodKind::UnknownStream)?;
                 let code = H3ErrorCode::STREAM_CREATION_ERROR;
                 self.commands.push_back(H3Command::StopSending { stream: id, code });
-                (PeerStream::Unwanted, false)
+                (ServerStream::Unwanted, false)
             }
         };
         if is_open { Err(H3Error::Stream(H3StreamFault::Duplicate)) } else { Ok(stream) }
@@ -121,8 +123,8 @@ impl H3Machine {
     pub(crate) fn peer_stream_ended(&mut self, now: Timestamp, id: u64) -> Result<(), H3Error> {
         match self.peer_streams.take(id) {
             // RFC 9114 §6.2: a stream may end before its type.
-            Some(PeerStream::Typeless(_)) | None => self.tally.count(now, H3FloodKind::UnknownStream),
-            Some(PeerStream::Unwanted) => Ok(()),
+            Some(ServerStream::Typeless(_)) | None => self.tally.count(now, H3FloodKind::UnknownStream),
+            Some(ServerStream::Unwanted) => Ok(()),
             Some(_) => Err(H3Error::Stream(H3StreamFault::ClosedCritical)),
         }
     }
@@ -146,21 +148,21 @@ impl H3Machine {
     ) -> Result<&'a [u8], H3Error> {
         while !input.is_empty() && self.due.is_empty() {
             let consumed = match reader.state {
-                FrameReadState::Header => {
+                H3FrameReadState::Header => {
                     let (consumed, header) = reader.header(input);
                     if let Some(header) = header {
                         self.begin_control_frame(now, reader, header)?;
                     }
                     consumed
                 }
-                FrameReadState::Payload(header) => {
+                H3FrameReadState::Payload(header) => {
                     let (consumed, payload) = reader.gather(header.length, input);
                     if let Some(payload) = payload {
                         self.control_frame(now, header.kind, &payload)?;
                     }
                     consumed
                 }
-                FrameReadState::Skip(left) | FrameReadState::Data(left) => reader.skip(left, input),
+                H3FrameReadState::Skip(left) | H3FrameReadState::Data(left) => reader.skip(left, input),
             };
             input = &input[consumed..];
         }
@@ -171,9 +173,9 @@ impl H3Machine {
         &mut self,
         now: Timestamp,
         reader: &mut H3FrameReader,
-        header: FrameHeader,
+        header: H3FrameHeader,
     ) -> Result<(), H3Error> {
-        let FrameHeader { kind, length } = header;
+        let H3FrameHeader { kind, length } = header;
         if !self.peer.is_seen && kind != kind::SETTINGS {
             return Err(H3Error::Frame(H3FrameFault::MissingSettings));
         }
@@ -185,13 +187,13 @@ impl H3Machine {
             kind::SETTINGS | kind::GOAWAY | kind::CANCEL_PUSH if length == 0 => self.control_frame(now, kind, &[]),
             kind::SETTINGS | kind::GOAWAY | kind::CANCEL_PUSH => {
                 self.check_frame_size(header)?;
-                reader.state = FrameReadState::Payload(header);
+                reader.state = H3FrameReadState::Payload(header);
                 Ok(())
             }
             _ => {
                 self.check_unknown_frame(now, header)?;
                 if length > 0 {
-                    reader.state = FrameReadState::Skip(length);
+                    reader.state = H3FrameReadState::Skip(length);
                 }
                 Ok(())
             }

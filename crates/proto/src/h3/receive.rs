@@ -3,7 +3,7 @@
 //! Payload of DATA is never buffered: it is delivered as it arrives, however the frame is cut. A
 //! field section is decoded in place if it is complete in the input, else from a buffer.
 
-use super::frame::{FrameHeader, FrameReadState, kind};
+use super::frame::{H3FrameHeader, H3FrameReadState, kind};
 use super::machine::H3Machine;
 use super::{
     H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3ResetReason, H3SendStream, H3Step, H3StreamFault,
@@ -53,12 +53,12 @@ impl H3Machine {
                 self.section(id, Cow::Owned(payload), fin && rest.is_empty())?;
                 continue;
             }
-            if let FrameReadState::Data(left) = stream.reader.state
+            if let H3FrameReadState::Data(left) = stream.reader.state
                 && !rest.is_empty()
             {
                 let take = left.min(rest.len() as u64);
                 stream.reader.state =
-                    if take < left { FrameReadState::Data(left - take) } else { FrameReadState::Header };
+                    if take < left { H3FrameReadState::Data(left - take) } else { H3FrameReadState::Header };
                 let range = at..at + take as usize;
                 return Ok(H3Step { consumed: range.end, event: H3Event::Body { id: RequestId(id), range } });
             }
@@ -77,17 +77,17 @@ impl H3Machine {
     fn advance(&mut self, now: Timestamp, id: u64, input: &[u8], fin: bool) -> Result<usize, H3Error> {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(input.len()) };
         match stream.reader.state {
-            FrameReadState::Header => {
+            H3FrameReadState::Header => {
                 let (consumed, header) = stream.reader.header(input);
                 match header {
                     Some(header) => Ok(consumed + self.begin_frame(now, id, header, &input[consumed..], fin)?),
                     None => Ok(consumed),
                 }
             }
-            FrameReadState::Payload(header) => self.gather_section(id, header, input, fin),
-            FrameReadState::Skip(left) => Ok(stream.reader.skip(left, input)),
+            H3FrameReadState::Payload(header) => self.gather_section(id, header, input, fin),
+            H3FrameReadState::Skip(left) => Ok(stream.reader.skip(left, input)),
             // Not reached: the caller handles it first.
-            FrameReadState::Data(_) => Ok(0),
+            H3FrameReadState::Data(_) => Ok(0),
         }
     }
 
@@ -97,11 +97,11 @@ impl H3Machine {
         &mut self,
         now: Timestamp,
         id: u64,
-        header: FrameHeader,
+        header: H3FrameHeader,
         behind: &[u8],
         fin: bool,
     ) -> Result<usize, H3Error> {
-        let FrameHeader { kind, length } = header;
+        let H3FrameHeader { kind, length } = header;
         let Some(stream) = self.requests.get_mut(id) else { return Ok(behind.len()) };
         match kind {
             kind::DATA | kind::HEADERS if stream.is_trailed => Err(H3Error::Frame(H3FrameFault::AfterTrailers)),
@@ -118,7 +118,7 @@ impl H3Machine {
                     self.section(id, Cow::Borrowed(payload), fin && after.is_empty())?;
                     return Ok(length);
                 }
-                stream.reader.state = FrameReadState::Payload(header);
+                stream.reader.state = H3FrameReadState::Payload(header);
                 Ok(0)
             }
             kind::PUSH_PROMISE => Err(H3Error::Push),
@@ -130,7 +130,7 @@ impl H3Machine {
                 if let Some(stream) = self.requests.get_mut(id)
                     && length > 0
                 {
-                    stream.reader.state = FrameReadState::Skip(length);
+                    stream.reader.state = H3FrameReadState::Skip(length);
                 }
                 Ok(0)
             }
@@ -138,8 +138,8 @@ impl H3Machine {
     }
 
     /// Counts a frame whose type RFC 9114 does not define, on any stream.
-    pub(crate) fn check_unknown_frame(&mut self, now: Timestamp, header: FrameHeader) -> Result<(), H3Error> {
-        let FrameHeader { kind, .. } = header;
+    pub(crate) fn check_unknown_frame(&mut self, now: Timestamp, header: H3FrameHeader) -> Result<(), H3Error> {
+        let H3FrameHeader { kind, .. } = header;
         if kind::is_of_http2(kind) {
             return Err(H3Error::Frame(H3FrameFault::WrongStream { kind }));
         }
@@ -148,14 +148,14 @@ impl H3Machine {
     }
 
     /// Checks the length of a frame that is neither DATA nor HEADERS.
-    pub(crate) fn check_frame_size(&self, header: FrameHeader) -> Result<(), H3Error> {
-        let FrameHeader { kind, length } = header;
+    pub(crate) fn check_frame_size(&self, header: H3FrameHeader) -> Result<(), H3Error> {
+        let H3FrameHeader { kind, length } = header;
         let limit = u64::from(self.config.max_frame_size);
         if length > limit { Err(H3Error::FrameTooLarge { kind, length, limit }) } else { Ok(()) }
     }
 
     /// Buffers bytes of a field section, and processes it when it is complete.
-    fn gather_section(&mut self, id: u64, header: FrameHeader, input: &[u8], fin: bool) -> Result<usize, H3Error> {
+    fn gather_section(&mut self, id: u64, header: H3FrameHeader, input: &[u8], fin: bool) -> Result<usize, H3Error> {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(input.len()) };
         let before = stream.reader.partial.len();
         let (consumed, payload) = stream.reader.gather(header.length, input);
@@ -200,7 +200,7 @@ impl H3Machine {
         if let Some(fault) = fault {
             self.violated(id, fault);
         } else if length > 0 {
-            stream.reader.state = FrameReadState::Data(length);
+            stream.reader.state = H3FrameReadState::Data(length);
         }
         Ok(())
     }

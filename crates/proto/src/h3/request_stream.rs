@@ -33,9 +33,9 @@ pub(crate) struct H3RequestStream {
 impl H3RequestStream {
     /// Returns the number of buffered bytes of a field section.
     pub(crate) fn buffered(&self) -> usize {
-        use super::frame::FrameReadState;
+        use super::frame::H3FrameReadState;
         match self.reader.state {
-            FrameReadState::Payload(_) => self.reader.partial.len(),
+            H3FrameReadState::Payload(_) => self.reader.partial.len(),
             _ if self.waits_for.is_some() => self.reader.partial.len(),
             _ => 0,
         }

@@ -73,7 +73,7 @@ fn streams_that_cannot_carry_a_request_are_refused() {
 }
 
 #[test]
-fn body_of_known_length_ends_with_its_last_byte() {
+fn known_length_body_ends_with_its_last_byte() {
     let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Known(5)), 1);
     assert_eq!(conn.body_credit(ID), Some(5));
     assert_eq!(conn.send_body(ID, b"hello!"), Err(RequestError::BodyTooLong { expected: 5 }));
