@@ -49,7 +49,6 @@ use crate::net::stream::ConnectionStream;
 use crate::sink::TransferWaker;
 use crate::stats::WireTraffic;
 use crate::transfer::{Transfer, TransferStep};
-use crate::transfer_facts::TransferPhase;
 
 /// The way in which a sink that is a pipe gets its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -598,11 +597,6 @@ impl HttpConnection {
     /// decides by it whether more connections would help.
     pub(crate) fn front(&self) -> Option<&Transfer> {
         any!(self, connection => connection.front())
-    }
-
-    /// Returns true if no response has come on this connection, and one is awaited.
-    pub(crate) fn awaits_response(&self) -> bool {
-        self.served() == 0 && self.front().is_some_and(|transfer| transfer.facts.phase == TransferPhase::Wait)
     }
 
     /// Returns the transfer in progress, if there is only one, mutably, so that the caller can

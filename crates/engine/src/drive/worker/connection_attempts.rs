@@ -22,9 +22,11 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::Worker;
+use crate::drive::connection::HttpConnection;
 use crate::drive::connection_slot::ConnectionState;
 use crate::net::proxy::ProxyRoute;
 use crate::transfer::Transfer;
+use crate::transfer_facts::TransferPhase;
 
 /// The time without an answer after which an attempt is late. An answer from the other side of the
 /// earth takes about as long.
@@ -147,7 +149,7 @@ impl Worker {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let is_awaited = matches!(slot.attempt, ConnectAttemptState::AwaitsResponse(_) | ConnectAttemptState::Silent);
         let ConnectionState::Open(connection) = &mut slot.state else { return };
-        if !is_awaited || connection.awaits_response() {
+        if !is_awaited || awaits_first_response(connection) {
             return;
         }
         slot.attempt = ConnectAttemptState::Settled;
@@ -215,4 +217,9 @@ impl Worker {
             self.scheduler.end_lend();
         }
     }
+}
+
+/// Returns true if no response has come on this connection, and one is awaited.
+fn awaits_first_response(connection: &HttpConnection) -> bool {
+    connection.served() == 0 && connection.front().is_some_and(|transfer| transfer.facts.phase == TransferPhase::Wait)
 }
