@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use h3_client::{H3Client, H3Reply};
 use http::Request;
+use quinn::ConnectionError;
 use testkit::byte_pattern::BytePattern;
 use testkit::faulty::{BodyBreak, BodyBreakOffset, BreakKind, FaultPlan, FaultyOrigin};
 use testkit::http3::Http3Settings;
@@ -49,11 +50,29 @@ fn streams_and_connections_break_as_planned() {
     assert!(reset.contains("H3_INTERNAL_ERROR"), "{reset}");
     assert_eq!(broken(&client, &origin, "stall", BreakKind::Stall).unwrap().body.len(), 300_000);
     assert_eq!(broken(&client, &origin, "goaway", BreakKind::GoAway).unwrap().body.len(), 300_000);
-    for (name, how) in [("reset", BreakKind::Reset), ("close", BreakKind::Close), ("cut", BreakKind::GoAwayCut)] {
-        let client = connect(&origin);
-        broken(&client, &origin, name, how).err().expect("a broken body");
-        assert!(client.connection.close_reason().is_some());
+    for how in [BreakKind::Reset, BreakKind::Close, BreakKind::GoAwayCut] {
+        let reason = close_reason(&origin, how);
+        let is_by_peer = matches!(reason, ConnectionError::ApplicationClosed(_) | ConnectionError::Reset);
+        assert!(is_by_peer, "{how:?}: {reason}");
     }
+}
+
+/// Returns the reason for the end of a connection that breaks. The reply of the crate h3 is not
+/// awaited, since the crate sometimes misses the end of the connection.
+fn close_reason(origin: &FaultyOrigin, how: BreakKind) -> ConnectionError {
+    let client = connect(origin);
+    let breaks = vec![BodyBreak { place: BodyBreakOffset::At(100_000), how, times: Some(1) }];
+    let path = origin.serve(&format!("{how:?}"), FaultPlan { size: 300_000, breaks, ..FaultPlan::default() });
+    let (mut requests, connection) = (client.requests.clone(), client.connection.clone());
+    client.runtime.spawn(async move {
+        let request = Request::get(format!("https://localhost{path}")).body(()).unwrap();
+        let mut stream = requests.send_request(request).await.unwrap();
+        stream.finish().await.unwrap();
+        let _ = h3_client::read(stream).await;
+    });
+    let limit = Duration::from_secs(30);
+    let closed = client.runtime.block_on(async { tokio::time::timeout(limit, connection.closed()).await });
+    closed.expect("the origin closes the connection")
 }
 
 #[test]

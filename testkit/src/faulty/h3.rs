@@ -13,6 +13,7 @@ use hyper::http::response::Builder;
 use hyper::{Method, Request, Response};
 use quinn::{Connection, VarInt};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 
 use super::plan::BreakKind;
 use super::reply::{FaultyResource, PlannedReply, PlannedReplyBody};
@@ -23,13 +24,8 @@ use crate::http3::QuicListener;
 
 type FaultyStream = RequestStream<BidiStream<Bytes>, Bytes>;
 
-/// An order of a request's task to the task of its connection.
-enum ConnectionOrder {
-    /// Send GOAWAY, and accept no more requests.
-    GoAway,
-    /// Send GOAWAY, then close the connection.
-    GoAwayCut,
-}
+/// The order of a request's task to send GOAWAY, and where to report that it has been written.
+type GoAwayOrder = oneshot::Sender<()>;
 
 /// Accepts connections until the listener is closed, and serves each in its own task.
 pub(super) async fn accept(listener: Arc<QuicListener>, shared: Arc<FaultyOriginState>) {
@@ -77,11 +73,10 @@ async fn serve(
                 };
                 tokio::spawn(async move { exchange.run(request).await });
             }
-            Some(order) = orders.recv() => {
+            Some(written) = orders.recv() => {
                 session.shutdown(0).await?;
-                if let ConnectionOrder::GoAwayCut = order {
-                    close(connection, Code::H3_INTERNAL_ERROR);
-                }
+                // The request may have ended meanwhile.
+                let _ = written.send(());
             }
         }
     }
@@ -92,7 +87,7 @@ struct FaultyExchange {
     connection: Connection,
     number: u64,
     shared: Arc<FaultyOriginState>,
-    orders: UnboundedSender<ConnectionOrder>,
+    orders: UnboundedSender<GoAwayOrder>,
 }
 
 impl FaultyExchange {
@@ -148,11 +143,10 @@ impl FaultyExchange {
                 }
                 SendStep::Break(BreakKind::Reset) => close(&self.connection, Code::H3_INTERNAL_ERROR),
                 SendStep::Break(BreakKind::Close) => close(&self.connection, Code::H3_NO_ERROR),
-                // The connection's task has ended with the connection.
-                SendStep::Break(BreakKind::GoAway) => drop(self.orders.send(ConnectionOrder::GoAway)),
+                SendStep::Break(BreakKind::GoAway) => self.go_away().await,
                 SendStep::Break(BreakKind::GoAwayCut) => {
-                    drop(self.orders.send(ConnectionOrder::GoAwayCut));
-                    self.connection.closed().await;
+                    self.go_away().await;
+                    close(&self.connection, Code::H3_INTERNAL_ERROR);
                 }
             }
             if !bytes.is_empty() {
@@ -162,6 +156,16 @@ impl FaultyExchange {
                 return stream.finish().await;
             }
         }
+    }
+}
+
+impl FaultyExchange {
+    /// Sends GOAWAY, after which the connection accepts no more requests.
+    async fn go_away(&self) {
+        let (written, is_written) = oneshot::channel();
+        // Both fail only if the connection has ended.
+        let _ = self.orders.send(written);
+        let _ = is_written.await;
     }
 }
 
