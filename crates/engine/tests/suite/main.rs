@@ -40,6 +40,8 @@ mod h2_streams;
 mod h3_bodies;
 #[cfg(feature = "http3")]
 mod h3_faults;
+#[cfg(feature = "http3")]
+mod h3_links;
 mod limits;
 mod many_hosts;
 mod net_connect;

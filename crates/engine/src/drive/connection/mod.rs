@@ -25,11 +25,11 @@ pub mod h3;
 mod pipeline_limit;
 mod read_pacing;
 mod sending;
+mod transport;
 mod uploads;
 
 use std::io;
-use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -43,11 +43,8 @@ use crate::body::upload::BodyUpload;
 use crate::buffer_pool::Buffer;
 use crate::drive::zero_copy::{ZeroCopyMover, ZeroCopyWaitResult};
 use crate::net::connecting::OpenedConnection;
-use crate::net::pool::{ConnectionKey, PooledConnection};
-use crate::net::socket::{IdleSocketState, peek_idle};
-use crate::net::stream::ConnectionStream;
+use crate::net::pool::ConnectionKey;
 use crate::sink::TransferWaker;
-use crate::stats::WireTraffic;
 use crate::transfer::{Transfer, TransferStep};
 
 /// The way in which a sink that is a pipe gets its bytes.
@@ -148,22 +145,6 @@ macro_rules! any {
     };
 }
 
-impl AsFd for HttpConnection {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        any!(self, connection => connection.as_fd())
-    }
-}
-
-impl PooledConnection for HttpConnection {
-    fn is_reusable(&mut self, _now: Instant) -> bool {
-        match self {
-            Self::H1(_) | Self::H2(_) => self.is_silent(),
-            #[cfg(feature = "http3")]
-            Self::H3(connection) => connection.is_reusable(_now),
-        }
-    }
-}
-
 impl HttpConnection {
     /// Makes an HTTP connection over an open one, for the protocol that was negotiated. `depth` is the
     /// maximum number of outstanding requests on HTTP/1.1. An HTTP/2 connection gets a budget of
@@ -200,100 +181,6 @@ impl HttpConnection {
     #[must_use]
     pub fn is_shared(&self) -> bool {
         !matches!(self, Self::H1(_))
-    }
-
-    /// Returns the stream that carries the connection: a socket, or TLS or a tunnel over one. `None`
-    /// for QUIC.
-    fn stream(&self) -> Option<&ConnectionStream> {
-        match self {
-            Self::H1(connection) => Some(connection.stream()),
-            Self::H2(connection) => Some(connection.stream()),
-            #[cfg(feature = "http3")]
-            Self::H3(_) => None,
-        }
-    }
-
-    /// Returns the address of the peer, or of the proxy if there is one. `None` on a Unix socket.
-    #[must_use]
-    pub fn peer(&self) -> Option<SocketAddr> {
-        match self {
-            Self::H1(connection) => connection.stream().peer,
-            Self::H2(connection) => connection.stream().peer,
-            #[cfg(feature = "http3")]
-            Self::H3(connection) => Some(connection.peer()),
-        }
-    }
-
-    /// Returns true if the server's certificate contains this host, too.
-    #[must_use]
-    pub fn is_for(&self, host: &str) -> bool {
-        match self {
-            Self::H1(connection) => connection.stream().is_for(host),
-            Self::H2(connection) => connection.stream().is_for(host),
-            #[cfg(feature = "http3")]
-            Self::H3(connection) => connection.is_for(host),
-        }
-    }
-
-    /// Returns true if the socket is open and has no input.
-    #[must_use]
-    pub fn is_silent(&self) -> bool {
-        peek_idle(self) == IdleSocketState::Silent
-    }
-
-    /// Sets whether the calls of the socket return at once instead of waiting. Those of a UDP socket
-    /// always do.
-    ///
-    /// # Errors
-    /// The errors of `ioctl(2)`.
-    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        self.stream().map_or(Ok(()), |stream| stream.socket().set_nonblocking(nonblocking))
-    }
-
-    /// Returns true if a call of the socket can wait, so that the driver need not wait in `poll`.
-    #[must_use]
-    pub fn can_block(&self) -> bool {
-        self.stream().is_some()
-    }
-
-    /// Sets the timeout of blocking receives and sends: see [`Socket::set_timeouts`].
-    ///
-    /// # Errors
-    /// The errors of `setsockopt(2)`.
-    ///
-    /// [`Socket::set_timeouts`]: crate::net::socket::Socket::set_timeouts
-    pub fn set_timeouts(&self, most: Option<Duration>) -> io::Result<()> {
-        self.stream().map_or(Ok(()), |stream| stream.socket().set_timeouts(most))
-    }
-
-    /// Returns true if the next receive returns bytes that were already read from the socket: see
-    /// [`ConnectionStream::has_buffered_input`].
-    #[must_use]
-    pub fn has_buffered_input(&self) -> bool {
-        self.stream().is_some_and(ConnectionStream::has_buffered_input)
-    }
-
-    /// Returns true if output waits for the window of a proxy: see
-    /// [`ConnectionStream::waits_for_proxy`].
-    #[must_use]
-    pub fn waits_for_proxy(&self) -> bool {
-        self.stream().is_some_and(ConnectionStream::waits_for_proxy)
-    }
-
-    /// Returns true if encrypted bytes wait until the socket accepts them.
-    #[must_use]
-    pub fn has_encrypted_output(&self) -> bool {
-        self.stream().is_some_and(ConnectionStream::has_output)
-    }
-
-    /// Returns the number of bytes and packets that the connection has carried so far.
-    #[must_use]
-    pub fn wire_traffic(&self) -> WireTraffic {
-        match self {
-            Self::H1(_) | Self::H2(_) => WireTraffic::of_tcp(self.as_fd()),
-            #[cfg(feature = "http3")]
-            Self::H3(connection) => connection.wire_traffic(),
-        }
     }
 
     /// Returns the number of transfers on the connection that have no complete response yet.
