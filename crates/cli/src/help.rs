@@ -19,8 +19,11 @@ use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason};
 
 /// The features that `--version` lists. They are those of curl's features that haul has, with
 /// curl's names and in curl's order.
-const FEATURES: &str =
-    "alt-svc AsynchDNS brotli HSTS HTTP2 HTTPS-proxy IDN IPv6 Largefile libz PSL SSL threadsafe UnixSockets zstd";
+const FEATURES: &str = if haul::HAS_HTTP3 {
+    "alt-svc AsynchDNS brotli HSTS HTTP2 HTTP3 HTTPS-proxy IDN IPv6 Largefile libz PSL SSL threadsafe UnixSockets zstd"
+} else {
+    "alt-svc AsynchDNS brotli HSTS HTTP2 HTTPS-proxy IDN IPv6 Largefile libz PSL SSL threadsafe UnixSockets zstd"
+};
 
 /// The release date of the version of curl that the curl persona claims to be.
 const CURL_DATE: &str = "2026-09-02";

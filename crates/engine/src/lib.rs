@@ -108,3 +108,6 @@ pub use haul_policy::target::{Target, TargetError};
 pub use haul_proto::head::{ProtocolVersion, ResponseHead};
 pub use request::{Request, RequestBuilder, RequestOptions};
 pub use response::{AsyncResponse, BufferedResponse, Response};
+
+/// True if this build of the crate has HTTP/3 (the feature `http3`).
+pub const HAS_HTTP3: bool = cfg!(feature = "http3");

@@ -8,7 +8,7 @@ use haul_policy::glob::{UrlGlob, template_names};
 use super::misused;
 use crate::checksum::ChecksumArg;
 use crate::parsed_args::{NextOptionGroup, ParsedRequestOptions, ParsedStage};
-use crate::plan::{ContinueAt, OutputArg, UploadArg, UrlSource};
+use crate::plan::{ContinueAt, HttpVersion, OutputArg, UploadArg, UrlSource};
 use crate::program_persona::ProgramPersona;
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason};
 
@@ -93,12 +93,17 @@ fn check_continued(group: &NextOptionGroup, stage: &ParsedStage, persona: Progra
     Ok(())
 }
 
-/// Refuses a SOCKS proxy behind `--preproxy`, and warns about a key without a certificate.
+/// Refuses a SOCKS proxy behind `--preproxy`, and `--http3-only` with a proxy. Warns about a key without a certificate.
 fn check_connection(stage: &ParsedStage, warnings: &mut Vec<String>) -> Result<(), UsageError> {
     for (tls, prefix) in [(&stage.transfer.tls, ""), (&stage.proxy.tls, "proxy-")] {
         if tls.client.certificate.is_none() && tls.client.key.is_some() {
             warnings.push(format!("--{prefix}key does nothing without --{prefix}cert"));
         }
+    }
+    let has_proxy = stage.proxy.preproxy.is_some() || matches!(&stage.proxy.proxy, Some(Some(_)));
+    if stage.transfer.http_version == HttpVersion::Http3Only && has_proxy {
+        let text = "HTTP/3 cannot go through a proxy, since no proxy forwards UDP: use --http3, or leave the proxy out";
+        return Err(misused("--http3-only", text));
     }
     if stage.proxy.preproxy.is_some() && matches!(&stage.proxy.proxy, Some(Some(proxy)) if proxy.kind().is_socks()) {
         return Err(misused("--preproxy", "the proxy behind a SOCKS proxy is an HTTP or HTTPS proxy"));

@@ -90,6 +90,8 @@ mod http1_0;
 mod http1_1;
 mod http2;
 mod http2_prior_knowledge;
+mod http3;
+mod http3_only;
 mod ignore_content_length;
 mod include;
 mod input_file;
@@ -329,6 +331,8 @@ pub const FLAGS: &[&dyn Flag] = &[
     &http1_1::Http11Flag,
     &http2::Http2Flag,
     &http2_prior_knowledge::Http2PriorKnowledgeFlag,
+    &http3::Http3Flag,
+    &http3_only::Http3OnlyFlag,
     &ignore_content_length::IgnoreContentLengthFlag,
     &include::IncludeFlag,
     &input_file::InputFileFlag,

@@ -131,6 +131,6 @@ fn unsupported_list_has_no_supported_flag() {
             assert!(unsupported::of_letter(letter as u8).is_none(), "-{letter}");
         }
     }
-    assert!(unsupported::has_name(b"http3") && unsupported::of_letter(b'Q').is_some());
+    assert!(unsupported::has_name(b"proxy-http3") && unsupported::of_letter(b'Q').is_some());
     assert!(!unsupported::has_name(b"") && unsupported::of_letter(b'!').is_none());
 }

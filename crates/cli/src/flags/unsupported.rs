@@ -32,7 +32,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("NTLM is broken: the password can be recovered from what it sends; use --digest", "ntlm ntlm-wb proxy-ntlm"),
     ("Negotiate needs a Kerberos library", "negotiate proxy-negotiate socks5-gssapi"),
     ("signing by RFC 9421 is not implemented yet", "httpsig-algo httpsig-headers httpsig-key httpsig-keyid"),
-    ("HTTP/3 is not implemented yet", "http3 http3-only proxy-http3"),
+    ("no proxy is spoken to by HTTP/3", "proxy-http3"),
     ("haul does not use libcurl, so there is no such code to write", "libcurl"),
     ("rustls does not check stapled OCSP responses", "cert-status doh-cert-status"),
     (

@@ -137,7 +137,7 @@ fn parse_errors_use_messages_of_curl() {
 fn unsupported_curl_options_are_refused_with_reason() {
     let version = crate::program_persona::VERSION;
     for (option, why) in [
-        ("--http3", "HTTP/3 is not implemented yet"),
+        ("--proxy-http3", "no proxy is spoken to by HTTP/3"),
         ("--no-epsv", "it belongs to FTP, and haul speaks only HTTP"),
         ("-Q", "it belongs to FTP, and haul speaks only HTTP"),
     ] {
@@ -303,7 +303,7 @@ fn config_errors_name_file_and_line() {
         ("silent = x\n", "haul: c:1: error: 'silent' had unsupported trailing garbage"),
         ("\n-o\n", "haul: c:2: error: '-o' requires parameter"),
         ("max-time = soon\n", "haul: c:1: error: 'max-time' expected a proper numerical parameter"),
-        ("http3\n", "haul: c:1: error: 'http3' is not supported by haul"),
+        ("proxy-http3\n", "haul: c:1: error: 'proxy-http3' is not supported by haul"),
         ("a\x1b[31m\n", "haul: c:1: error: 'a?[31m' is unknown"),
         ("url = a\0b\n", "haul: c:1: error: '' is badly used here (the line holds a NUL byte)"),
     ];

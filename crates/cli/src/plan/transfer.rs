@@ -182,13 +182,19 @@ impl TransferArgs {
     }
 }
 
-/// The HTTP versions that may be used: `--http1.0`, `--http1.1`, `--http2` or
-/// `--http2-prior-knowledge`. If several are given, the last one counts.
+/// The HTTP versions that may be used: `--http1.0`, `--http1.1`, `--http2`,
+/// `--http2-prior-knowledge`, `--http3` or `--http3-only`. If several are given, the last one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HttpVersion {
-    /// The highest version that both sides support. The default.
+    /// HTTP/2 or HTTP/1.1, and HTTP/3 where the server offers it. The default.
     #[default]
     Any,
+    /// HTTP/2 or HTTP/1.1.
+    Http2,
+    /// HTTP/3 if it connects, HTTP/2 or HTTP/1.1 otherwise.
+    Http3,
+    /// HTTP/3 only.
+    Http3Only,
     /// HTTP/1.0 only.
     Http10,
     /// HTTP/1.1 only.

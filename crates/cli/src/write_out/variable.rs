@@ -29,7 +29,7 @@ variables! {
     "ftp_entry_path" FtpEntryPath "Of FTP: always empty.";
     "http_code" HttpCode "Status of the last reply, three digits; `000` without one.";
     "http_connect" HttpConnect "Status of a proxy's last answer to CONNECT; `000` without one.";
-    "http_version" HttpVersion "`1`, `1.1`, `2`; `0` without a reply.";
+    "http_version" HttpVersion "`1`, `1.1`, `2`, `3`; `0` without a reply.";
     "local_ip" LocalIp "The local address of the last connection.";
     "local_port" LocalPort "The local port of the last connection; -1 without one.";
     "method" Method "The method of the last request.";

@@ -31,6 +31,8 @@ mod failures;
 mod file_urls;
 mod http2;
 mod http2_servers;
+#[cfg(feature = "http3")]
+mod http3;
 mod large_download;
 mod list_output;
 mod local_security;

@@ -30,7 +30,8 @@ use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnectio
 use crate::drive::zero_copy::{ZeroCopyMover, ZeroCopyWaitResult};
 use crate::interrupt::InterruptTimer;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
-use crate::net::dns::AddressFamily;
+use crate::net::dns::{AddressFamily, LookupWaiter};
+use crate::net::https_discovery;
 use crate::net::pool::ConnectionKey;
 use crate::request::SplitDownloadOptions;
 use crate::split::{self, SplitMonitor, SplitOutcome};
@@ -516,6 +517,7 @@ fn timed_out() -> Error {
 fn open_for(client: &Client, transfer: &mut Transfer, timer: &mut InterruptTimer) -> Result<HttpConnection> {
     let key = Arc::new(ConnectionKey::new(transfer.target(), transfer.options()));
     transfer.set_route(&key);
+    https_discovery::ask(client.resolver(), LookupWaiter::Caller, transfer.target(), transfer.options(), &key);
     loop {
         match open(client, &key, transfer, timer) {
             // The descriptor of an idle connection can be used instead.
@@ -537,7 +539,7 @@ fn open(
     transfer.facts.enter(TransferPhase::Resolve, now);
     let opens_by = crate::clock::after(now, options.connect.timeout);
     let opens_by = transfer.deadline().map_or(opens_by, |at| at.min(opens_by));
-    let mut connecting = Connecting::new(Arc::clone(key), options.connect.clone(), options.trace.clone(), 0, opens_by);
+    let mut connecting = Connecting::new(Arc::clone(key), &options, 0, opens_by);
     // Most plain connections need no buffer.
     let mut buffer = None;
     loop {
@@ -562,6 +564,8 @@ fn open(
             }
             ConnectProgress::Open(opened) => {
                 let rate = options.lowest_rate();
+                // TCP may have won against QUIC.
+                let key = connecting.key();
                 let connection = HttpConnection::new(opened, Arc::clone(key), 1, client.recv_memory(), rate);
                 return match connection.set_nonblocking(false) {
                     Ok(()) => Ok(connection),

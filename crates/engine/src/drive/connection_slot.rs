@@ -106,13 +106,7 @@ impl ConnectionSlot {
         let options = transfer.options();
         let connect_timeout = options.connect.timeout;
         let opens_by = clock::after(now, connect_timeout);
-        let connecting = Connecting::new(
-            Arc::clone(&key),
-            options.connect.clone(),
-            options.trace.clone(),
-            transfer.address_index(),
-            opens_by,
-        );
+        let connecting = Connecting::new(Arc::clone(&key), options, transfer.address_index(), opens_by);
         Self {
             waiting_deadline: transfer.deadline(),
             waiting: VecDeque::from([transfer]),
@@ -151,7 +145,7 @@ impl ConnectionSlot {
     /// registered under the slot's token then.
     #[must_use]
     pub(crate) fn is_racing(&self) -> bool {
-        matches!(&self.state, ConnectionState::Connecting(connecting) if !connecting.needs_buffer())
+        matches!(&self.state, ConnectionState::Connecting(connecting) if connecting.is_racing())
     }
 
     /// Returns true if no answer to the connection attempt has come yet: the name is not resolved,
@@ -333,7 +327,8 @@ impl ConnectionSlot {
                 ConnectProgress::Advanced => {}
                 ConnectProgress::Open(opened) => {
                     let rate = self.waiting.front().and_then(|transfer| transfer.options().lowest_rate());
-                    let key = Arc::clone(&self.key);
+                    // TCP may have won against QUIC: `ConnectionSlotTable::follow_key` does the rest.
+                    let key = Arc::clone(connecting.key());
                     let connection =
                         HttpConnection::new(opened, key, self.max_depth, around.client.recv_memory(), rate);
                     self.state = ConnectionState::Open(Box::new(connection));

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use haul_policy::alt_svc::AlpnProtocol;
+use haul_policy::http3::{Http3Choice, QuicEndpoint};
 use haul_policy::proxy::Proxy;
 use haul_proto::h1::H1Deviations;
 use rustc_hash::FxHashMap;
@@ -26,7 +27,6 @@ use super::proxy::{ProxyHop, ProxyRoute};
 use super::tls::{SessionKey, TlsOptions};
 use crate::ignore_poison::IgnorePoison;
 use crate::recency::RecencyList;
-use crate::request::Http3Policy;
 
 /// The key of a pooled connection: every setting that two requests must share to use the same
 /// connection.
@@ -56,8 +56,9 @@ pub struct ConnectionKey {
     pub connect: ConnectOptions,
     /// True if HTTP/2 is used without negotiation (prior knowledge).
     pub prior_knowledge: bool,
-    /// Whether the connection may, or must, be one of HTTP/3.
-    pub http3: Http3Policy,
+    /// Whether the connection may, or must, be one of HTTP/3, and to which endpoint. A connection
+    /// over TCP has [`Http3Choice::Off`], even if it was opened because HTTP/3 failed.
+    pub http3: Http3Choice,
     /// The deviations from HTTP/1.1 that responses on the connection may have.
     pub deviations: H1Deviations,
     /// The route of the connection through proxies.
@@ -65,12 +66,6 @@ pub struct ConnectionKey {
 }
 
 impl ConnectionKey {
-    /// Returns true if the connection is made by QUIC only.
-    #[must_use]
-    pub fn uses_quic(&self) -> bool {
-        self.http3 == Http3Policy::Only
-    }
-
     /// Returns the key of the server in the session-ticket cache.
     #[must_use]
     pub fn session_key(&self) -> SessionKey {
@@ -102,6 +97,27 @@ impl ConnectionKey {
         }
     }
 
+    /// Returns the origin under which failures of HTTP/3 are remembered.
+    #[cfg(feature = "http3")]
+    pub(super) fn http3_origin(&self) -> QuicEndpoint {
+        match self.alternative {
+            None => QuicEndpoint::new(&self.dial.0, self.dial.1),
+            Some(_) => QuicEndpoint::new(&self.host, self.port),
+        }
+    }
+
+    /// Returns the use of HTTP/3 with the endpoint of the host itself left out, so that the keys of
+    /// two hosts can be compared.
+    fn own_http3(&self) -> Http3Choice {
+        let is_own = |endpoint: &QuicEndpoint| endpoint.host == self.host && endpoint.port == self.port;
+        let nowhere = QuicEndpoint { host: String::new(), port: 0 };
+        match &self.http3 {
+            Http3Choice::Race(endpoint) if is_own(endpoint) => Http3Choice::Race(nowhere),
+            Http3Choice::Only(endpoint) if is_own(endpoint) => Http3Choice::Only(nowhere),
+            other => other.clone(),
+        }
+    }
+
     /// Returns true if a connection with this key may carry requests for `other`, the key of
     /// another host, once its certificate proves to be valid for that host, too. Both keys must
     /// connect to their hosts directly and differ only in the host, and certificates must be
@@ -122,7 +138,7 @@ impl ConnectionKey {
             && self.family == other.family
             && self.connect == other.connect
             && self.prior_knowledge == other.prior_knowledge
-            && self.http3 == other.http3
+            && self.own_http3() == other.own_http3()
     }
 }
 
@@ -451,7 +467,7 @@ mod tests {
             change(&|options| options.prior_knowledge = true),
             change(&|options| options.connect.haproxy_protocol = true),
             change(&|options| options.proxy = Some(proxied())),
-            change(&|options| options.http3 = Http3Policy::Only),
+            change(&|options| options.http3 = haul_policy::http3::Http3Policy::Only),
         ];
         for other in &others {
             assert!(!host.may_carry(&with("https://b/", other)), "{other:?}");

@@ -6,7 +6,10 @@ use std::time::Instant;
 
 use haul_policy::target::{Host, Scheme, Target};
 
-use super::{Http3Policy, RequestOptions};
+use haul_policy::http3::{Http3Choice, Http3Policy, QuicEndpoint};
+
+use super::RequestOptions;
+use crate::ErrorKind;
 use crate::net::pool::{ConnectionKey, ConnectionPool, PooledConnection};
 use crate::net::proxy::ProxyRoute;
 use crate::state::alt_svc::{AlpnProtocol, AlternativeService};
@@ -27,7 +30,12 @@ impl ConnectionKey {
     /// Makes the pool key of the connection for a request to this target with these options.
     #[must_use]
     pub fn new(target: &Target, options: &RequestOptions) -> Self {
-        let via = ProxyRoute::of(target, options);
+        let mut via = ProxyRoute::of(target, options);
+        if options.http3 == Http3Policy::Only
+            && let Some(reason) = why_no_http3(target, options, &via)
+        {
+            via = ProxyRoute::Unusable(ErrorKind::Url, reason.to_owned());
+        }
         if let ProxyRoute::Forward(hop) = &via {
             let (host, port) = (hop.proxy.host_text().to_owned(), hop.proxy.port());
             return Self {
@@ -41,7 +49,7 @@ impl ConnectionKey {
                 family: options.family,
                 connect: options.connect.without_timeouts(),
                 prior_knowledge: false,
-                http3: Http3Policy::Off,
+                http3: Http3Choice::Off,
                 deviations: options.deviations,
                 via,
             };
@@ -76,7 +84,7 @@ impl ConnectionKey {
     /// this pool key. In most cases, this needs no allocation.
     #[must_use]
     pub fn fits(&self, target: &Target, options: &RequestOptions) -> bool {
-        if options.alt_svc.is_some() || self.alternative.is_some() {
+        if options.alt_svc.is_some() || self.alternative.is_some() || options.http3 == Http3Policy::Only {
             return *self == Self::new(target, options);
         }
         if self.family != options.family
@@ -129,12 +137,39 @@ impl<C: PooledConnection> ConnectionPool<C> {
     }
 }
 
-/// Returns whether the connection for a request to this target may, or must, be one of HTTP/3. Only
+/// Returns the reason why a request cannot use HTTP/3; `None` if it can.
+fn why_no_http3(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Option<&'static str> {
+    if target.scheme() != Scheme::Https {
+        Some("HTTP/3 needs an https URL")
+    } else if options.connect.unix_socket.is_some() {
+        Some("HTTP/3 cannot go through a Unix socket")
+    } else if *via != ProxyRoute::Direct {
+        Some("HTTP/3 cannot go through a proxy: no proxy forwards UDP")
+    } else {
+        None
+    }
+}
+
+/// Decides whether the connection for a request to this target may, or must, be one of HTTP/3. Only
 /// direct connections for `https` can be.
-fn http3(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Http3Policy {
-    let can_be =
-        target.scheme() == Scheme::Https && *via == ProxyRoute::Direct && options.connect.unix_socket.is_none();
-    if can_be { options.http3 } else { Http3Policy::Off }
+fn http3(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Http3Choice {
+    let is_out = match options.http3 {
+        Http3Policy::Off => true,
+        Http3Policy::Learned => !options.http3_cache.has_offers() && options.alt_svc.is_none(),
+        Http3Policy::Race | Http3Policy::Only => false,
+    };
+    if is_out || options.prior_knowledge || !cfg!(feature = "http3") && options.http3 != Http3Policy::Only {
+        return Http3Choice::Off;
+    }
+    if why_no_http3(target, options, via).is_some() {
+        return Http3Choice::Off;
+    }
+    let own = (target.host_text(), target.port());
+    let dial = options.dial(own.0, own.1);
+    // Without verification, another endpoint cannot prove that it serves the origin.
+    let is_fixed = dial != own || !options.tls.verify;
+    let endpoint = QuicEndpoint::new(dial.0, dial.1);
+    options.http3_cache.choose(options.http3, target, &endpoint, is_fixed, options.alt_svc.as_ref())
 }
 
 /// Returns the alternative service (RFC 7838) for a request to this target, if one is known and

@@ -62,6 +62,7 @@ impl fmt::Debug for RequestOptions {
             .field("connect_to", &self.connect_to)
             .field("prior_knowledge", &self.prior_knowledge)
             .field("http3", &self.http3)
+            .field("http3_cache", &self.http3_cache)
             .field("tls", &self.tls)
             .field("proxy", &self.proxy)
             .finish_non_exhaustive()

@@ -32,6 +32,8 @@ pub use curl_compat::CurlCompat;
 pub use form::MultipartForm;
 pub use name_value_pairs::NameValuePair;
 
+pub use haul_policy::http3::Http3Policy;
+
 use crate::ResponseHead;
 use crate::body::DecodeLimits;
 use crate::body::trailers::Trailers;
@@ -45,6 +47,7 @@ use crate::state::alt_svc::AltSvcCache;
 use crate::state::auth::AuthOptions;
 use crate::state::cookie_jar::SharedCookieJar;
 use crate::state::hsts::HstsCache;
+use crate::state::http3::Http3Cache;
 use crate::trace::TransferObserver;
 
 /// A filter that decides from the head of a response whether its content is wanted; see
@@ -195,6 +198,9 @@ pub struct RequestOptions {
     /// Whether requests may, or must, use HTTP/3 (RFC 9114). Default: [`Http3Policy::Off`]. It
     /// needs the feature `http3` of this crate.
     pub http3: Http3Policy,
+    /// The endpoints that speak HTTP/3, and those that failed. Default: an empty cache; requests of
+    /// a run share one.
+    pub http3_cache: Http3Cache,
     /// The TLS settings. Default: [`TlsOptions::default`], which verifies certificates.
     pub tls: TlsOptions,
     /// The proxies to use. Default: none.
@@ -215,18 +221,6 @@ pub struct RequestOptions {
     /// True to keep the heads of followed redirects for
     /// [`TransferOutcome::history`](crate::transfer::TransferOutcome::history). Default: false.
     pub keep_history: bool,
-}
-
-/// Whether requests may, or must, use HTTP/3 over QUIC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Http3Policy {
-    /// HTTP/3 is not used.
-    #[default]
-    Off,
-    /// HTTP/3 is used if a QUIC connection can be made sooner than one over TCP.
-    Race,
-    /// Only HTTP/3 is used. If no QUIC connection can be made, the request fails.
-    Only,
 }
 
 /// The settings that apply to a single request, while many requests share their [`RequestOptions`].
@@ -420,6 +414,7 @@ impl Default for RequestOptions {
             connect_to: Vec::new(),
             prior_knowledge: false,
             http3: Http3Policy::Off,
+            http3_cache: Http3Cache::default(),
             tls: TlsOptions::default(),
             proxy: None,
             auto_referer: false,

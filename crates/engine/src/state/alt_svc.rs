@@ -1,7 +1,7 @@
 //! Alternative services of origins (RFC 7838): a shared store that can be saved to a file.
 //!
 //! A request with such a store in its options connects to the first alternative of its origin that
-//! speaks an allowed protocol; Host and certificate remain those of the origin. An alternative that
+//! speaks an allowed protocol (for HTTP/3: see [`http3`](super::http3)); Host and certificate remain those of the origin. An alternative that
 //! could not be reached is not tried again, and the failure does not count as a retry. Alternatives
 //! are not used if certificates are not verified, through a proxy or over a Unix socket.
 //! [`connect_to`](crate::RequestOptions::connect_to) takes precedence.
@@ -18,6 +18,7 @@
 
 use haul_policy::alt_svc as policy;
 pub use haul_policy::alt_svc::{AlpnProtocol, AlternativeService};
+use haul_policy::http3::QuicEndpoint;
 use haul_policy::target::Target;
 use haul_proto::head::ProtocolVersion;
 
@@ -39,7 +40,7 @@ impl AltSvcCache {
     /// Stores the alternative services that the Alt-Svc field `field` names. It is the field of a
     /// response from `target` over this HTTP version.
     pub fn take_by(&self, target: &Target, version: ProtocolVersion, field: &[u8]) {
-        let source = if version == ProtocolVersion::Http2 { AlpnProtocol::H2 } else { AlpnProtocol::H1 };
+        let source = source_protocol(version);
         self.lock().on_field(target, source, field, clock::unix_now());
     }
 
@@ -54,6 +55,11 @@ impl AltSvcCache {
             AlpnProtocol::H3 => false,
         };
         self.lock().find(target, clock::unix_now(), speaks).cloned()
+    }
+
+    /// Returns the endpoints by HTTP/3 of `target`, the preferred one first.
+    pub(crate) fn http3_endpoints(&self, target: &Target) -> Vec<QuicEndpoint> {
+        super::http3::endpoints(&self.lock(), target).collect()
     }
 
     /// Records that this alternative service of `target` cannot be used, so that it is not tried
@@ -72,5 +78,14 @@ impl AltSvcCache {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// Returns the protocol of a response, as the origin of its Alt-Svc field.
+pub(crate) fn source_protocol(version: ProtocolVersion) -> AlpnProtocol {
+    match version {
+        ProtocolVersion::Http2 => AlpnProtocol::H2,
+        ProtocolVersion::Http3 => AlpnProtocol::H3,
+        _ => AlpnProtocol::H1,
     }
 }

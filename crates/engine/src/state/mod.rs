@@ -29,6 +29,7 @@
 pub mod alt_svc;
 pub mod auth;
 pub mod cookie_jar;
+pub mod http3;
 mod shared_store;
 
 pub use shared_store::SharedStore;

@@ -3,9 +3,16 @@
 
 use haul_policy::alt_svc::AlpnProtocol;
 
+use std::sync::Arc;
+
+use haul_policy::http3::{Http3Failure, Http3Policy, QuicEndpoint};
+
 use super::Transfer;
+use super::retry::ExchangeFailure;
+use crate::RequestOptions;
 use crate::net::pool::ConnectionKey;
 use crate::net::proxy::ProxyRoute;
+use crate::state::http3::origin;
 use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind};
 
@@ -24,6 +31,8 @@ pub(super) struct ConnectionRoute {
     /// The alternative service (RFC 7838) to which the connection is made; `None` if the connection
     /// is made to the origin itself.
     pub(super) alternative: Option<Box<AltService>>,
+    /// The QUIC endpoint to which the connection was made; `None` if it is not one of HTTP/3.
+    http3: Option<Box<QuicEndpoint>>,
     /// The host of the first proxy on the route, for traces; `None` without a proxy.
     pub(super) proxy_host: Option<Box<str>>,
 }
@@ -33,6 +42,7 @@ impl Transfer {
     /// contains.
     pub fn set_route(&mut self, key: &ConnectionKey) {
         self.facts.proxy_used = key.via != ProxyRoute::Direct;
+        self.route.http3 = None;
         let hop = key.via.hop().filter(|_| self.options.trace.is_some());
         self.route.proxy_host = hop.map(|hop| hop.preproxy.as_ref().unwrap_or(&hop.proxy).host_text().into());
         let service = key
@@ -49,10 +59,63 @@ impl Transfer {
         self.route.alternative = service;
     }
 
+    /// Records that the exchange begins on an open connection with this key. Only then it is known
+    /// whether QUIC or TCP has won the race between them.
+    pub fn set_open_route(&mut self, key: &ConnectionKey) {
+        self.set_route(key);
+        self.route.http3 = key.http3.endpoint().cloned().map(Box::new);
+    }
+
+    /// Returns true if Alt-Svc fields of responses are kept for the choice of HTTP/3.
+    pub(super) fn learns_http3(&self) -> bool {
+        cfg!(feature = "http3")
+            && self.options.http3 != Http3Policy::Off
+            && !self.facts.proxy_used
+            && self.options.connect.unix_socket.is_none()
+    }
+
+    /// Stops using HTTP/3 for this transfer, after an exchange by HTTP/3 failed. Other transfers do
+    /// not use it either for some time, unless only the stream failed. Returns false if the exchange
+    /// was not one of HTTP/3, or may use nothing else.
+    pub(super) fn leave_http3(&mut self, error: &Error, broke: ExchangeFailure) -> bool {
+        let of_http3 = matches!(
+            error.kind(),
+            ErrorKind::Http3
+                | ErrorKind::QuicConnect
+                | ErrorKind::EmptyReply
+                | ErrorKind::PartialBody
+                | ErrorKind::Receive
+                | ErrorKind::Send
+        );
+        if !of_http3 || self.options.http3 == Http3Policy::Only {
+            return false;
+        }
+        let Some(endpoint) = self.route.http3.take() else { return false };
+        let is_stream = error.kind() == ErrorKind::Http3 && broke != ExchangeFailure::ByProtocol;
+        if !is_stream {
+            let origin = origin(&self.current.target);
+            self.options.http3_cache.on_failed(&origin, &endpoint, Http3Failure::Broken);
+        }
+        self.options = Arc::new(RequestOptions { http3: Http3Policy::Off, ..RequestOptions::clone(&self.options) });
+        if let Some(trace) = &self.options.trace {
+            trace.event(&TraceEvent::Info(format!("HTTP/3 failed, using TCP: {}", error.cause()).into()));
+        }
+        true
+    }
+
     /// Returns the value of the Alt-Used field (RFC 7838 section 5). Returns `None` if no
     /// alternative service is used.
     pub(super) fn alt_used(&self) -> Option<String> {
-        let AltService { host, port, .. } = self.route.alternative.as_deref()?;
+        let target = &self.current.target;
+        let other = self.route.http3.as_deref().map(|endpoint| (&endpoint.host, endpoint.port));
+        let other = match other {
+            Some((host, port)) => {
+                let is_own = (host.as_str(), port) == self.options.dial(target.host_text(), target.port());
+                (!is_own).then_some((host, port))
+            }
+            None => self.route.alternative.as_deref().map(|service| (&service.host, service.port)),
+        };
+        let (host, port) = other?;
         Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
     }
 

@@ -194,6 +194,7 @@ impl Transfer {
         if broke == ExchangeFailure::BeforeSending && self.drop_alternative_after(&error) {
             return TransferStep::Again(Duration::ZERO);
         }
+        let left_http3 = broke != ExchangeFailure::BeforeSending && self.leave_http3(&error, broke);
         let trouble = trouble_of(&error, broke);
         let is_early = !matches!(broke, ExchangeFailure::InResponse | ExchangeFailure::ByProtocol);
         self.attempt.refusal = HostRefusal::of_failure(&error).filter(|_| is_early);
@@ -219,6 +220,12 @@ impl Transfer {
             // The transfer has advanced and keeps its bytes, so this counts as its first failure.
             // After a restart it has kept none.
             self.attempt.number = self.attempt.number.min(self.attempt.restarts);
+        }
+        if left_http3 && may_repeat && (resumes || !self.resume.has_begun) {
+            // TCP might have succeeded, so this is not counted as an attempt.
+            self.resume.failed_at = self.resume.range.at;
+            self.facts.enter(TransferPhase::Idle, now);
+            return TransferStep::Again(Duration::ZERO);
         }
         match self.retry_delay(trouble, None) {
             Some(wait) if resumes || !self.resume.has_begun => {

@@ -8,6 +8,7 @@ use haul_policy::target::{Scheme, Target};
 use haul_proto::head::ResponseHead;
 
 use super::Transfer;
+use crate::state::alt_svc::source_protocol;
 
 impl Transfer {
     /// Stores the response's cookies, and its HSTS and Alt-Svc fields.
@@ -26,6 +27,8 @@ impl Transfer {
         }
         if let (Some(known), Some(field)) = (&options.alt_svc, head.get("alt-svc")) {
             known.take_by(target, head.version(), field);
+        } else if let (true, Some(field)) = (self.learns_http3(), head.get("alt-svc")) {
+            options.http3_cache.take_alt_svc(target, source_protocol(head.version()), field);
         }
     }
 

@@ -227,7 +227,7 @@ fn https_records(resolver: &Resolver, host: &str, port: u16) -> Vec<HttpsRecord>
     loop {
         let sender = sender.clone();
         match resolver.https_records(host, port, move || sender.send(()).unwrap()) {
-            HttpsLookupStatus::Ready(records) => return records.to_vec(),
+            HttpsLookupStatus::Ready { records, .. } => return records.to_vec(),
             HttpsLookupStatus::Pending => receiver.recv().unwrap(),
         }
     }

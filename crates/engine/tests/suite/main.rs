@@ -39,6 +39,8 @@ mod h2_streams;
 #[cfg(feature = "http3")]
 mod h3_bodies;
 #[cfg(feature = "http3")]
+mod h3_choice;
+#[cfg(feature = "http3")]
 mod h3_faults;
 #[cfg(feature = "http3")]
 mod h3_links;

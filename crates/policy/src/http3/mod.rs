@@ -21,7 +21,7 @@
 //! | [`Only`](Http3Policy::Only) | those, then the origin itself, even if it is broken |
 //!
 //! An endpoint that fails is broken for [`BROKEN`], and twice as long after each further failure
-//! (RFC 7838 §2.4). The first attempt has a [`HEAD_START`] over TCP. Once an endpoint was silent, a
+//! (RFC 7838 §2.4). The first attempt starts some time before TCP. Once an endpoint was silent, a
 //! later attempt has none, so that a network that drops UDP costs the head start once. After
 //! [`SILENT_ENDPOINTS`] endpoints were silent and none answered, the network is taken to drop UDP:
 //! no endpoint has a head start, and none is tried for [`BROKEN`].
@@ -36,8 +36,6 @@ use std::collections::HashMap;
 
 use crate::time::MonotonicTime;
 
-/// The time by which QUIC starts before TCP in a race.
-pub const HEAD_START: Duration = Duration::from_millis(200);
 /// The time for which an endpoint is not tried after its first failure.
 pub const BROKEN: Duration = Duration::from_secs(300);
 /// The longest time for which an endpoint is not tried.
@@ -158,11 +156,12 @@ impl Http3Memory {
         }
     }
 
-    /// Returns the time by which QUIC to this endpoint starts before TCP.
+    /// Returns true if QUIC to this endpoint starts some time before TCP. If not, both start at the
+    /// same time.
     #[must_use]
-    pub fn head_start(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) -> Duration {
+    pub fn has_head_start(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) -> bool {
         let was_silent = self.record(origin, endpoint).is_some_and(|record| record.was_silent);
-        if was_silent || self.blocked_until.is_some() { Duration::ZERO } else { HEAD_START }
+        !was_silent && self.blocked_until.is_none()
     }
 
     /// Returns true if the endpoint has failed and is not to be tried yet.

@@ -8,7 +8,7 @@ use haul::net::dns::AddressFamily;
 use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::socket::TcpKeepalive;
 use haul::net::tls::{ClientIdentity, TlsOptions, TlsVersion};
-use haul::request::{ConnectToRule, ContentSpan, CurlCompat, SpeedLimit, StallLimit};
+use haul::request::{ConnectToRule, ContentSpan, CurlCompat, Http3Policy, SpeedLimit, StallLimit};
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 use haul_policy::range::validator::Validator;
@@ -37,6 +37,7 @@ frame_fields! {
         resume,
         path_as_is,
         prior_knowledge,
+        http3,
         auto_referer,
         curl_compat,
         redirects,
@@ -81,7 +82,8 @@ frame_fields! {
         split,
         // The observer of pauses stays in the call.
         pauses,
-        http3,
+        // The agent has a cache of its own.
+        http3_cache,
     }
     from RequestOptions::default()
 }
@@ -190,6 +192,7 @@ frame_fields! {
 }
 
 frame_numbers!(AddressFamily { Any = 0, V4 = 4, V6 = 6 });
+frame_numbers!(Http3Policy { Off = 0, Learned = 1, Race = 2, Only = 3 });
 frame_numbers!(ProxyAuthScheme { Basic = 0, Digest = 1, Any = 2 });
 frame_numbers!(TlsVersion as open { V1_2 = 2, V1_3 = 3 });
 

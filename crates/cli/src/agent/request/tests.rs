@@ -70,6 +70,7 @@ fn request() -> AgentRequest {
         resume: false,
         path_as_is: true,
         prior_knowledge: true,
+        http3: haul::request::Http3Policy::Race,
         auto_referer: true,
         curl_compat: CurlCompat {
             omits_empty: true,

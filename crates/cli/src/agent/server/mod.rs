@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use haul::body::delivery::BodyDelivery;
 use haul::drive::worker::{self, Scheduler, WorkerOptions};
+use haul::state::http3::Http3Cache;
 use haul::transfer::Transfer;
 use haul::{Client, Target};
 use mio::unix::SourceFd;
@@ -87,6 +88,8 @@ struct AgentServer {
     files: HashMap<PathBuf, [u64; 4]>,
     next_token: usize,
     next_call: u64,
+    /// The endpoints by HTTP/3 that calls have learned, and those that failed.
+    http3: Http3Cache,
 }
 
 /// A connection from a caller.
@@ -122,6 +125,7 @@ impl AgentServer {
             files: HashMap::from([(own.path, own.metadata)]),
             next_token: LISTENER.0 + 1,
             next_call: 0,
+            http3: Http3Cache::new(),
         })
     }
 
@@ -273,7 +277,8 @@ impl AgentServer {
             return Some(false);
         }
         self.files.extend(files.iter().map(|file| (file.path.clone(), file.metadata)));
-        let Ok(AgentRequest { url, options }) = AgentRequest::from_bytes(request) else { return Some(false) };
+        let Ok(AgentRequest { url, mut options }) = AgentRequest::from_bytes(request) else { return Some(false) };
+        options.http3_cache = self.http3.clone();
         let Ok(target) = Target::parse_with(&url, haul_policy::target::Scheme::Http, options.path_as_is) else {
             return Some(false);
         };

@@ -92,7 +92,9 @@ pub(crate) fn tls(args: &TlsArgs, version: HttpVersion) -> Result<TlsOptions> {
     }
     options.alpn = match version {
         _ if !args.alpn => Vec::new(),
-        HttpVersion::Any => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        HttpVersion::Any | HttpVersion::Http2 | HttpVersion::Http3 | HttpVersion::Http3Only => {
+            vec![b"h2".to_vec(), b"http/1.1".to_vec()]
+        }
         HttpVersion::Http10 | HttpVersion::Http11 => vec![b"http/1.1".to_vec()],
         HttpVersion::Http2PriorKnowledge => vec![b"h2".to_vec()],
     };

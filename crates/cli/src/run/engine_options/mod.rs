@@ -12,12 +12,14 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use haul::dns_over_https::DnsOverHttps;
-use haul::request::{CurlCompat, H1Deviations, ResponseHeadPredicate, SplitDownloadOptions};
+use haul::request::{CurlCompat, H1Deviations, Http3Policy, ResponseHeadPredicate, SplitDownloadOptions};
 use haul::trace::TransferObserver;
 use haul::{Client, RequestOptions, ResponseHead, Result};
 use haul_policy::auth::AllowedAuthSchemes;
 
-use crate::plan::{ContinueAt, GlobalArgs, HeaderArg, HttpVersion, RunSize, StageArgs, TimeCond};
+use crate::plan::{
+    ContinueAt, GlobalArgs, HeaderArg, HttpVersion, RunSize, StageArgs, StateFileArg, TimeCond, TransferArgs,
+};
 use crate::run::transfers::state_stores::StateStores;
 use crate::write_out::WriteOut;
 
@@ -66,6 +68,7 @@ pub(crate) fn request(
             memory: global.max_memory.min(SPLIT_MEMORY),
         },
         prior_knowledge: transfer.http_version == HttpVersion::Http2PriorKnowledge,
+        http3: http3_policy(global, transfer),
         tls: connect_options::tls(&transfer.tls, transfer.http_version)?,
         proxy: connect_options::proxy(&stage.proxy)?,
         wants: request.time_cond.map(|condition| Arc::new(condition) as _),
@@ -95,6 +98,18 @@ pub(crate) fn request(
         request_body::give_content(&mut options, body)?;
     }
     Ok(options)
+}
+
+/// Returns the use of HTTP/3 that the options allow. Like curl, the curl persona uses it without an
+/// option only with `--alt-svc`.
+fn http3_policy(global: &GlobalArgs, transfer: &TransferArgs) -> Http3Policy {
+    let learns = !global.persona.is_curl() || transfer.alt_svc != StateFileArg::Off;
+    match transfer.http_version {
+        HttpVersion::Http3 => Http3Policy::Race,
+        HttpVersion::Http3Only => Http3Policy::Only,
+        HttpVersion::Any if haul::HAS_HTTP3 && transfer.tls.alpn && learns => Http3Policy::Learned,
+        _ => Http3Policy::Off,
+    }
 }
 
 /// Returns the deviations from haul's behaviour that imitate curl. Some apply only to the curl

@@ -119,6 +119,7 @@ impl TransferReport<'_> {
                 Some(haul::ProtocolVersion::Http10) => "1",
                 Some(haul::ProtocolVersion::Http11) => "1.1",
                 Some(haul::ProtocolVersion::Http2) => "2",
+                Some(haul::ProtocolVersion::Http3) => "3",
                 _ => "",
             },
             connection: facts.connection,

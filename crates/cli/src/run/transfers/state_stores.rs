@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use haul::state::alt_svc::AltSvcCache;
 use haul::state::cookie_jar::{CookieFileStyle, SharedCookieJar};
 use haul::state::hsts::HstsCache;
+use haul::state::http3::Http3Cache;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 
 use crate::file_access::{Stdout, stdin};
@@ -22,6 +23,8 @@ pub(crate) struct StateStores {
     jars: Vec<(CookieArgs, SharedCookieJar)>,
     hsts: Vec<(StateFileArg, HstsCache)>,
     alt_svc: Vec<(StateFileArg, AltSvcCache)>,
+    /// The endpoints by HTTP/3 that the run has learned, and those that failed.
+    http3: Http3Cache,
     /// The time at which the current URL group (the URLs between two `--next`) began; `None` before
     /// the first one.
     began: Option<Instant>,
@@ -78,6 +81,7 @@ impl StateStores {
     /// stage, as the stage's settings ask. Reads the files of the stores when they are first used.
     pub(crate) fn give(&mut self, stage: &StageArgs, options: &mut RequestOptions) -> Result<()> {
         let transfer = &stage.transfer;
+        options.http3_cache = self.http3.clone();
         if transfer.cookies.is_on() {
             options.jar = Some(self.jar(&transfer.cookies)?);
         }

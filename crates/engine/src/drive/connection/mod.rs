@@ -310,7 +310,7 @@ impl HttpConnection {
         waker: ConnectionWaker<'_>,
         finished: &mut FinishedTransfers,
     ) {
-        transfer.set_route(self.key());
+        transfer.set_open_route(self.key());
         any!(self, connection => connection.start(transfer, now, waker, finished));
     }
 

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use haul_policy::http3::Http3Choice;
 use haul_policy::queue::HostId;
 use mio::unix::SourceFd;
 
@@ -16,6 +17,8 @@ use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnectio
 use crate::drive::connection_slot::{
     ConnectionSlot, ConnectionSlotContext, ConnectionSlotProgress, ConnectionState, watch,
 };
+use crate::net::dns::LookupWaiter;
+use crate::net::https_discovery;
 use crate::net::pool::ConnectionKey;
 use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
 use crate::transfer_facts::TransferPhase;
@@ -33,7 +36,9 @@ const MAX_DESCRIPTOR_WAITS: u32 = 250;
 fn may_share(key: &ConnectionKey) -> bool {
     // A proxy that forwards is the peer.
     let tls = key.via.forwards().map_or(key.tls.as_ref(), |hop| hop.tls.as_ref());
-    key.prior_knowledge || key.uses_quic() || tls.is_some_and(|tls| tls.alpn.iter().any(|protocol| protocol == b"h2"))
+    key.prior_knowledge
+        || key.http3 != Http3Choice::Off
+        || tls.is_some_and(|tls| tls.alpn.iter().any(|protocol| protocol == b"h2"))
 }
 
 impl Worker {
@@ -107,6 +112,8 @@ impl Worker {
         {
             return self.start(token, transfer);
         }
+        let (target, options) = (transfer.target(), transfer.options());
+        https_discovery::ask(self.client.resolver(), LookupWaiter::Worker, target, options, &key);
         let key = self.slots.shared_key(key);
         let mut slot = ConnectionSlot::new(Arc::clone(&key), transfer, self.options.depth, self.now);
         slot.is_serial = record.is_serial;
@@ -301,6 +308,7 @@ impl Worker {
     /// Handles a connection that has just opened. If the peer does not support concurrent
     /// transfers, all waiting transfers but the first are moved to other connections.
     fn on_open(&mut self, token: usize) {
+        self.slots.follow_key(token);
         let Some(slot) = self.slots.get_mut(token) else { return };
         let ConnectionState::Open(connection) = &mut slot.state else { return };
         let record = self.peers.get(&slot.key);

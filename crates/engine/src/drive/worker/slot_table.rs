@@ -74,6 +74,20 @@ impl ConnectionSlotTable {
         token
     }
 
+    /// Files a slot under the key of its connection, which differs from the key that the slot was
+    /// made for if TCP has won against QUIC.
+    pub(super) fn follow_key(&mut self, token: usize) {
+        let Some(SlotTableEntry { slot, .. }) = self.slots.get_mut(token) else { return };
+        let ConnectionState::Open(connection) = &slot.state else { return };
+        if Arc::ptr_eq(connection.key(), &slot.key) || *connection.key() == slot.key {
+            return;
+        }
+        let key = Arc::clone(connection.key());
+        forget(&mut self.by_key, &slot.key, token);
+        slot.key = Arc::clone(&key);
+        self.by_key.entry(key).or_default().push(token);
+    }
+
     /// Removes the slot with this token and returns it.
     pub(super) fn remove(&mut self, token: usize) -> Option<ConnectionSlot> {
         let SlotTableEntry { slot, shared_at, .. } = self.slots.try_remove(token)?;

@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! Resolving ──▶ Racing ──▶ Staging ──▶ ConnectProgress::Open(stream)
-//!     ▲                      │ a proxy asked for credentials and closed the connection
-//!     └──────────────────────┘
+//!   │ ▲                      │ a proxy asked for credentials and closed the connection
+//!   │ └──────────────────────┘
+//!   └─────▶ QUIC, and Racing after its head start ──▶ the first that is open
 //! ```
 //!
 //! | phase | action | code |
 //! |---|---|---|
 //! | Resolving | looks up the origin's name or the proxy's | [`resolved_route`] |
+//! | QUIC | does handshakes with the addresses, beside the other phases | [`quic_attempt`], `net/quic` |
 //! | Racing | tries the addresses (happy eyeballs) | [`super::connect`] |
 //! | Staging | runs SOCKS, CONNECT, the PROXY protocol and TLS in turn | [`stages`] |
 //! | QuicRacing | tries the addresses by QUIC handshakes, instead of Racing and Staging | `quic` |
@@ -17,6 +19,8 @@
 //! calls [`Connecting::step`] after an event; the blocking driver calls [`Connecting::wait`]
 //! between two steps. Sockets are non-blocking until the connection is open.
 
+#[cfg(feature = "http3")]
+mod quic_attempt;
 mod resolved_route;
 mod stages;
 
@@ -28,6 +32,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use haul_policy::alt_svc::AlpnProtocol;
+use haul_policy::http3::Http3Choice;
 use haul_proto::head::ResponseHead;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -40,6 +45,8 @@ use super::pool::ConnectionKey;
 use super::quic::{QuicConnection, QuicRace, QuicResources};
 use super::stream::ConnectionStream;
 use super::tls::TlsContexts;
+use crate::request::RequestOptions;
+use crate::state::http3::Http3Cache;
 use crate::trace::TransferObserver;
 use crate::{Error, ErrorKind, Result};
 
@@ -58,6 +65,12 @@ pub(crate) struct Connecting {
     deadline: Instant,
     reopened: u32,
     phase: ConnectPhase,
+    /// The memory of HTTP/3 endpoints.
+    #[cfg_attr(not(feature = "http3"), expect(dead_code, reason = "only QUIC is remembered"))]
+    http3: Http3Cache,
+    /// The QUIC handshakes in progress.
+    #[cfg(feature = "http3")]
+    quic: Option<Box<QuicRace>>,
 }
 
 enum ConnectPhase {
@@ -70,8 +83,15 @@ enum ConnectPhase {
         wire: Box<ConnectStageIo>,
         stages: RemainingStages,
     },
+    /// QUIC has its head start, or is the only protocol. TCP starts at `tcp_starts`, if ever.
     #[cfg(feature = "http3")]
-    QuicRacing(Box<QuicRace>),
+    QuicFirst {
+        route: Box<ResolvedRoute>,
+        tcp_starts: Option<Instant>,
+    },
+    /// TCP has failed with this error, and QUIC has not.
+    #[cfg(feature = "http3")]
+    TcpFailed(Error),
     Over,
 }
 
@@ -138,12 +158,28 @@ impl Connecting {
     /// Makes the state machine for a connection with this key, which must be open by `deadline`.
     pub(crate) fn new(
         key: Arc<ConnectionKey>,
-        options: ConnectOptions,
-        trace: Option<Arc<dyn TransferObserver>>,
+        options: &RequestOptions,
         first_address: usize,
         deadline: Instant,
     ) -> Self {
-        Self { key, options, trace, first_address, deadline, reopened: 0, phase: ConnectPhase::Resolving }
+        Self {
+            key,
+            options: options.connect.clone(),
+            trace: options.trace.clone(),
+            first_address,
+            deadline,
+            reopened: 0,
+            phase: ConnectPhase::Resolving,
+            http3: options.http3_cache.clone(),
+            #[cfg(feature = "http3")]
+            quic: None,
+        }
+    }
+
+    /// Returns the key of the connection. If TCP has won against QUIC, it is that of a connection
+    /// over TCP.
+    pub(crate) fn key(&self) -> &Arc<ConnectionKey> {
+        &self.key
     }
 
     /// Advances to the next phase, or continues the current phase as far as the sockets allow.
@@ -154,25 +190,39 @@ impl Connecting {
         if self.deadline <= context.now {
             return Err(self.timed_out());
         }
-        match std::mem::replace(&mut self.phase, ConnectPhase::Over) {
-            ConnectPhase::Resolving => self.resolve(context),
+        #[cfg(feature = "http3")]
+        if let Some(progress) = self.step_quic(context)? {
+            return Ok(progress);
+        }
+        let progress = match std::mem::replace(&mut self.phase, ConnectPhase::Over) {
+            ConnectPhase::Resolving => return self.resolve(context),
             ConnectPhase::Racing { race, stages } => self.race(race, stages, context),
             ConnectPhase::Staging { wire, stages } => self.stage(wire, stages, context),
             #[cfg(feature = "http3")]
-            ConnectPhase::QuicRacing(race) => self.race_quic(race, context),
+            ConnectPhase::QuicFirst { route, tcp_starts } => {
+                return self.wait_for_head_start(route, tcp_starts, context);
+            }
+            #[cfg(feature = "http3")]
+            ConnectPhase::TcpFailed(error) => Err(error),
             ConnectPhase::Over => Err(Error::new(ErrorKind::Setup, "the connection was already opened, or failed")),
-        }
+        };
+        #[cfg(feature = "http3")]
+        let progress = self.after_tcp(progress);
+        progress
     }
 
     /// Returns the time of the next timeout: call [`Connecting::step`] then, even without an event.
     #[must_use]
     pub(crate) fn next_timeout(&self) -> Instant {
-        match &self.phase {
-            ConnectPhase::Racing { race, .. } => race.next_timeout().map_or(self.deadline, |at| at.min(self.deadline)),
+        let of_phase = match &self.phase {
+            ConnectPhase::Racing { race, .. } => race.next_timeout(),
             #[cfg(feature = "http3")]
-            ConnectPhase::QuicRacing(race) => race.next_timeout().map_or(self.deadline, |at| at.min(self.deadline)),
-            _ => self.deadline,
-        }
+            ConnectPhase::QuicFirst { tcp_starts, .. } => *tcp_starts,
+            _ => None,
+        };
+        #[cfg(feature = "http3")]
+        let of_phase = of_phase.into_iter().chain(self.quic.as_ref().and_then(|quic| quic.next_timeout())).min();
+        of_phase.map_or(self.deadline, |at| at.min(self.deadline))
     }
 
     /// Ends the attempts, and returns the error for the time limit, which names the current phase.
@@ -184,12 +234,27 @@ impl Connecting {
             }
             ConnectPhase::Racing { race, .. } => race.time_out(),
             #[cfg(feature = "http3")]
-            ConnectPhase::QuicRacing(race) => race.time_out(),
+            ConnectPhase::QuicFirst { .. } => match &mut self.quic {
+                Some(quic) => quic.time_out(),
+                None => Error::new(ErrorKind::Timeout, format!("connecting timed out: {}", self.key.host)),
+            },
+            #[cfg(feature = "http3")]
+            ConnectPhase::TcpFailed(error) => error.again(),
             ConnectPhase::Staging { stages, .. } => {
                 let name = stages.front().map_or_else(|| "the connection".to_owned(), |stage| stage.name());
                 Error::new(ErrorKind::Timeout, format!("{name} timed out"))
             }
         }
+    }
+
+    /// Returns true if the sockets of several attempts may be registered with the event loop.
+    #[must_use]
+    pub(crate) fn is_racing(&self) -> bool {
+        #[cfg(feature = "http3")]
+        if self.quic.is_some() {
+            return true;
+        }
+        !self.needs_buffer()
     }
 
     /// Returns true if the next step may receive, and therefore needs a buffer.
@@ -202,11 +267,15 @@ impl Connecting {
     /// has accepted the connection.
     #[must_use]
     pub(crate) fn is_unanswered(&self) -> bool {
+        #[cfg(feature = "http3")]
+        if self.quic.as_ref().is_some_and(|quic| quic.was_answered()) {
+            return false;
+        }
         match &self.phase {
             ConnectPhase::Resolving | ConnectPhase::Racing { .. } => true,
             ConnectPhase::Staging { .. } | ConnectPhase::Over => false,
             #[cfg(feature = "http3")]
-            ConnectPhase::QuicRacing(race) => !race.was_answered(),
+            ConnectPhase::QuicFirst { .. } | ConnectPhase::TcpFailed(_) => true,
         }
     }
 
@@ -215,7 +284,7 @@ impl Connecting {
         let addresses: Box<dyn Iterator<Item = &SocketAddr>> = match &self.phase {
             ConnectPhase::Racing { race, .. } => Box::new(race.addresses()),
             #[cfg(feature = "http3")]
-            ConnectPhase::QuicRacing(race) => Box::new(race.addresses()),
+            ConnectPhase::QuicFirst { .. } => Box::new(self.quic.iter().flat_map(|quic| quic.addresses())),
             _ => Box::new(std::iter::empty()),
         };
         addresses
@@ -234,13 +303,13 @@ impl Connecting {
                 let flags = if wire.has_output() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
                 vec![PollFd::from_borrowed_fd(wire.stream.as_fd(), flags)]
             }
-            #[cfg(feature = "http3")]
-            ConnectPhase::QuicRacing(race) => {
-                let flags = |sends| if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-                race.pending_fds().map(|(fd, sends)| PollFd::from_borrowed_fd(fd, flags(sends))).collect()
-            }
-            ConnectPhase::Resolving | ConnectPhase::Over => Vec::new(),
+            _ => Vec::new(),
         };
+        #[cfg(feature = "http3")]
+        if let Some(quic) = &self.quic {
+            let flags = |sends| if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+            fds.extend(quic.pending_fds().map(|(fd, sends)| PollFd::from_borrowed_fd(fd, flags(sends))));
+        }
         let wait = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
         match poll(&mut fds, wait.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
@@ -257,13 +326,19 @@ impl Connecting {
             return Ok(ConnectProgress::Waits);
         };
         context.observer.resolved();
-        if self.key.uses_quic() {
-            return self.begin_quic(&route, context.now);
+        if self.key.http3 != Http3Choice::Off {
+            return self.begin_quic(route, context);
         }
-        let race = route.connector(&self.options, self.first_address, context.now);
-        let race = Box::new(race.watched(self.trace.clone()));
-        self.phase = ConnectPhase::Racing { race, stages: stages::list(&self.key, &route)? };
+        self.begin_tcp(&route, context.now)?;
         Ok(ConnectProgress::Resolved)
+    }
+
+    /// Begins to connect over TCP, or to a Unix socket.
+    fn begin_tcp(&mut self, route: &ResolvedRoute, now: Instant) -> Result<()> {
+        let race = route.connector(&self.options, self.first_address, now);
+        let race = Box::new(race.watched(self.trace.clone()));
+        self.phase = ConnectPhase::Racing { race, stages: stages::list(&self.key, route)? };
+        Ok(())
     }
 
     fn race(
@@ -326,29 +401,9 @@ impl Connecting {
         self.open(wire.stream)
     }
 
-    /// Begins the QUIC handshakes with the addresses of the host.
-    #[cfg(feature = "http3")]
-    fn begin_quic(&mut self, route: &ResolvedRoute, now: Instant) -> Result<ConnectProgress> {
-        let race = route.quic_race(&self.key, &self.options, self.first_address, now)?;
-        self.phase = ConnectPhase::QuicRacing(Box::new(race.watched(self.trace.clone())));
-        Ok(ConnectProgress::Resolved)
-    }
-
     #[cfg(not(feature = "http3"))]
-    fn begin_quic(&mut self, _: &ResolvedRoute, _: Instant) -> Result<ConnectProgress> {
+    fn begin_quic(&mut self, _: ResolvedRoute, _: &mut ConnectContext<'_>) -> Result<ConnectProgress> {
         Err(Error::new(ErrorKind::Setup, "this build of haul has no HTTP/3"))
-    }
-
-    #[cfg(feature = "http3")]
-    fn race_quic(&mut self, mut race: Box<QuicRace>, context: &mut ConnectContext<'_>) -> Result<ConnectProgress> {
-        let Some(won) = race.step(context.now, context.tls, context.quic, &mut *context.watch)? else {
-            self.phase = ConnectPhase::QuicRacing(race);
-            return Ok(ConnectProgress::Waits);
-        };
-        // A handshake of QUIC is one of TLS, too.
-        context.observer.connected(won.local);
-        context.observer.secured();
-        Ok(ConnectProgress::Open(OpenedConnection::Quic(won)))
     }
 
     /// Returns the open stream. If the connection goes to an alternative service, first checks that

@@ -132,7 +132,15 @@ impl ResolvedRoute {
 
 #[cfg(feature = "http3")]
 impl ResolvedRoute {
-    /// Returns the race of QUIC handshakes with the host. `spread` is the index of the address to
+    /// Returns the addresses of the first host on the route; none for a Unix socket.
+    pub(super) fn addresses(&self) -> &[SocketAddr] {
+        match &self.to {
+            FirstHopAddresses::Local(_) => &[],
+            FirstHopAddresses::Addresses(addresses) => addresses,
+        }
+    }
+
+    /// Returns the race of QUIC handshakes with these addresses. `spread` is the index of the address to
     /// try first.
     ///
     /// # Errors
@@ -140,13 +148,13 @@ impl ResolvedRoute {
     pub(super) fn quic_race(
         &self,
         key: &ConnectionKey,
+        mut addresses: Vec<SocketAddr>,
         options: &ConnectOptions,
         spread: usize,
         now: Instant,
     ) -> Result<QuicRace> {
         match &self.to {
-            FirstHopAddresses::Addresses(addresses) if key.via == ProxyRoute::Direct => {
-                let mut addresses = addresses.clone();
+            FirstHopAddresses::Addresses(_) if key.via == ProxyRoute::Direct => {
                 let others = spread % addresses.len().max(1);
                 addresses.rotate_left(others);
                 QuicRace::new(key, addresses, options, self.bind.clone(), now)

@@ -24,7 +24,12 @@ const UNAVAILABLE: Duration = Duration::from_secs(60);
 pub enum HttpsLookupStatus {
     /// The endpoints of the origin, the preferred one first. Empty if it has none, or if they are
     /// not looked up.
-    Ready(Arc<[HttpsRecord]>),
+    Ready {
+        /// The records.
+        records: Arc<[HttpsRecord]>,
+        /// The time until which they may be used.
+        until: Instant,
+    },
     /// The lookup is in progress. `notify` will be called once, from another thread.
     Pending,
 }
@@ -60,8 +65,8 @@ impl Resolver {
         port: u16,
         notify: impl FnOnce() + Send + 'static,
     ) -> HttpsLookupStatus {
-        let none = || HttpsLookupStatus::Ready(Arc::from([]));
         let now = Instant::now();
+        let none = || HttpsLookupStatus::Ready { records: Arc::from([]), until: now };
         let name = normal(host);
         let mut state = self.shared.lock();
         let by_dns = state.has_chosen_servers() || (self.shared.uses_dns && waiter == LookupWaiter::Worker);
@@ -71,7 +76,7 @@ impl Resolver {
         let name = query_name(&name, port);
         match state.https.get_mut(&*name) {
             Some(CachedHttpsRecords::Known { records, until }) if *until > now => {
-                return HttpsLookupStatus::Ready(Arc::clone(records));
+                return HttpsLookupStatus::Ready { records: Arc::clone(records), until: *until };
             }
             Some(CachedHttpsRecords::Asked(waiting)) => {
                 waiting.push(Box::new(notify));

@@ -120,7 +120,7 @@ pub struct Resolver {
 }
 
 /// The kind of caller of a lookup. It decides whether name servers or `getaddrinfo` are asked.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LookupWaiter {
     /// An event loop, which must not block.
     Worker,

@@ -1,0 +1,160 @@
+//! The race of QUIC against TCP: QUIC has a head start, and the first connection that is open wins.
+//!
+//! ```text
+//!  t=0      QUIC handshakes with the addresses of the endpoint
+//!  +200 ms  TCP as well (`ConnectOptions::attempt_delay`), or at once when QUIC fails
+//!  winner   the other is dropped; if TCP wins, the endpoint counts as broken
+//! ```
+//!
+//! The rules are in [`haul_policy::http3`], and [`Http3Cache`] remembers what failed. If both fail,
+//! the error is that of TCP.
+//!
+//! [`Http3Cache`]: crate::state::http3::Http3Cache
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use haul_policy::http3::{Http3Choice, Http3Failure, QuicEndpoint};
+
+use super::resolved_route::{ResolvedRoute, literal};
+use super::{ConnectContext, ConnectPhase, ConnectProgress, Connecting, OpenedConnection};
+use crate::net::connect::with_port;
+use crate::net::pool::ConnectionKey;
+use crate::trace::TraceEvent;
+use crate::{Error, ErrorKind, Result};
+
+impl Connecting {
+    /// Begins the QUIC handshakes, and TCP after their head start.
+    pub(super) fn begin_quic(
+        &mut self,
+        route: ResolvedRoute,
+        context: &mut ConnectContext<'_>,
+    ) -> Result<ConnectProgress> {
+        let Some(endpoint) = self.key.http3.endpoint().cloned() else {
+            return Err(Error::new(ErrorKind::Setup, "there is no endpoint for HTTP/3"));
+        };
+        let is_only = matches!(self.key.http3, Http3Choice::Only(_));
+        let race = self.addresses(&route, &endpoint, context).and_then(|addresses| {
+            let Some(addresses) = addresses else { return Ok(None) };
+            route.quic_race(&self.key, addresses, &self.options, self.first_address, context.now).map(Some)
+        });
+        match race {
+            Ok(Some(race)) => self.quic = Some(Box::new(race.watched(self.trace.clone()))),
+            Err(error) if is_only => return Err(error),
+            Err(error) => self.quic_failed(&endpoint, &error),
+            // The name of the endpoint is being looked up: the next connection has its addresses.
+            Ok(None) => {}
+        }
+        let has_head_start = self.http3.has_head_start(&self.key.http3_origin(), &endpoint);
+        let head_start = if has_head_start { self.options.attempt_delay } else { Duration::ZERO };
+        let tcp_starts = (!is_only).then(|| crate::clock::after(context.now, head_start));
+        self.phase = ConnectPhase::QuicFirst { route: Box::new(route), tcp_starts };
+        Ok(ConnectProgress::Resolved)
+    }
+
+    /// Returns the addresses of the endpoint; `None` if its name is being looked up.
+    fn addresses(
+        &self,
+        route: &ResolvedRoute,
+        endpoint: &QuicEndpoint,
+        context: &mut ConnectContext<'_>,
+    ) -> Result<Option<Vec<SocketAddr>>> {
+        if endpoint.host == self.key.dial.0 {
+            let mut addresses = route.addresses().to_vec();
+            addresses.iter_mut().for_each(|address| address.set_port(endpoint.port));
+            return Ok(Some(addresses));
+        }
+        if let Some(address) = literal(&endpoint.host) {
+            return Ok(Some(vec![SocketAddr::new(address, endpoint.port)]));
+        }
+        match (context.resolve)(&endpoint.host, endpoint.port, self.key.family)? {
+            Some(addresses) => Ok(Some(with_port(&addresses, endpoint.port))),
+            None if matches!(self.key.http3, Http3Choice::Only(_)) => {
+                Err(Error::new(ErrorKind::Resolve, format!("the address of {} is not known yet", endpoint.host)))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Continues the QUIC handshakes. Returns the connection if one of them is complete.
+    ///
+    /// # Errors
+    /// The handshakes have failed, and only HTTP/3 may be used.
+    pub(super) fn step_quic(&mut self, context: &mut ConnectContext<'_>) -> Result<Option<ConnectProgress>> {
+        let Some(quic) = &mut self.quic else { return Ok(None) };
+        let endpoint = self.key.http3.endpoint().cloned();
+        let stepped = quic.step(context.now, context.tls, context.quic, &mut *context.watch);
+        let (won, endpoint) = match (stepped, endpoint) {
+            (Ok(Some(won)), Some(endpoint)) => (won, endpoint),
+            (Err(error), Some(endpoint)) => {
+                self.quic = None;
+                if matches!(self.key.http3, Http3Choice::Only(_)) {
+                    return Err(error);
+                }
+                self.quic_failed(&endpoint, &error);
+                return Ok(None);
+            }
+            _ => return Ok(None),
+        };
+        (self.quic, self.phase) = (None, ConnectPhase::Over);
+        self.http3.on_connected(&self.key.http3_origin(), &endpoint);
+        // A handshake of QUIC is one of TLS, too.
+        context.observer.connected(won.local);
+        context.observer.secured();
+        Ok(Some(ConnectProgress::Open(OpenedConnection::Quic(won))))
+    }
+
+    /// Waits until TCP starts, and starts it.
+    pub(super) fn wait_for_head_start(
+        &mut self,
+        route: Box<ResolvedRoute>,
+        tcp_starts: Option<Instant>,
+        context: &ConnectContext<'_>,
+    ) -> Result<ConnectProgress> {
+        if tcp_starts.is_none_or(|at| at > context.now) && self.quic.is_some() {
+            self.phase = ConnectPhase::QuicFirst { route, tcp_starts };
+            return Ok(ConnectProgress::Waits);
+        }
+        self.begin_tcp(&route, context.now)?;
+        Ok(ConnectProgress::Advanced)
+    }
+
+    /// Handles a step of TCP: an open connection wins the race, and a failure leaves the decision to
+    /// QUIC.
+    pub(super) fn after_tcp(&mut self, progress: Result<ConnectProgress>) -> Result<ConnectProgress> {
+        match progress {
+            Err(error) if self.quic.is_some() => {
+                self.phase = ConnectPhase::TcpFailed(error);
+                Ok(ConnectProgress::Waits)
+            }
+            Ok(ConnectProgress::Open(opened)) => {
+                if let (Some(quic), Some(endpoint)) = (self.quic.take(), self.key.http3.endpoint()) {
+                    let failure = if quic.was_answered() { Http3Failure::Broken } else { Http3Failure::Silent };
+                    self.http3.on_failed(&self.key.http3_origin(), endpoint, failure);
+                    self.tell("HTTP/3 has not connected in time, using TCP");
+                }
+                if self.key.http3 != Http3Choice::Off {
+                    let key = ConnectionKey { http3: Http3Choice::Off, ..ConnectionKey::clone(&self.key) };
+                    self.key = key.into();
+                }
+                Ok(ConnectProgress::Open(opened))
+            }
+            progress => progress,
+        }
+    }
+
+    /// Remembers that the endpoint failed, unless the reason is on this side.
+    fn quic_failed(&self, endpoint: &QuicEndpoint, error: &Error) {
+        let is_own = error.lacks_descriptors() || matches!(error.kind(), ErrorKind::Setup | ErrorKind::Interface);
+        if !is_own {
+            self.http3.on_failed(&self.key.http3_origin(), endpoint, Http3Failure::Broken);
+        }
+        self.tell(&format!("HTTP/3 failed, using TCP: {}", error.cause()));
+    }
+
+    fn tell(&self, text: &str) {
+        if let Some(trace) = &self.trace {
+            trace.event(&TraceEvent::Info(text.to_owned().into()));
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Asks for the HTTPS records of an origin (RFC 9460) when a connection to it is begun, and stores
+//! in the [`Http3Cache`] what they offer. The connection does not wait for them: they count from the
+//! next one on.
+
+use haul_policy::target::{Scheme, Target};
+
+use super::dns::{HttpsLookupStatus, LookupWaiter, Resolver};
+use super::pool::ConnectionKey;
+use super::proxy::ProxyRoute;
+use crate::RequestOptions;
+use crate::request::Http3Policy;
+use crate::state::http3::{Http3Cache, origin};
+
+/// Asks for the HTTPS records of a request's target, if they can matter: for an https URL without a
+/// proxy, whose options allow HTTP/3.
+pub(crate) fn ask(
+    resolver: &Resolver,
+    waiter: LookupWaiter,
+    target: &Target,
+    options: &RequestOptions,
+    key: &ConnectionKey,
+) {
+    let can_matter = cfg!(feature = "http3")
+        && options.http3 != Http3Policy::Off
+        && !options.prior_knowledge
+        && target.scheme() == Scheme::Https
+        && options.tls.verify
+        && key.via == ProxyRoute::Direct
+        && key.connect.unix_socket.is_none()
+        && options.dial(target.host_text(), target.port()) == (target.host_text(), target.port());
+    if !can_matter {
+        return;
+    }
+    let (origin, cache) = (origin(target), options.http3_cache.clone());
+    let asked = (resolver.clone(), cache.clone(), origin.clone());
+    let notify = move || {
+        let (resolver, cache, origin) = asked;
+        let status = resolver.https_records_for(waiter, &origin.host, origin.port, || ());
+        learn(&cache, &origin, status);
+    };
+    let status = resolver.https_records_for(waiter, &origin.host, origin.port, notify);
+    learn(&cache, &origin, status);
+}
+
+fn learn(cache: &Http3Cache, origin: &haul_policy::http3::QuicEndpoint, status: HttpsLookupStatus) {
+    if let HttpsLookupStatus::Ready { records, until } = status {
+        cache.take_records(origin, &records, until);
+    }
+}

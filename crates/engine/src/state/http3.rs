@@ -1,0 +1,171 @@
+//! The endpoints that speak HTTP/3, as Alt-Svc fields and HTTPS records have named them, and those
+//! that failed.
+//!
+//! The requests of a run share one cache ([`RequestOptions::http3_cache`]), so that a network that
+//! drops UDP costs its delay once. [`haul_policy::http3`] has the rules.
+//!
+//! ```
+//! use haul::RequestOptions;
+//! use haul::request::Http3Policy;
+//!
+//! // HTTP/3 where a server has offered it, and TCP elsewhere.
+//! let options = RequestOptions { http3: Http3Policy::Learned, ..RequestOptions::default() };
+//! assert!(options.http3_cache.is_empty());
+//! ```
+//!
+//! [`RequestOptions::http3_cache`]: crate::RequestOptions::http3_cache
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+
+use haul_policy::alt_svc::{AlpnProtocol, AltSvcStore};
+use haul_policy::dns::https_record::HttpsRecord;
+use haul_policy::http3::{Http3Choice, Http3Failure, Http3Memory, Http3Policy, QuicEndpoint};
+use haul_policy::target::{Scheme, Target};
+
+use super::alt_svc::AltSvcCache;
+use crate::clock;
+use crate::ignore_poison::IgnorePoison;
+
+/// The maximum number of origins whose HTTPS records are kept. Beyond it, all are forgotten.
+const MAX_ORIGINS: usize = 4096;
+
+/// A cache of HTTP/3 endpoints. Clones share its contents.
+#[derive(Clone, Default)]
+pub struct Http3Cache {
+    shared: Arc<SharedHttp3State>,
+}
+
+#[derive(Default)]
+struct SharedHttp3State {
+    /// True once an Alt-Svc field or HTTPS record has offered HTTP/3.
+    has_offers: AtomicBool,
+    state: Mutex<Http3State>,
+}
+
+#[derive(Default)]
+struct Http3State {
+    memory: Http3Memory,
+    /// The alternatives by HTTP/3 that responses have offered, if the requests have no Alt-Svc cache
+    /// of their own.
+    alternatives: AltSvcStore,
+    /// The endpoints of HTTPS records by origin, with their expiry.
+    records: HashMap<QuicEndpoint, (Vec<QuicEndpoint>, Instant)>,
+}
+
+impl Http3Cache {
+    /// Makes an empty cache.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns true if no endpoint was offered and no failure is remembered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.has_offers() && self.lock().memory.is_empty()
+    }
+
+    /// Returns true if an endpoint was offered.
+    pub(crate) fn has_offers(&self) -> bool {
+        self.shared.has_offers.load(Ordering::Relaxed)
+    }
+
+    /// Decides how to connect to `target`, whose own endpoint is `own`. `is_fixed` is true if only
+    /// that endpoint may be used. The alternatives of `alt_svc` are used instead of those of this
+    /// cache.
+    pub(crate) fn choose(
+        &self,
+        policy: Http3Policy,
+        target: &Target,
+        own: &QuicEndpoint,
+        is_fixed: bool,
+        alt_svc: Option<&AltSvcCache>,
+    ) -> Http3Choice {
+        let now = Instant::now();
+        let state = self.lock();
+        let mut offered = Vec::new();
+        if !is_fixed {
+            match alt_svc {
+                Some(known) => offered.extend(known.http3_endpoints(target)),
+                None => offered.extend(endpoints(&state.alternatives, target)),
+            }
+            if let Some((endpoints, _)) = state.records.get(&origin(target)).filter(|(_, until)| *until > now) {
+                offered.extend_from_slice(endpoints);
+            }
+        }
+        state.memory.choose(policy, own, offered, clock::policy_time(now))
+    }
+
+    /// Stores the alternatives by HTTP/3 that an Alt-Svc field of a response from `target` names.
+    pub(crate) fn take_alt_svc(&self, target: &Target, source: AlpnProtocol, field: &[u8]) {
+        let mut state = self.lock();
+        state.alternatives.on_field(target, source, field, clock::unix_now());
+        let has_any = endpoints(&state.alternatives, target).next().is_some();
+        drop(state);
+        if has_any {
+            self.shared.has_offers.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Stores the endpoints of an origin that HTTPS records offer for HTTP/3, until `until`.
+    pub(crate) fn take_records(&self, origin: &QuicEndpoint, records: &[HttpsRecord], until: Instant) {
+        let by_http3 = records.iter().filter(|record| record.speaks_http3());
+        let found: Vec<_> =
+            by_http3.map(|record| QuicEndpoint::new(&record.target, record.port.unwrap_or(origin.port))).collect();
+        let mut state = self.lock();
+        if found.is_empty() {
+            state.records.remove(origin);
+            return;
+        }
+        if state.records.len() >= MAX_ORIGINS {
+            state.records.clear();
+        }
+        state.records.insert(origin.clone(), (found, until));
+        drop(state);
+        self.shared.has_offers.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if QUIC to this endpoint starts before TCP.
+    #[cfg(feature = "http3")]
+    pub(crate) fn has_head_start(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) -> bool {
+        self.lock().memory.has_head_start(origin, endpoint)
+    }
+
+    /// Records that a connection to the endpoint was opened.
+    #[cfg(feature = "http3")]
+    pub(crate) fn on_connected(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) {
+        self.lock().memory.on_connected(origin, endpoint);
+    }
+
+    /// Records that a connection to the endpoint failed.
+    pub(crate) fn on_failed(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint, failure: Http3Failure) {
+        self.lock().memory.on_failed(origin, endpoint, failure, clock::policy_time(Instant::now()));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Http3State> {
+        self.shared.state.lock().ignore_poison()
+    }
+}
+
+impl fmt::Debug for Http3Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http3Cache").field("has_offers", &self.has_offers()).finish_non_exhaustive()
+    }
+}
+
+/// Returns the host and port of a target.
+pub(crate) fn origin(target: &Target) -> QuicEndpoint {
+    QuicEndpoint::new(target.host_text(), target.port())
+}
+
+/// Returns the endpoints by HTTP/3 of a target's alternatives, the preferred one first.
+pub(super) fn endpoints(store: &AltSvcStore, target: &Target) -> impl Iterator<Item = QuicEndpoint> {
+    let is_https = target.scheme() == Scheme::Https;
+    let all = store.alternatives(target, clock::unix_now());
+    all.filter(move |other| is_https && other.protocol == AlpnProtocol::H3)
+        .map(|other| QuicEndpoint::new(&other.host, other.port))
+}
