@@ -7,12 +7,14 @@
 //! ```
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use haul::net::proxy::ProxyOptions;
 use haul::net::tls::ClientIdentity;
+use haul::request::Http3Policy;
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
+use haul::state::http3::Http3Cache;
 use haul::{ErrorKind, RequestOptions};
 use haul_policy::field_syntax::{is_token, is_value};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
@@ -41,7 +43,7 @@ pub(crate) struct SharedOptions {
 impl SharedOptions {
     #[new]
     #[pyo3(signature = (fields, *, verify=true, ca_file=None, ca_path=None, cert=None, key=None, proxy=None, proxy_fields=None,
-        connect_timeout=None, read_timeout=None, digest=None, http2=false))]
+        connect_timeout=None, read_timeout=None, digest=None, http2=false, http3=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, one a setting")]
     fn new(
         fields: &Bound<'_, PyAny>,
@@ -56,6 +58,7 @@ impl SharedOptions {
         read_timeout: Option<f64>,
         digest: Option<(Vec<u8>, Vec<u8>)>,
         http2: bool,
+        http3: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let mut options = RequestOptions {
             user_agent: None,
@@ -73,6 +76,8 @@ impl SharedOptions {
         if http2 {
             options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         }
+        options.http3 = http3.map_or(Ok(Http3Policy::Off), http3_policy)?;
+        options.http3_cache = http3_cache();
         if let Some(limit) = connect_timeout {
             options.connect.timeout = seconds(limit)?;
         }
@@ -144,6 +149,33 @@ impl SharedOptions {
         let interrupt = Some(stop.or_signals());
         Self { engine_options: Arc::new(RequestOptions { interrupt, ..RequestOptions::clone(&self.engine_options) }) }
     }
+}
+
+/// Returns the endpoints by HTTP/3 that the sessions of this process have learned, and those that
+/// failed.
+fn http3_cache() -> Http3Cache {
+    static CACHE: OnceLock<Http3Cache> = OnceLock::new();
+    CACHE.get_or_init(Http3Cache::new).clone()
+}
+
+/// Converts the value of `http3`: a bool, `"only"` or `"learned"`.
+fn http3_policy(value: &Bound<'_, PyAny>) -> PyResult<Http3Policy> {
+    let policy = match value.extract::<bool>() {
+        Ok(false) => Http3Policy::Off,
+        Ok(true) => Http3Policy::Race,
+        Err(_) => match value.extract::<String>().as_deref() {
+            Ok("only") => Http3Policy::Only,
+            Ok("learned") => Http3Policy::Learned,
+            _ => {
+                let message = "http3 must be True, False, \"only\" or \"learned\"";
+                return Err(pyo3::exceptions::PyValueError::new_err(message));
+            }
+        },
+    };
+    if !haul::HAS_HTTP3 && matches!(policy, Http3Policy::Race | Http3Policy::Only) {
+        return Err(refused(ErrorKind::Setup, "this build of haul has no HTTP/3".to_owned()));
+    }
+    Ok(policy)
 }
 
 /// Converts a number of seconds to a duration. A huge number means no limit.

@@ -169,6 +169,10 @@ typedef enum {
   HAUL_HTTP_2 = 20,
   // HTTP/2 without negotiation, also without TLS (RFC 9113 section 3.3).
   HAUL_HTTP_2_PRIOR = 21,
+  // HTTP/3 for https if a QUIC connection opens before one over TCP, else as HAUL_HTTP_2.
+  HAUL_HTTP_3 = 30,
+  // HTTP/3 only. Needs https, and no proxy.
+  HAUL_HTTP_3_ONLY = 31,
 } haul_http;
 
 // The file format of a jar.

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use haul::net::local_address::{LocalInterface, UnixSocketAddress};
 use haul::net::proxy::ProxyOptions;
 use haul::net::tls::ClientIdentity;
-use haul::request::ConnectToRule;
+use haul::request::{ConnectToRule, Http3Policy};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 
 use crate::client::haul_client;
@@ -43,6 +43,10 @@ pub enum haul_http {
     HAUL_HTTP_2 = 20,
     /// HTTP/2 without negotiation, also without TLS (RFC 9113 section 3.3).
     HAUL_HTTP_2_PRIOR = 21,
+    /// HTTP/3 for https if a QUIC connection opens before one over TCP, else as HAUL_HTTP_2.
+    HAUL_HTTP_3 = 30,
+    /// HTTP/3 only. Needs https, and no proxy.
+    HAUL_HTTP_3_ONLY = 31,
 }
 
 /// Converts a path from C. NULL becomes `None`.
@@ -65,7 +69,16 @@ pub unsafe extern "C" fn haul_client_set_http(client: *mut haul_client, version:
     unsafe {
         set(client, |options| {
             let both = || vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+            let policy = match version {
+                n if n == haul_http::HAUL_HTTP_3 as c_int => Http3Policy::Race,
+                n if n == haul_http::HAUL_HTTP_3_ONLY as c_int => Http3Policy::Only,
+                _ => Http3Policy::Off,
+            };
+            if policy != Http3Policy::Off && !haul::HAS_HTTP3 {
+                return Err(CallFailure::setup("this build of haul has no HTTP/3"));
+            }
             (options.prior_knowledge, options.tls.alpn) = match version {
+                _ if policy != Http3Policy::Off => (false, both()),
                 n if n == haul_http::HAUL_HTTP_1_0 as c_int || n == haul_http::HAUL_HTTP_1_1 as c_int => {
                     (false, Vec::new())
                 }
@@ -73,6 +86,7 @@ pub unsafe extern "C" fn haul_client_set_http(client: *mut haul_client, version:
                 n if n == haul_http::HAUL_HTTP_2_PRIOR as c_int => (true, both()),
                 _ => return Err(CallFailure::setup("version is no haul_http")),
             };
+            options.http3 = policy;
             options.deviations.http10 = version == haul_http::HAUL_HTTP_1_0 as c_int;
             Ok(())
         })

@@ -11,7 +11,7 @@ sub _croak { require Carp; Carp::croak(@_) }
 
 # Attributes that are handed to libhaul after a change. default_headers is read at each request.
 my @settings = qw(
-    cookie_jar gzip http_proxy https_proxy keep_alive local_address max_redirect max_size no_proxy proxy
+    cookie_jar gzip http3 http_proxy https_proxy keep_alive local_address max_redirect max_size no_proxy proxy
     SSL_options timeout verify_SSL
 );
 
@@ -125,6 +125,9 @@ sub _prepare {
     $engine->_set($_ => $self->{$_}) for qw(keep_alive max_redirect max_size);
     $engine->_set($_ => $self->{timeout}) for qw(connect_timeout idle_timeout);
     $engine->_set(interface => $self->{local_address});
+    # The numbers of haul_http. HTTP/1.1 is the default.
+    my $http3 = $self->{http3};
+    $engine->_set(http => !$http3 ? 11 : $http3 eq 'only' ? 31 : 30);
     my @proxies = @$self{qw(http_proxy https_proxy)};
     # Without a proxy, libhaul need not check no_proxy at each request.
     $engine->_set(no_proxy => (grep { defined } @proxies) ? join(',', @{ $self->{no_proxy} || [] }) : undef);

@@ -50,6 +50,7 @@ class SharedOptions:
         read_timeout: float | None = None,
         digest: tuple[bytes, bytes] | None = None,
         http2: bool = False,
+        http3: bool | str | None = None,
     ) -> SharedOptions: ...
     def following(
         self, redirects: int | None, jar: Jar | None, proxies: tuple[str | None, str | None, str | None] | None = None

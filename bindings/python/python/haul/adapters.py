@@ -115,12 +115,13 @@ class HaulAdapter(BaseAdapter):
     """Sends the requests of a ``requests.Session`` by haul.
 
     :param http2: whether to offer HTTP/2 to https servers.
+    :param http3: the use of HTTP/3, as in :class:`haul.Session`.
     :param pool_connections, pool_maxsize, pool_block: ignored: the engine pools connections itself.
     :param max_retries: how often to retry a failed request if that is safe; or a ``urllib3.Retry``,
         which also defines the statuses to retry after, and the time to wait.
     """
 
-    __attrs__ = ["http2", "max_retries"]
+    __attrs__ = ["http2", "http3", "max_retries"]
     #: True if a subclass overrides methods of ``HTTPAdapter`` that set up TLS.
     _overrides_tls = False
 
@@ -131,9 +132,11 @@ class HaulAdapter(BaseAdapter):
         max_retries: int | Retry | None = 0,
         pool_block: bool = False,
         http2: bool = False,
+        http3: bool | str = False,
     ) -> None:
         super().__init__()
         self.http2 = http2
+        self.http3 = http3
         #: The failures and statuses after which a request is retried.
         self.max_retries: Retry | int = Retry.from_int(max_retries) if max_retries else _NO_RETRIES
         self._client = Client()
@@ -294,7 +297,7 @@ class HaulAdapter(BaseAdapter):
             try:
                 options = SharedOptions(
                     (), proxy=proxy, proxy_fields=proxy_fields or None, connect_timeout=connect, read_timeout=read,
-                    http2=self.http2, **settings,
+                    http2=self.http2, http3=self.http3, **settings,
                 )  # fmt: skip
             except EngineError as failure:
                 raise as_requests(failure, request) from None

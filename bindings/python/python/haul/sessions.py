@@ -45,7 +45,7 @@ class Session(RequestMethodsMixin, SessionRedirectMixin, _HooksMixin):
     """
 
     __attrs__ = ["headers", "cookies", "auth", "proxies", "hooks", "params", "verify", "cert", "adapters", "stream",
-                 "trust_env", "max_redirects", "http2"]  # fmt: skip
+                 "trust_env", "max_redirects", "http2", "http3"]  # fmt: skip
 
     def __init__(self) -> None:
         self._client = Client()
@@ -73,6 +73,9 @@ class Session(RequestMethodsMixin, SessionRedirectMixin, _HooksMixin):
         self.trust_env = True
         #: True if HTTP/2 is offered to https servers. requests has no such setting.
         self.http2 = False
+        #: The use of HTTP/3: ``True`` tries it first, and TCP where it fails; ``"learned"`` uses it
+        #: where a server has offered it; ``"only"`` uses nothing else. requests has no such setting.
+        self.http3: bool | str = False
         self._cookies = CookieJar()
         #: Transport adapters, by URL prefix.
         self.adapters: dict[str, Any] = {}
@@ -212,7 +215,7 @@ class Session(RequestMethodsMixin, SessionRedirectMixin, _HooksMixin):
             or (self.trust_env and not _settings.environment_is_empty(self._netrc))
         ):
             return None
-        options = self._options_cache.get((self._headers._version, timeout, self.verify, self.cert, None, None, self.http2))
+        options = self._options_cache.get((self._headers._version, timeout, self.verify, self.cert, None, None, self.http2, self.http3))
         if options is None:
             return None
         return options, "GET", url, None, None, None, jar._jar, None
@@ -525,7 +528,7 @@ class Session(RequestMethodsMixin, SessionRedirectMixin, _HooksMixin):
         credentials = None if digest is None else digest.credentials()
         # Each setting has its own place in the key, since True == 1.
         version = -1 if bare else self._headers._version
-        key = (version, timeout, verify, cert, proxy, credentials, self.http2)
+        key = (version, timeout, verify, cert, proxy, credentials, self.http2, self.http3)
         options = self._options_cache.get(key)
         if options is None:
             connect, read = _settings.timeouts(timeout)
@@ -539,6 +542,7 @@ class Session(RequestMethodsMixin, SessionRedirectMixin, _HooksMixin):
                     connect_timeout=connect,
                     read_timeout=read,
                     http2=self.http2,
+                    http3=self.http3,
                     **settings,
                 )
             except EngineError as failure:
