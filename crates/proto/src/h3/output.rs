@@ -74,7 +74,7 @@ impl H3Outputs {
     pub(crate) fn drop_request(&mut self, id: u64) -> bool {
         let Some(request) = self.requests.remove(id) else { return false };
         if request.is_ready {
-            self.ready.retain(|&other| other != id);
+            self.leave_ready(id);
         }
         true
     }
@@ -114,6 +114,15 @@ impl H3Outputs {
         if request.fin {
             self.drop_request(id);
         } else if core::mem::take(&mut request.is_ready) {
+            self.leave_ready(id);
+        }
+    }
+
+    /// Removes a request from the list of those that have something to send. It is mostly the first.
+    fn leave_ready(&mut self, id: u64) {
+        if self.ready.front() == Some(&id) {
+            self.ready.pop_front();
+        } else {
             self.ready.retain(|&other| other != id);
         }
     }
@@ -127,7 +136,7 @@ impl H3Outputs {
             if is_ready {
                 self.ready.push_back(id);
             } else {
-                self.ready.retain(|&other| other != id);
+                self.leave_ready(id);
             }
         }
     }

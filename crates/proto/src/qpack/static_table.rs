@@ -106,19 +106,56 @@ pub(super) const TABLE: [(&[u8], &[u8]); 99] = [
     (b"x-frame-options", b"sameorigin"),
 ];
 
-/// Looks up a field in the static table. Most entries have another length than the name, so that
-/// the search compares little more than lengths.
+/// The length of the longest name in the static table.
+const LONGEST: usize = 32;
+
+/// The entries of the static table, arranged by the lengths of their names.
+struct ByLength {
+    /// The indices of the entries. Entries of one length are in the order of the table.
+    indices: [u8; TABLE.len()],
+    /// For each length, the position in `indices` of its first entry.
+    first: [u8; LONGEST + 2],
+}
+
+static BY_LENGTH: ByLength = by_length();
+
+const fn by_length() -> ByLength {
+    let mut arranged = ByLength { indices: [0; TABLE.len()], first: [0; LONGEST + 2] };
+    let (mut length, mut place) = (0, 0);
+    while length <= LONGEST {
+        arranged.first[length] = place as u8;
+        let mut index = 0;
+        while index < TABLE.len() {
+            if TABLE[index].0.len() == length {
+                arranged.indices[place] = index as u8;
+                place += 1;
+            }
+            index += 1;
+        }
+        length += 1;
+    }
+    arranged.first[LONGEST + 1] = place as u8;
+    arranged
+}
+
+/// Looks up a field in the static table. Only entries whose name has the same length are compared.
 pub(super) fn find(name: &[u8], value: &[u8]) -> StaticTableMatch {
     let mut found = StaticTableMatch::Nothing;
-    for (index, (known, known_value)) in TABLE.iter().enumerate() {
-        if known.len() != name.len() || *known != name {
+    let length = name.len();
+    if length > LONGEST {
+        return found;
+    }
+    let places = usize::from(BY_LENGTH.first[length])..usize::from(BY_LENGTH.first[length + 1]);
+    for &index in &BY_LENGTH.indices[places] {
+        let (known, known_value) = TABLE[usize::from(index)];
+        if known != name {
             continue;
         }
-        if *known_value == value {
-            return StaticTableMatch::Field(index as u32);
+        if known_value == value {
+            return StaticTableMatch::Field(u32::from(index));
         }
         if found == StaticTableMatch::Nothing {
-            found = StaticTableMatch::Name(index as u32);
+            found = StaticTableMatch::Name(u32::from(index));
         }
     }
     found
@@ -135,6 +172,8 @@ mod tests {
         assert_eq!(find(b":authority", b"h"), StaticTableMatch::Name(0));
         assert_eq!(find(b"x-frame-options", b"sameorigin"), StaticTableMatch::Field(98));
         assert_eq!(find(b"x-other", b""), StaticTableMatch::Nothing);
+        assert_eq!(find(&[b'x'; 99], b""), StaticTableMatch::Nothing);
+        assert_eq!(BY_LENGTH.first[LONGEST + 1], 99, "no name is longer");
         for (place, (name, value)) in TABLE.iter().enumerate() {
             assert_eq!(find(name, value), StaticTableMatch::Field(place as u32));
         }
