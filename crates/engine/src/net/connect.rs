@@ -369,11 +369,10 @@ impl ConnectRace {
         }
     }
 
-    /// Ends the race, and returns the error for the time limit.
-    pub(super) fn time_out(&mut self) -> Error {
+    /// Returns the error for the time limit.
+    pub(super) fn time_out(&self) -> Error {
         let port = self.racing.first().map(|attempt| attempt.peer).or(self.waiting.front().copied());
         let port = port.map_or(0, |peer| peer.port());
-        self.racing.clear();
         timed_out(&self.host, port)
     }
 

@@ -106,6 +106,12 @@ impl ConnectionKey {
         }
     }
 
+    /// Returns true if `host` is the name of an HTTP/3 endpoint without which the connection may be
+    /// made by TCP, so that the connection must not wait for the lookup of the name.
+    pub(crate) fn may_connect_without(&self, host: &str) -> bool {
+        matches!(&self.http3, Http3Choice::Race(endpoint) if endpoint.host == host && self.dial.0 != host)
+    }
+
     /// Returns the use of HTTP/3 with the endpoint of the host itself left out, so that the keys of
     /// two hosts can be compared.
     fn own_http3(&self) -> Http3Choice {

@@ -33,8 +33,13 @@ pub(super) struct ConnectionRoute {
     pub(super) alternative: Option<Box<AltService>>,
     /// The QUIC endpoint to which the connection was made; `None` if it is not one of HTTP/3.
     http3: Option<Box<QuicEndpoint>>,
-    /// The host of the first proxy on the route, for traces; `None` without a proxy.
-    pub(super) proxy_host: Option<Box<str>>,
+    /// The first proxy on the route, for traces; `None` without a proxy or without a trace.
+    pub(super) proxy: Option<Box<TracedProxy>>,
+}
+
+/// The first proxy on a route. In a box, since few transfers have one.
+pub(super) struct TracedProxy {
+    pub(super) host: Box<str>,
 }
 
 impl Transfer {
@@ -44,7 +49,8 @@ impl Transfer {
         self.facts.proxy_used = key.via != ProxyRoute::Direct;
         self.route.http3 = None;
         let hop = key.via.hop().filter(|_| self.options.trace.is_some());
-        self.route.proxy_host = hop.map(|hop| hop.preproxy.as_ref().unwrap_or(&hop.proxy).host_text().into());
+        let host = hop.map(|hop| hop.preproxy.as_ref().unwrap_or(&hop.proxy).host_text().into());
+        self.route.proxy = host.map(|host| Box::new(TracedProxy { host }));
         let service = key
             .alternative
             .map(|protocol| Box::new(AltService { protocol, host: key.dial.0.clone(), port: key.dial.1 }));
@@ -100,6 +106,19 @@ impl Transfer {
         if let Some(trace) = &self.options.trace {
             trace.event(&TraceEvent::Info(format!("HTTP/3 failed, using TCP: {}", error.cause()).into()));
         }
+        true
+    }
+
+    /// Stops using the alternative service over HTTP/3 whose server has answered that it does not
+    /// serve this origin. Returns false if no such service is in use, or TCP must not be used.
+    pub(super) fn leave_misdirected_http3(&mut self) -> bool {
+        if self.options.http3 == Http3Policy::Only || self.alt_used().is_none() {
+            return false;
+        }
+        let Some(endpoint) = self.route.http3.take() else { return false };
+        let origin = origin(&self.current.target);
+        self.options.http3_cache.on_failed(&origin, &endpoint, Http3Failure::Broken);
+        self.options = Arc::new(RequestOptions { http3: Http3Policy::Off, ..RequestOptions::clone(&self.options) });
         true
     }
 

@@ -109,7 +109,7 @@ impl Transfer {
         }
         // If the connection is not reused, the alternative service does not serve this origin (RFC
         // 7838 section 6).
-        self.drop_alternative().then_some(BodyDisposition::Again)
+        (self.drop_alternative() || self.leave_misdirected_http3()).then_some(BodyDisposition::Again)
     }
 
     /// Handles a redirect: follows it, or fails if that is impossible. Returns `None` if the

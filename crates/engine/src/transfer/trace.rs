@@ -47,7 +47,7 @@ impl Transfer {
     /// Returns the host to which the connection is made: that of the proxy, or that of the server
     /// if there is no proxy.
     fn peer_host(&self) -> &str {
-        self.route.proxy_host.as_deref().unwrap_or_else(|| self.current.target.host_text())
+        self.route.proxy.as_ref().map_or_else(|| self.current.target.host_text(), |proxy| &proxy.host)
     }
 
     /// Reports to the trace that the response is complete, and that the connection may be used for

@@ -71,6 +71,20 @@ fn connection_survives_a_nat_that_forgets_its_flows() {
 }
 
 #[test]
+fn handshake_survives_the_loss_of_its_first_datagram() {
+    let (origin, _relay, options, _ca) = relayed(|origin| {
+        let filter = |direction: Direction, number: u64, _: &[u8]| match direction {
+            Direction::Up if number == 0 => Verdict::Drop,
+            _ => Verdict::Pass,
+        };
+        UdpRelay::to(origin.https_addr()).filter(filter).start().unwrap()
+    });
+    for driver in DRIVERS {
+        assert_eq!(driver.get(&Client::new(), &origin.https_url("/small"), &options).ok(), b"small\n", "{driver:?}");
+    }
+}
+
+#[test]
 fn forged_datagrams_do_not_disturb_a_transfer() {
     let noise = |number: u64, datagram: &[u8]| {
         let mut forged = datagram.to_vec();

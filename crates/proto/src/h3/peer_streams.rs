@@ -253,8 +253,9 @@ impl H3Machine {
         self.due.push_back(H3Event::GoAway { first_refused: RequestId(first) });
         let refused: Vec<u64> = self.requests.ids().filter(|&id| id >= first).collect();
         for id in refused {
-            self.abandon(id, H3ErrorCode::REQUEST_CANCELLED);
-            self.due.push_back(H3Event::Reset { id: RequestId(id), reason: H3ResetReason::GoAway, retryable: true });
+            // A request with the beginning of a response was processed, whatever the frame says.
+            let retryable = self.abandon(id, H3ErrorCode::REQUEST_CANCELLED).is_some_and(|stream| !stream.started);
+            self.due.push_back(H3Event::Reset { id: RequestId(id), reason: H3ResetReason::GoAway, retryable });
         }
         Ok(())
     }

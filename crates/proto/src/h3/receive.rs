@@ -292,13 +292,13 @@ impl H3Machine {
 
     fn response_reset(&mut self, id: u64, code: H3ErrorCode) {
         // A response that has ended cannot be reset.
-        if self.requests.get(id).is_none_or(|stream| stream.phase == ResponsePhase::Ended) {
-            return;
-        }
+        let Some(stream) = self.requests.get(id).filter(|stream| stream.phase != ResponsePhase::Ended) else { return };
+        let has_begun = stream.started;
         self.remove_request(id);
         self.abandon_upload(id, H3ErrorCode::REQUEST_CANCELLED);
         self.decoder.cancel(id, self.outputs.decoder.buffer.tail());
-        let (reason, retryable) = (H3ResetReason::Peer(code), code == H3ErrorCode::REQUEST_REJECTED);
+        // A request with the beginning of a response was processed, whatever the code says (RFC 9114 §4.1.1).
+        let (reason, retryable) = (H3ResetReason::Peer(code), code == H3ErrorCode::REQUEST_REJECTED && !has_begun);
         self.due.push_back(H3Event::Reset { id: RequestId(id), reason, retryable });
     }
 

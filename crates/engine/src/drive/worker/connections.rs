@@ -354,12 +354,15 @@ impl Worker {
     pub(super) fn end_overdue(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let late = slot.take_overdue(self.now);
+        if late.is_empty() {
+            return;
+        }
         let why = match &mut slot.state {
             ConnectionState::Open(_) => Error::new(ErrorKind::Timeout, "the operation timed out"),
             ConnectionState::Connecting(connecting) => connecting.timed_out(),
         };
         let is_open = matches!(slot.state, ConnectionState::Open(_));
-        if !is_open && !late.is_empty() && slot.waiting.is_empty() {
+        if !is_open && slot.waiting.is_empty() {
             self.remove(token);
         }
         for mut transfer in late {

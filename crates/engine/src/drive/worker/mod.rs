@@ -289,6 +289,8 @@ impl Worker {
         // asked: the next timeout of an attempt comes soon.
         let asked = self.attempts.has_room().then(|| self.scheduler.next_timeout(self.now)).flatten();
         let old = self.idle_timeout();
+        // Those of ended attempts must not wake an idle worker.
+        let attempts = if self.slots.has_transfers() { self.attempts.next_timeout() } else { None };
         [
             slots,
             self.delayed.next_timeout(),
@@ -296,7 +298,7 @@ impl Worker {
             self.turn.end_turn_again_at,
             old,
             asked,
-            self.attempts.next_timeout(),
+            attempts,
         ]
         .into_iter()
         .flatten()

@@ -40,9 +40,18 @@ impl Connecting {
         });
         match race {
             Ok(Some(race)) => self.quic = Some(Box::new(race.watched(self.trace.clone()))),
-            Err(error) if is_only => return Err(error),
-            Err(error) => self.quic_failed(&endpoint, &error),
-            // The name of the endpoint is being looked up: the next connection has its addresses.
+            Err(error) => {
+                self.quic_failed(&endpoint, &error);
+                if is_only {
+                    return Err(error);
+                }
+            }
+            // The name of the endpoint is being looked up. If TCP may be used, the next connection has
+            // its addresses.
+            Ok(None) if is_only => {
+                self.phase = ConnectPhase::Resolving;
+                return Ok(ConnectProgress::Waits);
+            }
             Ok(None) => {}
         }
         let has_head_start = self.http3.has_head_start(&self.key.http3_origin(), &endpoint);
@@ -67,13 +76,8 @@ impl Connecting {
         if let Some(address) = literal(&endpoint.host) {
             return Ok(Some(vec![SocketAddr::new(address, endpoint.port)]));
         }
-        match (context.resolve)(&endpoint.host, endpoint.port, self.key.family)? {
-            Some(addresses) => Ok(Some(with_port(&addresses, endpoint.port))),
-            None if matches!(self.key.http3, Http3Choice::Only(_)) => {
-                Err(Error::new(ErrorKind::Resolve, format!("the address of {} is not known yet", endpoint.host)))
-            }
-            None => Ok(None),
-        }
+        let addresses = (context.resolve)(&endpoint.host, endpoint.port, self.key.family)?;
+        Ok(addresses.map(|addresses| with_port(&addresses, endpoint.port)))
     }
 
     /// Continues the QUIC handshakes. Returns the connection if one of them is complete.
@@ -88,11 +92,8 @@ impl Connecting {
             (Ok(Some(won)), Some(endpoint)) => (won, endpoint),
             (Err(error), Some(endpoint)) => {
                 self.quic = None;
-                if matches!(self.key.http3, Http3Choice::Only(_)) {
-                    return Err(error);
-                }
                 self.quic_failed(&endpoint, &error);
-                return Ok(None);
+                return if matches!(self.key.http3, Http3Choice::Only(_)) { Err(error) } else { Ok(None) };
             }
             _ => return Ok(None),
         };
@@ -149,7 +150,9 @@ impl Connecting {
         if !is_own {
             self.http3.on_failed(&self.key.http3_origin(), endpoint, Http3Failure::Broken);
         }
-        self.tell(&format!("HTTP/3 failed, using TCP: {}", error.cause()));
+        if !matches!(self.key.http3, Http3Choice::Only(_)) {
+            self.tell(&format!("HTTP/3 failed, using TCP: {}", error.cause()));
+        }
     }
 
     fn tell(&self, text: &str) {

@@ -263,6 +263,18 @@ impl Resolver {
         self.lookup_at(Instant::now(), host, port, family, LookupWaiter::Worker, Box::new(notify))
     }
 
+    /// Looks up a name without waiting. Returns `None` if the answer is not known yet; a later call
+    /// returns it.
+    ///
+    /// # Errors
+    /// The name has no address, or the lookup failed.
+    pub(crate) fn lookup_ahead(&self, host: &str, port: u16, family: AddressFamily) -> Result<Option<Arc<[IpAddr]>>> {
+        match self.lookup(host, port, family, || ()) {
+            LookupStatus::Ready(answer) => answer.map(Some),
+            LookupStatus::Pending => Ok(None),
+        }
+    }
+
     fn lookup_at(
         &self,
         now: Instant,

@@ -13,8 +13,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent, Endpoint, Event,
-    Transmit, VarInt,
+    ClientConfig, Connection, ConnectionClose, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent,
+    Endpoint, Event, Transmit, VarInt,
 };
 
 use super::buffers::DatagramBufferPool;
@@ -201,9 +201,9 @@ impl QuicConnection {
     /// # Errors
     /// The errors of [`QuicConnection::receive`].
     pub(crate) fn transmit(&mut self, now: Instant) -> io::Result<bool> {
-        let segments = self.socket.max_segments().min(MAX_SEGMENTS);
         let outcome = loop {
             if self.unsent.is_none() {
+                let segments = self.socket.max_segments().min(MAX_SEGMENTS);
                 self.output.clear();
                 self.unsent = self.machine.poll_transmit(now, segments, &mut self.output);
             }
@@ -213,7 +213,12 @@ impl QuicConnection {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break Ok(false),
                 Err(error) => {
                     // The datagrams are lost, and sent again later like any others.
-                    self.unsent = None;
+                    let was_batch = self.unsent.take().is_some_and(|unsent| unsent.segment_size.is_some());
+                    // The network device cannot send several datagrams by one call. The socket does
+                    // not try that again.
+                    if was_batch && matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL)) {
+                        continue;
+                    }
                     if let Err(error) = self.on_socket_error(error, now) {
                         break Err(error);
                     }
@@ -308,9 +313,7 @@ impl QuicConnection {
         match reason {
             ConnectionError::TimedOut => Error::new(ErrorKind::Timeout, "the QUIC handshake timed out"),
             // The server rejected the client's certificate or parameters by a TLS alert.
-            ConnectionError::ConnectionClosed(close) if (0x100..0x200).contains(&u64::from(close.error_code)) => {
-                Error::new(ErrorKind::TlsHandshake, format!("TLS handshake failed: {reason}")).into_tls_rejection()
-            }
+            ConnectionError::ConnectionClosed(close) if is_tls_alert(close) => tls_rejection(reason),
             reason => Error::new(ErrorKind::QuicConnect, format!("the QUIC handshake failed: {reason}")),
         }
     }
@@ -328,11 +331,23 @@ impl QuicConnection {
     }
 }
 
+/// Returns true if the peer closed the connection because of a TLS alert (RFC 9001 section 4.8).
+fn is_tls_alert(close: &ConnectionClose) -> bool {
+    (0x100..0x200).contains(&u64::from(close.error_code))
+}
+
+/// Returns the error for a handshake that the peer rejected by a TLS alert.
+fn tls_rejection(reason: &ConnectionError) -> Error {
+    Error::new(ErrorKind::TlsHandshake, format!("TLS handshake failed: {reason}")).into_tls_rejection()
+}
+
 /// Returns the error for an established connection that was lost.
 pub(crate) fn connection_lost(reason: &ConnectionError) -> Error {
     match reason {
         ConnectionError::TimedOut => Error::new(ErrorKind::Receive, "the server sent nothing for too long"),
         ConnectionError::Reset => Error::new(ErrorKind::Receive, "the server has forgotten the connection"),
+        // By TLS 1.3, a server rejects the client's certificate after the client's handshake is complete.
+        ConnectionError::ConnectionClosed(close) if is_tls_alert(close) => tls_rejection(reason),
         ConnectionError::TransportError(error) => {
             Error::new(ErrorKind::Http3, format!("the server violated QUIC: {error}"))
         }

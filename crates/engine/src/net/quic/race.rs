@@ -40,6 +40,10 @@ pub(crate) struct QuicRace {
     bind: LocalBinding,
     tls: TlsOptions,
     session_key: SessionKey,
+    /// The time of the last step.
+    stepped: Instant,
+    /// True if a socket may have more datagrams than the last step has received.
+    has_more: bool,
     failure: Option<Error>,
     trace: Option<Arc<dyn TransferObserver>>,
 }
@@ -85,6 +89,8 @@ impl QuicRace {
             tls: TlsOptions { alpn: vec![b"h3".to_vec()], min_version: TlsVersion::V1_3, ..tls },
             session_key: key.session_key(),
             failure: None,
+            stepped: now,
+            has_more: false,
             trace: None,
         })
     }
@@ -115,10 +121,14 @@ impl QuicRace {
     ) -> Result<Option<Box<QuicConnection>>> {
         let mut attempt_now = self.racing.is_empty();
         let mut index = 0;
+        (self.stepped, self.has_more) = (now, false);
         while let Some(attempt) = self.racing.get_mut(index) {
             match advance(&self.host, attempt, now) {
-                Ok(false) => index += 1,
-                Ok(true) => {
+                Ok(progress @ (AttemptProgress::Waits | AttemptProgress::HasMore)) => {
+                    self.has_more |= progress == AttemptProgress::HasMore;
+                    index += 1;
+                }
+                Ok(AttemptProgress::Complete) => {
                     let won = self.racing.swap_remove(index);
                     self.racing.clear();
                     self.waiting.clear();
@@ -164,7 +174,8 @@ impl QuicRace {
     #[must_use]
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         let next_attempt = (!self.waiting.is_empty()).then_some(self.next_attempt);
-        self.racing.iter().filter_map(|attempt| attempt.next_timeout()).chain(next_attempt).min()
+        let rest = self.has_more.then_some(self.stepped);
+        self.racing.iter().filter_map(|attempt| attempt.next_timeout()).chain(next_attempt).chain(rest).min()
     }
 
     /// Returns the sockets of the attempts, which become readable when an answer arrives. The flag
@@ -179,10 +190,9 @@ impl QuicRace {
         self.racing.iter().any(|attempt| attempt.was_answered())
     }
 
-    /// Ends the race, and returns the error for the time limit.
-    pub(crate) fn time_out(&mut self) -> Error {
+    /// Returns the error for the time limit.
+    pub(crate) fn time_out(&self) -> Error {
         let port = self.racing.first().map(|attempt| attempt.peer()).or(self.waiting.front().copied());
-        self.racing.clear();
         timed_out(&self.host, port.map_or(0, |peer| peer.port()))
     }
 
@@ -240,20 +250,33 @@ impl QuicRace {
     }
 }
 
-/// Receives and sends on an attempt. Returns true if its handshake is complete.
-fn advance(host: &str, attempt: &mut QuicConnection, now: Instant) -> Result<bool> {
+/// The state of an attempt after a step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AttemptProgress {
+    /// The handshake is complete.
+    Complete,
+    /// The attempt waits for its socket or its timer.
+    Waits,
+    /// The socket may have more datagrams, which no event announces again.
+    HasMore,
+}
+
+/// Receives and sends on an attempt.
+fn advance(host: &str, attempt: &mut QuicConnection, now: Instant) -> Result<AttemptProgress> {
     let port = attempt.peer().port();
     let refused = |error: io::Error| failure(host, port, error);
     attempt.handle_timeout(now);
+    let mut progress = AttemptProgress::HasMore;
     for _ in 0..TURN {
         if attempt.receive(now).map_err(refused)? != QuicReceive::More {
+            progress = AttemptProgress::Waits;
             break;
         }
     }
     while let Some(event) = attempt.poll() {
         match event {
             // The last message of the handshake is sent together with the first request.
-            Event::Connected => return Ok(true),
+            Event::Connected => return Ok(AttemptProgress::Complete),
             Event::ConnectionLost { reason } => {
                 // The alert tells the peer the reason.
                 let _ = attempt.transmit(now);
@@ -263,7 +286,7 @@ fn advance(host: &str, attempt: &mut QuicConnection, now: Instant) -> Result<boo
         }
     }
     attempt.transmit(now).map_err(refused)?;
-    Ok(false)
+    Ok(progress)
 }
 
 /// Checks that the server agreed to HTTP/3 (RFC 9114 section 3.1).

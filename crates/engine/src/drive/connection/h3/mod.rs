@@ -48,6 +48,8 @@ use machine::NewRequest;
 use receive::{Gathered, KeptInput};
 use send::OwnStreams;
 
+/// The maximum number of receives in which an idle connection is checked before it is used again.
+const MAX_IDLE_RECEIVES: usize = 16;
 /// The time without a datagram from the server after which a PING is sent, while a request is
 /// unanswered. A server closes a silent connection after 10 s to 30 s.
 const KEEP_ALIVE: Duration = Duration::from_secs(8);
@@ -170,13 +172,17 @@ impl H3Connection {
     }
 
     /// Returns true if the idle connection is still open. Handles the datagrams that have arrived
-    /// while it was idle, such as a GOAWAY.
+    /// while it was idle, such as a GOAWAY. A connection on which they do not end is not reused.
     pub(super) fn is_reusable(&mut self, now: Instant) -> bool {
         let mut finished = FinishedTransfers::new();
         let waker = ConnectionWaker { wake: None, token: 0 };
         self.quic.handle_timeout(now);
-        while !self.closing && self.receive_step(now, waker, &mut finished) == ReceiveStatus::More {}
-        self.is_idle() && !self.quic.is_closed()
+        for _ in 0..MAX_IDLE_RECEIVES {
+            if self.closing || self.receive_step(now, waker, &mut finished) != ReceiveStatus::More {
+                return self.is_idle() && !self.quic.is_closed();
+            }
+        }
+        false
     }
 
     /// Frees memory that an idle connection does not need.

@@ -143,11 +143,17 @@ impl H3Connection {
         let mut streams = std::mem::take(&mut self.peer_streams);
         let mut outcome = Ok(());
         streams.retain(|&id| {
-            let end = self.read_chunks(id, u64::MAX);
-            if outcome.is_ok() {
-                outcome = self.parse_chunks(id, &end, now, finished);
+            // Until nothing is left: no event announces the rest again.
+            loop {
+                let end = self.read_chunks(id, u64::MAX);
+                let may_have_more = self.gathered.chunks.len() == GATHERED;
+                if outcome.is_ok() {
+                    outcome = self.parse_chunks(id, &end, now, finished);
+                }
+                if !(may_have_more && outcome.is_ok() && matches!(end, StreamEnd::Open)) {
+                    return matches!(end, StreamEnd::Open);
+                }
             }
-            matches!(end, StreamEnd::Open)
         });
         streams.append(&mut self.peer_streams);
         self.peer_streams = streams;
@@ -225,16 +231,27 @@ impl H3Connection {
         if outcome.is_ok() {
             outcome = match end {
                 StreamEnd::Finished => self.parse(id, (&[Bytes::new()], 0), 0, true, now, finished),
-                StreamEnd::Reset(code) => {
-                    let reset = self.machine.on_stream_reset(clock::time(now), id, *code);
-                    reset.map_err(|error| self.violated(error)).and_then(|()| self.handle_due(now, finished))
-                }
+                StreamEnd::Reset(code) => self.on_peer_reset(id, *code, now, finished),
+                // The machine can forget a stream of the peer that haul has stopped.
+                StreamEnd::Closed if id & 3 == 3 => self.on_peer_reset(id, H3ErrorCode::NO_ERROR, now, finished),
                 StreamEnd::Open | StreamEnd::Closed => Ok(()),
             };
         }
         self.gathered.chunks = chunks;
         self.gathered.chunks.clear();
         outcome
+    }
+
+    /// Tells the machine that a stream has ended by a reset.
+    fn on_peer_reset(
+        &mut self,
+        id: u64,
+        code: H3ErrorCode,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) -> Result<()> {
+        let reset = self.machine.on_stream_reset(clock::time(now), id, code);
+        reset.map_err(|error| self.violated(error)).and_then(|()| self.handle_due(now, finished))
     }
 
     /// Passes the chunk with this index to the machine, from the offset `at` on.
