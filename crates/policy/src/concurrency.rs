@@ -248,13 +248,22 @@ impl ConcurrencyLimit {
 
     /// Notes that requests wait and none ends. If that has lasted for a second and twice the time of
     /// the last request, the limit grows by a sixth: requests that wait for each other, or for an
-    /// event, must not keep all others waiting. Returns the number of requests that may run at a
-    /// time.
+    /// event, must not keep all others waiting. After a refusal it grows by one to 6 at most, and
+    /// not before 5 s have passed: long bodies must not keep the refused requests waiting. Returns
+    /// the number of requests that may run at a time.
     pub fn on_silence(&mut self, now: MonotonicTime) -> usize {
-        if now.since(self.last_end) >= SILENCE.max(self.last_total * 2) && self.phase != LimitPhase::Recovering {
+        if now.since(self.last_end) < SILENCE.max(self.last_total * 2) {
+            return self.limit;
+        }
+        if self.phase != LimitPhase::Recovering {
             self.last_end = now;
             let limit = (self.limit + self.limit.div_ceil(6)).min(self.bound.max(self.limit));
             self.restart(LimitPhase::Measuring, limit, now);
+        } else if now.since(self.refusals.last) >= REFUSAL_PAUSE {
+            self.last_end = now;
+            let limit = (self.limit + 1).min(INITIAL_LIMIT.min(self.max));
+            self.bound = self.bound.max(limit);
+            self.restart(LimitPhase::Recovering, limit, now);
         }
         self.limit
     }
@@ -441,4 +450,22 @@ fn busy(limit: usize, base: u64, mean: u64) -> f64 {
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_bodies_do_not_starve_a_refused_host() {
+        let mut host = ConcurrencyLimit::new(50);
+        let at = |seconds| MonotonicTime(0) + Duration::from_secs(seconds);
+        let (first_byte, total) = (Duration::from_millis(10), Duration::from_millis(20));
+        // A long body is being received when a second request is refused.
+        let kind = CompletionKind::Refused;
+        assert_eq!(host.on_completion(CompletionSample { now: at(10), first_byte, total, in_flight: 2, kind }), 1);
+        assert_eq!(host.on_silence(at(12)), 1, "too early after the refusal");
+        assert_eq!(host.on_silence(at(16)), 2);
+        assert_eq!((17..60).map(|second| host.on_silence(at(second))).max(), Some(INITIAL_LIMIT));
+    }
 }
