@@ -60,12 +60,13 @@ impl ReceivedResponse {
         }
     }
 
-    /// Returns the HTTP version in urllib3's form: 10, 11 or 20.
+    /// Returns the HTTP version in urllib3's form: 10, 11, 20 or 30.
     #[getter]
     fn version(&self) -> u8 {
         match self.head.version() {
             ProtocolVersion::Http10 => 10,
             ProtocolVersion::Http2 => 20,
+            ProtocolVersion::Http3 => 30,
             _ => 11,
         }
     }

@@ -209,11 +209,11 @@ impl StreamedBody {
     }
 }
 
-/// Returns whether the server may produce the body while sending it: in chunks, or in HTTP/2 frames
-/// without a length.
+/// Returns whether the server may produce the body while sending it: in chunks, or in frames of
+/// HTTP/2 or HTTP/3 without a length.
 fn is_chunked(head: &ResponseHead) -> bool {
     match head.version() {
-        ProtocolVersion::Http2 => head.get("content-length").is_none(),
+        ProtocolVersion::Http2 | ProtocolVersion::Http3 => head.get("content-length").is_none(),
         _ => head.get_all("transfer-encoding").any(|codings| codings.to_ascii_lowercase().ends_with(b"chunked")),
     }
 }

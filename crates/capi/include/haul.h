@@ -136,6 +136,10 @@ typedef enum {
   HAUL_STATUS_HTTP2_STREAM = 92,
   // The server requires authentication that haul cannot do.
   HAUL_STATUS_AUTH = 94,
+  // The server violated HTTP/3 or QUIC, or reset an HTTP/3 stream before the reply was complete.
+  HAUL_STATUS_HTTP3 = 95,
+  // The QUIC handshake failed, other than by TLS.
+  HAUL_STATUS_QUIC_CONNECT = 96,
   // A SOCKS proxy refused the connection.
   HAUL_STATUS_PROXY = 97,
   // A callback asked to stop.
@@ -242,7 +246,7 @@ typedef int (*haul_rewind_fn)(void *user);
 typedef struct {
   // The status code; 0 if there was no reply.
   uint16_t status;
-  // 10, 11 or 20: HTTP/1.0, 1.1, 2.
+  // 10, 11, 20 or 30: HTTP/1.0, 1.1, 2, 3.
   uint16_t version;
   // Number of redirects followed.
   uint32_t redirects;

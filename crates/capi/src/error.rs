@@ -88,6 +88,10 @@ pub enum haul_status {
     Http2Stream = 92,
     /// The server requires authentication that haul cannot do.
     Auth = 94,
+    /// The server violated HTTP/3 or QUIC, or reset an HTTP/3 stream before the reply was complete.
+    Http3 = 95,
+    /// The QUIC handshake failed, other than by TLS.
+    QuicConnect = 96,
     /// A SOCKS proxy refused the connection.
     Proxy = 97,
     /// A callback asked to stop.
@@ -177,6 +181,8 @@ fn status_of(kind: ErrorKind) -> haul_status {
         ErrorKind::Protocol => haul_status::Protocol,
         ErrorKind::Http2 => haul_status::Http2,
         ErrorKind::Http2Stream => haul_status::Http2Stream,
+        ErrorKind::Http3 => haul_status::Http3,
+        ErrorKind::QuicConnect => haul_status::QuicConnect,
         ErrorKind::PartialBody => haul_status::PartialBody,
         ErrorKind::Status => haul_status::HttpStatus,
         ErrorKind::Write => haul_status::Write,

@@ -55,7 +55,7 @@ struct RedirectReply {
 pub struct haul_reply {
     /// The status code; 0 if there was no reply.
     pub status: u16,
-    /// 10, 11 or 20: HTTP/1.0, 1.1, 2.
+    /// 10, 11, 20 or 30: HTTP/1.0, 1.1, 2, 3.
     pub version: u16,
     /// Number of redirects followed.
     pub redirects: u32,
@@ -195,6 +195,7 @@ fn number(version: ProtocolVersion) -> u16 {
     match version {
         ProtocolVersion::Http10 => 10,
         ProtocolVersion::Http2 => 20,
+        ProtocolVersion::Http3 => 30,
         _ => 11,
     }
 }
@@ -252,6 +253,7 @@ pub unsafe extern "C" fn haul_response_version(response: *const haul_response) -
         None => c"",
         Some(ProtocolVersion::Http10) => c"HTTP/1.0",
         Some(ProtocolVersion::Http2) => c"HTTP/2",
+        Some(ProtocolVersion::Http3) => c"HTTP/3",
         Some(_) => c"HTTP/1.1",
     };
     // SAFETY: the header's contract.

@@ -5,6 +5,8 @@ mod common;
 
 use common::{BuildDirectory, has, origin};
 use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::http3::Http3Settings;
+use testkit::origin::Origin;
 
 #[test]
 fn invalid_arguments_are_refused_without_crashing() {
@@ -29,6 +31,20 @@ fn early_response_ends_a_slow_upload() {
     let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
     let program = directory.compile("tests/c/early_response.c");
     assert_eq!(program.run_well([peer.url("/")]), "heard early\n");
+}
+
+#[test]
+fn http3_is_used_where_the_program_asks_for_it() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let origin = Origin::builder().http2(100).http3(Http3Settings::new()).start().unwrap();
+    let ca = directory.path("ca.pem");
+    std::fs::write(&ca, origin.ca_pem()).unwrap();
+    let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (url, closed_url) = (origin.https_url("/small"), format!("https://{closed}/"));
+    let program = directory.compile("tests/c/http3.c");
+    let arguments: [&std::ffi::OsStr; 3] = [url.as_ref(), ca.as_ref(), closed_url.as_ref()];
+    assert_eq!(program.run_well(arguments), "by HTTP/3\n");
+    assert_eq!(origin.quic_connections(), 1, "both requests share one connection");
 }
 
 #[test]

@@ -103,7 +103,7 @@ class RawBody(io.IOBase):
     @property
     def version_string(self) -> str:
         """:attr:`version` as text."""
-        return {10: "HTTP/1.0", 11: "HTTP/1.1", 20: "HTTP/2"}[self.version]
+        return {10: "HTTP/1.0", 11: "HTTP/1.1", 20: "HTTP/2", 30: "HTTP/3"}[self.version]
 
     def info(self) -> Any:
         """Same as :attr:`headers`."""
