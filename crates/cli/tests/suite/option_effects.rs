@@ -150,6 +150,8 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("http1.1", with("--http1.1", "--retry 0", "tls:plain")),
     ("http2", with("--http2", "--http1.1 --retry 0", "tls:plain")),
     ("http2-prior-knowledge", seen("--http2-prior-knowledge --retry 0")),
+    ("http3", tested("--http3", &["http3.rs"])),
+    ("http3-only", tested("--http3-only", &["http3.rs"])),
     ("ignore-content-length", with("--ignore-content-length", "--retry 0", "long")),
     ("include", seen("--include")),
     ("input-file", tested("--input-file", &["failures.rs"])),
