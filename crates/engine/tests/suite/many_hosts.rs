@@ -29,8 +29,8 @@ fn fetch_in_turn(client: &Client, scheme: &str, address: SocketAddr) {
     let urls = (0..HOSTS * ROUNDS).map(|i| format!("{scheme}://h{}.test:{}/small", i % HOSTS, address.port()));
     let mut options = RequestOptions::default();
     options.tls.verify = false;
-    // So few that, also with the slots that late attempts lend, no host has two transfers at a time.
-    let fleet = FleetOptions { parallel: 8, ..one_thread() };
+    // No host has two transfers at a time, even if one of its responses is late.
+    let fleet = FleetOptions { parallel: 8, per_host: Some(1), ..one_thread() };
     let done = run(client, single_stage(&options), fleet, urls);
     assert_eq!((done.summary().succeeded, done.summary().failed), ((HOSTS * ROUNDS) as u64, 0));
 }
