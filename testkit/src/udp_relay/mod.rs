@@ -47,7 +47,7 @@ pub enum Verdict {
     Pass,
     /// The datagram is dropped.
     Drop,
-    /// These datagrams are relayed instead, without loss and delay.
+    /// Other datagrams are relayed in place of this one, without loss and delay.
     Replace(Vec<Vec<u8>>),
 }
 

@@ -96,13 +96,10 @@ impl Transfer {
         if !of_http3 || self.options.http3 == Http3Policy::Only {
             return false;
         }
-        let Some(endpoint) = self.route.http3.take() else { return false };
         let is_stream = error.kind() == ErrorKind::Http3 && broke != ExchangeFailure::ByProtocol;
-        if !is_stream {
-            let origin = origin(&self.current.target);
-            self.options.http3_cache.on_failed(&origin, &endpoint, Http3Failure::Broken);
+        if !self.stop_http3(!is_stream) {
+            return false;
         }
-        self.options = Arc::new(RequestOptions { http3: Http3Policy::Off, ..RequestOptions::clone(&self.options) });
         if let Some(trace) = &self.options.trace {
             trace.event(&TraceEvent::Info(format!("HTTP/3 failed, using TCP: {}", error.cause()).into()));
         }
@@ -112,12 +109,18 @@ impl Transfer {
     /// Stops using the alternative service over HTTP/3 whose server has answered that it does not
     /// serve this origin. Returns false if no such service is in use, or TCP must not be used.
     pub(super) fn leave_misdirected_http3(&mut self) -> bool {
-        if self.options.http3 == Http3Policy::Only || self.alt_used().is_none() {
-            return false;
-        }
+        self.options.http3 != Http3Policy::Only && self.alt_used().is_some() && self.stop_http3(true)
+    }
+
+    /// Makes the next exchange of this transfer go by TCP. If the endpoint `is_broken`, other
+    /// transfers do not use it either for some time. Returns false if the exchange was not one of
+    /// HTTP/3.
+    fn stop_http3(&mut self, is_broken: bool) -> bool {
         let Some(endpoint) = self.route.http3.take() else { return false };
-        let origin = origin(&self.current.target);
-        self.options.http3_cache.on_failed(&origin, &endpoint, Http3Failure::Broken);
+        if is_broken {
+            let origin = origin(&self.current.target);
+            self.options.http3_cache.on_failed(&origin, &endpoint, Http3Failure::Broken);
+        }
         self.options = Arc::new(RequestOptions { http3: Http3Policy::Off, ..RequestOptions::clone(&self.options) });
         true
     }

@@ -349,6 +349,12 @@ impl Transfer {
         self.speed.add(total, stall);
     }
 
+    /// Returns true if the transfer has a deadline, a minimum speed, or a time limit on the server's
+    /// silence.
+    pub(crate) fn has_time_limit(&self) -> bool {
+        self.deadline().is_some() || self.options.speed_limit.is_some() || self.has_silence_limit()
+    }
+
     /// Returns true if there is a time limit on the server's silence.
     #[must_use]
     pub fn has_silence_limit(&self) -> bool {

@@ -89,7 +89,7 @@ pub(super) enum DecoderInstruction {
     SectionAcknowledgment(u64),
     /// The sections of this stream that were not acknowledged will not be decoded.
     StreamCancellation(u64),
-    /// This many more insertions have arrived.
+    /// The number of further insertions that have arrived.
     InsertCountIncrement(u64),
 }
 

@@ -15,8 +15,8 @@
 //! | [`h2`], `h3` | side by side |
 //!
 //! The module `sending` sends content and output for all protocols, and `uploads` sends the contents
-//! of requests that share a connection. The module `read_pacing`
-//! decides how long to wait before the next read.
+//! of requests that share a connection. The module `replay` decides which of these are sent again.
+//! The module `read_pacing` decides how long to wait before the next read.
 
 pub mod h1;
 pub mod h2;
@@ -24,6 +24,7 @@ pub mod h2;
 pub mod h3;
 mod pipeline_limit;
 mod read_pacing;
+mod replay;
 mod sending;
 mod transport;
 mod uploads;

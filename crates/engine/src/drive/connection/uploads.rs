@@ -16,6 +16,11 @@ use crate::transfer::Transfer;
 /// took 2,200 of the 52,000 instructions of a small response.
 pub(super) type StreamMap<T> = FxHashMap<u64, T>;
 
+/// Returns the stream of a connection if there is exactly one.
+pub(super) fn only_stream<S>(active: &StreamMap<S>) -> Option<&S> {
+    if active.len() == 1 { active.values().next() } else { None }
+}
+
 /// A stream that may have content to send.
 pub(super) trait UploadingStream {
     /// Returns the content that remains to be read and sent, and the stream's transfer. `None` if

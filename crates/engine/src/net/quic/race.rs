@@ -1,7 +1,7 @@
 //! Happy eyeballs over QUIC: begins handshakes with the addresses of a host, and keeps the first
 //! connection whose handshake is complete.
 //!
-//! It is the counterpart of [`ConnectRace`](crate::net::connect::ConnectRace). An attempt over UDP
+//! The counterpart for TCP is [`ConnectRace`](crate::net::connect::ConnectRace). An attempt over UDP
 //! has no answer before the handshake, so the handshakes race, not the sockets. A handshake that
 //! TLS refuses ends the race, since all addresses belong to the same server.
 

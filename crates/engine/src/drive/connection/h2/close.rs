@@ -3,18 +3,14 @@
 use haul_proto::ResponseError;
 use std::time::{Duration, Instant};
 
-use haul_policy::retry::is_idempotent;
 use haul_proto::h2::{self, CloseReason, ErrorCode, RequestId, ResetReason};
 
+use super::super::replay::{self, LostRequest};
 use super::super::{FinishedTransfers, ReceiveStatus};
-use super::{ActiveStream, H2Connection, has_time_limit};
+use super::{ActiveStream, H2Connection};
 use crate::clock;
 use crate::transfer::{ExchangeFailure, TransferStep};
 use crate::{Error, ErrorKind};
-
-/// The number of refusals of one transfer that do not count as retries. The server may be
-/// restarting, or accept fewer streams than it announced.
-const FREE_REPLAYS: u32 = 3;
 
 impl H2Connection {
     pub(super) fn on_reset(
@@ -40,13 +36,9 @@ impl H2Connection {
         if reason == ResetReason::Peer(ErrorCode::REFUSED_STREAM) {
             self.pipeline_limit.note_refusal();
         }
-        active.transfer.attempt.replays += u32::from(retryable && !costs_nothing);
+        let is_last = self.active.is_empty();
+        let is_again = replay::after_reset(&mut active.transfer, retryable, costs_nothing, is_last);
         let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
-        let is_again = retryable && active.transfer.attempt.replays <= FREE_REPLAYS;
-        // A connection that refuses its only request, or one request repeatedly, may be about to
-        // close. The next attempt uses another connection.
-        let is_doubtful = self.active.is_empty() && !costs_nothing || active.transfer.attempt.replays == FREE_REPLAYS;
-        active.transfer.reuse.wants_fresh |= is_again && is_doubtful;
         let after = if wants_older && active.transfer.fall_back_to_http1() || is_again {
             TransferStep::Again(Duration::ZERO)
         } else {
@@ -87,7 +79,7 @@ impl H2Connection {
     /// Removes a stream, and returns its unreleased bytes to the connection's flow-control window.
     pub(super) fn remove_stream(&mut self, id: u64, now: Instant) -> Option<ActiveStream> {
         let active = self.active.remove(&id)?;
-        self.time_limited -= usize::from(has_time_limit(&active.transfer));
+        self.time_limited -= usize::from(active.transfer.has_time_limit());
         if active.unreleased > 0 {
             self.conn.release(clock::time(now), RequestId(id), active.unreleased);
         }
@@ -125,31 +117,20 @@ impl H2Connection {
         let mut ids: Vec<u64> = self.active.keys().copied().collect();
         ids.sort_unstable();
         for id in ids {
-            let started = self.conn.response_started(RequestId(id));
-            let was_seen = self.conn.request_left(RequestId(id));
-            let Some(mut active) = self.active.remove(&id) else { continue };
-            // A request that was sent with a method that is not idempotent is not repeated, as in
-            // curl.
-            let is_new = !was_seen || (!started && self.served > 0 && is_idempotent(active.transfer.method()));
-            active.transfer.attempt.replays += 1;
-            let after = if is_new && !by_protocol && active.transfer.attempt.replays <= FREE_REPLAYS {
-                active.transfer.reuse.wants_fresh = true;
-                TransferStep::Again(Duration::ZERO)
-            } else {
-                let broke = match (by_protocol, started) {
-                    (true, _) => ExchangeFailure::ByProtocol,
-                    (_, true) => ExchangeFailure::InResponse,
-                    _ => ExchangeFailure::BeforeResponse,
-                };
-                let error = match broke {
-                    // Other transfers have the partial response.
-                    ExchangeFailure::BeforeResponse if kind == ErrorKind::PartialBody => {
-                        protocol_error(h2::H2Error::Response(ResponseError::EndedBeforeResponse))
-                    }
-                    _ => error.take().unwrap_or_else(|| Error::new(kind, cause.clone())),
-                };
-                active.transfer.on_failure(error, broke, now)
+            let lost = LostRequest {
+                has_response: self.conn.response_started(RequestId(id)),
+                was_sent: self.conn.request_left(RequestId(id)),
+                was_served: self.served > 0,
+                by_protocol,
             };
+            let Some(mut active) = self.active.remove(&id) else { continue };
+            let after = lost.after_loss(&mut active.transfer, now, |broke| match broke {
+                // Other transfers have the partial response.
+                ExchangeFailure::BeforeResponse if kind == ErrorKind::PartialBody => {
+                    protocol_error(h2::H2Error::Response(ResponseError::EndedBeforeResponse))
+                }
+                _ => error.take().unwrap_or_else(|| Error::new(kind, cause.clone())),
+            });
             finished.push((active.transfer, after));
         }
         self.time_limited = 0;

@@ -25,7 +25,7 @@ use haul_proto::h2::{self, ErrorCode, H2Machine, RequestId};
 
 use super::read_pacing::ReadPacing;
 use super::sending::{self, LEAVES_AT_ONCE, PumpResult};
-use super::uploads::{StreamMap, UploadingStream, Uploads};
+use super::uploads::{StreamMap, UploadingStream, Uploads, only_stream};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
 use crate::body::upload::BodyUpload;
 use crate::buffer_pool::Buffer;
@@ -262,7 +262,7 @@ impl H2Connection {
                 if upload.is_some() {
                     self.uploads.begin(id, waker.may_block());
                 }
-                self.time_limited += usize::from(has_time_limit(&transfer));
+                self.time_limited += usize::from(transfer.has_time_limit());
                 self.highest_rank = self.highest_rank.max(transfer.scheduling.rank);
                 let (pieces, sent_before_settings) = (Vec::new(), self.awaits_settings);
                 let active = ActiveStream {
@@ -492,13 +492,4 @@ impl H2Connection {
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
     }
-}
-
-/// Returns the active stream if there is exactly one.
-fn only_stream(active: &StreamMap<ActiveStream>) -> Option<&ActiveStream> {
-    if active.len() == 1 { active.values().next() } else { None }
-}
-
-fn has_time_limit(transfer: &Transfer) -> bool {
-    transfer.deadline().is_some() || transfer.options().speed_limit.is_some() || transfer.has_silence_limit()
 }

@@ -2,18 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use haul_policy::retry::is_idempotent;
 use haul_proto::ResponseError;
 use haul_proto::h3::{H3Error, H3ErrorCode, H3ResetReason, RequestId};
 
+use super::super::replay::{self, LostRequest};
 use super::super::{FinishedTransfers, ReceiveStatus};
-use super::{ActiveStream, H3Connection, has_time_limit};
+use super::{ActiveStream, H3Connection};
 use crate::transfer::{ExchangeFailure, TransferStep};
 use crate::{Error, ErrorKind};
-
-/// The number of refusals of one transfer that do not count as retries. The server may be
-/// restarting.
-const FREE_REPLAYS: u32 = 3;
 
 impl H3Connection {
     pub(super) fn on_reset(
@@ -35,12 +31,8 @@ impl H3Connection {
             H3ResetReason::GoAway => self.closes_with_progress,
             _ => is_refused && self.served > 0,
         };
-        active.transfer.attempt.replays += u32::from(retryable && !costs_nothing);
-        let is_again = retryable && active.transfer.attempt.replays <= FREE_REPLAYS;
-        // A connection that refuses its only request, or one request repeatedly, may be about to
-        // close. The next attempt uses another connection.
-        let is_doubtful = self.active.is_empty() && !costs_nothing || active.transfer.attempt.replays == FREE_REPLAYS;
-        active.transfer.reuse.wants_fresh |= is_again && is_doubtful;
+        let is_last = self.active.is_empty();
+        let is_again = replay::after_reset(&mut active.transfer, retryable, costs_nothing, is_last);
         let after = if is_again {
             TransferStep::Again(Duration::ZERO)
         } else {
@@ -81,7 +73,7 @@ impl H3Connection {
     /// Removes a stream.
     pub(super) fn remove_stream(&mut self, id: u64) -> Option<ActiveStream> {
         let active = self.active.remove(&id)?;
-        self.time_limited -= usize::from(has_time_limit(&active.transfer));
+        self.time_limited -= usize::from(active.transfer.has_time_limit());
         self.stalled.remove(id);
         Some(active)
     }
@@ -106,31 +98,20 @@ impl H3Connection {
         let mut ids: Vec<u64> = self.active.keys().copied().collect();
         ids.sort_unstable();
         for id in ids {
-            let started = self.machine.response_started(RequestId(id));
-            let was_seen = self.machine.request_left(RequestId(id));
-            let Some(mut active) = self.active.remove(&id) else { continue };
-            // A request that was sent with a method that is not idempotent is not repeated, as in
-            // curl.
-            let is_new = !was_seen || (!started && self.served > 0 && is_idempotent(active.transfer.method()));
-            active.transfer.attempt.replays += 1;
-            let after = if is_new && !by_protocol && active.transfer.attempt.replays <= FREE_REPLAYS {
-                active.transfer.reuse.wants_fresh = true;
-                TransferStep::Again(Duration::ZERO)
-            } else {
-                let broke = match (by_protocol, started) {
-                    (true, _) => ExchangeFailure::ByProtocol,
-                    (_, true) => ExchangeFailure::InResponse,
-                    _ => ExchangeFailure::BeforeResponse,
-                };
-                let error = match broke {
-                    // Other transfers have the partial response.
-                    ExchangeFailure::BeforeResponse if kind == ErrorKind::PartialBody => {
-                        protocol_error(H3Error::Response(ResponseError::EndedBeforeResponse))
-                    }
-                    _ => error.take().unwrap_or_else(|| Error::new(kind, cause.clone())),
-                };
-                active.transfer.on_failure(error, broke, now)
+            let lost = LostRequest {
+                has_response: self.machine.response_started(RequestId(id)),
+                was_sent: self.machine.request_left(RequestId(id)),
+                was_served: self.served > 0,
+                by_protocol,
             };
+            let Some(mut active) = self.active.remove(&id) else { continue };
+            let after = lost.after_loss(&mut active.transfer, now, |broke| match broke {
+                // Other transfers have the partial response.
+                ExchangeFailure::BeforeResponse if kind == ErrorKind::PartialBody => {
+                    protocol_error(H3Error::Response(ResponseError::EndedBeforeResponse))
+                }
+                _ => error.take().unwrap_or_else(|| Error::new(kind, cause.clone())),
+            });
             finished.push((active.transfer, after));
         }
         self.time_limited = 0;

@@ -31,7 +31,7 @@ use haul_proto::h3::{H3Config, H3ErrorCode, H3Machine, RequestId};
 use quinn_proto::{ConnectionError, Dir};
 
 use super::read_pacing::ReadPacing;
-use super::uploads::{StreamMap, UploadingStream, Uploads};
+use super::uploads::{StreamMap, UploadingStream, Uploads, only_stream};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
 use crate::body::upload::BodyUpload;
 use crate::buffer_pool::Buffer;
@@ -285,7 +285,7 @@ impl H3Connection {
                 if upload.is_some() {
                     self.uploads.begin(id, waker.may_block());
                 }
-                self.time_limited += usize::from(has_time_limit(&transfer));
+                self.time_limited += usize::from(transfer.has_time_limit());
                 self.highest_rank = self.highest_rank.max(transfer.scheduling.rank);
                 let active = ActiveStream { transfer, upload, kept: None, is_readable: false, received: 0, left: 0 };
                 self.active.insert(id.0, active);
@@ -471,15 +471,6 @@ impl H3Connection {
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
     }
-}
-
-/// Returns the active stream if there is exactly one.
-fn only_stream(active: &StreamMap<ActiveStream>) -> Option<&ActiveStream> {
-    if active.len() == 1 { active.values().next() } else { None }
-}
-
-fn has_time_limit(transfer: &Transfer) -> bool {
-    transfer.deadline().is_some() || transfer.options().speed_limit.is_some() || transfer.has_silence_limit()
 }
 
 /// A chunk of a stream, as QUIC received it.

@@ -1,0 +1,68 @@
+//! The decision whether a request on a connection that transfers share is sent again, after its
+//! stream was reset or its connection was lost. The rules are the same for HTTP/2 and HTTP/3.
+//!
+//! ```text
+//!  stream reset ─────▶ after_reset ─────▶ again, or Transfer::on_failure
+//!  connection lost ──▶ after_loss ──────▶ again, or Transfer::on_failure
+//! ```
+
+use std::time::{Duration, Instant};
+
+use haul_policy::retry::is_idempotent;
+
+use crate::Error;
+use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
+
+/// The number of refusals of one transfer that do not count as retries. The server may be
+/// restarting, or accept fewer streams than it announced.
+const FREE_REPLAYS: u32 = 3;
+
+/// Returns true if a request whose stream was reset is sent again. `retryable` is true if the server
+/// has not processed the request, `costs_nothing` if the reset does not count towards the free
+/// replays, and `is_last` if the connection has no other request.
+pub(super) fn after_reset(transfer: &mut Transfer, retryable: bool, costs_nothing: bool, is_last: bool) -> bool {
+    transfer.attempt.replays += u32::from(retryable && !costs_nothing);
+    let is_again = retryable && transfer.attempt.replays <= FREE_REPLAYS;
+    // A connection that refuses its only request, or one request repeatedly, may be about to close.
+    // The next attempt uses another connection.
+    let is_doubtful = is_last && !costs_nothing || transfer.attempt.replays == FREE_REPLAYS;
+    transfer.reuse.wants_fresh |= is_again && is_doubtful;
+    is_again
+}
+
+/// The state of a request when its connection was lost.
+pub(super) struct LostRequest {
+    /// True if the response had begun.
+    pub(super) has_response: bool,
+    /// True if bytes of the request were sent.
+    pub(super) was_sent: bool,
+    /// True if the server had completed responses on the connection.
+    pub(super) was_served: bool,
+    /// True if the server violated the protocol.
+    pub(super) by_protocol: bool,
+}
+
+impl LostRequest {
+    /// Returns the next step of the request's transfer: the request is sent again, or fails with
+    /// the error that `error` makes.
+    pub(super) fn after_loss(
+        &self,
+        transfer: &mut Transfer,
+        now: Instant,
+        error: impl FnOnce(ExchangeFailure) -> Error,
+    ) -> TransferStep {
+        // A request that was sent with a method that is not idempotent is not repeated, as in curl.
+        let is_new = !self.was_sent || (!self.has_response && self.was_served && is_idempotent(transfer.method()));
+        transfer.attempt.replays += 1;
+        if is_new && !self.by_protocol && transfer.attempt.replays <= FREE_REPLAYS {
+            transfer.reuse.wants_fresh = true;
+            return TransferStep::Again(Duration::ZERO);
+        }
+        let broke = match (self.by_protocol, self.has_response) {
+            (true, _) => ExchangeFailure::ByProtocol,
+            (_, true) => ExchangeFailure::InResponse,
+            _ => ExchangeFailure::BeforeResponse,
+        };
+        transfer.on_failure(error(broke), broke, now)
+    }
+}
