@@ -3,7 +3,8 @@
 #![no_main]
 
 use haul_policy::Target;
-use haul_policy::filename::{MAX_NAME, as_curl, as_written, from_disposition, from_target, sanitise};
+use haul_policy::filename::{MAX_NAME, as_curl, as_written, decoded, from_disposition, from_target, sanitise};
+use haul_policy::output_name::{fill_url_parts, mirrored, no_columns};
 use libfuzzer_sys::fuzz_target;
 
 fn stays(name: &str) -> bool {
@@ -24,6 +25,15 @@ fuzz_target!(|data: &[u8]| {
         if let (Ok(named), Ok(curls), Ok(written)) = (named, curls, written) {
             assert!(stays(&named) && stays(&curls) && stays(&written));
             assert!(!named.starts_with('.') && named.bytes().all(|b| b.is_ascii_graphic()));
+        }
+        let is_safe = |name: &str| stays(name) && !name.starts_with('.') && name.len() <= MAX_NAME;
+        if let Ok(name) = decoded(&target) {
+            assert!(is_safe(&name) && !name.chars().any(char::is_control));
+        }
+        let of_template = fill_url_parts(b"{host}/{path}/{name}/{query}", &target, &no_columns, &|text| text.to_vec());
+        for path in [mirrored(&target).map(String::into_bytes), of_template].into_iter().flatten() {
+            let path = String::from_utf8(path).expect("values are text");
+            assert!(path.split('/').all(is_safe), "{path:?}");
         }
     }
 });

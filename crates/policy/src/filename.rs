@@ -18,6 +18,7 @@
 use core::fmt;
 use std::borrow::Cow;
 
+use crate::output_name::component;
 use crate::target::Target;
 use crate::target::path::hex_value;
 use crate::urlencode::percent;
@@ -57,6 +58,23 @@ impl core::error::Error for NoFileName {}
 /// it.
 pub fn from_target(target: &Target) -> Result<String, NoFileName> {
     as_curl(target).map(|name| name.strip_prefix('.').map(|rest| format!("_{rest}")).unwrap_or(name))
+}
+
+/// Returns the last segment of the path, percent-decoded and made safe as by
+/// [`safe_component`](crate::output_name::safe_component), except that a colon stays, as in the names
+/// of packages. `/dir/` gives `dir`.
+///
+/// ```
+/// use haul_policy::Target;
+/// use haul_policy::filename::decoded;
+///
+/// let name = |url: &str| decoded(&Target::parse(url).unwrap());
+/// assert_eq!(name("http://h/a%20b.txt").as_deref(), Ok("a b.txt"));
+/// assert_eq!(name("http://h/..%2f..%2fetc%2fpasswd").as_deref(), Ok("_._.._etc_passwd"));
+/// assert!(name("http://h/").is_err());
+/// ```
+pub fn decoded(target: &Target) -> Result<String, NoFileName> {
+    as_curl(target).map(|name| component(&crate::urlencode::decoded(name.as_bytes()), &['/', '\\']))
 }
 
 /// Returns the name as [`from_target`] does, but keeps a leading dot. This is for command lines
@@ -174,13 +192,13 @@ pub(crate) fn push_harmless(out: &mut Vec<u8>, text: &[u8], begins: bool) {
 
 /// Returns `true` for control characters, line separators, and characters that reverse text, so
 /// that `gpj.exe` is shown as `exe.jpg`.
-fn is_deceptive(c: char) -> bool {
+pub(crate) fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Returns `true` if the file name is that of a device on Windows, with or without an extension.
-fn is_reserved(name: &str) -> bool {
+pub(crate) fn is_reserved(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default().trim_end();
     let port = |prefix: &str| {
         stem.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
@@ -313,6 +331,27 @@ mod tests {
         assert_eq!(from_target(&as_is), Err(NoFileName));
         assert_eq!(as_curl(&as_is), Err(NoFileName));
         assert_eq!(as_curl(&Target::parse("http://h/.vimrc").unwrap()).as_deref(), Ok(".vimrc"));
+    }
+
+    #[test]
+    fn decoded_names_stay_in_their_directory() {
+        for (url, expected) in [
+            ("http://h/a%20b%C3%A9.txt", Some("a b\u{e9}.txt")),
+            ("http://h/x-1:2.3.pkg", Some("x-1:2.3.pkg")),
+            ("http://h/d/..%2f..%2fetc%2Fpasswd", Some("_._.._etc_passwd")),
+            ("http://h/%2e%2e%5Cx", Some("_._x")),
+            ("http://h/a%00%0a%1b%7f", Some("a____")),
+            ("http://h/%2ebashrc", Some("_bashrc")),
+            ("http://h/a%ff%41", Some("a%FFA")),
+            ("http://h/aux", Some("_aux")),
+            ("http://h/%252e%252e", Some("%2e%2e")),
+            ("http://h/dir/", Some("dir")),
+            ("http://h/", None),
+        ] {
+            assert_eq!(decoded(&Target::parse(url).unwrap()).as_deref().ok(), expected, "{url}");
+        }
+        let long = decoded(&Target::parse(&format!("http://h/{}", "%20x".repeat(500))).unwrap()).unwrap();
+        assert_eq!(long.len(), MAX_NAME);
     }
 
     #[test]

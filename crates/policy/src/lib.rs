@@ -63,6 +63,7 @@ pub mod hsts;
 pub mod http3;
 pub mod multipart;
 pub mod netrc;
+pub mod output_name;
 pub mod protocols;
 pub mod proxy;
 pub mod queue;

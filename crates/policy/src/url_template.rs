@@ -146,7 +146,7 @@ impl UrlTemplate {
             return Ok(());
         }
         // A digit is allowed in a host, a port and a path.
-        let text = self.fill(b"1").map_err(|_| TemplateError::NoPlaceholder)?;
+        let text = self.fill(&|_| b"1").map_err(|_| TemplateError::NoPlaceholder)?;
         let target = Target::parse(&text).map_err(TemplateError::Target)?;
         self.literal_origin = (!self.has(PlaceholderPosition::Authority)).then(|| target.origin());
         Ok(())
@@ -154,10 +154,15 @@ impl UrlTemplate {
 
     /// Returns the URL that the template gives for a matched text.
     pub fn expand(&self, matched: &[u8]) -> Result<String, TemplateExpandError> {
+        self.expand_each(&|_| matched)
+    }
+
+    /// Returns the URL that the template gives for a text for each `{}`, by its number from 0.
+    pub fn expand_each<'v>(&self, value: &dyn Fn(usize) -> &'v [u8]) -> Result<String, TemplateExpandError> {
         if self.has(PlaceholderPosition::Whole) {
-            return whole(matched);
+            return whole(value(0));
         }
-        let text = self.fill(matched)?;
+        let text = self.fill(value)?;
         if self.literal_origin.is_none() {
             Target::parse(&text).map_err(TemplateExpandError::Target)?;
         }
@@ -174,11 +179,13 @@ impl UrlTemplate {
         self.placeholders.iter().any(|hole| hole.1 == spot)
     }
 
-    fn fill(&self, matched: &[u8]) -> Result<String, TemplateExpandError> {
+    fn fill<'v>(&self, value: &dyn Fn(usize) -> &'v [u8]) -> Result<String, TemplateExpandError> {
         let literal: usize = self.placeholders.iter().map(|(text, _)| text.len()).sum();
-        let mut out = String::with_capacity(literal + self.tail.len() + self.placeholders.len() * matched.len());
+        let values: usize = (0..self.placeholders.len()).map(|number| value(number).len()).sum();
+        let mut out = String::with_capacity(literal + self.tail.len() + values);
         let mut in_path = Vec::new();
-        for (text, spot) in &self.placeholders {
+        for (number, (text, spot)) in self.placeholders.iter().enumerate() {
+            let matched = value(number);
             out.push_str(text);
             let start = out.len();
             match spot {
@@ -314,6 +321,15 @@ mod tests {
 
     fn t(text: &str) -> UrlTemplate {
         UrlTemplate::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"))
+    }
+
+    #[test]
+    fn each_placeholder_has_its_own_value() {
+        let template = t("https://{}.h/{}/x?q={}");
+        let values: [&[u8]; 3] = [b"eu", b"a b", b"1&2"];
+        assert_eq!(template.expand_each(&|at| values[at]).unwrap(), "https://eu.h/a%20b/x?q=1%262");
+        let climbing: [&[u8]; 2] = [b".", b"."];
+        assert_eq!(t("http://h/{}{}/x").expand_each(&|at| climbing[at]), Err(TemplateExpandError::Climbs));
     }
 
     #[test]

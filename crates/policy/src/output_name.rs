@@ -1,0 +1,392 @@
+//! Output names with placeholders for parts of the URL: `-o '{host}/{path}'`, `--mirror-paths`.
+//!
+//! | placeholder | value |
+//! |---|---|
+//! | `{scheme}` | `http` or `https` |
+//! | `{host}` | the host, in lower case |
+//! | `{port}` | the port, also if it is the default |
+//! | `{path}` | the path without its leading slash; its directories stay directories, and the name of an index page is `index.html` |
+//! | `{name}` | the last segment of the path, or `index.html` |
+//! | `{query}` | the query, or `_` if there is none |
+//!
+//! Whoever chose the URL must not choose a file outside of the intended directory. So each value is
+//! [made safe](safe_component), and a component of the name that has a placeholder is never empty,
+//! `.` or `..`. Text that is no known placeholder stays as it is.
+//!
+//! ```
+//! use haul_policy::Target;
+//! use haul_policy::output_name::{fill_url_parts, mirrored, no_columns};
+//!
+//! let target = Target::parse("http://Example.com/a%20b/..%2f.ssh/?q=1").unwrap();
+//! let name = fill_url_parts(b"site/{host}/{path}", &target, &no_columns, &|text| text.to_vec()).unwrap();
+//! assert_eq!(name, b"site/example.com/a b/_._.ssh/index.html");
+//! assert_eq!(mirrored(&target).unwrap(), "example.com/a b/_._.ssh/index.html?q=1");
+//! ```
+
+use core::fmt;
+use std::borrow::Cow;
+
+use crate::filename::{MAX_NAME, is_deceptive, is_reserved};
+use crate::target::Target;
+use crate::urlencode::decoded;
+
+/// The name of the file for a path that ends in a slash.
+pub const INDEX: &str = "index.html";
+
+/// The largest number of directories and bytes of a path that `{path}` turns into a file name, so
+/// that a URL cannot create thousands of directories.
+const MAX_DEPTH: usize = 64;
+const MAX_PATH: usize = 3072;
+
+/// The largest length in bytes of the name in a placeholder.
+const MAX_PLACEHOLDER: usize = 128;
+
+/// The error for a URL whose path has too many directories, or is too long, for a file name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathTooLong;
+
+impl fmt::Display for PathTooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the path of the URL is too long for a file name (more than {MAX_DEPTH} directories or {MAX_PATH} bytes)"
+        )
+    }
+}
+
+impl core::error::Error for PathTooLong {}
+
+/// Returns the value of the column with a name; `None` if there is no such column.
+pub type ColumnLookup<'a> = dyn Fn(&str) -> Option<Cow<'a, [u8]>> + 'a;
+
+/// A [`ColumnLookup`] without columns.
+pub fn no_columns(_name: &str) -> Option<Cow<'static, [u8]>> {
+    None
+}
+
+/// Returns true if an output name has a placeholder for a part of the URL.
+pub fn has_url_part(template: &[u8]) -> bool {
+    pieces(template).any(|piece| matches!(piece, NamePiece::Placeholder(name, _) if UrlPart::of(name).is_some()))
+}
+
+/// Returns the names of all placeholders in an output name, also of those that are unknown.
+pub fn placeholder_names(template: &[u8]) -> impl Iterator<Item = &str> {
+    pieces(template).filter_map(|piece| match piece {
+        NamePiece::Placeholder(name, _) => Some(name),
+        NamePiece::Text(_) => None,
+    })
+}
+
+/// Fills the placeholders of an output name. `column` takes precedence over the parts of the URL.
+/// `text` is applied to the text between the placeholders.
+///
+/// # Errors
+/// The path of the URL is too long for a file name.
+pub fn fill_url_parts(
+    template: &[u8],
+    target: &Target,
+    column: &ColumnLookup<'_>,
+    text: &dyn Fn(&[u8]) -> Vec<u8>,
+) -> Result<Vec<u8>, PathTooLong> {
+    let mut name = SafeName::default();
+    for piece in pieces(template) {
+        match piece {
+            NamePiece::Text(literal) => name.push_text(&text(literal)),
+            NamePiece::Placeholder(placeholder, written) => match (column(placeholder), UrlPart::of(placeholder)) {
+                (Some(value), _) => name.push_value(&safe_component(&value)),
+                (None, Some(part)) => name.push_value(&part.value(target)?),
+                (None, None) => name.push_text(&text(written)),
+            },
+        }
+    }
+    Ok(name.finish())
+}
+
+/// Returns the path for `--mirror-paths`: the host, the port unless it is the default, the path,
+/// and the query, if there is one.
+///
+/// # Errors
+/// The path of the URL is too long for a file name.
+pub fn mirrored(target: &Target) -> Result<String, PathTooLong> {
+    let mut path = UrlPart::Host.value(target)?;
+    if target.port() != target.scheme().default_port() {
+        path += &format!("+{}", target.port());
+    }
+    path.push('/');
+    path += &UrlPart::Path.value(target)?;
+    if let Some(query) = target.query().filter(|query| !query.is_empty()) {
+        let directory = path.rfind('/').map_or(0, |slash| slash + 1);
+        let name = safe_component(format!("{}?{query}", &path[directory..]).as_bytes());
+        path.replace_range(directory.., &name);
+    }
+    Ok(path)
+}
+
+/// Returns a text as one component of a path that is safe on any system. Separators, colons,
+/// control characters and characters that reorder text become `_`, and so does a leading dot. Dots
+/// and white space at the end are removed. The name of a device on Windows has `_` before it. A
+/// component of more than [`MAX_NAME`] bytes ends in a hash of the whole, so that two long ones stay
+/// different. An empty component is `_`. Bytes that are not UTF-8 are percent-encoded.
+pub fn safe_component(value: &[u8]) -> String {
+    component(value, &['/', '\\', ':'])
+}
+
+/// Returns a text as by [`safe_component`], with `_` for the characters in `replaced`.
+pub(crate) fn component(value: &[u8], replaced: &[char]) -> String {
+    let mut name = String::with_capacity(value.len());
+    for chunk in value.utf8_chunks() {
+        let harmless = |c: char| if is_deceptive(c) || replaced.contains(&c) { '_' } else { c };
+        name.extend(chunk.valid().chars().map(harmless));
+        name += &crate::urlencode::percent(chunk.invalid());
+    }
+    name.truncate(name.trim_end_matches(|c: char| c == '.' || c.is_whitespace()).len());
+    if name.starts_with('.') {
+        name.replace_range(..1, "_");
+    }
+    if is_reserved(&name) {
+        name.insert(0, '_');
+    }
+    if name.len() > MAX_NAME {
+        let hash = format!("-{:016x}", fnv1a(value));
+        let mut end = MAX_NAME - hash.len();
+        while !name.is_char_boundary(end) {
+            end -= 1;
+        }
+        name.truncate(end);
+        name += &hash;
+    }
+    if name.is_empty() { "_".to_owned() } else { name }
+}
+
+/// The FNV-1a hash of the bytes.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// A part of a URL that a placeholder stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UrlPart {
+    Scheme,
+    Host,
+    Port,
+    Path,
+    Name,
+    Query,
+}
+
+impl UrlPart {
+    fn of(name: &str) -> Option<UrlPart> {
+        Some(match name {
+            "scheme" => UrlPart::Scheme,
+            "host" => UrlPart::Host,
+            "port" => UrlPart::Port,
+            "path" => UrlPart::Path,
+            "name" => UrlPart::Name,
+            "query" => UrlPart::Query,
+            _ => return None,
+        })
+    }
+
+    /// Returns the part as a component of a path; the path itself has several components.
+    fn value(self, target: &Target) -> Result<String, PathTooLong> {
+        Ok(match self {
+            UrlPart::Scheme => target.scheme().as_str().to_owned(),
+            UrlPart::Host => safe_component(target.host_text().to_ascii_lowercase().as_bytes()),
+            UrlPart::Port => target.port().to_string(),
+            UrlPart::Path => path(target)?,
+            UrlPart::Name => match target.path().rsplit('/').next() {
+                None | Some("") => INDEX.to_owned(),
+                Some(last) => safe_component(&decoded(last.as_bytes())),
+            },
+            UrlPart::Query => safe_component(target.query().unwrap_or_default().as_bytes()),
+        })
+    }
+}
+
+/// Returns the components of the target's path, decoded and made safe, with slashes between them.
+fn path(target: &Target) -> Result<String, PathTooLong> {
+    let text = target.path();
+    let segments = || text.split('/').filter(|segment| !segment.is_empty());
+    if text.len() > MAX_PATH || segments().count() > MAX_DEPTH {
+        return Err(PathTooLong);
+    }
+    let mut all: Vec<String> = segments().map(|segment| safe_component(&decoded(segment.as_bytes()))).collect();
+    if text.is_empty() || text.ends_with('/') {
+        all.push(INDEX.to_owned());
+    }
+    Ok(all.join("/"))
+}
+
+/// A piece of an output name.
+enum NamePiece<'t> {
+    Text(&'t [u8]),
+    /// The name in the braces, and the text with its braces.
+    Placeholder(&'t str, &'t [u8]),
+}
+
+/// Returns the pieces of an output name, in order.
+fn pieces(template: &[u8]) -> impl Iterator<Item = NamePiece<'_>> {
+    let mut rest = template;
+    core::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        if let Some((name, length)) = placeholder(rest) {
+            let (written, after) = rest.split_at(length);
+            rest = after;
+            return Some(NamePiece::Placeholder(name, written));
+        }
+        let next = (1..rest.len()).find(|&at| rest[at] == b'{' && placeholder(&rest[at..]).is_some());
+        let (text, after) = rest.split_at(next.unwrap_or(rest.len()));
+        rest = after;
+        Some(NamePiece::Text(text))
+    })
+}
+
+/// Returns the name of the placeholder at the start of a text, and its length with the braces.
+pub fn placeholder(text: &[u8]) -> Option<(&str, usize)> {
+    let inner = text.strip_prefix(b"{")?;
+    let inner = &inner[..inner.len().min(MAX_PLACEHOLDER + 1)];
+    let end = inner.iter().position(|byte| matches!(byte, b'{' | b'}' | b'"' | b'/' | 0..=0x1f))?;
+    let name = core::str::from_utf8(&inner[..end]).ok()?;
+    (inner[end] == b'}' && !name.is_empty()).then_some((name, end + 2))
+}
+
+/// A file name in the making. A component that contains a value is never empty, `.` or `..`.
+#[derive(Default)]
+struct SafeName {
+    bytes: Vec<u8>,
+    /// The offset at which the last component begins.
+    begin: usize,
+    /// True if the last component contains a value.
+    has_value: bool,
+}
+
+impl SafeName {
+    fn push_text(&mut self, text: &[u8]) {
+        for &byte in text {
+            if byte == b'/' {
+                self.end_component();
+                self.bytes.push(byte);
+                self.begin = self.bytes.len();
+            } else {
+                self.bytes.push(byte);
+            }
+        }
+    }
+
+    fn push_value(&mut self, value: &str) {
+        self.bytes.extend_from_slice(value.as_bytes());
+        if let Some(slash) = value.rfind('/') {
+            self.begin = self.bytes.len() - (value.len() - slash - 1);
+        }
+        self.has_value = true;
+    }
+
+    fn end_component(&mut self) {
+        if self.has_value && matches!(&self.bytes[self.begin..], b"" | b"." | b"..") {
+            self.bytes.truncate(self.begin);
+            self.bytes.push(b'_');
+        }
+        self.has_value = false;
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.end_component();
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(template: &str, url: &str) -> String {
+        let target = Target::parse(url).unwrap();
+        let name = fill_url_parts(template.as_bytes(), &target, &no_columns, &|text| text.to_vec()).unwrap();
+        String::from_utf8(name).unwrap()
+    }
+
+    #[test]
+    fn placeholders_stand_for_parts_of_the_url() {
+        for (template, url, expected) in [
+            ("{host}/{path}", "http://h/a/b.html?q", "h/a/b.html"),
+            ("{host}/{path}", "http://h", "h/index.html"),
+            ("{host}/{path}", "http://h/a/", "h/a/index.html"),
+            ("{host}/{path}", "http://h//a//b", "h/a/b"),
+            ("{scheme}-{host}-{port}", "https://H.Example:8443/x", "https-h.example-8443"),
+            ("{port}", "http://h/", "80"),
+            ("{name}", "http://h/a/b%20c.txt", "b c.txt"),
+            ("{name}", "http://h/a/", "index.html"),
+            ("{query}.json", "http://h/?a=1&b=%2F/x", "a=1&b=%2F_x.json"),
+            ("{name}-{query}", "http://h/x", "x-_"),
+            ("{host}", "http://[::1]:8/", "__1"),
+            ("{other}-{}-{", "http://h/", "{other}-{}-{"),
+            ("{{host}}", "http://h/", "{h}"),
+            ("/abs/{host}", "http://h/", "/abs/h"),
+        ] {
+            assert_eq!(filled(template, url), expected, "{template} {url}");
+        }
+    }
+
+    #[test]
+    fn values_never_leave_their_directory() {
+        for (template, url, expected) in [
+            ("{path}", "http://h/%2e%2e%2fx", "_._x"),
+            ("{path}", "http://h/a%2f..%2f..%2fb", "a_.._.._b"),
+            ("{path}", "http://h/%2fetc%2fpasswd", "_etc_passwd"),
+            ("{path}", "http://h/.git/config", "_git/config"),
+            ("{path}", "http://h/con/aux.txt/lpt1", "_con/_aux.txt/_lpt1"),
+            ("{path}", "http://h/a%00b%1b[31m%0a", "a_b_[31m_"),
+            ("{path}", "http://h/a./b%20", "a/b"),
+            ("{path}", "http://h/C:%5Cx", "C__x"),
+            ("{path}", "http://h/%e2%80%aegpj.exe", "_gpj.exe"),
+            ("{path}", "http://h/a%ffb", "a%FFb"),
+            ("{query}/x", "http://h/", "_/x"),
+            ("{query}", "http://h/?..", "_"),
+            ("..{query}", "http://h/?..", ".._"),
+        ] {
+            assert_eq!(filled(template, url), expected, "{template} {url}");
+        }
+        let as_is = Target::parse_with("http://h/../../x/./y", crate::Scheme::Http, true).unwrap();
+        assert_eq!(mirrored(&as_is).unwrap(), "h/_/_/x/_/y");
+    }
+
+    #[test]
+    fn columns_take_precedence_over_url_parts() {
+        let target = Target::parse("http://h/x").unwrap();
+        let column = |name: &str| -> Option<Cow<'static, [u8]>> {
+            match name {
+                "name" => Some(Cow::Borrowed(b"../Ann")),
+                "none" => Some(Cow::Borrowed(b"")),
+                _ => None,
+            }
+        };
+        let name = fill_url_parts(b"{none}/{name}.{host}", &target, &column, &|text| text.to_vec()).unwrap();
+        assert_eq!(name, b"_/_._Ann.h");
+    }
+
+    #[test]
+    fn mirrored_path_has_port_and_query() {
+        for (url, expected) in [
+            ("http://h/list.php?id=1", "h/list.php?id=1"),
+            ("http://h/?a/../b", "h/index.html?a_.._b"),
+            ("http://h:8080/", "h+8080/index.html"),
+            ("https://h:443/a?", "h/a"),
+        ] {
+            assert_eq!(mirrored(&Target::parse(url).unwrap()).unwrap(), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn long_components_stay_different_and_bounded() {
+        let name = |last: char| filled("{name}", &format!("http://h/{}{last}", "x".repeat(1000)));
+        assert_eq!((name('a').len(), name('b').len()), (MAX_NAME, MAX_NAME));
+        assert_ne!(name('a'), name('b'));
+        assert!(safe_component("\u{20ac}".repeat(300).as_bytes()).len() <= MAX_NAME);
+        let target = |path: String| Target::parse(&format!("http://h/{path}")).unwrap();
+        assert_eq!(mirrored(&target("a/".repeat(65))), Err(PathTooLong));
+        assert_eq!(mirrored(&target("a".repeat(4000))), Err(PathTooLong));
+        assert!(mirrored(&target("a/".repeat(64))).is_ok());
+    }
+}
