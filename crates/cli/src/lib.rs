@@ -16,6 +16,7 @@
 //! | [`program_persona`] | the program that a run acts as: haul or curl |
 //! | [`parsed_args`], [`build_plan`], [`plan`] | the parsed command line; its files and defaults; the plan |
 //! | [`url_list`], [`file_access`], [`usage_error`] | sources of URLs; files; usage errors |
+//! | [`record_input`] | lists whose lines describe requests |
 //! | [`write_out`], [`checksum`], [`base64`] | the format of `-w`; `--checksum` and lists of checksums |
 //! | [`run`] | runs a plan with the engine |
 //! | [`agent`] | the background process that keeps connections open between runs |
@@ -46,6 +47,7 @@ pub mod parse;
 pub mod parsed_args;
 pub mod plan;
 pub mod program_persona;
+pub mod record_input;
 pub mod run;
 pub mod secret_arguments;
 pub mod url_list;

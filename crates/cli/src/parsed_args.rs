@@ -23,6 +23,7 @@ use crate::checksum::ChecksumArg;
 use crate::form::ParsedFormOptions;
 use crate::plan::{ClientCert, ContinueAt, GlobalArgs, HeaderArg, OutputArg, Secret, TlsArgs, TransferArgs, UploadArg};
 use crate::program_persona::ProgramPersona;
+use crate::record_input::RecordFormat;
 use crate::secret_arguments::SecretArgumentPart;
 use crate::url_list::UrlList;
 use crate::usage_error::{UsageError, UsageErrorReason};
@@ -82,8 +83,16 @@ pub enum InfoOption {
 /// The URLs and options between one `--next` and the following one.
 #[derive(Clone, Debug)]
 pub struct NextOptionGroup {
+    /// True if the `next` that began this group stands in a config file, so that the group is an
+    /// entry of a list and not a step after the group before it.
+    pub is_listed: bool,
     /// The sources of URLs, in order.
     pub urls: UrlList,
+    /// `--jsonl-in`: the format of the input files whose lines describe requests. `None` if each
+    /// line is a URL.
+    pub record_format: Option<RecordFormat>,
+    /// `--allow-body-files`: a record may name a file that is sent.
+    pub allow_body_files: bool,
     /// The `-o` and `-O` options, in order. The first belongs to the first URL, and so on.
     pub outputs: Vec<OutputArg>,
     /// The `-T` options, in order. The first belongs to the first URL, and so on.
@@ -95,6 +104,8 @@ pub struct NextOptionGroup {
     pub globoff: bool,
     /// `--output-dir`: the directory of relative file names.
     pub output_dir: Option<PathBuf>,
+    /// `--mirror-paths`: the file of a URL without an output of its own is named after host and path.
+    pub mirror_paths: bool,
     /// `--create-dirs`: creates the missing directories of output files.
     pub create_dirs: bool,
     /// `-J`: takes the name of the output file from the response.
@@ -125,12 +136,16 @@ impl NextOptionGroup {
     /// Returns a `--next` group without URLs, with the default options of the persona.
     pub fn of(persona: ProgramPersona) -> Self {
         NextOptionGroup {
+            is_listed: false,
             urls: UrlList::default(),
+            record_format: None,
+            allow_body_files: false,
             outputs: Vec::new(),
             uploads: Vec::new(),
             remote_name_all: Vec::new(),
             globoff: false,
             output_dir: None,
+            mirror_paths: false,
             create_dirs: false,
             remote_header_name: false,
             remove_on_error: false,

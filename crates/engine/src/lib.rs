@@ -32,7 +32,7 @@
 //! use haul::fleet::{BodyDestination, Fleet, FleetOptions, FleetItem, NoReport, FleetStage};
 //! use haul::sink::descriptor_writer::DescriptorWriter;
 //!
-//! let item = |i| FleetItem { url: format!("http://example.test/{i}"), destination: BodyDestination::Output };
+//! let item = |i| FleetItem::new(format!("http://example.test/{i}"), BodyDestination::Output);
 //! let pages = (1..=1_000_000).map(move |i| Ok(item(i)));
 //! let fleet = Fleet::new(vec![FleetStage::default()], FleetOptions::default());
 //! let summary = fleet.run(&Client::new(), Box::new(pages), DescriptorWriter::stdout(), NoReport)?;

@@ -50,10 +50,8 @@ fn child_process_with_few_descriptors_fetches_all() {
     let dir = tempfile::tempdir().unwrap();
     let path = |i: usize| -> PathBuf { dir.path().join(i.to_string()) };
     for count in [1, 4] {
-        let file = |i| FleetItem {
-            url: url(&port, i),
-            destination: BodyDestination::File { path: path(i), options: FileOptions::default() },
-        };
+        let file =
+            |i| FleetItem::new(url(&port, i), BodyDestination::File { path: path(i), options: FileOptions::default() });
         let done = limited(24, threads(count), (0..URLS).map(file).collect());
         let failure = done.reports.iter().find(|got| got.exit != 0).map(|got| got.message.as_str());
         assert_eq!((done.summary().succeeded, failure), (400, None), "{:?}", done.summary().causes);

@@ -12,7 +12,8 @@ use crate::flags::header_field::refuse_controls;
 use crate::form::{ParsedFormOptions, ParsedFormPart, ParsedPartContent, ParsedPartHeaders};
 use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 use crate::plan::{
-    BodyArg, FormArg, FormPartArg, FormPartArgContent, FormPartSource, PlaceholderEncoding, ValueTemplate,
+    BodyArg, FormArg, FormPartArg, FormPartArgContent, FormPartSource, PlaceholderEncoding, PlaceholderSyntax,
+    ValueTemplate,
 };
 use crate::usage_error::{UsageError, UsageErrorReason};
 
@@ -21,13 +22,12 @@ use crate::usage_error::{UsageError, UsageErrorReason};
 const STREAMED_FROM: u64 = 1 << 20;
 
 impl PlanBuilder<'_> {
-    /// Returns the request body that `-d` and similar options describe. If `form` is an encoding,
-    /// `{}` in the options is the placeholder of the extracted value, which is inserted in this
-    /// encoding.
+    /// Returns the request body that `-d` and similar options describe. If `form` is given, the
+    /// options have placeholders of that syntax, whose values are inserted in that encoding.
     pub(super) fn data(
         &mut self,
         data: Vec<ParsedDataOption>,
-        form: Option<PlaceholderEncoding>,
+        form: Option<(PlaceholderEncoding, PlaceholderSyntax)>,
     ) -> Result<BodyArg, UsageError> {
         if let [
             ParsedDataOption {
@@ -51,7 +51,7 @@ impl PlanBuilder<'_> {
     fn joined(
         &mut self,
         data: Vec<ParsedDataOption>,
-        form: Option<PlaceholderEncoding>,
+        form: Option<(PlaceholderEncoding, PlaceholderSyntax)>,
     ) -> Result<ValueTemplate, UsageError> {
         let mut all = ValueTemplate::default();
         for ParsedDataOption { kind, name, text } in data {
@@ -61,8 +61,10 @@ impl PlanBuilder<'_> {
                 bytes.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
             }
             let mut text = match form.filter(|_| !is_file) {
-                Some(_) if kind == DataOptionKind::UrlEncode => ValueTemplate::of(&bytes, PlaceholderEncoding::Form),
-                Some(form) => ValueTemplate::of(&bytes, form),
+                Some((_, syntax)) if kind == DataOptionKind::UrlEncode => {
+                    ValueTemplate::parse(&bytes, PlaceholderEncoding::Form, syntax)
+                }
+                Some((form, syntax)) => ValueTemplate::parse(&bytes, form, syntax),
                 None => ValueTemplate::literal(&bytes),
             };
             if kind == DataOptionKind::UrlEncode {
@@ -84,19 +86,18 @@ impl PlanBuilder<'_> {
     /// Returns the text that `-G` or `--url-query` appends to the query of each URL. Bytes that a
     /// URL must not contain are percent-encoded. (curl sends them unchanged.)
     ///
-    /// If `is_later` is true (the stage follows a `--then`), `{}` in the value of an option is the
-    /// placeholder of the extracted value. `{}` in the content of a file is percent-encoded, so
-    /// that it is no placeholder.
+    /// If `syntax` is given, the values of options may have placeholders. The braces of all other
+    /// text are then percent-encoded, so that no other text looks like a placeholder.
     pub(super) fn query(
         &mut self,
         query: Vec<ParsedDataOption>,
         get: Vec<ParsedDataOption>,
-        is_later: bool,
+        syntax: Option<PlaceholderSyntax>,
     ) -> Result<Option<String>, UsageError> {
         let mut texts = Vec::new();
         for data in [query, get] {
-            let text = self.joined(data, is_later.then_some(PlaceholderEncoding::Form))?;
-            texts.push(text.map_texts(|text| in_query(text, is_later)).template());
+            let text = self.joined(data, syntax.map(|syntax| (PlaceholderEncoding::Form, syntax)))?;
+            texts.push(text.map_texts(|text| in_query(text, syntax)).template());
         }
         texts.retain(|text| !text.is_empty());
         let query = String::from_utf8_lossy(&texts.join(&b'&')).into_owned();
@@ -233,12 +234,16 @@ fn known_type(filename: &[u8]) -> Option<&'static str> {
     Some(content_type_of(filename)).filter(|kind| *kind != "application/octet-stream")
 }
 
-/// Percent-encodes the bytes that a query must not contain. If `is_later` is true (the stage
-/// follows a `--then`), also encodes `{}`.
-fn in_query(text: &[u8], is_later: bool) -> Vec<u8> {
+/// Percent-encodes the bytes that a query must not contain, and the text that would look like a
+/// placeholder of this syntax.
+fn in_query(text: &[u8], syntax: Option<PlaceholderSyntax>) -> Vec<u8> {
     let mut query = String::with_capacity(text.len());
     for (at, &byte) in text.iter().enumerate() {
-        let is_hole = is_later && text[at..].starts_with(b"{}");
+        let is_hole = match syntax {
+            None => false,
+            Some(PlaceholderSyntax::Value) => text[at..].starts_with(b"{}"),
+            Some(PlaceholderSyntax::Column) => matches!(byte, b'{' | b'}'),
+        };
         match byte {
             b'!'..=b'~' if byte != b'#' && !is_hole => query.push(char::from(byte)),
             _ => query.push_str(&urlencode::percent(&[byte])),

@@ -18,6 +18,7 @@ mod body;
 mod conditions;
 mod conflicts;
 pub(crate) mod credentials;
+mod records;
 mod upload;
 
 use std::ffi::OsString;
@@ -31,8 +32,8 @@ use crate::parsed_args::{
     DataOptionKind, NextOptionGroup, ParsedArgs, ParsedHeaderOption, ParsedRequestOptions, ParsedStage, TextOrFile,
 };
 use crate::plan::{
-    BodyArg, ContinueAt, ExistingFilePolicy, HeaderArg, OutputArg, PlaceholderEncoding, ReportArgs, RequestArgs,
-    RunPlan, StageArgs, UploadArg, UrlGroup,
+    BodyArg, ContinueAt, ExistingFilePolicy, HeaderArg, OutputArg, PlaceholderEncoding, PlaceholderSyntax, ReportArgs,
+    RequestArgs, RunPlan, StageArgs, UploadArg, UrlGroup, ValueTemplate,
 };
 use crate::program_persona::ProgramPersona;
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
@@ -43,8 +44,13 @@ use crate::write_out::WriteOut;
 pub fn resolve(parsed: ParsedArgs, files: &mut dyn FileAccess) -> Result<RunPlan, UsageError> {
     // curl says them as it reads, and so before it reads of a -s.
     let outspoken = if parsed.global.persona.is_curl() { parsed.warnings.len() } else { 0 };
-    let mut resolver =
-        PlanBuilder { files, warnings: parsed.warnings, notes: parsed.notes, persona: parsed.global.persona };
+    let mut resolver = PlanBuilder {
+        files,
+        warnings: parsed.warnings,
+        notes: parsed.notes,
+        persona: parsed.global.persona,
+        parallel_groups: parsed.global.parallel_groups,
+    };
     let operations = parsed.groups.into_iter().map(|group| resolver.group(group));
     let operations = operations.collect::<Result<_, _>>()?;
     let mut global = parsed.global;
@@ -57,6 +63,8 @@ struct PlanBuilder<'f> {
     warnings: Vec<String>,
     notes: Vec<String>,
     persona: ProgramPersona,
+    /// [`GlobalArgs::parallel_groups`](crate::plan::GlobalArgs::parallel_groups).
+    parallel_groups: bool,
 }
 
 /// Returns the agent that the environment variable `HAUL_AGENT` selects, which is used without
@@ -81,6 +89,7 @@ impl PlanBuilder<'_> {
         if group.urls.is_empty() {
             return Err(UsageError::new(ArgPosition::Whole, UsageErrorReason::NoUrl));
         }
+        let records = records::take(&mut group, &mut self.warnings)?;
         conflicts::check(&group, self.persona, &mut self.warnings)?;
         if self.persona.is_curl() {
             self.check_files_exist(&group)?;
@@ -89,6 +98,7 @@ impl PlanBuilder<'_> {
         let uploads = self.uploads(std::mem::take(&mut group.uploads), &group.urls, group.globoff)?;
         let default_of = |index| match group.is_remote_named(index) {
             true => OutputArg::RemoteName,
+            false if group.mirror_paths => OutputArg::MirroredPath,
             false => OutputArg::Stdout,
         };
         let mut output_default = default_of(group.urls.len());
@@ -113,19 +123,28 @@ impl PlanBuilder<'_> {
         let last = group.stages.len() - 1;
         if last > 0 && group.is_remote_named(usize::MAX) && group.stages[last].outputs.is_empty() {
             group.stages[last].outputs.push(OutputArg::RemoteName);
+        } else if last > 0 && group.mirror_paths && group.stages[last].outputs.is_empty() {
+            group.stages[last].outputs.push(OutputArg::MirroredPath);
         }
         let stages = group.stages.into_iter().enumerate();
         let has_uploads = uploads.iter().any(|upload| *upload != UploadArg::Nothing);
-        let stages = stages.map(|(at, stage)| self.stage(stage, at == last, at == 0 && has_uploads));
+        let is_listed = group.is_listed || self.parallel_groups;
+        let fills_columns = records.as_ref().is_some_and(|records| records.format.has_columns());
+        let stages = stages.map(|(at, stage)| {
+            let first = (at == 0 && fills_columns).then_some(PlaceholderSyntax::Column);
+            self.stage(stage, at == last, at == 0 && has_uploads, first)
+        });
         let operation = UrlGroup {
+            is_listed,
             stages: stages.collect::<Result<_, _>>()?,
             urls: group.urls,
+            records,
             globoff: group.globoff,
             outputs,
             uploads,
             output_default,
             output_dir: group.output_dir,
-            create_dirs: group.create_dirs,
+            create_dirs: group.create_dirs || group.mirror_paths,
             remote_header_name: group.remote_header_name,
             existing: match group.clobber {
                 _ if group.skip_existing => ExistingFilePolicy::Skip,
@@ -160,7 +179,13 @@ impl PlanBuilder<'_> {
         }
     }
 
-    fn stage(&mut self, mut stage: ParsedStage, last: bool, uploads: bool) -> Result<StageArgs, UsageError> {
+    fn stage(
+        &mut self,
+        mut stage: ParsedStage,
+        last: bool,
+        uploads: bool,
+        placeholders: Option<PlaceholderSyntax>,
+    ) -> Result<StageArgs, UsageError> {
         if stage.extract.is_empty() {
             let options =
                 [(stage.unique, "--unique"), (stage.sort, "--sort"), (stage.extract_bytes, "--extract-bytes")];
@@ -202,12 +227,12 @@ impl PlanBuilder<'_> {
             }
             None => None,
         };
-        let is_later = stage.template.is_some();
+        let placeholders = if stage.template.is_some() { Some(PlaceholderSyntax::Value) } else { placeholders };
         let scheme = stage.transfer.redirect.default_scheme;
         Ok(StageArgs {
             template: stage.template.map(|template| template.with_default_scheme(scheme)),
             output: self.output(stage.outputs, last)?,
-            request: self.request(stage.request, uploads, is_later)?,
+            request: self.request(stage.request, uploads, placeholders)?,
             transfer: stage.transfer,
             proxy: self.proxy(stage.proxy)?,
             report: ReportArgs { include: stage.include, dump_header: stage.dump_header, write_out },
@@ -222,7 +247,7 @@ impl PlanBuilder<'_> {
         &mut self,
         mut parsed: ParsedRequestOptions,
         uploads: bool,
-        is_later: bool,
+        placeholders: Option<PlaceholderSyntax>,
     ) -> Result<RequestArgs, UsageError> {
         let own_method = conflicts::method(&parsed, uploads, self.persona)?;
         let custom_method = parsed.method.is_some() && !parsed.follow;
@@ -234,7 +259,7 @@ impl PlanBuilder<'_> {
             false => (std::mem::take(&mut parsed.data), Vec::new()),
         };
         let is_json = data.iter().chain(&get).any(|data| data.kind == DataOptionKind::Json);
-        let fields_by_value = if is_later { by_value(&parsed.fields) } else { Vec::new() };
+        let fields_by_value = placeholders.map_or_else(Vec::new, |syntax| by_value(&parsed.fields, syntax));
         let mut fields = self.fields(std::mem::take(&mut parsed.fields), "--header")?;
         if parsed.continue_at.is_some() && has_field(&fields, "Range") {
             return Err(misused("-C", "--continue-at is mutually exclusive with a Range header"));
@@ -271,7 +296,7 @@ impl PlanBuilder<'_> {
             body: if !parsed.form.is_empty() {
                 Some(BodyArg::Multipart(self.form(parsed.form)?))
             } else if !data.is_empty() {
-                Some(self.data(data, is_later.then(|| value_form(&fields)))?)
+                Some(self.data(data, placeholders.map(|syntax| (value_form(&fields), syntax)))?)
             } else {
                 is_empty.then(|| BodyArg::Bytes(Vec::new()))
             },
@@ -280,7 +305,7 @@ impl PlanBuilder<'_> {
             time_cond,
             etag_save: parsed.etag_save,
             no_user_in_url: parsed.no_user_in_url,
-            query: self.query(parsed.query, get, is_later)?,
+            query: self.query(parsed.query, get, placeholders)?,
             fields_by_value,
             fields,
         })
@@ -395,14 +420,14 @@ fn check_values(operation: &UrlGroup) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Returns the names and values of the `-H` fields whose values contain `{}`, the placeholder of
-/// the extracted value.
-fn by_value(fields: &[ParsedHeaderOption]) -> Vec<(String, Vec<u8>)> {
+/// Returns the names and values of the `-H` fields whose values contain placeholders.
+fn by_value(fields: &[ParsedHeaderOption], syntax: PlaceholderSyntax) -> Vec<(String, Vec<u8>)> {
     let set = fields.iter().filter_map(|field| match field {
         ParsedHeaderOption::Field(HeaderArg::Set { name, value }) => Some((name.clone(), value.clone())),
         _ => None,
     });
-    set.filter(|(_, value)| value.windows(2).any(|pair| pair == b"{}")).collect()
+    let template = |value: &[u8]| ValueTemplate::parse(value, PlaceholderEncoding::Plain, syntax);
+    set.filter(|(_, value)| template(value).text().is_none()).collect()
 }
 
 /// Returns the encoding in which extracted values are inserted into a request body. It depends on

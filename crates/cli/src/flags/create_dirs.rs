@@ -15,7 +15,7 @@ impl Flag for CreateDirsFlag {
             help: "Create missing directories for output files",
             doc: "Creates missing directories for the files that -o or --output-dir names.",
             example: "haul --create-dirs -o 'pages/#1/index.html' 'http://example.com/[1-3]'",
-            see_also: &["output", "output-dir"],
+            see_also: &["output", "output-dir", "mirror-paths"],
         }
     }
 

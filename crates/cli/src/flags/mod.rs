@@ -22,6 +22,7 @@ mod agent;
 mod agent_idle;
 mod agent_status;
 mod agent_stop;
+mod allow_body_files;
 mod alpn;
 mod alt_svc;
 mod anyauth;
@@ -45,6 +46,7 @@ mod cookie_jar;
 mod create_dirs;
 mod create_file_mode;
 mod crlfile;
+mod csv_in;
 mod curves;
 mod data;
 mod data_ascii;
@@ -101,6 +103,7 @@ mod ip_tos;
 mod ipv4;
 mod ipv6;
 mod json;
+mod jsonl_in;
 mod junk_session_cookies;
 mod keepalive;
 mod keepalive_cnt;
@@ -118,6 +121,7 @@ mod max_filesize;
 mod max_memory;
 mod max_redirs;
 mod max_time;
+mod mirror_paths;
 mod netrc;
 mod netrc_file;
 mod netrc_optional;
@@ -222,6 +226,7 @@ mod trace_ascii;
 mod trace_config;
 mod trace_ids;
 mod trace_time;
+mod tsv_in;
 mod unique;
 mod unix_socket;
 mod unordered;
@@ -254,6 +259,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &agent_idle::AgentIdleFlag,
     &agent_status::AgentStatusFlag,
     &agent_stop::AgentStopFlag,
+    &allow_body_files::AllowBodyFilesFlag,
     &alpn::AlpnFlag,
     &alt_svc::AltSvcFlag,
     &anyauth::AnyauthFlag,
@@ -279,6 +285,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &create_file_mode::CreateFileModeFlag,
     &no_effect::CRLF,
     &crlfile::CrlfileFlag,
+    &csv_in::CsvInFlag,
     &curves::CurvesFlag,
     &data::DataFlag,
     &data_ascii::DataAsciiFlag,
@@ -342,6 +349,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &ipv4::Ipv4Flag,
     &ipv6::Ipv6Flag,
     &json::JsonFlag,
+    &jsonl_in::JsonlInFlag,
     &junk_session_cookies::JunkSessionCookiesFlag,
     &keepalive::KeepaliveFlag,
     &keepalive_cnt::KeepaliveCntFlag,
@@ -359,6 +367,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &max_memory::MaxMemoryFlag,
     &max_redirs::MaxRedirsFlag,
     &max_time::MaxTimeFlag,
+    &mirror_paths::MirrorPathsFlag,
     &netrc::NetrcFlag,
     &netrc_file::NetrcFileFlag,
     &netrc_optional::NetrcOptionalFlag,
@@ -480,6 +489,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &trace_config::TraceConfigFlag,
     &trace_ids::TraceIdsFlag,
     &trace_time::TraceTimeFlag,
+    &tsv_in::TsvInFlag,
     &unique::UniqueFlag,
     &unix_socket::UnixSocketFlag,
     &unordered::UnorderedFlag,

@@ -17,7 +17,9 @@ impl Flag for OutputFlag {
             doc: "Writes the body of the next URL that has no output yet to FILE; \"-\" is standard output. In FILE, \
                   \"#1\" stands for the current value of the first glob of the URL, \"#2\" for that of the second, \
                   and \"#<name>\" for that of a glob that begins with a name: {<name>a,b}; globs of --upload-file \
-                  count as well. Behind --then, \"#1\", \"{}\" and \"#<name>\", where (?<name>...) is group 1 of the \
+                  count as well. \"{scheme}\", \"{host}\", \"{port}\", \"{path}\", \"{name}\" and \"{query}\" stand for \
+                  the parts of the URL, decoded and made safe: no part leaves its directory, and an index page is \
+                  index.html; --create-dirs makes the directories of '{host}/{path}'. Behind --then, \"#1\", \"{}\" and \"#<name>\", where (?<name>...) is group 1 of the \
                   --extract before it, stand for the value that the URL was made of, with \"_\" for each \"/\"; \
                   without any of them FILE is the output of all pages of the last stage. -o of a stage that feeds a \
                   --then keeps its pages. Two URLs of a run never replace each other's file: the second fails (23), \

@@ -15,7 +15,8 @@ impl Flag for RemoteNameFlag {
             important: true,
             help: "Write to a file named as in the URL",
             doc: "Writes the body of the next URL that has no output yet to a file named after the last part of the \
-                  URL's path, in the current directory or in --output-dir. Behind --then, each page of that stage \
+                  URL's path, in the current directory or in --output-dir. The name is percent-decoded; \"_\" stands \
+                  for what could lead out of the directory (in curl's place, the name stays as it is). Behind --then, each page of that stage \
                   gets its own file. Two URLs of a run never replace each other's file: the second fails (23), or \
                   gets a number by --no-clobber.",
             example: "haul -O https://example.com/file.tar.gz",

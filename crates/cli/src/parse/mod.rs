@@ -295,7 +295,11 @@ impl CommandLineParser<'_> {
         {
             self.secret = Some(text.len());
         }
+        let groups = self.args.groups.len();
         flag.update(value, &mut self.args).map_err(here)?;
+        if self.args.groups.len() > groups {
+            self.args.group().is_listed = self.depth > 0;
+        }
         if let Some(text) = self.args.variable.take() {
             self.assign(&text).map_err(here)?;
         }

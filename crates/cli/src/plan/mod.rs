@@ -23,17 +23,19 @@ mod body;
 mod client_certificate;
 mod keepalive;
 mod proxy;
+mod records;
 mod state_files;
 mod trace;
 mod transfer;
 mod upload;
 mod value_template;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use haul_policy::output_name::{has_url_part, placeholder_names};
 use haul_policy::url_template::UrlTemplate;
 
 use crate::program_persona::ProgramPersona;
@@ -48,16 +50,18 @@ pub use body::{BodyArg, FormArg, FormPartArg, FormPartArgContent, FormPartSource
 pub use client_certificate::{CertFormat, ClientCert};
 pub use keepalive::KeepaliveArgs;
 pub use proxy::{ProxyArgs, ProxyChoice};
+pub use records::RecordArgs;
 pub use state_files::{CookieArgs, StateFileArg};
 pub use trace::{TraceArgs, TraceFormat};
 pub use transfer::{HttpVersion, ResolveArg, RunSize, TlsArgs, TransferArgs};
 pub use upload::{UploadArg, append_query, name_upload};
-pub use value_template::{PlaceholderEncoding, ValueTemplate};
+pub use value_template::{PlaceholderEncoding, PlaceholderSyntax, ValueTemplate};
 
 /// The plan of one run: its operations and settings, with defaults filled in and files read.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
-    /// The groups of options that `--next` separates; they run one after the other. Never empty.
+    /// The groups of options that `--next` separates, in order. Never empty. See
+    /// [`UrlGroup::is_listed`].
     pub operations: Vec<UrlGroup>,
     /// The settings that apply to all operations.
     pub global: GlobalArgs,
@@ -91,6 +95,9 @@ pub struct GlobalArgs {
     pub progress_bar: bool,
     /// Runs transfers in parallel. Default on; `--no-parallel` runs one at a time.
     pub parallel: bool,
+    /// `-Z`: the groups that a `--next` on the command line separates run in parallel, too. Those of
+    /// a config file do by default.
+    pub parallel_groups: bool,
     /// `--parallel-max`: the maximum number of simultaneous transfers, over all hosts. Default 64.
     pub parallel_max: usize,
     /// `--parallel-max-host`: the number of connections to one host; `None` is from 6 to 50, as
@@ -137,6 +144,7 @@ impl Default for GlobalArgs {
             progress: true,
             progress_bar: false,
             parallel: true,
+            parallel_groups: false,
             parallel_max: 64,
             parallel_max_host: None,
             threads: None,
@@ -194,8 +202,13 @@ pub enum StatsFormat {
 /// The URLs of one `--next` group and the settings for them.
 #[derive(Clone, Debug)]
 pub struct UrlGroup {
+    /// True if the group may run beside the group before it, because a `next` in a config file
+    /// began it or `-Z` is given. False if it runs after that group.
+    pub is_listed: bool,
     /// The sources of the first stage's URLs (arguments and lists), in order. Never empty.
     pub urls: UrlList,
+    /// The format of the lists in `urls` whose lines describe requests; `None` if each line is a URL.
+    pub records: Option<RecordArgs>,
     /// `-g`: brackets and braces in URLs are literal.
     pub globoff: bool,
     /// The outputs of the sources in `urls`: the first belongs to the first source, and so on.
@@ -266,11 +279,21 @@ impl UrlGroup {
             [] => return None,
         };
         let is_shared = match output {
-            OutputArg::File(name) => !has_placeholder(name.as_bytes(), self.stages.len() > 1),
-            OutputArg::RemoteName => false,
+            OutputArg::File(name) => {
+                !has_placeholder(name.as_bytes(), self.stages.len() > 1) && !self.has_url_part(name)
+            }
+            OutputArg::RemoteName | OutputArg::MirroredPath => false,
             OutputArg::Stdout | OutputArg::Null => true,
         };
         is_shared.then_some(output)
+    }
+
+    /// Returns true if a name of `-o` has a placeholder for a part of the URL, such as `{host}`, or for
+    /// a column of `--csv-in`. The curl persona takes such a name literally.
+    pub fn has_url_part(&self, name: &OsStr) -> bool {
+        let has_columns = self.records.as_ref().is_some_and(|records| records.format.has_columns());
+        let has_column = || has_columns && placeholder_names(name.as_bytes()).next().is_some();
+        !self.in_place && (has_url_part(name.as_bytes()) || has_column())
     }
 
     /// Returns true if `url`, the source at this index, may be a glob, which stands for several
@@ -291,10 +314,13 @@ impl UrlGroup {
 pub enum OutputArg {
     /// Standard output.
     Stdout,
-    /// `-o`: a file name, in which `#1` stands for the value of the URL's first glob.
+    /// `-o`: a file name, in which `#1` stands for the value of the URL's first glob, and `{host}`
+    /// and the like for parts of the URL.
     File(OsString),
     /// `-O`: a file named after the last segment of the URL's path.
     RemoteName,
+    /// `--mirror-paths`: a file named after the host and the path of the URL.
+    MirroredPath,
     /// `--out-null`: no output; the body is received and discarded.
     Null,
 }
@@ -308,7 +334,7 @@ impl OutputArg {
             Self::File(name) => {
                 matches!(name.as_bytes(), b"-" | b"/dev/stdout" | b"/dev/fd/1" | b"/proc/self/fd/1")
             }
-            Self::RemoteName | Self::Null => false,
+            Self::RemoteName | Self::MirroredPath | Self::Null => false,
         }
     }
 }
@@ -416,8 +442,8 @@ pub struct RequestArgs {
     pub auth: AuthArgs,
     /// The request body; `None` without one, and for uploads.
     pub body: Option<BodyArg>,
-    /// The fields of a stage after `--then` whose values contain `{}`, the placeholder of the
-    /// extracted value. Each is a name and a value.
+    /// The fields whose values contain placeholders: `{}` in a stage after `--then`, the names of
+    /// columns with `--csv-in`. Each is a name and a value.
     pub fields_by_value: Vec<(String, Vec<u8>)>,
     /// The body's `Content-Type`, unless `fields` contains one. `None` for a form, whose layout
     /// determines it.

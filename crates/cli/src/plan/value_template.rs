@@ -1,4 +1,5 @@
-//! Texts of a stage after `--then`, in which `{}` is the placeholder of the extracted value.
+//! Texts with placeholders: `{}` for the extracted value in a stage after `--then`, or `{name}` for a
+//! column of a `--csv-in` list.
 //!
 //! ```
 //! use haul_cli::plan::{ValueTemplate, PlaceholderEncoding};
@@ -8,10 +9,21 @@
 //! assert_eq!(body.filled(b"a\"b"), br#"{"name": "a\"b", "id": "a\"b"}"#);
 //! ```
 
+use haul_policy::output_name::placeholder;
 use haul_policy::urlencode;
 
 /// The placeholder, which a value that `--extract` found replaces.
 const PLACEHOLDER: &[u8] = b"{}";
+
+/// The form of the placeholders in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaceholderSyntax {
+    /// `{}`: the extracted value, in a stage after `--then`.
+    Value,
+    /// `{name}`: the column with this name, in a group with `--csv-in`. A text in braces that is no
+    /// column stays as it is.
+    Column,
+}
 
 /// The encoding of a value that replaces a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +43,7 @@ pub enum PlaceholderEncoding {
 enum ValueTemplatePart {
     Text(Vec<u8>),
     Value(PlaceholderEncoding),
+    Column(String, PlaceholderEncoding),
 }
 
 /// A text that contains placeholders for an extracted value.
@@ -47,6 +60,37 @@ impl std::fmt::Debug for ValueTemplate {
 }
 
 impl ValueTemplate {
+    /// Parses a text with placeholders of this syntax. `form` is the encoding of the values that
+    /// replace them.
+    pub fn parse(text: &[u8], form: PlaceholderEncoding, syntax: PlaceholderSyntax) -> Self {
+        match syntax {
+            PlaceholderSyntax::Value => Self::of(text, form),
+            PlaceholderSyntax::Column => Self::of_columns(text, form),
+        }
+    }
+
+    fn of_columns(text: &[u8], form: PlaceholderEncoding) -> Self {
+        let mut made = Self::default();
+        let mut rest = text;
+        while let Some(at) = rest.iter().position(|&byte| byte == b'{') {
+            made.push_text(&rest[..at]);
+            rest = &rest[at..];
+            let length = match placeholder(rest) {
+                Some((name, length)) => {
+                    made.parts.push(ValueTemplatePart::Column(name.to_owned(), form));
+                    length
+                }
+                None => {
+                    made.push_text(&rest[..1]);
+                    1
+                }
+            };
+            rest = &rest[length..];
+        }
+        made.push_text(rest);
+        made
+    }
+
     /// Parses a text in which each `{}` is a placeholder. `form` is the encoding of the values that
     /// replace them.
     pub fn of(text: &[u8], form: PlaceholderEncoding) -> Self {
@@ -82,7 +126,7 @@ impl ValueTemplate {
         for part in other.parts {
             match part {
                 ValueTemplatePart::Text(text) => self.push_text(&text),
-                value @ ValueTemplatePart::Value(_) => self.parts.push(value),
+                value => self.parts.push(value),
             }
         }
     }
@@ -113,33 +157,49 @@ impl ValueTemplate {
         }
     }
 
-    /// Returns the text with `{}` for each placeholder.
+    /// Returns the text with `{}` or `{name}` for each placeholder.
     pub fn template(&self) -> Vec<u8> {
-        let parts = self.parts.iter().map(|part| match part {
-            ValueTemplatePart::Text(text) => text.as_slice(),
-            ValueTemplatePart::Value(_) => PLACEHOLDER,
-        });
-        parts.collect::<Vec<_>>().concat()
+        let mut out = Vec::new();
+        for part in &self.parts {
+            match part {
+                ValueTemplatePart::Text(text) => out.extend_from_slice(text),
+                ValueTemplatePart::Value(_) => out.extend_from_slice(PLACEHOLDER),
+                ValueTemplatePart::Column(name, _) => out.extend_from_slice(format!("{{{name}}}").as_bytes()),
+            }
+        }
+        out
     }
 
-    /// Returns the text with each placeholder replaced by this value in its encoding.
+    /// Returns the text with each placeholder `{}` replaced by this value in its encoding.
     pub fn filled(&self, value: &[u8]) -> Vec<u8> {
+        self.filled_by(|name| name.is_none().then_some(value))
+    }
+
+    /// Returns the text with each placeholder replaced by its value in its encoding. `value_of`
+    /// receives the name of a column, or `None` for `{}`. A placeholder without a value is text.
+    pub fn filled_by<'v>(&self, value_of: impl Fn(Option<&str>) -> Option<&'v [u8]>) -> Vec<u8> {
         let mut out = Vec::new();
         let mut json = JsonStringTracker::default();
         for part in &self.parts {
-            match part {
+            let (name, form) = match part {
                 ValueTemplatePart::Text(text) => {
                     json.pass(text);
                     out.extend_from_slice(text);
+                    continue;
                 }
-                ValueTemplatePart::Value(PlaceholderEncoding::Form) => {
-                    out.extend_from_slice(urlencode::form(value).as_bytes())
+                ValueTemplatePart::Value(form) => (None, *form),
+                ValueTemplatePart::Column(name, form) => (Some(&**name), *form),
+            };
+            match (value_of(name), form) {
+                (None, _) => {
+                    let text = format!("{{{}}}", name.unwrap_or_default());
+                    json.pass(text.as_bytes());
+                    out.extend_from_slice(text.as_bytes());
                 }
-                ValueTemplatePart::Value(PlaceholderEncoding::Json) => {
-                    out.extend_from_slice(json.encoded(value).as_bytes())
-                }
-                ValueTemplatePart::Value(PlaceholderEncoding::Markup) => push_markup(&mut out, value),
-                ValueTemplatePart::Value(PlaceholderEncoding::Plain) => out.extend_from_slice(value),
+                (Some(value), PlaceholderEncoding::Form) => out.extend_from_slice(urlencode::form(value).as_bytes()),
+                (Some(value), PlaceholderEncoding::Json) => out.extend_from_slice(json.encoded(value).as_bytes()),
+                (Some(value), PlaceholderEncoding::Markup) => push_markup(&mut out, value),
+                (Some(value), PlaceholderEncoding::Plain) => out.extend_from_slice(value),
             }
         }
         out
@@ -239,6 +299,29 @@ mod tests {
             ("{", Plain, "x", "{"),
         ] {
             assert_eq!(filled(text, form, value), expected, "{text} {value}");
+        }
+    }
+
+    #[test]
+    fn columns_fill_their_placeholders() {
+        let value = |name: Option<&str>| match name? {
+            "name" => Some(&b"A \"B\""[..]),
+            "id" => Some(&b"7"[..]),
+            _ => None,
+        };
+        for (text, form, expected) in [
+            (
+                "{\"name\": \"{name}\", \"id\": {id}}",
+                PlaceholderEncoding::Json,
+                "{\"name\": \"A \\\"B\\\"\", \"id\": 7}",
+            ),
+            ("n={name}&x={other}", PlaceholderEncoding::Form, "n=A+%22B%22&x={other}"),
+            ("{ user(id: {id}) { name } } {}{", PlaceholderEncoding::Plain, "{ user(id: 7) { name } } {}{"),
+            ("[{\"a\":{id}},{\"{name}\":1}]", PlaceholderEncoding::Json, "[{\"a\":7},{\"A \\\"B\\\"\":1}]"),
+        ] {
+            let template = ValueTemplate::parse(text.as_bytes(), form, PlaceholderSyntax::Column);
+            assert_eq!(String::from_utf8(template.filled_by(value)).unwrap(), expected, "{text}");
+            assert_eq!(template.template(), text.as_bytes());
         }
     }
 

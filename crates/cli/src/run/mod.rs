@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! RunPlan ─▶ engine_options ─┬─▶ single_url   one URL: the blocking driver, no thread
-//!                            ├─▶ sequential   one after the other: uploads, curl without -Z
+//!                            ├─▶ sequential   one after the other: curl without -Z
 //!                            │                (with local_file for file: URLs)
-//!                            └─▶ parallel     URLs, globs, lists, stages: the fleet
+//!                            └─▶ parallel     URLs, globs, lists, uploads, stages: the fleet;
+//!                                    │        several groups at once, if joined_groups says so
 //!                                    │
 //!         report ◀───────────────────┘         errors, -w, traces, progress, statistics
 //! ```
@@ -13,13 +14,14 @@
 //! or an event loop.
 
 mod engine_options;
+mod joined_groups;
 pub(crate) mod report;
 mod transfers;
 
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::IsTerminal;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -35,7 +37,7 @@ use report::reporter::{Reporter, RunState};
 use report::{error_message, statistics};
 use transfers::signals::Signals;
 use transfers::state_stores::StateStores;
-use transfers::{parallel, sequential, single_url};
+use transfers::{parallel, sequential, single_url, url_uploads};
 
 /// Runs the plan: all URL groups (operations), which `--next` separates. Returns the exit code of
 /// the program.
@@ -52,6 +54,7 @@ pub fn run(plan: RunPlan) -> u8 {
     for note in plan.notes.iter().filter(|_| plan.global.shows_notes()) {
         print_error_line(&format!("Note: {note}"));
     }
+    let plan = Arc::new(plan);
     let client = Client::new();
     let progress = Arc::new(ProgressReporter::new(&plan.global));
     let mut stores = StateStores::default();
@@ -64,10 +67,14 @@ pub fn run(plan: RunPlan) -> u8 {
         limit_rate_total: plan.global.limit_rate_total.map(TotalRateLimit::new),
         ..RunState::default()
     };
-    for operation in &plan.operations {
-        progress.operation_begins(prints(&plan, operation));
-        let outcome = carry_out(&client, &plan, operation, &progress, &mut stores, before.clone());
-        before.urls += operation.urls.len() as u64;
+    let mut begin = 0;
+    while begin < plan.operations.len() {
+        let groups = begin..begin + joined_groups::count(&plan.global, &plan.operations[begin..]);
+        begin = groups.end;
+        let operation = &plan.operations[groups.start];
+        progress.operation_begins(plan.operations[groups.clone()].iter().any(|operation| prints(&plan, operation)));
+        let outcome = carry_out(&client, &plan, groups.clone(), &progress, &mut stores, before.clone());
+        before.urls += plan.operations[groups].iter().map(|operation| operation.urls.len() as u64).sum::<u64>();
         let (ControlFlow::Continue(code) | ControlFlow::Break(code)) = outcome;
         // To curl all are one side by side: what went well hides no failure.
         let is_last = plan.global.persona.is_curl() && (code != 0 || !plan.global.parallel);
@@ -147,19 +154,22 @@ fn redirect_stderr(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Carries out the URL groups whose numbers are `groups`: one, or several that run in parallel.
 fn carry_out(
     client: &Client,
-    plan: &RunPlan,
-    operation: &UrlGroup,
+    plan: &Arc<RunPlan>,
+    groups: Range<usize>,
     progress: &Arc<ProgressReporter>,
     stores: &mut StateStores,
     before: RunState,
 ) -> ControlFlow<u8, u8> {
+    let operation = &plan.operations[groups.start];
     stores.begin(operation);
     let operation = &*heads_before_bodies(plan, operation);
     let outcome = Reporter::new(&plan.global, operation, Arc::clone(progress), before).and_then(|reporter| {
         let reporter = Arc::new(reporter);
         let code = match only_url(operation) {
+            _ if groups.len() > 1 => parallel::run_joined(client, plan, groups, &reporter, stores),
             _ if sequential::is_sequential(plan, operation) => {
                 sequential::run(client, plan, operation, &reporter, stores)
             }
@@ -231,13 +241,16 @@ fn report_unwritten_files(plan: &RunPlan, progress: &ProgressReporter, lost: &[E
     lost.first().map_or(0, Error::exit_code)
 }
 
-/// Returns the URL if the URL group has exactly one and extracts nothing. Returns `None` for a glob
-/// or a file of URLs.
+/// Returns the URL if the URL group has exactly one and extracts nothing. Returns `None` for a glob,
+/// for a file of URLs, and for several uploads.
 fn only_url(operation: &UrlGroup) -> Option<&str> {
     let [stage] = operation.stages.as_slice() else { return None };
     match operation.urls.get(0)? {
         UrlSource::Argument(url)
-            if operation.urls.len() == 1 && stage.extract.is_empty() && !operation.is_glob(0, url) =>
+            if operation.urls.len() == 1
+                && stage.extract.is_empty()
+                && !operation.is_glob(0, url)
+                && !url_uploads::is_glob(operation, 0) =>
         {
             Some(url)
         }

@@ -5,7 +5,6 @@
 //! queue: the list of URLs is never in memory as a whole.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -15,6 +14,8 @@ use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Scheme, Target};
 use slab::Slab;
 
+use super::fleet_item::{FleetItem, ItemRequest};
+use super::fleet_job::{BodyDestination, FleetJob};
 use super::item_source::{ItemSource, NextItem};
 use super::ordered_window::OrderedWindow;
 use super::progress_rule::{QueueHead, StartPermission};
@@ -24,7 +25,6 @@ use super::{FleetOptions, FleetStage};
 use crate::clock;
 use crate::drive::retry_waiting::MAX_WAITING_RETRIES;
 use crate::ignore_poison::IgnorePoison;
-use crate::sink::file::FileOptions;
 use crate::{Error, ErrorKind, Result};
 
 /// The number of waiting transfers up to which the queue is filled from the input.
@@ -37,41 +37,11 @@ const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
 /// The number of waiting transfers from which on a stage accepts no more values of the previous
 /// stage. It accepts values again when half of these transfers have started.
 const MAX_STAGE_BACKLOG: usize = 4096;
+/// The number of bytes of URLs, header fields and content from which on the queue is not filled
+/// further, since an item can hold a whole request body.
+const MAX_KEPT: usize = 8 << 20;
 /// The bit of a priority that new transfers have and retries do not.
 const IS_NEW: u64 = 1 << 55;
-
-/// The destination of a transfer's body.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BodyDestination {
-    /// The output of the fleet, in the order of the transfers.
-    Output,
-    /// A file for this body alone.
-    File {
-        /// The path of the file.
-        path: PathBuf,
-        /// The options for writing the file.
-        options: FileOptions,
-    },
-}
-
-/// A transfer of a fleet: what is fetched, and its place in the order.
-#[derive(Debug, Clone)]
-pub struct FleetJob {
-    /// The URL, as the user gave it or a stage made it.
-    pub url: String,
-    /// The number of the transfer in its stage, from 0.
-    pub number: u64,
-    /// The position in the output order: the numbers of the transfers of earlier stages whose
-    /// values led to this one, and the transfer's own number last.
-    pub order: Arc<[u64]>,
-    /// The index of the stage to which the transfer belongs, from 0.
-    pub stage: usize,
-    /// The destination of the body. After the transfer, its path is the final path of the file,
-    /// which may differ from the requested one ([`FileOptions::named_by_response`],
-    /// [`ClobberMode::Number`](crate::sink::naming::ClobberMode::Number)).
-    pub destination: BodyDestination,
-    pub(super) slot: u64,
-}
 
 /// An entry of the queue.
 pub(super) enum QueuedJob {
@@ -88,6 +58,10 @@ pub(super) struct NewJob {
     /// The value of the previous stage from which the URL was made, if the stage has a value
     /// mapper.
     value: Option<Box<[u8]>>,
+    /// The settings of the request that differ from those of the stage.
+    request: Option<Box<ItemRequest>>,
+    /// The number of bytes of the item that its request keeps in memory.
+    kept: usize,
 }
 
 /// The next transfer of a host slot.
@@ -109,6 +83,7 @@ pub(super) struct StartedJob {
     pub(super) destination: BodyDestination,
     pub(super) target: Target,
     pub(super) value: Option<Box<[u8]>>,
+    pub(super) request: Option<Box<ItemRequest>>,
 }
 
 /// A job that cannot be started, because its URL is invalid.
@@ -156,6 +131,8 @@ pub(super) struct DispatchState {
     max_backlog: usize,
     /// The time since which slots are free, but no waiting transfer may start.
     held_since: Option<Instant>,
+    /// The number of bytes that the requests of new jobs in the queue keep in memory.
+    kept: usize,
 }
 
 /// The windows (output queues) and the settings of a fleet's stages, as the dispatcher uses them.
@@ -192,6 +169,7 @@ impl Dispatcher {
                 max_retrying: if caps.total == pipeline { 0 } else { MAX_WAITING_RETRIES },
                 max_backlog: MAX_STAGE_BACKLOG,
                 held_since: None,
+                kept: 0,
             }),
             stages,
             limits: StartLimits {
@@ -251,7 +229,7 @@ impl Dispatcher {
             Ok(Some((url, target, destination))) => {
                 let job = state.job(number, url, order, destination, window.reserve());
                 let value = stage.value_mapper.is_some().then(|| value.into());
-                self.push(state, NewJob { job, target, value });
+                self.push(state, NewJob { job, target, value, request: None, kept: 0 });
             }
             Ok(None) => {}
             Err(error) => {
@@ -288,7 +266,7 @@ impl Dispatcher {
     /// # Errors
     /// A value cannot be read back from disk.
     fn fill(&self, state: &mut DispatchState, target: usize, view: &DispatcherStages<'_>) -> Result<()> {
-        while state.queue.len() + state.invalid.len() < target * state.pipeline {
+        while state.queue.len() + state.invalid.len() < target * state.pipeline && state.kept < MAX_KEPT {
             if let Some(stage) = state.final_values.iter().rposition(Option::is_some) {
                 let value = match &mut state.final_values[stage] {
                     Some(tail) => tail.next_value()?.map(<[u8]>::to_vec),
@@ -310,35 +288,46 @@ impl Dispatcher {
                 break;
             }
             match source.pull() {
-                NextItem::Item(item) => {
-                    let slot = view.windows[0].reserve();
-                    let number = state.numbers[0];
-                    let last = state.last_origin.as_ref();
-                    let parse =
-                        |url: &str| Target::parse_near(url, last, Scheme::Http, view.stages[0].options.path_as_is);
-                    let parsed = item.and_then(|item| match parse(&item.url) {
-                        Ok(target) => Ok((item, target)),
-                        Err(error) => Err(url_error(&item.url, error)),
-                    });
-                    match parsed {
-                        Ok((item, target)) => {
-                            state.first_origin.get_or_insert_with(|| target.origin());
-                            state.last_origin = Some(target.origin());
-                            let job = state.job(0, item.url, [number].into(), item.destination, slot);
-                            self.push(state, NewJob { job, target, value: None });
-                        }
-                        Err(error) => {
-                            let url = error.url().unwrap_or_default().to_owned();
-                            let job = state.job(0, url, [number].into(), BodyDestination::Output, slot);
-                            state.invalid.push_back(InvalidJob { job, target: placeholder_target(), error });
-                        }
-                    }
-                }
+                NextItem::Item(item) => self.add_item(state, item, view),
                 NextItem::Later => break,
                 NextItem::End => state.source = None,
             }
         }
         Ok(())
+    }
+
+    /// Adds a transfer to the first stage for an item of the input. An item that cannot be requested
+    /// becomes an invalid job.
+    fn add_item(&self, state: &mut DispatchState, item: Result<FleetItem>, view: &DispatcherStages<'_>) {
+        let slot = view.windows[0].reserve();
+        let order: Arc<[u64]> = [state.numbers[0]].into();
+        let mut item = item.unwrap_or_else(FleetItem::failed);
+        let last = state.last_origin.as_ref();
+        let parsed = match item.error.take() {
+            Some(error) => Err(error),
+            None => Target::parse_near(&item.url, last, Scheme::Http, view.stages[0].options.path_as_is)
+                .map_err(|error| url_error(&item.url, error)),
+        };
+        let kept = item.kept_bytes();
+        let FleetItem { url, destination, request, id, context, .. } = item;
+        let job = |state: &mut DispatchState, url, destination| {
+            let method = request.as_ref().and_then(|request| request.overrides.method.clone());
+            FleetJob { method, id, context, ..state.job(0, url, order, destination, slot) }
+        };
+        match parsed {
+            Ok(target) => {
+                state.first_origin.get_or_insert_with(|| target.origin());
+                state.last_origin = Some(target.origin());
+                state.kept += kept;
+                let job = job(state, url, destination);
+                self.push(state, NewJob { job, target, value: None, request, kept });
+            }
+            Err(error) => {
+                let url = error.url().unwrap_or_default().to_owned();
+                let job = job(state, url, BodyDestination::Output);
+                state.invalid.push_back(InvalidJob { job, target: placeholder_target(), error });
+            }
+        }
     }
 
     /// Returns the next job that may start, and the host slot (a permit for one transfer to a host)
@@ -497,7 +486,7 @@ impl DispatchState {
         let number = self.numbers[stage];
         self.numbers[stage] += 1;
         self.outstanding[stage] += 1;
-        FleetJob { url, number, order, stage, destination, slot }
+        FleetJob { url, number, order, stage, destination, method: None, id: None, context: None, slot }
     }
 
     /// Notes that no transfer may start. Returns the time from which on the queue is filled further,
@@ -512,7 +501,7 @@ impl DispatchState {
     }
 
     fn started(&mut self, waiting: QueuedJob) -> NextJob {
-        let NewJob { job, target, value } = match waiting {
+        let NewJob { job, target, value, request, kept } = match waiting {
             QueuedJob::New(waiting) => *waiting,
             QueuedJob::Retry(key) => {
                 self.retrying[self.running[key].stage] -= 1;
@@ -521,11 +510,21 @@ impl DispatchState {
         };
         let FleetJob { stage, slot, .. } = job;
         self.waiting[stage] -= 1;
+        self.kept -= kept;
         if self.waiting[stage] < self.max_backlog / 2 {
             self.full[stage] = false;
         }
         let (order, destination) = (Arc::clone(&job.order), job.destination.clone());
-        NextJob::New(StartedJob { key: self.running.insert(job), stage, slot, order, destination, target, value })
+        NextJob::New(StartedJob {
+            key: self.running.insert(job),
+            stage,
+            slot,
+            order,
+            destination,
+            target,
+            value,
+            request,
+        })
     }
 
     /// Removes a finished job from the jobs in progress, and returns it.

@@ -5,20 +5,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
-use super::dispatch::BodyDestination;
+use super::fleet_item::FleetItem;
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, threads};
-
-/// A URL, and the destination of its body.
-#[derive(Debug, Clone)]
-pub struct FleetItem {
-    /// The URL, as the user wrote it.
-    pub url: String,
-    /// The destination of the body: the fleet's output, or a file.
-    pub destination: BodyDestination,
-}
 
 /// The items of a fleet. An item that cannot be read is an `Err`, and is reported as a failed
 /// transfer.
@@ -49,9 +40,42 @@ impl ItemSource for ImmediateItemSource {
 /// The maximum number of items that the reading thread is ahead of the fleet.
 const AHEAD: usize = 512;
 
+/// The number of bytes of items from which on the reading thread waits for the fleet, since a line
+/// of a list can hold a whole request body.
+const AHEAD_BYTES: usize = 8 << 20;
+
 /// A source whose iterator may wait. A separate thread reads it.
 pub(super) struct ReadAheadItemSource {
     items: Receiver<Result<FleetItem>>,
+    ahead: Arc<AheadBytes>,
+}
+
+/// The number of bytes of items that were read and not yet pulled.
+#[derive(Default)]
+struct AheadBytes {
+    bytes: Mutex<usize>,
+    pulled: Condvar,
+}
+
+impl AheadBytes {
+    /// Adds the bytes of an item. Waits first while there are too many, unless there are none.
+    fn add(&self, bytes: usize) {
+        let mut ahead = self.bytes.lock().ignore_poison();
+        while *ahead > 0 && *ahead + bytes > AHEAD_BYTES {
+            ahead = self.pulled.wait(ahead).ignore_poison();
+        }
+        *ahead += bytes;
+    }
+
+    fn remove(&self, bytes: usize) {
+        let mut ahead = self.bytes.lock().ignore_poison();
+        *ahead = ahead.saturating_sub(bytes);
+        self.pulled.notify_one();
+    }
+}
+
+fn kept_bytes(item: &Result<FleetItem>) -> usize {
+    item.as_ref().map_or(0, FleetItem::kept_bytes)
 }
 
 /// The callback that wakes the fleet when the source has an item. It is `None` before the fleet has
@@ -61,10 +85,12 @@ pub(super) type InputWaker = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 impl ReadAheadItemSource {
     pub(super) fn start(items: FleetItems, waker: InputWaker) -> std::io::Result<Self> {
         let (sender, receiver) = sync_channel(AHEAD);
+        let ahead = Arc::<AheadBytes>::default();
+        let counter = Arc::clone(&ahead);
         // The thread is not joined: a read that never returns must not keep the program from
         // ending.
         threads::start("haul-input", move || {
-            if catch_unwind(AssertUnwindSafe(|| send_items(items, &sender, &waker))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| send_items(items, &sender, &counter, &waker))).is_err() {
                 // The panic message is printed. A list that ends early must not look complete.
                 let _ = sender.send(Err(Error::new(ErrorKind::Read, "reading the list panicked")));
             }
@@ -72,14 +98,15 @@ impl ReadAheadItemSource {
             // The fleet must be woken for the end of the list, too.
             wake(&waker);
         })?;
-        Ok(Self { items: receiver })
+        Ok(Self { items: receiver, ahead })
     }
 }
 
 /// Sends all items of the iterator to the source, and wakes the fleet after each one. Runs in the
 /// source's thread.
-fn send_items(items: FleetItems, sender: &SyncSender<Result<FleetItem>>, waker: &InputWaker) {
+fn send_items(items: FleetItems, sender: &SyncSender<Result<FleetItem>>, ahead: &AheadBytes, waker: &InputWaker) {
     for item in items {
+        ahead.add(kept_bytes(&item));
         if sender.send(item).is_err() {
             return;
         }
@@ -96,7 +123,10 @@ fn wake(waker: &InputWaker) {
 impl ItemSource for ReadAheadItemSource {
     fn pull(&mut self) -> NextItem {
         match self.items.try_recv() {
-            Ok(item) => NextItem::Item(item),
+            Ok(item) => {
+                self.ahead.remove(kept_bytes(&item));
+                NextItem::Item(item)
+            }
             Err(TryRecvError::Empty) => NextItem::Later,
             Err(TryRecvError::Disconnected) => NextItem::End,
         }

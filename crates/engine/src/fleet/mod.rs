@@ -15,7 +15,7 @@
 //! use haul::sink::descriptor_writer::DescriptorWriter;
 //! use haul::Client;
 //!
-//! let item = |i| FleetItem { url: format!("http://127.0.0.1/{i}"), destination: BodyDestination::Output };
+//! let item = |i| FleetItem::new(format!("http://127.0.0.1/{i}"), BodyDestination::Output);
 //! let pages = (1..=3).map(move |i| Ok(item(i)));
 //! let fleet = Fleet::new(vec![FleetStage::default()], FleetOptions::default());
 //! let summary = fleet.run(&Client::new(), Box::new(pages), DescriptorWriter::stdout(), NoReport)?;
@@ -24,6 +24,8 @@
 //! ```
 
 mod dispatch;
+mod fleet_item;
+mod fleet_job;
 mod item_source;
 mod ordered_window;
 mod ordered_window_sink;
@@ -41,8 +43,9 @@ use haul_policy::concurrency::INITIAL_LIMIT;
 use haul_policy::queue::QueueCaps;
 use haul_policy::url_template::UrlTemplate;
 
-pub use dispatch::{BodyDestination, FleetJob};
-pub use item_source::{FleetItem, FleetItems};
+pub use fleet_item::{FleetItem, ItemContext, ItemRequest};
+pub use fleet_job::{BodyDestination, FleetJob};
+pub use item_source::FleetItems;
 pub(crate) use start_rate::StartLimits;
 pub use start_rate::{HostStartRate, StartRate};
 pub use value_mapper::ExtractedValueMapper;

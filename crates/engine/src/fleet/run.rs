@@ -9,11 +9,11 @@ use std::time::Instant;
 
 use haul_policy::concurrency::RefusedLoad;
 use haul_policy::queue::{HostId, JobEnd, QueueCaps};
-use haul_policy::redirect::SecretHandling;
-use haul_policy::secrets::may_send;
 use haul_policy::target::Target;
 
-use super::dispatch::{BodyDestination, Dispatcher, DispatcherStages, FleetJob, InvalidJob, NextJob, StartedJob};
+use super::dispatch::{Dispatcher, DispatcherStages, InvalidJob, NextJob, StartedJob};
+use super::fleet_item::ItemRequest;
+use super::fleet_job::{BodyDestination, FleetJob};
 use super::item_source::{FleetItems, ImmediateItemSource, InputWaker, ItemSource, ReadAheadItemSource};
 use super::ordered_window::OrderedWindow;
 use super::ordered_window_sink::{OrderedWindowSink, PageFileSink};
@@ -108,7 +108,7 @@ impl FleetRun {
         let windows = windows(&stages, options, &dispatch, output, &decoders);
         let run = Arc::new(Self {
             heavy: stages.iter().any(|stage| stage.extract.is_some() || stage.options.decode),
-            secretless: stages.iter().map(|stage| without_secrets(&stage.options)).collect(),
+            secretless: stages.iter().map(|stage| Arc::new(stage.options.without_secrets())).collect(),
             extractors: stages.iter().map(|_| Mutex::default()).collect(),
             stages,
             windows,
@@ -224,14 +224,15 @@ impl FleetRun {
     }
 
     fn new_transfer(&self, started: StartedJob, host: HostId, now: Instant) -> Box<Transfer> {
-        let StartedJob { key, stage: number, slot, order, destination, target, value } = started;
+        let StartedJob { key, stage: number, slot, order, destination, target, value, request } = started;
         let stage = &self.stages[number];
         let options = if self.is_trusted(number, &target) { &stage.options } else { &self.secretless[number] };
         let filled = match (&stage.value_mapper, value) {
             (Some(value_mapper), Some(value)) => value_mapper.options(&value, options),
             _ => None,
         };
-        let options = filled.map_or_else(|| Arc::clone(options), Arc::new);
+        let ItemRequest { options: own, overrides } = request.map_or_else(ItemRequest::default, |request| *request);
+        let options = own.or_else(|| filled.map(Arc::new)).unwrap_or_else(|| Arc::clone(options));
         let feeds = number + 1 < self.stages.len();
         let in_window = || OrderedWindowSink::new(Arc::clone(&self.windows[number]), slot, order);
         let sink: Box<dyn Sink> = match destination {
@@ -247,7 +248,7 @@ impl FleetRun {
             let extractor = spare.unwrap_or_else(|| Extractor::new(pattern.clone()));
             path = path.with_extractor(extractor, stage.search_in);
         }
-        let mut transfer = Transfer::new(target, options, path, now, key as u64);
+        let mut transfer = Transfer::with_particulars(target, options, overrides, path, now, key as u64);
         transfer.scheduling.host_slot = Some(host);
         transfer.add_run_limits(self.limit_rate_total.as_ref(), self.stall);
         transfer.scheduling.rank = self.dispatch.priority(number, slot) + 1;
@@ -335,19 +336,6 @@ impl FleetRun {
             self.stop(None);
         }
     }
-}
-
-/// Returns a copy of the options without credentials. The user's `Host` field is removed, too,
-/// since it was meant for the user's own URL.
-fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
-    let mut secretless = RequestOptions::clone(options);
-    secretless.authorization = None;
-    secretless.auth = secretless.auth.without_origin_credentials();
-    secretless.cookie = None;
-    secretless.tls.identity = None;
-    secretless.tls.passphrase = None;
-    secretless.fields.retain(|(name, _)| may_send(name, SecretHandling::Drop));
-    Arc::new(secretless)
 }
 
 impl Scheduler for FleetRun {

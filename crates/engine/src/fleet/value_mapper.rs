@@ -2,7 +2,7 @@
 
 use haul_policy::target::Target;
 
-use super::dispatch::BodyDestination;
+use super::fleet_job::BodyDestination;
 use crate::Result;
 use crate::request::RequestOptions;
 

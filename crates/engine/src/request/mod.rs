@@ -20,6 +20,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use haul_policy::redirect::SecretHandling;
+use haul_policy::secrets::may_send;
+
 pub use haul_policy::multipart::{FormPart, FormPartContent};
 pub use haul_policy::range::validator::Validator;
 pub use haul_policy::redirect::RedirectRules;
@@ -428,6 +431,21 @@ impl Default for RequestOptions {
 }
 
 impl RequestOptions {
+    /// Returns a copy without credentials, for a target that the user has not named: without user,
+    /// token, cookies, client certificate and the fields that carry credentials. The `Host` field is
+    /// removed, too, since it is meant for the user's own target.
+    #[must_use]
+    pub fn without_secrets(&self) -> Self {
+        let mut secretless = self.clone();
+        secretless.authorization = None;
+        secretless.auth = secretless.auth.without_origin_credentials();
+        secretless.cookie = None;
+        secretless.tls.identity = None;
+        secretless.tls.passphrase = None;
+        secretless.fields.retain(|(name, _)| may_send(name, SecretHandling::Drop));
+        secretless
+    }
+
     /// Returns the lower of the upper limits on the speed, in bytes a second.
     pub(crate) fn lowest_rate(&self) -> Option<u64> {
         let total = self.limit_rate_total.as_ref().map(TotalRateLimit::bytes_per_second);

@@ -247,7 +247,7 @@ pub fn run_reading(
 
 /// Returns the item of a fleet that fetches `url` to the fleet's output.
 pub fn item(url: impl Into<String>) -> FleetItem {
-    FleetItem { url: url.into(), destination: BodyDestination::Output }
+    FleetItem::new(url, BodyDestination::Output)
 }
 
 /// Returns the stages of a fleet that fetches only the given URLs: one stage, without extraction.

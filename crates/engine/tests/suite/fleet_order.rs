@@ -363,12 +363,9 @@ fn files_appear_whole_or_not_at_all() {
         ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwrong"),
         ScriptStep::Close,
     ]);
-    let to = |url: String, name: &str, create_dirs| FleetItem {
-        url,
-        destination: BodyDestination::File {
-            path: dir.path().join(name),
-            options: FileOptions { create_dirs, ..FileOptions::default() },
-        },
+    let to = |url: String, name: &str, create_dirs| {
+        let options = FileOptions { create_dirs, ..FileOptions::default() };
+        FleetItem::new(url, BodyDestination::File { path: dir.path().join(name), options })
     };
     fs::write(dir.path().join("old"), "old").unwrap();
     let items = vec![

@@ -246,7 +246,7 @@ fn full_output_stops_only_its_stream() {
     let mut items = vec![Ok(item(origin.url("/bytes/30000000")))];
     items.extend(paths.iter().map(|path| {
         let destination = BodyDestination::File { path: path.clone(), options: FileOptions::default() };
-        Ok(FleetItem { url: origin.url("/bytes/3000000"), destination })
+        Ok(FleetItem::new(origin.url("/bytes/3000000"), destination))
     }));
     let watched = paths.clone();
     let run = run_reading(

@@ -223,10 +223,8 @@ fn fleet_splices_bodies_to_files_and_devices() {
         .zip(lens)
         .map(|(peer, len)| {
             let path = if len == MIB { "/dev/null".into() } else { dir.path().join(len.to_string()) };
-            Ok(FleetItem {
-                url: peer.url("/"),
-                destination: BodyDestination::File { path, options: FileOptions::default() },
-            })
+            let destination = BodyDestination::File { path, options: FileOptions::default() };
+            Ok(FleetItem::new(peer.url("/"), destination))
         })
         .collect();
     let notes = common::RecordingReport::default();

@@ -8,10 +8,12 @@ use std::path::PathBuf;
 use haul::extraction::ExtractPattern;
 use haul::fleet::{BodyDestination, ExtractedValueMapper};
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
+use haul_policy::filename::decoded;
 use haul_policy::glob::{GlobPlaceholder, fill_by_value, placeholders};
+use haul_policy::output_name::{fill_url_parts, mirrored, no_columns};
 use haul_policy::urlencode::percent;
 
-use super::output_options::{NULL, claim_name, in_output_dir, options_for};
+use super::output_options::{NULL, claim_name, in_output_dir, options_for, unnamed};
 use super::target_url::{refuse_login, refuse_protocol};
 use crate::plan::{BodyArg, OutputArg, PlaceholderEncoding, UrlGroup, append_query};
 use crate::run::transfers::output_names::OutputNames;
@@ -73,12 +75,22 @@ impl LaterStage {
             OutputArg::Stdout => None,
             OutputArg::Null => Some(NULL.into()),
             OutputArg::File(template) => {
-                let name = OsString::from_vec(fill_by_value(template.as_bytes(), value));
-                Some(in_output_dir(&self.operation, name))
+                let template = template.as_bytes();
+                let text = |text: &[u8]| fill_by_value(text, value);
+                let name = match self.operation.in_place {
+                    true => text(template),
+                    false => {
+                        fill_url_parts(template, target, &no_columns, &text).map_err(|error| unnamed(&error, target))?
+                    }
+                };
+                Some(in_output_dir(&self.operation, OsString::from_vec(name)))
             }
             OutputArg::RemoteName => {
-                let name = haul_policy::filename::from_target(target)
-                    .map_err(|error| Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url()))?;
+                let name = decoded(target).map_err(|error| unnamed(&error, target))?;
+                Some(in_output_dir(&self.operation, name.into()))
+            }
+            OutputArg::MirroredPath => {
+                let name = mirrored(target).map_err(|error| unnamed(&error, target))?;
                 Some(in_output_dir(&self.operation, name.into()))
             }
         })

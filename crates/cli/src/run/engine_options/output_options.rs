@@ -11,7 +11,9 @@ use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::{AppendPosition, FileOptions};
 use haul::sink::naming::ClobberMode;
 use haul::{Error, ErrorKind, Result, Target};
+use haul_policy::filename::decoded;
 use haul_policy::glob::{GlobValues, fill_template};
+use haul_policy::output_name::{ColumnLookup, fill_url_parts, mirrored};
 
 use crate::plan::{ContinueAt, ExistingFilePolicy, OutputArg, UrlGroup};
 use crate::run::transfers::output_names::OutputNames;
@@ -23,30 +25,39 @@ const NAMELESS: &str = "curl_response";
 pub(crate) const NULL: &str = "/dev/null";
 
 /// Returns the output file for a URL of the source at the index `source`. `parts` holds the values
-/// of the globs in the URL. Returns `None` for standard output.
+/// of the globs in the URL, and `columns` those of the columns of its row. Returns `None` for standard output.
 pub(crate) fn file_for(
     operation: &UrlGroup,
     source: usize,
     target: &Target,
     url: &str,
     parts: &GlobValues,
+    columns: &ColumnLookup<'_>,
 ) -> Result<Option<PathBuf>> {
     let name = match operation.output_of(source) {
         OutputArg::Stdout => return Ok(None),
         OutputArg::File(template) if template == "-" => return Ok(None),
+        OutputArg::File(template) if operation.has_url_part(template) => {
+            let text = |text: &[u8]| fill_globs(OsStr::from_bytes(text), parts).into_vec();
+            let name = fill_url_parts(template.as_bytes(), target, columns, &text);
+            OsString::from_vec(name.map_err(|error| unnamed(&error, target))?)
+        }
         OutputArg::File(template) => fill_globs(template, parts),
+        OutputArg::MirroredPath => mirrored(target).map_err(|error| unnamed(&error, target))?.into(),
         OutputArg::Null => return Ok(Some(NULL.into())),
         OutputArg::RemoteName if operation.in_place => {
             haul_policy::filename::as_written(target, url).unwrap_or_else(|_| NAMELESS.to_owned()).into()
         }
-        OutputArg::RemoteName => match haul_policy::filename::from_target(target) {
-            Ok(name) => name.into(),
-            Err(error) => return Err(Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url())),
-        },
+        OutputArg::RemoteName => decoded(target).map_err(|error| unnamed(&error, target))?.into(),
     };
     let path = in_output_dir(operation, name);
     refuse_to_resume(operation, source, &path)?;
     Ok(Some(path))
+}
+
+/// Returns the error for a URL from which no file name can be made.
+pub(crate) fn unnamed(error: &dyn std::error::Error, target: &Target) -> Error {
+    Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url())
 }
 
 /// Returns the path of an output file. A relative `name` is below the directory of `--output-dir`.
@@ -184,6 +195,11 @@ pub(crate) fn shows_content(operation: &UrlGroup) -> bool {
 /// refuses binary content on a terminal.
 pub(crate) fn standard_output(operation: &UrlGroup) -> Descriptor {
     let output = Descriptor::stdout();
+    if names_stdout(operation) { output } else { output.text_on_terminal() }
+}
+
+/// Returns true if an option names standard output (`-o -`).
+pub(crate) fn names_stdout(operation: &UrlGroup) -> bool {
     let of_stages = operation.stages.iter().map(|stage| &stage.output).filter(|output| **output != OutputArg::Stdout);
-    if operation.outputs.iter().chain(of_stages).any(OutputArg::is_stdout) { output } else { output.text_on_terminal() }
+    operation.outputs.iter().chain(of_stages).any(OutputArg::is_stdout)
 }

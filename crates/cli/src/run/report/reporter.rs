@@ -48,7 +48,7 @@ pub(crate) struct Reporter {
     before: RunState,
     /// True if a file other than the response body, such as that of `--etag-save`, could not be
     /// written.
-    has_unwritten_output: AtomicBool,
+    has_unwritten_output: Arc<AtomicBool>,
 }
 
 /// The state of a run that each URL group takes over from the previous one. `--next` separates the
@@ -86,8 +86,15 @@ impl Reporter {
             operation: operation.clone(),
             is_silent: global.silent,
             before,
-            has_unwritten_output: AtomicBool::new(false),
+            has_unwritten_output: Arc::default(),
         })
+    }
+
+    /// Makes the reporter of a URL group that runs in parallel with the group of this reporter. The
+    /// exit code of this reporter counts the failures of both.
+    pub(crate) fn of_joined_group(&self, global: &GlobalArgs, operation: &UrlGroup) -> Result<Self> {
+        let reporter = Self::new(global, operation, Arc::clone(&self.progress), self.before.clone())?;
+        Ok(Self { has_unwritten_output: Arc::clone(&self.has_unwritten_output), ..reporter })
     }
 
     pub(crate) fn trace(&self, stage: usize) -> Option<Arc<dyn TransferObserver>> {
@@ -355,13 +362,18 @@ impl TransferReporter for FleetReporter {
             BodyDestination::File { path, .. } => Some(path.as_path()),
             BodyDestination::Output => None,
         };
-        let method = self.methods.get(job.stage).map_or("GET", String::as_str);
+        let group = job.context.as_ref().and_then(|context| context.get::<GroupReport>());
+        let (reporter, method) = match group {
+            Some(group) => (&group.reporter, group.method.as_str()),
+            None => (&self.reporter, self.methods.get(job.stage).map_or("GET", String::as_str)),
+        };
+        let method = job.method.as_deref().unwrap_or(method);
         let number = match job.stage {
             0 if self.reporter.persona.is_curl() => self.numbers.source_of(job.number),
             _ => job.number,
         };
         let report = TransferReport { url: &job.url, number, stage: job.stage, method, file, outcome };
-        let text = self.reporter.report(&report);
+        let text = reporter.report(&report);
         if !self.has_file {
             return text;
         }
@@ -375,7 +387,15 @@ impl TransferReporter for FleetReporter {
     }
 }
 
-/// The reporter of a URL group whose transfers run in parallel, in the engine's fleet.
+/// The reporter of a URL group whose transfers run in parallel with those of other groups, and the
+/// method of its requests.
+pub(crate) struct GroupReport {
+    pub(crate) reporter: Arc<Reporter>,
+    pub(crate) method: String,
+}
+
+/// The reporter of a URL group whose transfers run in parallel, in the engine's fleet. Transfers
+/// with a [`GroupReport`] are reported by that.
 pub(crate) struct FleetReporter {
     pub(crate) reporter: Arc<Reporter>,
     pub(crate) methods: Vec<String>,

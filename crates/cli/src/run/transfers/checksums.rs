@@ -18,7 +18,7 @@ use crate::plan::UrlGroup;
 
 /// The checksum lists (SHA256SUMS) that the run has read, each with the URL or file name in the
 /// value of `--checksum`. A list is read only once.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct ChecksumLists(Vec<(String, Arc<ChecksumList>)>);
 
 impl ChecksumLists {

@@ -2,11 +2,17 @@
 
 mod checksums;
 mod descriptor_limit;
+pub(crate) mod group_items;
+mod list_reader;
 mod local_file;
 pub(crate) mod output_names;
 pub(crate) mod parallel;
+mod record_items;
+mod record_requests;
+mod row_requests;
 pub(crate) mod sequential;
 pub(crate) mod signals;
 pub(crate) mod single_url;
 pub(crate) mod state_stores;
 mod url_items;
+pub(crate) mod url_uploads;

@@ -1,5 +1,6 @@
 //! Runs many URLs in parallel: passes the stages and the URLs of the plan to the engine's fleet.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,19 +10,20 @@ use haul::fleet::{ExtractedValueMapper, Fleet, FleetOptions, FleetStage};
 use haul::sink::Sink;
 use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::FileSink;
-use haul::{Client, Result};
+use haul::{Client, RequestOptions, Result};
 
 use crate::plan::{OutputArg, RunPlan, RunSize, UrlGroup, UrlSource};
 use crate::run::engine_options;
 use crate::run::engine_options::later_stage::LaterStage;
 use crate::run::engine_options::output_options::{
-    NULL, claims_name, in_output_dir, options_for, shows_content, standard_output,
+    NULL, claims_name, in_output_dir, names_stdout, options_for, shows_content, standard_output,
 };
 use crate::run::report::reporter::{FleetReporter, Reporter};
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::descriptor_limit;
+use crate::run::transfers::group_items::GroupItems;
 use crate::run::transfers::state_stores::StateStores;
-use crate::run::transfers::url_items::UrlItems;
+use crate::run::transfers::url_items::{ItemRequests, UrlItems};
 
 /// Fetches all URLs of a URL group (the URLs between two `--next`). Returns the exit code.
 pub(crate) fn run(
@@ -39,13 +41,8 @@ pub(crate) fn run(
             0 => None,
             _ => Some(Arc::new(LaterStage::new(operation, number, before, reporter.names())?)),
         };
-        let mut request = engine_options::request(&plan.global, stage, reporter.trace(number), stores)?;
-        request.pauses = Reporter::pauses(reporter);
-        request.connect.timeout = stage.transfer.connect_limit(plan.global.persona, RunSize::ManyUrls);
-        request.stall = stage.transfer.stall(plan.global.persona, RunSize::ManyUrls);
-        request.escape_head = request.include_head && shows_content(operation);
         stages.push(FleetStage {
-            options: Arc::new(request),
+            options: Arc::new(request_of_many(plan, operation, number, reporter, stores)?),
             extract: (!stage.extract.is_empty()).then(|| ExtractPattern::all_of(&stage.extract)).transpose()?,
             search_in: if stage.extract_bytes { SearchInputKind::Bytes } else { SearchInputKind::Text },
             template: stage.template.clone().map(Arc::new),
@@ -54,43 +51,29 @@ pub(crate) fn run(
             sort: stage.sort,
         });
     }
+    let requests = ItemRequests { options: Arc::clone(&stages[0].options), is_joined: false, context: None };
+    let mut options = fleet_options(plan, reporter);
+    options.start_rate = options.start_rate.filter(|_| !is_curls_parallel(plan, operation));
+    options.slow_input = operation.urls.iter().any(may_wait);
     descriptor_limit::raise();
-    let global = &plan.global;
-    let fleet = Fleet::new(
-        stages,
-        FleetOptions {
-            parallel: if global.parallel { global.parallel_max } else { 1 },
-            per_host: global.parallel_max_host,
-            pipeline: global.pipeline,
-            threads: global.threads,
-            max_memory: global.max_memory,
-            unordered: global.unordered,
-            fail_early: global.fail_early,
-            start_rate: reporter.pace().filter(|_| !is_curls_parallel(plan, operation)).cloned(),
-            host_start_rate: reporter.host_pace().cloned(),
-            limit_rate_total: reporter.limit_rate_total().cloned(),
-            interrupt: reporter.interrupt().cloned(),
-            slow_input: operation.urls.iter().any(may_wait),
-            ..FleetOptions::default()
-        },
-    );
+    let fleet = Fleet::new(stages, options);
     let methods = operation.stages.iter().map(|stage| stage.request.method.clone()).collect();
     let numbers = UrlNumbers::default();
     let has_file = operation.shared_output().is_some_and(|output| !output.is_stdout());
     let report = FleetReporter { reporter: Arc::clone(reporter), methods, numbers: numbers.clone(), has_file };
     let list = match &operation.checksum {
         Some(_) => {
-            let request = engine_options::request(global, &operation.stages[0], None, stores)?;
+            let request = engine_options::request(&plan.global, &operation.stages[0], None, stores)?;
             stores.checksums.of_many(client, &request, operation)?
         }
         None => None,
     };
-    let items = Box::new(UrlItems::new(operation, list, numbers, reporter.names().clone()));
+    let items = Box::new(UrlItems::new(operation, requests, list, numbers, reporter.names().clone()));
     let output = operation.shared_output().filter(|output| !output.is_stdout());
     let file = output.and_then(|output| match output {
         OutputArg::File(name) => Some((in_output_dir(operation, name.clone()), output)),
         OutputArg::Null => Some((PathBuf::from(NULL), output)),
-        OutputArg::Stdout | OutputArg::RemoteName => None,
+        OutputArg::Stdout | OutputArg::RemoteName | OutputArg::MirroredPath => None,
     });
     let summary = match file {
         None => fleet.run(client, items, standard_output(operation), report)?,
@@ -108,6 +91,71 @@ pub(crate) fn run(
         }
     };
     Ok(summary.exit_code)
+}
+
+/// Fetches the URLs of consecutive URL groups, whose numbers are `groups`, as one list. Returns the
+/// exit code. `reporter` is that of the first group.
+pub(crate) fn run_joined(
+    client: &Client,
+    plan: &Arc<RunPlan>,
+    groups: Range<usize>,
+    reporter: &Arc<Reporter>,
+    stores: &mut StateStores,
+) -> Result<u8> {
+    let first = &plan.operations[groups.start];
+    engine_options::resolve(client, &first.stages[0])?;
+    // Registers the stores of the first group, which all groups use.
+    let options = Arc::new(request_of_many(plan, first, 0, reporter, stores)?);
+    let has_named_stdout = plan.operations[groups.clone()].iter().any(names_stdout);
+    let output = if has_named_stdout { Descriptor::stdout() } else { Descriptor::stdout().text_on_terminal() };
+    let items = Box::new(GroupItems::new(plan, groups.clone(), reporter, stores));
+    let report = FleetReporter {
+        reporter: Arc::clone(reporter),
+        methods: vec![first.stages[0].request.method.clone()],
+        numbers: UrlNumbers::default(),
+        has_file: false,
+    };
+    let mut settings = fleet_options(plan, reporter);
+    settings.slow_input = plan.operations[groups].iter().any(|operation| operation.urls.iter().any(may_wait));
+    descriptor_limit::raise();
+    let fleet = Fleet::new(vec![FleetStage { options, ..FleetStage::default() }], settings);
+    Ok(fleet.run(client, items, output, report)?.exit_code)
+}
+
+/// Returns the engine's options for the requests of a stage in a run of many URLs.
+pub(crate) fn request_of_many(
+    plan: &RunPlan,
+    operation: &UrlGroup,
+    number: usize,
+    reporter: &Arc<Reporter>,
+    stores: &mut StateStores,
+) -> Result<RequestOptions> {
+    let stage = &operation.stages[number];
+    let mut request = engine_options::request(&plan.global, stage, reporter.trace(number), stores)?;
+    request.pauses = Reporter::pauses(reporter);
+    request.connect.timeout = stage.transfer.connect_limit(plan.global.persona, RunSize::ManyUrls);
+    request.stall = stage.transfer.stall(plan.global.persona, RunSize::ManyUrls);
+    request.escape_head = request.include_head && shows_content(operation);
+    Ok(request)
+}
+
+/// Returns the settings of the engine's fleet that apply to the whole run.
+fn fleet_options(plan: &RunPlan, reporter: &Reporter) -> FleetOptions {
+    let global = &plan.global;
+    FleetOptions {
+        parallel: if global.parallel { global.parallel_max } else { 1 },
+        per_host: global.parallel_max_host,
+        pipeline: global.pipeline,
+        threads: global.threads,
+        max_memory: global.max_memory,
+        unordered: global.unordered,
+        fail_early: global.fail_early,
+        start_rate: reporter.pace().cloned(),
+        host_start_rate: reporter.host_pace().cloned(),
+        limit_rate_total: reporter.limit_rate_total().cloned(),
+        interrupt: reporter.interrupt().cloned(),
+        ..FleetOptions::default()
+    }
 }
 
 /// Returns true if curl would run this URL group in parallel (`-Z`). curl ignores `--rate` in this

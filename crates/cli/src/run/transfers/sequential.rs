@@ -1,39 +1,38 @@
-//! Runs transfers one after the other: uploads, and every URL of the curl persona without `-Z`.
+//! Runs transfers one after the other: a single upload, uploads with `--no-parallel`, and every URL
+//! of the curl persona without `-Z`.
 //!
 //! Each transfer is reported before the next one begins. The blocking driver runs it without
 //! another thread. Globs are expanded step by step, so that a million URLs need no memory.
 
-use std::ffi::OsString;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 
 use haul::{Client, Error, ErrorKind, Result};
 use haul_policy::file_url;
 use haul_policy::glob::GlobValues;
 
-use crate::plan::{OutputArg, RunPlan, UploadArg, UrlGroup, UrlSource, name_upload};
-use crate::run::engine_options::request_body::UploadContent;
-use crate::run::engine_options::target_url::target_of;
+use crate::plan::{OutputArg, RunPlan, UrlGroup, UrlSource};
 use crate::run::glob;
 use crate::run::report::reporter::Reporter;
 use crate::run::transfers::single_url::{self, UrlJob};
 use crate::run::transfers::state_stores::StateStores;
+use crate::run::transfers::url_uploads::{UrlUpload, uploads};
 
-/// Returns true if the URLs of a URL group are transferred one after the other. This is so for
-/// uploads, and with the curl persona for runs without `-Z`, for a single URL, and for `file:`
-/// URLs.
+/// Returns true if the URLs of a URL group are transferred one after the other. This is so for a
+/// single upload and for uploads without parallel transfers, and with the curl persona for all
+/// uploads, for runs without `-Z`, for a single URL, and for `file:` URLs.
 pub(crate) fn is_sequential(plan: &RunPlan, operation: &UrlGroup) -> bool {
-    let uploads = (0..operation.urls.len()).any(|index| operation.upload_of(index).is_some());
+    let has_uploads = (0..operation.urls.len()).any(|index| operation.upload_of(index).is_some());
+    let is_alone = crate::run::only_url(operation).is_some();
+    let uploads_in_turn = has_uploads && (plan.global.persona.is_curl() || !plan.global.parallel || is_alone);
     // Files have no server to be asked beside others.
     let is_local = |source| matches!(source, UrlSource::Argument(url) if file_url::is_file_url(url));
-    let is_alone = crate::run::only_url(operation).is_some();
     let is_curls = plan.global.persona.is_curl()
         && (!plan.global.parallel || is_alone || operation.urls.iter().any(is_local))
         && operation.stages.len() == 1
         && operation.stages[0].extract.is_empty()
         && operation.urls.iter().all(|source| matches!(source, UrlSource::Argument(_)));
-    uploads || is_curls
+    uploads_in_turn || is_curls
 }
 
 /// Runs the transfers of a URL group one after the other. With the haul persona, returns the exit
@@ -96,10 +95,7 @@ impl SequentialRun<'_> {
     fn one(&mut self, index: usize, url: &str, parts: GlobValues, upload: &UrlUpload) -> Result<ControlFlow<()>> {
         let global = &self.plan.global;
         self.reporter.wait_for_pace();
-        let parts = match upload {
-            UrlUpload::File(_, named) => parts.with_named(named),
-            UrlUpload::Nothing | UrlUpload::Stdin => parts,
-        };
+        let parts = upload.with_named_values(parts);
         let sent = match upload.for_url(url, self.operation) {
             // A missing file ends the run, as in curl: the exit code of a later URL would hide the
             // error.
@@ -167,47 +163,4 @@ fn ends_all(operation: &UrlGroup, index: usize, upload: &UrlUpload, error: &Erro
     let names = *operation.output_of(index) == OutputArg::RemoteName;
     let is_named = matches!(upload, UrlUpload::File(..)) || operation.stages[0].request.query.is_some();
     error.kind() == ErrorKind::Setup || error.kind() == ErrorKind::Url && (names || is_named)
-}
-
-/// The content that is uploaded to the URLs of one source.
-enum UrlUpload {
-    Nothing,
-    Stdin,
-    /// The file at this path is uploaded. The values are those of the globs in the value of `-T`.
-    File(OsString, GlobValues),
-}
-
-impl UrlUpload {
-    /// Returns the URL to which the content is uploaded, and the content; `None` if nothing is
-    /// uploaded. The name of the uploaded file is appended to a URL that does not end in a name.
-    fn for_url(&self, url: &str, operation: &UrlGroup) -> Result<(String, Option<UploadContent>)> {
-        let request = &operation.stages[0].request;
-        Ok(match self {
-            UrlUpload::Nothing => (url.to_owned(), None),
-            UrlUpload::Stdin => (url.to_owned(), Some(UploadContent::stdin(request)?)),
-            UrlUpload::File(file, _) => {
-                let place = name_upload(url, file);
-                // A file is not opened for an invalid URL, as in curl.
-                if let Err(error) = target_of(&operation.stages[0], &place)
-                    && error.kind() == ErrorKind::Url
-                {
-                    return Err(error);
-                }
-                (place, Some(UploadContent::of(Path::new(file), request)?))
-            }
-        })
-    }
-}
-
-/// Returns the uploads for the source of URLs at this index, in order. As in curl, each upload is
-/// sent to all URLs of the source.
-fn uploads(operation: &UrlGroup, index: usize) -> Result<Vec<UrlUpload>> {
-    Ok(match operation.upload_of(index) {
-        None | Some(UploadArg::Nothing) => vec![UrlUpload::Nothing],
-        Some(UploadArg::Stdin { .. }) => vec![UrlUpload::Stdin],
-        Some(UploadArg::File(files)) => match files.to_str().filter(|_| !operation.globoff) {
-            Some(files) => glob(files)?.iter().map(|file| UrlUpload::File(file.url.into(), file.parts)).collect(),
-            None => vec![UrlUpload::File(files.clone(), GlobValues::default())],
-        },
-    })
 }

@@ -17,6 +17,7 @@ use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::file_url;
 use haul_policy::glob::GlobValues;
+use haul_policy::output_name::no_columns;
 
 use super::local_file;
 use super::state_stores::StateStores;
@@ -83,7 +84,7 @@ pub(crate) fn run(
         None if job.given != url => Some(target_of(stage, job.given)?),
         _ => None,
     };
-    let file = file_for(operation, job.index, given.as_ref().unwrap_or(&target), job.given, job.parts)?;
+    let file = file_for(operation, job.index, given.as_ref().unwrap_or(&target), job.given, job.parts, &no_columns)?;
     let output = operation.output_of(job.index);
     if let Some(file) = &file
         && !claims_name(operation, reporter.names(), output, file, url)?

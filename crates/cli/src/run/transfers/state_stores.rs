@@ -16,8 +16,8 @@ use crate::plan::{CookieArgs, StageArgs, StateFileArg, UrlGroup, UrlSource};
 use crate::run::transfers::checksums::ChecksumLists;
 
 /// The stores of cookies, HSTS hosts and alternative services, which all URL groups and stages of a
-/// run share.
-#[derive(Default)]
+/// run share. Clones share the stores that were used before the clone was made.
+#[derive(Clone, Default)]
 pub(crate) struct StateStores {
     pub(crate) checksums: ChecksumLists,
     jars: Vec<(CookieArgs, SharedCookieJar)>,

@@ -1,64 +1,119 @@
 //! Iterates over the URLs of a URL group (operation). They come from arguments, globs and files of
-//! URLs.
+//! URLs. A URL may have an upload of its own.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use haul::fleet::{BodyDestination, FleetItem};
-use haul::{Error, ErrorKind, Result, Target};
+use haul::fleet::{BodyDestination, FleetItem, ItemContext, ItemRequest};
+use haul::request::{RequestOverrides, method};
+use haul::sink::file::FileOptions;
+use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::glob::{GlobExpansions, GlobValues};
+use haul_policy::output_name::{ColumnLookup, no_columns};
 use haul_policy::protocols::ProtocolSet;
 use haul_policy::target::{Origin, Scheme};
 
 use crate::checksum::ChecksumList;
-use crate::file_access::stdin;
 use crate::plan::{NetrcArg, UrlGroup, UrlSource, append_query};
+use crate::record_input::RecordFormat;
 use crate::run::engine_options::output_options::{claims_name, file_for, options_for};
-use crate::run::engine_options::target_url::{refuse_login, target_of};
+use crate::run::engine_options::request_body::UploadContent;
+use crate::run::engine_options::target_url::{refuse_login, refuse_protocol, target_of};
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::checksums;
+use crate::run::transfers::list_reader::ListReader;
 use crate::run::transfers::output_names::OutputNames;
-use crate::url_list;
-
-/// The length limit in bytes of a line in a file of URLs: 8 MiB.
-const MAX_LINE: u64 = 8 << 20;
+use crate::run::transfers::record_items::RowSource;
+use crate::run::transfers::record_requests::RecordRequests;
+use crate::run::transfers::url_uploads::{UrlUpload, uploads};
 
 /// Iterates over the URLs of a URL group, as items for the engine's fleet. A file of URLs is read
 /// line by line as items are needed.
 pub(crate) struct UrlItems {
-    operation: UrlGroup,
+    pub(super) operation: UrlGroup,
     /// The checksum list (SHA256SUMS), with its URL or file name; `None` if `--checksum` names
     /// none.
     list: Option<(Arc<ChecksumList>, String)>,
     at: usize,
-    current: OpenUrlSource,
+    pub(super) current: OpenUrlSource,
+    /// The upload to the URLs of the current source.
+    upload: UrlUpload,
+    /// The further uploads to the URLs of the current source.
+    uploads: VecDeque<UrlUpload>,
+    pub(super) requests: ItemRequests,
+    /// The requests of the records in the group's lists; `None` if each line is a URL.
+    pub(super) records: Option<RecordRequests>,
     /// The origin of the last URL. The next URL often has the same origin, and then shares its
     /// text.
     near: Option<Origin>,
     made: u64,
     numbers: UrlNumbers,
-    names: OutputNames,
+    pub(super) names: OutputNames,
 }
 
-enum OpenUrlSource {
+/// The request settings of a group's items.
+pub(crate) struct ItemRequests {
+    /// The options of the group.
+    pub(crate) options: Arc<RequestOptions>,
+    /// True if each item needs them, because the fleet runs the items of other groups as well.
+    pub(crate) is_joined: bool,
+    /// The context of each item; `None` if the fleet has one reporter for all.
+    pub(crate) context: Option<ItemContext>,
+}
+
+impl ItemRequests {
+    /// Returns the settings of an item, and `None` if they are those of the fleet's first stage.
+    fn of(&self, upload: Option<(UploadContent, &str)>) -> Option<Box<ItemRequest>> {
+        let Some((content, name)) = upload else {
+            let shared = || ItemRequest { options: Some(Arc::clone(&self.options)), ..ItemRequest::default() };
+            return self.is_joined.then(|| Box::new(shared()));
+        };
+        let overrides =
+            RequestOverrides { method: Some(method(name)), body: Some(content.body), ..RequestOverrides::default() };
+        let is_part = self.options.resume_from.is_some() || self.options.range.is_some() || content.range.is_some();
+        let options = match is_part {
+            // They are about what is sent.
+            true => Arc::new(RequestOptions {
+                content_range: content.range,
+                resume_from: None,
+                range: None,
+                ..RequestOptions::clone(&self.options)
+            }),
+            false => Arc::clone(&self.options),
+        };
+        Some(Box::new(ItemRequest { options: Some(options), overrides }))
+    }
+}
+
+pub(super) enum OpenUrlSource {
     None,
     Glob(GlobExpansions),
-    File { reader: Box<dyn BufRead + Send>, name: String },
+    /// A file with a URL a line.
+    File(ListReader),
+    /// A file with a request a line.
+    Records(ListReader),
+    /// A file with a header line, whose rows fill placeholders.
+    Rows(Box<RowSource>),
 }
 
 impl UrlItems {
     pub(crate) fn new(
         operation: &UrlGroup,
+        requests: ItemRequests,
         list: Option<(Arc<ChecksumList>, String)>,
         numbers: UrlNumbers,
         names: OutputNames,
     ) -> Self {
+        let json = operation.records.as_ref().filter(|args| args.format == RecordFormat::JsonLines);
         Self {
             operation: operation.clone(),
             list,
             at: 0,
             current: OpenUrlSource::None,
+            upload: UrlUpload::Nothing,
+            uploads: VecDeque::new(),
+            records: json.map(|args| RecordRequests::new(operation, args, &requests.options)),
+            requests,
             near: None,
             made: 0,
             numbers,
@@ -68,21 +123,39 @@ impl UrlItems {
 
     /// Returns the item for the engine's fleet for a URL of the source at this index. Returns
     /// `None` if `--skip-existing` skips the URL.
-    fn item(&mut self, source: usize, url: String, parts: &GlobValues) -> Result<Option<FleetItem>> {
-        let url = self.prepared(url)?;
-        let Some(destination) = self.destination(source, &url, parts)? else { return Ok(None) };
-        let stage = &self.operation.stages[0];
-        if (stage.request.no_user_in_url || stage.request.auth.netrc == NetrcArg::Missing)
-            && let Ok(target) = target_of(stage, &url)
-        {
-            refuse_login(stage, &target).map_err(|error| error.with_url(crate::usage_error::shown_url(&url)))?;
-        }
-        Ok(Some(FleetItem { url, destination }))
+    fn item(&mut self, source: usize, given: String, parts: GlobValues) -> Result<Option<FleetItem>> {
+        let parts = self.upload.with_named_values(parts);
+        let (url, content) = match &self.upload {
+            UrlUpload::Nothing => (self.prepared(given)?, None),
+            upload => {
+                let shown = || crate::usage_error::shown_url(&given);
+                let (url, content) =
+                    upload.for_url(&given, &self.operation).map_err(|error| error.with_url(shown()))?;
+                // A file is named after the URL without the name of the uploaded file.
+                (self.prepared(url)?, content.map(|content| (content, given)))
+            }
+        };
+        let named_after = content.as_ref().map_or(&*url, |(_, given)| given);
+        let Some(destination) = self.destination(source, &url, named_after, &parts, &no_columns)? else {
+            return Ok(None);
+        };
+        self.check_login(&url)?;
+        let method = self.operation.stages[0].request.method_for(self.operation.upload_of(source));
+        let request = self.requests.of(content.map(|(content, _)| (content, method)));
+        let context = self.requests.context.clone();
+        Ok(Some(FleetItem { request, context, ..FleetItem::new(url, destination) }))
     }
 
-    /// Returns the destination of the response body of a URL. Returns `None` if its file exists and
-    /// `--skip-existing` is given.
-    fn destination(&mut self, source: usize, url: &str, parts: &GlobValues) -> Result<Option<BodyDestination>> {
+    /// Returns the destination of the response body of a URL. `named_after` is the URL from which
+    /// the file's name is taken. Returns `None` if its file exists and `--skip-existing` is given.
+    pub(super) fn destination(
+        &mut self,
+        source: usize,
+        url: &str,
+        named_after: &str,
+        parts: &GlobValues,
+        columns: &ColumnLookup<'_>,
+    ) -> Result<Option<BodyDestination>> {
         let output = self.operation.output_of(source);
         let is_shared = self.operation.stages.len() == 1 && self.operation.shared_output().is_some();
         if is_shared || output.is_stdout() {
@@ -95,10 +168,10 @@ impl UrlItems {
         // Only a name taken from the URL needs a URL that can be parsed; the engine says why
         // another one cannot.
         let path_as_is = self.operation.stages[0].transfer.options.path_as_is;
-        let parsed = Target::parse_near(url, self.near.as_ref(), Scheme::Http, path_as_is);
+        let parsed = Target::parse_near(named_after, self.near.as_ref(), Scheme::Http, path_as_is);
         self.near = parsed.as_ref().map(Target::origin).ok();
         Ok(Some(match parsed {
-            Ok(target) => match file_for(&self.operation, source, &target, url, parts)? {
+            Ok(target) => match file_for(&self.operation, source, &target, named_after, parts, columns)? {
                 Some(path) => {
                     if !claims_name(&self.operation, &self.names, output, &path, url)? {
                         return Ok(None);
@@ -107,7 +180,9 @@ impl UrlItems {
                     let checksum =
                         list.map(|(list, place)| checksums::listed(list, place, &target, Some(&path))).transpose()?;
                     let options = options_for(&self.operation, output, checksum, Some(&self.names));
-                    BodyDestination::File { path, options }
+                    // -C is about the file that is uploaded.
+                    let append = options.append.filter(|_| matches!(self.upload, UrlUpload::Nothing));
+                    BodyDestination::File { path, options: FileOptions { append, ..options } }
                 }
                 None => BodyDestination::Output,
             },
@@ -115,52 +190,86 @@ impl UrlItems {
         }))
     }
 
+    /// Returns an error if the URL has a user name that is not allowed, or the netrc file is missing.
+    pub(super) fn check_login(&self, url: &str) -> Result<()> {
+        let stage = &self.operation.stages[0];
+        if !stage.request.no_user_in_url && stage.request.auth.netrc != NetrcArg::Missing {
+            return Ok(());
+        }
+        let Ok(target) = target_of(stage, url) else { return Ok(()) };
+        refuse_login(stage, &target).map_err(|error| error.with_url(crate::usage_error::shown_url(url)))
+    }
+
     /// Returns the URL with the query of `-G` and `--url-query`. If the URL has no scheme, adds
     /// that of `--proto-default`.
-    fn prepared(&self, url: String) -> Result<String> {
-        let stage = &self.operation.stages[0];
-        let redirect = &stage.transfer.redirect;
-        if redirect.protocols != ProtocolSet::default() {
-            target_of(stage, &url)?;
-        }
-        let url = match &stage.request.query {
+    pub(super) fn prepared(&self, url: String) -> Result<String> {
+        let url = match &self.operation.stages[0].request.query {
             Some(query) => append_query(&url, query),
             None => url,
         };
+        self.usable(url)
+    }
+
+    /// Returns the URL with the scheme of `--proto-default`, if it has none. Returns an error if
+    /// `--proto` does not allow its scheme.
+    pub(super) fn usable(&self, url: String) -> Result<String> {
+        let stage = &self.operation.stages[0];
+        let redirect = &stage.transfer.redirect;
+        if redirect.protocols != ProtocolSet::default() {
+            let target = Target::parse_with(&url, redirect.default_scheme, false);
+            if let Ok(target) = target {
+                refuse_protocol(stage, &target).map_err(|error| error.with_url(crate::usage_error::shown_url(&url)))?;
+            }
+        }
         let has_scheme = redirect.default_scheme == Scheme::Http || url.contains("://");
         Ok(if has_scheme { url } else { format!("{}://{url}", redirect.default_scheme.as_str()) })
     }
 
-    /// Opens the next source of URLs. For a URL that is no glob, returns its item. Returns
-    /// `Some(Ok(None))` if a glob or a file of URLs was opened or the URL is skipped, and `None`
-    /// after the last source.
+    /// Opens the next source of URLs, or the same again for its next upload. For a URL that is no
+    /// glob, returns its item. Returns `Some(Ok(None))` if a glob or a file of URLs was opened or the
+    /// URL is skipped, and `None` after the last source.
     fn open_next(&mut self) -> Option<Result<Option<FleetItem>>> {
-        let index = self.at;
+        if self.uploads.is_empty() {
+            let index = self.at;
+            self.operation.urls.get(index)?;
+            self.at += 1;
+            if self.operation.upload_of(index).is_some() {
+                match uploads(&self.operation, index) {
+                    Ok(all) => self.uploads = all.into(),
+                    Err(error) => return Some(Err(error)),
+                }
+            }
+        }
+        self.upload = self.uploads.pop_front().unwrap_or(UrlUpload::Nothing);
+        let index = self.at - 1;
         let source = self.operation.urls.get(index)?;
-        self.at += 1;
         Some(match source {
             UrlSource::Argument(url) if !self.operation.is_glob(index, url) => {
                 let url = url.to_owned();
-                self.item(index, url, &GlobValues::default())
+                self.item(index, url, GlobValues::default())
             }
             UrlSource::Argument(url) => crate::run::glob(url).map(|glob| {
                 self.current = OpenUrlSource::Glob(glob.iter());
                 None
             }),
+            UrlSource::InputFile(_) if !matches!(self.upload, UrlUpload::Nothing) => {
+                self.uploads.clear();
+                Err(Error::new(ErrorKind::Setup, "-T cannot be used with a list of URLs"))
+            }
             UrlSource::InputFile(name) => {
-                let reader: std::io::Result<Box<dyn BufRead + Send>> = match name {
-                    "-" => stdin().map(|stdin| Box::new(BufReader::with_capacity(64 << 10, stdin)) as _),
-                    name => File::open(name).map(|file| Box::new(BufReader::with_capacity(64 << 10, file)) as _),
-                };
-                match reader {
-                    Ok(reader) => {
-                        self.current = OpenUrlSource::File { reader, name: name.to_owned() };
-                        Ok(None)
-                    }
-                    Err(error) => Err(unreadable(name, error)),
-                }
+                let name = name.to_owned();
+                self.open_list(&name)
             }
         })
+    }
+
+    fn open_list(&mut self, name: &str) -> Result<Option<FleetItem>> {
+        let list = ListReader::open(name)?;
+        match self.operation.records.clone() {
+            Some(args) => self.open_records(list, &args)?,
+            None => self.current = OpenUrlSource::File(list),
+        }
+        Ok(None)
     }
 
     fn next_item(&mut self) -> Option<Result<FleetItem>> {
@@ -181,13 +290,17 @@ impl UrlItems {
         let source = self.at.saturating_sub(1);
         let next = match &mut self.current {
             OpenUrlSource::None => return None,
+            OpenUrlSource::Rows(_) => return self.next_row_item(source),
             OpenUrlSource::Glob(expansions) => Ok(expansions.next().map(|expansion| (expansion.url, expansion.parts))),
-            OpenUrlSource::File { reader, name } => {
-                next_line(reader, name).map(|url| url.map(|url| (url, GlobValues::default())))
-            }
+            OpenUrlSource::File(list) => list.next_url().map(|url| url.map(|url| (url, GlobValues::default()))),
+            OpenUrlSource::Records(list) => match list.next_record() {
+                Ok(Some(record)) => return Some(self.item_of_record(source, record)),
+                Ok(None) => Ok(None),
+                Err(error) => Err(error),
+            },
         };
         if let Ok(Some((url, parts))) = next {
-            return Some(self.item(source, url, &parts));
+            return Some(self.item(source, url, parts));
         }
         // A list that cannot be read has no further lines.
         self.current = OpenUrlSource::None;
@@ -206,26 +319,5 @@ impl Iterator for UrlItems {
             self.made += 1;
         }
         Some(item)
-    }
-}
-
-fn unreadable(name: &str, error: std::io::Error) -> Error {
-    Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error)
-}
-
-/// Returns the next line of a file of URLs that contains a URL, without surrounding blanks. Returns
-/// `None` at the end of the file.
-fn next_line(reader: &mut dyn BufRead, name: &str) -> Result<Option<String>> {
-    loop {
-        let mut line = Vec::new();
-        let read = reader.take(MAX_LINE).read_until(b'\n', &mut line).map_err(|error| unreadable(name, error))?;
-        if read == 0 {
-            return Ok(None);
-        }
-        if read as u64 == MAX_LINE {
-            return Err(Error::new(ErrorKind::Read, format!("a line of the list {name} is longer than a URL can be")));
-        }
-        let Some(text) = url_list::in_line(&line) else { continue };
-        return Ok(Some(url_list::as_text(text).into_owned()));
     }
 }

@@ -10,8 +10,10 @@ use haul_policy::queue::{HostId, QueueCaps};
 use haul_policy::url_template::UrlTemplate;
 use testkit::rng::Rng;
 
-use super::super::dispatch::{BodyDestination, Dispatcher, DispatcherStages, NextJob};
-use super::super::item_source::{FleetItem, ImmediateItemSource};
+use super::super::dispatch::{Dispatcher, DispatcherStages, NextJob};
+use super::super::fleet_item::FleetItem;
+use super::super::fleet_job::BodyDestination;
+use super::super::item_source::ImmediateItemSource;
 use super::super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
 use super::super::stage_sink::{FinalValues, NextStageSink};
 use super::super::{FleetOptions, FleetStage};
@@ -111,7 +113,7 @@ impl FleetModel {
         let order = one_of(&mut rng, &[DeliveryOrder::Input, DeliveryOrder::Whole, DeliveryOrder::Free]);
         let items = (0..urls).map(move |number: u64| {
             let url = format!("http://h{}.test/{number}", number % hosts);
-            Ok(FleetItem { url, destination: BodyDestination::Output })
+            Ok(FleetItem::new(url, BodyDestination::Output))
         });
         let mut stages = vec![FleetStage::default()];
         if has_next_stage {

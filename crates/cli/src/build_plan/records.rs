@@ -1,0 +1,65 @@
+//! Resolves `--jsonl-in` and `--csv-in`: separates the URLs of the command line from the lists.
+
+use haul_policy::secrets::is_secret_field;
+
+use super::misused;
+use crate::parsed_args::{NextOptionGroup, ParsedHeaderOption};
+use crate::plan::{HeaderArg, RecordArgs, UploadArg, UrlList, UrlSource};
+use crate::record_input::RecordFormat;
+use crate::usage_error::UsageError;
+
+/// Takes the URLs of the command line out of the group's sources, so that only lists are left.
+/// Returns `None` if the lists contain URLs.
+pub(super) fn take(group: &mut NextOptionGroup, warnings: &mut Vec<String>) -> Result<Option<RecordArgs>, UsageError> {
+    let Some(format) = group.record_format else {
+        return match group.allow_body_files {
+            true => Err(misused("--allow-body-files", "it needs --jsonl-in")),
+            false => Ok(None),
+        };
+    };
+    let mut urls = Vec::new();
+    let mut lists = UrlList::default();
+    for source in group.urls.iter() {
+        match source {
+            UrlSource::InputFile(path) => lists.push_input_file(path),
+            UrlSource::Argument(url) => urls.push(url.to_owned()),
+        }
+    }
+    let option = format.option();
+    if format == RecordFormat::JsonLines && urls.len() > 1 {
+        return Err(misused(option, "only one URL can be the base of the requests; use --next"));
+    }
+    if group.allow_body_files && format != RecordFormat::JsonLines {
+        return Err(misused("--allow-body-files", "it needs --jsonl-in"));
+    }
+    if lists.is_empty() {
+        return Err(misused(option, "there is no list: name it by --input-file FILE"));
+    }
+    if group.uploads.iter().any(|upload| *upload != UploadArg::Nothing) {
+        return Err(misused(
+            "--upload-file",
+            &format!("-T cannot be used with {option}; use \"body_file\" of --jsonl-in"),
+        ));
+    }
+    if urls.is_empty() && has_credentials(group) {
+        warnings.push(
+            "the credentials of the command line are not sent to the URLs of the list: name the URL of their server, too"
+                .to_owned(),
+        );
+    }
+    group.urls = lists;
+    Ok(Some(RecordArgs { format, urls, allow_body_files: group.allow_body_files }))
+}
+
+/// Returns true if the first stage has credentials that are bound to an origin.
+fn has_credentials(group: &NextOptionGroup) -> bool {
+    let request = &group.stages[0].request;
+    let is_secret = |field: &ParsedHeaderOption| match field {
+        ParsedHeaderOption::Field(HeaderArg::Set { name, .. }) => is_secret_field(name),
+        _ => false,
+    };
+    request.user.is_some()
+        || request.bearer.is_some()
+        || request.cookie.is_some()
+        || request.fields.iter().any(is_secret)
+}

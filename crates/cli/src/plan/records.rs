@@ -1,0 +1,27 @@
+//! The settings of lists whose lines describe requests.
+
+use crate::record_input::RecordFormat;
+
+/// The settings of the input files of a URL group whose lines describe requests. `Debug` does not
+/// show the URLs, which may contain a password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RecordArgs {
+    /// The format of the lines.
+    pub format: RecordFormat,
+    /// The URLs of the command line. For JSON lines it is at most one, to which the URLs of the
+    /// records are relative. For CSV they are templates with the names of columns. Only origins in
+    /// them may have the credentials of the command line.
+    pub urls: Vec<String>,
+    /// `--allow-body-files`: a record may name a file that is sent.
+    pub allow_body_files: bool,
+}
+
+impl std::fmt::Debug for RecordArgs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RecordArgs")
+            .field("format", &self.format)
+            .field("urls", &self.urls.len())
+            .field("allow_body_files", &self.allow_body_files)
+            .finish()
+    }
+}

@@ -1,0 +1,60 @@
+//! Lists of requests: `--jsonl-in`, where each line of an `--input-file` is a JSON object that
+//! describes one request, and `--csv-in`, where the columns of each row fill placeholders.
+//!
+//! A list may come from a stranger. So a record cannot name a file outside of the output directory,
+//! and a file as a body needs `--allow-body-files`. [`crate::run`] decides which credentials of the
+//! command line a record's request may have.
+//!
+//! ```
+//! use haul_cli::record_input::{RecordBody, RequestRecord};
+//!
+//! let record = RequestRecord::parse(br#"{"url": "http://h/", "json": {"a": 1}, "id": [7]}"#).unwrap();
+//! assert_eq!((record.url.as_deref(), record.id.as_deref()), (Some("http://h/"), Some("[7]")));
+//! assert!(matches!(record.body, Some(RecordBody::Bytes { bytes, .. }) if bytes == br#"{"a": 1}"#));
+//!
+//! let error = RequestRecord::parse(br#"{"url": "http://h/", "timeout": "soon"}"#).err().unwrap();
+//! assert_eq!(error.to_string(), "key \"timeout\": expected a number of seconds above 0, not a string");
+//! ```
+
+mod csv_rows;
+mod json_value;
+mod output_path;
+mod request_record;
+
+pub use csv_rows::{CsvFault, CsvRow, CsvRows};
+pub use output_path::{OutputPathFault, output_path};
+pub use request_record::{RecordAuth, RecordBody, RecordError, RequestRecord};
+
+/// The format of the `--input-file`s of a URL group that describe requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordFormat {
+    /// `--jsonl-in`: a JSON object a line.
+    JsonLines,
+    /// `--csv-in`: a header line with the names of the columns, and a row for each request. In a
+    /// file whose name ends in `.tsv` or `.tab`, tabs separate the fields.
+    Csv,
+    /// `--tsv-in`: the same with tabs between the fields.
+    Tsv,
+}
+
+impl RecordFormat {
+    /// Returns the option that selects the format.
+    pub fn option(self) -> &'static str {
+        match self {
+            RecordFormat::JsonLines => "--jsonl-in",
+            RecordFormat::Csv => "--csv-in",
+            RecordFormat::Tsv => "--tsv-in",
+        }
+    }
+
+    /// Returns true if the columns of a row fill the placeholders of the command line.
+    pub fn has_columns(self) -> bool {
+        matches!(self, RecordFormat::Csv | RecordFormat::Tsv)
+    }
+
+    /// Returns the byte that separates the fields of a list with this name.
+    pub fn delimiter(self, name: &str) -> u8 {
+        let is_tsv = || [".tsv", ".tab"].iter().any(|end| name.to_ascii_lowercase().ends_with(end));
+        if self == RecordFormat::Tsv || is_tsv() { b'\t' } else { b',' }
+    }
+}

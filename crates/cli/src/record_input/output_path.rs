@@ -1,0 +1,100 @@
+//! Checks the output file that a record of a list names.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// The reason why a record may not write to the file that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputPathFault {
+    /// The name is empty, or ends in a slash.
+    Empty,
+    /// The path is absolute.
+    Absolute,
+    /// A component of the path is `..`.
+    Climbs,
+    /// A component of the path begins with a dot.
+    Hidden,
+    /// The path contains a control character.
+    Control,
+    /// A component of the path has more than 255 bytes, or the whole path more than 4,000.
+    TooLong,
+}
+
+impl fmt::Display for OutputPathFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            OutputPathFault::Empty => "the name of the file is empty",
+            OutputPathFault::Absolute => "an absolute path is refused; use a path below --output-dir",
+            OutputPathFault::Climbs => "\"..\" is refused; use a path below --output-dir",
+            OutputPathFault::Hidden => "a name that begins with a dot is refused",
+            OutputPathFault::Control => "control characters are refused",
+            OutputPathFault::TooLong => "the path is too long",
+        })
+    }
+}
+
+/// Returns a path that stays inside the directory to which it is relative.
+///
+/// ```
+/// use haul_cli::record_input::{OutputPathFault, output_path};
+///
+/// assert_eq!(output_path("a/b.json").unwrap().to_str(), Some("a/b.json"));
+/// assert_eq!(output_path("a/../../x"), Err(OutputPathFault::Climbs));
+/// assert_eq!(output_path("/etc/passwd"), Err(OutputPathFault::Absolute));
+/// ```
+///
+/// # Errors
+/// The path is absolute, has a component `..` or a hidden one, or cannot be the name of a file.
+pub fn output_path(text: &str) -> Result<PathBuf, OutputPathFault> {
+    if text.is_empty() || text.ends_with('/') {
+        return Err(OutputPathFault::Empty);
+    }
+    if text.starts_with('/') {
+        return Err(OutputPathFault::Absolute);
+    }
+    if text.len() > 4000 {
+        return Err(OutputPathFault::TooLong);
+    }
+    if text.chars().any(char::is_control) {
+        return Err(OutputPathFault::Control);
+    }
+    for component in text.split('/') {
+        match component {
+            ".." => return Err(OutputPathFault::Climbs),
+            _ if component.starts_with('.') => return Err(OutputPathFault::Hidden),
+            _ if component.len() > 255 => return Err(OutputPathFault::TooLong),
+            _ => {}
+        }
+    }
+    Ok(text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_path_stays_inside_its_directory() {
+        for good in ["a", "a/b/c.txt", "a//b", "\u{e9}", "-x", "con"] {
+            assert_eq!(output_path(good).unwrap().to_str(), Some(good));
+        }
+        for (bad, fault) in [
+            ("", OutputPathFault::Empty),
+            ("a/", OutputPathFault::Empty),
+            ("/a", OutputPathFault::Absolute),
+            ("..", OutputPathFault::Climbs),
+            ("a/../b", OutputPathFault::Climbs),
+            (".", OutputPathFault::Hidden),
+            ("./a", OutputPathFault::Hidden),
+            (".bashrc", OutputPathFault::Hidden),
+            ("a/.ssh/x", OutputPathFault::Hidden),
+            ("a\nb", OutputPathFault::Control),
+            ("a\0", OutputPathFault::Control),
+        ] {
+            assert_eq!(output_path(bad), Err(fault), "{bad:?}");
+        }
+        assert_eq!(output_path(&"x".repeat(256)), Err(OutputPathFault::TooLong));
+        assert_eq!(output_path(&"x/".repeat(2001)), Err(OutputPathFault::Empty));
+        assert_eq!(output_path(&("x/".repeat(2001) + "x")), Err(OutputPathFault::TooLong));
+    }
+}

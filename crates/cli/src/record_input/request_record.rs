@@ -1,0 +1,363 @@
+//! One line of a `--jsonl-in` list: the request that a JSON object describes.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use haul_policy::auth::Credentials;
+use haul_policy::field_syntax::{is_token, is_value};
+use haul_policy::urlencode;
+use serde_json::value::RawValue;
+
+use super::json_value::{JsonMembers, is_null, kind, scalars, string};
+use super::output_path;
+use crate::base64;
+use crate::plan::HeaderArg;
+
+/// The keys that a record may have.
+const KEYS: [&str; 13] = [
+    "url",
+    "method",
+    "headers",
+    "query",
+    "body",
+    "json",
+    "form",
+    "body_base64",
+    "body_file",
+    "output",
+    "id",
+    "auth",
+    "timeout",
+];
+
+/// The keys of which a record may have only one.
+const BODY_KEYS: [&str; 5] = ["body", "json", "form", "body_base64", "body_file"];
+
+/// A request that a line of a list describes. What it leaves out comes from the command line.
+#[derive(Default)]
+pub struct RequestRecord {
+    /// `url`: an absolute URL, or one that is relative to the URL of the command line. `None` stands
+    /// for that URL.
+    pub url: Option<String>,
+    /// `method`: a token (RFC 9110 section 9.1).
+    pub method: Option<String>,
+    /// `headers`: the fields to send, and those to leave out (`null`).
+    pub headers: Vec<HeaderArg>,
+    /// `query`: the encoded text to append to the query of the URL.
+    pub query: Option<String>,
+    /// The content, of one of the keys `body`, `json`, `form`, `body_base64` and `body_file`.
+    pub body: Option<RecordBody>,
+    /// `output`: the file for the response, relative to the output directory and inside it.
+    pub output: Option<PathBuf>,
+    /// `id`: the JSON text that identifies the record.
+    pub id: Option<Box<str>>,
+    /// `auth`: the credentials for the origin of this URL.
+    pub auth: Option<RecordAuth>,
+    /// `timeout`: the time limit of the transfer.
+    pub timeout: Option<Duration>,
+}
+
+/// The content of a record's request.
+#[derive(Clone, PartialEq, Eq)]
+pub enum RecordBody {
+    /// Bytes.
+    Bytes {
+        /// The bytes.
+        bytes: Vec<u8>,
+        /// The media type of the bytes, if the key implies one.
+        content_type: Option<&'static str>,
+    },
+    /// `body_file`: the content of a file, which needs `--allow-body-files`.
+    File(PathBuf),
+}
+
+/// The credentials of a record.
+#[derive(Clone)]
+pub enum RecordAuth {
+    /// A user and a password.
+    User(Credentials),
+    /// A bearer token (RFC 6750).
+    Bearer(Vec<u8>),
+}
+
+/// The fault of a record: the key, unless the whole line is no JSON object, and the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordError {
+    key: Option<String>,
+    reason: String,
+}
+
+impl RecordError {
+    fn of(key: &str, reason: impl Into<String>) -> Self {
+        Self { key: Some(key.to_owned()), reason: reason.into() }
+    }
+
+    /// Returns the key at which the record is wrong; `None` if the whole line is no JSON object.
+    pub fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.key {
+            Some(key) => write!(f, "key {key:?}: {}", self.reason),
+            None => f.write_str(&self.reason),
+        }
+    }
+}
+
+impl std::error::Error for RecordError {}
+
+impl RequestRecord {
+    /// Parses a line. A key whose value is `null` counts as absent, except for `id`.
+    ///
+    /// # Errors
+    /// The line is no JSON object, or a key is unknown, occurs twice or has a wrong value.
+    pub fn parse(line: &[u8]) -> Result<Self, RecordError> {
+        let whole = |reason: String| RecordError { key: None, reason };
+        let text = str::from_utf8(line).map_err(|_| whole("the line is not UTF-8".to_owned()))?;
+        let members = JsonMembers::parse(text).map_err(whole)?.0;
+        let mut record = Self::default();
+        let mut body_key = None;
+        for (at, (key, value)) in members.iter().enumerate() {
+            if members[..at].iter().any(|(earlier, _)| earlier == key) {
+                return Err(RecordError::of(key, "the key occurs twice"));
+            }
+            if !KEYS.contains(&&**key) {
+                return Err(RecordError::of(key, format!("the key is unknown; known are {}", KEYS.join(", "))));
+            }
+            if is_null(value) && key != "id" && key != "json" {
+                continue;
+            }
+            if BODY_KEYS.contains(&&**key)
+                && let Some(earlier) = body_key.replace(key)
+            {
+                return Err(RecordError::of(key, format!("the record has a body already, by the key {earlier:?}")));
+            }
+            record.set(key, value).map_err(|reason| RecordError::of(key, reason))?;
+        }
+        Ok(record)
+    }
+
+    /// Returns the `id` of a line that may be wrong in other keys; `None` if the line is no JSON
+    /// object or has no id.
+    pub fn id_of(line: &[u8]) -> Option<Box<str>> {
+        let members = JsonMembers::parse(str::from_utf8(line).ok()?).ok()?.0;
+        members.into_iter().find(|(key, _)| key == "id").map(|(_, value)| value.get().into())
+    }
+
+    fn set(&mut self, key: &str, value: &RawValue) -> Result<(), String> {
+        let bytes = |bytes: Vec<u8>, content_type| Some(RecordBody::Bytes { bytes, content_type });
+        match key {
+            "url" => self.url = Some(string(value)?),
+            "method" => {
+                let method = string(value)?;
+                if !is_token(method.as_bytes()) {
+                    return Err("a method is a token, RFC 9110 section 9.1".to_owned());
+                }
+                self.method = Some(method);
+            }
+            "headers" => self.headers = headers(value)?,
+            "query" => self.query = Some(pairs(value)?).filter(|query| !query.is_empty()),
+            "body" => self.body = bytes(string(value)?.into_bytes(), None),
+            "json" => self.body = bytes(value.get().as_bytes().to_vec(), Some("application/json")),
+            "form" => self.body = bytes(pairs(value)?.into_bytes(), Some("application/x-www-form-urlencoded")),
+            "body_base64" => {
+                let decoded = base64::decode(&string(value)?);
+                self.body = bytes(decoded.ok_or("the string is not valid base64")?, None);
+            }
+            "body_file" => self.body = Some(RecordBody::File(body_file(string(value)?)?)),
+            "output" => self.output = Some(output_path(&string(value)?).map_err(|fault| fault.to_string())?),
+            "id" => self.id = Some(value.get().into()),
+            "auth" => self.auth = Some(auth(value)?),
+            _ => self.timeout = Some(timeout(value)?),
+        }
+        Ok(())
+    }
+}
+
+fn body_file(path: String) -> Result<PathBuf, String> {
+    match path.is_empty() || path.contains('\0') {
+        true => Err("the name of the file is empty or has a NUL".to_owned()),
+        false => Ok(path.into()),
+    }
+}
+
+/// Reads an object of header fields. A value is a text, a list of texts for several fields, or
+/// `null` for a field that is not sent.
+fn headers(value: &RawValue) -> Result<Vec<HeaderArg>, String> {
+    let mut fields = Vec::new();
+    for (name, value) in object(value)? {
+        if !is_token(name.as_bytes()) {
+            return Err(format!("the header name {name:?} is no token, RFC 9110 section 5.1"));
+        }
+        if is_null(value) {
+            fields.push(HeaderArg::Remove { name });
+            continue;
+        }
+        for text in scalars(value).map_err(|reason| format!("header {name:?}: {reason}"))? {
+            if !is_value(text.as_bytes()) {
+                return Err(format!("the value of header {name:?} has CR, LF or NUL"));
+            }
+            let value = text.trim_ascii().as_bytes().to_vec();
+            fields.push(HeaderArg::Set { name: name.clone(), value });
+        }
+    }
+    Ok(fields)
+}
+
+/// Reads an object as the fields of a URL-encoded form. A list repeats its name.
+fn pairs(value: &RawValue) -> Result<String, String> {
+    let mut pairs = Vec::new();
+    for (name, value) in object(value)? {
+        for text in scalars(value).map_err(|reason| format!("field {name:?}: {reason}"))? {
+            pairs.push(format!("{}={}", urlencode::form(name.as_bytes()), urlencode::form(text.as_bytes())));
+        }
+    }
+    Ok(pairs.join("&"))
+}
+
+/// Reads credentials: `"user:password"`, `{"user": …, "password": …}` or `{"bearer": …}`.
+fn auth(value: &RawValue) -> Result<RecordAuth, String> {
+    let user = |user: &str, password: &str| {
+        Credentials::new(user, password).map(RecordAuth::User).map_err(|error| error.to_string())
+    };
+    if kind(value.get()) == "a string" {
+        let text = string(value)?;
+        let (name, password) = text.split_once(':').ok_or("expected \"user:password\"")?;
+        return user(name, password);
+    }
+    let (mut name, mut password, mut token) = (None, None, None);
+    for (key, value) in object(value)? {
+        let place = match &*key {
+            "user" => &mut name,
+            "password" => &mut password,
+            "bearer" => &mut token,
+            _ => return Err(format!("the key {key:?} is unknown; known are user, password and bearer")),
+        };
+        *place = Some(string(value).map_err(|reason| format!("{key}: {reason}"))?);
+    }
+    match (name, password, token) {
+        (Some(name), password, None) => user(&name, &password.unwrap_or_default()),
+        (None, None, Some(token)) if is_value(token.as_bytes()) => Ok(RecordAuth::Bearer(token.into_bytes())),
+        (None, None, Some(_)) => Err("the token has CR, LF or NUL".to_owned()),
+        _ => Err("expected user and password, or bearer".to_owned()),
+    }
+}
+
+fn timeout(value: &RawValue) -> Result<Duration, String> {
+    let what = || "expected a number of seconds above 0";
+    if kind(value.get()) != "a number" {
+        return Err(format!("{}, not {}", what(), kind(value.get())));
+    }
+    let seconds: f64 = serde_json::from_str(value.get()).map_err(|_| what())?;
+    let limit = Duration::try_from_secs_f64(seconds).map_err(|_| what())?;
+    if limit.is_zero() { Err(what().to_owned()) } else { Ok(limit) }
+}
+
+fn object(value: &RawValue) -> Result<Vec<(String, &RawValue)>, String> {
+    match kind(value.get()) {
+        "an object" => Ok(JsonMembers::parse(value.get())?.0),
+        other => Err(format!("expected an object, not {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> RequestRecord {
+        RequestRecord::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    fn body(text: &str) -> (String, Option<&'static str>) {
+        match parsed(text).body {
+            Some(RecordBody::Bytes { bytes, content_type }) => (String::from_utf8(bytes).unwrap(), content_type),
+            _ => panic!("{text}"),
+        }
+    }
+
+    #[test]
+    fn record_sets_every_part_of_a_request() {
+        let record = parsed(
+            r#"{"url":"http://h/\u00e9","method":"PATCH","headers":{"X-A":"1","X-B":["2",3],"Accept":null},
+            "query":{"q":"a b","n":[1,2],"no":null},"output":"a/b.json","id":{"n": 1.10},"auth":"me:a:b","timeout":1.5}"#,
+        );
+        assert_eq!(record.url.as_deref(), Some("http://h/\u{e9}"));
+        assert_eq!(record.method.as_deref(), Some("PATCH"));
+        let set = |name: &str, value: &str| HeaderArg::Set { name: name.into(), value: value.into() };
+        let expected = [set("X-A", "1"), set("X-B", "2"), set("X-B", "3"), HeaderArg::Remove { name: "Accept".into() }];
+        assert!(record.headers == expected);
+        assert_eq!(record.query.as_deref(), Some("q=a+b&n=1&n=2"));
+        assert_eq!(record.output.as_deref(), Some("a/b.json".as_ref()));
+        assert_eq!(record.id.as_deref(), Some(r#"{"n": 1.10}"#));
+        assert_eq!(record.timeout, Some(Duration::from_millis(1500)));
+        assert!(matches!(record.auth, Some(RecordAuth::User(_))));
+        assert!(record.body.is_none());
+    }
+
+    #[test]
+    fn each_body_key_sets_content_and_type() {
+        let form = "application/x-www-form-urlencoded";
+        assert_eq!(body(r#"{"body":"a\nb"}"#), ("a\nb".into(), None));
+        assert_eq!(body(r#"{"json":{"a": [1, "x"]}}"#), (r#"{"a": [1, "x"]}"#.into(), Some("application/json")));
+        assert_eq!(body(r#"{"json":null}"#), ("null".into(), Some("application/json")));
+        assert_eq!(body(r#"{"form":{"a":"x&y","b":[1,true]}}"#), ("a=x%26y&b=1&b=true".into(), Some(form)));
+        assert_eq!(body(r#"{"body_base64":"aGk="}"#), ("hi".into(), None));
+        assert!(matches!(parsed(r#"{"body_file":"../x"}"#).body, Some(RecordBody::File(path)) if path.ends_with("x")));
+        assert!(parsed(r#"{"body":null,"form":null,"url":null}"#).body.is_none());
+    }
+
+    #[test]
+    fn wrong_record_names_the_key_and_the_reason() {
+        for (text, expected) in [
+            ("", "not valid JSON: EOF while parsing a value at column 0"),
+            ("[1]", "expected a JSON object, not a list"),
+            ("\"x\"", "expected a JSON object, not a string"),
+            (r#"{"url":1,}"#, "not valid JSON: trailing comma at column 10"),
+            (r#"{"url":1} x"#, "not valid JSON: trailing characters at column 11"),
+            (r#"{"url":1}"#, "key \"url\": expected a string, not a number"),
+            (r#"{"url":"a","url":"b"}"#, "key \"url\": the key occurs twice"),
+            (r#"{"metod":"GET"}"#, "key \"metod\": the key is unknown; known are url, method, headers, query, body, "),
+            (r#"{"method":"A B"}"#, "key \"method\": a method is a token, RFC 9110 section 9.1"),
+            (r#"{"headers":["A: b"]}"#, "key \"headers\": expected an object, not a list"),
+            (r#"{"headers":{"A b":"c"}}"#, "key \"headers\": the header name \"A b\" is no token"),
+            (r#"{"headers":{"A":"b\r\nc"}}"#, "key \"headers\": the value of header \"A\" has CR, LF or NUL"),
+            (r#"{"headers":{"A":{}}}"#, "key \"headers\": header \"A\": expected a string, a number or a list"),
+            (r#"{"body":"a","json":1}"#, "key \"json\": the record has a body already, by the key \"body\""),
+            (r#"{"body_base64":"a b!"}"#, "key \"body_base64\": the string is not valid base64"),
+            (r#"{"output":"../x"}"#, "key \"output\": \"..\" is refused"),
+            (r#"{"auth":"me"}"#, "key \"auth\": expected \"user:password\""),
+            (r#"{"auth":{"token":"x"}}"#, "key \"auth\": the key \"token\" is unknown"),
+            (r#"{"auth":{"user":"a","bearer":"b"}}"#, "key \"auth\": expected user and password, or bearer"),
+            (r#"{"auth":{"bearer":"a\nb"}}"#, "key \"auth\": the token has CR, LF or NUL"),
+            (r#"{"timeout":-1}"#, "key \"timeout\": expected a number of seconds above 0"),
+            (r#"{"timeout":0}"#, "key \"timeout\": expected a number of seconds above 0"),
+            (r#"{"timeout":1e999}"#, "key \"timeout\": expected a number of seconds above 0"),
+            (r#"{"url":"\ud800"}"#, "key \"url\": the string is not valid Unicode"),
+        ] {
+            let error = RequestRecord::parse(text.as_bytes()).err().unwrap_or_else(|| panic!("{text}")).to_string();
+            assert!(error.starts_with(expected), "{text}: {error}");
+        }
+        assert_eq!(RequestRecord::parse(b"{\"url\":\"\xff\"}").err().unwrap().to_string(), "the line is not UTF-8");
+    }
+
+    #[test]
+    fn id_of_a_wrong_record_is_known() {
+        assert_eq!(RequestRecord::id_of(br#"{"id":7,"nope":1}"#).as_deref(), Some("7"));
+        assert_eq!(RequestRecord::id_of(b"{\"id\":7"), None);
+    }
+
+    #[test]
+    fn deep_and_cut_records_are_refused_without_harm() {
+        let deep = format!("{{\"json\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        let _ = RequestRecord::parse(deep.as_bytes());
+        let whole = br#"{"url":"http://h/","headers":{"A":["b"]},"form":{"a":1},"id":"x","auth":{"user":"u"}}"#;
+        for end in 0..whole.len() {
+            assert!(RequestRecord::parse(&whole[..end]).is_err(), "{end}");
+        }
+        assert!(RequestRecord::parse(whole).is_ok());
+    }
+}

@@ -1,0 +1,64 @@
+//! Iterates over the URLs of several URL groups (operations), which run in parallel as one list.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use haul::fleet::{FleetItem, ItemContext};
+use haul::{Error, Result};
+
+use crate::plan::RunPlan;
+use crate::run::report::reporter::{GroupReport, Reporter};
+use crate::run::report::url_number::UrlNumbers;
+use crate::run::transfers::parallel::request_of_many;
+use crate::run::transfers::state_stores::StateStores;
+use crate::run::transfers::url_items::{ItemRequests, UrlItems};
+
+/// Iterates over the URLs of consecutive URL groups, as items for the engine's fleet. Each item has
+/// the request options and the reporter of its group. They are made when the group's turn comes, so
+/// that a long list of groups needs little memory.
+pub(crate) struct GroupItems {
+    plan: Arc<RunPlan>,
+    groups: Range<usize>,
+    /// The reporter of the first group.
+    first: Arc<Reporter>,
+    /// The stores of the first group, which all groups share.
+    stores: StateStores,
+    current: Option<UrlItems>,
+}
+
+impl GroupItems {
+    pub(crate) fn new(plan: &Arc<RunPlan>, groups: Range<usize>, first: &Arc<Reporter>, stores: &StateStores) -> Self {
+        Self { plan: Arc::clone(plan), groups, first: Arc::clone(first), stores: stores.clone(), current: None }
+    }
+
+    fn open(&mut self, index: usize) -> Result<UrlItems> {
+        let operation = &self.plan.operations[index];
+        let reporter = Arc::new(self.first.of_joined_group(&self.plan.global, operation)?);
+        let options = Arc::new(request_of_many(&self.plan, operation, 0, &reporter, &mut self.stores)?);
+        let names = reporter.names().clone();
+        let method = operation.stages[0].request.method.clone();
+        let context = Some(ItemContext::new(Arc::new(GroupReport { reporter, method })));
+        let requests = ItemRequests { options, is_joined: true, context };
+        Ok(UrlItems::new(operation, requests, None, UrlNumbers::default(), names))
+    }
+}
+
+impl Iterator for GroupItems {
+    type Item = Result<FleetItem, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(item) = self.current.as_mut().and_then(Iterator::next) {
+                return Some(item);
+            }
+            let index = self.groups.next()?;
+            match self.open(index) {
+                Ok(items) => self.current = Some(items),
+                Err(error) => {
+                    self.current = None;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Reads the `--input-file` lists line by line: URLs, requests (`--jsonl-in`), or rows (`--csv-in`).
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+
+use haul::{Error, ErrorKind, Result};
+
+use crate::file_access::stdin;
+use crate::record_input::{CsvFault, CsvRow, CsvRows, RecordFormat, RequestRecord};
+use crate::url_list;
+
+/// The length limit in bytes of a line: 8 MiB.
+const MAX_LINE: u64 = 8 << 20;
+
+/// An open list.
+pub(crate) struct ListReader {
+    reader: Box<dyn BufRead + Send>,
+    name: String,
+    /// The number of the line that was read last, from 1.
+    line: u64,
+}
+
+/// A record with its place in the list. The id is known even if the record is wrong.
+pub(crate) struct NumberedRecord {
+    /// The name of the list and the number of the line, for messages.
+    pub(crate) place: String,
+    pub(crate) id: Option<Box<str>>,
+    pub(crate) record: Result<RequestRecord>,
+}
+
+impl ListReader {
+    /// Opens the list with this name; `-` is standard input.
+    pub(crate) fn open(name: &str) -> Result<Self> {
+        let reader: std::io::Result<Box<dyn BufRead + Send>> = match name {
+            "-" => stdin().map(|stdin| Box::new(BufReader::with_capacity(64 << 10, stdin)) as _),
+            name => File::open(name).map(|file| Box::new(BufReader::with_capacity(64 << 10, file)) as _),
+        };
+        let reader = reader.map_err(|error| unreadable(name, error))?;
+        Ok(Self { reader, name: name.to_owned(), line: 0 })
+    }
+
+    /// Returns the URL in the next line that contains one, without surrounding blanks. Returns
+    /// `None` at the end of the list.
+    pub(crate) fn next_url(&mut self) -> Result<Option<String>> {
+        while let Some(line) = self.next_line().map_err(|fault| self.error(fault))? {
+            if let Some(text) = url_list::in_line(&line) {
+                return Ok(Some(url_list::as_text(text).into_owned()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the record in the next line that is not blank. Returns `None` at the end of the list.
+    pub(crate) fn next_record(&mut self) -> Result<Option<NumberedRecord>> {
+        loop {
+            let line = match self.next_line() {
+                Ok(Some(line)) => line,
+                Ok(None) => return Ok(None),
+                Err(fault @ LineFault::TooLong) => {
+                    let (place, record) = (self.place(), Err(self.error(fault)));
+                    return Ok(Some(NumberedRecord { place, id: None, record }));
+                }
+                Err(fault) => return Err(self.error(fault)),
+            };
+            let text = if self.line == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line) } else { &line };
+            let text = text.trim_ascii_end();
+            if text.trim_ascii_start().is_empty() {
+                continue;
+            }
+            let place = self.place();
+            return Ok(Some(match RequestRecord::parse(text) {
+                Ok(mut record) => NumberedRecord { place, id: record.id.take(), record: Ok(record) },
+                Err(error) => {
+                    let record = Err(Error::new(ErrorKind::Read, format!("{place}: {error}")));
+                    NumberedRecord { place, id: RequestRecord::id_of(text), record }
+                }
+            }));
+        }
+    }
+
+    /// Returns the name of the list and the number of the line that was read last.
+    fn place(&self) -> String {
+        let name = if self.name == "-" { "standard input" } else { &self.name };
+        format!("{name}, line {}", self.line)
+    }
+
+    fn error(&self, fault: LineFault) -> Error {
+        match fault {
+            LineFault::Unreadable(error) => unreadable(&self.name, error),
+            LineFault::TooLong => {
+                let message = format!("{}: the line is longer than {} MiB", self.place(), MAX_LINE >> 20);
+                Error::new(ErrorKind::Read, message)
+            }
+        }
+    }
+
+    /// Reads the header line of a list with columns.
+    pub(crate) fn into_rows(self, format: RecordFormat) -> Result<OpenRows> {
+        let name = if self.name == "-" { "standard input".to_owned() } else { self.name.clone() };
+        match CsvRows::open(self.reader, format.delimiter(&self.name)) {
+            Ok(rows) => Ok(OpenRows { rows, name }),
+            Err(fault) => Err(csv_error(&name, fault)),
+        }
+    }
+
+    /// Returns the next line, with its line end. Returns `None` at the end of the list. A line that
+    /// is too long is skipped.
+    fn next_line(&mut self) -> std::result::Result<Option<Vec<u8>>, LineFault> {
+        let mut line = Vec::new();
+        let read = (&mut self.reader).take(MAX_LINE).read_until(b'\n', &mut line).map_err(LineFault::Unreadable)?;
+        self.line += 1;
+        if read as u64 == MAX_LINE && line.last() != Some(&b'\n') {
+            self.reader.skip_until(b'\n').map_err(LineFault::Unreadable)?;
+            return Err(LineFault::TooLong);
+        }
+        Ok((read > 0).then_some(line))
+    }
+}
+
+/// An open list with columns.
+pub(crate) struct OpenRows {
+    rows: CsvRows<Box<dyn BufRead + Send>>,
+    name: String,
+}
+
+impl OpenRows {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn columns(&self) -> &[String] {
+        self.rows.columns()
+    }
+
+    /// Returns the next row. Returns `None` at the end of the list.
+    pub(crate) fn next_row(&mut self) -> Result<Option<CsvRow>> {
+        self.rows.next_row().map_err(|fault| csv_error(&self.name, fault))
+    }
+
+    /// Returns an error with the place of the row that caused it.
+    pub(crate) fn at(&self, row: &CsvRow, error: &Error) -> Error {
+        let message = format!("{}, line {}: {}", self.name, row.line, error.cause());
+        let placed = Error::new(error.kind(), message);
+        match error.url() {
+            Some(url) => placed.with_url(url),
+            None => placed,
+        }
+    }
+}
+
+fn csv_error(name: &str, fault: CsvFault) -> Error {
+    match fault {
+        CsvFault::Unreadable(error) => unreadable(name, error),
+        fault => Error::new(ErrorKind::Read, format!("{name}: {fault}")),
+    }
+}
+
+/// The reason why a line cannot be read.
+enum LineFault {
+    Unreadable(std::io::Error),
+    TooLong,
+}
+
+fn unreadable(name: &str, error: std::io::Error) -> Error {
+    Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error)
+}

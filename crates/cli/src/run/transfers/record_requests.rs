@@ -1,0 +1,206 @@
+//! Makes the requests of a list's records (`--jsonl-in`).
+//!
+//! A record takes precedence over the command line. The list may come from a stranger, so the
+//! credentials of the command line go only to the origin of the URL that the user wrote.
+
+use std::sync::{Arc, OnceLock};
+
+use haul::body::upload::RequestBody;
+use haul::fleet::ItemRequest;
+use haul::request::{RequestOverrides, method};
+use haul::state::auth::{AuthCache, AuthOptions};
+use haul::{Error, ErrorKind, RequestOptions, Result, Target};
+use haul_policy::target::Scheme;
+
+use crate::plan::{HeaderArg, RecordArgs, RequestArgs, UrlGroup, append_query};
+use crate::record_input::{RecordAuth, RecordBody, RequestRecord};
+use crate::run::engine_options::target_url::target_of;
+
+/// The settings from which the requests of records are made.
+pub(crate) struct RecordRequests {
+    /// The options of the command line.
+    trusted: OptionVariants,
+    /// The same without credentials.
+    untrusted: OptionVariants,
+    /// The URL of the command line, with its target; `None` if there is none or it is invalid.
+    base: Option<(String, Target)>,
+    /// The method for records that name none; `None` depends on the content.
+    method: Option<String>,
+    /// True if `-H` sets `Content-Type`.
+    has_content_type: bool,
+    allow_body_files: bool,
+    is_curl: bool,
+    /// The scheme of URLs that name none.
+    default_scheme: Scheme,
+}
+
+/// Options with the content of the command line, and without it, for records with their own.
+struct OptionVariants {
+    whole: Arc<RequestOptions>,
+    without_content: OnceLock<Arc<RequestOptions>>,
+}
+
+impl OptionVariants {
+    fn new(whole: Arc<RequestOptions>) -> Self {
+        Self { whole, without_content: OnceLock::new() }
+    }
+
+    fn of(&self, has_own_content: bool) -> &Arc<RequestOptions> {
+        match has_own_content {
+            false => &self.whole,
+            true => self.without_content.get_or_init(|| {
+                let options = RequestOptions::clone(&self.whole);
+                Arc::new(RequestOptions { body: None, content_type: None, content_range: None, ..options })
+            }),
+        }
+    }
+}
+
+impl RecordRequests {
+    /// Makes the settings for the lists of a URL group, whose requests have these options.
+    pub(crate) fn new(operation: &UrlGroup, args: &RecordArgs, options: &Arc<RequestOptions>) -> Self {
+        let stage = &operation.stages[0];
+        let RequestArgs { custom_method, is_post, head, method, fields, .. } = &stage.request;
+        let names_method = *custom_method || is_post.is_some() || *head;
+        let target = |url: &String| target_of(stage, url).ok();
+        let is_content_type = |field: &HeaderArg| field.name().eq_ignore_ascii_case("content-type");
+        Self {
+            untrusted: OptionVariants::new(Arc::new(options.without_secrets())),
+            trusted: OptionVariants::new(Arc::clone(options)),
+            base: args.urls.first().and_then(|url| Some((url.clone(), target(url)?))),
+            method: names_method.then(|| method.clone()),
+            has_content_type: fields.iter().any(is_content_type),
+            allow_body_files: args.allow_body_files,
+            is_curl: operation.in_place,
+            default_scheme: stage.transfer.redirect.default_scheme,
+        }
+    }
+
+    /// Returns the URL and the settings of a record's request. `place` is the record's place in its
+    /// list, for messages.
+    pub(crate) fn request(&self, record: RequestRecord, place: &str) -> Result<(String, ItemRequest)> {
+        let RequestRecord { url, method: own_method, headers, query, body, auth, timeout, .. } = record;
+        let url = self.url(url, place)?;
+        let url = query.map_or_else(|| url.clone(), |query| append_query(&url, &query));
+        let variants = if self.is_trusted(&url) { &self.trusted } else { &self.untrusted };
+        let mut options = Arc::clone(variants.of(body.is_some()));
+        let mut overrides = RequestOverrides::default();
+        let own_content_type = headers.iter().any(|field| field.name().eq_ignore_ascii_case("content-type"));
+        for field in headers {
+            match field {
+                HeaderArg::Set { name, value } => overrides.fields.push((name, value)),
+                HeaderArg::Empty { name } => overrides.fields.push((name, Vec::new())),
+                HeaderArg::Remove { name } => {
+                    let options = Arc::make_mut(&mut options);
+                    options.fields.retain(|(field, _)| !field.eq_ignore_ascii_case(&name));
+                    options.without.push(name);
+                }
+            }
+        }
+        overrides.method = own_method.as_deref().or(self.method.as_deref()).map(method);
+        if let Some(body) = body {
+            let content_type = self.set_body(&mut overrides, body, place)?;
+            if let Some(content_type) = content_type.filter(|_| !own_content_type && !self.has_content_type) {
+                overrides.fields.push(("Content-Type".to_owned(), content_type.into()));
+            }
+            overrides.method.get_or_insert_with(|| method("POST"));
+        }
+        if let Some(auth) = auth {
+            set_auth(Arc::make_mut(&mut options), auth);
+        }
+        if let Some(limit) = timeout {
+            let options = Arc::make_mut(&mut options);
+            let of_transfer = if self.is_curl { &mut options.max_time } else { &mut options.total_time };
+            *of_transfer = Some(limit);
+        }
+        Ok((url, ItemRequest { options: Some(options), overrides }))
+    }
+
+    /// Sets the content of the request. Returns its media type, if the record implies one.
+    fn set_body(
+        &self,
+        overrides: &mut RequestOverrides,
+        body: RecordBody,
+        place: &str,
+    ) -> Result<Option<&'static str>> {
+        let wrong = |reason: &str| Error::new(ErrorKind::Read, format!("{place}: key \"body_file\": {reason}"));
+        match body {
+            RecordBody::Bytes { bytes, content_type } => {
+                overrides.body = Some(bytes.as_slice().into());
+                Ok(content_type)
+            }
+            RecordBody::File(_) if !self.allow_body_files => {
+                Err(wrong("a list may name files to send only with --allow-body-files"))
+            }
+            RecordBody::File(path) => {
+                let content = RequestBody::file(&path);
+                overrides.body =
+                    Some(content.map_err(|error| wrong(&format!("failed to read {}: {error}", path.display())))?);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns the URL of a record, which may be relative to that of the command line.
+    fn url(&self, url: Option<String>, place: &str) -> Result<String> {
+        let wrong = |reason: &str| Error::new(ErrorKind::Read, format!("{place}: key \"url\": {reason}"));
+        match (url, &self.base) {
+            (Some(url), None) => Ok(url),
+            (Some(url), Some(_)) if has_scheme(&url) => Ok(url),
+            (None, Some((base, _))) => Ok(base.clone()),
+            (None, None) => Err(wrong("the key is missing, and the command line names no URL")),
+            (Some(url), Some((_, base))) => {
+                let target = base.join(&url).map_err(|error| {
+                    Error::with_source(ErrorKind::Url, format!("{place}: the URL cannot be used"), error)
+                })?;
+                Ok(with_userinfo(base, &target))
+            }
+        }
+    }
+
+    /// Returns true if the origin of a URL is that of the URL on the command line.
+    fn is_trusted(&self, url: &str) -> bool {
+        let Some((_, base)) = &self.base else { return false };
+        let origin = base.origin();
+        let target = Target::parse_near(url, Some(&origin), self.default_scheme, false);
+        target.is_ok_and(|target| target.origin() == origin)
+    }
+}
+
+/// Returns true if a text begins with a scheme and `://`, so that it is not relative.
+fn has_scheme(url: &str) -> bool {
+    let is_scheme = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_alphabetic())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+    };
+    url.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme))
+}
+
+/// Returns the URL of a target that was resolved against `base`. It keeps the userinfo of `base` if
+/// it has the same origin.
+fn with_userinfo(base: &Target, target: &Target) -> String {
+    let url = target.to_url();
+    let userinfo = base.userinfo_bytes().filter(|_| target.origin() == base.origin());
+    match (userinfo, url.split_once("://")) {
+        (Some((user, password)), Some((scheme, rest))) => {
+            let encoded = [&user, &password].map(|text| haul_policy::urlencode::percent(text));
+            format!("{scheme}://{}:{}@{rest}", encoded[0], encoded[1])
+        }
+        _ => url,
+    }
+}
+
+/// Replaces the credentials of the options by those of a record.
+fn set_auth(options: &mut RequestOptions, auth: RecordAuth) {
+    options.authorization = None;
+    options.fields.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+    // The answers to challenges that are in the cache belong to other credentials.
+    let shared = AuthOptions { memory: AuthCache::default(), user: None, bearer: None, ..options.auth.clone() };
+    options.auth = match auth {
+        RecordAuth::User(user) => AuthOptions { user: Some(user), ..shared },
+        RecordAuth::Bearer(token) => {
+            options.fields.push(("Authorization".to_owned(), [b"Bearer ", &*token].concat()));
+            shared
+        }
+    };
+}

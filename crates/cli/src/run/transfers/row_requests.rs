@@ -1,0 +1,288 @@
+//! Makes the requests of the rows of a `--csv-in` list: the columns fill the placeholders `{name}` of
+//! the command line.
+//!
+//! A value is data, never syntax: it is encoded for its place. The list may come from a stranger, so
+//! the credentials of the command line go only to origins that the command line names.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use haul::fleet::ItemRequest;
+use haul::request::RequestOverrides;
+use haul::{Error, ErrorKind, RequestOptions, Result, Target};
+use haul_policy::output_name::{has_url_part, placeholder, placeholder_names};
+use haul_policy::target::{Origin, Scheme};
+use haul_policy::url_template::UrlTemplate;
+
+use crate::plan::{BodyArg, OutputArg, PlaceholderEncoding, PlaceholderSyntax, RecordArgs, UrlGroup, ValueTemplate};
+use crate::record_input::CsvRow;
+use crate::run::engine_options::target_url::target_of;
+
+/// The column that has the URL if the command line names none.
+const URL_COLUMN: &str = "url";
+
+/// The requests that a row makes.
+pub(crate) struct RowRequests {
+    columns: Vec<String>,
+    urls: Vec<RowUrl>,
+    /// The origins that the command line names.
+    origins: Vec<Origin>,
+    options: Arc<RequestOptions>,
+    /// The same without credentials.
+    secretless: Arc<RequestOptions>,
+    /// The fields whose values have placeholders.
+    fields: Vec<(String, ValueTemplate)>,
+    /// The values of `-A`, `-e` and `-b` that have placeholders.
+    own_values: OwnFieldValues,
+    body: Option<ValueTemplate>,
+    query: Option<ValueTemplate>,
+    /// The scheme of URLs that name none.
+    default_scheme: Scheme,
+}
+
+/// The field values that haul sends by options of their own, as far as they have placeholders.
+struct OwnFieldValues {
+    user_agent: Option<ValueTemplate>,
+    referer: Option<ValueTemplate>,
+    cookie: Option<ValueTemplate>,
+}
+
+/// A URL of the command line.
+enum RowUrl {
+    Literal(String),
+    /// A template, with the index of the column of each of its placeholders.
+    Template(UrlTemplate, Vec<usize>),
+}
+
+impl RowRequests {
+    /// Makes the requests for a list with these columns, whose name is `list`.
+    ///
+    /// # Errors
+    /// The command line names a column that the list does not have.
+    pub(crate) fn new(
+        operation: &UrlGroup,
+        args: &RecordArgs,
+        options: &Arc<RequestOptions>,
+        columns: &[String],
+        list: &str,
+    ) -> Result<Self> {
+        let stage = &operation.stages[0];
+        let request = &stage.request;
+        let url_column = format!("{{{URL_COLUMN}}}");
+        let texts: Vec<&str> = match args.urls.as_slice() {
+            [] => vec![&url_column],
+            urls => urls.iter().map(String::as_str).collect(),
+        };
+        let default_scheme = stage.transfer.redirect.default_scheme;
+        let lookup = ColumnNames { columns, list, default_scheme };
+        let mut urls = Vec::new();
+        let mut origins = Vec::new();
+        for text in texts {
+            let url = if args.urls.is_empty() && lookup.index_of(URL_COLUMN).is_none() {
+                return Err(lookup.without_url());
+            } else {
+                lookup.url(text)?
+            };
+            origins.extend(match &url {
+                RowUrl::Literal(url) => target_of(stage, url).ok().map(|target| target.origin()),
+                RowUrl::Template(template, _) => template.literal_origin(),
+            });
+            urls.push(url);
+        }
+        let fields = request.fields_by_value.iter();
+        let fields = fields.map(|(name, value)| Ok((name.clone(), lookup.template(value)?)));
+        let own = |value: &Option<Vec<u8>>| value.as_deref().map(|value| lookup.template(value)).transpose();
+        let with_columns = |value: Option<ValueTemplate>| value.filter(|value| value.text().is_none());
+        for output in &operation.outputs {
+            lookup.check_output(output)?;
+        }
+        Ok(Self {
+            fields: fields.collect::<Result<_>>()?,
+            own_values: OwnFieldValues {
+                user_agent: with_columns(own(&request.user_agent)?),
+                referer: with_columns(own(&request.referer)?),
+                cookie: with_columns(own(&request.cookie)?),
+            },
+            body: match &request.body {
+                Some(BodyArg::ByValue(body)) => Some(body.clone()),
+                _ => None,
+            },
+            query: match &request.query {
+                Some(query) => {
+                    lookup.template(query.as_bytes())?;
+                    let form = PlaceholderEncoding::Form;
+                    Some(ValueTemplate::parse(query.as_bytes(), form, PlaceholderSyntax::Column))
+                }
+                None => None,
+            },
+            columns: columns.to_vec(),
+            urls,
+            origins,
+            options: Arc::clone(options),
+            secretless: Arc::new(options.without_secrets()),
+            default_scheme,
+        })
+    }
+
+    /// Returns the number of requests that a row makes.
+    pub(crate) fn per_row(&self) -> usize {
+        self.urls.len()
+    }
+
+    /// Returns the value of a column in a row; `None` if there is no such column.
+    pub(crate) fn value<'r>(&self, row: &'r CsvRow, column: &str) -> Option<Cow<'r, [u8]>> {
+        self.columns.iter().position(|name| name == column).map(|index| row.field(index).into())
+    }
+
+    /// Returns the URL and the settings of the request that a row makes of the URL with this number.
+    /// The URL has the query of `-G` and `--url-query`.
+    ///
+    /// # Errors
+    /// The row has another number of fields than the header, or a value cannot be used in its place.
+    pub(crate) fn request(&self, row: &CsvRow, number: usize) -> Result<(String, ItemRequest)> {
+        if row.len() != self.columns.len() {
+            let (has, wants) = (row.len(), self.columns.len());
+            let message = format!("the row has {has} fields, but the header line has {wants}");
+            return Err(Error::new(ErrorKind::Read, message));
+        }
+        let mut url = match &self.urls[number] {
+            RowUrl::Literal(url) => url.clone(),
+            RowUrl::Template(template, columns) => template
+                .expand_each(&|at| row.field(columns[at]))
+                .map_err(|error| Error::with_source(ErrorKind::Url, "the row cannot be made a URL", error))?,
+        };
+        if let Some(query) = &self.query {
+            let query = query.filled_by(|name| self.lookup(row, name));
+            url = crate::plan::append_query(&url, &String::from_utf8_lossy(&query));
+        }
+        let is_trusted = !self.origins.is_empty()
+            && Target::parse_with(&url, self.default_scheme, false)
+                .is_ok_and(|target| self.origins.contains(&target.origin()));
+        let mut options = Arc::clone(if is_trusted { &self.options } else { &self.secretless });
+        self.fill_fields(&mut options, row)?;
+        let body = self.body.as_ref().map(|body| body.filled_by(|name| self.lookup(row, name)).as_slice().into());
+        Ok((
+            url,
+            ItemRequest { options: Some(options), overrides: RequestOverrides { body, ..RequestOverrides::default() } },
+        ))
+    }
+
+    fn lookup<'r>(&self, row: &'r CsvRow, name: Option<&str>) -> Option<&'r [u8]> {
+        let name = name?;
+        self.columns.iter().position(|column| column == name).map(|index| row.field(index))
+    }
+
+    /// Replaces the placeholders in the field values of the options.
+    fn fill_fields(&self, options: &mut Arc<RequestOptions>, row: &CsvRow) -> Result<()> {
+        let OwnFieldValues { user_agent, referer, cookie } = &self.own_values;
+        if self.fields.is_empty() && user_agent.is_none() && referer.is_none() && cookie.is_none() {
+            return Ok(());
+        }
+        let filled = |template: &ValueTemplate| {
+            let value = template.filled_by(|name| self.lookup(row, name));
+            let is_control = |byte: &u8| byte.is_ascii_control() && *byte != b'\t';
+            match value.iter().any(is_control) {
+                // What a list gives must not add a field.
+                true => Err(Error::new(ErrorKind::Url, "a value has control characters, which no header may have")),
+                false => Ok(value),
+            }
+        };
+        let options = Arc::make_mut(options);
+        for (name, template) in &self.fields {
+            let written = template.template();
+            // A field without credentials is missing in the options for other origins.
+            for (_, value) in options.fields.iter_mut().filter(|(field, value)| field == name && *value == written) {
+                *value = filled(template)?;
+            }
+        }
+        let own =
+            [(user_agent, &mut options.user_agent), (referer, &mut options.referer), (cookie, &mut options.cookie)];
+        for (template, value) in own {
+            if let (Some(template), Some(value)) = (template, value) {
+                *value = filled(template)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The columns of a list, and its name for messages.
+struct ColumnNames<'a> {
+    columns: &'a [String],
+    list: &'a str,
+    default_scheme: Scheme,
+}
+
+impl ColumnNames<'_> {
+    fn index_of(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column == name)
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        let message = format!(
+            "{} has no column {name:?} for the placeholder {{{name}}}; its columns are {}",
+            self.list,
+            self.columns.join(", ")
+        );
+        Error::new(ErrorKind::Setup, message)
+    }
+
+    fn without_url(&self) -> Error {
+        let message = format!(
+            "{} has no column \"{URL_COLUMN}\", and the command line names no URL: add one with placeholders, such \
+             as 'https://h/{{{}}}'",
+            self.list,
+            self.columns.first().map_or("", String::as_str)
+        );
+        Error::new(ErrorKind::Setup, message)
+    }
+
+    /// Parses a URL of the command line, in which each text in braces must be a column.
+    fn url(&self, text: &str) -> Result<RowUrl> {
+        let mut template = String::new();
+        let mut columns = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('{') {
+            template.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let name = placeholder(rest.as_bytes());
+            let Some((name, length)) = name else {
+                // Two braces would be the placeholder of a template.
+                if rest.starts_with("{}") {
+                    return Err(self.unknown(""));
+                }
+                template.push('{');
+                rest = &rest[1..];
+                continue;
+            };
+            columns.push(self.index_of(name).ok_or_else(|| self.unknown(name))?);
+            template.push_str("{}");
+            rest = &rest[length..];
+        }
+        template.push_str(rest);
+        if columns.is_empty() {
+            return Ok(RowUrl::Literal(template));
+        }
+        let template = UrlTemplate::parse(&template)
+            .map_err(|error| Error::with_source(ErrorKind::Url, "the URL cannot be used", error))?;
+        Ok(RowUrl::Template(template.with_default_scheme(self.default_scheme), columns))
+    }
+
+    /// Parses the value of a header field or a query, in which each text in braces must be a column.
+    fn template(&self, text: &[u8]) -> Result<ValueTemplate> {
+        if let Some(name) = placeholder_names(text).find(|name| self.index_of(name).is_none()) {
+            return Err(self.unknown(name));
+        }
+        Ok(ValueTemplate::parse(text, PlaceholderEncoding::Plain, PlaceholderSyntax::Column))
+    }
+
+    /// Refuses a name of `-o` with a text in braces that is neither a column nor a part of the URL.
+    fn check_output(&self, output: &OutputArg) -> Result<()> {
+        let OutputArg::File(name) = output else { return Ok(()) };
+        let is_known = |name: &str| self.index_of(name).is_some() || has_url_part(format!("{{{name}}}").as_bytes());
+        match placeholder_names(name.as_encoded_bytes()).find(|name| !is_known(name)) {
+            Some(name) => Err(self.unknown(name)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The uploads of `-T`: which content goes to which URL.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use haul::{ErrorKind, Result};
+use haul_policy::glob::GlobValues;
+
+use crate::plan::{UploadArg, UrlGroup, name_upload};
+use crate::run::engine_options::request_body::UploadContent;
+use crate::run::engine_options::target_url::target_of;
+use crate::run::glob;
+
+/// Returns true if the upload to the source of URLs at this index may be a glob, which stands for
+/// several files.
+pub(crate) fn is_glob(operation: &UrlGroup, index: usize) -> bool {
+    match operation.upload_of(index) {
+        Some(UploadArg::File(file)) => {
+            !operation.globoff && file.to_str().is_some_and(|file| file.contains(['[', ']', '{', '}', '\\']))
+        }
+        _ => false,
+    }
+}
+
+/// The content that is uploaded to the URLs of one source.
+#[derive(Clone)]
+pub(crate) enum UrlUpload {
+    Nothing,
+    Stdin,
+    /// The file at this path is uploaded. The values are those of the globs in the value of `-T`.
+    File(OsString, GlobValues),
+}
+
+impl UrlUpload {
+    /// Returns the values of the globs of a URL, with those of the globs in the value of `-T` that
+    /// have a name.
+    pub(crate) fn with_named_values(&self, parts: GlobValues) -> GlobValues {
+        match self {
+            UrlUpload::File(_, named) => parts.with_named(named),
+            UrlUpload::Nothing | UrlUpload::Stdin => parts,
+        }
+    }
+
+    /// Returns the URL to which the content is uploaded, and the content; `None` if nothing is
+    /// uploaded. The name of the uploaded file is appended to a URL that does not end in a name.
+    pub(crate) fn for_url(&self, url: &str, operation: &UrlGroup) -> Result<(String, Option<UploadContent>)> {
+        let request = &operation.stages[0].request;
+        Ok(match self {
+            UrlUpload::Nothing => (url.to_owned(), None),
+            UrlUpload::Stdin => (url.to_owned(), Some(UploadContent::stdin(request)?)),
+            UrlUpload::File(file, _) => {
+                let place = name_upload(url, file);
+                // A file is not opened for an invalid URL, as in curl.
+                if let Err(error) = target_of(&operation.stages[0], &place)
+                    && error.kind() == ErrorKind::Url
+                {
+                    return Err(error);
+                }
+                (place, Some(UploadContent::of(Path::new(file), request)?))
+            }
+        })
+    }
+}
+
+/// Returns the uploads for the source of URLs at this index, in order. As in curl, each upload is
+/// sent to all URLs of the source.
+pub(crate) fn uploads(operation: &UrlGroup, index: usize) -> Result<Vec<UrlUpload>> {
+    Ok(match operation.upload_of(index) {
+        None | Some(UploadArg::Nothing) => vec![UrlUpload::Nothing],
+        Some(UploadArg::Stdin { .. }) => vec![UrlUpload::Stdin],
+        Some(UploadArg::File(files)) => match files.to_str().filter(|_| !operation.globoff) {
+            Some(files) => glob(files)?.iter().map(|file| UrlUpload::File(file.url.into(), file.parts)).collect(),
+            None => vec![UrlUpload::File(files.clone(), GlobValues::default())],
+        },
+    })
+}

@@ -1,0 +1,126 @@
+//! An item of a fleet's input: a URL, the destination of its body, and its own request settings.
+//!
+//! ```
+//! use haul::fleet::{BodyDestination, FleetItem, ItemRequest};
+//! use haul::request::RequestOverrides;
+//!
+//! let overrides = RequestOverrides { method: Some("POST".into()), body: Some("a=1".into()), ..RequestOverrides::default() };
+//! let mut item = FleetItem::new("http://127.0.0.1/form", BodyDestination::Output);
+//! item.request = Some(Box::new(ItemRequest { overrides, ..ItemRequest::default() }));
+//! item.id = Some("7".into());
+//! ```
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use super::fleet_job::BodyDestination;
+use crate::Error;
+use crate::request::{RequestOptions, RequestOverrides};
+
+/// A URL, the destination of its body, and the settings of its request.
+#[derive(Debug)]
+pub struct FleetItem {
+    /// The URL, as the user wrote it.
+    pub url: String,
+    /// The destination of the body: the fleet's output, or a file.
+    pub destination: BodyDestination,
+    /// The settings of this request that differ from those of the first stage. Default: none.
+    pub request: Option<Box<ItemRequest>>,
+    /// The identifier of the item as JSON text, which reports repeat unchanged. Default: none.
+    pub id: Option<Box<str>>,
+    /// A value of the caller, which the reports on the transfer receive. Default: none.
+    pub context: Option<ItemContext>,
+    /// The error because of which the item is not requested. It is reported as a failed transfer.
+    /// Default: none.
+    pub error: Option<Error>,
+}
+
+impl FleetItem {
+    /// Makes an item that is requested with the options of the first stage.
+    #[must_use]
+    pub fn new(url: impl Into<String>, destination: BodyDestination) -> Self {
+        Self { url: url.into(), destination, request: None, id: None, context: None, error: None }
+    }
+
+    /// Makes an item that fails with this error.
+    #[must_use]
+    pub fn failed(error: Error) -> Self {
+        let url = error.url().unwrap_or_default().to_owned();
+        Self { error: Some(error), ..Self::new(url, BodyDestination::Output) }
+    }
+
+    /// Returns the number of bytes of the item's texts and content that are in memory.
+    pub(super) fn kept_bytes(&self) -> usize {
+        let request = self.request.as_deref().map_or(0, ItemRequest::kept_bytes);
+        self.url.len() + self.id.as_deref().map_or(0, str::len) + request
+    }
+}
+
+/// The settings of one request of a fleet that differ from those of its stage.
+#[derive(Debug, Clone, Default)]
+pub struct ItemRequest {
+    /// The options of this request; `None` uses those of the first stage. Many items may share
+    /// them.
+    pub options: Option<Arc<RequestOptions>>,
+    /// The settings that take precedence over the options.
+    pub overrides: RequestOverrides,
+}
+
+impl ItemRequest {
+    /// Returns the number of bytes in memory that belong to this request alone.
+    pub(super) fn kept_bytes(&self) -> usize {
+        let fields = self.overrides.fields.iter().map(|(name, value)| name.len() + value.len());
+        let body = self.overrides.body.as_ref().and_then(|body| body.bytes());
+        fields.sum::<usize>() + body.map_or(0, <[u8]>::len)
+    }
+}
+
+/// A value of the caller that accompanies an item. `Debug` does not show it.
+#[derive(Clone)]
+pub struct ItemContext(Arc<dyn Any + Send + Sync>);
+
+impl ItemContext {
+    /// Makes the context of an item from a value, which other items may share.
+    pub fn new<T: Send + Sync + 'static>(value: Arc<T>) -> Self {
+        Self(value)
+    }
+
+    /// Returns the value if it has the type `T`, and `None` otherwise.
+    #[must_use]
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl fmt::Debug for ItemContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ItemContext(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn context_is_found_by_its_type() {
+        let context = ItemContext::new(Arc::new(7_u32));
+        assert_eq!(context.get::<u32>(), Some(&7));
+        assert_eq!(context.get::<u64>(), None);
+    }
+
+    #[test]
+    fn content_in_memory_counts_as_kept() {
+        let mut item = FleetItem::new("http://h/", BodyDestination::Output);
+        assert_eq!(item.kept_bytes(), 9);
+        let overrides = RequestOverrides {
+            body: Some("0123456789".into()),
+            fields: vec![("a".into(), b"bc".to_vec())],
+            ..RequestOverrides::default()
+        };
+        item.request = Some(Box::new(ItemRequest { overrides, ..ItemRequest::default() }));
+        item.id = Some("\"x\"".into());
+        assert_eq!(item.kept_bytes(), 9 + 10 + 3 + 3);
+    }
+}

@@ -1,0 +1,47 @@
+//! A transfer of a fleet as its reports see it, and the destination of its body.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::fleet_item::ItemContext;
+use crate::sink::file::FileOptions;
+
+/// The destination of a transfer's body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BodyDestination {
+    /// The output of the fleet, in the order of the transfers.
+    Output,
+    /// A file for this body alone.
+    File {
+        /// The path of the file.
+        path: PathBuf,
+        /// The options for writing the file.
+        options: FileOptions,
+    },
+}
+
+/// A transfer of a fleet: what is fetched, and its place in the order.
+#[derive(Debug, Clone)]
+pub struct FleetJob {
+    /// The URL, as the user gave it or a stage made it.
+    pub url: String,
+    /// The number of the transfer in its stage, from 0.
+    pub number: u64,
+    /// The position in the output order: the numbers of the transfers of earlier stages whose
+    /// values led to this one, and the transfer's own number last.
+    pub order: Arc<[u64]>,
+    /// The index of the stage to which the transfer belongs, from 0.
+    pub stage: usize,
+    /// The destination of the body. After the transfer, its path is the final path of the file,
+    /// which may differ from the requested one ([`FileOptions::named_by_response`],
+    /// [`ClobberMode::Number`](crate::sink::naming::ClobberMode::Number)).
+    pub destination: BodyDestination,
+    /// The method of this request, if its [`ItemRequest`](super::ItemRequest) has its own.
+    pub method: Option<Cow<'static, str>>,
+    /// The [identifier](super::FleetItem::id) of the item from which the transfer comes.
+    pub id: Option<Box<str>>,
+    /// The [context](super::FleetItem::context) of the item from which the transfer comes.
+    pub context: Option<ItemContext>,
+    pub(super) slot: u64,
+}
