@@ -45,8 +45,10 @@ const LENGTHS: [usize; 2] = [300, 50_000];
 /// The numbers of requests that servers bear at a time.
 const BEARS: [usize; 3] = [4, 32, 1_000];
 const PAGES: usize = 500;
-/// The number of pages from a server at 0 or 1 ms, where 500 take less time than the noise.
-const PAGES_NEARBY: usize = 3_000;
+/// The number of pages from a server at 1 ms, where 500 take less time than the noise.
+const PAGES_NEARBY: usize = 5_000;
+/// The same at 0 ms.
+const PAGES_AT_HAND: usize = 30_000;
 /// The number of requests at a time that haul may have beyond what the server bears.
 const OVER: usize = 2;
 /// The maximum time of a contestant, unless `--slow` is given.
@@ -97,9 +99,12 @@ impl AdaptPoint {
     fn card(&self, bench: &JobEnvironment) -> Result<JobPart> {
         let timing = PageTiming::remote(self.round_trip, self.bears, self.overload);
         let server = Arc::new(PageServer::start(vec![PortService::Pages(timing)], None)?);
-        let is_near = self.round_trip <= Duration::from_millis(1);
-        let pages = bench.count(if is_near { PAGES_NEARBY } else { PAGES });
         let milliseconds = self.round_trip.as_millis();
+        let pages = bench.count(match milliseconds {
+            0 => PAGES_AT_HAND,
+            1 => PAGES_NEARBY,
+            _ => PAGES,
+        });
         let kind = if self.overload == OverloadPolicy::Queue { "queue" } else { "refuse" };
         // Lives as long as the program, as the names of all other parts do.
         let part: &'static str = format!("{kind}-{}-{}@{milliseconds}", self.bears, self.len).leak();

@@ -4,7 +4,7 @@
 //! ```text
 //!             clean                   requests queue
 //!  6 ──▶ Measuring ──▶ the maximum ──────────────────▶ Testing: fewer ──▶ as fast: stay there
-//!            ▲  └──▶ Probing: one or two more ──▶ faster: stay there    └──▶ slower: as before
+//!            ▲  └──▶ Probing: one more ──▶ faster: stay there           └──▶ slower: as before
 //!            └── Recovering: at most 6, until enough requests were served ◀── refused, from any phase
 //! ```
 //!
@@ -15,8 +15,7 @@
 //!
 //! **Growth.** If the first window shows no queue (its mean is near its fastest response), the limit
 //! goes to the maximum at once: to double it in each round would cost a distant host of 500 pages a
-//! fifth of its time. Later growth is by one or two requests, and kept only if more are served in the
-//! same time.
+//! fifth of its time. Later growth is by one request, and kept only if more are served in the same time.
 //!
 //! **Queues.** A response that takes longer may have waited behind others, or may be a costly page.
 //! A test with fewer requests tells: if as many are served in the same time, the others only queued.
@@ -38,7 +37,8 @@
 //! let mut host = ConcurrencyLimit::new(50);
 //! let time = Duration::from_millis(100);
 //! let served = CompletionSample {
-//!     now: MonotonicTime(0) + time, first_byte: time, total: time, in_flight: 6, kind: CompletionKind::Served,
+//!     now: MonotonicTime(0) + time, first_byte: time, total: time, in_flight: 6,
+//!     on_new_connection: true, kind: CompletionKind::Served,
 //! };
 //! for _ in 0..6 {
 //!     host.on_completion(served);
@@ -74,7 +74,7 @@ const REFUSAL_PAUSE: Duration = Duration::from_secs(5);
 /// The maximum of both pauses.
 const MAX_PAUSE: Duration = Duration::from_secs(320);
 /// The maximum number of times that the requests needed after a refusal are doubled.
-const MAX_STRIKES: u32 = 4;
+const MAX_STRIKES: u32 = 6;
 /// The time without a refusal after which earlier ones no longer count.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
 
@@ -89,6 +89,8 @@ pub struct CompletionSample {
     pub total: Duration,
     /// The number of requests to the host that were running, this one included.
     pub in_flight: usize,
+    /// The request was the first on its connection.
+    pub on_new_connection: bool,
     /// The end of the request.
     pub kind: CompletionKind,
 }
@@ -149,8 +151,8 @@ pub struct ConcurrencyLimit {
     last_total: Duration,
     /// The limit went to the maximum, so that growth is by probes from now on.
     has_jumped: bool,
-    /// The number of requests that the next probe adds.
-    step: usize,
+    /// The first requests on warm connections after a jump; `None` once they were judged.
+    warm: Option<WarmRequests>,
     trial_pause: Duration,
     /// The time before which nothing is tried.
     try_at: MonotonicTime,
@@ -161,10 +163,11 @@ pub struct ConcurrencyLimit {
 enum LimitPhase {
     Measuring,
     /// The limit is lowered, to find out whether requests queue. `usual` and `mean` are the limit
-    /// and the mean time before.
+    /// and the mean time before. `goes_on`: a test before it has shown a queue.
     Testing {
         usual: usize,
         mean: u64,
+        goes_on: bool,
     },
     /// The limit is raised, to find out whether that helps.
     Probing {
@@ -183,6 +186,14 @@ struct SampleWindow {
     first_byte: u64,
     /// The longest time to a first byte.
     slowest: u64,
+    total: u64,
+}
+
+/// Requests on connections that had served another one.
+#[derive(Clone, Copy, Debug, Default)]
+struct WarmRequests {
+    count: usize,
+    /// The sum of their times, in nanoseconds.
     total: u64,
 }
 
@@ -211,7 +222,7 @@ impl ConcurrencyLimit {
             last_end: MonotonicTime(0),
             last_total: Duration::ZERO,
             has_jumped: false,
-            step: 1,
+            warm: None,
             trial_pause: TRIAL_PAUSE,
             try_at: MonotonicTime(0),
             refusals: Refusals::default(),
@@ -271,6 +282,9 @@ impl ConcurrencyLimit {
     fn on_served(&mut self, sample: CompletionSample) {
         self.last_total = sample.total;
         self.fastest = self.fastest.min(nanos(sample.first_byte)).max(1);
+        if !sample.on_new_connection {
+            self.correct_base(nanos(sample.total));
+        }
         let holds_back = sample.in_flight >= self.limit || self.phase == LimitPhase::Recovering;
         if !holds_back || sample.began() < self.window.since {
             return;
@@ -287,7 +301,9 @@ impl ConcurrencyLimit {
         match self.phase {
             LimitPhase::Measuring if self.base == 0 => self.measure_first(mean, first_byte, sample.now),
             LimitPhase::Measuring => self.measure(mean, sample.now),
-            LimitPhase::Testing { usual, mean: before } => self.end_test(usual, before, mean, sample.now),
+            LimitPhase::Testing { usual, mean: before, goes_on } => {
+                self.end_test(usual, before, mean, goes_on, sample.now);
+            }
             LimitPhase::Probing { usual, mean: before } => self.end_probe(usual, before, mean, sample.now),
             LimitPhase::Recovering => self.recover(sample.now),
         }
@@ -308,7 +324,7 @@ impl ConcurrencyLimit {
         if needs_nothing || now < self.try_at {
             return self.restart(LimitPhase::Measuring, self.limit, MonotonicTime(0));
         }
-        let is_even = self.window.slowest <= self.fastest / 4 * 7 && first_byte <= self.fastest / 10 * 13;
+        let is_even = self.window.slowest <= self.fastest / 5 * 7 && first_byte <= self.fastest / 10 * 13;
         if self.is_shared || is_even {
             self.base = mean;
             self.jump(now);
@@ -337,16 +353,33 @@ impl ConcurrencyLimit {
             if !self.has_jumped && self.limit < self.bound {
                 return self.jump(now);
             }
-            let limit = (self.limit + self.step).min(self.max);
+            let limit = self.limit + 1;
             self.restart(LimitPhase::Probing { usual: self.limit, mean }, limit, now);
         } else {
             self.restart(LimitPhase::Measuring, self.limit, MonotonicTime(0));
         }
     }
 
+    /// Lowers the base after a jump if the first requests on warm connections take much less time:
+    /// the base is of requests that were slow only because their connections were new. These six
+    /// reach the host before the requests on the connections that the jump opens.
+    fn correct_base(&mut self, total: u64) {
+        let Some(warm) = &mut self.warm else { return };
+        warm.count += 1;
+        warm.total = warm.total.saturating_add(total);
+        if warm.count == INITIAL_LIMIT {
+            let mean = (warm.total / INITIAL_LIMIT as u64).max(1);
+            if mean.saturating_add(mean / 4) < self.base {
+                self.base = mean;
+            }
+            self.warm = None;
+        }
+    }
+
     /// Raises the limit to the maximum, or to what the host has borne.
     fn jump(&mut self, now: MonotonicTime) {
         self.has_jumped = true;
+        self.warm = Some(WarmRequests::default());
         // New connections take a round trip, and so do their first requests.
         let since = now + Duration::from_nanos(self.base.saturating_mul(2));
         self.restart(LimitPhase::Measuring, self.bound.max(self.limit), since);
@@ -356,22 +389,27 @@ impl ConcurrencyLimit {
     fn test(&mut self, mean: u64, now: MonotonicTime) {
         let fewer = match self.limit {
             ..=INITIAL_LIMIT => LOW_TEST_LIMIT,
-            limit => (busy(limit, self.base, mean).ceil() as usize).max(INITIAL_LIMIT),
+            limit => (busy(limit, self.base, mean) as usize).max(INITIAL_LIMIT),
         };
         if fewer >= self.limit {
             return self.restart(LimitPhase::Measuring, self.limit, MonotonicTime(0));
         }
-        self.restart(LimitPhase::Testing { usual: self.limit, mean }, fewer, now);
+        self.restart(LimitPhase::Testing { usual: self.limit, mean, goes_on: false }, fewer, now);
     }
 
-    fn end_test(&mut self, usual: usize, before: u64, mean: u64, now: MonotonicTime) {
+    fn end_test(&mut self, usual: usize, before: u64, mean: u64, goes_on: bool, now: MonotonicTime) {
         let (fewer, usual_rate) = (self.limit as f64, usual as f64 / before as f64);
         // Between the rate of a host that is not busy with fewer requests, and that of one that is.
         let share = fewer / usual as f64;
         let queues = fewer / mean as f64 > usual_rate * (share + (1.0 - share) * QUEUE_SHARE);
         if queues {
-            if self.base == 0 {
+            if self.base == 0 || goes_on {
                 self.base = mean;
+            }
+            if usual > INITIAL_LIMIT && self.limit == INITIAL_LIMIT {
+                // The base may be of requests that queued: fewer than six will tell.
+                let phase = LimitPhase::Testing { usual: INITIAL_LIMIT, mean, goes_on: true };
+                return self.restart(phase, LOW_TEST_LIMIT, now);
             }
             if usual <= INITIAL_LIMIT {
                 self.pause_trials(now);
@@ -380,7 +418,7 @@ impl ConcurrencyLimit {
         } else {
             self.base = before;
             if usual <= INITIAL_LIMIT {
-                self.has_jumped = false;
+                self.has_jumped = goes_on;
             } else {
                 self.pause_trials(now);
             }
@@ -392,11 +430,9 @@ impl ConcurrencyLimit {
         let added = self.limit as f64 / usual as f64 - 1.0;
         let gain = self.limit as f64 * before as f64 / (usual as f64 * mean as f64);
         if gain >= 1.0 + added / 2.0 {
-            self.step = 2;
             self.bound = self.bound.max(self.limit);
             self.restart(LimitPhase::Measuring, self.limit, now);
         } else {
-            self.step = 1;
             self.pause_trials(now);
             self.restart(LimitPhase::Measuring, usual, now);
         }
@@ -414,7 +450,6 @@ impl ConcurrencyLimit {
             self.refusals = Refusals { strikes: self.refusals.strikes.saturating_add(1), last: now };
             let doublings = self.refusals.strikes.saturating_sub(1).min(16);
             self.try_at = now + (REFUSAL_PAUSE * (1 << doublings)).min(MAX_PAUSE);
-            self.step = 1;
         }
         self.restart(LimitPhase::Recovering, self.bound.min(INITIAL_LIMIT), now);
     }
@@ -463,7 +498,17 @@ mod tests {
         let (first_byte, total) = (Duration::from_millis(10), Duration::from_millis(20));
         // A long body is being received when a second request is refused.
         let kind = CompletionKind::Refused;
-        assert_eq!(host.on_completion(CompletionSample { now: at(10), first_byte, total, in_flight: 2, kind }), 1);
+        assert_eq!(
+            host.on_completion(CompletionSample {
+                now: at(10),
+                first_byte,
+                total,
+                in_flight: 2,
+                on_new_connection: true,
+                kind
+            }),
+            1
+        );
         assert_eq!(host.on_silence(at(12)), 1, "too early after the refusal");
         assert_eq!(host.on_silence(at(16)), 2);
         assert_eq!((17..60).map(|second| host.on_silence(at(second))).max(), Some(INITIAL_LIMIT));

@@ -28,13 +28,22 @@ enum Overload {
     Unavailable,
 }
 
+/// The additional time of the first request on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ConnectionCost {
+    None,
+    /// A round trip before the request.
+    Connect,
+    /// The request arrives a round trip later.
+    SlowFirstRequest,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct SimulatedHost {
     bears: usize,
     overload: Overload,
     round_trip: u64,
-    /// A new connection costs another round trip.
-    connects_slowly: bool,
+    connection_cost: ConnectionCost,
     size: u64,
     /// A response may take longer by up to this share of the round trip.
     jitter: f64,
@@ -73,6 +82,7 @@ enum SimulationEvent {
 struct SimulatedRequest {
     number: usize,
     began: u64,
+    on_new_connection: bool,
     first_byte: u64,
 }
 
@@ -161,9 +171,11 @@ impl Simulation {
             self.outcome.most = self.outcome.most.max(self.in_flight);
             let connects = self.idle == 0;
             self.idle = self.idle.saturating_sub(1);
-            let opens = if connects && self.host.connects_slowly { self.host.round_trip } else { 0 };
-            let began = self.now + opens;
-            self.push(began, SimulationEvent::Arrives(SimulatedRequest { number: self.pushed, began, first_byte: 0 }));
+            let cost = if connects { self.host.connection_cost } else { ConnectionCost::None };
+            let arrives = self.now + if cost == ConnectionCost::None { 0 } else { self.host.round_trip };
+            let began = if cost == ConnectionCost::Connect { arrives } else { self.now };
+            let request = SimulatedRequest { number: self.pushed, began, on_new_connection: connects, first_byte: 0 };
+            self.push(arrives, SimulationEvent::Arrives(request));
         }
     }
 
@@ -224,6 +236,7 @@ impl Simulation {
             first_byte: Duration::from_nanos(request.first_byte - request.began),
             total: Duration::from_nanos(self.now - request.began),
             in_flight: self.in_flight,
+            on_new_connection: request.on_new_connection,
             kind: if is_served { CompletionKind::Served } else { CompletionKind::Refused },
         };
         self.in_flight -= 1;
@@ -269,8 +282,10 @@ fn hosts() -> Vec<SimulatedHost> {
         for bears in [4, 32, 1000] {
             for round_trip in [0, MS, 20 * MS, 100 * MS] {
                 for size in [300, 50_000] {
-                    for connects_slowly in [false, true] {
-                        hosts.push(SimulatedHost { bears, overload, round_trip, connects_slowly, size, jitter: 0.0 });
+                    for connection_cost in
+                        [ConnectionCost::None, ConnectionCost::Connect, ConnectionCost::SlowFirstRequest]
+                    {
+                        hosts.push(SimulatedHost { bears, overload, round_trip, connection_cost, size, jitter: 0.0 });
                     }
                 }
             }
@@ -293,8 +308,10 @@ fn check(host: SimulatedHost, pages: usize, slower: f64, over: usize) -> Simulat
 #[test]
 fn limit_is_near_the_best_fixed_one() {
     for host in hosts() {
+        // Each refused connection is opened again, and its first request is slow again.
+        let reopens = host.connection_cost == ConnectionCost::SlowFirstRequest && host.overload != Overload::Queue;
         for pages in [500, 1500] {
-            check(host, pages, 1.2, 2);
+            check(host, pages, if reopens { 1.3 } else { 1.2 }, 2);
         }
     }
 }
@@ -326,7 +343,7 @@ fn near_hosts_keep_six_connections() {
             bears: 1000,
             overload: Overload::Queue,
             round_trip: 0,
-            connects_slowly: false,
+            connection_cost: ConnectionCost::None,
             size: 2 * work,
             jitter: 0.0,
         };

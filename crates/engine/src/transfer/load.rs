@@ -58,7 +58,8 @@ impl Transfer {
     pub(crate) fn refused(&self, now: Instant) -> Option<JobEnd> {
         self.attempt.refusal?;
         let total = now.saturating_duration_since(self.facts.placed_at);
-        Some(JobEnd { now: clock::policy_time(now), first_byte: total, total, kind: CompletionKind::Refused })
+        let (now, kind) = (clock::policy_time(now), CompletionKind::Refused);
+        Some(JobEnd { now, first_byte: total, total, on_new_connection: self.facts.connects > 0, kind })
     }
 
     /// Returns the end of the finished transfer if its host has served it.
@@ -74,6 +75,7 @@ impl Transfer {
             now: clock::policy_time(facts.started + facts.total),
             first_byte: facts.first_byte - facts.sent,
             total: facts.total.saturating_sub(facts.sent),
+            on_new_connection: facts.connects > 0,
             kind: CompletionKind::Served,
         })
     }

@@ -19,6 +19,8 @@ pub struct JobEnd {
     pub first_byte: Duration,
     /// The time from the request to the end of its response.
     pub total: Duration,
+    /// The request was the first on its connection.
+    pub on_new_connection: bool,
     /// The end of the request.
     pub kind: CompletionKind,
 }
@@ -47,8 +49,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         let index = self.resolve(host)?;
         let per_host = self.caps.per_host;
         let state = self.state(index);
-        let JobEnd { now, first_byte, total, kind } = end;
-        let sample = CompletionSample { now, first_byte, total, in_flight: state.running, kind };
+        let JobEnd { now, first_byte, total, on_new_connection, kind } = end;
+        let sample = CompletionSample { now, first_byte, total, in_flight: state.running, on_new_connection, kind };
         let concurrency = match &mut state.concurrency {
             Some(concurrency) => concurrency,
             // One request after the other says nothing about the limit.
@@ -156,7 +158,10 @@ mod tests {
         fn end_all(&mut self, time: Duration, kind: CompletionKind) {
             self.now = self.now + time;
             for host in std::mem::take(&mut self.running) {
-                self.queue.on_end(host, JobEnd { now: self.now, first_byte: time, total: time, kind });
+                self.queue.on_end(
+                    host,
+                    JobEnd { now: self.now, first_byte: time, total: time, on_new_connection: false, kind },
+                );
                 if self.queue.next_for(host, self.now, None).is_some() {
                     self.running.push(host);
                 } else {
