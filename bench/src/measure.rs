@@ -32,7 +32,7 @@ use crate::page_check::PageFigures;
 use crate::{Result, installed_programs};
 
 /// The longest time that a run of any contestant may take.
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(900);
 
 /// The command that the helper process (`bench --measure`) runs and measures.
 pub(crate) struct MeasuredCommand {

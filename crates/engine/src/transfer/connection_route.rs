@@ -9,6 +9,8 @@ use haul_policy::http3::{Http3Failure, Http3Policy, QuicEndpoint};
 
 use super::Transfer;
 use super::retry::ExchangeFailure;
+#[cfg(feature = "http3")]
+use super::state::BodyDisposition;
 use crate::RequestOptions;
 use crate::net::pool::ConnectionKey;
 use crate::net::proxy::ProxyRoute;
@@ -110,6 +112,15 @@ impl Transfer {
     /// serve this origin. Returns false if no such service is in use, or TCP must not be used.
     pub(super) fn leave_misdirected_http3(&mut self) -> bool {
         self.options.http3 != Http3Policy::Only && self.alt_used().is_some() && self.stop_http3(true)
+    }
+
+    /// Makes the transfer use TCP, because the server does not serve this request over HTTP/3
+    /// (RFC 9114 section 8.1, H3_VERSION_FALLBACK). Returns false if the request cannot be sent again.
+    #[cfg(feature = "http3")]
+    pub(crate) fn fall_back_from_http3(&mut self) -> bool {
+        let is_unanswered = matches!(self.response.disposition, BodyDisposition::Unknown);
+        let may_leave = self.options.http3 != Http3Policy::Only && is_unanswered && self.resend_error().is_none();
+        may_leave && self.stop_http3(false)
     }
 
     /// Makes the next exchange of this transfer go by TCP. If the endpoint `is_broken`, other

@@ -43,6 +43,8 @@ mod h3_choice;
 #[cfg(feature = "http3")]
 mod h3_faults;
 #[cfg(feature = "http3")]
+mod h3_hostile;
+#[cfg(feature = "http3")]
 mod h3_links;
 mod limits;
 mod many_hosts;

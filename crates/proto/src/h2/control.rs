@@ -128,7 +128,9 @@ impl H2Machine {
         self.due.push_back(if is_no_error {
             H2Event::Complete { id, trailers: stream.trailers }
         } else {
-            H2Event::Reset { id, reason: ResetReason::Peer(code), retryable: code == ErrorCode::REFUSED_STREAM }
+            // A request with the beginning of a response was processed, whatever the code says.
+            let retryable = code == ErrorCode::REFUSED_STREAM && !stream.started;
+            H2Event::Reset { id, reason: ResetReason::Peer(code), retryable }
         });
         Ok(())
     }
@@ -143,9 +145,9 @@ impl H2Machine {
         let last = self.last_allowed;
         let left_out: Vec<u32> = self.streams.ids().filter(|&id| id > last).collect();
         for id in left_out {
-            self.drop_stream(id, None);
+            let retryable = self.drop_stream(id, None).is_some_and(|stream| !stream.started);
             let reason = ResetReason::GoAway(code);
-            self.due.push_back(H2Event::Reset { id: RequestId(u64::from(id)), reason, retryable: true });
+            self.due.push_back(H2Event::Reset { id: RequestId(u64::from(id)), reason, retryable });
         }
         Ok(())
     }

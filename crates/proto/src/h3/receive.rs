@@ -139,15 +139,17 @@ impl H3Machine {
 
     /// Counts a frame whose type RFC 9114 does not define, on any stream.
     pub(crate) fn check_unknown_frame(&mut self, now: Timestamp, header: H3FrameHeader) -> Result<(), H3Error> {
-        let H3FrameHeader { kind, .. } = header;
+        let H3FrameHeader { kind, length } = header;
         if kind::is_of_http2(kind) {
             return Err(H3Error::Frame(H3FrameFault::WrongStream { kind }));
         }
-        self.check_frame_size(header)?;
-        self.tally.count(now, H3FloodKind::UnknownFrame)
+        // A frame of any length is skipped (RFC 9114 §9). A long one counts like many.
+        let further = length / u64::from(self.config.max_frame_size).max(1);
+        let count = u32::try_from(further).unwrap_or(u32::MAX).saturating_add(1);
+        self.tally.count_many(now, H3FloodKind::UnknownFrame, count)
     }
 
-    /// Checks the length of a frame that is neither DATA nor HEADERS.
+    /// Checks the length of a frame that is buffered and is not HEADERS.
     pub(crate) fn check_frame_size(&self, header: H3FrameHeader) -> Result<(), H3Error> {
         let H3FrameHeader { kind, length } = header;
         let limit = u64::from(self.config.max_frame_size);

@@ -149,6 +149,19 @@ fn refused_and_reset_requests_are_reported() {
 }
 
 #[test]
+fn refused_request_with_a_response_is_not_repeated() {
+    let mut conn = asked(H2Config::default(), &get(), 2);
+    let head = |stream| headers(stream, 0, OK);
+    let seen = answer(
+        &mut conn,
+        &[head(1), rst(1, ErrorCode::REFUSED_STREAM), head(3), go_away(1, ErrorCode::ENHANCE_YOUR_CALM)],
+    );
+    assert!(seen.contains(&H2Observation::Reset(1, ResetReason::Peer(ErrorCode::REFUSED_STREAM), false)), "{seen:?}");
+    let reason = ResetReason::GoAway(ErrorCode::ENHANCE_YOUR_CALM);
+    assert_eq!(seen.last(), Some(&H2Observation::Reset(3, reason, false)));
+}
+
+#[test]
 fn goaway_lets_earlier_requests_finish() {
     let mut conn = asked(H2Config::default(), &get(), 4);
     let last = 0x7fff_ffff;

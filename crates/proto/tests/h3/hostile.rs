@@ -178,9 +178,16 @@ fn floods_end_the_connection() {
     let cancellations = [vec![3], vec![0x44; 1_001]].concat();
     let cancelled = flood(H3FloodKind::StreamCancellation, 1_000);
     refused("cancellations", &[(DECODER, cancellations, false)], cancelled, load);
-    let large = H3Error::FrameTooLarge { kind: 0x21, length: 20_000, limit: 16_384 };
-    let header = [varint(0x21), varint(20_000)].concat();
-    refused("a large unknown frame", &on_request(&[header]), large, load);
+    let header = [varint(0x21), varint(1_001 * 16_384)].concat();
+    refused("a huge unknown frame", &on_request(&[header]), flood(H3FloodKind::UnknownFrame, 1_000), load);
+}
+
+#[test]
+fn long_unknown_frames_are_skipped() {
+    let mut conn = asked(H3Config::default(), &get(), 1);
+    let long = frame(0x21, &[0; 100_000]);
+    let seen = answer(&mut conn, 0, &[long.clone(), headers(&OK), long, data(b"x")], true);
+    assert!(seen.last() == Some(&complete(0)), "{seen:?}");
 }
 
 #[test]

@@ -33,7 +33,8 @@ impl H3Connection {
         };
         let is_last = self.active.is_empty();
         let is_again = replay::after_reset(&mut active.transfer, retryable, costs_nothing, is_last);
-        let after = if is_again {
+        let wants_older = reason == H3ResetReason::Peer(H3ErrorCode::VERSION_FALLBACK);
+        let after = if wants_older && active.transfer.fall_back_from_http3() || is_again {
             TransferStep::Again(Duration::ZERO)
         } else {
             let broke = match reason {

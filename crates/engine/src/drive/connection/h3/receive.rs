@@ -169,8 +169,14 @@ impl H3Connection {
         finished: &mut FinishedTransfers,
     ) -> Result<()> {
         loop {
-            if self.active.get(&id).is_none_or(|active| active.kept.is_some()) {
-                return Ok(());
+            let Some(active) = self.active.get(&id) else { return Ok(()) };
+            if active.kept.is_some() {
+                // A stream that waits for the QPACK table is not read, but may be reset.
+                let reset = self.quic.machine().recv_stream(stream_id(id)).received_reset();
+                return match reset {
+                    Ok(Some(code)) => self.on_peer_reset(id, H3ErrorCode(code.into()), now, finished),
+                    Ok(None) | Err(_) => Ok(()),
+                };
             }
             let Some(credit) = self.credit(id, now, waker, finished) else { return Ok(()) };
             let end = self.read_chunks(id, credit);
@@ -222,7 +228,10 @@ impl H3Connection {
             if let Some(active) = self.active.get_mut(&id) {
                 active.received += chunk.len() as u64;
             }
-            outcome = self.parse(id, (&chunks, index), 0, false, now, finished);
+            // The end comes with the last chunk: a response to HEAD is complete then, and need not be
+            // stopped.
+            let fin = index + 1 == chunks.len() && matches!(end, StreamEnd::Finished);
+            outcome = self.parse(id, (&chunks, index), 0, fin, now, finished);
             if outcome.is_err() {
                 break;
             }
@@ -230,11 +239,13 @@ impl H3Connection {
         self.deliver(id, &chunks, now, finished);
         if outcome.is_ok() {
             outcome = match end {
-                StreamEnd::Finished => self.parse(id, (&[Bytes::new()], 0), 0, true, now, finished),
+                StreamEnd::Finished if chunks.is_empty() => {
+                    self.parse(id, (&[Bytes::new()], 0), 0, true, now, finished)
+                }
                 StreamEnd::Reset(code) => self.on_peer_reset(id, *code, now, finished),
                 // The machine can forget a stream of the peer that haul has stopped.
                 StreamEnd::Closed if id & 3 == 3 => self.on_peer_reset(id, H3ErrorCode::NO_ERROR, now, finished),
-                StreamEnd::Open | StreamEnd::Closed => Ok(()),
+                StreamEnd::Finished | StreamEnd::Open | StreamEnd::Closed => Ok(()),
             };
         }
         self.gathered.chunks = chunks;
