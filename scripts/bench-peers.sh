@@ -7,6 +7,7 @@
 #             headers, OpenSSL is built, too, which needs perl and takes minutes)
 #   htcat     github.com/htcat/htcat, through the Go module proxy (needs Go)
 #   gofetch   bench/go, a program with net/http and nothing else (needs Go)
+#   quicgo-*  bench/go-http3, the server and a client of the job h3 (scripts/http3-peers.sh)
 #
 # aria2c, wget2 and h2load are taken from PATH. A peer that cannot be built is reported, and the bench does without it. Existing
 # peers are not rebuilt; --again rebuilds them.
@@ -80,6 +81,11 @@ if ! command -v go >/dev/null 2>&1; then
 elif ! (cd bench/go && go build -o "$work/bin/gofetch" .); then
     skip gofetch "go build failed"
 fi
+
+sh scripts/http3-peers.sh
+for peer in quicgo-server quicgo-client; do
+    [ -x "$work/bin/$peer" ] || missing=1
+done
 
 for peer in curl aria2c wget2 h2load; do
     command -v "$peer" >/dev/null 2>&1 || skip "$peer" "install it with the system's packages"

@@ -3,7 +3,8 @@
 # (servers, also of HTTP/2), strace (to count and refuse system calls), valgrind (to count instructions), faketime and script (clocks,
 # terminals), tinyproxy, nghttpx, squid, Dante and microsocks (proxies), openssl (client keys), stunnel (TLS for
 # scripts/curl-suite.sh), cc, c++ and pkg-config (the C interface), Perl modules, apt-ftparchive, pacman with makepkg (for repo-add),
-# bsdtar and signify (package managers), python3-venv (the Python module).
+# bsdtar and signify (package managers), python3-venv (the Python module). Where Go is installed, also builds a server with quic-go
+# (scripts/http3-peers.sh).
 #
 #   sh scripts/setup-tests.sh            installs missing ones as root; otherwise prints the command
 #   sh scripts/setup-tests.sh --missing  only lists missing ones, for the end of a run
@@ -70,11 +71,14 @@ look_all() {
     python3 -c 'import venv, ensurepip' 2>/dev/null || look python3-venv python3-venv
 }
 
+here=$(dirname "$0")
 look_all
 if [ "${1:-}" = --missing ]; then
+    [ -x "$here/../bench/work/bin/quicgo-server" ] || missing="$missing quicgo-server"
     [ -z "$missing" ] || echo "not installed:$missing: the tests that need them were skipped"
     exit 0
 fi
+sh "$here/http3-peers.sh"
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then

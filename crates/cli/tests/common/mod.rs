@@ -143,11 +143,17 @@ impl RunningCommand {
 
     /// Waits until the command ends. If it runs longer than [`PATIENCE`], kills the process group
     /// and fails the test.
-    pub fn wait(mut self) -> CommandOutput {
+    pub fn wait(self) -> CommandOutput {
+        self.wait_within(PATIENCE)
+    }
+
+    /// Waits until the command ends. If it runs longer than `limit`, kills the process group and
+    /// fails the test.
+    pub fn wait_within(mut self, limit: Duration) -> CommandOutput {
         let group = self.pid();
         let (done, alarm) = mpsc::channel::<()>();
         let watchdog = thread::spawn(move || {
-            let late = alarm.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout);
+            let late = alarm.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
             // Its pipes are read below before it is waited for, so the group cannot be another's
             // yet.
             late.then(|| kill_process_group(group, Signal::KILL)).is_some()

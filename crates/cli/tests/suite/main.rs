@@ -33,6 +33,8 @@ mod http2;
 mod http2_servers;
 #[cfg(feature = "http3")]
 mod http3;
+#[cfg(feature = "http3")]
+mod http3_servers;
 mod large_download;
 mod list_output;
 mod local_security;
