@@ -14,6 +14,7 @@
 //! | [`relay`] | a relay on loopback that adds a round-trip time and a rate limit |
 //! | [`packet_link`] | the model of a link that loses, delays, reorders and duplicates packets |
 //! | [`udp_relay`] | a relay of datagrams over such a link, which can also change a client's address |
+//! | [`ip_relay`] | a relay of IP packets over such a link, between two network namespaces |
 //! | [`page_server`] | a cheap HTTP/1.1 server for measurements: pages at once, after a delay, or so many at a time |
 //! | [`host_network`] | thousands of hosts on loopback, some of them broken, with their name server |
 //! | [`dns_server`] | a name server whose answers a test writes |
@@ -46,6 +47,7 @@ pub mod h3_peer;
 pub mod host_network;
 pub mod hostile;
 pub mod http3;
+pub mod ip_relay;
 mod lock;
 pub mod origin;
 pub mod packages;
@@ -57,4 +59,5 @@ pub mod rng;
 mod scripted_peer;
 pub mod site;
 pub mod test_certificates;
+mod timed_queue;
 pub mod udp_relay;

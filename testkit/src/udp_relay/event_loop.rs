@@ -14,10 +14,11 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-use super::flow::{DatagramQueue, UdpFlow};
+use super::flow::{UdpFlow, WaitingDatagram};
 use super::{DatagramFilter, Direction, RelayControl, RelayControlState, Verdict, connect};
 use crate::lock::lock;
 use crate::packet_link::LinkConditions;
+use crate::timed_queue::TimedQueue;
 
 pub(super) const WAKE: Token = Token(0);
 const TIMER: Token = Token(1);
@@ -39,7 +40,7 @@ pub(super) struct RelayLoop {
     shared: Arc<RelayControl>,
     flows: Vec<UdpFlow>,
     flow_of: HashMap<SocketAddr, usize>,
-    queue: DatagramQueue,
+    queue: TimedQueue<WaitingDatagram>,
     is_blocked: [bool; 2],
 }
 
@@ -67,7 +68,7 @@ impl RelayLoop {
             shared,
             flows: Vec::new(),
             flow_of: HashMap::new(),
-            queue: DatagramQueue::default(),
+            queue: TimedQueue::default(),
             is_blocked: [false; 2],
         })
     }
@@ -120,7 +121,7 @@ impl RelayLoop {
         let now = Instant::now();
         for (direction, bytes) in injected {
             for flow in 0..self.flows.len() {
-                self.queue.push(now, flow, direction, bytes.clone());
+                self.queue.push(now, WaitingDatagram { flow, direction, bytes: bytes.clone() });
             }
         }
         Ok(true)
@@ -183,13 +184,13 @@ impl RelayLoop {
                     self.count(|state| state.counts.dropped += 1);
                 }
                 for due in arrivals {
-                    self.queue.push(due, flow, direction, datagram.to_vec());
+                    self.queue.push(due, WaitingDatagram { flow, direction, bytes: datagram.to_vec() });
                 }
             }
             Verdict::Drop => self.count(|state| state.counts.dropped += 1),
             Verdict::Replace(others) => {
                 for bytes in others {
-                    self.queue.push(now, flow, direction, bytes);
+                    self.queue.push(now, WaitingDatagram { flow, direction, bytes });
                 }
             }
         }

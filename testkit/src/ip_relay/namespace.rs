@@ -1,0 +1,112 @@
+//! Network namespaces with a TUN device.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::panic::resume_unwind;
+use std::process::{self, Command, Stdio};
+use std::thread;
+
+use rustix::fs::OFlags;
+use rustix::ioctl::{Setter, ioctl, opcode};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+
+/// The name of the device in each namespace.
+const DEVICE: &str = "link0";
+/// The number of packets that may wait to be read from a device. The system's 500 would be a second
+/// place where packets are lost.
+const DEVICE_QUEUE: &str = "10000";
+/// The congestion control of TCP in the namespaces: that of most servers. The machine's own choice
+/// would decide a comparison with TCP.
+const CONGESTION_CONTROL: &str = "cubic";
+
+/// A device for IP packets, without the link layer (`IFF_TUN` in linux/if_tun.h).
+const TUN: u16 = 0x0001;
+/// Packets have no header of the device in front (`IFF_NO_PI`).
+const NO_PACKET_INFORMATION: u16 = 0x1000;
+/// The length of a device name with its final zero (`IFNAMSIZ`).
+const NAME_LEN: usize = 16;
+/// The opcode of `TUNSETIFF`. The header declares it with the type int, although its argument is an
+/// `ifreq`.
+const SET_INTERFACE: rustix::ioctl::Opcode = opcode::write::<i32>(b'T', 202);
+
+/// The argument of `TUNSETIFF`: `struct ifreq` with the field for flags.
+#[repr(C)]
+struct InterfaceRequest {
+    name: [u8; NAME_LEN],
+    flags: u16,
+    unused: [u8; 22],
+}
+
+/// A network namespace, which lives as long as this value or a process in it.
+#[derive(Debug)]
+pub struct NetworkNamespace {
+    file: File,
+}
+
+impl NetworkNamespace {
+    /// Makes a namespace with a TUN device of the address `local`, over which `peer` is reached.
+    /// Returns the device, too, for reading and writing packets without blocking.
+    pub(super) fn with_device(local: Ipv4Addr, peer: Ipv4Addr) -> io::Result<(NetworkNamespace, File)> {
+        // In a thread of its own, because the namespace is that of the calling thread.
+        let made = thread::spawn(move || make(local, peer));
+        made.join().map_err(|_| io::Error::other("making a network namespace panicked"))?
+    }
+
+    /// Runs `task` on a thread in the namespace, and returns its result.
+    ///
+    /// # Errors
+    /// If this process may not enter the namespace.
+    ///
+    /// # Panics
+    /// `task` panics.
+    pub fn run<T: Send>(&self, task: impl FnOnce() -> T + Send) -> io::Result<T> {
+        let enter = || -> io::Result<()> {
+            Ok(move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?)
+        };
+        thread::scope(|scope| {
+            let thread = scope.spawn(|| enter().map(|()| task()));
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+        })
+    }
+
+    /// Returns the option with which the program `nsenter` starts a process in the namespace.
+    pub fn nsenter_option(&self) -> String {
+        format!("--net=/proc/{}/fd/{}", process::id(), self.file.as_raw_fd())
+    }
+}
+
+fn make(local: Ipv4Addr, peer: Ipv4Addr) -> io::Result<(NetworkNamespace, File)> {
+    // SAFETY: descriptors stay shared; only the flag FILES would change that.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
+    let device = open_device()?;
+    let (local, peer) = (local.to_string(), peer.to_string());
+    run_ip(&["link", "set", "lo", "up"])?;
+    run_ip(&["address", "add", &local, "peer", &peer, "dev", DEVICE])?;
+    run_ip(&["link", "set", DEVICE, "txqueuelen", DEVICE_QUEUE, "up"])?;
+    // A system without it keeps its own.
+    let _ = std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", CONGESTION_CONTROL);
+    Ok((NetworkNamespace { file: File::open("/proc/thread-self/ns/net")? }, device))
+}
+
+fn open_device() -> io::Result<File> {
+    let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
+    let device = OpenOptions::new().read(true).write(true).custom_flags(nonblocking).open("/dev/net/tun")?;
+    let mut request = InterfaceRequest { name: [0; NAME_LEN], flags: TUN | NO_PACKET_INFORMATION, unused: [0; 22] };
+    request.name[..DEVICE.len()].copy_from_slice(DEVICE.as_bytes());
+    // SAFETY: TUNSETIFF reads an ifreq, which is 40 bytes long, and keeps no pointer.
+    unsafe { ioctl(&device, Setter::<SET_INTERFACE, InterfaceRequest>::new(request)) }?;
+    Ok(device)
+}
+
+/// Runs iproute2's command `ip` in the namespace of the calling thread.
+fn run_ip(arguments: &[&str]) -> io::Result<()> {
+    let output = Command::new("ip").args(arguments).stdin(Stdio::null()).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(io::Error::other(format!("ip {}: {said}", arguments.join(" "))))
+}
