@@ -59,7 +59,7 @@ fn sum(rows: &[Value], field: &str) -> u64 {
 fn wrong_bytes_with_exit_0_are_reported() {
     for body in ["echo other > ${out:-/dev/stdout}", "exit 0"] {
         let (rows, content) = run(body, "reset-always/");
-        assert_eq!((rows.len(), sum(&rows, "tried"), sum(&rows, "false_successes")), (16, 32, 32), "{body}");
+        assert_eq!((rows.len(), sum(&rows, "tried"), sum(&rows, "false_successes")), (20, 40, 40), "{body}");
         assert!(!content);
     }
 }
@@ -67,20 +67,20 @@ fn wrong_bytes_with_exit_0_are_reported() {
 #[test]
 fn wrong_content_counts_even_if_the_program_fails() {
     let (rows, content) = run("echo other > ${out:-/dev/stdout}; exit 18", "reset-always/");
-    assert_eq!(sum(&rows, "wrong_bytes"), 32);
+    assert_eq!(sum(&rows, "wrong_bytes"), 40);
     assert!(!content);
     let (rows, _) = run("[ -n \"$out\" ] && rm -f $out; exit 18", "reset-always/");
-    assert_eq!((sum(&rows, "wrong_bytes"), sum(&rows, "refused")), (8, 24), "a file that was there is gone");
+    assert_eq!((sum(&rows, "wrong_bytes"), sum(&rows, "refused")), (10, 30), "a file that was there is gone");
 }
 
 #[test]
 fn error_is_accepted_only_where_allowed() {
     let (rows, content) = run("exit 18", "reset-always/");
-    assert_eq!((sum(&rows, "refused"), content), (32, true));
+    assert_eq!((sum(&rows, "refused"), content), (40, true));
     let (rows, content) = run("exit 3", "reset-always/");
-    assert_eq!((sum(&rows, "unexpected"), content), (32, false));
+    assert_eq!((sum(&rows, "unexpected"), content), (40, false));
     let (rows, content) = run("exit 18", "reset-once/");
-    assert_eq!((sum(&rows, "unexpected"), content), (32, false), "that has to be survived");
+    assert_eq!((sum(&rows, "unexpected"), content), (40, false), "that has to be survived");
     let (rows, _) = run("kill -9 $$", "reset-always/plain/pipe/one");
     assert_eq!((sum(&rows, "unexpected"), &rows[0]["codes"]["-1"]), (2, &Value::from(2)));
 }

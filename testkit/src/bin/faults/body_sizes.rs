@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use testkit::faulty::FaultPlan;
 
 use crate::content_checker::{self, ContentChecker};
+use crate::fault_table::TestedVersion;
 use crate::run_haul::HaulCommand;
 use crate::{FaultRunner, Result, report};
 
@@ -85,7 +86,7 @@ fn one(bench: &FaultRunner, plan: &FaultPlan, source: &str, bits: u8, reader: Op
         url: if tls { bench.origin.https_url(&path) } else { bench.origin.url(&path) },
         file: to_file.then(|| file.clone()),
         more: Vec::new(),
-        http2: false,
+        version: TestedVersion::Http1,
         one_stream,
         max_time,
         limit: max_time + Duration::from_secs(10),

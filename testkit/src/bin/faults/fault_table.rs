@@ -16,34 +16,51 @@ pub(crate) struct FaultCase {
     /// The `--max-time` of haul, for a fault that only a time limit ends. `None` means two thirds
     /// of the limit after which the runner kills haul.
     pub(crate) max_time: Option<Duration>,
-    pub(crate) over: HttpVersions,
+    pub(crate) over: FaultVersions,
     pub(crate) make: fn(&mut FaultRandomChoices, &mut FaultPlan),
+}
+
+/// The version of HTTP that haul uses in a run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TestedVersion {
+    Http1,
+    Http2,
+    Http3,
 }
 
 /// The versions of HTTP over which a fault of the table can happen.
 #[derive(Clone, Copy)]
-pub(crate) enum HttpVersions {
-    Both,
+pub(crate) enum FaultVersions {
+    All,
     Http1,
+    /// HTTP/2 and HTTP/3, which have streams.
+    Streams,
+    /// HTTP/2 alone: quinn discards the GOAWAY of a connection that it then closes.
     Http2,
 }
 
-impl HttpVersions {
-    pub(crate) fn is(self, http2: bool) -> bool {
+impl FaultVersions {
+    pub(crate) fn contain(self, version: TestedVersion) -> bool {
         match self {
-            HttpVersions::Both => true,
-            HttpVersions::Http1 => !http2,
-            HttpVersions::Http2 => http2,
+            FaultVersions::All => true,
+            FaultVersions::Http1 => version == TestedVersion::Http1,
+            FaultVersions::Streams => version != TestedVersion::Http1,
+            FaultVersions::Http2 => version == TestedVersion::Http2,
         }
     }
 }
 
 impl FaultCase {
     /// Returns `true` if haul's exit code is acceptable for this fault. If the fault may fail at
-    /// all, HTTP/2 may also fail with code 16 (connection error) or 92 (stream error).
-    pub(crate) fn allows(&self, code: i32, http2: bool) -> bool {
-        self.codes.contains(&code)
-            || http2 && !self.codes.is_empty() && self.max_time.is_none() && [16, 92].contains(&code)
+    /// all, HTTP/2 may also fail with code 16 (connection error) or 92 (stream error), and HTTP/3
+    /// with 95.
+    pub(crate) fn allows(&self, code: i32, version: TestedVersion) -> bool {
+        let more: &[i32] = match version {
+            TestedVersion::Http1 => &[],
+            TestedVersion::Http2 => &[16, 92],
+            TestedVersion::Http3 => &[95],
+        };
+        self.codes.contains(&code) || !self.codes.is_empty() && self.max_time.is_none() && more.contains(&code)
     }
 }
 
@@ -107,14 +124,14 @@ const fn fault(
     codes: &'static [i32],
     make: fn(&mut FaultRandomChoices, &mut FaultPlan),
 ) -> FaultCase {
-    FaultCase { name, about, codes, max_time: None, over: HttpVersions::Both, make }
+    FaultCase { name, about, codes, max_time: None, over: FaultVersions::All, make }
 }
 
 const fn quick(fault: FaultCase) -> FaultCase {
     FaultCase { max_time: Some(SHORT_TIME), ..fault }
 }
 
-const fn over(over: HttpVersions, fault: FaultCase) -> FaultCase {
+const fn over(over: FaultVersions, fault: FaultCase) -> FaultCase {
     FaultCase { over, ..fault }
 }
 
@@ -236,11 +253,11 @@ pub(crate) const FAULTS: &[FaultCase] = &[
     fault("connections-1", "one body at a time, the others are reset", MUST, |_, p| p.connections = Some(1)),
     fault("connections-2", "two bodies at a time, the others are reset", MUST, |_, p| p.connections = Some(2)),
     over(
-        HttpVersions::Http1,
+        FaultVersions::Http1,
         fault("garbage", "bytes of no reply after each whole", MUST, |c, p| p.garbage = c.some(100)),
     ),
     over(
-        HttpVersions::Http1,
+        FaultVersions::Http1,
         fault("garbage-parts", "the same, after a cut", RANGE, |c, p| {
             c.cut(p);
             p.garbage = c.some(100);
@@ -294,49 +311,50 @@ pub(crate) const FAULTS: &[FaultCase] = &[
         (p.change, p.ignore_if_range) = (Some(ContentChange::Bytes(c.offset)), true);
         p.etag = EtagKind::None;
     }),
-    // Requests refused before they are processed: a reset instead of a reply, REFUSED_STREAM.
+    // Requests refused before they are processed: a reset instead of a reply, REFUSED_STREAM,
+    // H3_REQUEST_REJECTED.
     fault("refused-once", "the first request is refused", MUST, |_, p| p.refuse = 1),
     fault("refused-always", "every request is refused", &[52, 55, 56], |_, p| p.refuse = u64::MAX),
-    // What only HTTP/2 can express.
+    // Faults of streams.
     over(
-        HttpVersions::Http2,
-        fault("rst-once", "RST_STREAM at the offset, once", MUST, |c, p| {
+        FaultVersions::Streams,
+        fault("rst-once", "the stream is reset at the offset, once", MUST, |c, p| {
             p.breaks.push(BodyBreak::rst_at(c.offset).times(1));
         }),
     ),
     over(
-        HttpVersions::Http2,
-        fault("rst-twice", "RST_STREAM at the offset, twice", MUST, |c, p| {
+        FaultVersions::Streams,
+        fault("rst-twice", "the stream is reset at the offset, twice", MUST, |c, p| {
             p.breaks.push(BodyBreak::rst_at(c.offset).times(2));
         }),
     ),
     over(
-        HttpVersions::Http2,
-        fault("rst-always", "RST_STREAM whenever the offset is reached", BROKEN, |c, p| {
+        FaultVersions::Streams,
+        fault("rst-always", "the stream is reset whenever the offset is reached", BROKEN, |c, p| {
             p.breaks.push(BodyBreak::rst_at(c.offset));
         }),
     ),
     over(
-        HttpVersions::Http2,
+        FaultVersions::Streams,
         fault("goaway", "GOAWAY at the offset; what is under way goes on", MUST, |c, p| {
             p.breaks.push(BodyBreak { how: BreakKind::GoAway, ..BodyBreak::rst_at(c.offset) });
         }),
     ),
     over(
-        HttpVersions::Http2,
-        fault("goaway-rst", "GOAWAY at the offset, RST_STREAM at another", MUST, |c, p| {
+        FaultVersions::Streams,
+        fault("goaway-rst", "GOAWAY at the offset, the stream is reset at another", MUST, |c, p| {
             p.breaks.push(BodyBreak { how: BreakKind::GoAway, ..BodyBreak::rst_at(c.offset) }.times(1));
             p.breaks.push(BodyBreak::rst_at(c.rng.below(p.size)).times(1));
         }),
     ),
     over(
-        HttpVersions::Http2,
+        FaultVersions::Http2,
         fault("goaway-cut-once", "GOAWAY and the connection's end at the offset, once", MUST, |c, p| {
             p.breaks.push(BodyBreak { how: BreakKind::GoAwayCut, ..BodyBreak::rst_at(c.offset) }.times(1));
         }),
     ),
     over(
-        HttpVersions::Http2,
+        FaultVersions::Http2,
         fault("goaway-cut-always", "the same whenever the offset is reached", BROKEN, |c, p| {
             p.breaks.push(BodyBreak { how: BreakKind::GoAwayCut, ..BodyBreak::rst_at(c.offset) });
         }),

@@ -21,6 +21,7 @@ use testkit::relay::Relay;
 use testkit::rng::{Rng, mix};
 
 use crate::content_checker::{self, ContentChecker};
+use crate::fault_table::TestedVersion;
 use crate::run_haul::HaulCommand;
 use crate::{FaultRunner, Result};
 
@@ -190,7 +191,7 @@ fn one(bench: &FaultRunner, number: u64, base: &str) -> Result<KillTry> {
         url,
         file: Some(file),
         more: targets,
-        http2: false,
+        version: TestedVersion::Http1,
         one_stream: kind == 1,
         max_time: options.limit,
         limit: options.limit + Duration::from_secs(5),

@@ -4,7 +4,7 @@
 //! faults --haul target/release/haul --offsets 100 --kills 200 --sizes 1,13M,5G
 //! ```
 //!
-//! The runner knows haul only by its path. It has three parts. *Rows* run a fault × HTTP/1 or 2 ×
+//! The runner knows haul only by its path. It has three parts. *Rows* run a fault × HTTP/1, 2 or 3 ×
 //! plain or TLS × pipe or file × split or not, at random offsets. *Kills* use kill -9 in the
 //! middle, then the same command again. *Sizes* check SHA-256 and peak memory.
 
@@ -22,6 +22,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use testkit::faulty::FaultyOrigin;
+use testkit::http3::Http3Settings;
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -31,6 +32,7 @@ struct FaultRunner {
     haul: run_haul::HaulProgram,
     origin: FaultyOrigin,
     origin_h2: FaultyOrigin,
+    origin_h3: FaultyOrigin,
     work: tempfile::TempDir,
 }
 
@@ -46,13 +48,14 @@ fn main() -> Result<ExitCode> {
     let work = tempfile::Builder::new().prefix("haul-faults").tempdir_in(&options.work)?;
     let origin = FaultyOrigin::builder().start()?;
     let origin_h2 = FaultyOrigin::builder().http2().start()?;
-    let trusted = [origin.ca_pem(), origin_h2.ca_pem()].concat();
+    let origin_h3 = FaultyOrigin::builder().http3(Http3Settings::new()).start()?;
+    let trusted = [&origin, &origin_h2, &origin_h3].map(FaultyOrigin::ca_pem).concat();
     let haul = run_haul::HaulProgram::probe(&options.haul, work.path(), &trusted)?;
     println!("{} · seed {} · {} offsets a row", haul.version, options.seed, options.offsets);
     if !haul.splits {
         println!("this haul has no --split: the rows of it are run as it is");
     }
-    let bench = FaultRunner { options, haul, origin, origin_h2, work };
+    let bench = FaultRunner { options, haul, origin, origin_h2, origin_h3, work };
 
     // First, while this process is small: see `haul::ChildOutcome::rss`.
     let sizes = body_sizes::all(&bench)?;

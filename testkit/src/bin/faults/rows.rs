@@ -1,4 +1,4 @@
-//! Runs every fault × HTTP/1 or 2 × plain or TLS × pipe or file × one stream or split, at random
+//! Runs every fault × HTTP/1, 2 or 3 × plain or TLS × pipe or file × one stream or split, at random
 //! offsets.
 
 use std::collections::BTreeMap;
@@ -13,15 +13,16 @@ use testkit::faulty::FaultPlan;
 use testkit::rng::{Rng, mix};
 
 use crate::content_checker::{self, ContentChecker};
-use crate::fault_table::{FAULTS, FaultCase, FaultRandomChoices};
+use crate::fault_table::{FAULTS, FaultCase, FaultRandomChoices, TestedVersion};
 use crate::run_haul::{ChildOutcome, HaulCommand};
 use crate::{FaultRunner, Result, report};
 
 /// The content of the output file before haul runs. The file exists in every second try.
 const BEFORE: &[u8] = b"what was there before\n";
-/// A term that HTTP/2 adds to the seed, so that the random choices of a row differ between HTTP/1
-/// and HTTP/2.
-const HTTP2: u64 = 1 << 32;
+/// The versions of HTTP, each with a term that it adds to the seed, so that the random choices of a
+/// row differ between versions.
+const VERSIONS: [(TestedVersion, u64); 3] =
+    [(TestedVersion::Http1, 0), (TestedVersion::Http2, 1 << 32), (TestedVersion::Http3, 2 << 32)];
 /// The number of failures of a row whose messages are kept for the report.
 const SHOWN: usize = 5;
 
@@ -31,7 +32,9 @@ struct FaultRow {
     /// The index of the fault in the table. It is part of the seed, so that the random choices of a
     /// row do not depend on which other rows are run.
     number: u64,
-    http2: bool,
+    version: TestedVersion,
+    /// The term of the version in the seed.
+    version_seed: u64,
     tls: bool,
     file: bool,
     one_stream: bool,
@@ -139,10 +142,12 @@ pub(crate) fn all(bench: &FaultRunner) -> Result<Vec<FaultRowTally>> {
 fn rows(wanted: &[String]) -> Vec<FaultRow> {
     let mut rows = Vec::new();
     for (number, fault) in (0..).zip(FAULTS) {
-        for bits in 0..16 {
-            let (http2, tls) = (bits & 8 != 0, bits & 4 != 0);
-            if fault.over.is(http2) {
-                rows.push(FaultRow { fault, number, http2, tls, file: bits & 2 != 0, one_stream: bits & 1 != 0 });
+        for (version, version_seed) in VERSIONS.into_iter().filter(|(version, _)| fault.over.contain(*version)) {
+            for bits in 0..8 {
+                let (tls, file, one_stream) = (bits & 4 != 0, bits & 2 != 0, bits & 1 != 0);
+                if tls || version != TestedVersion::Http3 {
+                    rows.push(FaultRow { fault, number, version, version_seed, tls, file, one_stream });
+                }
             }
         }
     }
@@ -154,7 +159,11 @@ impl FaultRow {
     fn name(&self) -> String {
         let choose = |set, yes, no| if set { yes } else { no };
         let (link, sink) = (choose(self.tls, "tls", "plain"), choose(self.file, "file", "pipe"));
-        let version = choose(self.http2, "-h2", "");
+        let version = match self.version {
+            TestedVersion::Http1 => "",
+            TestedVersion::Http2 => "-h2",
+            TestedVersion::Http3 => "-h3",
+        };
         format!("{}/{link}{version}/{sink}/{}", self.fault.name, choose(self.one_stream, "one", "split"))
     }
 
@@ -163,15 +172,18 @@ impl FaultRow {
     fn run(&self, bench: &FaultRunner, number: u64) -> Result<FaultRowTry> {
         let options = &bench.options;
         let bits = u64::from(self.tls) << 2 | u64::from(self.file) << 1 | u64::from(self.one_stream);
-        let version = if self.http2 { HTTP2 } else { 0 };
-        let seed = mix(options.seed, mix((self.number << 3 | bits) + version, number));
+        let seed = mix(options.seed, mix((self.number << 3 | bits) + self.version_seed, number));
         let mut plan =
             FaultPlan { size: options.body, rate: Some(options.rate), seed: seed >> 32, ..FaultPlan::default() };
         let mut chance = FaultRandomChoices::new(Rng::new(seed), plan.size);
         (self.fault.make)(&mut chance, &mut plan);
 
         let name = format!("{}-{number}", self.name().replace('/', "-"));
-        let origin = if self.http2 { &bench.origin_h2 } else { &bench.origin };
+        let origin = match self.version {
+            TestedVersion::Http1 => &bench.origin,
+            TestedVersion::Http2 => &bench.origin_h2,
+            TestedVersion::Http3 => &bench.origin_h3,
+        };
         let path = origin.serve(&name, plan.clone());
         let dir = tempfile::tempdir_in(bench.work.path())?;
         let file = dir.path().join("out");
@@ -183,7 +195,7 @@ impl FaultRow {
             url: if self.tls { origin.https_url(&path) } else { origin.url(&path) },
             file: self.file.then(|| file.clone()),
             more: Vec::new(),
-            http2: self.http2,
+            version: self.version,
             one_stream: self.one_stream,
             // Its own limit ends first: a run ended by the hard limit is a hang.
             max_time: self.fault.max_time.unwrap_or(Duration::MAX).min(options.limit * 2 / 3),
@@ -237,7 +249,7 @@ impl FaultRow {
             Some(0) if right => FaultRowVerdict::Survived,
             Some(0) => FaultRowVerdict::FalseSuccess,
             _ if !harmless => FaultRowVerdict::WrongBytes,
-            Some(code) if self.fault.allows(code, self.http2) => FaultRowVerdict::Refused,
+            Some(code) if self.fault.allows(code, self.version) => FaultRowVerdict::Refused,
             _ => FaultRowVerdict::Unexpected,
         }
     }

@@ -9,6 +9,7 @@ pub(crate) use testkit::child_process::ChildOutcome;
 use testkit::child_process::run;
 
 use crate::Result;
+use crate::fault_table::TestedVersion;
 
 /// The haul program under test, and its properties.
 pub(crate) struct HaulProgram {
@@ -29,8 +30,9 @@ pub(crate) struct HaulCommand {
     /// Further URLs, each with its output file, that haul fetches in parallel with the first.
     /// Complete files are skipped (`--skip-existing`).
     pub(crate) more: Vec<(String, PathBuf)>,
-    /// True if haul uses HTTP/2: chosen by ALPN over TLS, with prior knowledge over plain HTTP.
-    pub(crate) http2: bool,
+    /// The version of HTTP. HTTP/2 is chosen by ALPN over TLS, with prior knowledge over plain
+    /// HTTP. HTTP/3 needs an https URL.
+    pub(crate) version: TestedVersion,
     /// True to add `--split 1` to the command line.
     pub(crate) one_stream: bool,
     pub(crate) max_time: Duration,
@@ -64,10 +66,11 @@ impl HaulProgram {
         if self.splits && job.one_stream {
             command.args(["--split", "1"]);
         }
-        command.args(match (job.http2, job.url.starts_with("https:")) {
-            (false, _) => &["--http1.1"][..],
-            (true, true) => &["--http2"],
-            (true, false) => &["--http2-prior-knowledge"],
+        command.arg(match (job.version, job.url.starts_with("https:")) {
+            (TestedVersion::Http1, _) => "--http1.1",
+            (TestedVersion::Http2, true) => "--http2",
+            (TestedVersion::Http2, false) => "--http2-prior-knowledge",
+            (TestedVersion::Http3, _) => "--http3-only",
         });
         if !job.more.is_empty() {
             command.arg("--skip-existing");
