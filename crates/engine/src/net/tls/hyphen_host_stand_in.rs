@@ -32,6 +32,8 @@ use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
 use super::certificate_check::{CertificateCheck, PresentedChain};
+#[cfg(feature = "http3")]
+use super::quic_aead::packet_protection;
 use super::verify::is_of_the_name;
 
 thread_local! {
@@ -165,9 +167,15 @@ fn spelling(suite: SupportedCipherSuite) -> SupportedCipherSuite {
             common: common(&suite.common),
             hkdf_provider: suite.hkdf_provider,
             aead_alg: suite.aead_alg,
-            quic: suite.quic,
+            quic: packet_protection(suite),
         }))),
     }
+}
+
+/// Returns rustls' packet protection of QUIC, which is not used.
+#[cfg(not(feature = "http3"))]
+fn packet_protection(suite: &Tls13CipherSuite) -> Option<&'static dyn rustls::quic::Algorithm> {
+    suite.quic
 }
 
 /// A handshake hash in which the real host name replaces the stand-in.

@@ -47,6 +47,8 @@ mod negotiated_session;
 mod public_key_pin;
 #[cfg(feature = "http3")]
 mod quic;
+#[cfg(feature = "http3")]
+mod quic_aead;
 mod record_key;
 mod record_layer;
 mod server_tickets;
