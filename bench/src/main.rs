@@ -23,6 +23,7 @@
 mod bench_record;
 mod body_files;
 mod digest;
+mod http3_server;
 mod installed_programs;
 mod instruction_counts;
 mod job_part;
@@ -33,6 +34,7 @@ mod minimal_programs;
 mod one_core;
 mod options;
 mod page_check;
+mod quinn_client;
 mod rounds;
 mod run;
 mod scorecard;
@@ -68,6 +70,7 @@ fn start() -> Result<ExitCode> {
         }
         BenchCommand::Measure(run) => return measure::in_this_process(&run),
         BenchCommand::Limit(arguments) => minimal_programs::run(&arguments)?,
+        BenchCommand::QuinnClient(arguments) => quinn_client::run(&arguments)?,
         BenchCommand::ReadPackages(arguments) => jobs::package_fetcher::read(&arguments)?,
         BenchCommand::Render(arguments) => scorecard::run(&arguments)?,
         BenchCommand::Instructions(arguments) => return instruction_counts::run(&arguments),

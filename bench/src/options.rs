@@ -52,6 +52,9 @@ pub(crate) enum BenchCommand {
     /// Runs a program that does the minimum of work for a transfer. The value are the command-line
     /// arguments; see [`crate::minimal_programs`].
     Limit(Vec<String>),
+    /// Fetches URLs over HTTP/3 with quinn and h3. The values are the command-line arguments; see
+    /// [`crate::quinn_client`].
+    QuinnClient(Vec<String>),
     /// Reads packages from a mirror. The values are the command-line arguments; see
     /// [`crate::jobs::package_fetcher`].
     ReadPackages(Vec<String>),
@@ -152,6 +155,7 @@ pub(crate) fn parse() -> Result<BenchCommand> {
                 let of_its_own = match word.as_str() {
                     "instructions" => BenchCommand::Instructions,
                     "limit" => BenchCommand::Limit,
+                    "quinn-client" => BenchCommand::QuinnClient,
                     "read-packages" => BenchCommand::ReadPackages,
                     "scorecard" => BenchCommand::Render,
                     _ => {

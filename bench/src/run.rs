@@ -21,7 +21,7 @@ pub(crate) const ALL: &str = "all";
 const BUDGET: Duration = Duration::from_secs(24 * 60);
 
 /// The approximate time in seconds that some jobs need. Jobs that are not listed need [`SHARE`].
-const SHARES: [(&str, f64); 16] = [
+const SHARES: [(&str, f64); 17] = [
     ("site", 60.0),
     ("fetch", 45.0),
     ("fetcher", 80.0),
@@ -38,6 +38,7 @@ const SHARES: [(&str, f64); 16] = [
     ("hosts", 330.0),
     ("adapt", 200.0),
     ("rates", 300.0),
+    ("h3", 120.0),
 ];
 const SHARE: f64 = 20.0;
 

@@ -9,6 +9,8 @@ use std::path::Path;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
+use testkit::ip_relay::FAR_ADDR;
+use testkit::test_certificates::NAMES;
 
 use crate::Result;
 
@@ -22,7 +24,7 @@ pub(crate) const LEAF: &str = "leaf.pem";
 /// The name of the file with the server's key.
 pub(crate) const KEY: &str = "key.pem";
 
-/// Generates a CA and a server certificate for loopback, and writes [`CA`], [`LEAF`] and [`KEY`]
+/// Generates a CA and a server certificate for loopback and for testkit's network namespaces, and writes [`CA`], [`LEAF`] and [`KEY`]
 /// into `dir`.
 pub(crate) fn write_to(dir: &Path) -> Result<()> {
     let ca_key = KeyPair::generate()?;
@@ -34,7 +36,8 @@ pub(crate) fn write_to(dir: &Path) -> Result<()> {
     let issuer = Issuer::new(ca, ca_key);
 
     let key = KeyPair::generate()?;
-    let mut leaf = CertificateParams::new(testkit::test_certificates::NAMES.map(str::to_owned).to_vec())?;
+    let names = NAMES.into_iter().map(str::to_owned).chain([FAR_ADDR.to_string()]);
+    let mut leaf = CertificateParams::new(names.collect::<Vec<_>>())?;
     leaf.distinguished_name.push(DnType::CommonName, "haul bench origin");
     leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     leaf.use_authority_key_identifier_extension = true;

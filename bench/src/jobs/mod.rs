@@ -10,6 +10,7 @@ mod h2_bulk;
 mod h2_site;
 mod h2_small;
 mod hosts;
+mod http3;
 mod language_clients;
 mod large_bodies;
 mod large_get;
@@ -75,10 +76,11 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &hosts::JOB,
     &adapt::JOB,
     &rates::JOB,
+    &http3::JOB,
 ];
 
 /// The names of the programs that scripts/bench-peers.sh builds.
-const PEERS: [&str; 3] = ["easyget", "gofetch", "htcat"];
+const PEERS: [&str; 4] = ["easyget", "gofetch", "htcat", "quicgo-client"];
 
 /// The number of starts in each run of a program that takes only milliseconds.
 const IN_A_ROW: u32 = 20;
@@ -136,7 +138,7 @@ impl<'a> JobEnvironment<'a> {
     pub(crate) fn versions(&self) -> BTreeMap<String, String> {
         let version = |(name, flag)| Some((name, installed_programs::version(&self.program(name)?, flag)));
         let peers = ["haul", "curl", SYSTEM_CURL, "wget2", "easyget", "aria2c", H2LOAD, "perl", "python3"];
-        let flags = [("htcat", "-version"), ("gofetch", "-version"), ("nginx", "-v")];
+        let flags = [("htcat", "-version"), ("gofetch", "-version"), ("quicgo-client", "-version"), ("nginx", "-v")];
         let all = peers.into_iter().map(|name| (name, "--version")).chain(flags);
         all.filter_map(version).map(|(name, version)| (name.to_owned(), version)).collect()
     }
@@ -169,6 +171,8 @@ impl<'a> JobEnvironment<'a> {
             let needs = match shell {
                 Some(shell) if shell.contains("$HAUL") => "haul",
                 Some(shell) if shell.contains("$SYSTEM_CURL") => SYSTEM_CURL,
+                Some(shell) if shell.contains("$BENCH") => "bench",
+                Some(shell) if shell.contains("quicgo-client") => "quicgo-client",
                 Some(shell) if shell.starts_with(H2LOAD) => H2LOAD,
                 Some(_) => "curl",
                 // `env -i NAME=VALUE program`

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use super::language_clients::{self, LanguageClient, SequentialRequestsJob, peers};
 use super::{BenchJob, JobEnvironment, SiteFiles};
 use crate::Result;
+use crate::digest::OutputDigest;
 use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob = BenchJob {
@@ -170,6 +171,28 @@ fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
     };
     bench.hold(server);
     Ok(card)
+}
+
+/// Makes contestants of the installed clients. Each runs `file` of `bench/python`, whose arguments
+/// are the client's and `words`.
+pub(super) fn contestants(
+    bench: &JobEnvironment,
+    file: &str,
+    clients: &[LanguageClient],
+    words: &str,
+    all: &OutputDigest,
+) -> Vec<Contestant> {
+    if let Err(error) = link_environment(bench) {
+        println!("{}: no client for Python: {error}", bench.job.name);
+        return Vec::new();
+    }
+    let file = format!("../../python/{file}");
+    let contestant = |(name, way, _): LanguageClient| {
+        let arguments = [file.as_str(), way].into_iter().chain(words.split(' '));
+        let argv = CLEAN.into_iter().chain(arguments).map(str::to_owned).collect();
+        Contestant { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
+    };
+    installed(&bench.work, clients).into_iter().map(contestant).collect()
 }
 
 /// Returns the clients whose module this Python can import.

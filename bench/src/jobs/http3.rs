@@ -1,0 +1,199 @@
+//! HTTP/3: one large body, many small ones on one connection, and a body over a link that loses
+//! packets.
+//!
+//! The link of the part `loss` is testkit's relay of IP packets between two network namespaces, so
+//! that TCP loses segments, too. It needs root, and runs with `--slow` only: at 1 % loss and 20 ms,
+//! the server's congestion control allows each client one or two MB/s.
+
+use std::process::Command;
+use std::time::Duration;
+
+use testkit::ip_relay::IpRelay;
+use testkit::packet_link::LinkConditions;
+
+use super::language_clients::LanguageClient;
+use super::large_bodies::MEMORY_MB;
+use super::{BenchJob, JobEnvironment, SMALL, home, plain, shell};
+use crate::Result;
+use crate::body_files::LargeBodyFiles;
+use crate::digest::OutputDigest;
+use crate::http3_server::Http3Server;
+use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+
+pub(super) const JOB: BenchJob = BenchJob {
+    name: "h3",
+    about: "HTTP/3: 1 GiB by one stream, 20,000 replies of 300 bytes, 100 MB over a lossy link; parts body, small, loss",
+    set_up,
+};
+
+const LEN: u64 = 1 << 30;
+const REPLIES: usize = 20_000;
+const LOSSY_LEN: u64 = 100_000_000;
+const ROUND_TRIP: Duration = Duration::from_millis(20);
+const LOSS: f64 = 0.01;
+
+const HAUL: &str = "haul";
+const HAUL_HTTP2: &str = "haul, HTTP/2";
+const CURL: &str = "curl";
+const CURL_HTTP2: &str = "curl, HTTP/2";
+const QUIC_GO: &str = "quic-go";
+const QUINN: &str = "quinn + h3";
+/// The clients that `http3.py` supports.
+const PYTHON: [LanguageClient; 2] = [("niquests", "niquests", "niquests"), ("curl_cffi", "curl_cffi", "curl_cffi")];
+
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    let bodies = LargeBodyFiles::new(&home().join("work"), bench.options.seed)?;
+    let server = Http3Server::start(&bodies, bench.options.seed, &bench.work, bench.options.embedded)?;
+    let mut cards = vec![of_body(bench, &bodies, &server)?, of_small(bench, &bodies, &server)?];
+    bench.hold(server);
+    if bench.options.slow {
+        cards.extend(of_loss(bench, &bodies)?);
+    }
+    Ok(cards)
+}
+
+/// One body of 1 GiB.
+fn of_body(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Server) -> Result<JobPart> {
+    let len = bench.length(LEN);
+    let print = bodies.prepare(len)?;
+    let url = format!("https://{}{}", server.addr, LargeBodyFiles::path(len));
+    let told = |proof: String| OutputCheck::Told(Some(format!("{proof} {url}")), print.clone());
+    let say = "-o /dev/null -w %{size_download}";
+    let haul = "-s --http3-only --cacert ca.pem";
+    let mut contestants = vec![plain(HAUL, &format!("haul {haul} {say} {url}"), told(format!("$HAUL {haul}")))];
+    if has_curl_http3(bench) {
+        contestants.push(plain(CURL, &format!("curl {haul} {say} {url}"), told(format!("$CURL {haul}"))));
+    }
+    let (quic_go, quinn) = ("quicgo-client -cacert ca.pem", "quinn-client ca.pem");
+    contestants.push(plain(QUIC_GO, &format!("{quic_go} -discard {url}"), told(quic_go.to_owned())));
+    contestants.push(plain(QUINN, &format!("bench {quinn} discard {url}"), told(format!("$BENCH {quinn}"))));
+    contestants.extend(python(bench, &format!("one {url}"), &print));
+    Ok(JobPart {
+        part: "body",
+        contestants: bench.entries(contestants),
+        baseline: QUINN,
+        limit: None,
+        goals: vec![
+            PartGoal::most(MetricKind::Cpu, HAUL, 2.0),
+            PartGoal::of_best(MetricKind::Cpu, HAUL, 0.7),
+            PartGoal::of_best(MetricKind::Wall, HAUL, 1.0),
+            PartGoal::most(MetricKind::Rss, HAUL, MEMORY_MB),
+        ],
+        rounds: 3,
+        warm_up: false,
+        one_core: false,
+        calls: true,
+        server: server.name.clone(),
+        unit: WorkPerRun::Bytes(len),
+    })
+}
+
+/// Many small bodies on one connection, 50 at a time.
+fn of_small(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Server) -> Result<JobPart> {
+    let count = bench.count(REPLIES);
+    let body = bodies.prepare(SMALL as u64)?;
+    let path = LargeBodyFiles::path(body.len);
+    let urls: Vec<String> = (0..count).map(|n| format!("https://{}{path}?{n}", server.addr)).collect();
+    bench.write_url_lists(&urls)?;
+    let all = bodies.repeated(body.len, count)?;
+    let told = |proof: &str| OutputCheck::Told(Some(proof.to_owned()), all.clone());
+    let haul = "-s --threads 1 --unordered --parallel-max 50 --http3-only --cacert ca.pem";
+    let mut contestants = vec![plain(
+        HAUL,
+        &format!("haul {haul} -o /dev/null --input-file list"),
+        OutputCheck::Proof(format!("$HAUL {haul} --input-file list"), all.clone()),
+    )];
+    if has_curl_http3(bench) {
+        let curl = "-s -Z --parallel-max 50 --http3-only --cacert ca.pem -K";
+        let proof = OutputCheck::Proof(format!("$CURL {curl} stdout.cfg"), all.clone());
+        contestants.push(plain(CURL, &format!("curl {curl} null.cfg"), proof));
+    }
+    let quic_go = "quicgo-client -cacert ca.pem -parallel 50 -list list";
+    contestants.push(plain(QUIC_GO, &format!("{quic_go} -discard"), told(quic_go)));
+    contestants.push(plain(
+        QUINN,
+        "bench quinn-client ca.pem discard-list list",
+        told("$BENCH quinn-client ca.pem list list"),
+    ));
+    contestants.extend(python(bench, "list list", &all));
+    Ok(JobPart {
+        part: "small",
+        contestants: bench.entries(contestants),
+        baseline: QUINN,
+        limit: None,
+        goals: vec![PartGoal::of_best(MetricKind::Cpu, HAUL, 0.6), PartGoal::of_best(MetricKind::Wall, HAUL, 1.0)],
+        rounds: 5,
+        warm_up: false,
+        one_core: false,
+        calls: true,
+        server: server.name.clone(),
+        unit: WorkPerRun::Requests(count),
+    })
+}
+
+/// A body over a link with loss, by HTTP/3 and by HTTP/2; `None` if this process may not make
+/// network namespaces.
+fn of_loss(bench: &mut JobEnvironment, bodies: &LargeBodyFiles) -> Result<Option<JobPart>> {
+    let conditions = LinkConditions::new().rtt(ROUND_TRIP).loss(LOSS).seed(bench.options.seed);
+    let relay = match IpRelay::start(&conditions) {
+        Ok(relay) => relay,
+        Err(error) => {
+            println!("h3:loss: skipped, no network namespaces: {error}");
+            return Ok(None);
+        }
+    };
+    let len = bench.length(LOSSY_LEN);
+    let print = bodies.prepare(len)?;
+    // The certificates of the other server have the same file names, so these have a directory.
+    let work = bench.work.join("loss");
+    std::fs::create_dir_all(&work)?;
+    let server = Http3Server::start_in(relay.far(), bodies, &work)?;
+    let url = format!("https://{}{}", server.addr, LargeBodyFiles::path(len));
+    let enter = format!("exec nsenter {}", relay.near().nsenter_option());
+    let client =
+        |name, line: &str| shell(name, format!("{enter} {line} {url}"), OutputCheck::Told(None, print.clone()));
+    let common = "-s --cacert loss/ca.pem -o /dev/null -w %{size_download}";
+    let mut contestants = vec![
+        client(HAUL, &format!("$HAUL --http3-only {common}")),
+        client(HAUL_HTTP2, &format!("$HAUL --http2 {common}")),
+        client(CURL_HTTP2, &format!("$CURL --http2 {common}")),
+    ];
+    if has_curl_http3(bench) {
+        contestants.push(client(CURL, &format!("$CURL --http3-only {common}")));
+    }
+    contestants.push(client(QUIC_GO, "quicgo-client -cacert loss/ca.pem -discard"));
+    contestants.push(client(QUINN, "$BENCH quinn-client loss/ca.pem discard"));
+    let goals =
+        vec![PartGoal::ratio(MetricKind::Wall, HAUL, HAUL_HTTP2, 1.0), PartGoal::of_best(MetricKind::Wall, HAUL, 1.0)];
+    let card = JobPart {
+        part: "loss",
+        contestants: bench.entries(contestants),
+        baseline: QUINN,
+        limit: None,
+        goals,
+        rounds: 3,
+        warm_up: false,
+        one_core: false,
+        calls: false,
+        server: format!("{}, 1 % of packets lost, 20 ms round trip", server.name),
+        unit: WorkPerRun::Bytes(len),
+    };
+    bench.hold(server);
+    bench.hold(relay);
+    Ok(Some(card))
+}
+
+/// Returns the clients for Python that are installed. `words` are the arguments of `http3.py` after
+/// the client.
+fn python(bench: &JobEnvironment, words: &str, all: &OutputDigest) -> Vec<Contestant> {
+    if bench.options.smoke {
+        return Vec::new();
+    }
+    super::python::contestants(bench, "http3.py", &PYTHON, &format!("ca.pem {words}"), all)
+}
+
+/// Returns true if the curl that takes part supports HTTP/3.
+fn has_curl_http3(bench: &JobEnvironment) -> bool {
+    let version = bench.program("curl").and_then(|curl| Command::new(curl).arg("--version").output().ok());
+    version.is_some_and(|output| String::from_utf8_lossy(&output.stdout).contains(" HTTP3"))
+}
