@@ -185,6 +185,11 @@ pub struct ParsedStage {
     /// The values of `--extract`, in order: regular expressions whose matches are printed or used
     /// by the next stage.
     pub extract: Vec<String>,
+    /// The values of `--select`, in order: CSS selectors of HTML elements, each with an attribute or
+    /// none.
+    pub select: Vec<String>,
+    /// The values of `--select-json`, in order: JSONPath queries.
+    pub select_json: Vec<String>,
     /// `--extract-bytes`: applies the patterns of `--extract` to the bytes of response bodies.
     /// Without it, they are applied to the bodies as text.
     pub extract_bytes: bool,
@@ -204,6 +209,13 @@ pub struct ParsedStage {
     pub dump_header: Option<PathBuf>,
     /// `-w`: the format of the line that is printed after each transfer.
     pub write_out: Option<TextOrFile>,
+}
+
+impl ParsedStage {
+    /// Returns true if the stage takes values from its responses.
+    pub fn takes_values(&self) -> bool {
+        !(self.extract.is_empty() && self.select.is_empty() && self.select_json.is_empty())
+    }
 }
 
 /// The request settings of a stage. The files that they name have not been read yet. `Debug` omits

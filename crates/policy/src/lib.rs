@@ -31,6 +31,7 @@
 //! | [`rate`] | a limit on bytes a second |
 //! | [`speed`] | detection of slow and stalled transfers |
 //! | [`url_template`] | URLs made from matches in pages that are not trusted |
+//! | [`page_reference`] | URLs made from references in pages, such as those of links |
 //! | [`file_url`] | local files named by `file:` URLs |
 //! | [`filename`] | local file names from a URL or a Content-Disposition |
 //!
@@ -64,6 +65,7 @@ pub mod http3;
 pub mod multipart;
 pub mod netrc;
 pub mod output_name;
+pub mod page_reference;
 pub mod protocols;
 pub mod proxy;
 pub mod queue;

@@ -20,7 +20,7 @@
 //!
 //! | place | a match |
 //! |---|---|
-//! | the whole template | an absolute http or https URL without userinfo, taken as it is (`&amp;` too: the pattern can leave it out, a client that rewrote it would break URLs that mean it) |
+//! | the whole template | an absolute http or https URL without userinfo, taken as it is ([`page_reference`](crate::page_reference) makes one of what a page says) |
 //! | scheme | letters |
 //! | authority | letters, digits and `.-_:` |
 //! | path, query, fragment | any bytes; all but unreserved characters and `/` are percent-encoded, `%` too |
@@ -159,7 +159,7 @@ impl UrlTemplate {
 
     /// Returns the URL that the template gives for a text for each `{}`, by its number from 0.
     pub fn expand_each<'v>(&self, value: &dyn Fn(usize) -> &'v [u8]) -> Result<String, TemplateExpandError> {
-        if self.has(PlaceholderPosition::Whole) {
+        if self.is_whole() {
             return whole(value(0));
         }
         let text = self.fill(value)?;
@@ -173,6 +173,11 @@ impl UrlTemplate {
     /// such an origin, since the user named it.
     pub fn literal_origin(&self) -> Option<Origin> {
         self.literal_origin.clone()
+    }
+
+    /// Returns true if the template is `{}` alone, so that a match is a URL itself.
+    pub fn is_whole(&self) -> bool {
+        self.has(PlaceholderPosition::Whole)
     }
 
     fn has(&self, spot: PlaceholderPosition) -> bool {

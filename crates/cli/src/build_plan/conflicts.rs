@@ -76,7 +76,7 @@ fn check_continued(group: &NextOptionGroup, stage: &ParsedStage, persona: Progra
         (group.remove_on_error, "--continue-at is mutually exclusive with --remove-on-error"),
         (group.clobber == Some(false), "--continue-at is mutually exclusive with --no-clobber"),
         (stage.request.has_content() && !begins_at_0, "--continue-at is mutually exclusive with --data"),
-        (group.stages.len() > 1 || !stage.extract.is_empty(), "what is extracted cannot be gone on with"),
+        (group.stages.len() > 1 || stage.takes_values(), "what is extracted cannot be gone on with"),
     ];
     if let Some((_, text)) = refusals.iter().find(|(applies, _)| *applies) {
         return Err(misused("-C", text));
@@ -124,15 +124,35 @@ fn check_names(group: &NextOptionGroup, warnings: &mut Vec<String>) -> Result<()
     Ok(())
 }
 
-/// Refuses `-T` (upload) together with `--extract` or `--then`, because no values are extracted
+/// Refuses the options for values in a stage that takes none, and kinds of values that exclude each
+/// other.
+pub(super) fn check_values(stage: &ParsedStage) -> Result<(), UsageError> {
+    let options = [(stage.unique, "--unique"), (stage.sort, "--sort")];
+    if let Some((_, option)) = options.iter().find(|(given, _)| *given && !stage.takes_values()) {
+        return Err(misused(option, "there is no --extract or --select in its stage"));
+    }
+    let selects = !(stage.select.is_empty() && stage.select_json.is_empty());
+    if stage.extract_bytes && selects {
+        return Err(misused("--extract-bytes", "what --select and --select-json find is text; leave one of them out"));
+    }
+    if stage.extract_bytes && stage.extract.is_empty() {
+        return Err(misused("--extract-bytes", "there is no --extract in its stage"));
+    }
+    if !stage.select.is_empty() && !stage.select_json.is_empty() {
+        return Err(misused("--select-json", "--select in the same stage reads HTML, and a page is one or the other"));
+    }
+    Ok(())
+}
+
+/// Refuses `-T` (upload) together with `--extract`, `--select` or `--then`, because no values are extracted
 /// from the responses to uploads.
 fn check_uploads(group: &NextOptionGroup) -> Result<(), UsageError> {
     let is_upload = |upload: &UploadArg| *upload != UploadArg::Nothing;
-    let takes_values = group.stages.len() > 1 || !group.stages[0].extract.is_empty();
+    let takes_values = group.stages.len() > 1 || group.stages[0].takes_values();
     match takes_values && group.uploads.iter().any(is_upload) {
         true => Err(misused(
             "--upload-file",
-            "no values are taken from the replies to uploads: leave --extract out, or send by --data-binary @FILE",
+            "no values are taken from the replies to uploads: leave --extract and --select out, or send by --data-binary @FILE",
         )),
         false => Ok(()),
     }
@@ -186,7 +206,7 @@ fn check_entity_tag(group: &NextOptionGroup, persona: ProgramPersona) -> Result<
 
 fn check_checksum(group: &NextOptionGroup) -> Result<(), UsageError> {
     let Some(checksum) = &group.checksum else { return Ok(()) };
-    if group.stages.iter().any(|stage| !stage.extract.is_empty()) {
+    if group.stages.iter().any(ParsedStage::takes_values) {
         return Err(misused("--checksum", "what is extracted has no checksum"));
     }
     if group.stages[0].request.head {

@@ -186,15 +186,7 @@ impl PlanBuilder<'_> {
         uploads: bool,
         placeholders: Option<PlaceholderSyntax>,
     ) -> Result<StageArgs, UsageError> {
-        if stage.extract.is_empty() {
-            let options =
-                [(stage.unique, "--unique"), (stage.sort, "--sort"), (stage.extract_bytes, "--extract-bytes")];
-            for (given, option) in options {
-                if given {
-                    return Err(misused(option, "there is no --extract in its stage"));
-                }
-            }
-        }
+        conflicts::check_values(&stage)?;
         if !last && stage.sort {
             // Stages overlap: a sorted feed would have to wait for the last match.
             self.warnings.push("--sort before a --then sorts nothing".to_owned());
@@ -237,6 +229,8 @@ impl PlanBuilder<'_> {
             proxy: self.proxy(stage.proxy)?,
             report: ReportArgs { include: stage.include, dump_header: stage.dump_header, write_out },
             extract: stage.extract,
+            select: stage.select,
+            select_json: stage.select_json,
             extract_bytes: stage.extract_bytes,
             unique: stage.unique,
             sort: stage.sort,

@@ -26,6 +26,8 @@ const OWN: &[&str] = &[
     "max-memory",
     "mirror-paths",
     "pipeline",
+    "select",
+    "select-json",
     "sort",
     "split",
     "stats",

@@ -17,9 +17,10 @@ impl Flag for ExtractFlag {
                   match. Matches that span several reads are found. Bodies are decoded to UTF-8 by their charset: \
                   that of Content-Type, of a byte order mark, or of a <meta>; one that declares none and is not \
                   valid UTF-8 is windows-1252. Belongs to the stage opened by the last --then. Given several times \
-                  in a stage, each REGEX is searched for, and values come in the order in which their matches begin.",
+                  in a stage, each REGEX is searched for, and values come in the order in which their matches begin. \
+                  Beside --select or --select-json in a stage, each selected value is searched, not the body.",
             example: "haul --extract 'href=\"([^\"]+)\"' https://example.com/",
-            see_also: &["extract-bytes", "then", "unique", "sort"],
+            see_also: &["select", "select-json", "extract-bytes", "then", "unique", "sort"],
         }
     }
 

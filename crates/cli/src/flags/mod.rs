@@ -190,6 +190,8 @@ mod retry_all_errors;
 mod retry_connrefused;
 mod retry_delay;
 mod retry_max_time;
+mod select;
+mod select_json;
 mod sessionid;
 mod show_error;
 mod show_headers;
@@ -441,6 +443,8 @@ pub const FLAGS: &[&dyn Flag] = &[
     &retry_connrefused::RetryConnrefusedFlag,
     &retry_delay::RetryDelayFlag,
     &retry_max_time::RetryMaxTimeFlag,
+    &select::SelectFlag,
+    &select_json::SelectJsonFlag,
     &no_effect::SERVICE_NAME,
     &sessionid::SessionidFlag,
     &show_error::ShowErrorFlag,

@@ -13,8 +13,8 @@ impl Flag for SortFlag {
             category: HelpCategory::Extract,
             important: false,
             help: "Print values sorted",
-            doc: "Prints the values that --extract finds at the end, sorted by byte; after Ctrl-C those so far. What \
-                  does not fit in --max-memory goes to temporary files. Belongs to the stage opened by the last \
+            doc: "Prints the values that --extract or --select finds at the end, sorted by byte; after Ctrl-C those so \
+                  far. What does not fit in --max-memory goes to temporary files. Belongs to the stage opened by the last \
                   --then.",
             example: "haul --extract '[0-9]+' --sort https://example.com/",
             see_also: &["extract", "unique"],

@@ -13,7 +13,7 @@ impl Flag for UniqueFlag {
             category: HelpCategory::Extract,
             important: false,
             help: "Print each value once",
-            doc: "Prints each value that --extract finds only once. What does not fit in --max-memory goes to \
+            doc: "Prints each value that --extract or --select finds only once. What does not fit in --max-memory goes to \
                   temporary files. Values that feed a --then are always unique. Belongs to the stage opened by the \
                   last --then.",
             example: "haul --extract '[0-9]+' --unique https://example.com/",

@@ -273,7 +273,7 @@ impl UrlGroup {
     /// responses. Returns `None` if each response has its own output.
     pub fn shared_output(&self) -> Option<&OutputArg> {
         let output = match self.stages.as_slice() {
-            [stage] if self.urls.len() > 1 || stage.extract.is_empty() => return None,
+            [stage] if self.urls.len() > 1 || !stage.takes_values() => return None,
             [_] => self.output_of(0),
             [.., last] => &last.output,
             [] => return None,
@@ -390,8 +390,13 @@ pub struct StageArgs {
     /// [`UrlGroup::outputs`] instead.
     pub output: OutputArg,
     /// `--extract`: regular expressions. Their matches are printed or passed to the next stage, in
-    /// place of the bodies.
+    /// place of the bodies. Beside `--select` or `--select-json`, they are searched for in each
+    /// selected value.
     pub extract: Vec<String>,
+    /// `--select`: CSS selectors of HTML elements, each with an attribute or none.
+    pub select: Vec<String>,
+    /// `--select-json`: JSONPath queries.
+    pub select_json: Vec<String>,
     /// `--extract-bytes`: applies the expressions of `--extract` to the bytes of bodies instead of
     /// their text.
     pub extract_bytes: bool,
@@ -402,10 +407,15 @@ pub struct StageArgs {
 }
 
 impl StageArgs {
+    /// Returns true if the stage takes values from its responses.
+    pub fn takes_values(&self) -> bool {
+        !(self.extract.is_empty() && self.select.is_empty() && self.select_json.is_empty())
+    }
+
     /// Returns true if requests ask for compressed content: as `--compressed` or `--no-compressed`
     /// says, or without either if the stage extracts values.
     pub fn asks_compressed(&self) -> bool {
-        self.transfer.compressed.unwrap_or(!self.extract.is_empty())
+        self.transfer.compressed.unwrap_or(self.takes_values())
     }
 }
 

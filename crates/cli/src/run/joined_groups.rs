@@ -33,7 +33,7 @@ pub(crate) fn count(global: &GlobalArgs, operations: &[UrlGroup]) -> usize {
 /// Returns true if a group neither extracts values nor has state that other groups may depend on.
 fn may_join(group: &UrlGroup) -> bool {
     let [stage] = group.stages.as_slice() else { return false };
-    stage.extract.is_empty()
+    !stage.takes_values()
         && group.checksum.is_none()
         && !stage.transfer.cookies.is_on()
         && stage.report.dump_header.is_none()

@@ -24,6 +24,7 @@ use std::io::IsTerminal;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use haul::fleet::{HostStartRate, StartRate};
 use haul::request::TotalRateLimit;
@@ -104,7 +105,8 @@ pub fn run(plan: RunPlan) -> u8 {
     progress.clear();
     if let Some(format) = plan.global.stats {
         client.close_idle();
-        statistics::print(&client.stats().totals(), progress.elapsed(), format);
+        let skipped = before.skipped_values.load(Ordering::Relaxed);
+        statistics::print(&client.stats().totals(), skipped, progress.elapsed(), format);
     }
     if let Some(signals) = signals {
         signals.end();
@@ -248,7 +250,7 @@ fn only_url(operation: &UrlGroup) -> Option<&str> {
     match operation.urls.get(0)? {
         UrlSource::Argument(url)
             if operation.urls.len() == 1
-                && stage.extract.is_empty()
+                && !stage.takes_values()
                 && !operation.is_glob(0, url)
                 && !url_uploads::is_glob(operation, 0) =>
         {

@@ -5,6 +5,7 @@
 pub mod agent;
 pub mod peak_memory;
 pub mod servers;
+pub mod small_site;
 
 use std::ffi::OsStr;
 use std::fs;

@@ -54,6 +54,7 @@ mod request_bodies;
 mod resource_costs;
 mod retries;
 mod run_limits;
+mod selection;
 mod servers;
 mod shell_recipes;
 mod single_and_multiple_urls;

@@ -253,6 +253,8 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("retry-connrefused", tested("--retry-connrefused", &["verbose.rs"])),
     ("retry-delay", tested("--retry-delay", &["retries.rs"])),
     ("retry-max-time", tested("--retry-max-time", &["differential/cases/recipes.txt"])),
+    ("select", tested("\"--select\"", &["selection.rs"])),
+    ("select-json", tested("\"--select-json\"", &["selection.rs"])),
     ("sessionid", tested("--no-sessionid", &["differential/cases/methods.txt"])),
     ("show-error", with("--show-error", "--silent", "gone")),
     ("show-headers", seen("--show-headers")),

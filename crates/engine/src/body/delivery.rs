@@ -1,5 +1,5 @@
-//! The delivery of a body to its sink: content decoding, then extraction, then the sink. Decoding
-//! and extraction are optional. Without them, the sink gets the bytes as they were received.
+//! The delivery of a body to its sink: content decoding, then the search for values, then the sink.
+//! Decoding and search are optional. Without them, the sink gets the bytes as they were received.
 //!
 //! ```
 //! use haul::body::delivery::BodyDelivery;
@@ -19,12 +19,16 @@ use super::utf8_conversion::Utf8ConvertingReader;
 use super::{BodyDecoder, DecodeLimits};
 use crate::Result;
 use crate::buffer_pool::BufferLease;
-use crate::extraction::Extractor;
+use crate::extraction::{PageInfo, PageSearch};
 use crate::sink::match_list::MatchList;
 use crate::sink::partial::PartialFile;
 use crate::sink::{BodyInfo, ByteCounter, ExistingPartialContent, Sink, TransferWaker};
 
-/// The decoder, the extractor and the sink of one body.
+/// The number of bytes that the search of a page may keep without a share of the memory for all
+/// pages.
+const SMALL_SEARCH: u64 = 256 << 10;
+
+/// The decoder, the search and the sink of one body.
 pub struct BodyDelivery {
     // Boxed, since most bodies have neither and transfers are moved.
     decoder: Option<Box<BodyDecoder>>,
@@ -55,17 +59,17 @@ impl BodyDelivery {
         }
     }
 
-    /// Searches the body for matches, and delivers the matches to the sink, not the body itself.
+    /// Searches the body for values, and delivers the values to the sink, not the body itself.
     /// `search_in` says whether the text of the body, converted to UTF-8, or its unchanged bytes
     /// are searched.
     #[must_use]
-    pub fn with_extractor(mut self, extractor: Extractor, search_in: SearchInputKind) -> Self {
-        self.search = Some(Box::new(BodySearch { extractor, search_in, text: None }));
+    pub fn with_search(mut self, search: PageSearch, search_in: SearchInputKind) -> Self {
+        self.search = Some(Box::new(BodySearch { search, search_in, text: None, share: None }));
         self
     }
 
-    /// Makes the decoder of the body share this memory with the decoders of other bodies. The
-    /// decoder keeps its share until the end of the body. Therefore, use this only for a body whose
+    /// Makes the decoder and the search of the body share this memory with those of other bodies.
+    /// They keep their share until the end of the body. Therefore, use this only for a body whose
     /// end does not depend on the other bodies.
     #[must_use]
     pub fn with_decoder_memory(mut self, memory: &Arc<DecoderMemory>) -> Self {
@@ -85,14 +89,14 @@ impl BodyDelivery {
         self.sink
     }
 
-    /// Takes out the extractor, so that it can be used for another body. Returns `None` if the body
-    /// is not searched.
+    /// Takes out the search, so that it can be used for another body. Returns `None` if the body is
+    /// not searched.
     #[must_use]
-    pub fn into_extractor(self) -> Option<Extractor> {
-        self.search.map(|search| {
-            let mut extractor = search.extractor;
-            extractor.reset();
-            extractor
+    pub fn into_search(self) -> Option<PageSearch> {
+        self.search.map(|body| {
+            let mut search = body.search;
+            search.reset();
+            search
         })
     }
 
@@ -114,7 +118,7 @@ impl BodyDelivery {
         let plain = matches!(decoder, Ok(None)) && self.search.is_none();
         let validator = begin.validator.filter(|_| plain && before.is_empty());
         if let Some(search) = &mut self.search {
-            search.begin(begin.head.get("content-type"));
+            search.begin(&PageInfo { url: Some(begin.place), content_type: begin.head.get("content-type") });
         }
         self.sink.begin(&BodyInfo { length: begin.length.filter(|_| plain), validator, ..*begin })?;
         if !before.is_empty() {
@@ -174,7 +178,14 @@ impl BodyDelivery {
     /// limit. If the number is 0, the sink wakes `waker` with `token` as soon as bytes may be
     /// pushed again.
     pub fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
-        let credit = self.sink.credit(waker, token);
+        let mut credit = self.sink.credit(waker, token);
+        if let (Some(search), Some(memory)) = (&mut self.search, &self.memory)
+            && credit > 0
+            && !search.may_continue(memory, waker, token)
+            && !self.sink.is_first(waker, token)
+        {
+            credit = 0;
+        }
         let Some(decoder) = self.decoder.as_ref().filter(|_| credit > 0) else { return credit };
         // The sink's credit counts decoded bytes.
         let credit = if credit == u64::MAX { credit } else { credit.div_ceil(decoder.expansion()) };
@@ -188,14 +199,17 @@ impl BodyDelivery {
         }
     }
 
-    /// Drops the decoder of a finished body, and releases the memory of its window.
+    /// Drops the decoder of a finished body, and releases its memory and that of the search.
     pub fn release(&mut self) {
         (self.decoder, self.share, self.pending) = (None, None, Vec::new());
+        if let Some(search) = &mut self.search {
+            search.share = None;
+        }
     }
 
-    /// Returns true if its decoder uses memory that the decoders of other bodies share.
+    /// Returns true if its decoder or search uses memory that those of other bodies share.
     pub fn uses_decoder_memory(&self) -> bool {
-        self.share.is_some()
+        self.share.is_some() || self.search.as_ref().is_some_and(|search| search.share.is_some())
     }
 
     /// Returns true if the output of all other bodies waits for the end of this one.
@@ -328,7 +342,7 @@ impl BodyDelivery {
         self.release();
         self.records.clear();
         if let Some(search) = &mut self.search {
-            search.extractor.reset();
+            search.search.reset();
         }
         self.sink.restart()
     }
@@ -344,33 +358,55 @@ pub enum SearchInputKind {
     Bytes,
 }
 
-/// The search for values in a body: the extractor and, for text, the converter to UTF-8.
+/// The search for values in a body: the search itself and, for text, the converter to UTF-8.
 struct BodySearch {
-    extractor: Extractor,
+    search: PageSearch,
     search_in: SearchInputKind,
     /// The converter of the body to UTF-8; `None` if the unchanged bytes are searched.
     text: Option<Utf8ConvertingReader>,
+    /// The share of the memory for all bodies, if the search keeps much of this one.
+    share: Option<DecoderMemoryShare>,
 }
 
 impl BodySearch {
-    fn begin(&mut self, content_type: Option<&[u8]>) {
-        self.text = (self.search_in == SearchInputKind::Text).then(|| Utf8ConvertingReader::new(content_type));
+    fn begin(&mut self, page: &PageInfo<'_>) {
+        self.search.begin(page);
+        self.text = (self.search_in == SearchInputKind::Text).then(|| Utf8ConvertingReader::new(page.content_type));
+    }
+
+    /// Returns true if more of the body may be searched. If the search keeps much of the body and
+    /// the memory for all bodies is in use, `waker` is woken with `token` when some is released.
+    fn may_continue(
+        &mut self,
+        memory: &Arc<DecoderMemory>,
+        waker: Option<&Arc<dyn TransferWaker>>,
+        token: usize,
+    ) -> bool {
+        if self.search.held() <= SMALL_SEARCH {
+            return true;
+        }
+        let share = self.share.get_or_insert_with(|| DecoderMemoryShare::new(memory));
+        share.admits(self.search.max_held(), waker, token)
     }
 
     fn push(&mut self, piece: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let Self { extractor, text, .. } = self;
+        let Self { search, text, .. } = self;
+        let mut on_value = |_: usize, value: &[u8]| on_match(value);
         match text {
-            Some(text) => text.push(piece, &mut |piece| extractor.push(piece, on_match)),
-            None => extractor.push(piece, on_match),
+            Some(text) => text.push(piece, &mut |piece| search.push(piece, &mut on_value)),
+            None => search.push(piece, &mut on_value),
         }
     }
 
     fn finish(&mut self, on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let Self { extractor, text, .. } = self;
+        let Self { search, text, share, .. } = self;
+        let mut on_value = |_: usize, value: &[u8]| on_match(value);
         if let Some(text) = text {
-            text.finish(&mut |piece| extractor.push(piece, on_match))?;
+            text.finish(&mut |piece| search.push(piece, &mut on_value))?;
         }
-        extractor.finish(on_match)
+        let outcome = search.finish(&mut on_value);
+        *share = None;
+        outcome
     }
 }
 

@@ -31,7 +31,7 @@ mod expansion_guard;
 mod tests;
 pub mod trailers;
 pub mod upload;
-mod utf8_conversion;
+pub(crate) mod utf8_conversion;
 
 pub use expansion_guard::DecodeLimits;
 

@@ -29,7 +29,7 @@ const PIECE: usize = 8 << 10;
 type OnText<'f> = dyn FnMut(&[u8]) -> Result<()> + 'f;
 
 /// A reader that converts one body to UTF-8.
-pub(super) struct Utf8ConvertingReader {
+pub(crate) struct Utf8ConvertingReader {
     declared: Option<&'static Encoding>,
     may_be_markup: bool,
     state: CharsetState,
@@ -53,7 +53,7 @@ enum CharsetState {
 
 impl Utf8ConvertingReader {
     /// Makes a reader for a body whose `Content-Type` field has this value.
-    pub(super) fn new(content_type: Option<&[u8]>) -> Self {
+    pub(crate) fn new(content_type: Option<&[u8]>) -> Self {
         let declared = content_type.and_then(charset).and_then(|label| known(label.as_bytes()));
         let media_type = content_type.unwrap_or_default().split(|&byte| byte == b';').next().unwrap_or_default();
         let media_type = media_type.trim_ascii().to_ascii_lowercase();
@@ -65,7 +65,7 @@ impl Utf8ConvertingReader {
     ///
     /// # Errors
     /// The error of `on_text`.
-    pub(super) fn push(&mut self, piece: &[u8], on_text: &mut OnText<'_>) -> Result<()> {
+    pub(crate) fn push(&mut self, piece: &[u8], on_text: &mut OnText<'_>) -> Result<()> {
         if !matches!(self.state, CharsetState::Opening) {
             return self.read(piece, on_text);
         }
@@ -86,7 +86,7 @@ impl Utf8ConvertingReader {
     ///
     /// # Errors
     /// The error of `on_text`.
-    pub(super) fn finish(&mut self, on_text: &mut OnText<'_>) -> Result<()> {
+    pub(crate) fn finish(&mut self, on_text: &mut OnText<'_>) -> Result<()> {
         if matches!(self.state, CharsetState::Opening) {
             let held = std::mem::take(&mut self.held);
             self.open(&held);
@@ -311,7 +311,7 @@ fn value(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
     let ends = |byte: &u8| matches!(byte, b'"' | b'\'' | b';' | b'>') || byte.is_ascii_whitespace();
     let text = text.strip_prefix(b"\"").or_else(|| text.strip_prefix(b"'")).unwrap_or(text);
-    let end = text.iter().position(ends)?;
+    let end = text.iter().position(ends).unwrap_or(text.len());
     Some(text[..end].to_vec()).filter(|label| !label.is_empty())
 }
 
@@ -369,6 +369,7 @@ mod tests {
         for meta in [
             "<meta charset=\"koi8-r\">",
             "<META CharSet = koi8-r >",
+            "<meta charset=koi8-r>",
             "<!-- <meta charset=utf-8> --><meta name=x><meta http-equiv=\"Content-Type\" content='text/html; charset=koi8-r'>",
             "<?xml version='1.0' encoding='koi8-r'?>",
         ] {

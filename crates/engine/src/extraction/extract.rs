@@ -20,6 +20,7 @@ use regex_syntax::{Error as SyntaxError, ParserBuilder, ast};
 use super::{
     lookahead::{CONTEXT, LookaheadRule},
     match_finder::{MatchFinder, SearchScratch, ValueMatch},
+    page_search::OnValue,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -153,9 +154,15 @@ impl Extractor {
     /// The errors of `on_match`. Then call [`reset`](Self::reset), since the rest of the body
     /// cannot be searched.
     pub fn push(&mut self, piece: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.push_numbered(piece, &mut |_, value| on_match(value))
+    }
+
+    /// Searches the next piece as [`push`](Self::push) does, and passes the index of the expression
+    /// on with each value.
+    pub(super) fn push_numbered(&mut self, piece: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
         let Self { searches, found } = self;
         if let [search] = searches.as_mut_slice() {
-            return search.push(piece, &mut |_, value| on_match(value));
+            return search.push(piece, &mut |_, value| on_value(0, value));
         }
         for (expression, search) in searches.iter_mut().enumerate() {
             search.push(piece, &mut |start, value| {
@@ -164,7 +171,7 @@ impl Extractor {
             })?;
         }
         let settled = searches.iter().map(ExpressionSearch::settled).min().unwrap_or(0);
-        give_out(found, settled, on_match)
+        give_out(found, settled, on_value)
     }
 
     /// Ends the body, and passes the remaining values to `on_match`. The extractor can then search
@@ -173,9 +180,15 @@ impl Extractor {
     /// # Errors
     /// The errors of `on_match`.
     pub fn finish(&mut self, on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.finish_numbered(&mut |_, value| on_match(value))
+    }
+
+    /// Ends the body as [`finish`](Self::finish) does, and passes the index of the expression on
+    /// with each value.
+    pub(super) fn finish_numbered(&mut self, on_value: &mut OnValue<'_>) -> Result<()> {
         let Self { searches, found } = self;
         if let [search] = searches.as_mut_slice() {
-            return search.finish(&mut |_, value| on_match(value));
+            return search.finish(&mut |_, value| on_value(0, value));
         }
         for (expression, search) in searches.iter_mut().enumerate() {
             search.finish(&mut |start, value| {
@@ -183,22 +196,18 @@ impl Extractor {
                 Ok(())
             })?;
         }
-        let outcome = give_out(found, u64::MAX, on_match);
+        let outcome = give_out(found, u64::MAX, on_value);
         found.clear();
         outcome
     }
 }
 
 /// Passes the values in `found` whose matches begin before the position `settled` in the body to
-/// `on_match`, in order.
-fn give_out(
-    found: &mut Vec<ExtractedValue>,
-    settled: u64,
-    on_match: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
+/// `on_value`, in order.
+fn give_out(found: &mut Vec<ExtractedValue>, settled: u64, on_value: &mut OnValue<'_>) -> Result<()> {
     found.sort_by_key(|value| (value.start, value.expression));
     let count = found.partition_point(|value| value.start < settled);
-    found.drain(..count).try_for_each(|value| on_match(&value.bytes))
+    found.drain(..count).try_for_each(|value| on_value(value.expression, &value.bytes))
 }
 
 impl fmt::Debug for Extractor {

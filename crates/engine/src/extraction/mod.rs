@@ -1,12 +1,12 @@
 //! The extraction pipeline: finds matches in bodies, removes repeated values, sorts values.
 //!
 //! ```text
-//! body pieces ── Extractor (one a body) ── values ──┬── Distinct ── the next stage's URLs
-//!                                                   └── Sorter ──── printed values
+//! body pieces ── PageSearch (one a body) ── values ──┬── Distinct ── the next stage's URLs
+//!                 regex, CSS or JSONPath             └── Sorter ──── printed values
 //! ```
 //!
 //! The module has no threads and no sockets, and does not know the order of pages. The fleet runs
-//! an extractor in the thread that receives a body, and passes the values on in order. Only
+//! a search in the thread that receives a body, and passes the values on in order. Only
 //! [`Distinct`] and [`Sorter`] use the disk, and only beyond their memory budget.
 //!
 //! ```
@@ -22,10 +22,17 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 
+#[cfg(feature = "select")]
+mod css;
 mod distinct;
 mod extract;
+#[cfg(feature = "select")]
+mod html;
+#[cfg(feature = "select")]
+mod json;
 mod lookahead;
 mod match_finder;
+mod page_search;
 mod pattern_shape;
 mod prefilter;
 mod run_matcher;
@@ -34,6 +41,11 @@ mod spill;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "select")]
+pub use css::CssQuery;
 pub use distinct::{DeferredValues, Distinct, DistinctResult};
 pub use extract::{ExtractPattern, Extractor};
+#[cfg(feature = "select")]
+pub use json::JsonPathQuery;
+pub use page_search::{OnValue, PageInfo, PageQuery, PageSearch};
 pub use sort::{SortedValues, Sorter};

@@ -52,7 +52,7 @@ pub use value_mapper::ExtractedValueMapper;
 
 use crate::body::delivery::SearchInputKind;
 use crate::drive::worker::{self, WorkerOptions};
-use crate::extraction::ExtractPattern;
+use crate::extraction::PageQuery;
 use crate::interrupt::InterruptCallback;
 use crate::request::{RequestOptions, StallLimit, TotalRateLimit};
 use crate::sink::descriptor_writer::DescriptorWriter;
@@ -64,10 +64,11 @@ use crate::{Client, Error, Result};
 pub struct FleetStage {
     /// The options with which the stage requests its pages.
     pub options: Arc<RequestOptions>,
-    /// The pattern whose matches are extracted from pages. Without a pattern, a stage outputs the
-    /// pages themselves. Every stage except the last needs a pattern.
-    pub extract: Option<ExtractPattern>,
-    /// The form of a page in which the pattern is searched for. Default: text.
+    /// The values that are extracted from pages. Without a query, a stage outputs the pages
+    /// themselves. Every stage except the last needs a query.
+    pub extract: Option<PageQuery>,
+    /// The form of a page in which regular expressions are searched for. Other queries need text.
+    /// Default: text.
     pub search_in: SearchInputKind,
     /// The template that makes a URL of this stage from a value of the previous stage. Every stage
     /// except the first needs a template.
@@ -176,6 +177,9 @@ pub struct FleetSummary {
     pub exit_code: u8,
     /// The number of failures for each exit code, in the order of the codes.
     pub causes: Vec<(u8, u64)>,
+    /// The number of values that were not fetched because they are no http or https URLs, such as
+    /// `mailto:`. Only stages whose template is `{}` count them.
+    pub skipped_values: u64,
 }
 
 /// A fleet that is ready to run: its stages and options.

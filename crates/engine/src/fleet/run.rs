@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
@@ -26,7 +26,7 @@ use crate::clock;
 use crate::drive::retry_waiting::WaitingRetries;
 use crate::drive::worker::{HostSlotDecision, Scheduler};
 use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
-use crate::extraction::Extractor;
+use crate::extraction::{PageQuery, PageSearch};
 use crate::ignore_poison::IgnorePoison;
 use crate::interrupt::{InterruptCallback, TICK};
 use crate::request::{RequestOptions, StallLimit, TotalRateLimit};
@@ -37,9 +37,9 @@ use crate::sink::naming::ClobberMode;
 use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of unused extractors that are kept for later bodies, since each has its own
+/// The maximum number of unused searches that are kept for later bodies, since each has its own
 /// buffers.
-const SPARE_EXTRACTORS: usize = 64;
+const SPARE_SEARCHES: usize = 64;
 
 /// A running fleet. It is the [`Scheduler`] of its workers.
 pub(super) struct FleetRun {
@@ -58,7 +58,11 @@ pub(super) struct FleetRun {
     interrupt: Option<InterruptCallback>,
     heavy: bool,
     peers: Mutex<Vec<PeerWorker>>,
-    extractors: Vec<Mutex<Vec<Extractor>>>,
+    searches: Vec<Mutex<Vec<PageSearch>>>,
+    /// The memory that the search of one page may use.
+    search_memory: u64,
+    /// The number of values that are no URLs to fetch.
+    skipped_values: Arc<AtomicU64>,
     /// The cache of open devices that transfers write to, such as `/dev/null`, so that each is
     /// opened once.
     devices: Arc<OpenDeviceCache>,
@@ -109,7 +113,9 @@ impl FleetRun {
         let run = Arc::new(Self {
             heavy: stages.iter().any(|stage| stage.extract.is_some() || stage.options.decode),
             secretless: stages.iter().map(|stage| Arc::new(stage.options.without_secrets())).collect(),
-            extractors: stages.iter().map(|_| Mutex::default()).collect(),
+            searches: stages.iter().map(|_| Mutex::default()).collect(),
+            search_memory: options.max_memory / 4,
+            skipped_values: Arc::default(),
             stages,
             windows,
             decoders,
@@ -153,6 +159,7 @@ impl FleetRun {
             failed: tally.causes.values().sum(),
             exit_code: tally.first_failure.as_ref().map_or(0, |(_, code)| *code),
             causes: tally.causes.iter().map(|(&code, &times)| (code, times)).collect(),
+            skipped_values: self.skipped_values.load(Ordering::Relaxed),
         })
     }
 
@@ -243,10 +250,10 @@ impl FleetRun {
             }
         };
         let mut path = BodyDelivery::new(sink).with_decoder_memory(&self.decoders);
-        if let Some(pattern) = &stage.extract {
-            let spare = self.spare_extractors(number).pop();
-            let extractor = spare.unwrap_or_else(|| Extractor::new(pattern.clone()));
-            path = path.with_extractor(extractor, stage.search_in);
+        if let Some(query) = &stage.extract {
+            let spare = self.spare_searches(number).pop();
+            let search = spare.unwrap_or_else(|| self.new_search(number, query));
+            path = path.with_search(search, stage.search_in);
         }
         let mut transfer = Transfer::with_particulars(target, options, overrides, path, now, key as u64);
         transfer.scheduling.host_slot = Some(host);
@@ -265,8 +272,15 @@ impl FleetRun {
             || self.dispatch.lock().first_origin() == Some(&origin)
     }
 
-    fn spare_extractors(&self, stage: usize) -> MutexGuard<'_, Vec<Extractor>> {
-        self.extractors[stage].lock().ignore_poison()
+    fn new_search(&self, stage: usize, query: &PageQuery) -> PageSearch {
+        let search = PageSearch::with_memory(query.clone(), self.search_memory);
+        let next = self.stages.get(stage + 1).and_then(|next| next.template.as_ref());
+        let makes_links = next.is_some_and(|template| template.is_whole());
+        if makes_links { search.as_links(Arc::clone(&self.skipped_values)) } else { search }
+    }
+
+    fn spare_searches(&self, stage: usize) -> MutexGuard<'_, Vec<PageSearch>> {
+        self.searches[stage].lock().ignore_poison()
     }
 
     /// Counts a finished job, outputs its report after its body, and finishes its slot in the
@@ -481,10 +495,10 @@ impl Scheduler for FleetRun {
             self.stop(outcome.result.err());
             return;
         }
-        if let Some(extractor) = path.into_extractor() {
-            let mut spare = self.spare_extractors(job.stage);
-            if spare.len() < SPARE_EXTRACTORS {
-                spare.push(extractor);
+        if let Some(search) = path.into_search() {
+            let mut spare = self.spare_searches(job.stage);
+            if spare.len() < SPARE_SEARCHES {
+                spare.push(search);
             }
         }
         // A skipped file is not this transfer's, so it is not reported.

@@ -97,7 +97,7 @@ fn retries_of_a_fed_stage_finish() {
     let options = Arc::new(retrying_after(2, Duration::from_millis(20)));
     let lists = FleetStage {
         options: Arc::clone(&options),
-        extract: Some(ExtractPattern::new("small ([0-9]+)").unwrap()),
+        extract: Some(ExtractPattern::new("small ([0-9]+)").unwrap().into()),
         search_in: SearchInputKind::Text,
         ..FleetStage::default()
     };

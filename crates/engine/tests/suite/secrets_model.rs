@@ -219,7 +219,7 @@ fn links_of_pages_get_no_secret() {
                 options: Arc::new(page_options),
                 // The echo's JSON contains the page unchanged, because nothing in it needs
                 // escaping.
-                extract: Some(ExtractPattern::new("<([^>]+)>").unwrap()),
+                extract: Some(ExtractPattern::new("<([^>]+)>").unwrap().into()),
                 ..FleetStage::default()
             },
             FleetStage {

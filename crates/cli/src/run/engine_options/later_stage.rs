@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use haul::extraction::ExtractPattern;
+use haul::extraction::PageQuery;
 use haul::fleet::{BodyDestination, ExtractedValueMapper};
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::filename::decoded;
@@ -31,8 +31,8 @@ pub(crate) struct LaterStage {
 }
 
 impl LaterStage {
-    /// Creates the stage with the index `number`. `before` is the regular expression with which the
-    /// previous stage extracts values.
+    /// Creates the stage with the index `number`. `before` is the query with which the previous
+    /// stage extracts values.
     ///
     /// # Errors
     /// The name of the stage's output contains a placeholder for a glob or group that does not
@@ -40,7 +40,7 @@ impl LaterStage {
     pub(crate) fn new(
         operation: &UrlGroup,
         number: usize,
-        before: Option<&ExtractPattern>,
+        before: Option<&PageQuery>,
         names: &OutputNames,
     ) -> Result<Self> {
         if let OutputArg::File(template) = &operation.stages[number].output {
@@ -49,7 +49,7 @@ impl LaterStage {
                     GlobPlaceholder::Value => true,
                     GlobPlaceholder::Number(digits) => digits.parse() == Ok(1),
                     GlobPlaceholder::Name(name) => {
-                        before.is_some_and(|pattern| pattern.value_names().any(|known| known == name))
+                        before.is_some_and(|query| query.value_names().any(|known| known == name))
                     }
                 };
                 if !is_known {

@@ -4,6 +4,7 @@ mod connect_options;
 mod credentials;
 pub(crate) mod later_stage;
 pub(crate) mod output_options;
+pub(crate) mod page_query;
 mod pinned_keys;
 pub(crate) mod request_body;
 pub(crate) mod target_url;
@@ -119,8 +120,8 @@ fn curl_compat(global: &GlobalArgs, stage: &StageArgs) -> CurlCompat {
     CurlCompat {
         cookies_by_host: stage.transfer.cookies.as_curl,
         omits_empty: true,
-        // A page that --extract asks for compressed need not be so.
-        decodes_all: stage.transfer.compressed.is_some() || stage.extract.is_empty(),
+        // A page that --extract or --select asks for compressed need not be so.
+        decodes_all: stage.transfer.compressed.is_some() || !stage.takes_values(),
         connect_heads: is_curl && !stage.proxy.suppress_connect_headers,
         retries_whole: is_curl,
         // With Digest alone, curl sends no content before it has been challenged, whether by the

@@ -57,6 +57,8 @@ pub(crate) struct Reporter {
 pub(crate) struct RunState {
     pub(crate) urls: u64,
     pub(crate) transfers: Arc<AtomicU64>,
+    /// The number of values for a `--then '{}'` that are no URLs to fetch.
+    pub(crate) skipped_values: Arc<AtomicU64>,
     /// `--rate`: the limit on how often transfers begin; `None` if the option is not given.
     pub(crate) pace: Option<StartRate>,
     /// `--rate-host`: the same for each host.
@@ -71,6 +73,11 @@ pub(crate) struct RunState {
 }
 
 impl Reporter {
+    /// Adds to the number of values for a `--then '{}'` that are no URLs to fetch.
+    pub(crate) fn count_skipped_values(&self, count: u64) {
+        self.before.skipped_values.fetch_add(count, Ordering::Relaxed);
+    }
+
     pub(crate) fn new(
         global: &GlobalArgs,
         operation: &UrlGroup,

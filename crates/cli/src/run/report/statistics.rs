@@ -8,16 +8,16 @@ use serde_json::json;
 use crate::file_access::print_error_line;
 use crate::plan::StatsFormat;
 
-/// Prints the statistics of the run (`--stats`) on standard error. `elapsed` is the time that the
-/// run took.
-pub(crate) fn print(totals: &TransferTotals, elapsed: Duration, format: StatsFormat) {
+/// Prints the statistics of the run (`--stats`) on standard error. `skipped` is the number of values
+/// for a `--then '{}'` that are no URLs to fetch. `elapsed` is the time that the run took.
+pub(crate) fn print(totals: &TransferTotals, skipped: u64, elapsed: Duration, format: StatsFormat) {
     print_error_line(&match format {
-        StatsFormat::Text => text(totals, elapsed),
-        StatsFormat::Json => json(totals, elapsed).to_string(),
+        StatsFormat::Text => text(totals, skipped, elapsed),
+        StatsFormat::Json => json(totals, skipped, elapsed).to_string(),
     });
 }
 
-fn text(totals: &TransferTotals, elapsed: Duration) -> String {
+fn text(totals: &TransferTotals, skipped: u64, elapsed: Duration) -> String {
     let phases = &totals.phases;
     let mut lines = vec![
         format!("time         {:.3} s", elapsed.as_secs_f64()),
@@ -26,6 +26,9 @@ fn text(totals: &TransferTotals, elapsed: Duration) -> String {
         format!("connections  {} opened, {} requests on a warm one", totals.connections, totals.reused),
         format!("bodies       {} bytes", totals.body_bytes),
     ];
+    if skipped > 0 {
+        lines.push(format!("skipped      {skipped} values that are no http or https URLs"));
+    }
     if totals.wire.known {
         let wire = &totals.wire;
         lines.push(format!(
@@ -47,7 +50,7 @@ fn text(totals: &TransferTotals, elapsed: Duration) -> String {
     lines.join("\n")
 }
 
-fn json(totals: &TransferTotals, elapsed: Duration) -> serde_json::Value {
+fn json(totals: &TransferTotals, skipped: u64, elapsed: Duration) -> serde_json::Value {
     let (wire, phases) = (&totals.wire, &totals.phases);
     let wire = wire.known.then(|| {
         json!({
@@ -61,6 +64,7 @@ fn json(totals: &TransferTotals, elapsed: Duration) -> serde_json::Value {
         "time": elapsed.as_secs_f64(),
         "transfers": totals.transfers,
         "failed": totals.failed,
+        "skipped_values": skipped,
         "requests": totals.requests,
         "redirects": totals.redirects,
         "retries": totals.retries,
@@ -87,10 +91,11 @@ mod tests {
     fn text_and_json_statistics_agree() {
         let totals =
             TransferTotals { transfers: 7, failed: 2, requests: 9, connections: 3, ..TransferTotals::default() };
-        let people = text(&totals, Duration::from_millis(1500));
+        let people = text(&totals, 4, Duration::from_millis(1500));
         assert!(people.contains("5 done, 2 failed") && people.contains("3 opened"), "{people}");
-        let machine = json(&totals, Duration::from_millis(1500));
-        assert_eq!(machine["requests"], 9);
+        assert!(people.contains("4 values"), "{people}");
+        let machine = json(&totals, 4, Duration::from_millis(1500));
+        assert_eq!((&machine["requests"], &machine["skipped_values"]), (&json!(9), &json!(4)));
         assert_eq!(machine["time"], 1.5);
         assert!(machine["wire"].is_null());
     }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use haul::body::delivery::SearchInputKind;
-use haul::extraction::ExtractPattern;
 use haul::fleet::{ExtractedValueMapper, Fleet, FleetOptions, FleetStage};
 use haul::sink::Sink;
 use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
@@ -43,7 +42,7 @@ pub(crate) fn run(
         };
         stages.push(FleetStage {
             options: Arc::new(request_of_many(plan, operation, number, reporter, stores)?),
-            extract: (!stage.extract.is_empty()).then(|| ExtractPattern::all_of(&stage.extract)).transpose()?,
+            extract: engine_options::page_query::of(stage)?,
             search_in: if stage.extract_bytes { SearchInputKind::Bytes } else { SearchInputKind::Text },
             template: stage.template.clone().map(Arc::new),
             value_mapper,
@@ -90,6 +89,7 @@ pub(crate) fn run(
             summary
         }
     };
+    reporter.count_skipped_values(summary.skipped_values);
     Ok(summary.exit_code)
 }
 
@@ -162,7 +162,7 @@ fn fleet_options(plan: &RunPlan, reporter: &Reporter) -> FleetOptions {
 /// case.
 fn is_curls_parallel(plan: &RunPlan, operation: &UrlGroup) -> bool {
     let is_argument = |source| matches!(source, UrlSource::Argument(_));
-    let is_plain = operation.stages.len() == 1 && operation.stages[0].extract.is_empty();
+    let is_plain = operation.stages.len() == 1 && !operation.stages[0].takes_values();
     plan.global.persona.is_curl() && plan.global.parallel && is_plain && operation.urls.iter().all(is_argument)
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn is_sequential(plan: &RunPlan, operation: &UrlGroup) -> bool {
     let is_curls = plan.global.persona.is_curl()
         && (!plan.global.parallel || is_alone || operation.urls.iter().any(is_local))
         && operation.stages.len() == 1
-        && operation.stages[0].extract.is_empty()
+        && !operation.stages[0].takes_values()
         && operation.urls.iter().all(|source| matches!(source, UrlSource::Argument(_)));
     uploads_in_turn || is_curls
 }

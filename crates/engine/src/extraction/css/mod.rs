@@ -1,0 +1,183 @@
+//! CSS selectors that are decided at the start tag of an element, while a page is read once.
+//!
+//! [`parse`] reads the text of a query, [`SelectorProgram`] matches the selectors of all queries of
+//! a stage against the elements of a page in their order, without a tree.
+//!
+//! Left out, because they need what follows the start tag: `:has()`, `:last-child`, `:only-child`,
+//! `:nth-last-child()`, `:empty` and their like. Namespaces are left out, too.
+
+mod parse;
+mod program;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+pub(super) use program::{ElementView, OpenSelectors, SelectorProgram};
+
+use crate::{Error, ErrorKind, Result};
+
+/// A query for values of HTML elements: a CSS selector, and the attribute whose value is taken.
+/// Without an attribute, the value is the element's text.
+///
+/// ```
+/// use haul::extraction::CssQuery;
+///
+/// assert_eq!(CssQuery::new("a.title@href")?.attribute(), Some("href"));
+/// assert_eq!(CssQuery::new("h1, h2")?.attribute(), None);
+/// assert!(CssQuery::new("p:last-child").is_err());
+/// # Ok::<(), haul::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct CssQuery {
+    source: String,
+    selectors: Vec<ComplexSelector>,
+    attribute: Option<Box<str>>,
+}
+
+impl CssQuery {
+    /// Parses a query: `SELECTOR`, or `SELECTOR@ATTRIBUTE`. A list of selectors (`h1, h2`) has one
+    /// attribute at its end.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Setup`], with the position of the flaw and, where there is one, a remedy.
+    pub fn new(query: &str) -> Result<Self> {
+        let (selectors, attribute) = parse::query(query)
+            .map_err(|flaw| Error::new(ErrorKind::Setup, format!("CSS selector {query:?} cannot be used: {flaw}")))?;
+        Ok(Self { source: query.to_owned(), selectors, attribute })
+    }
+
+    /// Returns the query as it was given.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Returns the lower-case name of the attribute whose value is taken. Returns `None` if the
+    /// element's text is taken.
+    #[must_use]
+    pub fn attribute(&self) -> Option<&str> {
+        self.attribute.as_deref()
+    }
+}
+
+impl fmt::Debug for CssQuery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CssQuery({:?})", self.source)
+    }
+}
+
+/// A sequence of compound selectors, each with the combinator that leads to the next one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct ComplexSelector {
+    compounds: Vec<(CompoundSelector, Option<Combinator>)>,
+}
+
+/// The relation of an element to the element that the next compound selector describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Combinator {
+    /// A blank: the next element is inside this one.
+    Descendant,
+    /// `>`: the next element is a child of this one.
+    Child,
+    /// `+`: the next element is the sibling directly after this one.
+    NextSibling,
+    /// `~`: the next element is a later sibling.
+    LaterSibling,
+}
+
+/// The conditions on one element.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct CompoundSelector {
+    /// The lower-case name of the element; `None` for any.
+    name: Option<Box<str>>,
+    conditions: Vec<Condition>,
+}
+
+/// A condition on one element besides its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Condition {
+    Id(Box<str>),
+    Class(Box<str>),
+    Attribute(AttributeCondition),
+    /// `:root`.
+    Root,
+    /// `:nth-child(An+B)`; `:nth-of-type(An+B)` if `of_type` is true.
+    Nth {
+        step: i32,
+        offset: i32,
+        of_type: bool,
+    },
+    /// `:is()`, `:where()`.
+    AnyOf(Vec<ComplexSelector>),
+    /// `:not()`.
+    NoneOf(Vec<ComplexSelector>),
+}
+
+/// A condition on an attribute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct AttributeCondition {
+    /// The lower-case name of the attribute.
+    name: Box<str>,
+    relation: ValueRelation,
+    value: Box<str>,
+    /// True if letters of ASCII match in either case.
+    ignores_case: bool,
+}
+
+/// The relation of an attribute's value to the value in the selector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ValueRelation {
+    /// `[name]`: the attribute exists.
+    Exists,
+    /// `=`.
+    Equals,
+    /// `~=`: one of the words.
+    HasWord,
+    /// `|=`: equal, or followed by a hyphen.
+    HasLanguage,
+    /// `^=`.
+    StartsWith,
+    /// `$=`.
+    EndsWith,
+    /// `*=`.
+    Contains,
+}
+
+impl AttributeCondition {
+    /// Returns true if the attribute's value, without character references, meets the condition.
+    fn accepts(&self, value: &[u8]) -> bool {
+        if self.relation == ValueRelation::Exists {
+            return true;
+        }
+        let lower;
+        let value = if self.ignores_case {
+            lower = value.to_ascii_lowercase();
+            &lower
+        } else {
+            value
+        };
+        let wanted = self.value.as_bytes();
+        match self.relation {
+            ValueRelation::Exists => true,
+            ValueRelation::Equals => value == wanted,
+            ValueRelation::HasWord => has_word(value, wanted),
+            ValueRelation::HasLanguage => {
+                value.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"-"))
+            }
+            ValueRelation::StartsWith => !wanted.is_empty() && value.starts_with(wanted),
+            ValueRelation::EndsWith => !wanted.is_empty() && value.ends_with(wanted),
+            ValueRelation::Contains => !wanted.is_empty() && memchr::memmem::find(value, wanted).is_some(),
+        }
+    }
+}
+
+/// Returns true if `word` is one of the words in `text`, which white space separates.
+fn has_word(text: &[u8], word: &[u8]) -> bool {
+    !word.is_empty() && text.split(|byte| is_white_space(*byte)).any(|found| found == word)
+}
+
+/// Returns true for the white space of CSS and HTML.
+fn is_white_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
+}

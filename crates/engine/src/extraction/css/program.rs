@@ -1,0 +1,253 @@
+//! The selectors of all queries of a stage, as one program that runs at each start tag.
+//!
+//! Each compound selector is a *step* with a bit. An element's open ancestors and earlier siblings
+//! have left behind the bits of the steps that may match now: for all descendants, for children,
+//! for the next sibling, or for all later siblings. Bits of first steps are always set. A step that
+//! matches passes the bit of the next step on, as its combinator says; the last step of a selector
+//! is a match. So memory and time for an element do not depend on the page.
+//!
+//! The selectors inside `:is()` and `:not()` are steps, too, and come first: their results are
+//! known when the outer step is decided.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+
+use super::{Combinator, ComplexSelector, CompoundSelector, Condition, CssQuery, has_word};
+use crate::extraction::html::tag_name::TagName;
+use crate::{Error, ErrorKind, Result};
+
+/// The maximum number of compound selectors in a stage: the bits of a `u64`.
+const MAX_STEPS: usize = 64;
+/// The maximum number of element names that are counted among the children of one element for
+/// `:nth-of-type()`. Elements of further names do not match.
+const MAX_COUNTED_NAMES: usize = 1024;
+
+/// The selectors of several queries, compiled.
+pub(in crate::extraction) struct SelectorProgram {
+    steps: Vec<SelectorStep>,
+    /// The bits of the first steps of all selectors.
+    first: u64,
+    counts_types: bool,
+}
+
+/// A compound selector in its place in a selector.
+struct SelectorStep {
+    name: Option<(TagName, Box<[u8]>)>,
+    conditions: Vec<StepCondition>,
+    outcome: StepOutcome,
+}
+
+/// The consequence of the match of a step.
+enum StepOutcome {
+    /// The element matches the query with this index.
+    Query(usize),
+    /// The element matches the selector inside `:is()` or `:not()` whose result has this index.
+    Inner(usize),
+    /// The next step may match on the elements that the combinator names.
+    Next(Combinator),
+}
+
+/// A condition of a step. The selectors in `:is()` and `:not()` are replaced by the bits of their
+/// results.
+enum StepCondition {
+    Plain(Condition),
+    AnyOf(u64),
+    NoneOf(u64),
+}
+
+/// The bits that an open element has for its children and descendants, and the counts of its
+/// children.
+#[derive(Default)]
+pub(in crate::extraction) struct OpenSelectors {
+    descendants: u64,
+    children: u64,
+    next_child: u64,
+    later_children: u64,
+    count: u32,
+    counts: Option<Box<FxHashMap<TagName, u32>>>,
+}
+
+/// An element at its start tag, as selectors see it.
+pub(in crate::extraction) trait ElementView {
+    /// Returns the value of an attribute without character references, or `None` if there is no
+    /// such attribute.
+    fn attribute(&self, name: &str) -> Option<Cow<'_, [u8]>>;
+}
+
+/// The queries that an element matches, as bits by the index of the query.
+pub(in crate::extraction) type StartMatches = u64;
+
+impl SelectorProgram {
+    /// Compiles queries.
+    pub(in crate::extraction) fn new(queries: &[CssQuery]) -> Result<Self> {
+        let mut program = Self { steps: Vec::new(), first: 0, counts_types: false };
+        let mut inner_results = 0;
+        for (index, query) in queries.iter().enumerate() {
+            for selector in &query.selectors {
+                program.add(selector, &|| StepOutcome::Query(index), &mut inner_results);
+            }
+        }
+        if program.steps.len() > MAX_STEPS || inner_results > MAX_STEPS || queries.len() > MAX_STEPS {
+            let message = format!("the CSS selectors of a stage have more than {MAX_STEPS} parts; use fewer");
+            return Err(Error::new(ErrorKind::Setup, message));
+        }
+        for (index, is_first) in program.firsts().into_iter().enumerate() {
+            program.first |= u64::from(is_first) << index;
+        }
+        Ok(program)
+    }
+
+    /// Returns for each step whether it is the first one of its selector.
+    fn firsts(&self) -> Vec<bool> {
+        let ends = self.steps.iter().map(|step| !matches!(step.outcome, StepOutcome::Next(_)));
+        std::iter::once(true).chain(ends).take(self.steps.len()).collect()
+    }
+
+    fn add(&mut self, selector: &ComplexSelector, last: &dyn Fn() -> StepOutcome, inner_results: &mut usize) {
+        // Selectors in parentheses come first, so that the steps of this selector are adjacent.
+        let conditions: Vec<Vec<StepCondition>> = selector
+            .compounds
+            .iter()
+            .map(|(compound, _)| compound.conditions.iter().map(|it| self.condition(it, inner_results)).collect())
+            .collect();
+        for ((compound, combinator), conditions) in selector.compounds.iter().zip(conditions) {
+            let CompoundSelector { name, .. } = compound;
+            self.steps.push(SelectorStep {
+                name: name.as_ref().map(|name| (TagName::new(name.as_bytes()), name.as_bytes().into())),
+                conditions,
+                outcome: combinator.map_or_else(last, StepOutcome::Next),
+            });
+        }
+    }
+
+    fn condition(&mut self, condition: &Condition, inner_results: &mut usize) -> StepCondition {
+        let mut results = |list: &[ComplexSelector]| {
+            let mut bits = 0;
+            for selector in list {
+                // The steps inside may use further results, so that the index is taken first.
+                let index = *inner_results;
+                *inner_results += 1;
+                self.add(selector, &|| StepOutcome::Inner(index), inner_results);
+                bits |= 1_u64.checked_shl(index as u32).unwrap_or(0);
+            }
+            bits
+        };
+        match condition {
+            Condition::AnyOf(list) => StepCondition::AnyOf(results(list)),
+            Condition::NoneOf(list) => StepCondition::NoneOf(results(list)),
+            Condition::Nth { of_type, .. } => {
+                self.counts_types |= of_type;
+                StepCondition::Plain(condition.clone())
+            }
+            other => StepCondition::Plain(other.clone()),
+        }
+    }
+
+    /// Decides at the start tag of an element which queries it matches. `parent` is the open
+    /// element that contains it, and `is_root` is true if there is none. `full_name` is the name in
+    /// the tag; `None` for a name whose number is unique. Returns the matches, and the bits for the
+    /// element's own children.
+    pub(in crate::extraction) fn start(
+        &self,
+        parent: &mut OpenSelectors,
+        is_root: bool,
+        name: TagName,
+        full_name: Option<&[u8]>,
+        element: &dyn ElementView,
+    ) -> (StartMatches, OpenSelectors) {
+        let candidates = self.first | parent.descendants | parent.children | parent.next_child | parent.later_children;
+        parent.next_child = 0;
+        parent.count += 1;
+        let of_type = if self.counts_types { count_type(parent, name) } else { 0 };
+        let place = ElementPlace { is_root, child: parent.count, of_type };
+        let mut own = OpenSelectors { descendants: parent.descendants, ..OpenSelectors::default() };
+        let (mut matches, mut inner) = (0, 0);
+        let mut left = candidates;
+        while left != 0 {
+            let index = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let step = &self.steps[index];
+            if !step.accepts(name, full_name, element, place, inner) {
+                continue;
+            }
+            let next = || 1_u64 << (index + 1);
+            match step.outcome {
+                StepOutcome::Query(query) => matches |= 1 << query,
+                StepOutcome::Inner(result) => inner |= 1 << result,
+                StepOutcome::Next(Combinator::Descendant) => own.descendants |= next(),
+                StepOutcome::Next(Combinator::Child) => own.children |= next(),
+                StepOutcome::Next(Combinator::NextSibling) => parent.next_child |= next(),
+                StepOutcome::Next(Combinator::LaterSibling) => parent.later_children |= next(),
+            }
+        }
+        (matches, own)
+    }
+}
+
+/// Counts a child of this name. Returns the number of children with the name so far, or 0 if there
+/// are too many names.
+fn count_type(parent: &mut OpenSelectors, name: TagName) -> u32 {
+    let counts = parent.counts.get_or_insert_with(Box::default);
+    if counts.len() >= MAX_COUNTED_NAMES && !counts.contains_key(&name) {
+        return 0;
+    }
+    let count = counts.entry(name).or_default();
+    *count += 1;
+    *count
+}
+
+/// The position of an element among its siblings, from 1; 0 if it is not known.
+#[derive(Clone, Copy)]
+struct ElementPlace {
+    is_root: bool,
+    child: u32,
+    of_type: u32,
+}
+
+impl SelectorStep {
+    fn accepts(
+        &self,
+        name: TagName,
+        full_name: Option<&[u8]>,
+        element: &dyn ElementView,
+        place: ElementPlace,
+        inner: u64,
+    ) -> bool {
+        if let Some((wanted, text)) = &self.name
+            && (*wanted != name || full_name.is_some_and(|full| !full.eq_ignore_ascii_case(text)))
+        {
+            return false;
+        }
+        self.conditions.iter().all(|condition| match condition {
+            StepCondition::AnyOf(results) => inner & results != 0,
+            StepCondition::NoneOf(results) => inner & results == 0,
+            StepCondition::Plain(condition) => condition.accepts(element, place),
+        })
+    }
+}
+
+impl Condition {
+    fn accepts(&self, element: &dyn ElementView, place: ElementPlace) -> bool {
+        match self {
+            Self::Id(id) => element.attribute("id").is_some_and(|value| *value == *id.as_bytes()),
+            Self::Class(class) => element.attribute("class").is_some_and(|value| has_word(&value, class.as_bytes())),
+            Self::Attribute(attribute) => {
+                element.attribute(&attribute.name).is_some_and(|value| attribute.accepts(&value))
+            }
+            Self::Root => place.is_root,
+            Self::Nth { step, offset, of_type } => {
+                let at = if *of_type { place.of_type } else { place.child };
+                at > 0 && is_nth(i64::from(at), i64::from(*step), i64::from(*offset))
+            }
+            // Compiled to the results of their selectors.
+            Self::AnyOf(_) | Self::NoneOf(_) => false,
+        }
+    }
+}
+
+/// Returns true if `at` is `step` × n + `offset` for an n that is not negative.
+fn is_nth(at: i64, step: i64, offset: i64) -> bool {
+    let distance = at - offset;
+    if step == 0 { distance == 0 } else { distance % step == 0 && distance / step >= 0 }
+}

@@ -1,0 +1,127 @@
+//! Values of HTML elements, selected by CSS while a page arrives, in bounded memory.
+//!
+//! ```text
+//! text in UTF-8 ── Tokenizer ── tags ── PageTree (open elements, selectors) ── values, in order
+//!                     └── text, only inside selected elements ──┘
+//! ```
+//!
+//! No tree is built. An element's ancestors are open elements, and its earlier siblings have left
+//! their traces in its parent. Missing end tags and missing `<html>`, `<head>`, `<body>`, `<tbody>`
+//! and `<tr>` are supplied by the rules of HTML. XML documents are read without these rules.
+//!
+//! Left out: moving misplaced content out of tables, reopening formatting elements (`<b>`) after a
+//! block ended within them, scripts.
+
+mod open_elements;
+mod tag;
+pub(super) mod tag_name;
+#[cfg(test)]
+mod tests;
+mod text;
+mod tokenizer;
+mod tree;
+mod tree_rules;
+mod value;
+
+use std::sync::Arc;
+
+use haul_policy::page_reference::PageBase;
+
+use super::css::{CssQuery, SelectorProgram};
+use super::page_search::OnFound;
+use crate::{Error, ErrorKind, Result};
+use tokenizer::Tokenizer;
+use tree::{PageTree, TreeBuilder};
+
+/// The CSS queries of a stage, compiled.
+pub(super) struct HtmlQueries {
+    queries: Vec<CssQuery>,
+    program: SelectorProgram,
+}
+
+impl HtmlQueries {
+    pub(super) fn new(queries: &[CssQuery]) -> Result<Self> {
+        Ok(Self { queries: queries.to_vec(), program: SelectorProgram::new(queries)? })
+    }
+
+    pub(super) fn queries(&self) -> &[CssQuery] {
+        &self.queries
+    }
+}
+
+/// The search of one page for the values of CSS queries.
+pub(super) struct HtmlSearch {
+    queries: Arc<HtmlQueries>,
+    tokenizer: Tokenizer,
+    tree: PageTree,
+    /// The first bytes of a page without a type, as long as they may begin an XML declaration.
+    start: Option<Vec<u8>>,
+}
+
+impl HtmlSearch {
+    /// Makes a search that keeps at most `memory` bytes of a page.
+    pub(super) fn new(queries: Arc<HtmlQueries>, memory: usize) -> Self {
+        Self { queries, tokenizer: Tokenizer::new(memory), tree: PageTree::new(memory), start: Some(Vec::new()) }
+    }
+
+    /// Begins a page. `base` is that of its references, if the page has a URL. `is_xml` is `None` if
+    /// only the page can tell.
+    pub(super) fn begin(&mut self, base: Option<PageBase>, is_xml: Option<bool>) {
+        self.reset();
+        self.tree.begin(base, is_xml == Some(true));
+        self.start = is_xml.is_none().then(Vec::new);
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.tokenizer.reset();
+        self.tree.reset();
+        self.start = Some(Vec::new());
+    }
+
+    /// Returns the number of bytes of the page that the search keeps.
+    pub(super) fn held(&self) -> usize {
+        self.tokenizer.held() + self.tree.held()
+    }
+
+    /// Searches the next piece of the page.
+    pub(super) fn push(&mut self, piece: &[u8], on_found: &mut OnFound<'_>) -> Result<()> {
+        let Self { queries, tokenizer, tree, start } = self;
+        let mut builder = TreeBuilder::new(tree, queries, on_found);
+        let Some(held) = start else { return tokenizer.push(piece, &mut builder) };
+        held.extend_from_slice(piece);
+        if held.len() < XML_DECLARATION.len() && XML_DECLARATION.starts_with(held) {
+            return Ok(());
+        }
+        if held.starts_with(XML_DECLARATION) {
+            builder.set_xml();
+        }
+        let first = start.take().unwrap_or_default();
+        tokenizer.push(&first, &mut builder)
+    }
+
+    /// Ends the page.
+    pub(super) fn finish(&mut self, on_found: &mut OnFound<'_>) -> Result<()> {
+        let Self { queries, tokenizer, tree, start } = self;
+        let mut builder = TreeBuilder::new(tree, queries, on_found);
+        let first = start.take().unwrap_or_default();
+        let outcome = tokenizer
+            .push(&first, &mut builder)
+            .and_then(|()| tokenizer.finish(&mut builder))
+            .and_then(|()| builder.finish());
+        self.reset();
+        outcome
+    }
+}
+
+/// The beginning of an XML declaration.
+const XML_DECLARATION: &[u8] = b"<?xml";
+
+/// Makes the error for selected values that need more memory than allowed.
+fn too_long(limit: usize) -> Error {
+    let message = format!(
+        "a selected value, or the values that wait for it, take more than {} MiB; select smaller elements, or raise \
+         --max-memory",
+        limit.div_ceil(1 << 20)
+    );
+    Error::new(ErrorKind::TooLarge, message)
+}

@@ -1,0 +1,225 @@
+//! The stack of open elements, with the rules of HTML for missing end tags (WHATWG HTML, "Tree
+//! construction", as far as a page without a tree can follow them).
+
+use std::ops::Range;
+
+use super::tag_name::{self as properties, TagName, names};
+use crate::extraction::css::OpenSelectors;
+
+/// The maximum depth of the stack. Further elements are siblings of the deepest one, as in
+/// browsers.
+pub(super) const MAX_DEPTH: usize = 512;
+
+/// The kinds of elements, which have different rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Namespace {
+    #[default]
+    Html,
+    Svg,
+    MathMl,
+    /// Any element of an XML document.
+    Xml,
+}
+
+/// An open element.
+#[derive(Default)]
+pub(super) struct OpenElement {
+    pub(super) name: TagName,
+    pub(super) namespace: Namespace,
+    pub(super) properties: u32,
+    /// True if HTML elements may stand in this element of SVG or MathML.
+    pub(super) allows_html: bool,
+    pub(super) selectors: OpenSelectors,
+    /// The indices of the waiting values that began with this element, if its text is one of them.
+    pub(super) values: Range<usize>,
+    /// True if text inside keeps its blanks.
+    pub(super) is_preformatted: bool,
+}
+
+impl OpenElement {
+    fn is_html(&self, name: TagName) -> bool {
+        self.namespace == Namespace::Html && self.name == name
+    }
+
+    pub(super) fn has(&self, property: u32) -> bool {
+        self.properties & property != 0
+    }
+}
+
+/// The kinds of scope in which an element is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ElementScope {
+    Default,
+    /// `<button>` ends the search, too.
+    Button,
+    /// `<ol>` and `<ul>` end the search, too.
+    ListItem,
+    /// Only `<html>`, `<table>` and `<template>` end the search.
+    Table,
+}
+
+/// The open elements, the outermost first. The first entry is the document itself.
+pub(super) struct OpenElements {
+    stack: Vec<OpenElement>,
+    /// The number of open elements `<p>`, so that most start tags need no search for one.
+    paragraphs: usize,
+}
+
+impl OpenElements {
+    pub(super) fn new() -> Self {
+        Self { stack: vec![OpenElement::default()], paragraphs: 0 }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.stack.clear();
+        self.stack.push(OpenElement::default());
+        self.paragraphs = 0;
+    }
+
+    /// Returns the number of open elements.
+    pub(super) fn depth(&self) -> usize {
+        self.stack.len() - 1
+    }
+
+    /// Returns the innermost open element, or the document.
+    pub(super) fn current(&self) -> &OpenElement {
+        self.stack.last().expect("the document stays open")
+    }
+
+    pub(super) fn current_mut(&mut self) -> &mut OpenElement {
+        self.stack.last_mut().expect("the document stays open")
+    }
+
+    pub(super) fn push(&mut self, element: OpenElement) {
+        self.paragraphs += usize::from(element.name == names::P);
+        self.stack.push(element);
+    }
+
+    /// Removes the open element at this depth, from 1.
+    pub(super) fn remove(&mut self, depth: usize) -> OpenElement {
+        let element = self.stack.remove(depth);
+        self.paragraphs -= usize::from(element.name == names::P);
+        element
+    }
+
+    /// Returns true if the next tag is one of SVG or MathML.
+    pub(super) fn is_foreign(&self) -> bool {
+        let current = self.current();
+        matches!(current.namespace, Namespace::Svg | Namespace::MathMl) && !current.allows_html
+    }
+
+    /// Returns the depth to which the stack must shrink so that HTML elements are allowed again.
+    pub(super) fn depth_outside_foreign(&self) -> usize {
+        let is_html = |element: &OpenElement| {
+            matches!(element.namespace, Namespace::Html | Namespace::Xml) || element.allows_html
+        };
+        self.stack.iter().rposition(is_html).unwrap_or(0)
+    }
+
+    /// Returns the depth of the innermost open element with this name, whatever its kind.
+    pub(super) fn find(&self, name: TagName) -> Option<usize> {
+        (1..self.stack.len()).rev().find(|depth| self.stack[*depth].name == name)
+    }
+
+    /// Returns the depth of the innermost HTML element for which `is_it` is true, unless the scope
+    /// ends before.
+    pub(super) fn find_in_scope(&self, scope: ElementScope, is_it: impl Fn(&OpenElement) -> bool) -> Option<usize> {
+        for depth in (1..self.stack.len()).rev() {
+            let element = &self.stack[depth];
+            if element.namespace == Namespace::Html && is_it(element) {
+                return Some(depth);
+            }
+            let ends = match (element.namespace, scope) {
+                (Namespace::Html, ElementScope::Table) => {
+                    matches!(element.name, names::HTML | names::TABLE | names::TEMPLATE)
+                }
+                (Namespace::Html, ElementScope::Button) if element.name == names::BUTTON => true,
+                (Namespace::Html, ElementScope::ListItem) if matches!(element.name, names::OL | names::UL) => true,
+                (Namespace::Html, _) => element.has(properties::SCOPE),
+                (_, ElementScope::Table) => false,
+                _ => element.allows_html,
+            };
+            if ends {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Returns the depth of the innermost element with this name in this scope.
+    pub(super) fn named_in_scope(&self, scope: ElementScope, name: TagName) -> Option<usize> {
+        self.find_in_scope(scope, |element| element.name == name)
+    }
+
+    /// Returns the depth of an open `<p>` that a block closes.
+    pub(super) fn open_paragraph(&self) -> Option<usize> {
+        if self.paragraphs == 0 { None } else { self.named_in_scope(ElementScope::Button, names::P) }
+    }
+
+    /// Returns the depth of an open `<li>`, or `<dd>` or `<dt>`, that the next one closes.
+    pub(super) fn open_item(&self, is_item: impl Fn(TagName) -> bool) -> Option<usize> {
+        for depth in (1..self.stack.len()).rev() {
+            let element = &self.stack[depth];
+            if element.namespace == Namespace::Html && is_item(element.name) {
+                return Some(depth);
+            }
+            let is_passed = matches!(element.name, names::ADDRESS | names::DIV | names::P);
+            if element.namespace != Namespace::Html || element.has(properties::SPECIAL) && !is_passed {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Returns the depth of an open formatting element with this name that is not outside a table
+    /// cell or a similar border.
+    pub(super) fn open_format(&self, name: TagName) -> Option<usize> {
+        self.named_in_scope(ElementScope::Default, name)
+    }
+
+    /// Returns the depth of the element that an end tag without rules of its own closes. `None` if
+    /// it closes nothing.
+    pub(super) fn closed_by_any(&self, name: TagName) -> Option<usize> {
+        for depth in (1..self.stack.len()).rev() {
+            let element = &self.stack[depth];
+            if element.is_html(name) {
+                return Some(depth);
+            }
+            if element.namespace == Namespace::Html && element.has(properties::SPECIAL) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Returns the depth above which everything closes so that the innermost element has a name for
+    /// which `is_context` is true, or is the document.
+    pub(super) fn depth_of_context(&self, is_context: impl Fn(TagName) -> bool) -> usize {
+        (1..self.stack.len()).rev().find(|depth| is_context(self.stack[*depth].name)).unwrap_or(0)
+    }
+
+    /// Returns the depth of a table whose rows are open without a cell, so that another table
+    /// cannot stand in it.
+    pub(super) fn open_table_without_cell(&self) -> Option<usize> {
+        let is_part =
+            matches!(self.current().name, names::TABLE | names::TBODY | names::THEAD | names::TFOOT | names::TR);
+        if is_part { self.named_in_scope(ElementScope::Table, names::TABLE) } else { None }
+    }
+
+    /// Returns true if `is_it` is true for an element inside the one at this depth.
+    pub(super) fn any_above(&self, depth: usize, is_it: impl Fn(&OpenElement) -> bool) -> bool {
+        self.stack[depth + 1..].iter().any(is_it)
+    }
+
+    /// Returns the depth of the element of SVG or MathML with this name that an end tag closes.
+    /// Returns `None` if an HTML element is reached first.
+    pub(super) fn closed_in_foreign(&self, name: TagName) -> Option<usize> {
+        let is_foreign = |depth: &usize| self.stack[*depth].namespace != Namespace::Html;
+        (1..self.stack.len()).rev().take_while(is_foreign).find(|depth| self.stack[*depth].name == name)
+    }
+
+    /// Returns true if a table is open that a row or cell can belong to.
+    pub(super) fn is_in_table(&self) -> bool {
+        self.named_in_scope(ElementScope::Table, names::TABLE).is_some()
+    }
+}

@@ -1,0 +1,301 @@
+//! The parser of one tag (HTML, "Tokenization", from the tag name state on), which can stop at any
+//! byte and continue when more of the page has arrived.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use memchr::memchr;
+
+use crate::extraction::css::ElementView;
+
+/// A parsed tag.
+pub(super) struct Tag<'t> {
+    /// The bytes of the tag, from its `<` on. All ranges refer to them.
+    pub(super) bytes: &'t [u8],
+    pub(super) name: Range<usize>,
+    pub(super) attributes: &'t [AttributeSpan],
+    pub(super) is_self_closing: bool,
+}
+
+/// The place of an attribute in the bytes of its tag.
+#[derive(Clone, Debug)]
+pub(super) struct AttributeSpan {
+    name: Range<usize>,
+    value: Range<usize>,
+    /// True if the value was too long to be kept.
+    is_cut: bool,
+}
+
+/// The value of an attribute.
+pub(super) enum AttributeValue<'t> {
+    /// The value without character references.
+    Whole(Cow<'t, [u8]>),
+    /// The value was too long to be kept.
+    Cut,
+}
+
+impl<'t> Tag<'t> {
+    pub(super) fn name(&self) -> &'t [u8] {
+        &self.bytes[self.name.clone()]
+    }
+
+    /// Returns the names of the attributes in lower case.
+    #[cfg(test)]
+    pub(super) fn attribute_names(&self) -> Vec<String> {
+        let name = |span: &AttributeSpan| String::from_utf8_lossy(&self.bytes[span.name.clone()]).to_ascii_lowercase();
+        self.attributes.iter().map(name).collect()
+    }
+
+    /// Returns the value of the first attribute with this name.
+    pub(super) fn value(&self, name: &str) -> Option<AttributeValue<'t>> {
+        let named = |span: &&AttributeSpan| self.bytes[span.name.clone()].eq_ignore_ascii_case(name.as_bytes());
+        let span = self.attributes.iter().find(named)?;
+        if span.is_cut {
+            return Some(AttributeValue::Cut);
+        }
+        let raw = &self.bytes[span.value.clone()];
+        Some(AttributeValue::Whole(decoded(raw)))
+    }
+}
+
+impl ElementView for Tag<'_> {
+    fn attribute(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        match self.value(name)? {
+            AttributeValue::Whole(value) => Some(value),
+            AttributeValue::Cut => Some(Cow::Borrowed(b"")),
+        }
+    }
+}
+
+/// Decodes the character references of an attribute's value. Null bytes become U+FFFD, and line
+/// breaks a line feed.
+fn decoded(raw: &[u8]) -> Cow<'_, [u8]> {
+    let needs_change = |byte: &u8| matches!(byte, b'&' | b'\r' | 0);
+    if !raw.iter().any(needs_change) {
+        return Cow::Borrowed(raw);
+    }
+    let mut plain = Vec::with_capacity(raw.len());
+    let mut bytes = raw.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            0 => plain.extend_from_slice("\u{fffd}".as_bytes()),
+            b'\r' => {
+                plain.push(b'\n');
+                bytes.next_if_eq(&b'\n');
+            }
+            other => plain.push(other),
+        }
+    }
+    Cow::Owned(htmlize::unescape_bytes_in(plain, htmlize::Context::Attribute).into_owned())
+}
+
+/// The maximum number of attributes that are kept of a tag. Further ones are left out.
+const MAX_ATTRIBUTES: usize = 1024;
+
+/// The states of the tokenizer within a tag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum TagState {
+    #[default]
+    Name,
+    BeforeAttributeName,
+    AttributeName,
+    AfterAttributeName,
+    BeforeAttributeValue,
+    DoubleQuoted,
+    SingleQuoted,
+    Unquoted,
+    AfterQuotedValue,
+    SelfClosing,
+}
+
+/// The parser of one tag, and the attributes found so far.
+#[derive(Debug, Default)]
+pub(super) struct TagParser {
+    state: TagState,
+    /// The index of the next byte to parse.
+    at: usize,
+    name: Range<usize>,
+    attributes: Vec<AttributeSpan>,
+    /// True if the attribute that is being parsed is the last of `attributes`, not a surplus one.
+    is_kept: bool,
+    is_self_closing: bool,
+}
+
+impl TagParser {
+    /// Begins a tag whose name begins at the index `name`: 1 in a start tag, 2 in an end tag.
+    pub(super) fn begin(&mut self, name: usize) {
+        self.state = TagState::Name;
+        self.at = name;
+        self.name = name..name;
+        self.attributes.clear();
+        self.is_self_closing = false;
+    }
+
+    /// Parses the tag in `bytes`, which begin with its `<`. Returns the index after its `>`, or
+    /// `None` if the tag continues after `bytes`.
+    pub(super) fn parse(&mut self, bytes: &[u8]) -> Option<usize> {
+        while let Some(&byte) = bytes.get(self.at) {
+            match self.state {
+                TagState::Name => {
+                    let rest = &bytes[self.at..];
+                    let length = rest.iter().position(|byte| ends_name(*byte)).unwrap_or(rest.len());
+                    self.at += length;
+                    self.name.end = self.at;
+                    match rest.get(length) {
+                        None => return None,
+                        Some(b'>') => return Some(self.at + 1),
+                        Some(b'/') => self.step(TagState::SelfClosing),
+                        Some(_) => self.step(TagState::BeforeAttributeName),
+                    }
+                }
+                TagState::BeforeAttributeName => match byte {
+                    byte if is_space(byte) => self.at += 1,
+                    b'/' | b'>' => self.state = TagState::AfterAttributeName,
+                    _ => {
+                        // Even an equals sign is part of the name.
+                        self.begin_attribute();
+                        self.at += 1;
+                    }
+                },
+                TagState::AttributeName => {
+                    let rest = &bytes[self.at..];
+                    let ends = |byte: &u8| ends_name(*byte) || *byte == b'=';
+                    let length = rest.iter().position(ends).unwrap_or(rest.len());
+                    self.at += length;
+                    let end = self.at;
+                    if let Some(current) = self.current() {
+                        current.name.end = end;
+                    }
+                    match rest.get(length) {
+                        None => return None,
+                        Some(b'=') => self.step(TagState::BeforeAttributeValue),
+                        Some(_) => self.state = TagState::AfterAttributeName,
+                    }
+                }
+                TagState::AfterAttributeName => match byte {
+                    byte if is_space(byte) => self.at += 1,
+                    b'/' => self.step(TagState::SelfClosing),
+                    b'=' => self.step(TagState::BeforeAttributeValue),
+                    b'>' => return Some(self.at + 1),
+                    _ => self.begin_attribute(),
+                },
+                TagState::BeforeAttributeValue => match byte {
+                    byte if is_space(byte) => self.at += 1,
+                    b'>' => return Some(self.at + 1),
+                    b'"' => self.begin_value(1, TagState::DoubleQuoted),
+                    b'\'' => self.begin_value(1, TagState::SingleQuoted),
+                    _ => self.begin_value(0, TagState::Unquoted),
+                },
+                TagState::DoubleQuoted | TagState::SingleQuoted => {
+                    let quote = if self.state == TagState::DoubleQuoted { b'"' } else { b'\'' };
+                    let found = memchr(quote, &bytes[self.at..]);
+                    self.at = found.map_or(bytes.len(), |found| self.at + found);
+                    self.end_value();
+                    found?;
+                    self.step(TagState::AfterQuotedValue);
+                }
+                TagState::Unquoted => {
+                    let rest = &bytes[self.at..];
+                    let ends = |byte: &u8| is_space(*byte) || *byte == b'>';
+                    let length = rest.iter().position(ends).unwrap_or(rest.len());
+                    self.at += length;
+                    self.end_value();
+                    if length == rest.len() {
+                        return None;
+                    }
+                    self.state = TagState::BeforeAttributeName;
+                }
+                TagState::AfterQuotedValue => match byte {
+                    b'/' => self.step(TagState::SelfClosing),
+                    b'>' => return Some(self.at + 1),
+                    _ => self.state = TagState::BeforeAttributeName,
+                },
+                TagState::SelfClosing => {
+                    if byte == b'>' {
+                        self.is_self_closing = true;
+                        return Some(self.at + 1);
+                    }
+                    self.state = TagState::BeforeAttributeName;
+                }
+            }
+        }
+        None
+    }
+
+    fn step(&mut self, state: TagState) {
+        self.state = state;
+        self.at += 1;
+    }
+
+    fn begin_attribute(&mut self) {
+        self.is_kept = self.attributes.len() < MAX_ATTRIBUTES;
+        if self.is_kept {
+            self.attributes.push(AttributeSpan { name: self.at..self.at, value: 0..0, is_cut: false });
+        }
+        self.state = TagState::AttributeName;
+    }
+
+    /// Returns the attribute that is being parsed, unless there are too many.
+    fn current(&mut self) -> Option<&mut AttributeSpan> {
+        if self.is_kept { self.attributes.last_mut() } else { None }
+    }
+
+    fn begin_value(&mut self, quote: usize, state: TagState) {
+        self.at += quote;
+        self.state = state;
+        let start = self.at;
+        if let Some(current) = self.current() {
+            current.value = start..start;
+        }
+    }
+
+    fn end_value(&mut self) {
+        let end = self.at;
+        if let Some(current) = self.current() {
+            current.value.end = end;
+        }
+    }
+
+    /// Drops what was collected of an unfinished tag that is too long: the attribute that is being
+    /// parsed, and all attributes if they leave less than half of `limit` free.
+    pub(super) fn cut(&mut self, bytes: &mut Vec<u8>, limit: usize) {
+        let is_in_attribute = matches!(
+            self.state,
+            TagState::AttributeName | TagState::DoubleQuoted | TagState::SingleQuoted | TagState::Unquoted
+        );
+        if self.state == TagState::Name {
+            self.name.end = self.name.start;
+        }
+        let is_in_name = self.state == TagState::AttributeName;
+        if let Some(current) = self.current().filter(|_| is_in_attribute) {
+            if is_in_name {
+                current.name.end = current.name.start;
+            }
+            (current.value, current.is_cut) = (0..0, true);
+        }
+        if self.kept() > limit / 2 {
+            self.attributes.clear();
+        }
+        self.at = self.kept();
+        bytes.truncate(self.at);
+    }
+
+    /// Returns the index after the last byte that the tag needs so far.
+    fn kept(&self) -> usize {
+        self.attributes.iter().map(|span| span.name.end.max(span.value.end)).max().unwrap_or(0).max(self.name.end)
+    }
+
+    /// Returns the parsed tag. `bytes` are those of [`TagParser::parse`].
+    pub(super) fn tag<'t>(&'t self, bytes: &'t [u8]) -> Tag<'t> {
+        Tag { bytes, name: self.name.clone(), attributes: &self.attributes, is_self_closing: self.is_self_closing }
+    }
+}
+
+/// Returns true for the white space of HTML.
+pub(super) fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
+}
+
+fn ends_name(byte: u8) -> bool {
+    is_space(byte) || byte == b'/' || byte == b'>'
+}

@@ -1,0 +1,143 @@
+//! The text of selected elements, as it is printed: one line, without character references.
+//!
+//! White space (of ASCII) between words becomes one blank, and disappears at both ends. The begin
+//! and end of a block, a cell and a list item, and a line break, separate words as blanks do. In
+//! preformatted text (`<pre>`, `<script>`), blanks stay, and only line breaks become blanks.
+
+use memchr::memchr;
+
+use super::tag::is_space;
+
+/// The maximum length of a named character reference that can still become a known one.
+const MAX_NAMED_REFERENCE: usize = 40;
+
+/// The text of the outermost selected element that is open. The texts of the elements inside it are
+/// ranges of this text.
+#[derive(Debug, Default)]
+pub(super) struct ElementText {
+    bytes: Vec<u8>,
+    /// The end of the last piece, from an `&` on that may begin a character reference.
+    reference: Vec<u8>,
+    /// True if white space came after the last word.
+    is_separated: bool,
+    /// True if the last byte was a carriage return, and a line feed would belong to it.
+    is_after_return: bool,
+}
+
+impl ElementText {
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(1 << 16);
+        self.reference.clear();
+        self.is_separated = false;
+        self.is_after_return = false;
+    }
+
+    /// Returns the number of bytes of memory in use.
+    pub(super) fn held(&self) -> usize {
+        self.bytes.len() + self.reference.len()
+    }
+
+    /// Returns the length of the text so far.
+    pub(super) fn position(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Separates the next word from the last one.
+    pub(super) fn separate(&mut self) {
+        self.is_separated = true;
+    }
+
+    /// Returns true if the next word is separated from the last one.
+    pub(super) fn is_separated(&self) -> bool {
+        self.is_separated
+    }
+
+    /// Forgets or restores the separation of the next word.
+    pub(super) fn set_separated(&mut self, is_separated: bool) {
+        self.is_separated = is_separated;
+    }
+
+    /// Adds a piece of text.
+    pub(super) fn push(&mut self, text: &[u8], has_references: bool, is_preformatted: bool) {
+        if !has_references {
+            self.push_plain(text, is_preformatted);
+        } else if self.reference.is_empty() {
+            self.push_with_references(text, is_preformatted);
+        } else {
+            let mut whole = std::mem::take(&mut self.reference);
+            whole.extend_from_slice(text);
+            self.push_with_references(&whole, is_preformatted);
+        }
+    }
+
+    /// Ends a run of text: what follows does not continue a character reference.
+    pub(super) fn end_run(&mut self, is_preformatted: bool) {
+        if !self.reference.is_empty() {
+            let reference = std::mem::take(&mut self.reference);
+            self.push_decoded(&reference, is_preformatted);
+        }
+        self.is_after_return = false;
+    }
+
+    fn push_with_references(&mut self, text: &[u8], is_preformatted: bool) {
+        let end = reference_start(text).unwrap_or(text.len());
+        self.push_decoded(&text[..end], is_preformatted);
+        self.reference.extend_from_slice(&text[end..]);
+    }
+
+    fn push_decoded(&mut self, text: &[u8], is_preformatted: bool) {
+        if memchr(b'&', text).is_none() {
+            return self.push_plain(text, is_preformatted);
+        }
+        let text = htmlize::unescape_bytes_in(text, htmlize::Context::General);
+        self.push_plain(&text, is_preformatted);
+    }
+
+    fn push_plain(&mut self, text: &[u8], is_preformatted: bool) {
+        let mut rest = text;
+        while let Some(&first) = rest.first() {
+            if first == 0 {
+                rest = &rest[1..];
+            } else if is_space(first) {
+                if !is_preformatted {
+                    self.is_separated = true;
+                } else if !(first == b'\n' && self.is_after_return) {
+                    self.put_separator();
+                    let blank = if matches!(first, b'\n' | b'\r' | 0x0c) { b' ' } else { first };
+                    self.bytes.push(blank);
+                }
+                self.is_after_return = first == b'\r';
+                rest = &rest[1..];
+            } else {
+                let length = rest.iter().position(|byte| is_space(*byte) || *byte == 0).unwrap_or(rest.len());
+                self.put_separator();
+                self.bytes.extend_from_slice(&rest[..length]);
+                self.is_after_return = false;
+                rest = &rest[length..];
+            }
+        }
+    }
+
+    fn put_separator(&mut self) {
+        if self.is_separated && !self.bytes.is_empty() {
+            self.bytes.push(b' ');
+        }
+        self.is_separated = false;
+    }
+}
+
+/// Returns the index of an `&` near the end of `text` from which on a character reference may
+/// continue in the next piece.
+fn reference_start(text: &[u8]) -> Option<usize> {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'#';
+    let end = text.iter().rposition(|byte| !is_part(byte))?;
+    let tail = &text[end..];
+    // A numeric reference may have any number of leading zeros.
+    let is_open = tail[0] == b'&' && (tail.get(1) == Some(&b'#') || tail.len() <= MAX_NAMED_REFERENCE);
+    is_open.then_some(end)
+}

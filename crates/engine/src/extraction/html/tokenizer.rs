@@ -1,0 +1,527 @@
+//! The tokenizer of HTML (WHATWG HTML, "Tokenization") for a page that arrives in pieces.
+//!
+//! It finds tags and text, and passes over comments and declarations. Text is passed on with its
+//! character references, because most text is not needed. Pieces are read in place: only a tag that
+//! continues in the next piece is copied, and up to [`LOOKAHEAD`] bytes whose meaning depends on
+//! the next ones.
+
+use memchr::{memchr, memchr2};
+
+use super::tag::{Tag, TagParser, is_space};
+use crate::Result;
+
+/// The number of bytes that decide the meaning of a `<` anywhere in a page: those of `</textarea>`
+/// or of a declaration.
+const LOOKAHEAD: usize = 16;
+/// The smallest part of a piece that is added to an unfinished tag at once.
+const TAG_STEP: usize = 256;
+
+/// The receiver of tokens.
+pub(super) trait TokenSink {
+    /// Receives a start tag. Returns how the text after it is read.
+    fn start_tag(&mut self, tag: &Tag<'_>) -> Result<TextKind>;
+
+    /// Receives an end tag.
+    fn end_tag(&mut self, tag: &Tag<'_>) -> Result<()>;
+
+    /// Receives text, of which further pieces may follow.
+    fn text(&mut self, text: &[u8], has_references: bool) -> Result<()>;
+
+    /// Receives the end of a run of text: a comment follows.
+    fn end_text(&mut self) -> Result<()>;
+
+    /// Returns true if text is needed at present. If not, it is not passed on.
+    fn wants_text(&self) -> bool;
+
+    /// Returns true if a CDATA section is text here: in XML, SVG and MathML.
+    fn allows_cdata(&self) -> bool;
+}
+
+/// The ways to read the text after a start tag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum TextKind {
+    /// Tags, comments and character references.
+    #[default]
+    Markup,
+    /// Character references only, up to the end tag of the element: `<title>`.
+    References,
+    /// Neither, up to the end tag of the element: `<style>`.
+    Raw,
+    /// As `Raw`, with the rules of `<script>` for comments.
+    Script,
+    /// Text up to the end of the page: `<plaintext>`.
+    Plain,
+}
+
+/// The state of the tokenizer between two tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TokenizerState {
+    /// Text of this kind.
+    Text(TextKind),
+    /// `<script>`, after a `<!--`. `is_nested` is true after another `<script` in the comment.
+    ScriptComment {
+        dashes: u8,
+        is_nested: bool,
+    },
+    Comment(CommentState),
+    /// A comment, declaration or instruction that the next `>` ends.
+    BogusComment,
+    Cdata,
+}
+
+/// The states of the tokenizer within a comment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CommentState {
+    Start,
+    StartDash,
+    Text,
+    Dash,
+    TwoDashes,
+    Bang,
+}
+
+/// A tokenizer for one page.
+#[derive(Debug)]
+pub(super) struct Tokenizer {
+    state: TokenizerState,
+    /// The lower-case name of the element whose end tag ends the text.
+    text_end: Vec<u8>,
+    /// The bytes at the end of the last piece whose meaning is not known yet.
+    undecided: Vec<u8>,
+    /// True if an unfinished tag is in `tag_bytes`.
+    is_in_tag: bool,
+    tag_bytes: Vec<u8>,
+    tag: TagParser,
+    /// The length of an unfinished tag from which on its attributes are left out.
+    max_tag: usize,
+}
+
+/// The meaning of a `<`.
+enum Opening {
+    /// The next bytes decide.
+    Undecided,
+    /// The `<` is text.
+    Text,
+    StartTag,
+    EndTag,
+    /// No token: `</>`.
+    Nothing,
+    Comment,
+    BogusComment,
+    Cdata,
+}
+
+impl Tokenizer {
+    /// Makes a tokenizer that leaves out attributes of tags longer than `max_tag` bytes.
+    pub(super) fn new(max_tag: usize) -> Self {
+        Self {
+            state: TokenizerState::Text(TextKind::Markup),
+            text_end: Vec::new(),
+            undecided: Vec::new(),
+            is_in_tag: false,
+            tag_bytes: Vec::new(),
+            tag: TagParser::default(),
+            max_tag,
+        }
+    }
+
+    /// Begins another page.
+    pub(super) fn reset(&mut self) {
+        self.state = TokenizerState::Text(TextKind::Markup);
+        self.undecided.clear();
+        self.tag_bytes.clear();
+        self.is_in_tag = false;
+    }
+
+    /// Sets how the text at the beginning is read, as after a start tag with this name.
+    #[cfg(test)]
+    pub(super) fn begin_in(&mut self, kind: TextKind, name: &str) {
+        self.state = TokenizerState::Text(kind);
+        self.text_end = name.as_bytes().to_vec();
+    }
+
+    /// Begins within a CDATA section.
+    #[cfg(test)]
+    pub(super) fn begin_in_cdata(&mut self) {
+        self.state = TokenizerState::Cdata;
+    }
+
+    /// Returns the number of bytes that the tokenizer keeps.
+    pub(super) fn held(&self) -> usize {
+        self.tag_bytes.capacity()
+    }
+
+    /// Reads the next piece of the page.
+    pub(super) fn push(&mut self, mut piece: &[u8], sink: &mut impl TokenSink) -> Result<()> {
+        while !piece.is_empty() {
+            if self.is_in_tag {
+                piece = self.continue_tag(piece, sink)?;
+            } else if self.undecided.is_empty() {
+                let used = self.read(piece, sink)?;
+                self.undecided.extend_from_slice(&piece[used..]);
+                return Ok(());
+            } else {
+                let mut bytes = std::mem::take(&mut self.undecided);
+                let before = bytes.len();
+                bytes.extend_from_slice(&piece[..piece.len().min(LOOKAHEAD)]);
+                let used = self.read(&bytes, sink)?;
+                if used < before {
+                    piece = &piece[bytes.len() - before..];
+                    bytes.drain(..used);
+                    self.undecided = bytes;
+                } else {
+                    piece = &piece[used - before..];
+                    bytes.clear();
+                    self.undecided = bytes;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the page.
+    pub(super) fn finish(&mut self, sink: &mut impl TokenSink) -> Result<()> {
+        let undecided = std::mem::take(&mut self.undecided);
+        let is_text = match self.state {
+            // `<!` begins a comment in any case.
+            TokenizerState::Text(TextKind::Markup) => !undecided.starts_with(b"<!"),
+            TokenizerState::Text(_) | TokenizerState::ScriptComment { .. } | TokenizerState::Cdata => true,
+            TokenizerState::Comment(_) | TokenizerState::BogusComment => false,
+        };
+        if is_text && !undecided.is_empty() {
+            let has_references = self.has_references();
+            self.give_text(&undecided, has_references, sink)?;
+        }
+        self.reset();
+        Ok(())
+    }
+
+    fn has_references(&self) -> bool {
+        matches!(self.state, TokenizerState::Text(TextKind::Markup | TextKind::References))
+    }
+
+    fn give_text(&self, text: &[u8], has_references: bool, sink: &mut impl TokenSink) -> Result<()> {
+        if text.is_empty() || !sink.wants_text() { Ok(()) } else { sink.text(text, has_references) }
+    }
+
+    /// Reads tokens from `bytes`. Returns the number of bytes read; the meaning of the others is
+    /// not known before more bytes arrive.
+    fn read(&mut self, bytes: &[u8], sink: &mut impl TokenSink) -> Result<usize> {
+        let mut at = 0;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            let used = match self.state {
+                TokenizerState::Text(TextKind::Markup) => self.read_markup(rest, sink)?,
+                TokenizerState::Text(TextKind::Plain) => {
+                    self.give_text(rest, false, sink)?;
+                    rest.len()
+                }
+                TokenizerState::Text(kind) => self.read_raw(rest, kind, sink)?,
+                TokenizerState::ScriptComment { dashes, is_nested } => {
+                    self.read_script_comment(rest, dashes, is_nested, sink)?
+                }
+                TokenizerState::Comment(state) => self.read_comment(rest, state),
+                TokenizerState::BogusComment => match memchr(b'>', rest) {
+                    Some(end) => {
+                        self.state = TokenizerState::Text(TextKind::Markup);
+                        end + 1
+                    }
+                    None => rest.len(),
+                },
+                TokenizerState::Cdata => self.read_cdata(rest, sink)?,
+            };
+            if used == 0 {
+                return Ok(at);
+            }
+            at += used;
+        }
+        Ok(at)
+    }
+
+    /// Reads text up to a tag or comment, and its beginning. Returns 0 if more bytes are needed.
+    fn read_markup(&mut self, bytes: &[u8], sink: &mut impl TokenSink) -> Result<usize> {
+        let mut from = 0;
+        loop {
+            let Some(at) = memchr(b'<', &bytes[from..]).map(|at| from + at) else {
+                self.give_text(bytes, true, sink)?;
+                return Ok(bytes.len());
+            };
+            let rest = &bytes[at..];
+            let opening = opening(rest);
+            if matches!(opening, Opening::Text) {
+                from = at + 1;
+                continue;
+            }
+            if at > 0 {
+                self.give_text(&bytes[..at], true, sink)?;
+            }
+            return Ok(at
+                + match opening {
+                    Opening::Undecided | Opening::Text => return Ok(at),
+                    Opening::StartTag => self.begin_tag(rest, 1, sink)?,
+                    Opening::EndTag => self.begin_tag(rest, 2, sink)?,
+                    Opening::Nothing => 3,
+                    Opening::Comment => {
+                        sink.end_text()?;
+                        self.state = TokenizerState::Comment(CommentState::Start);
+                        4
+                    }
+                    Opening::Cdata if sink.allows_cdata() => {
+                        sink.end_text()?;
+                        self.state = TokenizerState::Cdata;
+                        9
+                    }
+                    Opening::BogusComment | Opening::Cdata => {
+                        sink.end_text()?;
+                        self.state = TokenizerState::BogusComment;
+                        // The `>` of `<!>` ends the comment.
+                        2
+                    }
+                });
+        }
+    }
+
+    /// Reads a tag at the beginning of `bytes`, whose name begins at the index `name`. Returns the
+    /// number of bytes read: all, if the tag continues after them.
+    fn begin_tag(&mut self, bytes: &[u8], name: usize, sink: &mut impl TokenSink) -> Result<usize> {
+        self.tag.begin(name);
+        let Some(end) = self.tag.parse(bytes) else {
+            self.tag_bytes.clear();
+            self.tag_bytes.extend_from_slice(bytes);
+            self.is_in_tag = true;
+            return Ok(bytes.len());
+        };
+        self.give_tag(&bytes[..end], sink)?;
+        Ok(end)
+    }
+
+    /// Reads more of an unfinished tag. Returns the rest of the piece.
+    fn continue_tag<'p>(&mut self, piece: &'p [u8], sink: &mut impl TokenSink) -> Result<&'p [u8]> {
+        let mut bytes = std::mem::take(&mut self.tag_bytes);
+        let mut taken = 0;
+        while taken < piece.len() {
+            let more = (piece.len() - taken).min(TAG_STEP.max(bytes.len()));
+            bytes.extend_from_slice(&piece[taken..taken + more]);
+            taken += more;
+            if let Some(end) = self.tag.parse(&bytes) {
+                taken -= bytes.len() - end;
+                self.is_in_tag = false;
+                self.give_tag(&bytes[..end], sink)?;
+                bytes.clear();
+                bytes.shrink_to(TAG_STEP);
+                break;
+            }
+            if bytes.len() > self.max_tag {
+                self.tag.cut(&mut bytes, self.max_tag);
+            }
+        }
+        self.tag_bytes = bytes;
+        Ok(&piece[taken..])
+    }
+
+    fn give_tag(&mut self, bytes: &[u8], sink: &mut impl TokenSink) -> Result<()> {
+        let tag = self.tag.tag(bytes);
+        if bytes[1] == b'/' {
+            self.state = TokenizerState::Text(TextKind::Markup);
+            return sink.end_tag(&tag);
+        }
+        let kind = sink.start_tag(&tag)?;
+        self.state = TokenizerState::Text(kind);
+        if !matches!(kind, TextKind::Markup | TextKind::Plain) {
+            self.text_end.clear();
+            self.text_end.extend(tag.name().iter().map(u8::to_ascii_lowercase));
+        }
+        Ok(())
+    }
+
+    /// Reads text without tags, up to the end tag of its element.
+    fn read_raw(&mut self, bytes: &[u8], kind: TextKind, sink: &mut impl TokenSink) -> Result<usize> {
+        let has_references = kind == TextKind::References;
+        let mut from = 0;
+        while let Some(at) = memchr(b'<', &bytes[from..]).map(|at| from + at) {
+            let rest = &bytes[at..];
+            let ends = is_end_tag(rest, &self.text_end);
+            let begins_comment =
+                kind == TextKind::Script && !ends.is_yes() && b"<!--".starts_with(&rest[..rest.len().min(4)]);
+            if ends == Lookahead::Undecided || begins_comment && rest.len() < 4 {
+                self.give_text(&bytes[..at], has_references, sink)?;
+                return Ok(at);
+            }
+            if ends.is_yes() {
+                self.give_text(&bytes[..at], has_references, sink)?;
+                return Ok(at + self.begin_tag(rest, 2, sink)?);
+            }
+            if begins_comment {
+                self.give_text(&bytes[..at + 4], has_references, sink)?;
+                self.state = TokenizerState::ScriptComment { dashes: 2, is_nested: false };
+                return Ok(at + 4);
+            }
+            from = at + 1;
+        }
+        self.give_text(bytes, has_references, sink)?;
+        Ok(bytes.len())
+    }
+
+    /// Reads the text of a script after `<!--`. There, `<script` hides the next `</script>`.
+    fn read_script_comment(
+        &mut self,
+        bytes: &[u8],
+        mut dashes: u8,
+        mut is_nested: bool,
+        sink: &mut impl TokenSink,
+    ) -> Result<usize> {
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            match byte {
+                b'-' => dashes = (dashes + 1).min(2),
+                b'>' if dashes == 2 => {
+                    self.give_text(&bytes[..=at], false, sink)?;
+                    self.state = TokenizerState::Text(TextKind::Script);
+                    return Ok(at + 1);
+                }
+                b'<' => {
+                    dashes = 0;
+                    let rest = &bytes[at..];
+                    let ends = is_end_tag(rest, &self.text_end);
+                    let begins = is_script_tag(rest);
+                    if ends == Lookahead::Undecided || !is_nested && begins == Lookahead::Undecided {
+                        self.give_text(&bytes[..at], false, sink)?;
+                        self.state = TokenizerState::ScriptComment { dashes, is_nested };
+                        return Ok(at);
+                    }
+                    if ends.is_yes() && !is_nested {
+                        self.give_text(&bytes[..at], false, sink)?;
+                        return Ok(at + self.begin_tag(rest, 2, sink)?);
+                    }
+                    is_nested = if is_nested { !ends.is_yes() } else { begins.is_yes() };
+                }
+                _ => {
+                    dashes = 0;
+                    // Skips to the next byte that matters.
+                    let skipped = memchr2(b'-', b'<', &bytes[at + 1..]).unwrap_or(bytes.len() - at - 1);
+                    at += skipped;
+                }
+            }
+            at += 1;
+        }
+        self.give_text(bytes, false, sink)?;
+        self.state = TokenizerState::ScriptComment { dashes, is_nested };
+        Ok(bytes.len())
+    }
+
+    fn read_comment(&mut self, bytes: &[u8], mut state: CommentState) -> usize {
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            at += 1;
+            state = match (state, byte) {
+                (
+                    CommentState::Start | CommentState::StartDash | CommentState::TwoDashes | CommentState::Bang,
+                    b'>',
+                ) => {
+                    self.state = TokenizerState::Text(TextKind::Markup);
+                    return at;
+                }
+                (CommentState::Start, b'-') => CommentState::StartDash,
+                (CommentState::StartDash | CommentState::Dash | CommentState::TwoDashes, b'-') => {
+                    CommentState::TwoDashes
+                }
+                (CommentState::TwoDashes, b'!') => CommentState::Bang,
+                (CommentState::Text | CommentState::Bang, b'-') => CommentState::Dash,
+                _ => {
+                    at += memchr(b'-', &bytes[at..]).unwrap_or(bytes.len() - at);
+                    CommentState::Text
+                }
+            };
+        }
+        self.state = TokenizerState::Comment(state);
+        at
+    }
+
+    fn read_cdata(&mut self, bytes: &[u8], sink: &mut impl TokenSink) -> Result<usize> {
+        let mut from = 0;
+        while let Some(at) = memchr(b']', &bytes[from..]).map(|at| from + at) {
+            let rest = &bytes[at..];
+            if rest.starts_with(b"]]>") {
+                self.give_text(&bytes[..at], false, sink)?;
+                self.state = TokenizerState::Text(TextKind::Markup);
+                return Ok(at + 3);
+            }
+            if b"]]>".starts_with(rest) {
+                self.give_text(&bytes[..at], false, sink)?;
+                return Ok(at);
+            }
+            from = at + 1;
+        }
+        self.give_text(bytes, false, sink)?;
+        Ok(bytes.len())
+    }
+}
+
+/// Returns the meaning of the `<` at the beginning of `bytes`.
+fn opening(bytes: &[u8]) -> Opening {
+    match bytes.get(1) {
+        None => Opening::Undecided,
+        Some(byte) if byte.is_ascii_alphabetic() => Opening::StartTag,
+        Some(b'/') => match bytes.get(2) {
+            None => Opening::Undecided,
+            Some(byte) if byte.is_ascii_alphabetic() => Opening::EndTag,
+            Some(b'>') => Opening::Nothing,
+            Some(_) => Opening::BogusComment,
+        },
+        Some(b'!') => {
+            if bytes.starts_with(b"<!--") {
+                Opening::Comment
+            } else if bytes.starts_with(b"<![CDATA[") {
+                Opening::Cdata
+            } else if b"<!--".starts_with(bytes) || b"<![CDATA[".starts_with(bytes) {
+                Opening::Undecided
+            } else {
+                Opening::BogusComment
+            }
+        }
+        Some(b'?') => Opening::BogusComment,
+        Some(_) => Opening::Text,
+    }
+}
+
+/// The answer to a question about the next bytes of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lookahead {
+    Yes,
+    No,
+    /// More bytes are needed.
+    Undecided,
+}
+
+impl Lookahead {
+    fn is_yes(self) -> bool {
+        self == Self::Yes
+    }
+}
+
+/// Returns whether `bytes`, which begin with `<`, begin with the end tag of the element `name`.
+fn is_end_tag(bytes: &[u8], name: &[u8]) -> Lookahead {
+    match bytes.get(1) {
+        None => Lookahead::Undecided,
+        Some(b'/') => is_name(&bytes[2..], name),
+        Some(_) => Lookahead::No,
+    }
+}
+
+/// Returns whether `bytes`, which begin with `<`, begin with a start tag of `<script>`.
+fn is_script_tag(bytes: &[u8]) -> Lookahead {
+    is_name(&bytes[1..], b"script")
+}
+
+/// Returns whether `bytes` begin with this lower-case name and a byte that ends it.
+fn is_name(bytes: &[u8], name: &[u8]) -> Lookahead {
+    let length = bytes.len().min(name.len());
+    if !bytes[..length].eq_ignore_ascii_case(&name[..length]) {
+        return Lookahead::No;
+    }
+    match bytes.get(name.len()) {
+        None => Lookahead::Undecided,
+        Some(&byte) if is_space(byte) || byte == b'/' || byte == b'>' => Lookahead::Yes,
+        Some(_) => Lookahead::No,
+    }
+}

@@ -1,0 +1,451 @@
+//! The open elements of a page, and the values that their queries collect.
+
+use std::ops::Range;
+
+use haul_policy::page_reference::PageBase;
+
+use super::open_elements::{MAX_DEPTH, Namespace, OpenElement, OpenElements};
+use super::tag::{AttributeValue, Tag, is_space};
+use super::tag_name::{self as properties, TagName, names};
+use super::text::ElementText;
+use super::tokenizer::{TextKind, TokenSink};
+use super::value::{attribute_values, trimmed};
+use super::{HtmlQueries, too_long};
+use crate::Result;
+use crate::extraction::css::ElementView;
+use crate::extraction::page_search::{FoundValue, OnFound};
+
+/// The part of the page that has been reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum PagePart {
+    #[default]
+    BeforeHead,
+    Head,
+    AfterHead,
+    Body,
+}
+
+/// A value that waits, because an element that began earlier is still open.
+enum WaitingValue {
+    /// A range of the text; without an end, the element is still open.
+    Text {
+        query: usize,
+        start: usize,
+        end: Option<usize>,
+    },
+    Attribute {
+        query: usize,
+        value: Box<[u8]>,
+    },
+}
+
+/// A range of the text that belongs to a script, style or template, but not to the elements around
+/// it.
+struct MutedRange {
+    /// The index of the first waiting value that began inside.
+    first_inside: usize,
+    start: usize,
+    end: usize,
+}
+
+/// The script, style or template that is open inside a selected element.
+struct OpenMuted {
+    depth: usize,
+    first_inside: usize,
+    start: usize,
+    /// True if the element itself or one inside it is selected, so that its text is needed.
+    is_needed: bool,
+    /// True if white space came before the element.
+    was_separated: bool,
+}
+
+/// The state of one page.
+pub(super) struct PageTree {
+    pub(super) open: OpenElements,
+    pub(super) part: PagePart,
+    base: Option<PageBase>,
+    has_base_element: bool,
+    is_xml: bool,
+    text: ElementText,
+    /// The values of elements and attributes that began after the outermost open selected element.
+    waiting: Vec<WaitingValue>,
+    /// The bytes of attributes in `waiting`.
+    waiting_bytes: usize,
+    /// The number of open elements whose text is selected, counted for each query.
+    open_texts: usize,
+    muted: Option<OpenMuted>,
+    muted_ranges: Vec<MutedRange>,
+    limit: usize,
+}
+
+impl PageTree {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            open: OpenElements::new(),
+            part: PagePart::BeforeHead,
+            base: None,
+            has_base_element: false,
+            is_xml: false,
+            text: ElementText::default(),
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            open_texts: 0,
+            muted: None,
+            muted_ranges: Vec::new(),
+            limit,
+        }
+    }
+
+    pub(super) fn begin(&mut self, base: Option<PageBase>, is_xml: bool) {
+        (self.base, self.is_xml) = (base, is_xml);
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.open.reset();
+        self.part = PagePart::BeforeHead;
+        (self.base, self.has_base_element, self.is_xml) = (None, false, false);
+        self.clear_values();
+        (self.open_texts, self.muted) = (0, None);
+    }
+
+    fn clear_values(&mut self) {
+        self.text.clear();
+        self.waiting.clear();
+        self.waiting.shrink_to(64);
+        self.muted_ranges.clear();
+        self.waiting_bytes = 0;
+    }
+
+    /// Returns the number of bytes that the page needs at present.
+    pub(super) fn held(&self) -> usize {
+        let lists = self.waiting.len() * size_of::<WaitingValue>() + self.muted_ranges.len() * size_of::<MutedRange>();
+        self.text.held() + self.waiting_bytes + lists
+    }
+}
+
+/// The rules of HTML at work on a page: the sink of its tokens.
+pub(super) struct TreeBuilder<'a, 'f> {
+    pub(super) tree: &'a mut PageTree,
+    queries: &'a HtmlQueries,
+    on_found: &'a mut OnFound<'f>,
+}
+
+/// The attributes of an element that a missing tag opens: none.
+struct NoAttributes;
+
+impl ElementView for NoAttributes {
+    fn attribute(&self, _name: &str) -> Option<std::borrow::Cow<'_, [u8]>> {
+        None
+    }
+}
+
+impl TokenSink for TreeBuilder<'_, '_> {
+    fn start_tag(&mut self, tag: &Tag<'_>) -> Result<TextKind> {
+        self.end_run();
+        let name = TagName::new(tag.name());
+        if self.tree.is_xml {
+            self.open(name, Namespace::Xml, 0, Some(tag))?;
+            if tag.is_self_closing {
+                self.close_to(self.tree.open.depth() - 1)?;
+            }
+            return Ok(TextKind::Markup);
+        }
+        let bits = name.properties();
+        if self.tree.open.is_foreign() {
+            let leaves = bits & properties::LEAVES_FOREIGN != 0
+                || name == names::FONT && ["color", "face", "size"].iter().any(|name| tag.attribute(name).is_some());
+            if !leaves {
+                let namespace = if name == names::SVG { Namespace::Svg } else { self.tree.open.current().namespace };
+                return self.open_foreign(name, namespace, tag);
+            }
+            self.close_to(self.tree.open.depth_outside_foreign())?;
+        }
+        self.html_start(name, bits, tag)
+    }
+
+    fn end_tag(&mut self, tag: &Tag<'_>) -> Result<()> {
+        self.end_run();
+        let name = TagName::new(tag.name());
+        let open = &self.tree.open;
+        if open.current().namespace == Namespace::Html {
+            return self.html_end(name);
+        }
+        if self.tree.is_xml {
+            return match open.find(name) {
+                Some(depth) => self.close_to(depth - 1),
+                None => Ok(()),
+            };
+        }
+        match open.closed_in_foreign(name) {
+            Some(depth) => self.close_to(depth - 1),
+            None => self.html_end(name),
+        }
+    }
+
+    fn text(&mut self, text: &[u8], has_references: bool) -> Result<()> {
+        let tree = &mut *self.tree;
+        if tree.part != PagePart::Body && !tree.is_xml {
+            let is_outside = tree.open.depth() == 0 || matches!(tree.open.current().name, names::HTML | names::HEAD);
+            if is_outside {
+                if text.iter().all(|byte| is_space(*byte)) {
+                    return Ok(());
+                }
+                self.enter_body()?;
+            }
+        }
+        let tree = &mut *self.tree;
+        if tree.collects_text() {
+            let is_preformatted = tree.open.current().is_preformatted;
+            tree.text.push(text, has_references, is_preformatted);
+            return self.check_memory();
+        }
+        Ok(())
+    }
+
+    fn end_text(&mut self) -> Result<()> {
+        self.end_run();
+        Ok(())
+    }
+
+    fn wants_text(&self) -> bool {
+        self.tree.collects_text() || self.tree.part != PagePart::Body && !self.tree.is_xml
+    }
+
+    fn allows_cdata(&self) -> bool {
+        self.tree.open.current().namespace != Namespace::Html
+    }
+}
+
+impl PageTree {
+    fn collects_text(&self) -> bool {
+        self.open_texts > 0 && self.muted.as_ref().is_none_or(|muted| muted.is_needed)
+    }
+
+    /// Returns the text in `range`, that of the waiting value with this index, without scripts,
+    /// styles and templates inside. `joined` is memory for the parts.
+    fn text_of<'t>(&'t self, index: usize, range: Range<usize>, joined: &'t mut Vec<u8>) -> &'t [u8] {
+        let bytes = self.text.bytes();
+        let first = self.muted_ranges.partition_point(|muted| muted.start < range.start);
+        let inside = self.muted_ranges[first..].iter().take_while(|muted| muted.end <= range.end);
+        let mut hidden = inside.filter(|muted| index < muted.first_inside).peekable();
+        if hidden.peek().is_none() {
+            return &bytes[range];
+        }
+        joined.clear();
+        let mut from = range.start;
+        for muted in hidden {
+            joined.extend_from_slice(&bytes[from..muted.start]);
+            from = muted.end;
+        }
+        joined.extend_from_slice(&bytes[from..range.end]);
+        joined
+    }
+}
+
+impl<'a, 'f> TreeBuilder<'a, 'f> {
+    pub(super) fn new(tree: &'a mut PageTree, queries: &'a HtmlQueries, on_found: &'a mut OnFound<'f>) -> Self {
+        Self { tree, queries, on_found }
+    }
+
+    /// Reads the page as XML.
+    pub(super) fn set_xml(&mut self) {
+        self.tree.is_xml = true;
+    }
+
+    /// Closes all elements at the end of the page.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        self.end_run();
+        self.close_to(0)
+    }
+
+    fn end_run(&mut self) {
+        let is_preformatted = self.tree.open.current().is_preformatted;
+        self.tree.text.end_run(is_preformatted);
+    }
+
+    fn check_memory(&self) -> Result<()> {
+        if self.tree.held() > self.tree.limit { Err(too_long(self.tree.limit)) } else { Ok(()) }
+    }
+
+    /// Opens an HTML element whose start tag is missing.
+    pub(super) fn open_missing(&mut self, name: &'static str) -> Result<()> {
+        let name = TagName::new(name.as_bytes());
+        self.open(name, Namespace::Html, name.properties(), None)
+    }
+
+    /// Opens an element, and collects the values of its attributes.
+    pub(super) fn open(&mut self, name: TagName, namespace: Namespace, bits: u32, tag: Option<&Tag<'_>>) -> Result<()> {
+        if self.tree.open.depth() >= MAX_DEPTH {
+            self.close_to(MAX_DEPTH - 1)?;
+        }
+        let tree = &mut *self.tree;
+        if bits & properties::BREAKS != 0 || namespace == Namespace::Xml {
+            tree.text.separate();
+        }
+        let is_root = tree.open.depth() == 0;
+        let parent = tree.open.current_mut();
+        let is_preformatted = bits & properties::PREFORMATTED != 0 || parent.is_preformatted;
+        let (matches, selectors) = match tag {
+            Some(tag) => self.queries.program.start(&mut parent.selectors, is_root, name, Some(tag.name()), tag),
+            None => self.queries.program.start(&mut parent.selectors, is_root, name, None, &NoAttributes),
+        };
+        let first_value = tree.waiting.len();
+        let was_open = tree.open_texts > 0;
+        let texts = if matches == 0 { 0 } else { self.collect(matches, tag)? };
+        let tree = &mut *self.tree;
+        if bits & properties::MUTED != 0 && was_open && tree.muted.is_none() {
+            tree.muted = Some(OpenMuted {
+                depth: tree.open.depth() + 1,
+                first_inside: first_value,
+                start: tree.text.position(),
+                is_needed: false,
+                was_separated: tree.text.is_separated(),
+            });
+        }
+        if let Some(muted) = tree.muted.as_mut().filter(|_| texts > 0) {
+            muted.is_needed = true;
+        }
+        let allows_html = match namespace {
+            Namespace::Html | Namespace::Xml => false,
+            Namespace::Svg => matches!(name, names::FOREIGN_OBJECT | names::DESC | names::TITLE),
+            Namespace::MathMl => {
+                matches!(name, names::MI | names::MN | names::MO | names::MS | names::MTEXT)
+                    || name == names::ANNOTATION_XML && tag.is_some_and(is_html_annotation)
+            }
+        };
+        let values = first_value..tree.waiting.len();
+        tree.open.push(OpenElement {
+            name,
+            namespace,
+            properties: bits,
+            allows_html,
+            selectors,
+            values: if texts > 0 { values } else { 0..0 },
+            is_preformatted,
+        });
+        if name == names::BASE && namespace == Namespace::Html && !tree.has_base_element {
+            self.set_base(tag);
+        }
+        Ok(())
+    }
+
+    /// Collects the values of the element that begins, for the queries that it matches. Returns the
+    /// number of queries that select its text.
+    fn collect(&mut self, matches: u64, tag: Option<&Tag<'_>>) -> Result<usize> {
+        let queries = self.queries;
+        let mut texts = 0;
+        for (query, css) in queries.queries.iter().enumerate().filter(|(query, _)| matches >> query & 1 == 1) {
+            let Some(attribute) = css.attribute() else {
+                let start = self.tree.text.position();
+                self.tree.waiting.push(WaitingValue::Text { query, start, end: None });
+                self.tree.open_texts += 1;
+                texts += 1;
+                continue;
+            };
+            let Some(tag) = tag else { continue };
+            match tag.value(attribute) {
+                None => {}
+                Some(AttributeValue::Cut) => return Err(too_long(self.tree.limit)),
+                Some(AttributeValue::Whole(value)) => self.attribute(query, tag.name(), attribute, &value)?,
+            }
+        }
+        if texts > 0 {
+            self.check_memory()?;
+        }
+        Ok(texts)
+    }
+
+    /// Passes on the values of an attribute, or lets them wait for the text around it.
+    fn attribute(&mut self, query: usize, element: &[u8], attribute: &str, value: &[u8]) -> Result<()> {
+        let Self { tree, on_found, .. } = self;
+        let PageTree { base, waiting, waiting_bytes, open_texts, .. } = &mut **tree;
+        attribute_values(element, attribute, value, base.as_ref(), &mut |value| {
+            if *open_texts == 0 {
+                return on_found(FoundValue { query, bytes: value, base: base.as_ref() });
+            }
+            *waiting_bytes += value.len();
+            waiting.push(WaitingValue::Attribute { query, value: value.into() });
+            Ok(())
+        })?;
+        self.check_memory()
+    }
+
+    fn set_base(&mut self, tag: Option<&Tag<'_>>) {
+        let Some(AttributeValue::Whole(href)) = tag.and_then(|tag| tag.value("href")) else { return };
+        self.tree.has_base_element = true;
+        if let Some(base) = &mut self.tree.base {
+            base.set(&String::from_utf8_lossy(&href));
+        }
+    }
+
+    /// Closes elements until this number is open.
+    pub(super) fn close_to(&mut self, depth: usize) -> Result<()> {
+        while self.tree.open.depth() > depth {
+            self.remove(self.tree.open.depth())?;
+        }
+        Ok(())
+    }
+
+    /// Closes the element at this depth, and no other.
+    pub(super) fn remove(&mut self, depth: usize) -> Result<()> {
+        let tree = &mut *self.tree;
+        let element = tree.open.remove(depth);
+        if element.has(properties::BREAKS) || element.namespace == Namespace::Xml {
+            tree.text.separate();
+        }
+        let position = tree.text.position();
+        if let Some(muted) = &mut tree.muted {
+            match muted.depth.cmp(&depth) {
+                std::cmp::Ordering::Greater => muted.depth -= 1,
+                std::cmp::Ordering::Equal => {
+                    let OpenMuted { first_inside, start, was_separated, .. } = *muted;
+                    tree.text.set_separated(was_separated);
+                    if position > start {
+                        tree.muted_ranges.push(MutedRange { first_inside, start, end: position });
+                    }
+                    tree.muted = None;
+                }
+                std::cmp::Ordering::Less => {}
+            }
+        }
+        if !element.values.is_empty() {
+            for value in &mut tree.waiting[element.values] {
+                if let WaitingValue::Text { end: end @ None, .. } = value {
+                    *end = Some(position);
+                    tree.open_texts -= 1;
+                }
+            }
+            if tree.open_texts == 0 {
+                return self.flush();
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes on the values that waited for the end of an element.
+    fn flush(&mut self) -> Result<()> {
+        let Self { tree, on_found, .. } = self;
+        let mut joined = Vec::new();
+        for (index, value) in tree.waiting.iter().enumerate() {
+            let (query, bytes) = match value {
+                WaitingValue::Attribute { query, value } => (*query, &**value),
+                WaitingValue::Text { query, start, end } => {
+                    let end = end.unwrap_or(tree.text.position());
+                    (*query, trimmed(tree.text_of(index, *start..end, &mut joined)))
+                }
+            };
+            if !bytes.is_empty() {
+                on_found(FoundValue { query, bytes, base: tree.base.as_ref() })?;
+            }
+        }
+        tree.clear_values();
+        Ok(())
+    }
+}
+
+/// Returns true if an `<annotation-xml>` contains HTML.
+fn is_html_annotation(tag: &Tag<'_>) -> bool {
+    let is_html =
+        |value: &[u8]| value.eq_ignore_ascii_case(b"text/html") || value.eq_ignore_ascii_case(b"application/xhtml+xml");
+    tag.attribute("encoding").is_some_and(|value| is_html(&value))
+}

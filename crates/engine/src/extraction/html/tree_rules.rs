@@ -1,0 +1,247 @@
+//! The rules of HTML that decide which elements a tag opens and closes (WHATWG HTML, "Tree
+//! construction").
+
+use super::open_elements::{ElementScope, Namespace};
+use super::tag::Tag;
+use super::tag_name::{self as properties, TagName, names};
+use super::tokenizer::TextKind;
+use super::tree::{PagePart, TreeBuilder};
+use crate::Result;
+
+impl TreeBuilder<'_, '_> {
+    /// Handles a start tag by the rules of HTML.
+    pub(super) fn html_start(&mut self, name: TagName, bits: u32, tag: &Tag<'_>) -> Result<TextKind> {
+        if !self.enter_part(name, bits, tag)? {
+            return Ok(TextKind::Markup);
+        }
+        self.close_before(name, bits)?;
+        match name {
+            names::SVG => return self.open_foreign(name, Namespace::Svg, tag),
+            names::MATH => return self.open_foreign(name, Namespace::MathMl, tag),
+            _ => {}
+        }
+        self.open(name, Namespace::Html, bits, Some(tag))?;
+        if bits & properties::VOID != 0 {
+            self.close_to(self.tree.open.depth() - 1)?;
+        }
+        Ok(match name {
+            names::TITLE | names::TEXTAREA => TextKind::References,
+            names::STYLE | names::XMP | names::IFRAME | names::NOEMBED | names::NOFRAMES => TextKind::Raw,
+            names::SCRIPT => TextKind::Script,
+            names::PLAINTEXT => TextKind::Plain,
+            _ => TextKind::Markup,
+        })
+    }
+
+    /// Opens `<html>`, `<head>` and `<body>` before a tag that belongs into one of them. Returns
+    /// false if the tag needs nothing else.
+    fn enter_part(&mut self, name: TagName, bits: u32, tag: &Tag<'_>) -> Result<bool> {
+        if name == names::HTML {
+            if self.tree.open.depth() == 0 {
+                self.open(name, Namespace::Html, bits, Some(tag))?;
+            }
+            return Ok(false);
+        }
+        if self.tree.part == PagePart::Body {
+            return Ok(!matches!(name, names::HEAD | names::BODY));
+        }
+        if self.tree.open.depth() == 0 {
+            self.open_missing("html")?;
+        }
+        if self.tree.open.find(names::TEMPLATE).is_some() {
+            return Ok(true);
+        }
+        let is_in_head = bits & properties::IN_HEAD != 0;
+        match (self.tree.part, name) {
+            (PagePart::BeforeHead, names::HEAD) => {
+                self.tree.part = PagePart::Head;
+                self.open(name, Namespace::Html, bits, Some(tag))?;
+                return Ok(false);
+            }
+            (_, names::HEAD) => return Ok(false),
+            (PagePart::BeforeHead, _) if is_in_head => {
+                self.open_missing("head")?;
+                self.tree.part = PagePart::Head;
+            }
+            _ if is_in_head => {}
+            (_, names::BODY | names::FRAMESET) => {
+                self.close_to(1)?;
+                self.tree.part = PagePart::Body;
+                self.open(name, Namespace::Html, bits, Some(tag))?;
+                return Ok(false);
+            }
+            _ => self.enter_body()?,
+        }
+        Ok(true)
+    }
+
+    /// Opens a missing `<body>`, and `<html>` around it.
+    pub(super) fn enter_body(&mut self) -> Result<()> {
+        if self.tree.open.depth() == 0 {
+            self.open_missing("html")?;
+        }
+        self.close_to(1)?;
+        self.tree.part = PagePart::Body;
+        self.open_missing("body")
+    }
+
+    /// Closes the elements that a start tag ends, and opens the missing parts of a table.
+    fn close_before(&mut self, name: TagName, bits: u32) -> Result<()> {
+        let open = &self.tree.open;
+        let closed = match name {
+            names::LI => open.open_item(|item| item == names::LI),
+            names::DD | names::DT => open.open_item(|item| matches!(item, names::DD | names::DT)),
+            names::BUTTON => open.named_in_scope(ElementScope::Default, names::BUTTON),
+            names::OPTION if open.current().name == names::OPTION => Some(open.depth()),
+            names::OPTGROUP => open
+                .named_in_scope(ElementScope::Default, names::OPTGROUP)
+                .or_else(|| (open.current().name == names::OPTION).then(|| open.depth())),
+            names::A | names::NOBR => {
+                return match open.open_format(name) {
+                    Some(depth) => self.end_format(depth),
+                    None => Ok(()),
+                };
+            }
+            names::CAPTION
+            | names::COLGROUP
+            | names::COL
+            | names::TBODY
+            | names::TFOOT
+            | names::THEAD
+            | names::TR
+            | names::TD
+            | names::TH => return self.close_before_table_part(name),
+            names::TABLE => open.open_table_without_cell(),
+            // `<rb>`, `<rt>` and their like.
+            _ if bits == properties::IMPLIED_END && open.current().properties == properties::IMPLIED_END => {
+                Some(open.depth())
+            }
+            _ => None,
+        };
+        if let Some(depth) = closed {
+            self.close_to(depth - 1)?;
+        }
+        if bits & properties::CLOSES_P != 0 {
+            if let Some(depth) = self.tree.open.open_paragraph() {
+                self.close_to(depth - 1)?;
+            }
+            if bits & properties::HEADING != 0 && self.tree.open.current().has(properties::HEADING) {
+                self.close_to(self.tree.open.depth() - 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn close_before_table_part(&mut self, name: TagName) -> Result<()> {
+        const GROUPS: [TagName; 5] = [names::TBODY, names::TFOOT, names::THEAD, names::TABLE, names::TEMPLATE];
+        let open = &self.tree.open;
+        if !open.is_in_table() {
+            // A fragment without its table.
+            let closed = match name {
+                names::TD | names::TH => {
+                    open.find_in_scope(ElementScope::Default, |element| matches!(element.name, names::TD | names::TH))
+                }
+                names::TR => open.named_in_scope(ElementScope::Table, names::TR),
+                _ => None,
+            };
+            return closed.map_or(Ok(()), |depth| self.close_to(depth - 1));
+        }
+        match name {
+            names::TD | names::TH => {
+                let is_row = |name: TagName| name == names::TR || GROUPS.contains(&name);
+                let depth = open.depth_of_context(is_row);
+                self.close_to(depth)?;
+                if self.tree.open.current().name == names::TABLE {
+                    self.open_missing("tbody")?;
+                }
+                if self.tree.open.current().name != names::TR && self.tree.open.current().name != names::TEMPLATE {
+                    self.open_missing("tr")?;
+                }
+            }
+            names::TR => {
+                let depth = open.depth_of_context(|name| GROUPS.contains(&name));
+                self.close_to(depth)?;
+                if self.tree.open.current().name == names::TABLE {
+                    self.open_missing("tbody")?;
+                }
+            }
+            names::COL if open.current().name == names::COLGROUP => {}
+            _ => {
+                let depth = open.depth_of_context(|name| matches!(name, names::TABLE | names::TEMPLATE));
+                self.close_to(depth)?;
+                if name == names::COL && self.tree.open.current().name == names::TABLE {
+                    self.open_missing("colgroup")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles an end tag by the rules of HTML.
+    pub(super) fn html_end(&mut self, name: TagName) -> Result<()> {
+        let open = &self.tree.open;
+        let bits = name.properties();
+        let closed = match name {
+            names::HTML | names::BODY => None,
+            names::HEAD => {
+                if self.tree.part == PagePart::Head {
+                    self.tree.part = PagePart::AfterHead;
+                    return self.close_to(1);
+                }
+                None
+            }
+            names::P => open.open_paragraph(),
+            names::LI => open.named_in_scope(ElementScope::ListItem, name),
+            names::FORM => return self.end_form(),
+            names::TABLE
+            | names::TBODY
+            | names::TFOOT
+            | names::THEAD
+            | names::TR
+            | names::TD
+            | names::TH
+            | names::CAPTION => open.named_in_scope(ElementScope::Table, name),
+            names::TEMPLATE => open.find(name),
+            _ if bits & properties::HEADING != 0 => {
+                open.find_in_scope(ElementScope::Default, |element| element.has(properties::HEADING))
+            }
+            _ if bits & properties::FORMATTING != 0 => {
+                return match open.open_format(name) {
+                    Some(depth) => self.end_format(depth),
+                    None => Ok(()),
+                };
+            }
+            _ if bits & properties::CLOSES_ALL != 0 => open.named_in_scope(ElementScope::Default, name),
+            _ => open.closed_by_any(name),
+        };
+        closed.map_or(Ok(()), |depth| self.close_to(depth - 1))
+    }
+
+    fn end_form(&mut self) -> Result<()> {
+        let Some(depth) = self.tree.open.named_in_scope(ElementScope::Default, names::FORM) else { return Ok(()) };
+        while self.tree.open.depth() > depth && self.tree.open.current().has(properties::IMPLIED_END) {
+            self.close_to(self.tree.open.depth() - 1)?;
+        }
+        self.remove(depth)
+    }
+
+    /// Ends a formatting element. A block or another formatting element inside stays open.
+    fn end_format(&mut self, depth: usize) -> Result<()> {
+        let stays = properties::SPECIAL | properties::FORMATTING;
+        if self.tree.open.any_above(depth, |element| element.has(stays)) {
+            self.remove(depth)
+        } else {
+            self.close_to(depth - 1)
+        }
+    }
+
+    pub(super) fn open_foreign(&mut self, name: TagName, namespace: Namespace, tag: &Tag<'_>) -> Result<TextKind> {
+        let is_muted = matches!(name, names::SCRIPT | names::STYLE);
+        let bits = if is_muted { properties::MUTED | properties::PREFORMATTED } else { 0 };
+        self.open(name, namespace, bits, Some(tag))?;
+        if tag.is_self_closing {
+            self.close_to(self.tree.open.depth() - 1)?;
+        }
+        Ok(TextKind::Markup)
+    }
+}

@@ -1,0 +1,166 @@
+//! Finds the documents in a body of JSON that arrives in pieces, without parsing them.
+
+use memchr::{memchr_iter, memchr2};
+
+use crate::Result;
+
+/// The byte before each document of a JSON text sequence (RFC 7464).
+const RECORD_SEPARATOR: u8 = 0x1e;
+
+/// The place of a document in its body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Position {
+    /// The number of line feeds before the document.
+    lines: u64,
+    /// The number of bytes between the last line feed and the document.
+    columns: u64,
+}
+
+impl Position {
+    /// Returns line and column in the body, from 1, for those in the document.
+    pub(super) fn of(self, line: usize, column: usize) -> (u64, u64) {
+        let before = if line <= 1 { self.columns } else { 0 };
+        (self.lines + line.max(1) as u64, before + column as u64)
+    }
+
+    fn pass(&mut self, bytes: &[u8]) {
+        let mut last = None;
+        for at in memchr_iter(b'\n', bytes) {
+            self.lines += 1;
+            last = Some(at);
+        }
+        self.columns = match last {
+            Some(at) => (bytes.len() - at - 1) as u64,
+            None => self.columns + bytes.len() as u64,
+        };
+    }
+}
+
+/// The state of the splitter between two bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum SplitterState {
+    /// Between two documents.
+    #[default]
+    Between,
+    /// In an object or array at this depth, from 1.
+    Nested { depth: u64 },
+    /// In a string at this depth; 0 if the string is the document.
+    String { depth: u64, is_escaped: bool },
+    /// In a number, a literal, or text that is not JSON.
+    Scalar,
+}
+
+/// The callback that receives a document and its place.
+type OnDocument<'f> = dyn FnMut(&[u8], Position) -> Result<()> + 'f;
+
+/// The splitter of one body.
+#[derive(Debug, Default)]
+pub(super) struct DocumentSplitter {
+    state: SplitterState,
+    /// The beginning of a document that continues in the next piece.
+    held: Vec<u8>,
+    /// The place of the document in `held`, or of the next byte.
+    position: Position,
+}
+
+impl DocumentSplitter {
+    pub(super) fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Returns the place of the document that is incomplete.
+    pub(super) fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Passes the documents that end in this piece to `on_document`.
+    pub(super) fn push(&mut self, piece: &[u8], on_document: &mut OnDocument<'_>) -> Result<()> {
+        let mut rest = piece;
+        while !rest.is_empty() {
+            if self.state == SplitterState::Between {
+                let is_between = |byte: &u8| matches!(*byte, b' ' | b'\t' | b'\n' | b'\r' | RECORD_SEPARATOR);
+                let blanks = rest.iter().position(|byte| !is_between(byte)).unwrap_or(rest.len());
+                self.position.pass(&rest[..blanks]);
+                rest = &rest[blanks..];
+                let Some(first) = rest.first() else { break };
+                self.state = match first {
+                    b'{' | b'[' => SplitterState::Nested { depth: 0 },
+                    b'"' => SplitterState::Nested { depth: 0 },
+                    _ => SplitterState::Scalar,
+                };
+            }
+            let Some(end) = self.end_in(rest) else {
+                self.held.extend_from_slice(rest);
+                break;
+            };
+            let (part, after) = rest.split_at(end);
+            rest = after;
+            self.state = SplitterState::Between;
+            if self.held.is_empty() {
+                on_document(part, self.position)?;
+                self.position.pass(part);
+            } else {
+                self.held.extend_from_slice(part);
+                let document = std::mem::take(&mut self.held);
+                on_document(&document, self.position)?;
+                self.position.pass(&document);
+                // Documents are often of similar size.
+                self.held = document;
+                self.held.clear();
+                self.held.shrink_to(64 << 10);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the body: what is incomplete counts as a document.
+    pub(super) fn finish(&mut self, on_document: &mut OnDocument<'_>) -> Result<()> {
+        let held = std::mem::take(&mut self.held);
+        if held.is_empty() { Ok(()) } else { on_document(&held, self.position) }
+    }
+
+    /// Continues the current document. Returns the index after its end, if it ends in `bytes`.
+    fn end_in(&mut self, bytes: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        while at < bytes.len() {
+            match self.state {
+                SplitterState::Between => return Some(at),
+                SplitterState::Scalar => {
+                    let ends = |byte: &u8| matches!(*byte, b' ' | b'\t' | b'\n' | b'\r' | RECORD_SEPARATOR);
+                    return bytes[at..].iter().position(ends).map(|length| at + length);
+                }
+                SplitterState::String { depth, is_escaped: true } => {
+                    at += 1;
+                    self.state = SplitterState::String { depth, is_escaped: false };
+                }
+                SplitterState::String { depth, is_escaped: false } => {
+                    at += memchr2(b'"', b'\\', &bytes[at..])? + 1;
+                    if bytes[at - 1] == b'\\' {
+                        self.state = SplitterState::String { depth, is_escaped: true };
+                    } else if depth == 0 {
+                        return Some(at);
+                    } else {
+                        self.state = SplitterState::Nested { depth };
+                    }
+                }
+                SplitterState::Nested { mut depth } => {
+                    let found = bytes[at..].iter().position(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']'))?;
+                    at += found + 1;
+                    match bytes[at - 1] {
+                        b'"' => {
+                            self.state = SplitterState::String { depth, is_escaped: false };
+                            continue;
+                        }
+                        b'{' | b'[' => depth += 1,
+                        _ => depth -= 1,
+                    }
+                    if depth == 0 {
+                        return Some(at);
+                    }
+                    self.state = SplitterState::Nested { depth };
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,431 @@
+//! The values that a stage takes from its pages: matches of regular expressions, values of HTML
+//! elements, or values of JSON documents.
+//!
+//! ```
+//! use haul::extraction::{CssQuery, PageInfo, PageQuery, PageSearch};
+//!
+//! let query = PageQuery::css(&[CssQuery::new("a.next@href")?])?;
+//! let mut search = PageSearch::new(query);
+//! let url = haul::Target::parse("http://h/dir/page").unwrap();
+//! search.begin(&PageInfo { url: Some(&url), content_type: Some(b"text/html") });
+//! let mut found = Vec::new();
+//! for piece in ["<a class='top next' href='?p=1&am", "p;q=2'>more</a>"] {
+//!     search.push(piece.as_bytes(), &mut |_, value| Ok(found.push(value.to_vec())))?;
+//! }
+//! search.finish(&mut |_, value| Ok(found.push(value.to_vec())))?;
+//! assert_eq!(found, [b"http://h/dir/page?p=1&q=2"]);
+//! # Ok::<(), haul::Error>(())
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use haul_policy::page_reference::{PageBase, PageLink};
+use haul_policy::target::Target;
+
+use super::extract::{ExtractPattern, Extractor};
+#[cfg(feature = "select")]
+use super::{
+    css::CssQuery,
+    html::{HtmlQueries, HtmlSearch},
+    json::{JsonPathQuery, JsonQueries, JsonSearch},
+};
+use crate::Result;
+use crate::body::utf8_conversion::Utf8ConvertingReader;
+
+/// The default memory for one page, in bytes: 16 MiB.
+#[cfg(feature = "select")]
+const DEFAULT_MEMORY: u64 = 16 << 20;
+
+/// The values to take from pages; clones share what is compiled.
+#[derive(Clone)]
+pub struct PageQuery {
+    source: ValueSource,
+    /// The expressions that are searched for in each value of another source.
+    filter: Option<ExtractPattern>,
+}
+
+/// The kinds of values.
+#[derive(Clone)]
+enum ValueSource {
+    /// Matches of regular expressions in the text.
+    Matches(ExtractPattern),
+    /// Texts and attributes of HTML elements.
+    #[cfg(feature = "select")]
+    Elements(Arc<HtmlQueries>),
+    /// Values of JSON documents.
+    #[cfg(feature = "select")]
+    Json(Arc<JsonQueries>),
+}
+
+impl PageQuery {
+    /// Takes the matches of regular expressions.
+    #[must_use]
+    pub fn matches(pattern: ExtractPattern) -> Self {
+        Self { source: ValueSource::Matches(pattern), filter: None }
+    }
+
+    /// Takes the values of HTML elements, in the order in which the elements begin in the page. At
+    /// one element, the order of the queries decides.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Setup`](crate::ErrorKind::Setup) if there are too many selectors.
+    #[cfg(feature = "select")]
+    pub fn css(queries: &[CssQuery]) -> Result<Self> {
+        Ok(Self { source: ValueSource::Elements(Arc::new(HtmlQueries::new(queries)?)), filter: None })
+    }
+
+    /// Takes the values of JSON documents: for each document, those of each query in turn.
+    #[cfg(feature = "select")]
+    #[must_use]
+    pub fn json_path(queries: &[JsonPathQuery]) -> Self {
+        Self { source: ValueSource::Json(Arc::new(JsonQueries::new(queries))), filter: None }
+    }
+
+    /// Passes strings of JSON on as JSON texts, with quotes and escapes, so that their type is known.
+    /// Has no effect on other values.
+    #[cfg(feature = "select")]
+    #[must_use]
+    pub fn quoted(self) -> Self {
+        let source = match self.source {
+            ValueSource::Json(queries) => ValueSource::Json(Arc::new(queries.quoted())),
+            other => other,
+        };
+        Self { source, ..self }
+    }
+
+    /// Searches each selected value for these regular expressions, and takes the matches instead.
+    #[must_use]
+    pub fn filtered(self, pattern: ExtractPattern) -> Self {
+        Self { filter: Some(pattern), ..self }
+    }
+
+    /// Returns the values in a page that is in memory, which is converted to UTF-8 from its charset.
+    ///
+    /// # Errors
+    /// The page is not JSON, though JSON is searched.
+    pub fn values_in(&self, page: &PageInfo<'_>, body: &[u8]) -> Result<Vec<String>> {
+        let mut search = PageSearch::with_memory(self.clone(), u64::MAX);
+        search.begin(page);
+        let mut text = Utf8ConvertingReader::new(page.content_type);
+        let mut found = Vec::new();
+        let mut take = |_: usize, value: &[u8]| {
+            found.push(String::from_utf8_lossy(value).into_owned());
+            Ok(())
+        };
+        text.push(body, &mut |piece| search.push(piece, &mut take))?;
+        text.finish(&mut |piece| search.push(piece, &mut take))?;
+        search.finish(&mut take)?;
+        Ok(found)
+    }
+
+    /// Returns the names that regular expressions give to group 1: `(?<name>…)`.
+    pub fn value_names(&self) -> impl Iterator<Item = &str> {
+        let pattern = match &self.source {
+            ValueSource::Matches(pattern) => Some(pattern),
+            #[cfg(feature = "select")]
+            ValueSource::Elements(_) | ValueSource::Json(_) => self.filter.as_ref(),
+        };
+        pattern.into_iter().flat_map(ExtractPattern::value_names)
+    }
+
+    /// Returns the queries as they were given. The index of a query is passed on with each of its
+    /// values.
+    pub fn sources(&self) -> Vec<&str> {
+        match &self.source {
+            ValueSource::Matches(pattern) => pattern.expressions().collect(),
+            #[cfg(feature = "select")]
+            ValueSource::Elements(queries) => queries.queries().iter().map(CssQuery::source).collect(),
+            #[cfg(feature = "select")]
+            ValueSource::Json(queries) => queries.queries().iter().map(JsonPathQuery::source).collect(),
+        }
+    }
+}
+
+impl From<ExtractPattern> for PageQuery {
+    fn from(pattern: ExtractPattern) -> Self {
+        Self::matches(pattern)
+    }
+}
+
+impl fmt::Debug for PageQuery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageQuery").field("sources", &self.sources()).field("filter", &self.filter).finish()
+    }
+}
+
+/// The properties of a page that its search needs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PageInfo<'a> {
+    /// The final URL of the page, against which references are resolved.
+    pub url: Option<&'a Target>,
+    /// The value of the page's `Content-Type`.
+    pub content_type: Option<&'a [u8]>,
+}
+
+impl PageInfo<'_> {
+    /// Returns the media type in lower case, without parameters.
+    fn media_type(&self) -> Vec<u8> {
+        let value = self.content_type.unwrap_or_default();
+        value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii().to_ascii_lowercase()
+    }
+}
+
+/// A value that was found, before the last steps.
+pub(super) struct FoundValue<'a> {
+    /// The index of the query.
+    pub(super) query: usize,
+    pub(super) bytes: &'a [u8],
+    /// The base of references at this place of the page, if it is not that of the page's URL.
+    pub(super) base: Option<&'a PageBase>,
+}
+
+/// The callback that receives the values that a search finds.
+pub(super) type OnFound<'f> = dyn FnMut(FoundValue<'_>) -> Result<()> + 'f;
+
+/// The callback that receives values: the index of the query, and the value.
+pub type OnValue<'f> = dyn FnMut(usize, &[u8]) -> Result<()> + 'f;
+
+/// Searches a page that arrives in pieces for the values of a query. After
+/// [`finish`](Self::finish) or [`reset`](Self::reset), it can search another page.
+///
+/// Except for regular expressions ([`Extractor`]), a search keeps at most the memory that
+/// [`with_memory`](Self::with_memory) allows, and for JSON three times as much while a document is
+/// searched.
+pub struct PageSearch {
+    search: SourceSearch,
+    filter: Option<Extractor>,
+    links: Option<LinkResolver>,
+    #[cfg(feature = "select")]
+    memory: u64,
+}
+
+/// The search for one kind of values.
+enum SourceSearch {
+    Matches(Extractor),
+    #[cfg(feature = "select")]
+    Elements(Box<HtmlSearch>),
+    #[cfg(feature = "select")]
+    Json(Box<JsonSearch>),
+}
+
+/// Turns values into URLs to fetch.
+struct LinkResolver {
+    base: Option<PageBase>,
+    /// True for matches in HTML and XML, where `&amp;` stands for `&`.
+    is_markup: bool,
+    /// The number of values that are no URLs to fetch.
+    skipped: Arc<AtomicU64>,
+}
+
+impl PageSearch {
+    /// Makes a search for a new page.
+    #[must_use]
+    pub fn new(query: PageQuery) -> Self {
+        Self::make(query, None)
+    }
+
+    /// Makes a search for a new page that keeps at most `memory` bytes of it. Default: 16 MiB.
+    #[must_use]
+    pub fn with_memory(query: PageQuery, memory: u64) -> Self {
+        Self::make(query, Some(memory))
+    }
+
+    fn make(query: PageQuery, memory: Option<u64>) -> Self {
+        #[cfg(not(feature = "select"))]
+        let _ = memory;
+        #[cfg(feature = "select")]
+        let memory = memory.unwrap_or(DEFAULT_MEMORY);
+        #[cfg(feature = "select")]
+        let limit = usize::try_from(memory).unwrap_or(usize::MAX);
+        let search = match query.source {
+            ValueSource::Matches(pattern) => SourceSearch::Matches(Extractor::new(pattern)),
+            #[cfg(feature = "select")]
+            ValueSource::Elements(queries) => SourceSearch::Elements(Box::new(HtmlSearch::new(queries, limit))),
+            #[cfg(feature = "select")]
+            ValueSource::Json(queries) => SourceSearch::Json(Box::new(JsonSearch::new(queries, limit))),
+        };
+        Self {
+            search,
+            filter: query.filter.map(Extractor::new),
+            links: None,
+            #[cfg(feature = "select")]
+            memory,
+        }
+    }
+
+    /// Passes on the absolute URL of each value instead of the value, without its fragment. Values
+    /// that are no URLs to fetch, such as `mailto:` or an empty one, are left out and counted in
+    /// `skipped`.
+    #[must_use]
+    pub fn as_links(mut self, skipped: Arc<AtomicU64>) -> Self {
+        self.links = Some(LinkResolver { base: None, is_markup: false, skipped });
+        self
+    }
+
+    /// Begins a page. Without a call, the page has no URL and no type.
+    pub fn begin(&mut self, page: &PageInfo<'_>) {
+        let needs_type = match &self.search {
+            SourceSearch::Matches(_) => self.links.is_some(),
+            #[cfg(feature = "select")]
+            SourceSearch::Elements(_) | SourceSearch::Json(_) => true,
+        };
+        if !needs_type {
+            return;
+        }
+        let base = page.url.map(PageBase::new);
+        let media_type = page.media_type();
+        let is_xml = media_type.ends_with(b"xml");
+        if let Some(links) = &mut self.links {
+            links.base.clone_from(&base);
+            links.is_markup = is_xml || media_type.ends_with(b"html");
+        }
+        match &mut self.search {
+            SourceSearch::Matches(_) => {}
+            #[cfg(feature = "select")]
+            SourceSearch::Elements(search) => search.begin(base, (!media_type.is_empty()).then_some(is_xml)),
+            #[cfg(feature = "select")]
+            SourceSearch::Json(_) => {}
+        }
+    }
+
+    /// Discards the state of the page that is being searched, so that the search can begin another
+    /// one.
+    pub fn reset(&mut self) {
+        match &mut self.search {
+            SourceSearch::Matches(extractor) => extractor.reset(),
+            #[cfg(feature = "select")]
+            SourceSearch::Elements(search) => search.reset(),
+            #[cfg(feature = "select")]
+            SourceSearch::Json(search) => search.reset(),
+        }
+        if let Some(filter) = &mut self.filter {
+            filter.reset();
+        }
+    }
+
+    /// Returns the number of bytes of the page that the search keeps. For regular expressions, the
+    /// number is 0.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        match &self.search {
+            SourceSearch::Matches(_) => 0,
+            #[cfg(feature = "select")]
+            SourceSearch::Elements(search) => search.held() as u64,
+            #[cfg(feature = "select")]
+            SourceSearch::Json(search) => search.held() as u64,
+        }
+    }
+
+    /// Returns the maximum of [`held`](Self::held). For regular expressions, the number is 0.
+    #[must_use]
+    pub fn max_held(&self) -> u64 {
+        match &self.search {
+            SourceSearch::Matches(_) => 0,
+            #[cfg(feature = "select")]
+            SourceSearch::Elements(_) | SourceSearch::Json(_) => self.memory,
+        }
+    }
+
+    /// Searches the next piece of the page, in UTF-8 for all queries but regular expressions.
+    ///
+    /// # Errors
+    /// The errors of `on_value`; a page that is not JSON
+    /// ([`ErrorKind::ContentCoding`](crate::ErrorKind::ContentCoding)); a value or document that
+    /// needs too much memory ([`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge)). Then call
+    /// [`reset`](Self::reset).
+    pub fn push(&mut self, piece: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
+        let Self { search, filter, links, .. } = self;
+        match search {
+            SourceSearch::Matches(extractor) => match links {
+                None => extractor.push_numbered(piece, on_value),
+                Some(links) => {
+                    extractor.push_numbered(piece, &mut |query, bytes| links.pass_match(query, bytes, on_value))
+                }
+            },
+            #[cfg(feature = "select")]
+            SourceSearch::Elements(search) => {
+                search.push(piece, &mut |found| pass(found, filter.as_mut(), links.as_ref(), on_value))
+            }
+            #[cfg(feature = "select")]
+            SourceSearch::Json(search) => {
+                search.push(piece, &mut |found| pass(found, filter.as_mut(), links.as_ref(), on_value))
+            }
+        }
+    }
+
+    /// Ends the page, and passes the remaining values to `on_value`. The search can then begin
+    /// another page.
+    ///
+    /// # Errors
+    /// The errors of [`push`](Self::push).
+    pub fn finish(&mut self, on_value: &mut OnValue<'_>) -> Result<()> {
+        let Self { search, filter, links, .. } = self;
+        match search {
+            SourceSearch::Matches(extractor) => match links {
+                None => extractor.finish_numbered(on_value),
+                Some(links) => extractor.finish_numbered(&mut |query, bytes| links.pass_match(query, bytes, on_value)),
+            },
+            #[cfg(feature = "select")]
+            SourceSearch::Elements(search) => {
+                search.finish(&mut |found| pass(found, filter.as_mut(), links.as_ref(), on_value))
+            }
+            #[cfg(feature = "select")]
+            SourceSearch::Json(search) => {
+                search.finish(&mut |found| pass(found, filter.as_mut(), links.as_ref(), on_value))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for PageSearch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageSearch").field("held", &self.held()).finish_non_exhaustive()
+    }
+}
+
+/// Passes on a selected value: its matches if there is a filter, as URLs if there is a resolver.
+#[cfg(feature = "select")]
+fn pass(
+    found: FoundValue<'_>,
+    filter: Option<&mut Extractor>,
+    links: Option<&LinkResolver>,
+    on_value: &mut OnValue<'_>,
+) -> Result<()> {
+    let FoundValue { query, bytes, base } = found;
+    let mut give = |bytes: &[u8]| match links {
+        None => on_value(query, bytes),
+        Some(links) => links.pass(query, bytes, base.or(links.base.as_ref()), on_value),
+    };
+    match filter {
+        None => give(bytes),
+        Some(filter) => {
+            filter.push(bytes, &mut give)?;
+            filter.finish(&mut give)
+        }
+    }
+}
+
+impl LinkResolver {
+    /// Passes on the URL of a match in the text of a page.
+    fn pass_match(&self, query: usize, bytes: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
+        if self.is_markup && memchr::memmem::find(bytes, b"&amp;").is_some() {
+            let text = String::from_utf8_lossy(bytes).replace("&amp;", "&");
+            return self.pass(query, text.as_bytes(), self.base.as_ref(), on_value);
+        }
+        self.pass(query, bytes, self.base.as_ref(), on_value)
+    }
+
+    fn pass(&self, query: usize, bytes: &[u8], base: Option<&PageBase>, on_value: &mut OnValue<'_>) -> Result<()> {
+        // Bytes that are not UTF-8 are refused where the URL is made.
+        let (Some(base), Ok(text)) = (base, std::str::from_utf8(bytes)) else { return on_value(query, bytes) };
+        match base.link(text) {
+            PageLink::Url(url) => on_value(query, url.as_bytes()),
+            PageLink::NotFetchable => {
+                self.skipped.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+        }
+    }
+}

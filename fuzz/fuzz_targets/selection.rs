@@ -1,0 +1,61 @@
+//! Fuzzes the selection of values from HTML and JSON that arrive in pieces: the values do not depend
+//! on where a page is cut, and memory stays within its limit.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use haul::extraction::{CssQuery, JsonPathQuery, PageInfo, PageQuery, PageSearch};
+use haul::{Error, Target};
+use libfuzzer_sys::fuzz_target;
+
+const MEMORY: u64 = 4 << 10;
+
+static QUERIES: LazyLock<Vec<PageQuery>> = LazyLock::new(|| {
+    let css = |queries: &[&str]| {
+        let queries: Vec<CssQuery> = queries.iter().map(|query| CssQuery::new(query).expect("a selector")).collect();
+        PageQuery::css(&queries).expect("few selectors")
+    };
+    let json = |path| PageQuery::json_path(&[JsonPathQuery::new(path).expect("a path")]);
+    vec![
+        css(&["a@href", "p", "div > :not(b) + i ~ u:nth-of-type(2n)"]),
+        css(&["*"]),
+        css(&["script", "body", "[x*=y]@srcset"]),
+        css(&["td", "li:first-child", "svg a@xlink:href", "template"]),
+        json("$..*"),
+        json("$[?@.a > 1]"),
+    ]
+});
+
+/// Returns the values in these pieces of a page, and the message of the error that ended the search.
+fn values(query: &PageQuery, content_type: Option<&[u8]>, pieces: &[&[u8]]) -> (Vec<(usize, Vec<u8>)>, Option<String>) {
+    let url = Target::parse("http://h/dir/page").expect("a URL");
+    let mut search = PageSearch::with_memory(query.clone(), MEMORY);
+    search.begin(&PageInfo { url: Some(&url), content_type });
+    let mut found = Vec::new();
+    let mut take = |query: usize, value: &[u8]| {
+        found.push((query, value.to_vec()));
+        Ok(())
+    };
+    let mut outcome = Ok(());
+    for piece in pieces {
+        outcome = outcome.and_then(|()| search.push(piece, &mut take));
+        assert!(search.held() <= 4 * MEMORY + piece.len() as u64);
+    }
+    outcome = outcome.and_then(|()| search.finish(&mut take));
+    (found, outcome.err().map(|error: Error| error.to_string()))
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [first, cut, page @ ..] = data else { return };
+    // Converted to UTF-8 before it is searched.
+    let Ok(page) = std::str::from_utf8(page) else { return };
+    let query = &QUERIES[usize::from(*first) % QUERIES.len()];
+    let content_type: Option<&[u8]> = [None, Some(&b"text/html"[..]), Some(b"text/xml")][usize::from(*first >> 4) % 3];
+    let pieces: Vec<&[u8]> = page.as_bytes().chunks(usize::from(*cut).max(1)).collect();
+    let whole = values(query, content_type, &[page.as_bytes()]);
+    let split = values(query, content_type, &pieces);
+    // A limit of memory may be reached earlier or later in pieces.
+    if whole.1.is_none() && split.1.is_none() {
+        assert_eq!(whole, split);
+    }
+});
