@@ -5,12 +5,12 @@
 use std::path::Component;
 
 use haul_cli::plan::HeaderArg;
-use haul_cli::record_input::{CsvRows, RequestRecord};
+use haul_cli::record_input::{CsvRows, JsonlRequest};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    let record = RequestRecord::parse(data);
-    let id = RequestRecord::id_of(data);
+    let record = JsonlRequest::parse(data);
+    let id = JsonlRequest::id_of(data);
     match &record {
         Ok(record) => {
             assert_eq!(record.id, id);

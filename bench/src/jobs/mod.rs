@@ -20,6 +20,7 @@ mod option_parsing;
 pub(crate) mod package_fetcher;
 mod perl;
 mod pipelining;
+mod post_list;
 mod python;
 mod rate_limited;
 mod rates;
@@ -56,6 +57,7 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &fetch_pages::JOB,
     &small_replies::JOB,
     &pipelining::JOB,
+    &post_list::JOB,
     &cold_start::JOB,
     &option_parsing::JOB,
     &package_fetcher::JOB,

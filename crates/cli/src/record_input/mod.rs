@@ -6,24 +6,24 @@
 //! command line a record's request may have.
 //!
 //! ```
-//! use haul_cli::record_input::{RecordBody, RequestRecord};
+//! use haul_cli::record_input::{RecordBody, JsonlRequest};
 //!
-//! let record = RequestRecord::parse(br#"{"url": "http://h/", "json": {"a": 1}, "id": [7]}"#).unwrap();
+//! let record = JsonlRequest::parse(br#"{"url": "http://h/", "json": {"a": 1}, "id": [7]}"#).unwrap();
 //! assert_eq!((record.url.as_deref(), record.id.as_deref()), (Some("http://h/"), Some("[7]")));
 //! assert!(matches!(record.body, Some(RecordBody::Bytes { bytes, .. }) if bytes == br#"{"a": 1}"#));
 //!
-//! let error = RequestRecord::parse(br#"{"url": "http://h/", "timeout": "soon"}"#).err().unwrap();
+//! let error = JsonlRequest::parse(br#"{"url": "http://h/", "timeout": "soon"}"#).err().unwrap();
 //! assert_eq!(error.to_string(), "key \"timeout\": expected a number of seconds above 0, not a string");
 //! ```
 
 mod csv_rows;
 mod json_value;
+mod jsonl_request;
 mod output_path;
-mod request_record;
 
 pub use csv_rows::{CsvFault, CsvRow, CsvRows};
+pub use jsonl_request::{JsonlRequest, RecordAuth, RecordBody, RecordError};
 pub use output_path::{OutputPathFault, output_path};
-pub use request_record::{RecordAuth, RecordBody, RecordError, RequestRecord};
 
 /// The format of the `--input-file`s of a URL group that describe requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -62,8 +62,27 @@ fn groups_of_a_config_file_run_in_parallel() {
     assert_eq!(sent_bodies(&peer), (0..REQUESTS).map(|n| format!("item={n}")).collect::<Vec<_>>());
 }
 
+/// The recipe of the guide, `docs/many-pages.md`: each entry begins with `next`.
 #[test]
-fn groups_of_the_command_line_run_in_parallel_with_z() {
+fn recipe_of_the_guide_posts_a_list() {
+    let origin = Origin::builder().start().unwrap();
+    let guide = include_str!("../../../../docs/many-pages.md");
+    let recipe = guide.lines().find(|line| line.starts_with("seq 2000 | sed")).unwrap();
+    let recipe = recipe.replace("http://h/orders", &origin.url("/echo")).replace("| haul", "| $GET");
+    let ran = common::bash(common::HAUL, &recipe);
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    let mut bodies: Vec<u32> = Vec::new();
+    for request in origin.log() {
+        assert_eq!(request.method, "POST");
+        let body = String::from_utf8(request.body.to_vec()).unwrap();
+        bodies.push(body.strip_prefix("item=").unwrap().parse().unwrap());
+    }
+    bodies.sort_unstable();
+    assert_eq!(bodies, (1..=2000).collect::<Vec<_>>());
+}
+
+#[test]
+fn command_line_groups_run_in_parallel_with_z() {
     let peer = waiting_peer(1);
     let urls: Vec<String> = (0..REQUESTS).map(|n| peer.url(&format!("/{n}"))).collect();
     let groups: Vec<&str> = urls.iter().flat_map(|url| ["--next", "-d", "x", url]).skip(1).collect();
@@ -71,7 +90,7 @@ fn groups_of_the_command_line_run_in_parallel_with_z() {
 }
 
 #[test]
-fn groups_of_the_command_line_run_one_after_the_other() {
+fn command_line_groups_run_one_after_another() {
     let origin = Origin::builder().start().unwrap();
     let (one, two) = (origin.url("/small/1"), origin.url("/small/2"));
     let format = "%{num_connects}\n";
@@ -83,7 +102,7 @@ fn groups_of_the_command_line_run_one_after_the_other() {
 }
 
 #[test]
-fn cookie_of_one_group_is_sent_by_the_next() {
+fn cookie_of_a_group_reaches_the_next() {
     let login = common::answering(
         "HTTP/1.1 200 OK\r\nSet-Cookie: sid=1; Path=/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
     );
@@ -111,7 +130,7 @@ fn uploads_run_in_parallel() {
 }
 
 #[test]
-fn uploads_and_downloads_of_a_group_keep_their_settings() {
+fn uploads_and_downloads_keep_their_settings() {
     let origin = Origin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a"), "0123456789").unwrap();
@@ -146,7 +165,7 @@ fn failed_group_leaves_the_others_running() {
 }
 
 #[test]
-fn groups_with_one_file_name_do_not_replace_each_other() {
+fn groups_never_replace_each_others_file() {
     let origin = Origin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out").display().to_string();

@@ -64,7 +64,7 @@ fn records_take_precedence_over_the_command_line() {
 }
 
 #[test]
-fn url_of_the_command_line_is_the_base_of_records() {
+fn command_line_url_is_the_base_of_records() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let lines = [r#"{"json":1}"#, r#"{"url":"/small/7"}"#, r#"{"url":"2?x=http://h/"}"#, r#"{"url":null,"body":"b"}"#];
@@ -128,7 +128,7 @@ fn wrong_record_fails_alone_and_names_its_line() {
 }
 
 #[test]
-fn output_of_a_record_stays_inside_the_output_directory() {
+fn record_output_stays_inside_the_output_directory() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let record =
@@ -165,7 +165,7 @@ fn body_file_is_sent_only_if_allowed() {
 }
 
 #[test]
-fn credentials_go_only_to_the_origin_of_the_command_line() {
+fn credentials_go_only_to_the_command_lines_origin() {
     let (own, strange) = (origin(), origin());
     let dir = tempfile::tempdir().unwrap();
     let mut lines = vec![r#"{"url":"/echo?own","json":1}"#.to_owned()];
@@ -202,6 +202,35 @@ fn credentials_without_a_url_are_not_sent() {
     assert_eq!((ran.code, &ran.stdout[..]), (0, &b"small 1\n"[..]));
     assert!(ran.stderr.contains("Warning: the credentials of the command line are not sent"), "{}", ran.stderr);
     assert_eq!(log(&origin)[0].header("authorization"), None);
+}
+
+#[test]
+fn later_stages_trust_no_origin_of_the_list() {
+    let strange = origin();
+    let index = common::page(&format!("<{}>", strange.url("/echo?later")));
+    let dir = tempfile::tempdir().unwrap();
+    let lines =
+        [format!(r#"{{"url":"{}"}}"#, strange.url("/echo?first")), format!(r#"{{"url":"{}"}}"#, index.url("/"))];
+    let then = ["--extract", "<(http://[^>]+)>", "--then", "{}", "-u", "me:word", "-o", "/dev/null"];
+    run_list(dir.path(), &[&lines[0], &lines[1]], &then).ok();
+    let later = log(&strange).into_iter().find(|request| request.target == "/echo?later").unwrap();
+    assert_eq!(later.header("authorization"), None);
+}
+
+#[test]
+fn content_type_of_the_body_key_is_sent() {
+    let origin = origin();
+    let dir = tempfile::tempdir().unwrap();
+    let line = format!(r#"{{"url":"{}","form":{{"a":1}}}}"#, origin.url("/echo"));
+    let form = "application/x-www-form-urlencoded";
+    for (args, expected) in
+        [(&[][..], form), (&["--json", "{}"], form), (&["-H", "Content-Type: text/own"], "text/own")]
+    {
+        origin.forget();
+        run_list(dir.path(), &[&line], &[args, &["-o", "/dev/null"]].concat()).ok();
+        assert_eq!(log(&origin)[0].header("content-type"), Some(expected), "{args:?}");
+        assert_eq!(&log(&origin)[0].body[..], b"a=1");
+    }
 }
 
 #[test]
@@ -252,7 +281,7 @@ fn memory_does_not_grow_with_records() {
 }
 
 #[test]
-fn records_are_read_from_standard_input_as_they_come() {
+fn records_from_stdin_are_sent_as_they_come() {
     let origin = origin();
     let mut child = haul(["--jsonl-in", "--input-file", "-", &origin.url("/echo")])
         .args(["-o", "/dev/null", "-w", "%{http_code}\n"])

@@ -118,7 +118,7 @@ pub(super) struct DispatchState {
     /// stage may have to wait.
     full: Vec<bool>,
     numbers: Vec<u64>,
-    /// The origin of the first URL of the input.
+    /// The origin of the first URL of the input whose origin the user wrote.
     first_origin: Option<Origin>,
     /// The origin of the last URL, since the next URL probably has the same origin.
     last_origin: Option<Origin>,
@@ -309,14 +309,16 @@ impl Dispatcher {
                 .map_err(|error| url_error(&item.url, error)),
         };
         let kept = item.kept_bytes();
-        let FleetItem { url, destination, request, id, context, .. } = item;
+        let FleetItem { url, destination, request, id, context, is_users_origin, .. } = item;
         let job = |state: &mut DispatchState, url, destination| {
             let method = request.as_ref().and_then(|request| request.overrides.method.clone());
             FleetJob { method, id, context, ..state.job(0, url, order, destination, slot) }
         };
         match parsed {
             Ok(target) => {
-                state.first_origin.get_or_insert_with(|| target.origin());
+                if is_users_origin {
+                    state.first_origin.get_or_insert_with(|| target.origin());
+                }
                 state.last_origin = Some(target.origin());
                 state.kept += kept;
                 let job = job(state, url, destination);

@@ -31,6 +31,9 @@ pub struct FleetItem {
     pub id: Option<Box<str>>,
     /// A value of the caller, which the reports on the transfer receive. Default: none.
     pub context: Option<ItemContext>,
+    /// True if the user wrote the origin of the URL. The first such origin may also receive the
+    /// credentials of later stages. False for a URL that a list of a stranger names. Default: true.
+    pub is_users_origin: bool,
     /// The error because of which the item is not requested. It is reported as a failed transfer.
     /// Default: none.
     pub error: Option<Error>,
@@ -40,7 +43,15 @@ impl FleetItem {
     /// Makes an item that is requested with the options of the first stage.
     #[must_use]
     pub fn new(url: impl Into<String>, destination: BodyDestination) -> Self {
-        Self { url: url.into(), destination, request: None, id: None, context: None, error: None }
+        Self {
+            url: url.into(),
+            destination,
+            request: None,
+            id: None,
+            context: None,
+            is_users_origin: true,
+            error: None,
+        }
     }
 
     /// Makes an item that fails with this error.

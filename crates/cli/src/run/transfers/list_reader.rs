@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use haul::{Error, ErrorKind, Result};
 
 use crate::file_access::stdin;
-use crate::record_input::{CsvFault, CsvRow, CsvRows, RecordFormat, RequestRecord};
+use crate::record_input::{CsvFault, CsvRow, CsvRows, JsonlRequest, RecordFormat};
 use crate::url_list;
 
 /// The length limit in bytes of a line: 8 MiB.
@@ -25,7 +25,7 @@ pub(crate) struct NumberedRecord {
     /// The name of the list and the number of the line, for messages.
     pub(crate) place: String,
     pub(crate) id: Option<Box<str>>,
-    pub(crate) record: Result<RequestRecord>,
+    pub(crate) record: Result<JsonlRequest>,
 }
 
 impl ListReader {
@@ -68,11 +68,11 @@ impl ListReader {
                 continue;
             }
             let place = self.place();
-            return Ok(Some(match RequestRecord::parse(text) {
+            return Ok(Some(match JsonlRequest::parse(text) {
                 Ok(mut record) => NumberedRecord { place, id: record.id.take(), record: Ok(record) },
                 Err(error) => {
                     let record = Err(Error::new(ErrorKind::Read, format!("{place}: {error}")));
-                    NumberedRecord { place, id: RequestRecord::id_of(text), record }
+                    NumberedRecord { place, id: JsonlRequest::id_of(text), record }
                 }
             }));
         }

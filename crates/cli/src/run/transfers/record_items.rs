@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use haul::Result;
-use haul::fleet::{BodyDestination, FleetItem, ItemRequest};
+use haul::fleet::{BodyDestination, FleetItem};
 use haul_policy::glob::GlobValues;
 use haul_policy::output_name::no_columns;
 
 use super::list_reader::{ListReader, NumberedRecord, OpenRows};
+use super::record_requests::ListedRequest;
 use super::row_requests::RowRequests;
 use super::url_items::{OpenUrlSource, UrlItems};
 use crate::plan::{OutputArg, RecordArgs};
-use crate::record_input::{CsvRow, RecordFormat, RequestRecord};
+use crate::record_input::{CsvRow, JsonlRequest, RecordFormat};
 use crate::run::engine_options::output_options::{claims_name, in_output_dir, options_for};
 
 /// A `--csv-in` list that is being read.
@@ -83,13 +84,13 @@ impl UrlItems {
         requests: &RowRequests,
         row: &CsvRow,
         number: usize,
-    ) -> Result<Option<(String, BodyDestination, ItemRequest)>> {
-        let (url, request) = requests.request(row, number)?;
-        let url = self.usable(url)?;
+    ) -> Result<Option<(ListedRequest, BodyDestination)>> {
+        let listed = requests.request(row, number)?;
+        let url = self.usable(listed.url)?;
         let columns = |name: &str| requests.value(row, name);
         let destination = self.destination(source, &url, &url, &GlobValues::default(), &columns)?;
         self.check_login(&url)?;
-        Ok(destination.map(|destination| (url, destination, request)))
+        Ok(destination.map(|destination| (ListedRequest { url, ..listed }, destination)))
     }
 
     /// Returns the item for a record of a list. A wrong record is an item that fails, so that the
@@ -104,15 +105,16 @@ impl UrlItems {
     fn finished_item(
         &self,
         id: Option<Box<str>>,
-        made: Result<Option<(String, BodyDestination, ItemRequest)>>,
+        made: Result<Option<(ListedRequest, BodyDestination)>>,
     ) -> Option<FleetItem> {
         let context = self.requests.context.clone();
         match made {
-            Ok(made) => made.map(|(url, destination, request)| FleetItem {
-                request: Some(Box::new(request)),
+            Ok(made) => made.map(|(listed, destination)| FleetItem {
+                request: Some(Box::new(listed.request)),
                 id,
                 context,
-                ..FleetItem::new(url, destination)
+                is_users_origin: listed.is_trusted,
+                ..FleetItem::new(listed.url, destination)
             }),
             Err(error) => Some(FleetItem { id, context, ..FleetItem::failed(error) }),
         }
@@ -121,19 +123,19 @@ impl UrlItems {
     fn request_of_record(
         &mut self,
         source: usize,
-        record: RequestRecord,
+        record: JsonlRequest,
         place: &str,
-    ) -> Result<Option<(String, BodyDestination, ItemRequest)>> {
+    ) -> Result<Option<(ListedRequest, BodyDestination)>> {
         let Some(records) = &self.records else { return Ok(None) };
         let output = record.output.clone();
-        let (url, request) = records.request(record, place)?;
-        let url = self.prepared(url)?;
+        let listed = records.request(record, place)?;
+        let url = self.prepared(listed.url)?;
         let destination = match output {
             Some(path) => self.file_of_record(path, &url)?,
             None => self.destination(source, &url, &url, &GlobValues::default(), &no_columns)?,
         };
         self.check_login(&url)?;
-        Ok(destination.map(|destination| (url, destination, request)))
+        Ok(destination.map(|destination| (ListedRequest { url, ..listed }, destination)))
     }
 
     /// Returns the destination of the response body of a record that names its file. Returns `None`

@@ -13,7 +13,7 @@ use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::target::Scheme;
 
 use crate::plan::{HeaderArg, RecordArgs, RequestArgs, UrlGroup, append_query};
-use crate::record_input::{RecordAuth, RecordBody, RequestRecord};
+use crate::record_input::{JsonlRequest, RecordAuth, RecordBody};
 use crate::run::engine_options::target_url::target_of;
 
 /// The settings from which the requests of records are made.
@@ -26,12 +26,20 @@ pub(crate) struct RecordRequests {
     base: Option<(String, Target)>,
     /// The method for records that name none; `None` depends on the content.
     method: Option<String>,
-    /// True if `-H` sets `Content-Type`.
+    /// True if `-H` sets the `Content-Type` of all content.
     has_content_type: bool,
     allow_body_files: bool,
     is_curl: bool,
     /// The scheme of URLs that name none.
     default_scheme: Scheme,
+}
+
+/// A request that a record or a row of a list describes.
+pub(crate) struct ListedRequest {
+    pub(crate) url: String,
+    pub(crate) request: ItemRequest,
+    /// True if the origin of the URL stands on the command line.
+    pub(crate) is_trusted: bool,
 }
 
 /// Options with the content of the command line, and without it, for records with their own.
@@ -60,7 +68,7 @@ impl RecordRequests {
     /// Makes the settings for the lists of a URL group, whose requests have these options.
     pub(crate) fn new(operation: &UrlGroup, args: &RecordArgs, options: &Arc<RequestOptions>) -> Self {
         let stage = &operation.stages[0];
-        let RequestArgs { custom_method, is_post, head, method, fields, .. } = &stage.request;
+        let RequestArgs { custom_method, is_post, head, method, fields, body, .. } = &stage.request;
         let names_method = *custom_method || is_post.is_some() || *head;
         let target = |url: &String| target_of(stage, url).ok();
         let is_content_type = |field: &HeaderArg| field.name().eq_ignore_ascii_case("content-type");
@@ -69,20 +77,21 @@ impl RecordRequests {
             trusted: OptionVariants::new(Arc::clone(options)),
             base: args.urls.first().and_then(|url| Some((url.clone(), target(url)?))),
             method: names_method.then(|| method.clone()),
-            has_content_type: fields.iter().any(is_content_type),
+            // With a body on the command line, the type is that of this body.
+            has_content_type: body.is_none() && fields.iter().any(is_content_type),
             allow_body_files: args.allow_body_files,
             is_curl: operation.in_place,
             default_scheme: stage.transfer.redirect.default_scheme,
         }
     }
 
-    /// Returns the URL and the settings of a record's request. `place` is the record's place in its
-    /// list, for messages.
-    pub(crate) fn request(&self, record: RequestRecord, place: &str) -> Result<(String, ItemRequest)> {
-        let RequestRecord { url, method: own_method, headers, query, body, auth, timeout, .. } = record;
+    /// Returns the request of a record. `place` is the record's place in its list, for messages.
+    pub(crate) fn request(&self, record: JsonlRequest, place: &str) -> Result<ListedRequest> {
+        let JsonlRequest { url, method: own_method, headers, query, body, auth, timeout, .. } = record;
         let url = self.url(url, place)?;
         let url = query.map_or_else(|| url.clone(), |query| append_query(&url, &query));
-        let variants = if self.is_trusted(&url) { &self.trusted } else { &self.untrusted };
+        let is_trusted = self.is_trusted(&url);
+        let variants = if is_trusted { &self.trusted } else { &self.untrusted };
         let mut options = Arc::clone(variants.of(body.is_some()));
         let mut overrides = RequestOverrides::default();
         let own_content_type = headers.iter().any(|field| field.name().eq_ignore_ascii_case("content-type"));
@@ -113,7 +122,7 @@ impl RecordRequests {
             let of_transfer = if self.is_curl { &mut options.max_time } else { &mut options.total_time };
             *of_transfer = Some(limit);
         }
-        Ok((url, ItemRequest { options: Some(options), overrides }))
+        Ok(ListedRequest { url, request: ItemRequest { options: Some(options), overrides }, is_trusted })
     }
 
     /// Sets the content of the request. Returns its media type, if the record implies one.

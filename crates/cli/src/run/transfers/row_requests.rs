@@ -17,6 +17,7 @@ use haul_policy::url_template::UrlTemplate;
 use crate::plan::{BodyArg, OutputArg, PlaceholderEncoding, PlaceholderSyntax, RecordArgs, UrlGroup, ValueTemplate};
 use crate::record_input::CsvRow;
 use crate::run::engine_options::target_url::target_of;
+use crate::run::transfers::record_requests::ListedRequest;
 
 /// The column that has the URL if the command line names none.
 const URL_COLUMN: &str = "url";
@@ -134,12 +135,12 @@ impl RowRequests {
         self.columns.iter().position(|name| name == column).map(|index| row.field(index).into())
     }
 
-    /// Returns the URL and the settings of the request that a row makes of the URL with this number.
+    /// Returns the request that a row makes of the URL with this number.
     /// The URL has the query of `-G` and `--url-query`.
     ///
     /// # Errors
     /// The row has another number of fields than the header, or a value cannot be used in its place.
-    pub(crate) fn request(&self, row: &CsvRow, number: usize) -> Result<(String, ItemRequest)> {
+    pub(crate) fn request(&self, row: &CsvRow, number: usize) -> Result<ListedRequest> {
         if row.len() != self.columns.len() {
             let (has, wants) = (row.len(), self.columns.len());
             let message = format!("the row has {has} fields, but the header line has {wants}");
@@ -161,10 +162,8 @@ impl RowRequests {
         let mut options = Arc::clone(if is_trusted { &self.options } else { &self.secretless });
         self.fill_fields(&mut options, row)?;
         let body = self.body.as_ref().map(|body| body.filled_by(|name| self.lookup(row, name)).as_slice().into());
-        Ok((
-            url,
-            ItemRequest { options: Some(options), overrides: RequestOverrides { body, ..RequestOverrides::default() } },
-        ))
+        let overrides = RequestOverrides { body, ..RequestOverrides::default() };
+        Ok(ListedRequest { url, request: ItemRequest { options: Some(options), overrides }, is_trusted })
     }
 
     fn lookup<'r>(&self, row: &'r CsvRow, name: Option<&str>) -> Option<&'r [u8]> {

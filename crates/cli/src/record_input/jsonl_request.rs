@@ -36,7 +36,7 @@ const BODY_KEYS: [&str; 5] = ["body", "json", "form", "body_base64", "body_file"
 
 /// A request that a line of a list describes. What it leaves out comes from the command line.
 #[derive(Default)]
-pub struct RequestRecord {
+pub struct JsonlRequest {
     /// `url`: an absolute URL, or one that is relative to the URL of the command line. `None` stands
     /// for that URL.
     pub url: Option<String>,
@@ -110,7 +110,7 @@ impl fmt::Display for RecordError {
 
 impl std::error::Error for RecordError {}
 
-impl RequestRecord {
+impl JsonlRequest {
     /// Parses a line. A key whose value is `null` counts as absent, except for `id`.
     ///
     /// # Errors
@@ -268,8 +268,8 @@ fn object(value: &RawValue) -> Result<Vec<(String, &RawValue)>, String> {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> RequestRecord {
-        RequestRecord::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"))
+    fn parsed(text: &str) -> JsonlRequest {
+        JsonlRequest::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
     fn body(text: &str) -> (String, Option<&'static str>) {
@@ -338,26 +338,26 @@ mod tests {
             (r#"{"timeout":1e999}"#, "key \"timeout\": expected a number of seconds above 0"),
             (r#"{"url":"\ud800"}"#, "key \"url\": the string is not valid Unicode"),
         ] {
-            let error = RequestRecord::parse(text.as_bytes()).err().unwrap_or_else(|| panic!("{text}")).to_string();
+            let error = JsonlRequest::parse(text.as_bytes()).err().unwrap_or_else(|| panic!("{text}")).to_string();
             assert!(error.starts_with(expected), "{text}: {error}");
         }
-        assert_eq!(RequestRecord::parse(b"{\"url\":\"\xff\"}").err().unwrap().to_string(), "the line is not UTF-8");
+        assert_eq!(JsonlRequest::parse(b"{\"url\":\"\xff\"}").err().unwrap().to_string(), "the line is not UTF-8");
     }
 
     #[test]
     fn id_of_a_wrong_record_is_known() {
-        assert_eq!(RequestRecord::id_of(br#"{"id":7,"nope":1}"#).as_deref(), Some("7"));
-        assert_eq!(RequestRecord::id_of(b"{\"id\":7"), None);
+        assert_eq!(JsonlRequest::id_of(br#"{"id":7,"nope":1}"#).as_deref(), Some("7"));
+        assert_eq!(JsonlRequest::id_of(b"{\"id\":7"), None);
     }
 
     #[test]
     fn deep_and_cut_records_are_refused_without_harm() {
         let deep = format!("{{\"json\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
-        let _ = RequestRecord::parse(deep.as_bytes());
+        let _ = JsonlRequest::parse(deep.as_bytes());
         let whole = br#"{"url":"http://h/","headers":{"A":["b"]},"form":{"a":1},"id":"x","auth":{"user":"u"}}"#;
         for end in 0..whole.len() {
-            assert!(RequestRecord::parse(&whole[..end]).is_err(), "{end}");
+            assert!(JsonlRequest::parse(&whole[..end]).is_err(), "{end}");
         }
-        assert!(RequestRecord::parse(whole).is_ok());
+        assert!(JsonlRequest::parse(whole).is_ok());
     }
 }
