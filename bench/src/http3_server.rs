@@ -18,6 +18,9 @@ use crate::{Result, installed_programs, tls_files};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The name of the server that is built for the bench.
 const PROGRAM: &str = "quicgo-server";
+/// The congestion control of TCP in a comparison with HTTP/2 over a lossy link: that of most
+/// servers. The machine's own choice would decide the comparison.
+const CONGESTION_CONTROL: &str = "cubic";
 
 /// A running server of large bodies. Dropping it stops it. Clients must trust the certificate in
 /// the file [`tls_files::CA`] of the working directory.
@@ -61,7 +64,7 @@ impl Http3Server {
         let program = installed_programs::find(PROGRAM)
             .ok_or_else(|| format!("{PROGRAM} is not built: sh scripts/http3-peers.sh"))?;
         let mut command = Command::new("nsenter");
-        command.arg(namespace.nsenter_option()).arg(&program);
+        command.arg(namespace.nsenter_option()).arg(&program).args(["-tcp-congestion", CONGESTION_CONTROL]);
         Http3Server::quic_go(command, &FAR_ADDR.to_string(), bodies, work, &program)
     }
 

@@ -14,6 +14,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -23,11 +24,15 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 	"haul.example/bench/http3/version"
 )
+
+// tcpCongestion is the socket option TCP_CONGESTION of Linux, which package syscall does not have on every architecture.
+const tcpCongestion = 13
 
 // connectionNumber is the key of the number of a connection in its context.
 type connectionNumber struct{}
@@ -40,19 +45,20 @@ func main() {
 	root := flag.String("root", ".", "directory of the files")
 	retry := flag.Bool("retry", false, "validate the address of each client by a Retry packet")
 	streams := flag.Int64("streams", 100, "requests at a time on a connection")
+	congestion := flag.String("tcp-congestion", "", "congestion control of TCP, such as cubic (default: the system's)")
 	showVersion := flag.Bool("version", false, "print the version of quic-go")
 	flag.Parse()
 	if *showVersion {
 		fmt.Println(version.QuicGo())
 		return
 	}
-	if err := serve(*listen, *addressFile, *certificate, *key, *root, *retry, *streams); err != nil {
+	if err := serve(*listen, *congestion, *addressFile, *certificate, *key, *root, *retry, *streams); err != nil {
 		fmt.Fprintln(os.Stderr, "quicgo-server:", err)
 		os.Exit(1)
 	}
 }
 
-func serve(listen, addressFile, certificate, key, root string, retry bool, streams int64) error {
+func serve(listen, congestion, addressFile, certificate, key, root string, retry bool, streams int64) error {
 	pair, err := tls.LoadX509KeyPair(certificate, key)
 	if err != nil {
 		return err
@@ -61,7 +67,7 @@ func serve(listen, addressFile, certificate, key, root string, retry bool, strea
 	if err != nil {
 		return err
 	}
-	socket, tcp, err := listenBoth(address)
+	socket, tcp, err := listenBoth(address, congestion)
 	if err != nil {
 		return err
 	}
@@ -113,13 +119,23 @@ func serve(listen, addressFile, certificate, key, root string, retry bool, strea
 }
 
 // listenBoth listens on UDP and TCP ports of the same number. If the system chooses the number, the TCP port may be taken.
-func listenBoth(address *net.UDPAddr) (*net.UDPConn, net.Listener, error) {
+func listenBoth(address *net.UDPAddr, congestion string) (*net.UDPConn, net.Listener, error) {
+	settings := net.ListenConfig{Control: func(_, _ string, socket syscall.RawConn) error {
+		if congestion == "" {
+			return nil
+		}
+		var refused error
+		err := socket.Control(func(descriptor uintptr) {
+			refused = syscall.SetsockoptString(int(descriptor), syscall.IPPROTO_TCP, tcpCongestion, congestion)
+		})
+		return errors.Join(err, refused)
+	}}
 	for attempt := 0; ; attempt++ {
 		udp, err := net.ListenUDP("udp", address)
 		if err != nil {
 			return nil, nil, err
 		}
-		tcp, err := net.Listen("tcp", udp.LocalAddr().String())
+		tcp, err := settings.Listen(context.Background(), "tcp", udp.LocalAddr().String())
 		if err == nil {
 			return udp, tcp, nil
 		}

@@ -18,9 +18,6 @@ const DEVICE: &str = "link0";
 /// The number of packets that may wait to be read from a device. The system's 500 would be a second
 /// place where packets are lost.
 const DEVICE_QUEUE: &str = "10000";
-/// The congestion control of TCP in the namespaces: that of most servers. The machine's own choice
-/// would decide a comparison with TCP.
-const CONGESTION_CONTROL: &str = "cubic";
 
 /// A device for IP packets, without the link layer (`IFF_TUN` in linux/if_tun.h).
 const TUN: u16 = 0x0001;
@@ -86,8 +83,6 @@ fn make(local: Ipv4Addr, peer: Ipv4Addr) -> io::Result<(NetworkNamespace, File)>
     run_ip(&["link", "set", "lo", "up"])?;
     run_ip(&["address", "add", &local, "peer", &peer, "dev", DEVICE])?;
     run_ip(&["link", "set", DEVICE, "txqueuelen", DEVICE_QUEUE, "up"])?;
-    // A system without it keeps its own.
-    let _ = std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", CONGESTION_CONTROL);
     Ok((NetworkNamespace { file: File::open("/proc/thread-self/ns/net")? }, device))
 }
 
