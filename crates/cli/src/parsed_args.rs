@@ -197,6 +197,8 @@ pub struct ParsedStage {
     pub unique: bool,
     /// `--sort`: prints the extracted values sorted by their bytes.
     pub sort: bool,
+    /// `--depth`: the number of times that the stage is repeated on the links that it finds.
+    pub depth: u32,
     /// The settings of the stage's requests, such as the method and the header fields.
     pub request: ParsedRequestOptions,
     /// The settings of the stage's transfers: limits, retries, connections and TLS.

@@ -144,6 +144,19 @@ pub(super) fn check_values(stage: &ParsedStage) -> Result<(), UsageError> {
     Ok(())
 }
 
+/// Refuses `--depth` in a stage that cannot be repeated.
+pub(super) fn check_depth(stage: &ParsedStage, is_last: bool) -> Result<(), UsageError> {
+    let refusals = [
+        (!is_last, "only the last stage can be repeated"),
+        (!stage.takes_values(), "there is no --extract or --select in its stage"),
+        (stage.request.has_content(), "a request with a body is not repeated on what its reply says"),
+    ];
+    match refusals.iter().find(|(applies, _)| *applies && stage.depth > 0) {
+        Some((_, text)) => Err(misused("--depth", text)),
+        None => Ok(()),
+    }
+}
+
 /// Refuses `-T` (upload) together with `--extract`, `--select` or `--then`, because no values are extracted
 /// from the responses to uploads.
 fn check_uploads(group: &NextOptionGroup) -> Result<(), UsageError> {

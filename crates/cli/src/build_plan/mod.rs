@@ -187,6 +187,7 @@ impl PlanBuilder<'_> {
         placeholders: Option<PlaceholderSyntax>,
     ) -> Result<StageArgs, UsageError> {
         conflicts::check_values(&stage)?;
+        conflicts::check_depth(&stage, last)?;
         if !last && stage.sort {
             // Stages overlap: a sorted feed would have to wait for the last match.
             self.warnings.push("--sort before a --then sorts nothing".to_owned());
@@ -234,6 +235,7 @@ impl PlanBuilder<'_> {
             extract_bytes: stage.extract_bytes,
             unique: stage.unique,
             sort: stage.sort,
+            depth: stage.depth,
         })
     }
 

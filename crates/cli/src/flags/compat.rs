@@ -18,6 +18,7 @@ const OWN: &[&str] = &[
     "allow-body-files",
     "checksum",
     "csv-in",
+    "depth",
     "extract",
     "extract-bytes",
     "fsync",

@@ -53,6 +53,7 @@ mod data_ascii;
 mod data_binary;
 mod data_raw;
 mod data_urlencode;
+mod depth;
 mod digest;
 mod disable;
 mod disallow_username_in_url;
@@ -295,6 +296,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &data_raw::DataRawFlag,
     &data_urlencode::DataUrlencodeFlag,
     &no_effect::DELEGATION,
+    &depth::DepthFlag,
     &digest::DigestFlag,
     &disable::DisableFlag,
     &no_effect::DISABLE_EPRT,

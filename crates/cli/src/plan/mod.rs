@@ -404,6 +404,8 @@ pub struct StageArgs {
     pub unique: bool,
     /// `--sort`: prints the extracted values sorted by their bytes.
     pub sort: bool,
+    /// `--depth`: the number of times that the stage is repeated on the links that it finds.
+    pub depth: u32,
 }
 
 impl StageArgs {

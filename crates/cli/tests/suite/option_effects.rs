@@ -112,6 +112,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("data-binary", seen("--data-binary @there")),
     ("data-raw", seen("--data-raw @there")),
     ("data-urlencode", seen("--data-urlencode a=&")),
+    ("depth", tested("\"--depth\"", &["selection.rs"])),
     ("digest", with("--digest", "-u me:word", "plain")),
     ("disable", tested("--disable", &["package_manager_commands.rs"])),
     ("disallow-username-in-url", tested("--disallow-username-in-url", &["single_and_multiple_urls.rs"])),

@@ -205,8 +205,9 @@ fn guide_site() -> SmallSite {
             "/list",
             HTML,
             "<meta name=description content='All items'><h1>Items</h1><a class=item href='item/1#top'>one</a>\
-             <a class=item href=\"/item/2\">two</a><a href=\"mailto:me@h.example\">me</a>",
+             <a class=item href=\"/item/2\">two</a><a href=\"mailto:me@h.example\">me</a><a rel=next href='/list2'>more</a>",
         ),
+        ("/list2", HTML, "<h1>More</h1>"),
         ("/item/1", HTML, "<title>First</title><h1>Item 1</h1>"),
         ("/item/2", HTML, "<title>Second</title><h1>Item\n2</h1>"),
         (
@@ -228,6 +229,7 @@ fn guide_site() -> SmallSite {
 #[test]
 fn guide_commands_print_expected_values() {
     let expected = [
+        ("--depth", "{H}/list2\n"),
         ("a.item@href' --then", "Item 1\nItem 2\n"),
         ("href=\"([^\"]+)", "Item 2\n"),
         ("a.item@href'  ", "{H}/item/1#top\n{H}/item/2\n"),
@@ -251,4 +253,75 @@ fn guide_commands_print_expected_values() {
         run += 1;
     }
     assert_eq!(run, expected.len(), "the guide has a command for each output");
+}
+
+#[test]
+fn depth_follows_links_fetching_each_once() {
+    let page = |links: &[&str]| links.iter().map(|link| format!("<a href='{link}'></a>")).collect::<String>();
+    let pages = [
+        ("/1", page(&["2", "/3#x", "mailto:a@b", "1", "#top"])),
+        ("/2", page(&["1", "4", "3"])),
+        ("/3", page(&["4", "5"])),
+        ("/4", page(&["5", "6", "2"])),
+        ("/5", page(&["6", "1"])),
+        ("/6", page(&["7"])),
+    ];
+    let start = || {
+        let pages = pages.clone();
+        SmallSite::start(move |target| {
+            pages.iter().find(|(known, _)| *known == target).map(|(_, page)| (HTML, page.clone().into_bytes()))
+        })
+    };
+    for (depth, printed, fetched) in [
+        ("0", &["/2", "/3#x", "mailto:a@b", "/1", "/1#top"][..], &["/1"][..]),
+        ("1", &["/2", "/3", "/4", "/5"], &["/1", "/2", "/3"]),
+        ("2", &["/2", "/3", "/4", "/5", "/6"], &["/1", "/2", "/3", "/4", "/5"]),
+        ("3", &["/2", "/3", "/4", "/5", "/6", "/7"], &["/1", "/2", "/3", "/4", "/5", "/6"]),
+    ] {
+        for end in [&[][..], &["--sort"], &["--max-memory", "256K"], &["--no-parallel"]] {
+            let site = start();
+            let url = |target: &&str| if target.starts_with('/') { site.url(target) } else { (*target).to_owned() };
+            let ran =
+                run_haul([&["-s", &*site.url("/1"), "--select", "a@href", "--depth", depth], end].concat()).text();
+            let mut expected: Vec<String> = printed.iter().map(url).collect();
+            if end == ["--sort"] {
+                expected.sort();
+            }
+            assert_eq!(lines(&ran), expected, "--depth {depth} {end:?}");
+            assert_eq!(site.requests(), fetched, "--depth {depth} {end:?}");
+        }
+    }
+}
+
+#[test]
+fn depth_repeats_the_last_of_several_stages() {
+    let site = SmallSite::of(&[
+        ("/start", HTML, "<b>1</b>"),
+        ("/p/1", HTML, "<a href=2></a>"),
+        ("/p/2", HTML, "<a href=3></a><a href=1></a>"),
+        ("/p/3", HTML, "<a href=2></a>"),
+    ]);
+    let then = site.url("/p/{}");
+    let args = [&*site.url("/start"), "--select", "b", "--then", &then, "--select", "a@href", "--depth", "9"];
+    assert_eq!(run_haul(args).text(), format!("{}\n{}\n", site.url("/p/2"), site.url("/p/3")));
+    assert_eq!(site.requests(), ["/p/1", "/p/2", "/p/3", "/start"]);
+    let dir = tempfile::tempdir().unwrap();
+    let saved = [&args[..], &["-w", "%{http_code} %{url}\\n", "-o", "all"]].concat();
+    let printed = run_in(dir.path(), HAUL, &saved).text();
+    assert_eq!(printed.lines().count(), 3, "{printed}");
+}
+
+#[test]
+fn depth_of_unsuitable_stages_is_refused() {
+    let url = "http://127.0.0.1:1/";
+    for (args, words) in [
+        (&["--depth", "2"][..], "no --extract or --select"),
+        (&["--select", "a@href", "--depth", "101"], "at most 100"),
+        (&["--select", "a@href", "--depth", "2", "-d", "x"], "a request with a body"),
+        (&["--select", "a@href", "--depth", "2", "--then", "{}"], "only the last stage"),
+    ] {
+        let ran = run_haul([&[url], args].concat());
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
+    }
 }

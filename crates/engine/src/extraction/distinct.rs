@@ -158,6 +158,11 @@ pub struct DeferredValues {
 }
 
 impl DeferredValues {
+    /// Returns the values that follow numbers of 8 bytes in these sorted records.
+    pub(crate) fn numbered(records: SortedValues) -> Self {
+        Self { sorted: Some(records) }
+    }
+
     /// Returns the next value, or `None` at the end.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ use slab::Slab;
 use super::fleet_item::{FleetItem, ItemRequest};
 use super::fleet_job::{BodyDestination, FleetJob};
 use super::item_source::{ItemSource, NextItem};
+use super::known_urls::KnownUrls;
 use super::ordered_window::OrderedWindow;
 use super::progress_rule::{QueueHead, StartPermission};
 use super::stage_sink::FinalValues;
@@ -133,6 +134,8 @@ pub(super) struct DispatchState {
     held_since: Option<Instant>,
     /// The number of bytes that the requests of new jobs in the queue keep in memory.
     kept: usize,
+    /// The URLs of repeated stages.
+    known_urls: Option<KnownUrls>,
 }
 
 /// The windows (output queues) and the settings of a fleet's stages, as the dispatcher uses them.
@@ -142,7 +145,13 @@ pub(super) struct DispatcherStages<'a> {
 }
 
 impl Dispatcher {
-    pub(super) fn new(caps: QueueCaps, options: &FleetOptions, stages: usize, source: Box<dyn ItemSource>) -> Self {
+    pub(super) fn new(
+        caps: QueueCaps,
+        options: &FleetOptions,
+        stages: usize,
+        source: Box<dyn ItemSource>,
+        known_urls: Option<KnownUrls>,
+    ) -> Self {
         let pipeline = options.pipeline.max(1);
         let caps = QueueCaps { total: caps.total * pipeline, per_host: caps.per_host * pipeline };
         let mut queue = JobQueue::new(caps);
@@ -170,6 +179,7 @@ impl Dispatcher {
                 max_backlog: MAX_STAGE_BACKLOG,
                 held_since: None,
                 kept: 0,
+                known_urls,
             }),
             stages,
             limits: StartLimits {
@@ -227,6 +237,7 @@ impl Dispatcher {
     ) {
         match job_from_value(stage, value) {
             Ok(Some((url, target, destination))) => {
+                state.note_url(stage, &target);
                 let job = state.job(number, url, order, destination, window.reserve());
                 let value = stage.value_mapper.is_some().then(|| value.into());
                 self.push(state, NewJob { job, target, value, request: None, kept: 0 });
@@ -320,6 +331,7 @@ impl Dispatcher {
                     state.first_origin.get_or_insert_with(|| target.origin());
                 }
                 state.last_origin = Some(target.origin());
+                state.note_url(&view.stages[0], &target);
                 state.kept += kept;
                 let job = job(state, url, destination);
                 self.push(state, NewJob { job, target, value: None, request, kept });
@@ -477,6 +489,14 @@ impl Dispatcher {
 }
 
 impl DispatchState {
+    /// Notes the URL of a transfer of a repeated stage, so that no other page leads to it again.
+    fn note_url(&self, stage: &FleetStage, target: &Target) {
+        if let Some(known) = self.known_urls.as_ref().filter(|_| stage.depth > 0) {
+            // A URL for which there is no memory is reported when a page names it.
+            let _ = known.is_new(target.to_url().as_bytes());
+        }
+    }
+
     fn job(
         &mut self,
         stage: usize,

@@ -27,6 +27,8 @@ mod dispatch;
 mod fleet_item;
 mod fleet_job;
 mod item_source;
+mod known_urls;
+mod level_sink;
 mod ordered_window;
 mod ordered_window_sink;
 mod progress_rule;
@@ -80,6 +82,9 @@ pub struct FleetStage {
     pub unique: bool,
     /// True to output the values in bytewise order.
     pub sort: bool,
+    /// The number of times that the stage is repeated on its own values, which are then links: URLs
+    /// of the next repetition, and output, each once. Only the last stage may be repeated. Default 0.
+    pub depth: u32,
 }
 
 /// Limits and settings of a [`Fleet`].
@@ -213,6 +218,7 @@ impl Fleet {
         report: impl TransferReporter + 'static,
     ) -> Result<FleetSummary, Error> {
         let Self { stages, options } = self;
+        let stages = repeated(stages);
         let cores = available_parallelism().map_or(1, usize::from);
         // Pipelining is for long round trips. More threads would only divide its few connections.
         let threads = if options.pipeline > 1 { 1 } else { options.threads.unwrap_or(cores) };
@@ -224,4 +230,14 @@ impl Fleet {
         worker::run(client, &supply, workers)?;
         run.finish()
     }
+}
+
+/// Adds the repetitions of the last stage.
+fn repeated(mut stages: Vec<FleetStage>) -> Vec<FleetStage> {
+    let Some(last) = stages.last().filter(|last| last.depth > 0) else { return stages };
+    let template = UrlTemplate::parse("{}").expect("the template is valid");
+    let again = FleetStage { template: Some(Arc::new(template)), ..last.clone() };
+    let depth = last.depth as usize;
+    stages.extend(std::iter::repeat_n(again, depth));
+    stages
 }

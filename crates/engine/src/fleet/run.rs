@@ -15,6 +15,7 @@ use super::dispatch::{Dispatcher, DispatcherStages, InvalidJob, NextJob, Started
 use super::fleet_item::ItemRequest;
 use super::fleet_job::{BodyDestination, FleetJob};
 use super::item_source::{FleetItems, ImmediateItemSource, InputWaker, ItemSource, ReadAheadItemSource};
+use super::known_urls::KnownUrls;
 use super::ordered_window::OrderedWindow;
 use super::ordered_window_sink::{OrderedWindowSink, PageFileSink};
 use super::stage_sink::windows;
@@ -106,10 +107,12 @@ impl FleetRun {
         } else {
             Box::new(ImmediateItemSource(items))
         };
-        let dispatch = Arc::new(Dispatcher::new(caps, options, stages.len(), source));
+        let is_repeated = stages.iter().any(|stage| stage.depth > 0);
+        let known_urls = is_repeated.then(|| KnownUrls::new(options.max_memory / 8));
+        let dispatch = Arc::new(Dispatcher::new(caps, options, stages.len(), source, known_urls.clone()));
         let output_fd = output.as_fd().as_raw_fd();
         let decoders = Arc::new(DecoderMemory::new(options.max_memory / 2));
-        let windows = windows(&stages, options, &dispatch, output, &decoders);
+        let windows = windows(&stages, options, &dispatch, output, &decoders, known_urls.as_ref());
         let run = Arc::new(Self {
             heavy: stages.iter().any(|stage| stage.extract.is_some() || stage.options.decode),
             secretless: stages.iter().map(|stage| Arc::new(stage.options.without_secrets())).collect(),
@@ -275,7 +278,7 @@ impl FleetRun {
     fn new_search(&self, stage: usize, query: &PageQuery) -> PageSearch {
         let search = PageSearch::with_memory(query.clone(), self.search_memory);
         let next = self.stages.get(stage + 1).and_then(|next| next.template.as_ref());
-        let makes_links = next.is_some_and(|template| template.is_whole());
+        let makes_links = self.stages[stage].depth > 0 || next.is_some_and(|template| template.is_whole());
         if makes_links { search.as_links(Arc::clone(&self.skipped_values)) } else { search }
     }
 

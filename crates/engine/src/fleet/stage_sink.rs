@@ -10,6 +10,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::dispatch::Dispatcher;
+use super::known_urls::KnownUrls;
+use super::level_sink::LevelSink;
 use super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
 use super::{FleetOptions, FleetStage};
 use crate::Result;
@@ -26,6 +28,7 @@ pub(super) fn windows(
     dispatch: &Arc<Dispatcher>,
     output: DescriptorWriter,
     decoders: &Arc<DecoderMemory>,
+    known_urls: Option<&KnownUrls>,
 ) -> Vec<Arc<OrderedWindow>> {
     let share = options.max_memory / stages.len() as u64;
     let mut windows: Vec<Arc<OrderedWindow>> = Vec::new();
@@ -44,9 +47,17 @@ pub(super) fn windows(
             (None, None) => unreachable!("the output is taken once, by the last stage"),
         };
         let feeds = !windows.is_empty();
-        let sifts = stage.extract.is_some() && (feeds || stage.unique || stage.sort);
-        let sink = if sifts {
-            Box::new(UniqueSortSink::new(feeds || stage.unique, stage.sort, share / 2, &options.temporary, sink))
+        let known = known_urls.filter(|_| stage.depth > 0);
+        let sifts = stage.extract.is_some() && (feeds || known.is_some() || stage.unique || stage.sort);
+        let sink: Box<dyn StageSink> = if let Some(known) = known.filter(|_| feeds) {
+            Box::new(LevelSink::new(known, stage.sort, share / 2, &options.temporary, &windows, sink))
+        } else if sifts {
+            let unique = feeds || known.is_some() || stage.unique;
+            let sifter = UniqueSortSink::new(unique, stage.sort, share / 2, &options.temporary, sink);
+            Box::new(match known {
+                Some(known) => sifter.sharing(known),
+                None => sifter,
+            })
         } else {
             sink
         };
@@ -112,6 +123,8 @@ impl StageSink for PrintSink {
 /// A sink that drops repeated values, or keeps all values until the end to sort them.
 pub(super) struct UniqueSortSink {
     distinct: Option<Distinct>,
+    /// The URLs of all repetitions of a stage, instead of `distinct`.
+    known_urls: Option<KnownUrls>,
     sorter: Option<Sorter>,
     next: Box<dyn StageSink>,
     passing: MatchList,
@@ -124,9 +137,25 @@ impl UniqueSortSink {
         Self {
             // A sorter that drops repeated values needs no other filter.
             distinct: (unique && !sort).then(|| Distinct::new(memory, dir)),
+            known_urls: None,
             sorter: sort.then(|| Sorter::new(memory, dir, unique)),
             next,
             passing: MatchList::default(),
+        }
+    }
+
+    /// Drops the values that any repetition of the stage has passed on.
+    fn sharing(mut self, known_urls: &KnownUrls) -> Self {
+        (self.distinct, self.known_urls) = (None, Some(known_urls.clone()));
+        self
+    }
+
+    /// Returns true if a value is passed on at once.
+    fn passes(&mut self, value: &[u8]) -> Result<bool> {
+        match (&self.known_urls, &mut self.distinct) {
+            (Some(known), _) => known.is_new(value),
+            (None, Some(distinct)) => Ok(distinct.push(value)? == DistinctResult::New),
+            (None, None) => Ok(true),
         }
     }
 }
@@ -138,17 +167,23 @@ impl StageSink for UniqueSortSink {
 
     fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
         if let Some(sorter) = &mut self.sorter {
+            // Values that another repetition of the stage prints have no place, and are known.
+            let known_urls = self.known_urls.as_ref().filter(|_| records.place.is_some());
             for value in records.iter() {
-                sorter.push(value)?;
+                if known_urls.map_or(Ok(true), |known| known.is_new(value))? {
+                    sorter.push(value)?;
+                }
             }
             records.clear();
             return Ok(OutputReadiness::Free);
         }
-        let Some(distinct) = &mut self.distinct else { return self.next.records(records) };
+        if self.distinct.is_none() && self.known_urls.is_none() {
+            return self.next.records(records);
+        }
         self.passing.clear();
         self.passing.place = records.place.clone();
         for value in records.iter() {
-            if matches!(distinct.push(value)?, DistinctResult::New) {
+            if self.passes(value)? {
                 self.passing.push(value);
             }
         }

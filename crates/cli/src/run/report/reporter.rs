@@ -369,17 +369,19 @@ impl TransferReporter for FleetReporter {
             BodyDestination::File { path, .. } => Some(path.as_path()),
             BodyDestination::Output => None,
         };
+        // A repeated stage (`--depth`) has the options of the last one.
+        let stage = job.stage.min(self.methods.len().saturating_sub(1));
         let group = job.context.as_ref().and_then(|context| context.get::<GroupReport>());
         let (reporter, method) = match group {
             Some(group) => (&group.reporter, group.method.as_str()),
-            None => (&self.reporter, self.methods.get(job.stage).map_or("GET", String::as_str)),
+            None => (&self.reporter, self.methods.get(stage).map_or("GET", String::as_str)),
         };
         let method = job.method.as_deref().unwrap_or(method);
         let number = match job.stage {
             0 if self.reporter.persona.is_curl() => self.numbers.source_of(job.number),
             _ => job.number,
         };
-        let report = TransferReport { url: &job.url, number, stage: job.stage, method, file, outcome };
+        let report = TransferReport { url: &job.url, number, stage, method, file, outcome };
         let text = reporter.report(&report);
         if !self.has_file {
             return text;

@@ -48,6 +48,7 @@ pub(crate) fn run(
             value_mapper,
             unique: stage.unique,
             sort: stage.sort,
+            depth: stage.depth,
         });
     }
     let requests = ItemRequests { options: Arc::clone(&stages[0].options), is_joined: false, context: None };

@@ -121,7 +121,7 @@ impl FleetModel {
             stages.push(FleetStage { template: Some(Arc::new(template)), ..FleetStage::default() });
         }
         let source = Box::new(ImmediateItemSource(Box::new(items)));
-        let dispatch = Arc::new(Dispatcher::new(caps, &FleetOptions::default(), stages.len(), source));
+        let dispatch = Arc::new(Dispatcher::new(caps, &FleetOptions::default(), stages.len(), source, None));
         let max_retrying = one_of(&mut rng, &[0, 1, 4, 4096]);
         dispatch.set_limits(one_of(&mut rng, &[2, 7, 4096]), max_retrying);
         let output = OutputModelSink::default();

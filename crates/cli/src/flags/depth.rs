@@ -1,0 +1,36 @@
+//! The option `--depth`: repeats the last stage on the links that it finds.
+
+use super::prelude::*;
+
+/// The largest depth. Each level takes a part of `--max-memory`.
+const MAX: u64 = 100;
+
+pub(super) struct DepthFlag;
+
+impl Flag for DepthFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
+            long: "depth",
+            short: None,
+            syntax: FlagSyntax::Value("num"),
+            category: HelpCategory::Extract,
+            important: false,
+            help: "Follow the links of the last stage",
+            doc: "Fetches the URLs that the last stage finds with the options of that stage, and the URLs that these \
+                  pages give, and so on for NUM levels (at most 100). The values are links, as for a --then \"{}\": \
+                  absolute and without fragments. Each is printed once, and each URL is fetched once. Belongs to the \
+                  last stage, which needs an --extract, --select or --select-json and has no body.",
+            example: "haul --select 'a.next@href' --depth 10 https://example.com/list",
+            see_also: &["then", "select", "extract"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
+        let depth = value.number()?;
+        if depth > MAX {
+            return Err(UsageErrorReason::bad_use(format!("a depth is at most {MAX}")));
+        }
+        args.stage().depth = depth as u32;
+        Ok(())
+    }
+}

@@ -1,0 +1,112 @@
+//! The sink of a repeated stage (`depth`) that feeds its next repetition.
+//!
+//! ```text
+//! window k ─▶ KnownUrls ─┬─▶ window k + 1 (lines) ─▶ … ─▶ output, or the last window to be sorted
+//!                        └─▶ values by number ─▶ at the end of stage k: URLs of stage k + 1
+//! ```
+//!
+//! A level begins when the one before has ended. Otherwise, a fast page could lead to a URL at a
+//! deeper level first, and the URL would depend on time.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::known_urls::KnownUrls;
+use super::ordered_window::{OrderedWindow, StageSink};
+use super::stage_sink::FinalValues;
+use crate::Result;
+use crate::buffer_pool::BufferLease;
+use crate::extraction::{DeferredValues, Sorter};
+use crate::sink::descriptor_writer::OutputReadiness;
+use crate::sink::match_list::MatchList;
+
+/// A sink that prints each new URL, and keeps it for the next repetition of its stage.
+pub(super) struct LevelSink {
+    known: KnownUrls,
+    /// The new URLs, each after its number. `None` at the end.
+    kept: Option<Sorter>,
+    count: u64,
+    output: Arc<OrderedWindow>,
+    /// True if `output` is the window of the last stage, which sorts the URLs.
+    is_sorted: bool,
+    next: Box<dyn StageSink>,
+    passing: MatchList,
+    record: Vec<u8>,
+}
+
+impl LevelSink {
+    /// Makes a sink that uses about `memory` bytes, and the directory `dir` for URLs beyond them.
+    /// `later` are the windows of the later stages, the last stage first. `next` is the sink for
+    /// everything but URLs.
+    pub(super) fn new(
+        known: &KnownUrls,
+        is_sorted: bool,
+        memory: u64,
+        dir: &Path,
+        later: &[Arc<OrderedWindow>],
+        next: Box<dyn StageSink>,
+    ) -> Self {
+        let output = if is_sorted { later.first() } else { later.last() };
+        Self {
+            known: known.clone(),
+            kept: Some(Sorter::new(memory, dir, false)),
+            count: 0,
+            output: Arc::clone(output.expect("a stage follows")),
+            is_sorted,
+            next,
+            passing: MatchList::default(),
+            record: Vec::new(),
+        }
+    }
+
+    fn print(&mut self) -> Result<()> {
+        if self.passing.is_empty() {
+            return Ok(());
+        }
+        let slot = self.output.reserve();
+        if self.is_sorted {
+            self.output.records(slot, &mut self.passing)?;
+        } else {
+            self.output.bytes(slot, BufferLease::borrowed(&self.passing.to_lines()))?;
+        }
+        self.passing.clear();
+        self.output.finish(slot)
+    }
+}
+
+impl StageSink for LevelSink {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
+        self.next.bytes(bytes)
+    }
+
+    fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+        for value in records.iter() {
+            let Some(kept) = self.kept.as_mut().filter(|_| !value.is_empty()) else { continue };
+            if self.known.is_new(value)? {
+                self.passing.push(value);
+                self.record.clear();
+                self.record.extend_from_slice(&self.count.to_be_bytes());
+                self.record.extend_from_slice(value);
+                self.count += 1;
+                kept.push(&self.record)?;
+            }
+        }
+        records.clear();
+        self.print()?;
+        self.next.flush()
+    }
+
+    fn may_run_ahead(&self) -> bool {
+        self.next.may_run_ahead()
+    }
+
+    fn flush(&mut self) -> Result<OutputReadiness> {
+        self.next.flush()
+    }
+
+    fn finish(&mut self, _tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
+        let Some(kept) = self.kept.take() else { return self.next.finish(None) };
+        let urls = DeferredValues::numbered(kept.finish()?);
+        self.next.finish(Some(FinalValues::Deferred(urls)))
+    }
+}
