@@ -17,6 +17,7 @@
 //! | [`parsed_args`], [`build_plan`], [`plan`] | the parsed command line; its files and defaults; the plan |
 //! | [`url_list`], [`file_access`], [`usage_error`] | sources of URLs; files; usage errors |
 //! | [`record_input`] | lists whose lines describe requests |
+//! | [`value_name`] | the names of extracted values |
 //! | [`write_out`], [`checksum`], [`base64`] | the format of `-w`; `--checksum` and lists of checksums |
 //! | [`run`] | runs a plan with the engine |
 //! | [`agent`] | the background process that keeps connections open between runs |
@@ -52,4 +53,5 @@ pub mod run;
 pub mod secret_arguments;
 pub mod url_list;
 pub mod usage_error;
+pub mod value_name;
 pub mod write_out;

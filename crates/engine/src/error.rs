@@ -194,6 +194,55 @@ impl ErrorKind {
             Self::Panicked => 255,
         }
     }
+
+    /// Returns the name of the kind in snake case, such as `partial_body`. It is stable, so that
+    /// programs can compare it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::UnsupportedScheme => "unsupported_scheme",
+            Self::Url => "url",
+            Self::ProxyResolve => "proxy_resolve",
+            Self::Resolve => "resolve",
+            Self::Connect => "connect",
+            Self::Protocol => "protocol",
+            Self::Http2 => "http2",
+            Self::Http3 => "http3",
+            Self::QuicConnect => "quic_connect",
+            Self::Http2Stream => "http2_stream",
+            Self::PartialBody => "partial_body",
+            Self::Status => "status",
+            Self::Write => "write",
+            Self::Upload => "upload",
+            Self::Read => "read",
+            Self::Timeout => "timeout",
+            Self::Range => "range",
+            Self::TlsHandshake => "tls_handshake",
+            Self::Changed => "changed",
+            Self::Interface => "interface",
+            Self::TooManyRedirects => "too_many_redirects",
+            Self::EmptyReply => "empty_reply",
+            Self::Send => "send",
+            Self::Receive => "receive",
+            Self::Checksum => "checksum",
+            Self::PeerCertificate => "peer_certificate",
+            Self::ContentCoding => "content_coding",
+            Self::TooLarge => "too_large",
+            Self::ClientCertificate => "client_certificate",
+            Self::Rewind => "rewind",
+            Self::Auth => "auth",
+            Self::Login => "login",
+            Self::Cipher => "cipher",
+            Self::CaFile => "ca_file",
+            Self::CrlFile => "crl_file",
+            Self::LocalFile => "local_file",
+            Self::PinnedKey => "pinned_key",
+            Self::Proxy => "proxy",
+            Self::Setup => "setup",
+            Self::Interrupted => "interrupted",
+            Self::Panicked => "panicked",
+        }
+    }
 }
 
 impl Error {

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use haul_proto::head::{ProtocolVersion, ResponseHead};
 
+use crate::Error;
+
 /// The facts about one transfer. After a retry, they are those of the last attempt, unless a field
 /// says otherwise. A `Duration` that is described as a time is measured from
 /// [`TransferFacts::started`].
@@ -62,6 +64,12 @@ pub struct TransferFacts {
     /// certificate. `None` without
     /// [`TlsOptions::keep_certificates`](crate::net::tls::TlsOptions::keep_certificates).
     pub certificates: Option<Arc<[Vec<u8>]>>,
+    /// The TLS session of the connection that carried the last request; `None` without TLS, and if
+    /// [`keep_history`](crate::RequestOptions::keep_history) is not set.
+    pub tls: Option<Box<TlsFacts>>,
+    /// The last 32 failed attempts before the final one, in order, if
+    /// [`keep_history`](crate::RequestOptions::keep_history) is set.
+    pub failed_attempts: Vec<FailedAttempt>,
     /// The local address and port of the connection; `None` without a connection.
     pub local: Option<SocketAddr>,
     /// The time when the host's name was resolved.
@@ -87,6 +95,34 @@ pub struct TransferFacts {
     pub phase_began: Instant,
     /// The time at which the worker looked for a connection for the last exchange.
     pub placed_at: Instant,
+}
+
+/// An attempt of a transfer that failed, and that another attempt followed.
+#[derive(Debug)]
+pub struct FailedAttempt {
+    /// The cause of the failure, without the URL.
+    pub error: Error,
+    /// The pause between this attempt and the next one.
+    pub pause: Duration,
+}
+
+impl Clone for FailedAttempt {
+    fn clone(&self) -> Self {
+        Self { error: self.error.again(), pause: self.pause }
+    }
+}
+
+/// The parameters of a TLS session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFacts {
+    /// The protocol version, such as `TLSv1.3`.
+    pub version: &'static str,
+    /// The cipher suite by its name in the IANA registry, such as `TLS_AES_128_GCM_SHA256`.
+    pub cipher: String,
+    /// The protocol that ALPN selected; `None` if it selected none.
+    pub alpn: Option<String>,
+    /// True if the handshake resumed an earlier session.
+    pub resumed: bool,
 }
 
 /// The time that a transfer spent in each phase, summed over all its exchanges.
@@ -172,6 +208,8 @@ impl TransferFacts {
             peer: None,
             certificate_fault: None,
             certificates: None,
+            tls: None,
+            failed_attempts: Vec::new(),
             local: None,
             resolved: Duration::ZERO,
             connected: Duration::ZERO,
@@ -219,7 +257,8 @@ impl TransferFacts {
     pub(crate) fn of_next_attempt(&self, at: Instant) -> Self {
         let Self { retries, requests, phase_times, phase, phase_began, .. } = *self;
         let earlier = EarlierAttempts { connects: self.earlier.connects + self.connects, ..self.earlier };
-        Self { retries, requests, phase_times, earlier, phase, phase_began, ..Self::new(at) }
+        let failed_attempts = self.failed_attempts.clone();
+        Self { retries, requests, phase_times, earlier, phase, phase_began, failed_attempts, ..Self::new(at) }
     }
 
     /// Records that a request was sent at the time `now`.

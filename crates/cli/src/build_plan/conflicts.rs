@@ -2,13 +2,14 @@
 //! curl refuses them too, the error message is curl's.
 
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 use haul_policy::glob::{UrlGlob, template_names};
 
 use super::misused;
 use crate::checksum::ChecksumArg;
 use crate::parsed_args::{NextOptionGroup, ParsedRequestOptions, ParsedStage};
-use crate::plan::{ContinueAt, HttpVersion, OutputArg, UploadArg, UrlSource};
+use crate::plan::{ContinueAt, HttpVersion, OutputArg, RecordOutputFormat, UploadArg, UrlSource};
 use crate::program_persona::ProgramPersona;
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason};
 
@@ -231,6 +232,42 @@ fn check_checksum(group: &NextOptionGroup) -> Result<(), UsageError> {
         }
         ChecksumArg::Digest(_) | ChecksumArg::From(_) => Ok(()),
     }
+}
+
+/// Refuses options that would print something else between the records of `--jsonl` or `--csv`, or
+/// that records have no place for. Refuses `--csv` and `--with-url` without values.
+pub(super) fn check_records(
+    group: &NextOptionGroup,
+    format: Option<RecordOutputFormat>,
+    with_url: bool,
+) -> Result<(), UsageError> {
+    let Some(last) = group.stages.last() else { return Ok(()) };
+    let needs_values =
+        [(format == Some(RecordOutputFormat::Csv), "--csv"), (with_url && format.is_none(), "--with-url")];
+    for (given, option) in needs_values {
+        if given && !last.takes_values() {
+            return Err(misused(option, "there is no --extract or --select in the last stage, whose values it prints"));
+        }
+    }
+    let Some(format) = format else { return Ok(()) };
+    let is_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
+    for stage in &group.stages {
+        let refusals = [
+            (stage.write_out.is_some(), "-w prints between the records: leave it out, or take its facts from --jsonl"),
+            (stage.include, "-i prints heads between the records: leave it out, or take the fields from --jsonl"),
+            (is_stdout(&stage.dump_header), "-D - prints heads between the records: name a file"),
+            (is_stdout(&stage.transfer.cookies.jar), "-c - prints cookies behind the records: name a file"),
+        ];
+        if let Some((_, text)) = refusals.iter().find(|(applies, _)| *applies) {
+            return Err(misused(format.option(), text));
+        }
+    }
+    for (given, other) in [(last.unique, "--unique"), (last.sort, "--sort")] {
+        if given && matches!(format, RecordOutputFormat::Jsonl { .. }) {
+            return Err(misused(other, "--jsonl prints one line for each URL, and not values: leave one of both out"));
+        }
+    }
+    Ok(())
 }
 
 fn is_one_url(group: &NextOptionGroup) -> bool {

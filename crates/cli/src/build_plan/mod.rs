@@ -32,11 +32,13 @@ use crate::parsed_args::{
     DataOptionKind, NextOptionGroup, ParsedArgs, ParsedHeaderOption, ParsedRequestOptions, ParsedStage, TextOrFile,
 };
 use crate::plan::{
-    BodyArg, ContinueAt, ExistingFilePolicy, HeaderArg, OutputArg, PlaceholderEncoding, PlaceholderSyntax, ReportArgs,
-    RequestArgs, RunPlan, StageArgs, UploadArg, UrlGroup, ValueTemplate,
+    BodyArg, ContinueAt, ExistingFilePolicy, HeaderArg, OutputArg, PlaceholderEncoding, PlaceholderSyntax,
+    RecordOutputArgs, RecordOutputFormat, ReportArgs, RequestArgs, RunPlan, StageArgs, UploadArg, UrlGroup,
+    ValueTemplate,
 };
 use crate::program_persona::ProgramPersona;
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
+use crate::value_name::ValueName;
 use crate::write_out::WriteOut;
 
 /// Converts a parsed command line to a plan. If [`ParsedArgs::info`] is set, the caller must print
@@ -50,6 +52,8 @@ pub fn resolve(parsed: ParsedArgs, files: &mut dyn FileAccess) -> Result<RunPlan
         notes: parsed.notes,
         persona: parsed.global.persona,
         parallel_groups: parsed.global.parallel_groups,
+        record_output: parsed.global.record_output,
+        with_url: parsed.global.with_url,
     };
     let operations = parsed.groups.into_iter().map(|group| resolver.group(group));
     let operations = operations.collect::<Result<_, _>>()?;
@@ -65,6 +69,8 @@ struct PlanBuilder<'f> {
     persona: ProgramPersona,
     /// [`GlobalArgs::parallel_groups`](crate::plan::GlobalArgs::parallel_groups).
     parallel_groups: bool,
+    record_output: Option<RecordOutputFormat>,
+    with_url: bool,
 }
 
 /// Returns the agent that the environment variable `HAUL_AGENT` selects, which is used without
@@ -91,6 +97,7 @@ impl PlanBuilder<'_> {
         }
         let records = records::take(&mut group, &mut self.warnings)?;
         conflicts::check(&group, self.persona, &mut self.warnings)?;
+        conflicts::check_records(&group, self.record_output, self.with_url)?;
         if self.persona.is_curl() {
             self.check_files_exist(&group)?;
         }
@@ -134,7 +141,7 @@ impl PlanBuilder<'_> {
             let first = (at == 0 && fills_columns).then_some(PlaceholderSyntax::Column);
             self.stage(stage, at == last, at == 0 && has_uploads, first)
         });
-        let operation = UrlGroup {
+        let mut operation = UrlGroup {
             is_listed,
             stages: stages.collect::<Result<_, _>>()?,
             urls: group.urls,
@@ -161,7 +168,35 @@ impl PlanBuilder<'_> {
             checksum: group.checksum,
         };
         check_values(&operation)?;
+        self.give_records(&mut operation)?;
         Ok(operation)
+    }
+
+    /// Gives the records of `--jsonl` or `--csv` and the names of their values to the last stage.
+    fn give_records(&self, operation: &mut UrlGroup) -> Result<(), UsageError> {
+        let Some(last) = operation.stages.last_mut() else { return Ok(()) };
+        last.with_url = self.with_url && self.record_output.is_none();
+        let Some(format) = self.record_output else { return Ok(()) };
+        // Beside selected values, the expressions of --extract only search these values.
+        let (queries, option) = match (last.select.is_empty(), last.select_json.is_empty()) {
+            (false, _) => (&mut last.select, "--select"),
+            (true, false) => (&mut last.select_json, "--select-json"),
+            (true, true) => (&mut last.extract, "--extract"),
+        };
+        last.value_names = ValueName::split_all(queries).map_err(|text| misused(option, &text))?;
+        let keeps_bodies = format == RecordOutputFormat::Jsonl { bodies: true } && !last.takes_values();
+        let records = RecordOutputArgs { format, keeps_bodies, has_files: false };
+        last.records = Some(records);
+        // A shared output has the records themselves.
+        let has_files = operation.shared_output().is_none()
+            && match operation.stages.as_slice() {
+                [.., last] if operation.stages.len() > 1 => !last.output.is_stdout(),
+                _ => (0..operation.urls.len()).any(|source| !operation.output_of(source).is_stdout()),
+            };
+        if let Some(last) = operation.stages.last_mut() {
+            last.records = Some(RecordOutputArgs { has_files, ..records });
+        }
+        Ok(())
     }
 
     /// Returns the output of a stage after `--then`: its last `-o` or `-O`, or standard output
@@ -236,6 +271,9 @@ impl PlanBuilder<'_> {
             unique: stage.unique,
             sort: stage.sort,
             depth: stage.depth,
+            value_names: Vec::new(),
+            with_url: false,
+            records: None,
         })
     }
 

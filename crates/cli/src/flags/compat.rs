@@ -17,12 +17,14 @@ const OWN: &[&str] = &[
     "agent-stop",
     "allow-body-files",
     "checksum",
+    "csv",
     "csv-in",
     "depth",
     "extract",
     "extract-bytes",
     "fsync",
     "input-file",
+    "jsonl",
     "jsonl-in",
     "max-memory",
     "mirror-paths",
@@ -37,6 +39,7 @@ const OWN: &[&str] = &[
     "tsv-in",
     "unique",
     "unordered",
+    "with-url",
 ];
 
 /// The options that haul accepts without an effect, each with the reason for the page.

@@ -18,9 +18,10 @@ impl Flag for ExtractFlag {
                   that of Content-Type, of a byte order mark, or of a <meta>; one that declares none and is not \
                   valid UTF-8 is windows-1252. Belongs to the stage opened by the last --then. Given several times \
                   in a stage, each REGEX is searched for, and values come in the order in which their matches begin. \
-                  Beside --select or --select-json in a stage, each selected value is searched, not the body.",
+                  Beside --select or --select-json in a stage, each selected value is searched, not the body. With \
+                  --jsonl or --csv, NAME=REGEX gives the values a name; write (?:NAME)= to search for NAME= itself.",
             example: "haul --extract 'href=\"([^\"]+)\"' https://example.com/",
-            see_also: &["select", "select-json", "extract-bytes", "then", "unique", "sort"],
+            see_also: &["select", "select-json", "csv", "extract-bytes", "jsonl", "then", "unique", "sort", "with-url"],
         }
     }
 

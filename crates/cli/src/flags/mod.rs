@@ -46,6 +46,7 @@ mod cookie_jar;
 mod create_dirs;
 mod create_file_mode;
 mod crlfile;
+mod csv;
 mod csv_in;
 mod curves;
 mod data;
@@ -104,6 +105,7 @@ mod ip_tos;
 mod ipv4;
 mod ipv6;
 mod json;
+mod jsonl;
 mod jsonl_in;
 mod junk_session_cookies;
 mod keepalive;
@@ -242,6 +244,7 @@ mod variable;
 mod verbose;
 mod version;
 mod vlan_priority;
+mod with_url;
 mod write_out;
 mod xattr;
 
@@ -288,6 +291,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &create_file_mode::CreateFileModeFlag,
     &no_effect::CRLF,
     &crlfile::CrlfileFlag,
+    &csv::CsvFlag,
     &csv_in::CsvInFlag,
     &curves::CurvesFlag,
     &data::DataFlag,
@@ -353,6 +357,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &ipv4::Ipv4Flag,
     &ipv6::Ipv6Flag,
     &json::JsonFlag,
+    &jsonl::JsonlFlag,
     &jsonl_in::JsonlInFlag,
     &junk_session_cookies::JunkSessionCookiesFlag,
     &keepalive::KeepaliveFlag,
@@ -509,6 +514,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &verbose::VerboseFlag,
     &version::VersionFlag,
     &vlan_priority::VlanPriorityFlag,
+    &with_url::WithUrlFlag,
     &write_out::WriteOutFlag,
     &xattr::XattrFlag,
 ];

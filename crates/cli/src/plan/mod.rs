@@ -23,6 +23,7 @@ mod body;
 mod client_certificate;
 mod keepalive;
 mod proxy;
+mod record_output;
 mod records;
 mod state_files;
 mod trace;
@@ -39,6 +40,7 @@ use haul_policy::output_name::{has_url_part, placeholder_names};
 use haul_policy::url_template::UrlTemplate;
 
 use crate::program_persona::ProgramPersona;
+use crate::value_name::ValueName;
 
 pub use crate::agent::AgentArgs;
 pub use crate::checksum::ChecksumArg;
@@ -50,6 +52,7 @@ pub use body::{BodyArg, FormArg, FormPartArg, FormPartArgContent, FormPartSource
 pub use client_certificate::{CertFormat, ClientCert};
 pub use keepalive::KeepaliveArgs;
 pub use proxy::{ProxyArgs, ProxyChoice};
+pub use record_output::{RecordOutputArgs, RecordOutputFormat};
 pub use records::RecordArgs;
 pub use state_files::{CookieArgs, StateFileArg};
 pub use trace::{TraceArgs, TraceFormat};
@@ -123,6 +126,10 @@ pub struct GlobalArgs {
     pub limit_rate_total: Option<u64>,
     /// `--fail-early`: begins no further transfers after one has failed.
     pub fail_early: bool,
+    /// `--jsonl` or `--csv`: prints records instead of bodies or values; `None` without either.
+    pub record_output: Option<RecordOutputFormat>,
+    /// `--with-url`: prints the URL of its page before each value.
+    pub with_url: bool,
     /// `--stats`: prints the statistics of the run on stderr at its end.
     pub stats: Option<StatsFormat>,
     /// `--agent`: the agent through which requests are sent if it supports them; `None` uses no
@@ -155,6 +162,8 @@ impl Default for GlobalArgs {
             host_pace: None,
             limit_rate_total: None,
             fail_early: false,
+            record_output: None,
+            with_url: false,
             stats: None,
             agent: None,
             agent_idle: crate::agent::IDLE,
@@ -273,8 +282,12 @@ impl UrlGroup {
     /// responses. Returns `None` if each response has its own output.
     pub fn shared_output(&self) -> Option<&OutputArg> {
         let output = match self.stages.as_slice() {
-            [stage] if self.urls.len() > 1 || !stage.takes_values() => return None,
+            [_] if self.urls.len() > 1 => return None,
+            // The second URL of a list could not be stored in the same file anyway.
+            [stage] if !(stage.takes_values() || stage.records.is_some() && self.is_list(0)) => return None,
+            [stage] if stage.records.is_some() && *self.output_of(0) == OutputArg::Null => return None,
             [_] => self.output_of(0),
+            [.., last] if last.records.is_some() && last.output == OutputArg::Null => return None,
             [.., last] => &last.output,
             [] => return None,
         };
@@ -294,6 +307,20 @@ impl UrlGroup {
         let has_columns = self.records.as_ref().is_some_and(|records| records.format.has_columns());
         let has_column = || has_columns && placeholder_names(name.as_bytes()).next().is_some();
         !self.in_place && (has_url_part(name.as_bytes()) || has_column())
+    }
+
+    /// Returns the records that the group prints instead of bodies; `None` if it prints none.
+    pub fn record_output(&self) -> Option<RecordOutputArgs> {
+        self.stages.last()?.records
+    }
+
+    /// Returns true if the source at this index may have several URLs: a glob, or a file of URLs.
+    fn is_list(&self, index: usize) -> bool {
+        match self.urls.get(index) {
+            Some(UrlSource::Argument(url)) => self.is_glob(index, url),
+            Some(UrlSource::InputFile(_)) => true,
+            None => false,
+        }
     }
 
     /// Returns true if `url`, the source at this index, may be a glob, which stands for several
@@ -406,6 +433,13 @@ pub struct StageArgs {
     pub sort: bool,
     /// `--depth`: the number of times that the stage is repeated on the links that it finds.
     pub depth: u32,
+    /// The names of the values of `extract`, in the same order. Empty if they have no names, and
+    /// without records.
+    pub value_names: Vec<ValueName>,
+    /// `--with-url`: prints the URL of its page before each value. Only the last stage can.
+    pub with_url: bool,
+    /// The records that the stage prints instead of bodies or values. Only the last stage has them.
+    pub records: Option<RecordOutputArgs>,
 }
 
 impl StageArgs {
@@ -415,9 +449,10 @@ impl StageArgs {
     }
 
     /// Returns true if requests ask for compressed content: as `--compressed` or `--no-compressed`
-    /// says, or without either if the stage extracts values.
+    /// says, or without either if the stage extracts values or puts bodies into records.
     pub fn asks_compressed(&self) -> bool {
-        self.transfer.compressed.unwrap_or(self.takes_values())
+        let decodes = self.takes_values() || self.records.is_some_and(RecordOutputArgs::has_all_bodies);
+        self.transfer.compressed.unwrap_or(decodes)
     }
 }
 

@@ -115,10 +115,10 @@ pub fn run(plan: RunPlan) -> u8 {
 }
 
 /// Returns true if the run prints something at its end that must appear even after Ctrl-C:
-/// statistics (`--stats`), or sorted values (`--sort`).
+/// statistics (`--stats`), sorted values (`--sort`), or the rest of a record.
 fn prints_at_end(plan: &RunPlan) -> bool {
     let sorts = |operation: &UrlGroup| operation.stages.last().is_some_and(|stage| stage.sort);
-    plan.global.stats.is_some() || plan.operations.iter().any(sorts)
+    plan.global.stats.is_some() || plan.global.record_output.is_some() || plan.operations.iter().any(sorts)
 }
 
 /// Returns true if a URL group prints to the terminal while it runs, so that a progress line would
@@ -143,7 +143,8 @@ fn prints(plan: &RunPlan, operation: &UrlGroup) -> bool {
             || feeds_heads
             || [report.dump_header.as_deref(), cookies].contains(&Some(Path::new("-")))
     };
-    (prints_content || operation.stages.iter().any(tells)) && std::io::stdout().is_terminal()
+    (prints_content || operation.record_output().is_some() || operation.stages.iter().any(tells))
+        && std::io::stdout().is_terminal()
 }
 
 /// Redirects standard error to the file of `--stderr`; `-` is standard output.
@@ -178,7 +179,8 @@ fn carry_out(
             Some(url) => {
                 reporter.wait_for_pace();
                 let job = single_url::UrlJob { url, given: url, index: 0, parts: &GlobValues::default(), upload: None };
-                single_url::run(client, &plan.global, operation, job, &reporter, stores)
+                let outcome = single_url::run(client, &plan.global, operation, job, &reporter, stores);
+                outcome.or_else(|error| reporter.print_unbegun_record(url, &error).and(Err(error)))
             }
             None => parallel::run(client, plan, operation, &reporter, stores),
         };

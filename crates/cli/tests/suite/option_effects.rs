@@ -105,6 +105,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("create-dirs", with("--create-dirs", "--remote-name-all --output-dir new", "plain")),
     ("create-file-mode", with("--create-file-mode 0600", "--remote-name-all --output-dir sub", "plain")),
     ("crlfile", with("--crlfile nonesuch", "--retry 0", "tls:plain")),
+    ("csv", with("--csv", "--extract [a-z]", "plain")),
     ("csv-in", tested("--csv-in", &["table_input.rs"])),
     ("curves", with("--curves X25519", "--retry 0", "tls:plain")),
     ("data", seen("--data a=b")),
@@ -164,6 +165,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("ipv4", tested("--ipv4", &["differential/cases/methods.txt"])),
     ("ipv6", with("--ipv6", "--retry 0", "local:plain")),
     ("json", seen("--json {}x")),
+    ("jsonl", seen("--jsonl")),
     ("jsonl-in", tested("--jsonl-in", &["record_input.rs"])),
     ("junk-session-cookies", with("--junk-session-cookies", "-b jar", "plain")),
     ("keepalive", tested("keepalive", &["system_faults.rs"])),
@@ -304,6 +306,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("verbose", seen("--verbose")),
     ("version", tested("--version", &["curl_scripts.rs"])),
     ("vlan-priority", tested("--vlan-priority", &["../../src/build_plan/tests/credentials.rs"])),
+    ("with-url", with("--with-url", "--extract [a-z]", "plain")),
     ("write-out", seen("--write-out told")),
     ("xattr", tested("--xattr", &["single_and_multiple_urls.rs"])),
 ];

@@ -19,7 +19,8 @@ use super::utf8_conversion::Utf8ConvertingReader;
 use super::{BodyDecoder, DecodeLimits};
 use crate::Result;
 use crate::buffer_pool::BufferLease;
-use crate::extraction::{PageInfo, PageSearch};
+use crate::extraction::{OnValue, PageInfo, PageSearch};
+use crate::fleet::RecordContent;
 use crate::sink::match_list::MatchList;
 use crate::sink::partial::PartialFile;
 use crate::sink::{BodyInfo, ByteCounter, ExistingPartialContent, Sink, TransferWaker};
@@ -87,6 +88,12 @@ impl BodyDelivery {
     #[must_use]
     pub fn into_sink(self) -> Box<dyn Sink> {
         self.sink
+    }
+
+    /// Takes the content out of a sink that keeps it for a record
+    /// ([`RecordSink`](crate::fleet::RecordSink)). Returns `None` for other sinks.
+    pub fn take_record(&mut self) -> Option<RecordContent> {
+        self.sink.take_record()
     }
 
     /// Takes out the search, so that it can be used for another body. Returns `None` if the body is
@@ -291,14 +298,14 @@ impl BodyDelivery {
             (None, None) => sink.bytes(lease),
             (None, Some(search)) => {
                 sink.page(lease.bytes())?;
-                search.push(lease.bytes(), &mut |found| gather(found, records, &mut **sink))?;
+                search.push(lease.bytes(), &mut |expression, found| gather(expression, found, records, &mut **sink))?;
                 deliver(records, &mut **sink)
             }
             (Some(decoder), None) => decoder.push(lease.bytes(), &mut |piece| sink.bytes(BufferLease::borrowed(piece))),
             (Some(decoder), Some(search)) => {
                 decoder.push(lease.bytes(), &mut |piece| {
                     sink.page(piece)?;
-                    search.push(piece, &mut |found| gather(found, records, &mut **sink))
+                    search.push(piece, &mut |expression, found| gather(expression, found, records, &mut **sink))
                 })?;
                 deliver(records, &mut **sink)
             }
@@ -323,7 +330,7 @@ impl BodyDelivery {
         self.share = None;
         let Self { search, records, sink, .. } = self;
         if let Some(search) = search {
-            search.finish(&mut |found| gather(found, records, &mut **sink))?;
+            search.finish(&mut |expression, found| gather(expression, found, records, &mut **sink))?;
             deliver(records, &mut **sink)?;
         }
         sink.finish()
@@ -389,22 +396,20 @@ impl BodySearch {
         share.admits(self.search.max_held(), waker, token)
     }
 
-    fn push(&mut self, piece: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn push(&mut self, piece: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
         let Self { search, text, .. } = self;
-        let mut on_value = |_: usize, value: &[u8]| on_match(value);
         match text {
-            Some(text) => text.push(piece, &mut |piece| search.push(piece, &mut on_value)),
-            None => search.push(piece, &mut on_value),
+            Some(text) => text.push(piece, &mut |piece| search.push(piece, on_value)),
+            None => search.push(piece, on_value),
         }
     }
 
-    fn finish(&mut self, on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn finish(&mut self, on_value: &mut OnValue<'_>) -> Result<()> {
         let Self { search, text, share, .. } = self;
-        let mut on_value = |_: usize, value: &[u8]| on_match(value);
         if let Some(text) = text {
-            text.finish(&mut |piece| search.push(piece, &mut on_value))?;
+            text.finish(&mut |piece| search.push(piece, on_value))?;
         }
-        let outcome = search.finish(&mut on_value);
+        let outcome = search.finish(on_value);
         *share = None;
         outcome
     }
@@ -414,8 +419,8 @@ impl BodySearch {
 /// matches in one piece of a body together could exceed the sink's memory limit.
 const BATCH: usize = 1024;
 
-fn gather(found: &[u8], records: &mut MatchList, sink: &mut dyn Sink) -> Result<()> {
-    records.push(found);
+fn gather(expression: usize, found: &[u8], records: &mut MatchList, sink: &mut dyn Sink) -> Result<()> {
+    records.push_found(expression, found);
     if records.len() < BATCH { Ok(()) } else { sink.records(records) }
 }
 

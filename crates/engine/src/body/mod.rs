@@ -29,6 +29,7 @@ pub mod delivery;
 mod expansion_guard;
 #[cfg(test)]
 mod tests;
+pub mod text;
 pub mod trailers;
 pub mod upload;
 pub(crate) mod utf8_conversion;

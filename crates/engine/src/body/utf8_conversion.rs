@@ -55,9 +55,7 @@ impl Utf8ConvertingReader {
     /// Makes a reader for a body whose `Content-Type` field has this value.
     pub(crate) fn new(content_type: Option<&[u8]>) -> Self {
         let declared = content_type.and_then(charset).and_then(|label| known(label.as_bytes()));
-        let media_type = content_type.unwrap_or_default().split(|&byte| byte == b';').next().unwrap_or_default();
-        let media_type = media_type.trim_ascii().to_ascii_lowercase();
-        let may_be_markup = media_type.is_empty() || media_type.ends_with(b"html") || media_type.ends_with(b"xml");
+        let may_be_markup = may_be_markup(&media_type(content_type));
         Self { declared, may_be_markup, state: CharsetState::Opening, held: Vec::new() }
     }
 
@@ -245,21 +243,32 @@ fn decode(decoder: &mut Decoder, mut bytes: &[u8], last: bool, on_text: &mut OnT
     }
 }
 
+/// Returns the media type of a `Content-Type` value in lower case, without its parameters.
+pub(super) fn media_type(content_type: Option<&[u8]>) -> Vec<u8> {
+    let media_type = content_type.unwrap_or_default().split(|&byte| byte == b';').next().unwrap_or_default();
+    media_type.trim_ascii().to_ascii_lowercase()
+}
+
+/// Returns true if a body of this media type may be HTML or XML.
+pub(super) fn may_be_markup(media_type: &[u8]) -> bool {
+    media_type.is_empty() || media_type.ends_with(b"html") || media_type.ends_with(b"xml")
+}
+
 /// Returns the encoding with this label, such as `latin1`. Returns `None` if it is not supported.
-fn known(label: &[u8]) -> Option<&'static Encoding> {
+pub(super) fn known(label: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label).filter(|encoding| *encoding != REPLACEMENT)
 }
 
 /// Returns the encoding that a byte order mark at the beginning of `start` indicates, if there is
 /// one.
-fn mark(start: &[u8]) -> Option<&'static Encoding> {
+pub(super) fn mark(start: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_bom(start).map(|(encoding, _)| encoding)
 }
 
 /// Returns the charset that an XML declaration or a `<meta>` in `start`, the beginning of the body,
 /// declares. Since the declaration is readable as ASCII, a body that declares UTF-16 is not UTF-16,
 /// and counts as UTF-8.
-fn declared_in(start: &[u8]) -> Option<&'static Encoding> {
+pub(super) fn declared_in(start: &[u8]) -> Option<&'static Encoding> {
     let label = in_xml(start).or_else(|| in_meta(start))?;
     let encoding = known(&label)?;
     Some(match encoding.name() {
@@ -292,7 +301,8 @@ fn in_meta(start: &[u8]) -> Option<Vec<u8>> {
             rest = &rest[1..];
             continue;
         };
-        let tag = &tag[..memchr::memchr(b'>', tag)?];
+        // With its `>`, which ends a value without quotation marks.
+        let tag = &tag[..=memchr::memchr(b'>', tag)?];
         let mut attributes = tag;
         while let Some(at) = memmem::find(attributes, b"charset") {
             attributes = &attributes[at + 7..];

@@ -549,6 +549,11 @@ impl DispatchState {
         })
     }
 
+    /// Returns the URL of a job in progress.
+    pub(super) fn url_of(&self, key: usize) -> String {
+        self.running[key].url.clone()
+    }
+
     /// Removes a finished job from the jobs in progress, and returns it.
     pub(super) fn remove_running(&mut self, key: usize) -> FleetJob {
         self.running.remove(key)

@@ -32,6 +32,7 @@ mod level_sink;
 mod ordered_window;
 mod ordered_window_sink;
 mod progress_rule;
+mod record;
 mod run;
 mod stage_sink;
 mod start_rate;
@@ -48,6 +49,7 @@ use haul_policy::url_template::UrlTemplate;
 pub use fleet_item::{FleetItem, ItemContext, ItemRequest};
 pub use fleet_job::{BodyDestination, FleetJob};
 pub use item_source::FleetItems;
+pub use record::{RecordContent, RecordOptions, RecordPieces, RecordSink, RecordText};
 pub(crate) use start_rate::StartLimits;
 pub use start_rate::{HostStartRate, StartRate};
 pub use value_mapper::ExtractedValueMapper;
@@ -85,6 +87,13 @@ pub struct FleetStage {
     /// The number of times that the stage is repeated on its own values, which are then links: URLs
     /// of the next repetition, and output, each once. Only the last stage may be repeated. Default 0.
     pub depth: u32,
+    /// True to put the URL of the page and a tab before each value that the stage outputs. Only the
+    /// last stage can. Default: false.
+    pub with_url: bool,
+    /// The limits of records, if the stage outputs one record for each transfer
+    /// ([`TransferReporter::record`]) instead of its content. Only the last stage can. Default:
+    /// none.
+    pub records: Option<RecordOptions>,
 }
 
 /// Limits and settings of a [`Fleet`].
@@ -158,6 +167,13 @@ impl Default for FleetOptions {
 pub trait TransferReporter: Send + Sync {
     /// Reports a finished transfer. The returned bytes are written after its body.
     fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>>;
+
+    /// Reports a finished transfer of a stage that outputs records ([`FleetStage::records`]), and
+    /// returns the record. If the content cannot be made a record, the method replaces the result of
+    /// the outcome by an error, so that the transfer counts as failed. Default: an empty text.
+    fn record(&self, _job: &FleetJob, _outcome: &mut TransferOutcome, _content: RecordContent) -> RecordText {
+        RecordText::Whole(Vec::new())
+    }
 }
 
 /// A [`TransferReporter`] that does nothing.

@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use haul_policy::secrets::without_userinfo;
+
 use super::ordered_window::OrderedWindow;
 use crate::Result;
 use crate::buffer_pool::BufferLease;
@@ -17,11 +19,19 @@ pub(super) struct OrderedWindowSink {
     slot: u64,
     order: Arc<[u64]>,
     found: u64,
+    /// The text before each value, if there is one.
+    prefix: Option<Box<[u8]>>,
 }
 
 impl OrderedWindowSink {
     pub(super) fn new(window: Arc<OrderedWindow>, slot: u64, order: Arc<[u64]>) -> Self {
-        Self { window, slot, order, found: 0 }
+        Self { window, slot, order, found: 0, prefix: None }
+    }
+
+    /// Puts this URL, without user and password, and a tab before each value.
+    pub(super) fn with_url(mut self, url: &str) -> Self {
+        self.prefix = Some(format!("{}\t", without_userinfo(url)).into_bytes().into());
+        self
     }
 }
 
@@ -45,7 +55,14 @@ impl Sink for OrderedWindowSink {
     fn records(&mut self, records: &mut MatchList) -> Result<()> {
         records.place = Some(MatchPosition { order: Arc::clone(&self.order), before: self.found });
         self.found += records.len() as u64;
-        self.window.records(self.slot, records)
+        let Some(prefix) = &self.prefix else { return self.window.records(self.slot, records) };
+        let mut lines = MatchList::default();
+        lines.place = records.place.take();
+        for value in records.iter() {
+            lines.push(&[prefix, value].concat());
+        }
+        records.clear();
+        self.window.records(self.slot, &mut lines)
     }
 
     fn restart(&mut self) -> bool {

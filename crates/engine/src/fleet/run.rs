@@ -18,11 +18,11 @@ use super::item_source::{FleetItems, ImmediateItemSource, InputWaker, ItemSource
 use super::known_urls::KnownUrls;
 use super::ordered_window::OrderedWindow;
 use super::ordered_window_sink::{OrderedWindowSink, PageFileSink};
+use super::record::{RecordContent, RecordSink, RecordText};
 use super::stage_sink::windows;
 use super::{FleetOptions, FleetStage, FleetSummary, TransferReporter};
 use crate::body::decoder_memory::DecoderMemory;
 use crate::body::delivery::BodyDelivery;
-use crate::buffer_pool::BufferLease;
 use crate::clock;
 use crate::drive::retry_waiting::WaitingRetries;
 use crate::drive::worker::{HostSlotDecision, Scheduler};
@@ -244,12 +244,21 @@ impl FleetRun {
         let ItemRequest { options: own, overrides } = request.map_or_else(ItemRequest::default, |request| *request);
         let options = own.or_else(|| filled.map(Arc::new)).unwrap_or_else(|| Arc::clone(options));
         let feeds = number + 1 < self.stages.len();
-        let in_window = || OrderedWindowSink::new(Arc::clone(&self.windows[number]), slot, order);
-        let sink: Box<dyn Sink> = match destination {
-            BodyDestination::Output => Box::new(in_window()),
-            BodyDestination::File { path, options } => {
+        let in_window = || {
+            let sink = OrderedWindowSink::new(Arc::clone(&self.windows[number]), slot, order);
+            if stage.with_url { sink.with_url(&self.dispatch.lock().url_of(key)) } else { sink }
+        };
+        let in_record = |options, file| RecordSink::in_window(options, &self.windows[number], slot, file);
+        let sink: Box<dyn Sink> = match (destination, stage.records) {
+            (BodyDestination::Output, None) => Box::new(in_window()),
+            (BodyDestination::Output, Some(records)) => Box::new(in_record(records, None)),
+            (BodyDestination::File { path, options }, records) => {
                 let file = FileSink::with(path, options).sharing(&self.devices);
-                if feeds { Box::new(PageFileSink::new(in_window(), file)) } else { Box::new(file) }
+                match records {
+                    Some(records) if stage.extract.is_some() => Box::new(in_record(records, Some(file))),
+                    None if feeds => Box::new(PageFileSink::new(in_window(), file)),
+                    _ => Box::new(file),
+                }
             }
         };
         let mut path = BodyDelivery::new(sink).with_decoder_memory(&self.decoders);
@@ -288,7 +297,7 @@ impl FleetRun {
 
     /// Counts a finished job, outputs its report after its body, and finishes its slot in the
     /// stage's window.
-    fn finish_job(&self, job: &FleetJob, outcome: &TransferOutcome, text: Option<Vec<u8>>) {
+    fn finish_job(&self, job: &FleetJob, outcome: &TransferOutcome, text: RecordText) {
         {
             let mut tally = self.tally();
             match &outcome.result {
@@ -303,9 +312,7 @@ impl FleetRun {
             }
         }
         let window = &self.windows[job.stage];
-        if let Some(more) = text {
-            self.stop_on_error(window.bytes(job.slot, BufferLease::borrowed(&more)));
-        }
+        self.stop_on_error(window.record(job.slot, text));
         self.stop_on_error(window.finish(job.slot));
         self.dispatch.lock().job_reported(job.stage);
         if self.fail_early && outcome.result.is_err() {
@@ -314,13 +321,22 @@ impl FleetRun {
         }
     }
 
+    /// Reports a finished job. Returns the text that follows its body, or its record.
+    fn report_finished(&self, job: &FleetJob, outcome: &mut TransferOutcome, content: RecordContent) -> RecordText {
+        match self.stages[job.stage].records {
+            Some(_) => self.report.record(job, outcome, content),
+            None => RecordText::Whole(self.report.finished(job, outcome).unwrap_or_default()),
+        }
+    }
+
     /// Reports jobs that could not be started. Returns true if there were any.
     fn report_invalid_jobs(&self) -> bool {
         let mut any = false;
         while let Some(InvalidJob { job, target, error }) = self.dispatch.take_invalid() {
             any = true;
-            let outcome = TransferOutcome::unsent(target, error, Instant::now());
-            self.finish_job(&job, &outcome, self.report.finished(&job, &outcome));
+            let mut outcome = TransferOutcome::unsent(target, error, Instant::now());
+            let text = self.report_finished(&job, &mut outcome, RecordContent::default());
+            self.finish_job(&job, &outcome, text);
         }
         any
     }
@@ -493,11 +509,12 @@ impl Scheduler for FleetRun {
             outcome.result = Ok(());
         }
         // If one body cannot be written to the output, no other can.
-        let to_output = job.destination == BodyDestination::Output;
+        let to_output = job.destination == BodyDestination::Output && self.stages[job.stage].records.is_none();
         if to_output && matches!(&outcome.result, Err(error) if error.kind() == ErrorKind::Write) {
             self.stop(outcome.result.err());
             return;
         }
+        let content = path.take_record();
         if let Some(search) = path.into_search() {
             let mut spare = self.spare_searches(job.stage);
             if spare.len() < SPARE_SEARCHES {
@@ -505,7 +522,10 @@ impl Scheduler for FleetRun {
             }
         }
         // A skipped file is not this transfer's, so it is not reported.
-        let text = (!is_skipped).then(|| self.report.finished(&job, &outcome)).flatten();
+        let text = match is_skipped {
+            true => RecordText::Whole(Vec::new()),
+            false => self.report_finished(&job, &mut outcome, content.unwrap_or_default()),
+        };
         self.finish_job(&job, &outcome, text);
     }
 

@@ -69,6 +69,8 @@ pub(super) fn windows(
             (true, false) => DeliveryOrder::Input,
         };
         let memory = if sifts { share / 2 } else { share };
+        // The content of one record may come on top of a full budget.
+        let memory = memory - stage.records.map_or(0, |records| records.max_content.min(memory / 2));
         let window = OrderedWindow::new(order, usize::try_from(memory).unwrap_or(usize::MAX), sink);
         windows.push(Arc::new(window.counting(decoders, stages.len())));
     }

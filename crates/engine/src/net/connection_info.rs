@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::stream::ConnectionStream;
+use crate::transfer_facts::TlsFacts;
 
 /// The facts of an open connection, of a byte stream or of QUIC.
 pub trait ConnectionInfo {
@@ -23,6 +24,9 @@ pub trait ConnectionInfo {
     /// Returns the server's certificates, if
     /// [`TlsOptions::keep_certificates`](super::tls::TlsOptions::keep_certificates) is set.
     fn certificates(&self) -> Option<&Arc<[Vec<u8>]>>;
+
+    /// Returns the parameters of the TLS session; `None` without TLS.
+    fn tls(&self) -> Option<TlsFacts>;
 
     /// Describes the TLS session and the server's certificate in lines of text.
     fn lines(&self) -> Vec<String>;
@@ -47,6 +51,10 @@ impl ConnectionInfo for ConnectionStream {
 
     fn certificates(&self) -> Option<&Arc<[Vec<u8>]>> {
         self.certificates()
+    }
+
+    fn tls(&self) -> Option<TlsFacts> {
+        self.tls_facts()
     }
 
     fn lines(&self) -> Vec<String> {
@@ -74,6 +82,10 @@ impl ConnectionInfo for super::quic::QuicConnection {
 
     fn certificates(&self) -> Option<&Arc<[Vec<u8>]>> {
         self.session()?.certificates()
+    }
+
+    fn tls(&self) -> Option<TlsFacts> {
+        self.session().map(|session| session.facts())
     }
 
     fn lines(&self) -> Vec<String> {

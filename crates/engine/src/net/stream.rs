@@ -15,6 +15,7 @@ use super::lingering_close;
 use super::socket::Socket;
 use super::tls::{HandshakeStatus, NegotiatedSession, TlsConnection};
 use super::transport::{TlsLayer, Transport};
+use crate::transfer_facts::TlsFacts;
 use crate::{Error, ErrorKind, Result, fork};
 
 /// The byte stream of a connection: a socket, with TLS or a tunnel if the route needs them.
@@ -138,6 +139,12 @@ impl ConnectionStream {
     #[must_use]
     pub fn certificates(&self) -> Option<&Arc<[Vec<u8>]>> {
         self.tls.as_ref()?.tls.certificates()
+    }
+
+    /// Returns the parameters of the TLS session; `None` without TLS.
+    #[must_use]
+    pub fn tls_facts(&self) -> Option<TlsFacts> {
+        self.tls.as_ref()?.tls.negotiated().map(NegotiatedSession::facts)
     }
 
     /// Describes the TLS session and the server's certificate in lines of text. The cipher has its

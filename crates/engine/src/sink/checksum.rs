@@ -15,6 +15,7 @@ use haul_policy::target::Target;
 
 use super::{BodyInfo, Sink, TransferWaker};
 use crate::buffer_pool::BufferLease;
+use crate::fleet::RecordContent;
 use crate::{Error, ErrorKind, Result};
 
 /// The hash algorithm of a checksum.
@@ -31,6 +32,27 @@ pub enum HashAlgorithm {
 }
 
 impl HashAlgorithm {
+    /// Computes the checksum of a file's content.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn of_file(self, file: &File) -> io::Result<Vec<u8>> {
+        let mut hasher = ChecksumHasher { context: Context::new(self.of()) };
+        let mut buffer = vec![0; 256 << 10];
+        let mut at = 0;
+        loop {
+            match file.read_at(&mut buffer, at) {
+                Ok(0) => return Ok(hasher.finish()),
+                Ok(n) => {
+                    hasher.update(&buffer[..n]);
+                    at += n as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     fn of(self) -> &'static digest::Algorithm {
         match self {
             Self::Sha256 => &digest::SHA256,
@@ -78,20 +100,7 @@ impl ExpectedChecksum {
     /// # Errors
     /// The file cannot be read.
     pub fn of(&self, file: &File) -> io::Result<Vec<u8>> {
-        let mut hasher = self.hasher();
-        let mut buffer = vec![0; 256 << 10];
-        let mut at = 0;
-        loop {
-            match file.read_at(&mut buffer, at) {
-                Ok(0) => return Ok(hasher.finish()),
-                Ok(n) => {
-                    hasher.update(&buffer[..n]);
-                    at += n as u64;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        self.algorithm.of_file(file)
     }
 
     /// Compares a computed checksum with the expected one.
@@ -108,7 +117,9 @@ impl ExpectedChecksum {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Returns the hexadecimal form of a checksum, in lower case.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -183,6 +194,10 @@ impl<S: Sink> Sink for ChecksumSink<S> {
         let fresh = self.checksum.hasher();
         self.checksum.agrees(&std::mem::replace(&mut self.hasher, fresh).finish())?;
         self.sink.finish()
+    }
+
+    fn take_record(&mut self) -> Option<RecordContent> {
+        self.sink.take_record()
     }
 
     fn file_name(&self) -> Option<&std::path::Path> {

@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub struct MatchList {
     bytes: Vec<u8>,
     ends: Vec<usize>,
+    /// The index of the expression that found each value.
+    expressions: Vec<u16>,
     /// The position of the first value in the list, in the order of the run's input. `None` if the
     /// values are not sorted by the input.
     pub place: Option<MatchPosition>,
@@ -43,10 +45,17 @@ impl MatchPosition {
 }
 
 impl MatchList {
-    /// Adds a value at the end of the list.
+    /// Adds a value at the end of the list, as if the first expression had found it.
     pub fn push(&mut self, value: &[u8]) {
+        self.push_found(0, value);
+    }
+
+    /// Adds a value at the end of the list. `expression` is the index of the expression that found
+    /// it.
+    pub fn push_found(&mut self, expression: usize, value: &[u8]) {
         self.bytes.extend_from_slice(value);
         self.ends.push(self.bytes.len());
+        self.expressions.push(u16::try_from(expression).unwrap_or(u16::MAX));
     }
 
     /// Moves all values of `other` to the end of this list, so that `other` is empty.
@@ -54,6 +63,7 @@ impl MatchList {
         let base = self.bytes.len();
         self.bytes.append(&mut other.bytes);
         self.ends.extend(other.ends.drain(..).map(|end| end + base));
+        self.expressions.append(&mut other.expressions);
     }
 
     /// Returns the values in the order in which they were added.
@@ -64,6 +74,25 @@ impl MatchList {
             start = end;
             value
         })
+    }
+
+    /// Returns the value at `index`.
+    ///
+    /// # Panics
+    /// The list has no value at `index`.
+    #[must_use]
+    pub fn get(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.bytes[start..self.ends[index]]
+    }
+
+    /// Returns the index of the expression that found the value at `index`.
+    ///
+    /// # Panics
+    /// The list has no value at `index`.
+    #[must_use]
+    pub fn expression(&self, index: usize) -> usize {
+        self.expressions[index].into()
     }
 
     /// Returns the number of values in the list.
@@ -81,7 +110,9 @@ impl MatchList {
     /// Returns the size in bytes of the list's memory, which counts towards memory limits.
     #[must_use]
     pub fn cost(&self) -> usize {
-        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()
+        self.bytes.capacity()
+            + self.ends.capacity() * size_of::<usize>()
+            + self.expressions.capacity() * size_of::<u16>()
     }
 
     /// Returns the values as lines, each ended by a line feed.
@@ -99,6 +130,7 @@ impl MatchList {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+        self.expressions.clear();
     }
 }
 
@@ -110,10 +142,14 @@ mod tests {
     fn appended_lists_keep_their_boundaries() {
         let (mut a, mut b) = (MatchList::default(), MatchList::default());
         a.push(b"x");
-        b.push(b"yy");
+        b.push_found(2, b"yy");
         b.push(b"");
         a.append(&mut b);
         assert!(b.is_empty());
+        assert_eq!(
+            (0..3).map(|index| (a.get(index), a.expression(index))).collect::<Vec<_>>(),
+            [(&b"x"[..], 0), (b"yy", 2), (b"", 0)]
+        );
         assert_eq!(a.iter().collect::<Vec<_>>(), [&b"x"[..], b"yy", b""]);
     }
 }

@@ -60,6 +60,12 @@ impl MemorySink {
         self.bytes
     }
 
+    /// Returns the number of bytes of memory that the body uses.
+    #[must_use]
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Returns the part of the body received so far.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {

@@ -37,6 +37,7 @@ use haul_policy::target::Target;
 use haul_proto::head::ResponseHead;
 
 use crate::buffer_pool::BufferLease;
+use crate::fleet::RecordContent;
 use crate::transfer_facts::TransferFacts;
 use crate::transfer_outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
@@ -231,6 +232,12 @@ pub trait Sink: Any + Send {
     /// The written bytes cannot be completed, for example synced or renamed.
     fn finish(&mut self) -> Result<()> {
         Ok(())
+    }
+
+    /// Takes the content out of a sink that keeps it for a record. Returns `None`, the default, for
+    /// other sinks.
+    fn take_record(&mut self) -> Option<RecordContent> {
+        None
     }
 
     /// Returns the path of the file that the sink has written. Returns `None` if the sink writes no

@@ -17,13 +17,16 @@ use crate::body::delivery::BodyDelivery;
 use crate::clock;
 use crate::error::ErrorStage;
 use crate::sink::BodyInfo;
-use crate::transfer_facts::TransferPhase;
+use crate::transfer_facts::{FailedAttempt, TransferPhase};
 use crate::transfer_outcome::TransferOutcome;
 use crate::{Error, ErrorKind, Result};
 
 /// The number of bytes that a resumable transfer must receive after a failure so that its count of
 /// retries starts at zero again.
 const RETRIES_RENEWED_AFTER: u64 = 256 << 10;
+
+/// The maximum number of failed attempts of which a transfer keeps the causes.
+const MAX_FAILED_ATTEMPTS: usize = 32;
 
 /// The next step of a transfer after the end of an exchange.
 #[derive(Debug)]
@@ -305,6 +308,18 @@ impl Transfer {
     ) -> TransferStep {
         self.trace_retry(trouble, wait, error);
         self.report_pause(wait, error);
+        if self.options.keep_history {
+            let error = match (error, &self.head) {
+                (Some(error), _) => error.again(),
+                (None, Some(head)) => response::bad_status(head),
+                (None, None) => Error::new(ErrorKind::EmptyReply, "the response has no head"),
+            };
+            let failed = &mut self.facts.failed_attempts;
+            if failed.len() == MAX_FAILED_ATTEMPTS {
+                failed.remove(0);
+            }
+            failed.push(FailedAttempt { error, pause: wait });
+        }
         self.attempt.number += 1;
         self.facts.retries += 1;
         self.facts.enter(TransferPhase::Pause, now);

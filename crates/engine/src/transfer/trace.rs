@@ -23,6 +23,9 @@ impl Transfer {
         self.facts.local = connection.local().or(self.facts.local);
         self.facts.certificate_fault = connection.certificate_fault().map(Box::from);
         self.facts.certificates = connection.certificates().cloned();
+        if self.options.keep_history {
+            self.facts.tls = connection.tls().map(Box::new);
+        }
         let Some(trace) = &self.options.trace else { return };
         let host = self.peer_host();
         let text = match connection.peer() {

@@ -361,6 +361,9 @@ frame_fields! {
         // The figures of --stats are of this process alone: with it the agent is not used.
         phase_times,
         earlier,
+        // Only records have them: with records the agent is not used.
+        tls,
+        failed_attempts,
     }
     from TransferFacts::new(Instant::now())
 }

@@ -19,7 +19,8 @@ use haul::{Client, RequestOptions, ResponseHead, Result};
 use haul_policy::auth::AllowedAuthSchemes;
 
 use crate::plan::{
-    ContinueAt, GlobalArgs, HeaderArg, HttpVersion, RunSize, StageArgs, StateFileArg, TimeCond, TransferArgs,
+    ContinueAt, GlobalArgs, HeaderArg, HttpVersion, RecordOutputArgs, RunSize, StageArgs, StateFileArg, TimeCond,
+    TransferArgs,
 };
 use crate::run::transfers::state_stores::StateStores;
 use crate::write_out::WriteOut;
@@ -46,7 +47,7 @@ pub(crate) fn request(
         cookie: request.cookie.clone(),
         range: request.range.clone(),
         decode: stage.asks_compressed(),
-        include_head: stage.report.include || request.head,
+        include_head: (stage.report.include || request.head) && stage.records.is_none(),
         head_only: request.head,
         request_target: request.request_target.clone(),
         content_type: request.content_type.clone(),
@@ -74,9 +75,10 @@ pub(crate) fn request(
         proxy: connect_options::proxy(&stage.proxy)?,
         wants: request.time_cond.map(|condition| Arc::new(condition) as _),
         trace,
-        keep_history: tells(WriteOut::prints_redirect_fields),
+        keep_history: stage.records.is_some() || tells(WriteOut::prints_redirect_fields),
         ..shared.clone()
     };
+    options.fail_with_body |= stage.records.is_some_and(RecordOutputArgs::has_all_bodies);
     // To examine a certificate that is accepted anyway, the trusted certificates must be loaded.
     // Only runs that print the result do so.
     options.tls.examine =

@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use haul::fleet::RecordOptions;
 use haul::sink::checksum::ExpectedChecksum;
 use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::{AppendPosition, FileOptions};
@@ -15,7 +16,7 @@ use haul_policy::filename::decoded;
 use haul_policy::glob::{GlobValues, fill_template};
 use haul_policy::output_name::{ColumnLookup, fill_url_parts, mirrored};
 
-use crate::plan::{ContinueAt, ExistingFilePolicy, OutputArg, UrlGroup};
+use crate::plan::{ContinueAt, ExistingFilePolicy, GlobalArgs, OutputArg, UrlGroup};
 use crate::run::transfers::output_names::OutputNames;
 
 /// The name of the output file for `-O`, as in curl, if the URL's path does not end in a name.
@@ -191,11 +192,20 @@ pub(crate) fn shows_content(operation: &UrlGroup) -> bool {
         && std::io::stdout().is_terminal()
 }
 
+/// Returns the limits of the records that the group prints instead of bodies; `None` if it prints
+/// none. A quarter of `--max-memory` is the limit of one record, so that one may come on top of those
+/// that wait for their turn.
+pub(crate) fn record_options(global: &GlobalArgs, operation: &UrlGroup) -> Option<RecordOptions> {
+    let records = operation.record_output()?;
+    Some(RecordOptions { max_content: (global.max_memory / 4).max(1), keeps_body: records.keeps_bodies })
+}
+
 /// Returns standard output as the destination of response bodies. Unless `-o -` is given, it
 /// refuses binary content on a terminal.
 pub(crate) fn standard_output(operation: &UrlGroup) -> Descriptor {
     let output = Descriptor::stdout();
-    if names_stdout(operation) { output } else { output.text_on_terminal() }
+    let is_records = operation.record_output().is_some();
+    if is_records || names_stdout(operation) { output } else { output.text_on_terminal() }
 }
 
 /// Returns true if an option names standard output (`-o -`).

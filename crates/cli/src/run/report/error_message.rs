@@ -32,7 +32,7 @@ pub(crate) fn line(persona: ProgramPersona, error: &Error, outcome: Option<&Tran
 
 /// Returns the hint to append to haul's error line, such as the name of an option that solves the
 /// problem. Empty for most errors.
-fn remedy(error: &Error) -> &'static str {
+pub(crate) fn remedy(error: &Error) -> &'static str {
     let cause = error.cause();
     let is_untrusted = [UNKNOWN_ISSUER, SELF_SIGNED].iter().any(|why| cause.ends_with(why));
     match error.kind() {
@@ -41,6 +41,12 @@ fn remedy(error: &Error) -> &'static str {
         }
         ErrorKind::PeerCertificate if is_untrusted => {
             "; if it is self-signed, trust it with --cacert FILE, or skip verification with -k"
+        }
+        ErrorKind::TooLarge if cause.ends_with("that a record may have") => {
+            "; store bodies in files with -o or -O, leave them out with --jsonl=no-body, or raise --max-memory"
+        }
+        ErrorKind::Write if cause.starts_with("its values are no rows") => {
+            "; use --jsonl, or expressions that find the same number of values"
         }
         _ => "",
     }

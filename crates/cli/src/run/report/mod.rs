@@ -7,6 +7,7 @@ mod header_or_trace_file;
 pub(crate) mod progress;
 mod progress_bar;
 mod progress_meter;
+pub(crate) mod records;
 pub(crate) mod reporter;
 pub(crate) mod statistics;
 mod trace;

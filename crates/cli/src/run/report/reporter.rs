@@ -8,23 +8,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use haul::fleet::{BodyDestination, FleetJob, HostStartRate, StartRate, TransferReporter};
+use haul::fleet::{BodyDestination, FleetJob, HostStartRate, RecordContent, RecordText, StartRate, TransferReporter};
 use haul::interrupt::InterruptCallback;
 use haul::net::local_address::UnixSocketAddress;
 use haul::request::{RetryObserver, TotalRateLimit};
 use haul::sink::descriptor_writer::DescriptorWriter;
+use haul::sink::match_list::MatchList;
 use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result, Target};
 use haul_policy::target::Origin;
 
 use crate::file_access::print_error_line;
-use crate::plan::{self, GlobalArgs, UrlGroup, WriteOut};
+use crate::plan::{self, GlobalArgs, RecordOutputFormat, UrlGroup, WriteOut};
 use crate::program_persona::ProgramPersona;
 use crate::run::engine_options::output_options::NULL;
 use crate::run::report::error_message;
 use crate::run::report::file_metadata;
 use crate::run::report::progress::ProgressReporter;
+use crate::run::report::records::{RecordedTransfer, StoredFile};
 use crate::run::report::trace::Tracer;
 use crate::run::report::transfer_report::TransferReport;
 use crate::run::report::url_number::UrlNumbers;
@@ -45,6 +47,7 @@ pub(crate) struct Reporter {
     progress: Arc<ProgressReporter>,
     operation: UrlGroup,
     is_silent: bool,
+    with_url: bool,
     before: RunState,
     /// True if a file other than the response body, such as that of `--etag-save`, could not be
     /// written.
@@ -92,6 +95,7 @@ impl Reporter {
             progress,
             operation: operation.clone(),
             is_silent: global.silent,
+            with_url: global.with_url,
             before,
             has_unwritten_output: Arc::default(),
         })
@@ -206,6 +210,58 @@ impl Reporter {
             print_error_line(&error_message::side_output_error(ProgramPersona::Curl, &error));
         }
         self.written_out(report, transfer)
+    }
+
+    /// Returns the JSON line of a transfer, if the group prints such lines.
+    fn json_line(&self, report: &TransferReport<'_>, id: Option<&str>, content: RecordContent) -> Option<RecordText> {
+        self.recorded(report).map(|transfer| RecordedTransfer { id, ..transfer }.json_line(content))
+    }
+
+    /// Returns the rows that the values of a transfer make, if the group prints CSV.
+    ///
+    /// # Errors
+    /// The values are no rows.
+    fn csv_rows(&self, report: &TransferReport<'_>, content: &RecordContent) -> Option<Result<MatchList>> {
+        let is_csv = self.operation.record_output().is_some_and(|records| records.format == RecordOutputFormat::Csv);
+        is_csv.then(|| self.recorded(report))?.map(|transfer| transfer.rows(content, self.with_url))
+    }
+
+    fn recorded<'t>(&'t self, report: &'t TransferReport<'t>) -> Option<RecordedTransfer<'t>> {
+        let records = self.operation.record_output()?;
+        let stage = self.operation.stages.get(report.stage)?;
+        let facts = &report.outcome.facts;
+        let delivered = facts.decoded_bytes.unwrap_or(facts.body_bytes);
+        let is_stored = report.outcome.result.is_ok() && records.format != RecordOutputFormat::Csv;
+        let file = self.file(report).filter(|_| is_stored).map(|path| StoredFile::of(path, delivered));
+        let (extracts, names) = (stage.takes_values(), &*stage.value_names);
+        Some(RecordedTransfer { report, persona: self.persona, records, file, id: None, extracts, names })
+    }
+
+    /// Prints the record of a transfer that is not in a fleet, or does nothing if the group prints no
+    /// records.
+    pub(crate) fn print_record(&self, report: &TransferReport<'_>, content: RecordContent) -> Result<()> {
+        match self.json_line(report, None, content) {
+            Some(RecordText::Whole(text)) => self.print(Some(text)),
+            Some(RecordText::Pieces(text)) => text.pieces.into_iter().try_for_each(|piece| self.print(Some(piece))),
+            Some(RecordText::Lines(lines)) => self.print(Some(lines.to_lines())),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints the record of a URL whose transfer could not begin.
+    pub(crate) fn print_unbegun_record(&self, url: &str, error: &Error) -> Result<()> {
+        let is_transfer = matches!(
+            error.kind(),
+            ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Write | ErrorKind::Read | ErrorKind::Login
+        );
+        if !is_transfer || self.operation.record_output().is_none() {
+            return Ok(());
+        }
+        let target = Target::parse("http://invalid/").expect("a URL");
+        let outcome = TransferOutcome::unsent(target, error.again(), Instant::now());
+        let method = &self.operation.stages[0].request.method;
+        let report = TransferReport { url, number: 0, stage: 0, method, file: None, outcome: &outcome };
+        self.print_record(&report, RecordContent::default())
     }
 
     /// Formats `-w` for a transfer, and prints the parts for standard error and files. Returns the
@@ -363,8 +419,9 @@ impl RetryObserver for Reporter {
     }
 }
 
-impl TransferReporter for FleetReporter {
-    fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>> {
+impl FleetReporter {
+    /// Returns the report of a transfer of the fleet.
+    fn report_of<'t>(&'t self, job: &'t FleetJob, outcome: &'t TransferOutcome) -> TransferReport<'t> {
         let file = match &job.destination {
             BodyDestination::File { path, .. } => Some(path.as_path()),
             BodyDestination::Output => None,
@@ -372,17 +429,28 @@ impl TransferReporter for FleetReporter {
         // A repeated stage (`--depth`) has the options of the last one.
         let stage = job.stage.min(self.methods.len().saturating_sub(1));
         let group = job.context.as_ref().and_then(|context| context.get::<GroupReport>());
-        let (reporter, method) = match group {
-            Some(group) => (&group.reporter, group.method.as_str()),
-            None => (&self.reporter, self.methods.get(stage).map_or("GET", String::as_str)),
+        let method = match group {
+            Some(group) => group.method.as_str(),
+            None => self.methods.get(stage).map_or("GET", String::as_str),
         };
         let method = job.method.as_deref().unwrap_or(method);
         let number = match job.stage {
             0 if self.reporter.persona.is_curl() => self.numbers.source_of(job.number),
             _ => job.number,
         };
-        let report = TransferReport { url: &job.url, number, stage, method, file, outcome };
-        let text = reporter.report(&report);
+        TransferReport { url: &job.url, number, stage, method, file, outcome }
+    }
+
+    /// Returns the reporter of the URL group to which a transfer belongs.
+    fn reporter_of<'t>(&'t self, job: &'t FleetJob) -> &'t Reporter {
+        let group = job.context.as_ref().and_then(|context| context.get::<GroupReport>());
+        group.map_or(&self.reporter, |group| &group.reporter)
+    }
+}
+
+impl TransferReporter for FleetReporter {
+    fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>> {
+        let text = self.reporter_of(job).report(&self.report_of(job, outcome));
         if !self.has_file {
             return text;
         }
@@ -393,6 +461,22 @@ impl TransferReporter for FleetReporter {
             }
         }
         None
+    }
+
+    fn record(&self, job: &FleetJob, outcome: &mut TransferOutcome, content: RecordContent) -> RecordText {
+        let reporter = self.reporter_of(job);
+        let rows = reporter.csv_rows(&self.report_of(job, outcome), &content);
+        let rows = rows.transpose().unwrap_or_else(|error| {
+            outcome.result = Err(error);
+            Some(MatchList::default())
+        });
+        let report = self.report_of(job, outcome);
+        reporter.report(&report);
+        let id = job.id.as_deref();
+        match rows {
+            Some(rows) => RecordText::Lines(rows),
+            None => reporter.json_line(&report, id, content).unwrap_or(RecordText::Whole(Vec::new())),
+        }
     }
 }
 

@@ -11,12 +11,13 @@ use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::FileSink;
 use haul::{Client, RequestOptions, Result};
 
-use crate::plan::{OutputArg, RunPlan, RunSize, UrlGroup, UrlSource};
+use crate::plan::{GlobalArgs, OutputArg, RecordOutputFormat, RunPlan, RunSize, UrlGroup, UrlSource};
 use crate::run::engine_options;
 use crate::run::engine_options::later_stage::LaterStage;
 use crate::run::engine_options::output_options::{
-    NULL, claims_name, in_output_dir, names_stdout, options_for, shows_content, standard_output,
+    NULL, claims_name, in_output_dir, names_stdout, options_for, record_options, shows_content, standard_output,
 };
+use crate::run::report::records::csv_rows;
 use crate::run::report::reporter::{FleetReporter, Reporter};
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::descriptor_limit;
@@ -49,6 +50,8 @@ pub(crate) fn run(
             unique: stage.unique,
             sort: stage.sort,
             depth: stage.depth,
+            with_url: stage.with_url,
+            records: stage.records.and_then(|_| record_options(&plan.global, operation)),
         });
     }
     let requests = ItemRequests { options: Arc::clone(&stages[0].options), is_joined: false, context: None };
@@ -75,8 +78,13 @@ pub(crate) fn run(
         OutputArg::Null => Some((PathBuf::from(NULL), output)),
         OutputArg::Stdout | OutputArg::RemoteName | OutputArg::MirroredPath => None,
     });
+    let header = csv_header(&plan.global, operation);
     let summary = match file {
-        None => fleet.run(client, items, standard_output(operation), report)?,
+        None => {
+            let mut output = standard_output(operation);
+            output.write(&header)?;
+            fleet.run(client, items, output, report)?
+        }
         Some((path, output)) => {
             let (UrlSource::Argument(first) | UrlSource::InputFile(first)) =
                 operation.urls.get(0).unwrap_or(UrlSource::Argument(""));
@@ -84,7 +92,8 @@ pub(crate) fn run(
                 return Ok(0);
             }
             let mut sink = FileSink::with(path, options_for(operation, output, None, None));
-            let output = Descriptor::new(sink.open_descriptor()?);
+            let mut output = Descriptor::new(sink.open_descriptor()?);
+            output.write(&header)?;
             let summary = fleet.run(client, items, output, report)?;
             sink.finish()?;
             summary
@@ -107,8 +116,9 @@ pub(crate) fn run_joined(
     engine_options::resolve(client, &first.stages[0])?;
     // Registers the stores of the first group, which all groups use.
     let options = Arc::new(request_of_many(plan, first, 0, reporter, stores)?);
-    let has_named_stdout = plan.operations[groups.clone()].iter().any(names_stdout);
-    let output = if has_named_stdout { Descriptor::stdout() } else { Descriptor::stdout().text_on_terminal() };
+    let records = record_options(&plan.global, first);
+    let is_plain = records.is_some() || plan.operations[groups.clone()].iter().any(names_stdout);
+    let output = if is_plain { Descriptor::stdout() } else { Descriptor::stdout().text_on_terminal() };
     let items = Box::new(GroupItems::new(plan, groups.clone(), reporter, stores));
     let report = FleetReporter {
         reporter: Arc::clone(reporter),
@@ -119,7 +129,7 @@ pub(crate) fn run_joined(
     let mut settings = fleet_options(plan, reporter);
     settings.slow_input = plan.operations[groups].iter().any(|operation| operation.urls.iter().any(may_wait));
     descriptor_limit::raise();
-    let fleet = Fleet::new(vec![FleetStage { options, ..FleetStage::default() }], settings);
+    let fleet = Fleet::new(vec![FleetStage { options, records, ..FleetStage::default() }], settings);
     Ok(fleet.run(client, items, output, report)?.exit_code)
 }
 
@@ -157,6 +167,12 @@ fn fleet_options(plan: &RunPlan, reporter: &Reporter) -> FleetOptions {
         interrupt: reporter.interrupt().cloned(),
         ..FleetOptions::default()
     }
+}
+
+/// Returns the header line of `--csv`; empty without it.
+fn csv_header(global: &GlobalArgs, operation: &UrlGroup) -> Vec<u8> {
+    let stage = operation.stages.last().filter(|_| global.record_output == Some(RecordOutputFormat::Csv));
+    stage.map(|stage| csv_rows::header(stage, global.with_url)).unwrap_or_default()
 }
 
 /// Returns true if curl would run this URL group in parallel (`-Z`). curl ignores `--rate` in this

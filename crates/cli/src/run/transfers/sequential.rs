@@ -145,9 +145,10 @@ impl SequentialRun<'_> {
         Ok(code)
     }
 
-    /// Prints the output of `-w` for a transfer that could not begin. Only the curl persona prints
-    /// it.
+    /// Prints the record of a transfer that could not begin, and the output of `-w` for it. Only the
+    /// curl persona prints the latter.
     fn write_out_unbegun(&self, index: usize, url: &str, error: &Error) -> Result<()> {
+        self.reporter.print_unbegun_record(url, error)?;
         let is_transfer = matches!(error.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Read);
         match self.plan.global.persona.is_curl() && is_transfer {
             true => self.reporter.print(self.reporter.report_unusable_url(url, index as u64, error)),

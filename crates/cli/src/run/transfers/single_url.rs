@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::buffer_pool::BufferLease;
-use haul::sink::checksum::ChecksumSink;
+use haul::fleet::{RecordContent, RecordSink};
+use haul::sink::checksum::{ChecksumSink, ExpectedChecksum};
 use haul::sink::descriptor_writer::BlockingOutputSink;
 use haul::sink::file::{FileOptions, FileSink};
 use haul::sink::partial::PartialFile;
@@ -26,7 +27,7 @@ use crate::file_access::print_error_line;
 use crate::plan::{ContinueAt, ExistingFilePolicy, GlobalArgs, UrlGroup, append_query};
 use crate::run::engine_options;
 use crate::run::engine_options::output_options::{
-    claims_name, file_for, file_options, options_for, shows_content, standard_output,
+    claims_name, file_for, file_options, options_for, record_options, shows_content, standard_output,
 };
 use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::target_url::{refuse_login, target_of};
@@ -107,7 +108,8 @@ pub(crate) fn run(
         && let Some(outcome) = eligibility::fetch(client, global, operation, url, &request, to_file)?
     {
         reporter.count_retries(&host, outcome.facts.retries);
-        return conclude(operation, &outcome, url, job.index, &request.method, file.as_deref(), reporter);
+        let body = DeliveredBody { file: file.as_deref(), content: RecordContent::default() };
+        return conclude(operation, &outcome, url, job.index, &request.method, body, reporter);
     }
     let checksum = stores.checksums.of(client, &request, operation, &target, file.as_deref())?;
     let sink: Box<dyn Sink> = match (&file, checksum) {
@@ -116,14 +118,15 @@ pub(crate) fn run(
             let append = options.append.filter(|_| !uploads);
             Box::new(FileSink::with(path, FileOptions { append, ..options }))
         }
-        (None, None) => Box::new(BlockingOutputSink::new(standard_output(operation), None)),
-        (None, Some(checksum)) => {
-            Box::new(ChecksumSink::new(BlockingOutputSink::new(standard_output(operation), None), checksum))
-        }
+        (None, checksum) => match record_options(global, operation) {
+            Some(records) => checked(RecordSink::new(records), checksum),
+            None => checked(BlockingOutputSink::new(standard_output(operation), None), checksum),
+        },
     };
     let named = Arc::new(Mutex::new(file));
+    let content = Arc::new(Mutex::new(RecordContent::default()));
     let progress = Arc::clone(reporter.progress());
-    let sink = Box::new(ProgressSink { sink, progress, named: Arc::clone(&named) });
+    let sink = Box::new(ProgressSink { sink, progress, named: Arc::clone(&named), content: Arc::clone(&content) });
     let to_stdout = named.lock().unwrap_or_else(PoisonError::into_inner).is_none();
     reporter.progress().transfer_begins(to_stdout);
     if let Some(ContinueAt::Offset(offset)) = stage.request.continue_at {
@@ -135,7 +138,24 @@ pub(crate) fn run(
     };
     reporter.count_retries(&host, outcome.facts.retries);
     let file = named.lock().unwrap_or_else(PoisonError::into_inner).take();
-    conclude(operation, &outcome, url, job.index, &request.method, file.as_deref(), reporter)
+    let content = std::mem::take(&mut *content.lock().unwrap_or_else(PoisonError::into_inner));
+    let body = DeliveredBody { file: file.as_deref(), content };
+    conclude(operation, &outcome, url, job.index, &request.method, body, reporter)
+}
+
+/// Returns a sink that verifies the body against a checksum, if there is one, and passes it on to
+/// `sink`.
+fn checked(sink: impl Sink, checksum: Option<ExpectedChecksum>) -> Box<dyn Sink> {
+    match checksum {
+        Some(checksum) => Box::new(ChecksumSink::new(sink, checksum)),
+        None => Box::new(sink),
+    }
+}
+
+/// The body of a finished transfer: the file to which it was written, or the content for a record.
+struct DeliveredBody<'a> {
+    file: Option<&'a Path>,
+    content: RecordContent,
 }
 
 /// Reports the outcome of the transfer of one URL. Returns the exit code.
@@ -145,9 +165,10 @@ fn conclude(
     url: &str,
     index: usize,
     method: &str,
-    file: Option<&Path>,
+    body: DeliveredBody<'_>,
     reporter: &Reporter,
 ) -> Result<u8> {
+    let DeliveredBody { file, content } = body;
     let failed_to_write = |kind: std::io::ErrorKind| {
         let is_it = |error: &Error| {
             error.kind() == ErrorKind::Write && error.io_source().is_some_and(|source| source.kind() == kind)
@@ -169,6 +190,7 @@ fn conclude(
     let to_output = file.is_none() && !file_url::is_file_url(url);
     let is_unwritable = to_output && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);
     reporter.print(reporter.report(&report).filter(|_| !is_unwritable))?;
+    reporter.print_record(&report, content)?;
     Ok(outcome.result.as_ref().err().map_or(0, Error::exit_code))
 }
 
@@ -178,6 +200,8 @@ struct ProgressSink {
     sink: Box<dyn Sink>,
     progress: Arc<ProgressReporter>,
     named: Arc<Mutex<Option<PathBuf>>>,
+    /// The content of the response for its record, once it is complete.
+    content: Arc<Mutex<RecordContent>>,
 }
 
 impl ProgressSink {
@@ -250,6 +274,9 @@ impl Sink for ProgressSink {
     fn finish(&mut self) -> Result<()> {
         let outcome = self.sink.finish();
         self.note_name();
+        if let Some(content) = self.sink.take_record() {
+            *self.content.lock().unwrap_or_else(PoisonError::into_inner) = content;
+        }
         outcome
     }
 

@@ -21,6 +21,8 @@
 //! | [`DeliveryOrder::Whole`] | none; a full budget gives one slot the sink to itself |
 //! | [`DeliveryOrder::Free`] | every slot |
 
+mod slot;
+
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -29,14 +31,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
 
 use super::progress_rule::OrderedWindowMemory;
+use super::record::RecordText;
 use super::stage_sink::FinalValues;
 use crate::Result;
 use crate::body::decoder_memory::DecoderMemory;
-use crate::buffer_pool::{BufferLease, Chunk};
+use crate::buffer_pool::BufferLease;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::match_list::MatchList;
+use slot::{OrderedBodySlot, OrderedSlotContent};
 
 /// The order in which bodies leave a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,32 +86,6 @@ pub(super) trait StageSink: Send {
     /// # Errors
     /// The errors of [`StageSink::bytes`].
     fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>>;
-}
-
-/// A piece of a body's content that a slot keeps.
-#[derive(Debug)]
-enum OrderedSlotContent {
-    Bytes(Chunk),
-    Records(MatchList),
-}
-
-impl OrderedSlotContent {
-    fn cost(&self) -> usize {
-        match self {
-            Self::Bytes(chunk) => chunk.cost(),
-            Self::Records(records) => records.cost(),
-        }
-    }
-}
-
-/// A slot of a window: one body, with the part of its content that has not been passed to the sink
-/// yet.
-#[derive(Debug, Default)]
-struct OrderedBodySlot {
-    content: VecDeque<OrderedSlotContent>,
-    done: bool,
-    /// True if a part of the content has been passed to the sink.
-    has_left: bool,
 }
 
 /// The number of bytes that a slot without content counts for in the budget. It limits the number
@@ -253,12 +231,23 @@ impl OrderedWindow {
         self.wants_flush.load(Ordering::Relaxed)
     }
 
-    /// Ends the stage, since no slot receives more content. See [`StageSink::finish`].
+    /// Ends the stage, since no slot receives more content. See [`StageSink::finish`]. If the run
+    /// was interrupted, a record of which a part has left is completed first.
     ///
     /// # Errors
     /// The error of the sink.
     pub(super) fn finish_stage(&self) -> Result<Option<FinalValues>> {
-        self.lock().sink.finish(None)
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if let Some(front) = state.front(self.order)
+            && state.slot(self.order, front).has_left
+            && let Some(OrderedSlotContent::Pieces(rest)) = state.slot(self.order, front).content.pop_front()
+        {
+            for piece in rest.pieces {
+                state.sink.bytes(&piece)?;
+            }
+        }
+        state.sink.finish(None)
     }
 
     /// Returns the number of bytes that may be put into a slot now. If it is 0, `waker` is woken
@@ -354,6 +343,33 @@ impl OrderedWindow {
         Ok(())
     }
 
+    /// Puts the text of a record into a slot.
+    ///
+    /// # Errors
+    /// The error of the sink.
+    pub(super) fn record(&self, slot: u64, text: RecordText) -> Result<()> {
+        match text {
+            RecordText::Whole(bytes) if bytes.is_empty() => Ok(()),
+            RecordText::Whole(bytes) => self.bytes(slot, BufferLease::borrowed(&bytes)),
+            RecordText::Lines(mut lines) => self.records(slot, &mut lines),
+            RecordText::Pieces(pieces) => {
+                let mut guard = self.lock();
+                let state = &mut *guard;
+                state.held += pieces.cost;
+                state.slot(self.order, slot).content.push_back(OrderedSlotContent::Pieces(pieces));
+                self.try_stream(state, slot).map(drop)
+            }
+        }
+    }
+
+    /// Changes the number of bytes that the body of a slot uses outside of the window from `before`
+    /// to `now`. They count in the budget until the slot is finished.
+    pub(super) fn count_outside(&self, slot: u64, before: usize, now: usize) {
+        let mut state = self.lock();
+        state.held = state.held + now - before;
+        state.slot(self.order, slot).outside = now;
+    }
+
     /// Passes the content that a slot has kept to the sink, if the slot streams. Returns true if
     /// new bytes of the slot can go to the sink at once.
     fn try_stream(&self, state: &mut OrderedWindowState, slot: u64) -> Result<bool> {
@@ -370,12 +386,21 @@ impl OrderedWindow {
         while state.room == OutputReadiness::Free {
             let Some(content) = state.slot(self.order, slot).content.pop_front() else { break };
             state.slot(self.order, slot).has_left = true;
-            state.held -= content.cost();
             state.dirty = true;
+            let cost = content.cost();
             state.room = match content {
                 OrderedSlotContent::Bytes(chunk) => state.sink.bytes(chunk.bytes())?,
                 OrderedSlotContent::Records(mut records) => state.sink.records(&mut records)?,
+                OrderedSlotContent::Pieces(mut rest) => {
+                    if let Some(piece) = rest.pieces.next() {
+                        state.room = state.sink.bytes(&piece)?;
+                        state.slot(self.order, slot).content.push_front(OrderedSlotContent::Pieces(rest));
+                        continue;
+                    }
+                    state.room
+                }
             };
+            state.held -= cost;
         }
         Ok(())
     }
@@ -407,7 +432,10 @@ impl OrderedWindow {
     /// The error of the sink.
     pub(super) fn finish(&self, slot: u64) -> Result<()> {
         let mut state = self.lock();
-        state.slot(self.order, slot).done = true;
+        let entry = state.slot(self.order, slot);
+        entry.done = true;
+        let outside = std::mem::take(&mut entry.outside);
+        state.held -= outside;
         if self.order != DeliveryOrder::Input && state.claimed != Some(slot) {
             state.ready.push_back(slot);
         }

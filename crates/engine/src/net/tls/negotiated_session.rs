@@ -11,6 +11,7 @@ use super::certificate_text;
 use super::handshake_failure::why;
 use super::hyphen_host_stand_in::HyphenHostName;
 use super::verify::CertificateFaultFinder;
+use crate::transfer_facts::TlsFacts;
 
 /// The parameters that the handshake negotiated.
 #[derive(Debug)]
@@ -64,12 +65,21 @@ impl NegotiatedSession {
         self.certificate.as_deref().map(certificate_text::lines).unwrap_or_default()
     }
 
-    /// Describes the TLS session and the server's certificate in lines of text. The cipher has its
-    /// name in RFC 8446, section B.4, not its name in rustls.
+    /// Returns the parameters of the session. The cipher has its name in RFC 8446, section B.4, not
+    /// its name in rustls.
+    pub(crate) fn facts(&self) -> TlsFacts {
+        TlsFacts {
+            version: self.version.name(),
+            cipher: self.cipher.replacen("TLS13_", "TLS_", 1),
+            alpn: self.alpn.as_deref().map(|alpn| String::from_utf8_lossy(alpn).into_owned()),
+            resumed: self.resumed,
+        }
+    }
+
+    /// Describes the TLS session and the server's certificate in lines of text.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let cipher = self.cipher.replacen("TLS13_", "TLS_", 1);
-        let mut lines = vec![format!("SSL connection using {} / {cipher}", self.version.name())];
-        let alpn = self.alpn.as_deref().map(String::from_utf8_lossy);
+        let TlsFacts { version, cipher, alpn, .. } = self.facts();
+        let mut lines = vec![format!("SSL connection using {version} / {cipher}")];
         lines.extend(alpn.map(|alpn| format!("ALPN: server accepted {alpn}")));
         lines.extend(self.certificate_lines());
         lines

@@ -1,0 +1,48 @@
+//! The records that the last stage prints instead of bodies (`--jsonl`, `--csv`).
+//!
+//! ```
+//! use haul_cli::plan::RecordOutputFormat;
+//!
+//! assert_eq!(RecordOutputFormat::Jsonl { bodies: false }.option(), "--jsonl");
+//! ```
+
+/// The format of records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordOutputFormat {
+    /// `--jsonl`: a JSON object on one line for each URL.
+    Jsonl {
+        /// True to include bodies; false for `--jsonl=no-body`.
+        bodies: bool,
+    },
+    /// `--csv`: the extracted values as rows.
+    Csv,
+}
+
+impl RecordOutputFormat {
+    /// Returns the name of the option for messages.
+    pub fn option(self) -> &'static str {
+        match self {
+            RecordOutputFormat::Jsonl { .. } => "--jsonl",
+            RecordOutputFormat::Csv => "--csv",
+        }
+    }
+}
+
+/// The records of a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordOutputArgs {
+    /// The format of the records.
+    pub format: RecordOutputFormat,
+    /// True if a record contains the body, unless the body goes to a file.
+    pub keeps_bodies: bool,
+    /// True if the body of at least one URL goes to a file.
+    pub has_files: bool,
+}
+
+impl RecordOutputArgs {
+    /// Returns true if every record contains its body, so that requests may ask for what suits a
+    /// record: compressed bodies, and the bodies of failures.
+    pub fn has_all_bodies(self) -> bool {
+        self.keeps_bodies && !self.has_files
+    }
+}

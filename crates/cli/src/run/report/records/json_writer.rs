@@ -1,0 +1,146 @@
+//! Writes a JSON object member by member. Texts are written by serde_json.
+
+use std::fmt::Display;
+use std::io::Write;
+use std::time::Duration;
+
+/// A JSON text in progress.
+#[derive(Debug)]
+pub(super) struct JsonWriter {
+    text: Vec<u8>,
+    /// True if the next member or element is the first one of its object or array.
+    is_first: bool,
+}
+
+impl JsonWriter {
+    /// Makes a writer whose text begins an object.
+    pub(super) fn object() -> Self {
+        let mut text = Vec::with_capacity(1024);
+        text.push(b'{');
+        Self { text, is_first: true }
+    }
+
+    /// Returns the text so far.
+    pub(super) fn into_text(self) -> Vec<u8> {
+        self.text
+    }
+
+    /// Begins the next element of an array.
+    fn element(&mut self) {
+        if !std::mem::replace(&mut self.is_first, false) {
+            self.text.push(b',');
+        }
+    }
+
+    /// Writes the name of the next member. The value must follow.
+    pub(super) fn name(&mut self, name: &str) {
+        self.element();
+        self.string(name);
+        self.text.push(b':');
+    }
+
+    /// Writes a text as a value.
+    fn string(&mut self, text: &str) {
+        serde_json::to_writer(&mut self.text, text).expect("a vector takes every write");
+    }
+
+    /// Writes a member whose value is a text, or null.
+    pub(super) fn text<'t>(&mut self, name: &str, value: impl Into<Option<&'t str>>) {
+        self.name(name);
+        match value.into() {
+            Some(value) => self.string(value),
+            None => self.text.extend_from_slice(b"null"),
+        }
+    }
+
+    /// Writes a member whose value is a number, a boolean, or any JSON text.
+    pub(super) fn value(&mut self, name: &str, value: impl Display) {
+        self.name(name);
+        write!(self.text, "{value}").expect("a vector takes every write");
+    }
+
+    /// Writes a member whose value is a number, or null.
+    pub(super) fn number(&mut self, name: &str, value: Option<u16>) {
+        match value {
+            Some(value) => self.value(name, value),
+            None => self.value(name, "null"),
+        }
+    }
+
+    /// Writes a member whose value is a time in seconds.
+    pub(super) fn seconds(&mut self, name: &str, time: Duration) {
+        self.value(name, format_args!("{}.{:06}", time.as_secs(), time.subsec_micros()));
+    }
+
+    /// Writes an element of an array, a text.
+    pub(super) fn text_element(&mut self, value: &str) {
+        self.element();
+        self.string(value);
+    }
+
+    /// Writes a member whose value is an object. `write` writes its members.
+    pub(super) fn object_in(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
+        self.name(name);
+        self.nested(b'{', b'}', write);
+    }
+
+    /// Writes a member whose value is an array. `write` writes its elements.
+    pub(super) fn array_in(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
+        self.name(name);
+        self.nested(b'[', b']', write);
+    }
+
+    /// Writes an element of an array, an object. `write` writes its members.
+    pub(super) fn object_element(&mut self, write: impl FnOnce(&mut Self)) {
+        self.element();
+        self.nested(b'{', b'}', write);
+    }
+
+    fn nested(&mut self, open: u8, close: u8, write: impl FnOnce(&mut Self)) {
+        self.text.push(open);
+        self.is_first = true;
+        write(self);
+        self.text.push(close);
+        self.is_first = false;
+    }
+}
+
+/// Appends a piece of a JSON string without its quotation marks.
+pub(super) fn append_string_piece(piece: &str, into: &mut Vec<u8>) {
+    let from = into.len();
+    serde_json::to_writer(&mut *into, piece).expect("a vector takes every write");
+    into.pop();
+    into.remove(from);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_writer_separates_members_and_elements() {
+        let mut json = JsonWriter::object();
+        json.text("a", "\"\n");
+        json.value("n", 7);
+        json.number("none", None);
+        json.array_in("list", |list| {
+            list.text_element("x");
+            list.object_element(|object| object.seconds("t", Duration::from_micros(1_000_002)));
+        });
+        json.object_in("empty", |_| {});
+        let mut text = json.into_text();
+        text.push(b'}');
+        let expected = r#"{"a":"\"\n","n":7,"none":null,"list":["x",{"t":1.000002}],"empty":{}}"#;
+        assert_eq!(String::from_utf8(text).expect("UTF-8"), expected);
+    }
+
+    #[test]
+    fn string_pieces_form_one_string() {
+        let mut text = b"\"".to_vec();
+        for piece in ["a\"", "", "\u{1}é"] {
+            append_string_piece(piece, &mut text);
+        }
+        text.push(b'"');
+        assert_eq!(serde_json::from_slice::<String>(&text).expect("a string"), "a\"\u{1}é");
+    }
+}

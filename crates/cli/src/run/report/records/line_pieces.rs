@@ -1,0 +1,189 @@
+//! The text of a JSON line in pieces, so that a large body needs no second copy of itself in memory.
+
+use haul::body::text::BodyText;
+use haul::fleet::{RecordPieces, RecordText};
+use haul::sink::match_list::MatchList;
+
+use super::json_writer::append_string_piece;
+use crate::base64;
+
+/// The size in bytes of the largest content whose line is made at once.
+const AT_ONCE: usize = 256 << 10;
+/// The number of values, and the number of bytes of a binary body (a multiple of three), that become
+/// one piece.
+const VALUES: usize = 1024;
+const BINARY: usize = 48 << 10;
+
+/// The large member at the end of a line.
+pub(super) enum LineContent {
+    /// No member.
+    Nothing,
+    /// `body`: the text of a body.
+    Text(BodyText),
+    /// `body_base64`: a body that is no text.
+    Binary(Vec<u8>),
+    /// `values`: the values, as a list.
+    Values(MatchList),
+    /// `values`: an object with a list of values for each name, in the order of the expressions.
+    NamedValues(MatchList, Vec<String>),
+}
+
+/// A JSON line in pieces. The pieces are the beginning of the object, pieces of the content, and the
+/// end.
+struct LinePieces {
+    start: Option<Vec<u8>>,
+    content: LineContent,
+    /// The index of the next value, or of the next byte of a binary body.
+    at: usize,
+    /// The index of the name whose values are written next.
+    name: usize,
+    is_over: bool,
+}
+
+/// Returns the line that begins with `start`, an object without its end, and has this content.
+pub(super) fn line(start: Vec<u8>, content: LineContent) -> RecordText {
+    let size = match &content {
+        LineContent::Nothing => 0,
+        LineContent::Text(text) => text.len(),
+        LineContent::Binary(body) => body.len(),
+        LineContent::Values(values) | LineContent::NamedValues(values, _) => values.cost(),
+    };
+    let cost = size + start.len();
+    let mut pieces = LinePieces { start: Some(start), content, at: 0, name: 0, is_over: false };
+    if size > AT_ONCE {
+        return RecordText::Pieces(RecordPieces { pieces: Box::new(pieces), cost });
+    }
+    let mut text = pieces.start.take().unwrap_or_default();
+    text.reserve(size + size / 8 + 32);
+    pieces.open(&mut text);
+    while pieces.append_content(&mut text) {}
+    pieces.close(&mut text);
+    RecordText::Whole(text)
+}
+
+impl LinePieces {
+    /// Appends the name of the content's member, and the beginning of its value.
+    fn open(&self, into: &mut Vec<u8>) {
+        into.extend_from_slice(match &self.content {
+            LineContent::Nothing => b"",
+            LineContent::Text(_) => b",\"body\":\"",
+            LineContent::Binary(_) => b",\"body_base64\":\"",
+            LineContent::Values(_) => b",\"values\":[",
+            LineContent::NamedValues(..) => b",\"values\":{",
+        });
+    }
+
+    /// Appends the next piece of the content. Returns false if there is none.
+    fn append_content(&mut self, into: &mut Vec<u8>) -> bool {
+        let at = self.at;
+        match &mut self.content {
+            LineContent::Nothing => false,
+            LineContent::Text(text) => match text.next_piece() {
+                Some(piece) => {
+                    append_string_piece(&piece, into);
+                    true
+                }
+                None => false,
+            },
+            LineContent::Binary(body) => {
+                self.at = body.len().min(at + BINARY);
+                into.extend_from_slice(base64::encode(&body[at..self.at]).as_bytes());
+                at < self.at
+            }
+            LineContent::Values(values) => {
+                self.at = values.len().min(at + VALUES);
+                for index in at..self.at {
+                    into.extend_from_slice(if index == 0 { b"\"" } else { b",\"" });
+                    append_string_piece(&String::from_utf8_lossy(values.get(index)), into);
+                    into.push(b'"');
+                }
+                at < self.at
+            }
+            LineContent::NamedValues(values, names) => {
+                let (Some(name), expression) = (names.get(self.name), self.name) else { return false };
+                if at == 0 {
+                    into.extend_from_slice(if expression == 0 { b"\"" } else { b",\"" });
+                    append_string_piece(name, into);
+                    into.extend_from_slice(b"\":[");
+                }
+                self.at = values.len().min(at + VALUES);
+                for index in (at..self.at).filter(|index| values.expression(*index) == expression) {
+                    into.extend_from_slice(if into.ends_with(b"[") { b"\"" } else { b",\"" });
+                    append_string_piece(&String::from_utf8_lossy(values.get(index)), into);
+                    into.push(b'"');
+                }
+                if self.at == values.len() {
+                    into.push(b']');
+                    (self.at, self.name) = (0, expression + 1);
+                }
+                true
+            }
+        }
+    }
+
+    /// Appends the end of the line.
+    fn close(&self, into: &mut Vec<u8>) {
+        into.extend_from_slice(match &self.content {
+            LineContent::Nothing => b"}\n",
+            LineContent::Text(_) | LineContent::Binary(_) => b"\"}\n",
+            LineContent::Values(_) => b"]}\n",
+            LineContent::NamedValues(..) => b"}}\n",
+        });
+    }
+}
+
+impl Iterator for LinePieces {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        if let Some(mut start) = self.start.take() {
+            self.open(&mut start);
+            return Some(start);
+        }
+        let mut piece = Vec::new();
+        if self.append_content(&mut piece) {
+            return Some(piece);
+        }
+        if std::mem::replace(&mut self.is_over, true) {
+            return None;
+        }
+        self.close(&mut piece);
+        Some(piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(text: RecordText) -> Vec<u8> {
+        match text {
+            RecordText::Whole(text) => text,
+            RecordText::Pieces(pieces) => pieces.pieces.collect::<Vec<_>>().concat(),
+            RecordText::Lines(_) => panic!("a line"),
+        }
+    }
+
+    #[test]
+    fn long_and_short_content_make_the_same_line() {
+        for count in [0, 1, 5, 70_000, 300_000] {
+            let body: Vec<u8> = "a\"é\n".bytes().cycle().take(count * 5).collect();
+            let text = BodyText::new(body.clone(), None).expect("text");
+            let line_of = |content| {
+                let line = whole(line(b"{\"url\":\"x\"".to_vec(), content));
+                assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+                serde_json::from_slice::<serde_json::Value>(&line).expect("JSON")
+            };
+            assert_eq!(line_of(LineContent::Text(text))["body"].as_str().expect("text").as_bytes(), body);
+            let encoded = line_of(LineContent::Binary(body.clone()));
+            let encoded = encoded["body_base64"].as_str().expect("Base64").to_owned();
+            assert_eq!(base64::decode(&encoded), Some(body));
+            let mut values = MatchList::default();
+            (0..count).for_each(|value| values.push(value.to_string().as_bytes()));
+            let line = line_of(LineContent::Values(values));
+            let values = line["values"].as_array().expect("a list");
+            assert!(values.iter().enumerate().all(|(index, value)| value.as_str() == Some(&*index.to_string())));
+            assert_eq!(values.len(), count);
+        }
+    }
+}

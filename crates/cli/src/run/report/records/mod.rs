@@ -1,0 +1,16 @@
+//! The records of finished transfers: a JSON line for each (`--jsonl`), or rows of its values
+//! (`--csv`).
+//!
+//! ```text
+//! TransferReport ─┬▶ json_line ─▶ json_writer (facts) + line_pieces (body, values) ─┬▶ RecordText
+//! RecordContent ──┴▶ csv_rows ─────────────────────────────────────────────────────┘
+//! ```
+//!
+//! `docs/records.schema.json` describes the lines.
+
+pub(crate) mod csv_rows;
+mod json_line;
+mod json_writer;
+mod line_pieces;
+
+pub(crate) use json_line::{RecordedTransfer, StoredFile};

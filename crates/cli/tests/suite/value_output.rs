@@ -1,0 +1,125 @@
+//! Tests of the forms in which extracted values are printed: by name in the records of `--jsonl`, as
+//! rows of `--csv`, and after their URLs (`--with-url`).
+
+use crate::common;
+
+use std::fs;
+
+use common::{list, run_haul};
+use serde_json::json;
+use testkit::h1_peer::{RawPeer, ScriptStep};
+
+use crate::records::records;
+
+/// Starts a server whose pages are these texts, one for each connection, in order.
+fn pages(texts: &[&str]) -> RawPeer {
+    let script = |text: &&str| {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", text.len());
+        vec![ScriptStep::ReadHead, ScriptStep::send(head + text)]
+    };
+    RawPeer::start(texts.iter().map(script).collect())
+}
+
+const FIELDS: [&str; 4] = ["--extract", "name=<b>([^<]+)", "--extract", "price=([0-9.]+) EUR"];
+
+#[test]
+fn named_values_are_objects_in_records() {
+    let page = common::page("<b>x</b> 1 EUR <b>y</b> 2 EUR");
+    let urls = [page.url("/1"), page.url("/2")];
+    let args = ["-sS", "--jsonl"].iter().chain(&FIELDS).copied().chain(urls.iter().map(String::as_str));
+    let lines = records(&run_haul(args).ok());
+    assert_eq!(lines.len(), 2);
+    assert!(lines.iter().all(|line| line["values"] == json!({"name": ["x", "y"], "price": ["1", "2"]})), "{lines:?}");
+    let none = records(&run_haul(["-sS", "--jsonl", "--extract", "a=nothing", &urls[0]]).ok());
+    assert_eq!(none[0]["values"], json!({"a": []}));
+}
+
+#[test]
+fn names_belong_to_the_expression_without_records() {
+    let page = common::page("id=7 8");
+    let url = page.url("/");
+    assert_eq!(run_haul(["-s", "--extract", "id=([0-9]+)", &url]).text(), "7\n");
+    let named = records(&run_haul(["-s", "--jsonl", "--extract", "id=([0-9]+)", &url]).ok());
+    assert_eq!(named[0]["values"], json!({"id": ["7", "8"]}));
+    let literal = records(&run_haul(["-s", "--jsonl", "--extract", "(?:id)=([0-9]+)", &url]).ok());
+    assert_eq!(literal[0]["values"], json!(["7"]));
+    for (second, word) in [("x", "(?:id)="), ("id=x", "twice")] {
+        let output = run_haul(["--jsonl", "--extract", "id=a", "--extract", second, &url]);
+        assert!(output.code == 2 && output.stderr.contains(word), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn csv_has_a_header_and_rows() {
+    let page = common::page("<b>a, \"b\"</b> 1 EUR <b>y</b> 2 EUR");
+    let urls = [page.url("/1"), page.url("/2")];
+    let run = |args: &[&str]| {
+        let urls = urls.iter().map(String::as_str);
+        run_haul(["-sS", "--csv"].iter().chain(&FIELDS).chain(args).copied().chain(urls)).text()
+    };
+    let rows = "\"a, \"\"b\"\"\",1\ny,2\n";
+    assert_eq!(run(&[]), format!("name,price\n{rows}{rows}"));
+    assert_eq!(run(&["--unique"]), format!("name,price\n{rows}"));
+    assert_eq!(run(&["--sort"]), format!("name,price\n{}", "\"a, \"\"b\"\"\",1\n".repeat(2) + &"y,2\n".repeat(2)));
+    let with_url = run(&["--with-url"]);
+    assert!(with_url.starts_with(&format!("url,name,price\n{},\"a, \"\"b\"\"\",1\n{0},y,2\n{},", urls[0], urls[1])));
+    let unnamed = run_haul(["-sS", "--csv", "--extract", "([0-9]) EUR", &urls[0]]).text();
+    assert_eq!(unnamed, "value\n1\n2\n");
+}
+
+#[test]
+fn csv_pages_without_rows_fail_alone() {
+    let server = pages(&["<b>x</b> 1 EUR", "<b>x</b> <b>y</b> 1 EUR", "<b>z</b>", "nothing"]);
+    let urls: Vec<String> = (0..4).map(|n| server.url(&format!("/{n}"))).collect();
+    let args = ["--csv", "--no-parallel"].iter().chain(&FIELDS).copied().chain(urls.iter().map(String::as_str));
+    let output = run_haul(args);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "name,price\nx,1\nz,\n");
+    let line = output.failed(23);
+    assert!(
+        line.contains(&urls[1]) && line.contains("price has 1 and name has 2") && line.contains("--jsonl"),
+        "{line}"
+    );
+}
+
+#[test]
+fn csv_failures_leave_only_the_header() {
+    let output = run_haul(["-s", "--csv", "--extract", "a=b", "--retry", "0", &format!("{}/", common::REFUSED)]);
+    assert_eq!((output.code, &*output.stdout), (7, &b"a\n"[..]));
+}
+
+#[test]
+fn csv_goes_to_the_file_of_a_list() {
+    let page = common::page("<b>x</b> 1 EUR");
+    let dir = tempfile::tempdir().unwrap();
+    let urls = list(dir.path(), "list", [page.url("/1"), page.url("/2")]);
+    let out = dir.path().join("out.csv");
+    let args = ["-sS", "--csv", "-o", out.to_str().unwrap(), "--input-file", urls.to_str().unwrap()];
+    run_haul(args.iter().chain(&FIELDS)).ok();
+    assert_eq!(fs::read_to_string(out).unwrap(), "name,price\nx,1\nx,1\n");
+}
+
+#[test]
+fn with_url_prints_the_url_before_each_value() {
+    let page = common::page("<1> <2>");
+    let (first, second) = (page.url("/a"), page.url("/b"));
+    let run = |args: &[&str]| run_haul(["-s", "--with-url", "--extract", "<([0-9])>"].iter().chain(args)).text();
+    let lines = |url: &str| format!("{url}\t1\n{url}\t2\n");
+    assert_eq!(run(&[&first, &second]), lines(&first) + &lines(&second));
+    assert_eq!(run(&["--unique", "--sort", &first, &first]), lines(&first));
+    let secret = first.replace("http://", "http://me:word@");
+    assert!(!run(&[&secret]).contains("word"));
+    let then = page.url("/p{}");
+    let pages =
+        run_haul(["-s", &first, "--extract", "<([0-9])>", "--then", &then, "--extract", "<([0-9])>", "--with-url"]);
+    assert_eq!(pages.text(), lines(&page.url("/p1")) + &lines(&page.url("/p2")));
+}
+
+#[test]
+fn csv_and_with_url_need_values() {
+    for option in ["--csv", "--with-url"] {
+        let output = run_haul([option, "http://127.0.0.1/"]);
+        assert!(output.code == 2 && output.stderr.contains(option), "{}", output.stderr);
+        let output = run_haul(["http://127.0.0.1/", "--extract", "x", "--then", "http://127.0.0.1/{}", option]);
+        assert!(output.code == 2 && output.stderr.contains(option), "{}", output.stderr);
+    }
+}

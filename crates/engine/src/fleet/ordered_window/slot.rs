@@ -1,0 +1,40 @@
+//! A slot of an ordered window: the content of one body that has not left yet.
+
+use std::collections::VecDeque;
+
+use super::super::record::RecordPieces;
+use crate::buffer_pool::Chunk;
+use crate::sink::match_list::MatchList;
+
+/// A piece of a body's content that a slot keeps.
+#[derive(Debug)]
+pub(super) enum OrderedSlotContent {
+    Bytes(Chunk),
+    Records(MatchList),
+    Pieces(RecordPieces),
+}
+
+impl OrderedSlotContent {
+    /// Returns the number of bytes that the content counts for in the budget.
+    pub(super) fn cost(&self) -> usize {
+        match self {
+            Self::Bytes(chunk) => chunk.cost(),
+            Self::Records(records) => records.cost(),
+            Self::Pieces(pieces) => pieces.cost,
+        }
+    }
+}
+
+/// A slot of a window: one body, with the part of its content that has not been passed to the sink
+/// yet.
+#[derive(Debug, Default)]
+pub(super) struct OrderedBodySlot {
+    pub(super) content: VecDeque<OrderedSlotContent>,
+    /// True if the slot receives no more content.
+    pub(super) done: bool,
+    /// True if a part of the content has been passed to the sink.
+    pub(super) has_left: bool,
+    /// The number of bytes that the slot's body uses outside of the window, and that count in the
+    /// budget.
+    pub(super) outside: usize,
+}

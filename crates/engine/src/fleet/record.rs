@@ -1,0 +1,224 @@
+//! Records: the content of a transfer is kept until the transfer is over, so that the reporter can
+//! make one text of its facts and its content.
+//!
+//! ```text
+//!  body ─▶ RecordSink ─▶ RecordContent ─▶ TransferReporter::record ─▶ RecordText ─▶ window ─▶ output
+//!            │ counts in the window's memory                             a record leaves as a whole
+//! ```
+//!
+//! ```
+//! use haul::fleet::{RecordOptions, RecordSink};
+//! use haul::sink::Sink;
+//! let mut sink = RecordSink::new(RecordOptions { max_content: 1 << 20, keeps_body: true });
+//! assert!(!sink.take_record().unwrap().is_complete);
+//! ```
+
+use std::fmt;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::ordered_window::OrderedWindow;
+use crate::buffer_pool::BufferLease;
+use crate::sink::file::FileSink;
+use crate::sink::match_list::MatchList;
+use crate::sink::memory::MemorySink;
+use crate::sink::{BodyInfo, Sink, TransferWaker};
+use crate::{Error, ErrorKind, Result};
+
+/// The limits of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordOptions {
+    /// The maximum number of bytes of a record's content: of its body, or of its values. A transfer
+    /// with more fails with [`ErrorKind::TooLarge`].
+    pub max_content: u64,
+    /// True to keep the body. False to drop it, so that records have only facts and values.
+    pub keeps_body: bool,
+}
+
+/// The content of a finished transfer.
+#[derive(Debug, Default)]
+pub struct RecordContent {
+    /// The body, or as much of it as was received. Empty if the body was not kept, went to a file,
+    /// or was searched for values.
+    pub body: Vec<u8>,
+    /// The values that were extracted from the body.
+    pub values: MatchList,
+    /// True if the transfer delivered the whole body. That can be so for a failed transfer, too, if
+    /// its status is the failure.
+    pub is_complete: bool,
+}
+
+/// The text of a record.
+pub enum RecordText {
+    /// The whole text, or an empty vector to output nothing.
+    Whole(Vec<u8>),
+    /// A text that is made piece by piece while it is output.
+    Pieces(RecordPieces),
+    /// Lines without their line feeds. They can be sorted, and repeated ones dropped.
+    Lines(MatchList),
+}
+
+/// A text that is made piece by piece.
+pub struct RecordPieces {
+    /// The pieces of the text, in order.
+    pub pieces: Box<dyn Iterator<Item = Vec<u8>> + Send>,
+    /// The number of bytes that the iterator keeps in memory.
+    pub cost: usize,
+}
+
+impl fmt::Debug for RecordPieces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordPieces").field("cost", &self.cost).finish_non_exhaustive()
+    }
+}
+
+/// A sink that keeps the content of one transfer in memory. In a fleet, that memory counts in the
+/// budget of the stage's window.
+pub struct RecordSink {
+    options: RecordOptions,
+    body: MemorySink,
+    values: MatchList,
+    is_complete: bool,
+    /// The file of a page whose values are extracted; `None` if the page is not stored.
+    file: Option<FileSink>,
+    /// The window whose budget the content counts in, and its slot. `None` for a single transfer.
+    place: Option<(Arc<OrderedWindow>, u64)>,
+    /// The number of bytes that count in the window.
+    counted: usize,
+}
+
+impl fmt::Debug for RecordSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordSink").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl RecordSink {
+    /// Makes a sink for one transfer, outside of a fleet.
+    #[must_use]
+    pub fn new(options: RecordOptions) -> Self {
+        Self {
+            options,
+            body: MemorySink::default(),
+            values: MatchList::default(),
+            is_complete: false,
+            file: None,
+            place: None,
+            counted: 0,
+        }
+    }
+
+    /// Makes a sink whose memory counts in a slot of a window. `file` stores the page from which
+    /// values are extracted.
+    pub(super) fn in_window(
+        options: RecordOptions,
+        window: &Arc<OrderedWindow>,
+        slot: u64,
+        file: Option<FileSink>,
+    ) -> Self {
+        Self { place: Some((Arc::clone(window), slot)), file, ..Self::new(options) }
+    }
+
+    /// Returns an error if the content would be larger than allowed with `more` further bytes.
+    fn check_size(&self, size: usize, more: u64) -> Result<()> {
+        let most = self.options.max_content;
+        if size as u64 + more <= most {
+            return Ok(());
+        }
+        let message = format!("it is larger than the {most} bytes that a record may have");
+        Err(Error::new(ErrorKind::TooLarge, message))
+    }
+
+    /// Updates the number of bytes that count in the window.
+    fn count(&mut self) {
+        let Some((window, slot)) = &self.place else { return };
+        let uses = self.body.capacity() + self.values.cost();
+        if uses != self.counted {
+            window.count_outside(*slot, self.counted, uses);
+            self.counted = uses;
+        }
+    }
+}
+
+impl Sink for RecordSink {
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+        match &mut self.file {
+            Some(file) => file.begin(begin),
+            None if self.options.keeps_body => {
+                self.check_size(0, begin.length.unwrap_or(0))?;
+                self.body.begin(begin)?;
+                self.count();
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
+        self.place.as_ref().map_or(u64::MAX, |(window, slot)| window.credit(*slot, waker, token))
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.place.as_ref().is_some_and(|(window, slot)| window.is_claimed_by(*slot))
+    }
+
+    fn is_first(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
+        self.place.as_ref().is_some_and(|(window, slot)| window.is_first(*slot, waker, token))
+    }
+
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
+        if !self.options.keeps_body {
+            return Ok(());
+        }
+        self.check_size(self.body.as_bytes().len(), lease.bytes().len() as u64)?;
+        self.body.bytes(lease)?;
+        self.count();
+        Ok(())
+    }
+
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+        let left = self.options.max_content.saturating_sub(self.body.as_bytes().len() as u64);
+        if !self.options.keeps_body || left < most as u64 {
+            return None;
+        }
+        self.body.receive(socket, most)
+    }
+
+    fn page(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.as_mut().map_or(Ok(()), |file| file.bytes(BufferLease::borrowed(bytes)))
+    }
+
+    fn records(&mut self, records: &mut MatchList) -> Result<()> {
+        self.check_size(self.values.cost(), records.cost() as u64)?;
+        self.values.append(records);
+        self.count();
+        Ok(())
+    }
+
+    fn restart(&mut self) -> bool {
+        (self.body, self.values, self.is_complete) = Default::default();
+        self.count();
+        let is_empty = self.place.as_ref().is_none_or(|(window, slot)| window.restart(*slot));
+        is_empty && self.file.as_mut().is_none_or(Sink::restart)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        if let Some(file) = &mut self.file {
+            file.finish()?;
+        }
+        self.is_complete = true;
+        Ok(())
+    }
+
+    fn take_record(&mut self) -> Option<RecordContent> {
+        let body = std::mem::take(&mut self.body).into_bytes();
+        let values = std::mem::take(&mut self.values);
+        Some(RecordContent { body, values, is_complete: self.is_complete })
+    }
+
+    fn file_name(&self) -> Option<&Path> {
+        self.file.as_ref().and_then(Sink::file_name)
+    }
+}
