@@ -249,6 +249,11 @@ pub(super) fn check_records(
             return Err(misused(option, "there is no --extract or --select in the last stage, whose values it prints"));
         }
     }
+    let changes_values = if with_url { Some("--with-url") } else { format.map(RecordOutputFormat::option) };
+    if let Some(option) = changes_values.filter(|_| last.depth > 0) {
+        let text = format!("its values are the links of the next level, which {option} would change: leave it out");
+        return Err(misused("--depth", &text));
+    }
     let Some(format) = format else { return Ok(()) };
     let is_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
     for stage in &group.stages {

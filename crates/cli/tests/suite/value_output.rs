@@ -115,6 +115,14 @@ fn with_url_prints_the_url_before_each_value() {
 }
 
 #[test]
+fn depth_with_records_is_refused() {
+    for option in ["--jsonl", "--csv", "--with-url"] {
+        let output = run_haul([option, "--depth", "2", "--select", "a@href", "http://127.0.0.1/"]);
+        assert!(output.code == 2 && output.stderr.contains(option), "{}", output.stderr);
+    }
+}
+
+#[test]
 fn csv_and_with_url_need_values() {
     for option in ["--csv", "--with-url"] {
         let output = run_haul([option, "http://127.0.0.1/"]);
