@@ -193,6 +193,8 @@ pub struct ParsedStage {
     /// `--extract-bytes`: applies the patterns of `--extract` to the bytes of response bodies.
     /// Without it, they are applied to the bodies as text.
     pub extract_bytes: bool,
+    /// `--paginate` and its like: the listings that begin with the stage's URLs.
+    pub pagination: ParsedPagination,
     /// `--unique`: prints each extracted value once.
     pub unique: bool,
     /// `--sort`: prints the extracted values sorted by their bytes.
@@ -217,6 +219,28 @@ impl ParsedStage {
     /// Returns true if the stage takes values from its responses.
     pub fn takes_values(&self) -> bool {
         !(self.extract.is_empty() && self.select.is_empty() && self.select_json.is_empty())
+    }
+}
+
+/// The listings of a stage: where the next page of each comes from, and its limits.
+#[derive(Clone, Debug, Default)]
+pub struct ParsedPagination {
+    /// `--paginate link`: follows the `Link` header field.
+    pub by_link: bool,
+    /// `--paginate-json`: the JSONPath of the value that leads to the next page.
+    pub json: Option<String>,
+    /// `--paginate-query`: the name of a query parameter, and possibly its step.
+    pub query: Option<String>,
+    /// `--paginate-any`: lets pages lead to other origins.
+    pub any_origin: bool,
+    /// `--paginate-max`: the maximum number of pages.
+    pub max: Option<u64>,
+}
+
+impl ParsedPagination {
+    /// Returns true if the stage has listings.
+    pub fn is_given(&self) -> bool {
+        self.by_link || self.json.is_some() || self.query.is_some()
     }
 }
 

@@ -59,7 +59,7 @@ pub enum ErrorKind {
     /// The scheme of the URL or of a redirect is not allowed, or the peer does not respond in
     /// HTTP/1. Exit 1.
     UnsupportedScheme,
-    /// The URL cannot be parsed. Exit 3.
+    /// The URL cannot be parsed, or the next page of a listing has another origin. Exit 3.
     Url,
     /// The name of a proxy has no address, or the URL of a proxy is malformed. Exit 5.
     ProxyResolve,
@@ -100,7 +100,7 @@ pub enum ErrorKind {
     Changed,
     /// The requested interface, local address or local ports cannot be used. Exit 45.
     Interface,
-    /// More redirects came than are allowed. Exit 47.
+    /// More redirects came than are allowed, or a listing has more pages than by default. Exit 47.
     TooManyRedirects,
     /// The connection closed before the first line of a response was complete. Exit 52.
     EmptyReply,
@@ -112,7 +112,8 @@ pub enum ErrorKind {
     Checksum,
     /// The peer's certificate cannot be verified. Exit 60.
     PeerCertificate,
-    /// The content coding is broken or unknown. Exit 61.
+    /// The content coding is broken or unknown, or a page of a listing is not the JSON that it has to
+    /// be. Exit 61.
     ContentCoding,
     /// The announced, received or decoded body is larger than allowed. Exit 63.
     TooLarge,

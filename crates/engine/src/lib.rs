@@ -53,6 +53,7 @@
 //! | [`batch`] | many requests of a program at once |
 //! | [`interrupt`] | hooks by which Ctrl-C and alarms of a host language end a wait |
 //! | [`fleet`] | many URLs: order, caps, stages that feed each other |
+//! | [`pagination`] | listings of many pages: the next page, and the end |
 //! | [`extraction`] | extraction of values from pages; unique and sorted values |
 //! | [`sink`] | destinations of bodies |
 //! | [`transfer`], [`transfer_facts`], [`stats`], [`trace`] | outcome and timing; totals; tracing |
@@ -89,6 +90,7 @@ pub mod fork;
 mod ignore_poison;
 pub mod interrupt;
 pub mod net;
+pub mod pagination;
 mod recency;
 pub mod request;
 pub mod response;

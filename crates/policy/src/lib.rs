@@ -26,6 +26,7 @@
 //! | [`multipart`], [`urlencode`] | the encodings of forms |
 //! | [`retry`] | whether and when a failed request is tried again |
 //! | [`concurrency`] | the number of requests to a host at a time |
+//! | [`pagination`] | the pages of a listing: the next URL, and the end |
 //! | [`queue`] | the order of jobs, fairly between hosts |
 //! | [`range`] | parts of a body: claims, received bytes, checkpoints |
 //! | [`rate`] | a limit on bytes a second |
@@ -66,6 +67,7 @@ pub mod multipart;
 pub mod netrc;
 pub mod output_name;
 pub mod page_reference;
+pub mod pagination;
 pub mod protocols;
 pub mod proxy;
 pub mod queue;

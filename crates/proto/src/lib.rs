@@ -13,6 +13,7 @@
 //! | framing: lengths, chunks, trailers, the end of the connection | what a status means: redirects, auth, cookies (the policy) |
 //! | interim responses, `Expect`, tunnels, pipelining | content codings: gzip and its like (the engine) |
 //! | [limits](ResponseLimits) against hostile peers, with typed errors | the choice of a request's fields (the caller) |
+//! | [`link_header`]: the links of a response | resolving their targets (the policy) |
 //! | [heads](head) and [fields] as offsets into one buffer | servers; undoing transfer codings besides chunked |
 //!
 //! [`h1`], [`h2`] and [`h3`] each contain a whole exchange that compiles and runs.
@@ -51,6 +52,7 @@ pub mod head;
 pub mod hpack;
 mod huffman;
 mod limits;
+pub mod link_header;
 mod open_streams;
 mod output_buffer;
 mod prefix_integer;

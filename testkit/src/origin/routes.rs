@@ -15,6 +15,7 @@ use serde_json::json;
 use super::OriginState;
 use super::body::{ReplyBody, RouteBodySource};
 use super::entity::{Entity, EntityContent};
+use super::paged_api;
 use super::request_log::LoggedRequest;
 use crate::byte_pattern;
 use crate::content_coding::{self, ContentCoding};
@@ -32,9 +33,9 @@ const BOMB_LIMIT: u64 = 1 << 20;
 pub(super) struct EarlyHints(pub(super) u64);
 
 /// The parts of a request that the origin's routes need.
-struct RouteRequest {
-    parts: Parts,
-    body: Bytes,
+pub(super) struct RouteRequest {
+    pub(super) parts: Parts,
+    pub(super) body: Bytes,
     trailers: HeaderMap,
     connection: u64,
     tls: bool,
@@ -88,6 +89,13 @@ where
         reply
     };
     loop {
+        if let Some(inner) = rest.strip_prefix("/private/") {
+            if let Some(refusal) = paged_api::refusal(&asked) {
+                return refusal;
+            }
+            rest = &rest[rest.len() - inner.len() - 1..];
+            continue;
+        }
         let (route, argument) = rest[1..].split_once('/').unwrap_or((&rest[1..], ""));
         let (number, tail) = argument.split_once('/').map_or((argument, None), |(n, t)| (n, Some(t)));
         let (Ok(count), Some(tail)) = (number.parse::<u64>(), tail) else {
@@ -104,7 +112,12 @@ where
                 reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(count));
                 return reply;
             }
-            "flaky" | "retry-after" => {}
+            "limited" if state.record.attempt(&asked.parts.uri.to_string()) == 0 => {
+                let mut reply = plain(StatusCode::TOO_MANY_REQUESTS, "slow down\n");
+                reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(count));
+                return reply;
+            }
+            "flaky" | "retry-after" | "limited" => {}
             _ => return final_reply(rest, route, argument, hints),
         }
         // The tail with the slash before it.
@@ -118,6 +131,10 @@ fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, ar
     let number = argument.parse::<u64>().ok();
     let coded = route.parse::<ContentCoding>().ok();
     match (route, number) {
+        ("api", _) => {
+            paged_api::listing(asked, argument).unwrap_or_else(|| plain(StatusCode::NOT_FOUND, "no such listing\n"))
+        }
+        ("login", _) => paged_api::login(asked),
         ("echo", _) => echo(asked),
         ("dns-query", _) => dns_query(state, asked),
         ("small", _) if argument.is_empty() => plain(StatusCode::OK, "small\n"),
@@ -278,7 +295,7 @@ fn echo(asked: &RouteRequest) -> Response<ReplyBody> {
     reply
 }
 
-fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<ReplyBody> {
+pub(super) fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<ReplyBody> {
     let mut reply = Response::new(ReplyBody::sized(RouteBodySource::one(text)));
     *reply.status_mut() = status;
     reply
@@ -293,7 +310,7 @@ impl RouteRequest {
     /// Returns the percent-decoded value of the query parameter `name`; `None` if it is missing.
     /// The value of `to` extends to the end of the query, so that a URL in it may contain an
     /// unencoded `&`.
-    fn query(&self, name: &str) -> Option<String> {
+    pub(super) fn query(&self, name: &str) -> Option<String> {
         let mut query = self.parts.uri.query()?;
         loop {
             let (pair, rest) = query.split_once('&').unwrap_or((query, ""));
@@ -308,7 +325,7 @@ impl RouteRequest {
 }
 
 /// Percent-decodes a text. Invalid escapes stay unchanged; bytes that are not UTF-8 are replaced.
-fn percent_decoded(text: &str) -> String {
+pub(super) fn percent_decoded(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let bytes = text.as_bytes();
     let mut at = 0;

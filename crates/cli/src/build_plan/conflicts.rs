@@ -277,7 +277,7 @@ pub(super) fn check_records(
 
 fn is_one_url(group: &NextOptionGroup) -> bool {
     match group.urls.get(0) {
-        Some(UrlSource::Argument(url)) if group.urls.len() == 1 => {
+        Some(UrlSource::Argument(url)) if group.urls.len() == 1 && !group.stages[0].pagination.is_given() => {
             // A malformed glob is reported when the URL is used.
             group.globoff || UrlGlob::parse(url).map_or(true, |glob| glob.count() == Some(1))
         }

@@ -18,6 +18,7 @@ mod body;
 mod conditions;
 mod conflicts;
 pub(crate) mod credentials;
+mod pagination;
 mod records;
 mod upload;
 
@@ -98,6 +99,7 @@ impl PlanBuilder<'_> {
         let records = records::take(&mut group, &mut self.warnings)?;
         conflicts::check(&group, self.persona, &mut self.warnings)?;
         conflicts::check_records(&group, self.record_output, self.with_url)?;
+        pagination::check(&group)?;
         if self.persona.is_curl() {
             self.check_files_exist(&group)?;
         }
@@ -168,6 +170,7 @@ impl PlanBuilder<'_> {
             checksum: group.checksum,
         };
         check_values(&operation)?;
+        pagination::check_outputs(&operation)?;
         self.give_records(&mut operation)?;
         Ok(operation)
     }
@@ -223,6 +226,7 @@ impl PlanBuilder<'_> {
     ) -> Result<StageArgs, UsageError> {
         conflicts::check_values(&stage)?;
         conflicts::check_depth(&stage, last)?;
+        let pagination = pagination::pagination(&stage)?;
         if !last && stage.sort {
             // Stages overlap: a sorted feed would have to wait for the last match.
             self.warnings.push("--sort before a --then sorts nothing".to_owned());
@@ -268,6 +272,7 @@ impl PlanBuilder<'_> {
             select: stage.select,
             select_json: stage.select_json,
             extract_bytes: stage.extract_bytes,
+            pagination,
             unique: stage.unique,
             sort: stage.sort,
             depth: stage.depth,

@@ -136,6 +136,11 @@ mod oauth2_bearer;
 mod out_null;
 mod output;
 mod output_dir;
+mod paginate;
+mod paginate_any;
+mod paginate_json;
+mod paginate_max;
+mod paginate_query;
 mod parallel;
 mod parallel_immediate;
 mod parallel_max;
@@ -388,6 +393,11 @@ pub const FLAGS: &[&dyn Flag] = &[
     &out_null::OutNullFlag,
     &output::OutputFlag,
     &output_dir::OutputDirFlag,
+    &paginate::PaginateFlag,
+    &paginate_any::PaginateAnyFlag,
+    &paginate_json::PaginateJsonFlag,
+    &paginate_max::PaginateMaxFlag,
+    &paginate_query::PaginateQueryFlag,
     &parallel::ParallelFlag,
     &parallel_immediate::ParallelImmediateFlag,
     &parallel_max::ParallelMaxFlag,

@@ -36,6 +36,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use haul::pagination::Pagination;
 use haul_policy::output_name::{has_url_part, placeholder_names};
 use haul_policy::url_template::UrlTemplate;
 
@@ -284,7 +285,13 @@ impl UrlGroup {
         let output = match self.stages.as_slice() {
             [_] if self.urls.len() > 1 => return None,
             // The second URL of a list could not be stored in the same file anyway.
-            [stage] if !(stage.takes_values() || stage.records.is_some() && self.is_list(0)) => return None,
+            [stage]
+                if !stage.takes_values()
+                    && stage.pagination.is_none()
+                    && !(stage.records.is_some() && self.is_list(0)) =>
+            {
+                return None;
+            }
             [stage] if stage.records.is_some() && *self.output_of(0) == OutputArg::Null => return None,
             [_] => self.output_of(0),
             [.., last] if last.records.is_some() && last.output == OutputArg::Null => return None,
@@ -293,12 +300,17 @@ impl UrlGroup {
         };
         let is_shared = match output {
             OutputArg::File(name) => {
-                !has_placeholder(name.as_bytes(), self.stages.len() > 1) && !self.has_url_part(name)
+                !has_placeholder(name.as_bytes(), self.stages.len() > 1, self.has_pages()) && !self.has_url_part(name)
             }
             OutputArg::RemoteName | OutputArg::MirroredPath => false,
             OutputArg::Stdout | OutputArg::Null => true,
         };
         is_shared.then_some(output)
+    }
+
+    /// Returns true if the last stage has listings.
+    fn has_pages(&self) -> bool {
+        self.stages.last().is_some_and(|stage| stage.pagination.is_some())
     }
 
     /// Returns true if a name of `-o` has a placeholder for a part of the URL, such as `{host}`, or for
@@ -336,6 +348,9 @@ impl UrlGroup {
     }
 }
 
+/// The placeholder in the name of an output file for the number of a page.
+pub const PAGE_PLACEHOLDER: &[u8] = b"{page}";
+
 /// The destination of bodies, or of the text extracted from them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutputArg {
@@ -367,10 +382,12 @@ impl OutputArg {
 }
 
 /// Returns true if a file name contains a placeholder for the value of a glob (`#1` or `#<name>`),
-/// or if `by_value` is true, for an extracted value (`{}`).
-fn has_placeholder(name: &[u8], by_value: bool) -> bool {
+/// or if `by_value` is true, for an extracted value (`{}`), or if `by_page` is true, for the number
+/// of a page (`{page}`).
+fn has_placeholder(name: &[u8], by_value: bool, by_page: bool) -> bool {
     let is_hash = |pair: &[u8]| pair[0] == b'#' && (pair[1].is_ascii_digit() || pair[1] == b'<');
     name.windows(2).any(|pair| is_hash(pair) || by_value && pair == b"{}")
+        || by_page && name.windows(PAGE_PLACEHOLDER.len()).any(|text| text == PAGE_PLACEHOLDER)
 }
 
 /// The treatment of an output file that already exists.
@@ -427,6 +444,8 @@ pub struct StageArgs {
     /// `--extract-bytes`: applies the expressions of `--extract` to the bytes of bodies instead of
     /// their text.
     pub extract_bytes: bool,
+    /// `--paginate` and its like: each URL of the stage is the first page of a listing.
+    pub pagination: Option<Pagination>,
     /// `--unique`: prints each extracted value once.
     pub unique: bool,
     /// `--sort`: prints the extracted values sorted by their bytes.

@@ -30,10 +30,12 @@ pub(crate) fn count(global: &GlobalArgs, operations: &[UrlGroup]) -> usize {
     count
 }
 
-/// Returns true if a group neither extracts values nor has state that other groups may depend on.
+/// Returns true if a group extracts no values, and has no listings and no state that other groups may
+/// depend on.
 fn may_join(group: &UrlGroup) -> bool {
     let [stage] = group.stages.as_slice() else { return false };
     !stage.takes_values()
+        && stage.pagination.is_none()
         && group.checksum.is_none()
         && !stage.transfer.cookies.is_on()
         && stage.report.dump_header.is_none()

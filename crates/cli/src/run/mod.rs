@@ -245,14 +245,15 @@ fn report_unwritten_files(plan: &RunPlan, progress: &ProgressReporter, lost: &[E
     lost.first().map_or(0, Error::exit_code)
 }
 
-/// Returns the URL if the URL group has exactly one and extracts nothing. Returns `None` for a glob,
-/// for a file of URLs, and for several uploads.
+/// Returns the URL if the URL group has exactly one, extracts nothing and has no listings. Returns
+/// `None` for a glob, for a file of URLs, and for several uploads.
 fn only_url(operation: &UrlGroup) -> Option<&str> {
     let [stage] = operation.stages.as_slice() else { return None };
     match operation.urls.get(0)? {
         UrlSource::Argument(url)
             if operation.urls.len() == 1
                 && !stage.takes_values()
+                && stage.pagination.is_none()
                 && !operation.is_glob(0, url)
                 && !url_uploads::is_glob(operation, 0) =>
         {

@@ -46,6 +46,7 @@ mod option_effects;
 mod output_files;
 mod package_manager_commands;
 mod package_managers;
+mod pagination;
 mod parallel_groups;
 mod pinning_and_revocation;
 mod proxy_servers;

@@ -21,6 +21,7 @@ use crate::Result;
 use crate::buffer_pool::BufferLease;
 use crate::extraction::{OnValue, PageInfo, PageSearch};
 use crate::fleet::RecordContent;
+use crate::pagination::PageObserver;
 use crate::sink::match_list::MatchList;
 use crate::sink::partial::PartialFile;
 use crate::sink::{BodyInfo, ByteCounter, ExistingPartialContent, Sink, TransferWaker};
@@ -34,6 +35,8 @@ pub struct BodyDelivery {
     // Boxed, since most bodies have neither and transfers are moved.
     decoder: Option<Box<BodyDecoder>>,
     search: Option<Box<BodySearch>>,
+    /// The observer of a page that belongs to a listing; `None` for other bodies.
+    page: Option<Box<PageObserver>>,
     records: MatchList,
     sink: Box<dyn Sink>,
     /// The memory that the decoder shares with the decoders of other bodies; `None` if the
@@ -52,6 +55,7 @@ impl BodyDelivery {
         Self {
             decoder: None,
             search: None,
+            page: None,
             records: MatchList::default(),
             sink,
             memory: None,
@@ -65,8 +69,24 @@ impl BodyDelivery {
     /// are searched.
     #[must_use]
     pub fn with_search(mut self, search: PageSearch, search_in: SearchInputKind) -> Self {
-        self.search = Some(Box::new(BodySearch { search, search_in, text: None, share: None }));
+        self.search = Some(Box::new(BodySearch { search, search_in, text: None, share: None, has_values: false }));
         self
+    }
+
+    /// Lets `observer` see the decoded body on its way to the sink.
+    #[must_use]
+    pub(crate) fn with_page_observer(mut self, observer: Option<Box<PageObserver>>) -> Self {
+        self.page = observer;
+        self
+    }
+
+    /// Takes out the observer of the body after the end of the transfer.
+    pub(crate) fn take_page_observer(&mut self) -> Option<Box<PageObserver>> {
+        let mut page = self.page.take()?;
+        if let Some(search) = &self.search {
+            page.set_has_values(search.has_values);
+        }
+        Some(page)
     }
 
     /// Makes the decoder and the search of the body share this memory with those of other bodies.
@@ -116,7 +136,7 @@ impl BodyDelivery {
     pub fn begin(&mut self, begin: &BodyInfo<'_>, before: &[u8], coding: &[u8], limits: DecodeLimits) -> Result<()> {
         let decoder = match coding {
             b"" => Ok(None),
-            coding if self.search.is_none() && self.sink.takes_encoded(coding) => Ok(None),
+            coding if self.search.is_none() && self.page.is_none() && self.sink.takes_encoded(coding) => Ok(None),
             coding => BodyDecoder::new(coding, limits),
         };
         if before.is_empty() && decoder.is_err() {
@@ -146,9 +166,14 @@ impl BodyDelivery {
     }
 
     /// Returns true if the sink gets the bytes of the body as they were received, without decoding
-    /// and without extraction.
+    /// and without extraction, and nothing else needs them.
     #[must_use]
     pub fn is_plain(&self) -> bool {
+        self.is_unchanged() && self.page.is_none()
+    }
+
+    /// Returns true if the sink gets the bytes of the body as they were received.
+    fn is_unchanged(&self) -> bool {
         self.decoder.is_none() && self.search.is_none()
     }
 
@@ -160,7 +185,7 @@ impl BodyDelivery {
 
     /// Returns the part of this target's content that the sink already has.
     pub fn partial(&mut self, target: &Target) -> Option<ExistingPartialContent> {
-        if self.search.is_some() { None } else { self.sink.partial(target) }
+        if self.search.is_some() || self.page.is_some() { None } else { self.sink.partial(target) }
     }
 
     /// Moves on to the next missing range of the sink's file, once the current range is filled.
@@ -230,7 +255,7 @@ impl BodyDelivery {
     /// # Errors
     /// The error of a decoder, of the extractor or of the sink.
     pub fn push_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
-        if self.decoder.is_none() && self.search.is_none() {
+        if self.is_plain() {
             self.sink.pieces(pieces)
         } else {
             pieces.iter().try_for_each(|piece| self.push(BufferLease::borrowed(piece)))
@@ -238,13 +263,13 @@ impl BodyDelivery {
     }
 
     /// Returns the descriptor to which the kernel may move body bytes. Returns `None` if the
-    /// decoder or the extractor needs the bytes.
+    /// bytes are needed before.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
-        if self.decoder.is_some() || self.search.is_some() { None } else { self.sink.direct() }
+        if self.is_plain() { self.sink.direct() } else { None }
     }
 
     /// Receives from the socket into the memory of the sink. Returns `None` if the sink cannot
-    /// receive, or if the decoder or the extractor needs the bytes.
+    /// receive, or if the bytes are needed before.
     pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         if self.is_plain() { self.sink.receive(socket, most) } else { None }
     }
@@ -293,17 +318,26 @@ impl BodyDelivery {
     }
 
     fn process(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        let Self { decoder, search, records, sink, share, .. } = self;
+        let Self { decoder, search, page, records, sink, share, .. } = self;
+        let mut observe = |piece: &[u8]| page.iter_mut().for_each(|page| page.push(piece));
         let pushed = match (&mut *decoder, search) {
-            (None, None) => sink.bytes(lease),
+            (None, None) => {
+                observe(lease.bytes());
+                sink.bytes(lease)
+            }
             (None, Some(search)) => {
+                observe(lease.bytes());
                 sink.page(lease.bytes())?;
                 search.push(lease.bytes(), &mut |expression, found| gather(expression, found, records, &mut **sink))?;
                 deliver(records, &mut **sink)
             }
-            (Some(decoder), None) => decoder.push(lease.bytes(), &mut |piece| sink.bytes(BufferLease::borrowed(piece))),
+            (Some(decoder), None) => decoder.push(lease.bytes(), &mut |piece| {
+                observe(piece);
+                sink.bytes(BufferLease::borrowed(piece))
+            }),
             (Some(decoder), Some(search)) => {
                 decoder.push(lease.bytes(), &mut |piece| {
+                    observe(piece);
                     sink.page(piece)?;
                     search.push(piece, &mut |expression, found| gather(expression, found, records, &mut **sink))
                 })?;
@@ -340,7 +374,7 @@ impl BodyDelivery {
     /// the rest. Returns false if the sink does not support that, or if the body is decoded or
     /// searched.
     pub fn keeps(&mut self) -> bool {
-        self.is_plain() && self.sink.keeps()
+        self.is_unchanged() && self.sink.keeps()
     }
 
     /// Discards the bytes of the body received so far, so that another attempt delivers it from the
@@ -348,8 +382,12 @@ impl BodyDelivery {
     pub fn restart(&mut self) -> bool {
         self.release();
         self.records.clear();
+        if let Some(page) = &mut self.page {
+            page.restart();
+        }
         if let Some(search) = &mut self.search {
             search.search.reset();
+            search.has_values = false;
         }
         self.sink.restart()
     }
@@ -373,6 +411,8 @@ struct BodySearch {
     text: Option<Utf8ConvertingReader>,
     /// The share of the memory for all bodies, if the search keeps much of this one.
     share: Option<DecoderMemoryShare>,
+    /// True if a value was found in the body.
+    has_values: bool,
 }
 
 impl BodySearch {
@@ -397,7 +437,11 @@ impl BodySearch {
     }
 
     fn push(&mut self, piece: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
-        let Self { search, text, .. } = self;
+        let Self { search, text, has_values, .. } = self;
+        let on_value: &mut OnValue<'_> = &mut |expression, value| {
+            *has_values = true;
+            on_value(expression, value)
+        };
         match text {
             Some(text) => text.push(piece, &mut |piece| search.push(piece, on_value)),
             None => search.push(piece, on_value),
@@ -405,7 +449,11 @@ impl BodySearch {
     }
 
     fn finish(&mut self, on_value: &mut OnValue<'_>) -> Result<()> {
-        let Self { search, text, share, .. } = self;
+        let Self { search, text, share, has_values, .. } = self;
+        let on_value: &mut OnValue<'_> = &mut |expression, value| {
+            *has_values = true;
+            on_value(expression, value)
+        };
         if let Some(text) = text {
             text.finish(&mut |piece| search.push(piece, on_value))?;
         }

@@ -4,6 +4,9 @@
 //! limits the number of concurrent transfers. The input is read only as far as needed to fill the
 //! queue: the list of URLs is never in memory as a whole.
 
+mod listing;
+mod queued_job;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -14,7 +17,11 @@ use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Scheme, Target};
 use slab::Slab;
 
-use super::fleet_item::{FleetItem, ItemRequest};
+pub(super) use listing::FleetListing;
+pub(super) use queued_job::{InvalidJob, NextJob, StartedJob};
+use queued_job::{NewJob, QueuedJob};
+
+use super::fleet_item::FleetItem;
 use super::fleet_job::{BodyDestination, FleetJob};
 use super::item_source::{ItemSource, NextItem};
 use super::known_urls::KnownUrls;
@@ -43,56 +50,6 @@ const MAX_STAGE_BACKLOG: usize = 4096;
 const MAX_KEPT: usize = 8 << 20;
 /// The bit of a priority that new transfers have and retries do not.
 const IS_NEW: u64 = 1 << 55;
-
-/// An entry of the queue.
-pub(super) enum QueuedJob {
-    /// A job that has not started. It is boxed, because the queue moves its entries.
-    New(Box<NewJob>),
-    /// The key of a job that waits to be tried again.
-    Retry(usize),
-}
-
-/// A job that has not started.
-pub(super) struct NewJob {
-    job: FleetJob,
-    target: Target,
-    /// The value of the previous stage from which the URL was made, if the stage has a value
-    /// mapper.
-    value: Option<Box<[u8]>>,
-    /// The settings of the request that differ from those of the stage.
-    request: Option<Box<ItemRequest>>,
-    /// The number of bytes of the item that its request keeps in memory.
-    kept: usize,
-}
-
-/// The next transfer of a host slot.
-#[expect(clippy::large_enum_variant, reason = "it is moved once, into a transfer")]
-pub(super) enum NextJob {
-    /// A transfer to make from this job.
-    New(StartedJob),
-    /// The transfer of the job with this key, which continues.
-    Retry(usize),
-}
-
-/// The data from which the transfer of a job is made. The dispatcher itself keeps the job under
-/// `key` until the job ends.
-pub(super) struct StartedJob {
-    pub(super) key: usize,
-    pub(super) stage: usize,
-    pub(super) slot: u64,
-    pub(super) order: Arc<[u64]>,
-    pub(super) destination: BodyDestination,
-    pub(super) target: Target,
-    pub(super) value: Option<Box<[u8]>>,
-    pub(super) request: Option<Box<ItemRequest>>,
-}
-
-/// A job that cannot be started, because its URL is invalid.
-pub(super) struct InvalidJob {
-    pub(super) job: FleetJob,
-    pub(super) target: Target,
-    pub(super) error: Error,
-}
 
 /// The dispatcher of a fleet, which chooses the next transfer. Workers and stage sinks share it.
 pub(super) struct Dispatcher {
@@ -240,7 +197,8 @@ impl Dispatcher {
                 state.note_url(stage, &target);
                 let job = state.job(number, url, order, destination, window.reserve());
                 let value = stage.value_mapper.is_some().then(|| value.into());
-                self.push(state, NewJob { job, target, value, request: None, kept: 0 });
+                let job = NewJob { job, target, value, request: None, kept: 0 };
+                self.add(state, job.in_listing(stage, None));
             }
             Ok(None) => {}
             Err(error) => {
@@ -252,9 +210,18 @@ impl Dispatcher {
         }
     }
 
+    /// Adds a job to the queue, or to the invalid ones.
+    fn add(&self, state: &mut DispatchState, job: Result<NewJob, Box<InvalidJob>>) {
+        match job {
+            Ok(job) => self.push(state, job),
+            Err(invalid) => state.invalid.push_back(*invalid),
+        }
+    }
+
     fn push(&self, state: &mut DispatchState, waiting: NewJob) {
         let (stage, priority) = (waiting.job.stage, self.priority(waiting.job.stage, waiting.job.slot));
         state.waiting[stage] += 1;
+        state.kept += waiting.kept;
         let origin = waiting.target.origin();
         let host = state.queue.push(&origin, priority, QueuedJob::New(Box::new(waiting)));
         if self.limits.each_host.is_some() {
@@ -320,7 +287,7 @@ impl Dispatcher {
                 .map_err(|error| url_error(&item.url, error)),
         };
         let kept = item.kept_bytes();
-        let FleetItem { url, destination, request, id, context, is_users_origin, .. } = item;
+        let FleetItem { url, destination, request, id, context, is_users_origin, later_pages, error: _ } = item;
         let job = |state: &mut DispatchState, url, destination| {
             let method = request.as_ref().and_then(|request| request.overrides.method.clone());
             FleetJob { method, id, context, ..state.job(0, url, order, destination, slot) }
@@ -332,9 +299,8 @@ impl Dispatcher {
                 }
                 state.last_origin = Some(target.origin());
                 state.note_url(&view.stages[0], &target);
-                state.kept += kept;
-                let job = job(state, url, destination);
-                self.push(state, NewJob { job, target, value: None, request, kept });
+                let job = NewJob { job: job(state, url, destination), target, value: None, request, kept };
+                self.add(state, job.in_listing(&view.stages[0], later_pages));
             }
             Err(error) => {
                 let url = error.url().unwrap_or_default().to_owned();
@@ -508,7 +474,19 @@ impl DispatchState {
         let number = self.numbers[stage];
         self.numbers[stage] += 1;
         self.outstanding[stage] += 1;
-        FleetJob { url, number, order, stage, destination, method: None, id: None, context: None, slot }
+        FleetJob {
+            url,
+            number,
+            order,
+            stage,
+            page: 1,
+            destination,
+            method: None,
+            id: None,
+            context: None,
+            slot,
+            listing: None,
+        }
     }
 
     /// Notes that no transfer may start. Returns the time from which on the queue is filled further,
@@ -536,17 +514,9 @@ impl DispatchState {
         if self.waiting[stage] < self.max_backlog / 2 {
             self.full[stage] = false;
         }
-        let (order, destination) = (Arc::clone(&job.order), job.destination.clone());
-        NextJob::New(StartedJob {
-            key: self.running.insert(job),
-            stage,
-            slot,
-            order,
-            destination,
-            target,
-            value,
-            request,
-        })
+        let (order, destination, listing) = (Arc::clone(&job.order), job.destination.clone(), job.listing.clone());
+        let key = self.running.insert(job);
+        NextJob::New(StartedJob { key, stage, slot, order, destination, target, value, request, listing })
     }
 
     /// Returns the URL of a job in progress.

@@ -14,7 +14,11 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
+use haul_policy::redirect::SecretHandling;
+use haul_policy::secrets::may_send;
+
 use super::fleet_job::BodyDestination;
+use super::page_destination::PageDestination;
 use crate::Error;
 use crate::request::{RequestOptions, RequestOverrides};
 
@@ -37,6 +41,9 @@ pub struct FleetItem {
     /// The error because of which the item is not requested. It is reported as a failed transfer.
     /// Default: none.
     pub error: Option<Error>,
+    /// The destinations of the pages after the first, if the first stage has listings
+    /// ([`FleetStage::pagination`](super::FleetStage::pagination)). Default: the output of the fleet.
+    pub later_pages: Option<Arc<dyn PageDestination>>,
 }
 
 impl FleetItem {
@@ -51,6 +58,7 @@ impl FleetItem {
             context: None,
             is_users_origin: true,
             error: None,
+            later_pages: None,
         }
     }
 
@@ -79,6 +87,13 @@ pub struct ItemRequest {
 }
 
 impl ItemRequest {
+    /// Returns a copy without credentials, for a URL that a page chose.
+    pub(super) fn without_secrets(&self) -> Self {
+        let mut overrides = self.overrides.clone();
+        overrides.fields.retain(|(name, _)| may_send(name, SecretHandling::Drop));
+        Self { options: self.options.as_ref().map(|options| Arc::new(options.without_secrets())), overrides }
+    }
+
     /// Returns the number of bytes in memory that belong to this request alone.
     pub(super) fn kept_bytes(&self) -> usize {
         let fields = self.overrides.fields.iter().map(|(name, value)| name.len() + value.len());

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::dispatch::FleetListing;
 use super::fleet_item::ItemContext;
 use crate::sink::file::FileOptions;
 
@@ -33,6 +34,8 @@ pub struct FleetJob {
     pub order: Arc<[u64]>,
     /// The index of the stage to which the transfer belongs, from 0.
     pub stage: usize,
+    /// The number of the page in its listing, from 1. It is 1 without a listing.
+    pub page: u64,
     /// The destination of the body. After the transfer, its path is the final path of the file,
     /// which may differ from the requested one ([`FileOptions::named_by_response`],
     /// [`ClobberMode::Number`](crate::sink::naming::ClobberMode::Number)).
@@ -44,4 +47,6 @@ pub struct FleetJob {
     /// The [context](super::FleetItem::context) of the item from which the transfer comes.
     pub context: Option<ItemContext>,
     pub(super) slot: u64,
+    /// The listing to which the page belongs; `None` without a listing.
+    pub(super) listing: Option<Arc<FleetListing>>,
 }

@@ -31,6 +31,7 @@ mod known_urls;
 mod level_sink;
 mod ordered_window;
 mod ordered_window_sink;
+mod page_destination;
 mod progress_rule;
 mod record;
 mod run;
@@ -44,11 +45,13 @@ use std::thread::available_parallelism;
 
 use haul_policy::concurrency::INITIAL_LIMIT;
 use haul_policy::queue::QueueCaps;
+use haul_policy::target::Target;
 use haul_policy::url_template::UrlTemplate;
 
 pub use fleet_item::{FleetItem, ItemContext, ItemRequest};
 pub use fleet_job::{BodyDestination, FleetJob};
 pub use item_source::FleetItems;
+pub use page_destination::PageDestination;
 pub use record::{RecordContent, RecordOptions, RecordPieces, RecordSink, RecordText};
 pub(crate) use start_rate::StartLimits;
 pub use start_rate::{HostStartRate, StartRate};
@@ -58,6 +61,7 @@ use crate::body::delivery::SearchInputKind;
 use crate::drive::worker::{self, WorkerOptions};
 use crate::extraction::PageQuery;
 use crate::interrupt::InterruptCallback;
+use crate::pagination::{ListingEnd, Pagination};
 use crate::request::{RequestOptions, StallLimit, TotalRateLimit};
 use crate::sink::descriptor_writer::DescriptorWriter;
 use crate::transfer::TransferOutcome;
@@ -80,6 +84,10 @@ pub struct FleetStage {
     /// The mapping from a value to the options of its request and the destination of its page.
     /// Default: none.
     pub value_mapper: Option<Arc<dyn ExtractedValueMapper>>,
+    /// The pagination of the stage: each of its URLs is the first page of a listing, and the other
+    /// pages follow one after the other. A page after the first receives the credentials of the stage
+    /// only if it has the origin of the first URL. Default: none.
+    pub pagination: Option<Arc<Pagination>>,
     /// True to output each value once. Values that feed another stage are always used once only.
     pub unique: bool,
     /// True to output the values in bytewise order.
@@ -174,6 +182,9 @@ pub trait TransferReporter: Send + Sync {
     fn record(&self, _job: &FleetJob, _outcome: &mut TransferOutcome, _content: RecordContent) -> RecordText {
         RecordText::Whole(Vec::new())
     }
+    /// Reports that a listing ended after this page, which was redirected to `url` if it was
+    /// redirected. Default: nothing.
+    fn listing_ended(&self, _job: &FleetJob, _url: &Target, _end: &ListingEnd) {}
 }
 
 /// A [`TransferReporter`] that does nothing.

@@ -1,6 +1,8 @@
 //! A running fleet, shared by its workers: it gives them transfers, receives the results, and
 //! decides when the fleet is over.
 
+mod listing;
+
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +11,8 @@ use std::time::Instant;
 
 use haul_policy::concurrency::RefusedLoad;
 use haul_policy::queue::{HostId, JobEnd, QueueCaps};
-use haul_policy::target::Target;
+
+use listing::PageEnd;
 
 use super::dispatch::{Dispatcher, DispatcherStages, InvalidJob, NextJob, StartedJob};
 use super::fleet_item::ItemRequest;
@@ -234,14 +237,16 @@ impl FleetRun {
     }
 
     fn new_transfer(&self, started: StartedJob, host: HostId, now: Instant) -> Box<Transfer> {
-        let StartedJob { key, stage: number, slot, order, destination, target, value, request } = started;
+        let StartedJob { key, stage: number, slot, order, destination, target, value, request, listing } = started;
         let stage = &self.stages[number];
-        let options = if self.is_trusted(number, &target) { &stage.options } else { &self.secretless[number] };
+        let is_trusted = self.is_trusted(number, &target, listing.as_deref());
+        let options = if is_trusted { &stage.options } else { &self.secretless[number] };
         let filled = match (&stage.value_mapper, value) {
             (Some(value_mapper), Some(value)) => value_mapper.options(&value, options),
             _ => None,
         };
-        let ItemRequest { options: own, overrides } = request.map_or_else(ItemRequest::default, |request| *request);
+        let request = request.map(|request| if is_trusted { *request } else { request.without_secrets() });
+        let ItemRequest { options: own, overrides } = request.unwrap_or_default();
         let options = own.or_else(|| filled.map(Arc::new)).unwrap_or_else(|| Arc::clone(options));
         let feeds = number + 1 < self.stages.len();
         let in_window = || {
@@ -267,21 +272,12 @@ impl FleetRun {
             let search = spare.unwrap_or_else(|| self.new_search(number, query));
             path = path.with_search(search, stage.search_in);
         }
+        path = path.with_page_observer(stage.pagination.as_ref().and_then(|pagination| pagination.observer()));
         let mut transfer = Transfer::with_particulars(target, options, overrides, path, now, key as u64);
         transfer.scheduling.host_slot = Some(host);
         transfer.add_run_limits(self.limit_rate_total.as_ref(), self.stall);
         transfer.scheduling.rank = self.dispatch.priority(number, slot) + 1;
         transfer
-    }
-
-    /// Returns true if the origin of this target may receive the credentials of its stage, because
-    /// the user has given that origin: in the stage's template or as the first URL. Other URLs are
-    /// made from values of pages.
-    fn is_trusted(&self, stage: usize, target: &Target) -> bool {
-        let Some(template) = &self.stages[stage].template else { return true };
-        let origin = target.origin();
-        template.literal_origin().is_some_and(|literal| literal == origin)
-            || self.dispatch.lock().first_origin() == Some(&origin)
     }
 
     fn new_search(&self, stage: usize, query: &PageQuery) -> PageSearch {
@@ -296,9 +292,9 @@ impl FleetRun {
     }
 
     /// Counts a finished job, outputs its report after its body, and finishes its slot in the
-    /// stage's window.
-    fn finish_job(&self, job: &FleetJob, outcome: &TransferOutcome, text: RecordText) {
-        {
+    /// stage's window, unless another page of its listing follows there.
+    fn finish_job(&self, job: &FleetJob, outcome: &TransferOutcome, text: RecordText, end: PageEnd) {
+        if !matches!(end, PageEnd::Beyond) {
             let mut tally = self.tally();
             match &outcome.result {
                 Ok(()) => tally.succeeded += 1,
@@ -313,7 +309,12 @@ impl FleetRun {
         }
         let window = &self.windows[job.stage];
         self.stop_on_error(window.record(job.slot, text));
-        self.stop_on_error(window.finish(job.slot));
+        match end {
+            PageEnd::Next(next) => self.begin_next_page(job, next),
+            PageEnd::Last | PageEnd::Beyond => {
+                self.stop_on_error(window.finish(job.slot));
+            }
+        }
         self.dispatch.lock().job_reported(job.stage);
         if self.fail_early && outcome.result.is_err() {
             self.dispatch.lock().stop();
@@ -336,7 +337,7 @@ impl FleetRun {
             any = true;
             let mut outcome = TransferOutcome::unsent(target, error, Instant::now());
             let text = self.report_finished(&job, &mut outcome, RecordContent::default());
-            self.finish_job(&job, &outcome, text);
+            self.finish_job(&job, &outcome, text, PageEnd::Last);
         }
         any
     }
@@ -514,6 +515,7 @@ impl Scheduler for FleetRun {
             self.stop(outcome.result.err());
             return;
         }
+        let end = self.end_of_page(&job, &mut outcome, path.take_page_observer());
         let content = path.take_record();
         if let Some(search) = path.into_search() {
             let mut spare = self.spare_searches(job.stage);
@@ -522,11 +524,11 @@ impl Scheduler for FleetRun {
             }
         }
         // A skipped file is not this transfer's, so it is not reported.
-        let text = match is_skipped {
+        let text = match is_skipped || matches!(end, PageEnd::Beyond) {
             true => RecordText::Whole(Vec::new()),
             false => self.report_finished(&job, &mut outcome, content.unwrap_or_default()),
         };
-        self.finish_job(&job, &outcome, text);
+        self.finish_job(&job, &outcome, text, end);
     }
 
     fn out_of_descriptors(&self) {

@@ -22,6 +22,15 @@ pub trait ExtractedValueMapper: Send + Sync {
     /// The value cannot be used. Its page counts as failed.
     fn destination(&self, value: &[u8], target: &Target) -> Result<Option<BodyDestination>>;
 
+    /// Returns the destination of a page after the first of a listing that began with the page of
+    /// this value. `page` is its number from 2, and `target` its URL. Default: the output.
+    ///
+    /// # Errors
+    /// There is no destination for the page. The page counts as failed, and the listing ends.
+    fn page_destination(&self, _value: &[u8], _page: u64, _target: &Target) -> Result<BodyDestination> {
+        Ok(BodyDestination::Output)
+    }
+
     /// Returns the options for the page's request, or `None` to use the stage's options. Default:
     /// `None`. If the target must not receive credentials, the given options contain none.
     fn options(&self, _value: &[u8], _options: &RequestOptions) -> Option<RequestOptions> {

@@ -22,6 +22,7 @@ mod dns;
 mod failures;
 mod fleet_concurrency;
 mod fleet_failures;
+mod fleet_listings;
 mod fleet_model;
 mod fleet_order;
 mod fleet_pipeline;

@@ -235,6 +235,12 @@ impl Target {
         Target { line: line.into_boxed_str(), path_len: path.len(), ..self.clone() }
     }
 
+    /// Returns the target with another query, whose bytes are already encoded.
+    pub(crate) fn with_query(&self, query: &str) -> Target {
+        let line = [self.path(), "?", query].concat();
+        Target { line: line.into_boxed_str(), ..self.clone() }
+    }
+
     /// Returns the value of the Host field: IPv6 in brackets, the port only if it is not the
     /// default.
     pub fn authority(&self) -> Cow<'_, str> {

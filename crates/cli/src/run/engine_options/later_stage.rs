@@ -13,7 +13,7 @@ use haul_policy::glob::{GlobPlaceholder, fill_by_value, placeholders};
 use haul_policy::output_name::{fill_url_parts, mirrored, no_columns};
 use haul_policy::urlencode::percent;
 
-use super::output_options::{NULL, claim_name, in_output_dir, options_for, unnamed};
+use super::output_options::{NULL, claim_name, in_output_dir, options_for, unnamed, with_page};
 use super::target_url::{refuse_login, refuse_protocol};
 use crate::plan::{BodyArg, OutputArg, PlaceholderEncoding, UrlGroup, append_query};
 use crate::run::transfers::output_names::OutputNames;
@@ -67,7 +67,7 @@ impl LaterStage {
 
     /// Returns the output file of the page that was requested for `value`, an extracted value.
     /// Returns `None` if all pages of this stage are written to one output.
-    fn file(&self, value: &[u8], target: &Target) -> Result<Option<PathBuf>> {
+    fn file(&self, value: &[u8], target: &Target, page: u64) -> Result<Option<PathBuf>> {
         let stage = &self.operation.stages[self.number];
         let is_shared = self.number + 1 == self.operation.stages.len() && self.operation.shared_output().is_some();
         Ok(match &stage.output {
@@ -75,6 +75,7 @@ impl LaterStage {
             OutputArg::Stdout => None,
             OutputArg::Null => Some(NULL.into()),
             OutputArg::File(template) => {
+                let template = with_page(stage, template, page);
                 let template = template.as_bytes();
                 let text = |text: &[u8]| fill_by_value(text, value);
                 let name = match self.operation.in_place {
@@ -122,12 +123,21 @@ impl ExtractedValueMapper for LaterStage {
         if has_control && self.has_field_by_value() {
             return Err(Error::new(ErrorKind::Url, "the value has control characters, which no header may have"));
         }
-        let Some(path) = self.file(value, target)? else { return Ok(Some(BodyDestination::Output)) };
+        let Some(path) = self.file(value, target, 1)? else { return Ok(Some(BodyDestination::Output)) };
         if !claim_name(&self.operation, &self.names, &stage.output, &path, &target.to_url())? {
             return Ok(None);
         }
         let options = options_for(&self.operation, &stage.output, None, Some(&self.names));
         Ok(Some(BodyDestination::File { path, options }))
+    }
+
+    fn page_destination(&self, value: &[u8], page: u64, target: &Target) -> Result<BodyDestination> {
+        let stage = &self.operation.stages[self.number];
+        refuse_protocol(stage, target)?;
+        let Some(path) = self.file(value, target, page)? else { return Ok(BodyDestination::Output) };
+        claim_name(&self.operation, &self.names, &stage.output, &path, &target.to_url())?;
+        let options = options_for(&self.operation, &stage.output, None, Some(&self.names));
+        Ok(BodyDestination::File { path, options })
     }
 
     fn options(&self, value: &[u8], options: &RequestOptions) -> Option<RequestOptions> {

@@ -1,6 +1,7 @@
 //! The output of a transfer: standard output, or a file name with the engine's options for the
 //! file.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -16,7 +17,7 @@ use haul_policy::filename::decoded;
 use haul_policy::glob::{GlobValues, fill_template};
 use haul_policy::output_name::{ColumnLookup, fill_url_parts, mirrored};
 
-use crate::plan::{ContinueAt, ExistingFilePolicy, GlobalArgs, OutputArg, UrlGroup};
+use crate::plan::{ContinueAt, ExistingFilePolicy, GlobalArgs, OutputArg, PAGE_PLACEHOLDER, StageArgs, UrlGroup};
 use crate::run::transfers::output_names::OutputNames;
 
 /// The name of the output file for `-O`, as in curl, if the URL's path does not end in a name.
@@ -26,7 +27,8 @@ const NAMELESS: &str = "curl_response";
 pub(crate) const NULL: &str = "/dev/null";
 
 /// Returns the output file for a URL of the source at the index `source`. `parts` holds the values
-/// of the globs in the URL, and `columns` those of the columns of its row. Returns `None` for standard output.
+/// of the globs in the URL, and `columns` those of the columns of its row. `page` is the number of the
+/// page in its listing, if the stage has listings. Returns `None` for standard output.
 pub(crate) fn file_for(
     operation: &UrlGroup,
     source: usize,
@@ -34,16 +36,21 @@ pub(crate) fn file_for(
     url: &str,
     parts: &GlobValues,
     columns: &ColumnLookup<'_>,
+    page: u64,
 ) -> Result<Option<PathBuf>> {
     let name = match operation.output_of(source) {
         OutputArg::Stdout => return Ok(None),
         OutputArg::File(template) if template == "-" => return Ok(None),
-        OutputArg::File(template) if operation.has_url_part(template) => {
-            let text = |text: &[u8]| fill_globs(OsStr::from_bytes(text), parts).into_vec();
-            let name = fill_url_parts(template.as_bytes(), target, columns, &text);
-            OsString::from_vec(name.map_err(|error| unnamed(&error, target))?)
+        OutputArg::File(template) => {
+            let template = &*with_page(&operation.stages[0], template, page);
+            if operation.has_url_part(template) {
+                let text = |text: &[u8]| fill_globs(OsStr::from_bytes(text), parts).into_vec();
+                let name = fill_url_parts(template.as_bytes(), target, columns, &text);
+                OsString::from_vec(name.map_err(|error| unnamed(&error, target))?)
+            } else {
+                fill_globs(template, parts)
+            }
         }
-        OutputArg::File(template) => fill_globs(template, parts),
         OutputArg::MirroredPath => mirrored(target).map_err(|error| unnamed(&error, target))?.into(),
         OutputArg::Null => return Ok(Some(NULL.into())),
         OutputArg::RemoteName if operation.in_place => {
@@ -74,6 +81,24 @@ pub(crate) fn in_output_dir(operation: &UrlGroup, name: OsString) -> PathBuf {
         Some(dir) => dir.join(name),
         None => name.into(),
     }
+}
+
+/// Replaces `{page}` in the name of an output file by the number of a page, if the stage has
+/// listings.
+pub(crate) fn with_page<'n>(stage: &StageArgs, name: &'n OsStr, page: u64) -> Cow<'n, OsStr> {
+    let bytes = name.as_bytes();
+    let find = |from: usize| bytes[from..].windows(PAGE_PLACEHOLDER.len()).position(|text| text == PAGE_PLACEHOLDER);
+    if stage.pagination.is_none() || find(0).is_none() {
+        return Cow::Borrowed(name);
+    }
+    let (mut filled, mut from) = (Vec::new(), 0);
+    while let Some(at) = find(from) {
+        filled.extend_from_slice(&bytes[from..from + at]);
+        filled.extend_from_slice(page.to_string().as_bytes());
+        from += at + PAGE_PLACEHOLDER.len();
+    }
+    filled.extend_from_slice(&bytes[from..]);
+    Cow::Owned(OsString::from_vec(filled))
 }
 
 /// Replaces the placeholders of globs, such as `#1`, in the name of an output file with the values

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use haul::net::dns::is_onion;
+use haul::pagination::PaginationError;
 use haul::trace::system_words;
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Target};
@@ -33,6 +34,16 @@ pub(crate) fn line(persona: ProgramPersona, error: &Error, outcome: Option<&Tran
 /// Returns the hint to append to haul's error line, such as the name of an option that solves the
 /// problem. Empty for most errors.
 pub(crate) fn remedy(error: &Error) -> &'static str {
+    if let Some(listing) = listing_error(error) {
+        return match listing {
+            PaginationError::OtherOrigin { .. } => "; --paginate-any allows that",
+            PaginationError::TooManyPages { .. } => "; --paginate-max N sets another limit",
+            PaginationError::Unusable { wants_url: true, .. } => {
+                "; --paginate-query NAME makes it the value of a query parameter"
+            }
+            _ => "",
+        };
+    }
     let cause = error.cause();
     let is_untrusted = [UNKNOWN_ISSUER, SELF_SIGNED].iter().any(|why| cause.ends_with(why));
     match error.kind() {
@@ -148,6 +159,11 @@ fn text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
         },
         _ => cause(),
     }
+}
+
+/// Returns the reason why a listing cannot continue; `None` for other errors.
+fn listing_error(error: &Error) -> Option<&PaginationError> {
+    std::error::Error::source(error)?.downcast_ref()
 }
 
 fn glob_flaw(error: &Error) -> Option<&GlobError> {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use haul::fleet::{BodyDestination, FleetJob, HostStartRate, RecordContent, RecordText, StartRate, TransferReporter};
 use haul::interrupt::InterruptCallback;
 use haul::net::local_address::UnixSocketAddress;
+use haul::pagination::ListingEnd;
 use haul::request::{RetryObserver, TotalRateLimit};
 use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::sink::match_list::MatchList;
@@ -449,6 +450,13 @@ impl FleetReporter {
 }
 
 impl TransferReporter for FleetReporter {
+    fn listing_ended(&self, _job: &FleetJob, url: &Target, end: &ListingEnd) {
+        if end.is_remarkable() && self.reporter.shows_errors {
+            self.reporter.progress.clear();
+            print_error_line(&format!("Warning: {}: {end}", url.to_url()));
+        }
+    }
+
     fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>> {
         let text = self.reporter_of(job).report(&self.report_of(job, outcome));
         if !self.has_file {

@@ -4,6 +4,7 @@ mod checksums;
 mod descriptor_limit;
 pub(crate) mod group_items;
 mod list_reader;
+mod listing_files;
 mod local_file;
 pub(crate) mod output_names;
 pub(crate) mod parallel;

@@ -47,6 +47,7 @@ pub(crate) fn run(
             search_in: if stage.extract_bytes { SearchInputKind::Bytes } else { SearchInputKind::Text },
             template: stage.template.clone().map(Arc::new),
             value_mapper,
+            pagination: stage.pagination.clone().map(Arc::new),
             unique: stage.unique,
             sort: stage.sort,
             depth: stage.depth,
@@ -179,7 +180,8 @@ fn csv_header(global: &GlobalArgs, operation: &UrlGroup) -> Vec<u8> {
 /// case.
 fn is_curls_parallel(plan: &RunPlan, operation: &UrlGroup) -> bool {
     let is_argument = |source| matches!(source, UrlSource::Argument(_));
-    let is_plain = operation.stages.len() == 1 && !operation.stages[0].takes_values();
+    let [first, later @ ..] = operation.stages.as_slice() else { return false };
+    let is_plain = later.is_empty() && !first.takes_values() && first.pagination.is_none();
     plan.global.persona.is_curl() && plan.global.parallel && is_plain && operation.urls.iter().all(is_argument)
 }
 

@@ -31,6 +31,7 @@ pub(crate) fn is_sequential(plan: &RunPlan, operation: &UrlGroup) -> bool {
         && (!plan.global.parallel || is_alone || operation.urls.iter().any(is_local))
         && operation.stages.len() == 1
         && !operation.stages[0].takes_values()
+        && operation.stages[0].pagination.is_none()
         && operation.urls.iter().all(|source| matches!(source, UrlSource::Argument(_)));
     uploads_in_turn || is_curls
 }

@@ -85,7 +85,8 @@ pub(crate) fn run(
         None if job.given != url => Some(target_of(stage, job.given)?),
         _ => None,
     };
-    let file = file_for(operation, job.index, given.as_ref().unwrap_or(&target), job.given, job.parts, &no_columns)?;
+    let named_after = given.as_ref().unwrap_or(&target);
+    let file = file_for(operation, job.index, named_after, job.given, job.parts, &no_columns, 1)?;
     let output = operation.output_of(job.index);
     if let Some(file) = &file
         && !claims_name(operation, reporter.names(), output, file, url)?

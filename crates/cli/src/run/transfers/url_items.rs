@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use haul::fleet::{BodyDestination, FleetItem, ItemContext, ItemRequest};
+use haul::fleet::{BodyDestination, FleetItem, ItemContext, ItemRequest, PageDestination};
 use haul::request::{RequestOverrides, method};
 use haul::sink::file::FileOptions;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
@@ -22,6 +22,7 @@ use crate::run::engine_options::target_url::{refuse_login, refuse_protocol, targ
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::checksums;
 use crate::run::transfers::list_reader::ListReader;
+use crate::run::transfers::listing_files::ListingFiles;
 use crate::run::transfers::output_names::OutputNames;
 use crate::run::transfers::record_items::RowSource;
 use crate::run::transfers::record_requests::RecordRequests;
@@ -43,6 +44,8 @@ pub(crate) struct UrlItems {
     pub(super) requests: ItemRequests,
     /// The requests of the records in the group's lists; `None` if each line is a URL.
     pub(super) records: Option<RecordRequests>,
+    /// The URL group, if its first stage has listings whose pages need a destination each.
+    listings: Option<Arc<UrlGroup>>,
     /// The origin of the last URL. The next URL often has the same origin, and then shares its
     /// text.
     near: Option<Origin>,
@@ -114,6 +117,7 @@ impl UrlItems {
             uploads: VecDeque::new(),
             records: json.map(|args| RecordRequests::new(operation, args, &requests.options)),
             requests,
+            listings: ListingFiles::are_needed(operation).then(|| Arc::new(operation.clone())),
             near: None,
             made: 0,
             numbers,
@@ -143,7 +147,8 @@ impl UrlItems {
         let method = self.operation.stages[0].request.method_for(self.operation.upload_of(source));
         let request = self.requests.of(content.map(|(content, _)| (content, method)));
         let context = self.requests.context.clone();
-        Ok(Some(FleetItem { request, context, ..FleetItem::new(url, destination) }))
+        let later_pages = self.later_pages(source, &parts);
+        Ok(Some(FleetItem { request, context, later_pages, ..FleetItem::new(url, destination) }))
     }
 
     /// Returns the destination of the response body of a URL. `named_after` is the URL from which
@@ -171,7 +176,7 @@ impl UrlItems {
         let parsed = Target::parse_near(named_after, self.near.as_ref(), Scheme::Http, path_as_is);
         self.near = parsed.as_ref().map(Target::origin).ok();
         Ok(Some(match parsed {
-            Ok(target) => match file_for(&self.operation, source, &target, named_after, parts, columns)? {
+            Ok(target) => match file_for(&self.operation, source, &target, named_after, parts, columns, 1)? {
                 Some(path) => {
                     if !claims_name(&self.operation, &self.names, output, &path, url)? {
                         return Ok(None);
@@ -188,6 +193,13 @@ impl UrlItems {
             },
             Err(_) => BodyDestination::Output,
         }))
+    }
+
+    /// Returns the destinations of the further pages of a listing; `None` if all go to the output
+    /// and may have any protocol.
+    fn later_pages(&self, source: usize, parts: &GlobValues) -> Option<Arc<dyn PageDestination>> {
+        let operation = Arc::clone(self.listings.as_ref()?);
+        Some(Arc::new(ListingFiles { operation, source, parts: parts.clone(), names: self.names.clone() }))
     }
 
     /// Returns an error if the URL has a user name that is not allowed, or the netrc file is missing.

@@ -240,7 +240,7 @@ impl OrderedWindow {
         let mut guard = self.lock();
         let state = &mut *guard;
         if let Some(front) = state.front(self.order)
-            && state.slot(self.order, front).has_left
+            && state.slot(self.order, front).may_have_left()
             && let Some(OrderedSlotContent::Pieces(rest)) = state.slot(self.order, front).content.pop_front()
         {
             for piece in rest.pieces {
@@ -384,8 +384,11 @@ impl OrderedWindow {
     /// Passes the content that a slot has kept to the sink, as long as the sink has room.
     fn pass_on(&self, state: &mut OrderedWindowState, slot: u64) -> Result<()> {
         while state.room == OutputReadiness::Free {
-            let Some(content) = state.slot(self.order, slot).content.pop_front() else { break };
-            state.slot(self.order, slot).has_left = true;
+            let entry = state.slot(self.order, slot);
+            let Some(content) = entry.content.pop_front() else { break };
+            let is_complete = entry.complete > 0;
+            entry.complete -= usize::from(is_complete);
+            entry.has_left |= !is_complete;
             state.dirty = true;
             let cost = content.cost();
             state.room = match content {
@@ -394,7 +397,9 @@ impl OrderedWindow {
                 OrderedSlotContent::Pieces(mut rest) => {
                     if let Some(piece) = rest.pieces.next() {
                         state.room = state.sink.bytes(&piece)?;
-                        state.slot(self.order, slot).content.push_front(OrderedSlotContent::Pieces(rest));
+                        let entry = state.slot(self.order, slot);
+                        entry.content.push_front(OrderedSlotContent::Pieces(rest));
+                        entry.complete += usize::from(is_complete);
                         continue;
                     }
                     state.room
@@ -405,15 +410,31 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Empties a slot because its transfer starts again. Returns false if a part of its content has
-    /// been passed to the sink already.
+    /// Returns true if all pages of a listing share a slot, because another body may not come
+    /// between them. Otherwise each page has its own.
+    pub(super) fn pages_share_slot(&self) -> bool {
+        self.order == DeliveryOrder::Input
+    }
+
+    /// Marks the content of a slot so far as a complete page, after which another page of the same
+    /// listing follows in the slot.
+    pub(super) fn end_page(&self, slot: u64) {
+        let mut state = self.lock();
+        let entry = state.slot(self.order, slot);
+        (entry.complete, entry.has_left) = (entry.content.len(), false);
+        let outside = std::mem::take(&mut entry.outside);
+        state.held -= outside;
+    }
+
+    /// Empties a slot because its transfer starts again; complete pages stay. Returns false if a
+    /// part of its content has been passed to the sink already.
     pub(super) fn restart(&self, slot: u64) -> bool {
         let mut state = self.lock();
         let entry = state.slot(self.order, slot);
         if entry.has_left {
             return false;
         }
-        let content = std::mem::take(&mut entry.content);
+        let content = entry.content.split_off(entry.complete);
         state.held -= content.iter().map(OrderedSlotContent::cost).sum::<usize>();
         // A transfer that waits to be tried again does not keep the sink: the next flush passes
         // complete bodies on.

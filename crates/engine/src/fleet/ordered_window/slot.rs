@@ -32,9 +32,19 @@ pub(super) struct OrderedBodySlot {
     pub(super) content: VecDeque<OrderedSlotContent>,
     /// True if the slot receives no more content.
     pub(super) done: bool,
-    /// True if a part of the content has been passed to the sink.
+    /// True if a part of the content of the current page has been passed to the sink.
     pub(super) has_left: bool,
+    /// The number of pieces at the beginning of `content` that belong to earlier pages of a listing,
+    /// which are complete.
+    pub(super) complete: usize,
     /// The number of bytes that the slot's body uses outside of the window, and that count in the
     /// budget.
     pub(super) outside: usize,
+}
+
+impl OrderedBodySlot {
+    /// Returns true if a part of the slot's first piece may have been passed to the sink.
+    pub(super) fn may_have_left(&self) -> bool {
+        self.has_left || self.complete > 0
+    }
 }

@@ -256,3 +256,40 @@ fn unordered_output_streams_every_body() {
     assert_eq!(seen.text(), "ca");
     assert!(window.is_empty());
 }
+
+#[test]
+fn restarted_page_keeps_the_pages_before_it() {
+    let (window, seen) = window(DeliveryOrder::Input, 10_000, 2);
+    put(&window, 1, "b1 ");
+    window.end_page(1);
+    put(&window, 1, "lost");
+    assert!(window.restart(1));
+    put(&window, 1, "b2 ");
+    window.end_page(1);
+    put(&window, 0, "a1 ");
+    window.end_page(0);
+    // The page before it has left, but nothing of this page.
+    assert!(window.restart(0));
+    put(&window, 0, "a2 ");
+    assert!(!window.restart(0));
+    window.finish(0).unwrap();
+    assert_eq!(seen.text(), "a1 a2 b1 b2 ");
+    // All kept pages have left, and the next one not yet.
+    assert!(window.restart(1));
+    put(&window, 1, "b3");
+    assert!(!window.restart(1));
+    window.finish(1).unwrap();
+    assert_eq!(seen.text(), "a1 a2 b1 b2 b3");
+    assert!(window.is_empty());
+}
+
+#[test]
+fn page_that_left_in_part_does_not_restart() {
+    let (window, seen) = window(DeliveryOrder::Input, 10_000, 2);
+    put(&window, 1, "b1");
+    window.end_page(1);
+    put(&window, 1, "b2");
+    window.finish(0).unwrap();
+    assert_eq!(seen.text(), "b1b2");
+    assert!(!window.restart(1));
+}

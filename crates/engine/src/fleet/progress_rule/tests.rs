@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use haul_policy::queue::{HostId, QueueCaps};
+use haul_policy::target::Target;
 use haul_policy::url_template::UrlTemplate;
 use testkit::rng::Rng;
 
 use super::super::dispatch::{Dispatcher, DispatcherStages, NextJob};
 use super::super::fleet_item::FleetItem;
-use super::super::fleet_job::BodyDestination;
+use super::super::fleet_job::{BodyDestination, FleetJob};
 use super::super::item_source::ImmediateItemSource;
 use super::super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
 use super::super::stage_sink::{FinalValues, NextStageSink};
@@ -21,6 +22,7 @@ use super::*;
 use crate::Result;
 use crate::buffer_pool::BufferLease;
 use crate::clock;
+use crate::pagination::Pagination;
 use crate::sink::TransferWaker;
 use crate::sink::match_list::MatchList;
 
@@ -82,6 +84,8 @@ struct ModelTransfer {
 
 struct FleetModel {
     rng: Rng,
+    /// The source of the choices about listings.
+    pages: Rng,
     dispatch: Arc<Dispatcher>,
     windows: Vec<Arc<OrderedWindow>>,
     stages: Vec<FleetStage>,
@@ -115,10 +119,14 @@ impl FleetModel {
             let url = format!("http://h{}.test/{number}", number % hosts);
             Ok(FleetItem::new(url, BodyDestination::Output))
         });
-        let mut stages = vec![FleetStage::default()];
+        // Draws of their own, so that the other choices of a seed do not depend on them.
+        let mut pages = Rng::new(!seed);
+        let mut pagination = || (pages.below(2) == 0).then(|| Arc::new(Pagination::by_link()));
+        let mut stages = vec![FleetStage { pagination: pagination(), ..FleetStage::default() }];
         if has_next_stage {
             let template = UrlTemplate::parse("http://h0.test/{}").unwrap();
-            stages.push(FleetStage { template: Some(Arc::new(template)), ..FleetStage::default() });
+            let template = Some(Arc::new(template));
+            stages.push(FleetStage { template, pagination: pagination(), ..FleetStage::default() });
         }
         let source = Box::new(ImmediateItemSource(Box::new(items)));
         let dispatch = Arc::new(Dispatcher::new(caps, &FleetOptions::default(), stages.len(), source, None));
@@ -135,6 +143,7 @@ impl FleetModel {
         }
         let model = Self {
             rng,
+            pages,
             dispatch,
             windows,
             stages,
@@ -180,11 +189,13 @@ impl FleetModel {
             return false;
         }
         if sent == size {
-            window.finish(slot).unwrap();
-            let mut state = self.dispatch.lock();
-            state.remove_running(key);
-            state.job_reported(stage);
-            drop(state);
+            let job = self.dispatch.lock().remove_running(key);
+            if self.stages[stage].pagination.is_some() && job.page < 4 && self.pages.below(3) > 0 {
+                self.begin_next_page(&job);
+            } else {
+                window.finish(slot).unwrap();
+            }
+            self.dispatch.lock().job_reported(stage);
             self.dispatch.release(host);
             self.transfers.swap_remove(index);
             return true;
@@ -209,6 +220,20 @@ impl FleetModel {
         }
         self.transfers[index].sent += count;
         true
+    }
+
+    /// Adds the next page of a listing, as a fleet does.
+    fn begin_next_page(&mut self, job: &FleetJob) {
+        let window = &self.windows[job.stage];
+        let slot = if window.pages_share_slot() {
+            window.end_page(job.slot);
+            job.slot
+        } else {
+            window.finish(job.slot).unwrap();
+            window.reserve()
+        };
+        let target = Target::parse(&format!("http://h{}.test/page", self.pages.below(3))).unwrap();
+        self.dispatch.push_page(job, slot, Ok(target), &self.stages[job.stage]);
     }
 
     /// Lets a transfer fail, and wait to be tried again: from its start, or where it stopped.

@@ -1,0 +1,111 @@
+//! The listings of `--paginate` and its like: what they combine with, and their settings for the
+//! engine.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use haul::pagination::Pagination;
+
+use super::misused;
+use crate::parsed_args::{NextOptionGroup, ParsedPagination, ParsedStage};
+use crate::plan::{OutputArg, PAGE_PLACEHOLDER, UploadArg, UrlGroup};
+use crate::usage_error::UsageError;
+
+/// The name of an option, a condition under which it must not be given, and the reason.
+type Refusal<'a> = (bool, &'a str, &'a str);
+
+/// Returns the settings of a stage's listings; `None` if the stage has none.
+pub(super) fn pagination(stage: &ParsedStage) -> Result<Option<Pagination>, UsageError> {
+    let given = &stage.pagination;
+    let Some(option) = option(given) else {
+        let lonely = [(given.any_origin, "--paginate-any"), (given.max.is_some(), "--paginate-max")];
+        return match lonely.iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) => Err(misused(option, "there is no --paginate, --paginate-json or --paginate-query")),
+            None => Ok(None),
+        };
+    };
+    if given.by_link && (given.json.is_some() || given.query.is_some()) {
+        return Err(misused("--paginate", "the next page can come from one place only: leave out the other option"));
+    }
+    let invalid = |error: haul::Error| misused(option, &error.cause());
+    let pagination = match (&given.json, &given.query) {
+        (Some(path), parameter) => by_json(path, parameter.as_deref()).map_err(invalid)?,
+        (None, Some(parameter)) => Pagination::by_count(parameter).map_err(invalid)?,
+        (None, None) => Pagination::by_link(),
+    };
+    if stage.request.head && pagination.needs_body() {
+        return Err(misused(option, "a reply to HEAD has no body in which a page could be found"));
+    }
+    let pagination = match given.max {
+        Some(max) => pagination.max_pages(max),
+        None => pagination,
+    };
+    Ok(Some(pagination.any_origin(given.any_origin)))
+}
+
+#[cfg(feature = "select")]
+fn by_json(path: &str, parameter: Option<&str>) -> haul::Result<Pagination> {
+    match parameter {
+        Some(parameter) => Pagination::by_json_value(path, parameter),
+        None => Pagination::by_json(path),
+    }
+}
+
+#[cfg(not(feature = "select"))]
+fn by_json(_path: &str, _parameter: Option<&str>) -> haul::Result<Pagination> {
+    Err(haul::Error::new(haul::ErrorKind::Setup, "this build has no JSONPath: the feature \"select\" is off"))
+}
+
+/// Returns the option that asks for a listing.
+fn option(given: &ParsedPagination) -> Option<&'static str> {
+    let options = [
+        (given.by_link, "--paginate"),
+        (given.json.is_some(), "--paginate-json"),
+        (given.query.is_some(), "--paginate-query"),
+    ];
+    options.iter().find(|(is_given, _)| *is_given).map(|(_, option)| *option)
+}
+
+/// Refuses options that are about one response in a group with listings.
+pub(super) fn check(group: &NextOptionGroup) -> Result<(), UsageError> {
+    if !group.stages.iter().any(|stage| stage.pagination.is_given()) {
+        return Ok(());
+    }
+    let is_upload = |upload: &UploadArg| *upload != UploadArg::Nothing;
+    let any = |is_given: fn(&ParsedStage) -> bool| group.stages.iter().any(is_given);
+    let refusals: [Refusal<'_>; 6] = [
+        (group.uploads.iter().any(is_upload), "--upload-file", "an upload has no next page"),
+        (any(|stage| stage.request.continue_at.is_some()), "--continue-at", "the pages of a listing are fetched whole"),
+        (any(|stage| stage.request.range.is_some()), "--range", "the pages of a listing are fetched whole"),
+        (any(|stage| stage.request.time_cond.is_some()), "--time-cond", "the pages of a listing are fetched whole"),
+        (group.skip_existing, "--skip-existing", "a page that is not fetched names no next page"),
+        (group.checksum.is_some(), "--checksum", "the pages of a listing have no checksum"),
+    ];
+    match refusals.iter().find(|(is_given, ..)| *is_given) {
+        Some((_, option, reason)) => Err(misused(option, reason)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a file name under which each page of a listing would replace the one before it.
+pub(super) fn check_outputs(operation: &UrlGroup) -> Result<(), UsageError> {
+    let last = operation.stages.len() - 1;
+    let is_lone = |name: &OsStr| !name.as_bytes().windows(PAGE_PLACEHOLDER.len()).any(|text| text == PAGE_PLACEHOLDER);
+    for (number, stage) in operation.stages.iter().enumerate() {
+        let is_shared = number == last && operation.shared_output().is_some();
+        if stage.pagination.is_none() || is_shared {
+            continue;
+        }
+        let first = (0..operation.urls.len()).map(|source| operation.output_of(source));
+        let outputs: Vec<&OutputArg> = if number == 0 { first.collect() } else { vec![&stage.output] };
+        let file = outputs.iter().find(|output| match output {
+            OutputArg::File(name) => !output.is_stdout() && is_lone(name),
+            OutputArg::Stdout | OutputArg::RemoteName | OutputArg::MirroredPath | OutputArg::Null => false,
+        });
+        if file.is_some() {
+            let text = "the pages of a listing need a name each: write {page} into it, as in -o 'list-{page}.json'";
+            return Err(misused("--output", text));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! The pages of listings in the queue: each page follows the one before it, in the order of the
+//! output and in the window of its stage.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use haul_policy::secrets::without_userinfo;
+use haul_policy::target::{Origin, Target};
+
+use super::{BodyDestination, Dispatcher, FleetJob, InvalidJob, NewJob, placeholder_target};
+use crate::fleet::fleet_item::ItemRequest;
+use crate::fleet::{FleetStage, PageDestination};
+use crate::ignore_poison::IgnorePoison;
+use crate::pagination::Listing;
+use crate::{Error, ErrorKind, Result};
+
+/// The listing to which the pages of a chain belong.
+pub(in crate::fleet) struct FleetListing {
+    progress: Mutex<Listing>,
+    /// The origin of the first URL.
+    origin: Origin,
+    /// The value of the previous stage from which the first URL was made.
+    value: Option<Box<[u8]>>,
+    /// The settings of the requests that differ from those of the stage.
+    request: Option<Box<ItemRequest>>,
+    /// The destinations of the pages after the first; `None` if a value mapper chooses them, or if
+    /// all pages go to the output.
+    destinations: Option<Arc<dyn PageDestination>>,
+}
+
+impl fmt::Debug for FleetListing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FleetListing").field("origin", &self.origin).finish_non_exhaustive()
+    }
+}
+
+impl FleetListing {
+    pub(in crate::fleet) fn progress(&self) -> MutexGuard<'_, Listing> {
+        self.progress.lock().ignore_poison()
+    }
+
+    pub(in crate::fleet) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// Returns the destination of a page. `before` is the destination of the page before it.
+    fn destination(
+        &self,
+        stage: &FleetStage,
+        page: u64,
+        target: &Target,
+        before: &BodyDestination,
+    ) -> Result<BodyDestination> {
+        match (&self.destinations, &stage.value_mapper, &self.value) {
+            (Some(destinations), ..) => destinations.destination(page, target),
+            (None, Some(value_mapper), Some(value)) => value_mapper.page_destination(value, page, target),
+            (None, ..) if *before == BodyDestination::Output => Ok(BodyDestination::Output),
+            (None, ..) => Err(Error::new(ErrorKind::Write, "this page of the listing has no file of its own")),
+        }
+    }
+}
+
+impl NewJob {
+    /// Makes the job the first page of a listing if its stage has listings. Returns the job as
+    /// invalid if the listing cannot begin.
+    pub(super) fn in_listing(
+        mut self,
+        stage: &FleetStage,
+        destinations: Option<Arc<dyn PageDestination>>,
+    ) -> Result<Self, Box<InvalidJob>> {
+        let Some(pagination) = &stage.pagination else { return Ok(self) };
+        self.job.order = self.job.order.iter().copied().chain([0]).collect();
+        match Listing::new(pagination, &self.target) {
+            Ok(progress) => {
+                self.job.listing = Some(Arc::new(FleetListing {
+                    origin: progress.origin(),
+                    progress: Mutex::new(progress),
+                    value: self.value.clone(),
+                    request: self.request.clone(),
+                    destinations,
+                }));
+                Ok(self)
+            }
+            Err(error) => {
+                let error = error.with_url(without_userinfo(&self.job.url).escape_debug().to_string());
+                Err(Box::new(InvalidJob { job: self.job, target: self.target, error }))
+            }
+        }
+    }
+}
+
+impl Dispatcher {
+    /// Adds the page after `previous` to the queue, or the error for which it cannot be requested.
+    /// The page's body goes into the slot `slot` of its stage's window.
+    pub(in crate::fleet) fn push_page(&self, previous: &FleetJob, slot: u64, next: Result<Target>, stage: &FleetStage) {
+        let Some(listing) = &previous.listing else { return };
+        let page = previous.page + 1;
+        let mut order = previous.order.to_vec();
+        if let Some(last) = order.last_mut() {
+            *last += 1;
+        }
+        let found = next.and_then(|target| {
+            let destination = listing.destination(stage, page, &target, &previous.destination);
+            Ok((destination.map_err(|error| error.with_url(target.to_url()))?, target))
+        });
+        let mut state = self.lock();
+        state.outstanding[previous.stage] += 1;
+        let job = FleetJob { page, slot, order: order.into(), ..previous.clone() };
+        match found {
+            Ok((destination, target)) => {
+                let job = FleetJob { url: target.to_url(), destination, ..job };
+                let (value, request) = (listing.value.clone(), listing.request.clone());
+                let kept = request.as_deref().map_or(0, ItemRequest::kept_bytes);
+                self.push(&mut state, NewJob { job, target, value, request, kept });
+            }
+            Err(error) => {
+                let url = error.url().map_or_else(|| job.url.clone(), str::to_owned);
+                let job = FleetJob { url, destination: BodyDestination::Output, ..job };
+                state.invalid.push_back(InvalidJob { job, target: placeholder_target(), error });
+            }
+        }
+    }
+}

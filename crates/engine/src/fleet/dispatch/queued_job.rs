@@ -1,0 +1,61 @@
+//! The jobs of a dispatcher: those that wait, those that start, and those that cannot start.
+
+use std::sync::Arc;
+
+use haul_policy::target::Target;
+
+use super::FleetListing;
+use crate::Error;
+use crate::fleet::fleet_item::ItemRequest;
+use crate::fleet::fleet_job::{BodyDestination, FleetJob};
+
+/// An entry of the queue.
+pub(in crate::fleet) enum QueuedJob {
+    /// A job that has not started. It is boxed, because the queue moves its entries.
+    New(Box<NewJob>),
+    /// The key of a job that waits to be tried again.
+    Retry(usize),
+}
+
+/// A job that has not started.
+pub(in crate::fleet) struct NewJob {
+    pub(super) job: FleetJob,
+    pub(super) target: Target,
+    /// The value of the previous stage from which the URL was made, if the stage has a value
+    /// mapper.
+    pub(super) value: Option<Box<[u8]>>,
+    /// The settings of the request that differ from those of the stage.
+    pub(super) request: Option<Box<ItemRequest>>,
+    /// The number of bytes of the item that its request keeps in memory.
+    pub(super) kept: usize,
+}
+
+/// The next transfer of a host slot.
+#[expect(clippy::large_enum_variant, reason = "it is moved once, into a transfer")]
+pub(in crate::fleet) enum NextJob {
+    /// A transfer to make from this job.
+    New(StartedJob),
+    /// The transfer of the job with this key, which continues.
+    Retry(usize),
+}
+
+/// The data from which the transfer of a job is made. The dispatcher itself keeps the job under
+/// `key` until the job ends.
+pub(in crate::fleet) struct StartedJob {
+    pub(in crate::fleet) key: usize,
+    pub(in crate::fleet) stage: usize,
+    pub(in crate::fleet) slot: u64,
+    pub(in crate::fleet) order: Arc<[u64]>,
+    pub(in crate::fleet) destination: BodyDestination,
+    pub(in crate::fleet) target: Target,
+    pub(in crate::fleet) value: Option<Box<[u8]>>,
+    pub(in crate::fleet) request: Option<Box<ItemRequest>>,
+    pub(in crate::fleet) listing: Option<Arc<FleetListing>>,
+}
+
+/// A job that cannot be started, because its URL is invalid.
+pub(in crate::fleet) struct InvalidJob {
+    pub(in crate::fleet) job: FleetJob,
+    pub(in crate::fleet) target: Target,
+    pub(in crate::fleet) error: Error,
+}

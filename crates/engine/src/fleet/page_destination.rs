@@ -1,0 +1,25 @@
+//! The destinations of a listing's pages.
+
+use std::fmt;
+
+use haul_policy::target::Target;
+
+use super::fleet_job::BodyDestination;
+use crate::Result;
+
+/// Chooses the destinations of the pages of one listing after the first page
+/// ([`FleetStage::pagination`](super::FleetStage::pagination)).
+pub trait PageDestination: Send + Sync {
+    /// Returns the destination of a page. `page` is its number from 2, and `target` its URL. The
+    /// method is called once for each page, in their order.
+    ///
+    /// # Errors
+    /// There is no destination for the page. The page counts as failed, and the listing ends.
+    fn destination(&self, page: u64, target: &Target) -> Result<BodyDestination>;
+}
+
+impl fmt::Debug for dyn PageDestination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PageDestination(..)")
+    }
+}

@@ -1,0 +1,81 @@
+//! The end of a page of a listing: what follows it, and in which slot of the window.
+
+use haul_policy::target::Target;
+
+use super::FleetRun;
+use crate::Result;
+use crate::fleet::dispatch::FleetListing;
+use crate::fleet::fleet_job::FleetJob;
+use crate::pagination::{PageFindings, PageObserver, PageStep};
+use crate::transfer::TransferOutcome;
+
+/// The consequence of a finished transfer for its listing.
+pub(super) enum PageEnd {
+    /// No page follows. Either the transfer belongs to no listing, or the listing has ended.
+    Last,
+    /// The transfer showed only that the listing had ended before. It is neither counted nor
+    /// reported.
+    Beyond,
+    /// This page follows, or cannot be requested for this reason.
+    Next(Result<Target>),
+}
+
+impl FleetRun {
+    /// Returns true if the origin of this target may receive the credentials of its stage, because
+    /// the user has given that origin: in the stage's template or as the first URL. Other URLs are
+    /// made from values or links of pages.
+    pub(super) fn is_trusted(&self, stage: usize, target: &Target, listing: Option<&FleetListing>) -> bool {
+        let origin = target.origin();
+        let Some(template) = &self.stages[stage].template else {
+            return listing.is_none_or(|listing| *listing.origin() == origin);
+        };
+        template.literal_origin().is_some_and(|literal| literal == origin)
+            || self.dispatch.lock().first_origin() == Some(&origin)
+    }
+
+    /// Decides what follows a finished transfer in its listing. If the page does not exist because
+    /// the listing has ended, the outcome becomes a success.
+    pub(super) fn end_of_page(
+        &self,
+        job: &FleetJob,
+        outcome: &mut TransferOutcome,
+        observer: Option<Box<PageObserver>>,
+    ) -> PageEnd {
+        let Some(listing) = &job.listing else { return PageEnd::Last };
+        let mut progress = listing.progress();
+        if outcome.result.is_err() {
+            if outcome.head.as_ref().is_some_and(|head| progress.ends_at(head.status())) {
+                outcome.result = Ok(());
+                return PageEnd::Beyond;
+            }
+            return PageEnd::Last;
+        }
+        let findings = observer.map_or_else(|| Ok(PageFindings::default()), |observer| observer.finish());
+        let step = findings
+            .map_err(|error| error.with_url(outcome.target.to_url()))
+            .and_then(|findings| progress.next_of(outcome.head.as_ref(), &outcome.target, findings));
+        drop(progress);
+        match step {
+            Ok(PageStep::Next(target)) => PageEnd::Next(Ok(target)),
+            Ok(PageStep::End(end)) => {
+                self.report.listing_ended(job, &outcome.target, &end);
+                PageEnd::Last
+            }
+            Err(error) => PageEnd::Next(Err(error)),
+        }
+    }
+
+    /// Adds the next page of a listing after the finished one. With the order of the input, both
+    /// use the same slot of the window, which therefore stays open.
+    pub(super) fn begin_next_page(&self, job: &FleetJob, next: Result<Target>) {
+        let window = &self.windows[job.stage];
+        let slot = if window.pages_share_slot() {
+            window.end_page(job.slot);
+            job.slot
+        } else {
+            self.stop_on_error(window.finish(job.slot));
+            window.reserve()
+        };
+        self.dispatch.push_page(job, slot, next, &self.stages[job.stage]);
+    }
+}

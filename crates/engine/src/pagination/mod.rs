@@ -1,0 +1,230 @@
+//! Listings of many pages, which are fetched one after the other.
+//!
+//! A [`Pagination`] says where the URL of the next page comes from. A [`Listing`] is the state of
+//! one chain of pages: after each response it returns the URL of the next page, or says why there is
+//! none. A [`fleet`](crate::fleet) does that by itself for the pages of a
+//! [stage](crate::fleet::FleetStage::pagination).
+//!
+//! ```
+//! use haul::pagination::{Listing, PageStep, Pagination};
+//! use haul::Target;
+//!
+//! let pagination = Pagination::by_count("page")?.max_pages(10);
+//! let first = Target::parse("http://127.0.0.1/items?page=1").expect("a URL");
+//! let mut listing = Listing::new(&pagination, &first)?;
+//! let PageStep::Next(next) = listing.next(None, &first, b"[1, 2, 3]")? else { panic!("the page is not empty") };
+//! assert_eq!(next.to_url(), "http://127.0.0.1/items?page=2");
+//! assert!(matches!(listing.next(None, &next, b"[]")?, PageStep::End(_)));
+//! # Ok::<(), haul::Error>(())
+//! ```
+//!
+//! The decisions are those of [`haul_policy::pagination`]; this module searches the responses.
+
+#[cfg(feature = "select")]
+mod json_page;
+mod page_observer;
+#[cfg(test)]
+mod tests;
+
+pub use haul_policy::pagination::{DEFAULT_MAX_PAGES, ListingEnd, PageStep, PaginationError};
+use haul_policy::pagination::{
+    FinishedPage, NextLink, NextPageSource, PageChain, PaginationRules, QueryParameter, QueryParameterError,
+};
+use haul_policy::secrets::without_userinfo;
+use haul_policy::target::{Origin, Target};
+use haul_proto::head::ResponseHead;
+use haul_proto::link_header::{Link, links};
+#[cfg(feature = "select")]
+use json_page::JsonPageQuery;
+pub(crate) use page_observer::{PageFindings, PageObserver};
+
+use crate::{Error, ErrorKind, Result};
+
+/// The settings of a listing: the source of the next page's URL, and the limits.
+#[derive(Debug, Clone)]
+pub struct Pagination {
+    rules: PaginationRules,
+    /// The search for the value that leads to the next page; `None` if there is none.
+    #[cfg(feature = "select")]
+    json: Option<JsonPageQuery>,
+}
+
+impl Pagination {
+    fn new(source: NextPageSource) -> Self {
+        Self {
+            rules: PaginationRules::new(source),
+            #[cfg(feature = "select")]
+            json: None,
+        }
+    }
+
+    /// Follows the first link with the relation `next` in the `Link` fields of a response (RFC
+    /// 8288). Links with an anchor other than the page itself are ignored.
+    #[must_use]
+    pub fn by_link() -> Self {
+        Self::new(NextPageSource::LinkHeader)
+    }
+
+    /// Counts a number in the query of the URL. `parameter` is the name of the query parameter, or
+    /// `NAME:STEP`. A listing ends at a page that is empty, that does not exist (404), or that has
+    /// the same content as the one before it. If values are extracted from pages, a page without
+    /// values is empty; otherwise one without content, or with `[]`, `{}` or `null` as its content.
+    ///
+    /// # Errors
+    /// The parameter has no name, or the step is 0.
+    pub fn by_count(parameter: &str) -> Result<Self> {
+        Ok(Self::new(NextPageSource::Count(query_parameter(parameter)?)))
+    }
+
+    /// Follows the URL that a JSONPath (RFC 9535) selects in a page. A listing ends at a page in
+    /// which the path selects nothing, `null`, `false` or an empty text.
+    ///
+    /// # Errors
+    /// The path is invalid.
+    #[cfg(feature = "select")]
+    pub fn by_json(path: &str) -> Result<Self> {
+        Ok(Self { json: Some(JsonPageQuery::new(path)?), ..Self::new(NextPageSource::Reference) })
+    }
+
+    /// Sets a query parameter to the text or number that a JSONPath selects in a page, such as a
+    /// cursor. The value `true` counts the parameter up instead. A listing ends as in
+    /// [`Pagination::by_json`]. `parameter` is that of [`Pagination::by_count`].
+    ///
+    /// # Errors
+    /// The path is invalid, or the parameter is.
+    #[cfg(feature = "select")]
+    pub fn by_json_value(path: &str, parameter: &str) -> Result<Self> {
+        let source = NextPageSource::Value(query_parameter(parameter)?);
+        Ok(Self { json: Some(JsonPageQuery::new(path)?), ..Self::new(source) })
+    }
+
+    /// Lets pages lead to any origin. Without this, the next page must have the origin of its page
+    /// or of the first URL. Hazard: a page chooses which servers are asked.
+    #[must_use]
+    pub fn any_origin(mut self, any_origin: bool) -> Self {
+        self.rules.any_origin = any_origin;
+        self
+    }
+
+    /// Sets the number of pages after which a listing ends, even if there are more. Default: a
+    /// listing with more than 1,000 pages fails.
+    #[must_use]
+    pub fn max_pages(mut self, max_pages: u64) -> Self {
+        self.rules.max_pages = Some(max_pages);
+        self
+    }
+
+    /// Returns true if a page must be searched, so that its response needs a body.
+    #[must_use]
+    pub fn needs_body(&self) -> bool {
+        !matches!(self.rules.source, NextPageSource::LinkHeader)
+    }
+
+    /// Returns an observer for the content of a page; `None` if the content does not matter.
+    pub(crate) fn observer(&self) -> Option<Box<PageObserver>> {
+        self.needs_body().then(|| Box::new(PageObserver::new(self)))
+    }
+}
+
+fn query_parameter(text: &str) -> Result<QueryParameter> {
+    let invalid =
+        |error: QueryParameterError| Error::with_source(ErrorKind::Setup, "the pages cannot be counted", error);
+    QueryParameter::parse(text).map_err(invalid)
+}
+
+/// A listing in progress: a chain of pages.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    pagination: Pagination,
+    chain: PageChain,
+}
+
+impl Listing {
+    /// Begins a listing at its first URL.
+    ///
+    /// # Errors
+    /// Pages are to be counted, and the number in the URL is none.
+    pub fn new(pagination: &Pagination, first: &Target) -> Result<Self> {
+        let chain = PageChain::new(&pagination.rules, first).map_err(|error| error_of(error, first))?;
+        Ok(Self { pagination: pagination.clone(), chain })
+    }
+
+    /// Returns the number of the current page, from 1.
+    #[must_use]
+    pub fn page(&self) -> u64 {
+        self.chain.page()
+    }
+
+    /// Returns the origin of the first URL. Credentials for the listing belong to this origin only.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        self.chain.origin()
+    }
+
+    /// Returns true if a response with this status to the request for the current page means that
+    /// the listing has ended before that page.
+    #[must_use]
+    pub fn ends_at(&self, status: u16) -> bool {
+        self.pagination.rules.ends_at(self.chain.page(), status)
+    }
+
+    /// Decides what follows the current page, whose response has this head, URL (after redirects)
+    /// and decoded body.
+    ///
+    /// # Errors
+    /// The page names a next page that cannot or must not be requested, or there are too many pages.
+    pub fn next(&mut self, head: Option<&ResponseHead>, url: &Target, body: &[u8]) -> Result<PageStep> {
+        let findings = match self.pagination.observer() {
+            Some(mut observer) => {
+                observer.push(body);
+                observer.finish()
+            }
+            None => Ok(PageFindings::default()),
+        };
+        self.next_of(head, url, findings.map_err(|error| error.with_url(url.to_url()))?)
+    }
+
+    /// Decides what follows the current page, in whose content `findings` were found.
+    ///
+    /// # Errors
+    /// The errors of [`Listing::next`].
+    pub(crate) fn next_of(
+        &mut self,
+        head: Option<&ResponseHead>,
+        url: &Target,
+        findings: PageFindings,
+    ) -> Result<PageStep> {
+        let fields = || head.into_iter().flat_map(|head| head.get_all("link"));
+        let found: Vec<Link<'_>> = match self.pagination.rules.source {
+            NextPageSource::LinkHeader => fields().flat_map(links).filter(|link| link.has_relation("next")).collect(),
+            _ => Vec::new(),
+        };
+        let anchors: Vec<_> = found.iter().map(Link::anchor).collect();
+        let links: Vec<_> = found
+            .iter()
+            .zip(&anchors)
+            .map(|(link, anchor)| NextLink { target: link.target(), anchor: anchor.as_deref() })
+            .collect();
+        let page = FinishedPage {
+            url,
+            status: head.map_or(0, ResponseHead::status),
+            links: &links,
+            value: findings.value,
+            is_empty: findings.is_empty,
+            digest: findings.digest,
+        };
+        self.chain.next(&self.pagination.rules, &page).map_err(|error| error_of(error, url))
+    }
+}
+
+/// Makes an error of the engine from one of the policy about the page at `url`.
+fn error_of(error: PaginationError, url: &Target) -> Error {
+    let kind = match error.exit_code() {
+        1 => ErrorKind::UnsupportedScheme,
+        61 => ErrorKind::ContentCoding,
+        47 => ErrorKind::TooManyRedirects,
+        _ => ErrorKind::Url,
+    };
+    let about = error.url().map_or_else(|| url.to_url(), |url| without_userinfo(url).escape_debug().to_string());
+    Error::with_source(kind, "the listing cannot continue", error).with_url(about)
+}

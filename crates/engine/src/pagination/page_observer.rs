@@ -1,0 +1,115 @@
+//! The observer of a page's content: collects the facts by which a listing continues, while the
+//! content passes on its way to the sink.
+
+use std::hash::{DefaultHasher, Hasher};
+
+use haul_policy::pagination::PageValue;
+
+use super::Pagination;
+#[cfg(feature = "select")]
+use super::json_page::JsonPage;
+use crate::Result;
+
+/// The facts about a page's content.
+#[derive(Debug, Default)]
+pub(crate) struct PageFindings {
+    pub(crate) value: PageValue,
+    pub(crate) is_empty: bool,
+    /// A digest of the content; `None` if contents are not compared.
+    pub(crate) digest: Option<u64>,
+}
+
+/// The observer of one page's content.
+#[derive(Debug)]
+pub(crate) struct PageObserver {
+    /// The beginning of the content without white space, which shows whether the page is empty.
+    start: ContentStart,
+    /// The digest of the content so far; `None` if contents are not compared.
+    digest: Option<DefaultHasher>,
+    /// True if values were extracted from the page; `None` if values are not extracted from pages.
+    has_values: Option<bool>,
+    /// The content that a JSONPath will search; `None` if none does.
+    #[cfg(feature = "select")]
+    json: Option<JsonPage>,
+}
+
+impl PageObserver {
+    pub(super) fn new(pagination: &Pagination) -> Self {
+        Self {
+            start: ContentStart::default(),
+            digest: pagination.rules.counts().then(DefaultHasher::new),
+            has_values: None,
+            #[cfg(feature = "select")]
+            json: pagination.json.as_ref().map(JsonPage::new),
+        }
+    }
+
+    /// Sets whether values were extracted from the page. A page without values is empty then,
+    /// whatever its content.
+    pub(crate) fn set_has_values(&mut self, has_values: bool) {
+        self.has_values = Some(has_values);
+    }
+
+    /// Observes the next piece of the decoded content.
+    pub(crate) fn push(&mut self, piece: &[u8]) {
+        self.start.push(piece);
+        if let Some(digest) = &mut self.digest {
+            digest.write(piece);
+        }
+        #[cfg(feature = "select")]
+        if let Some(json) = &mut self.json {
+            json.push(piece);
+        }
+    }
+
+    /// Forgets the content so far, since it is delivered from the beginning again.
+    pub(crate) fn restart(&mut self) {
+        self.start = ContentStart::default();
+        self.digest = self.digest.as_ref().map(|_| DefaultHasher::new());
+        #[cfg(feature = "select")]
+        if let Some(json) = &mut self.json {
+            json.restart();
+        }
+    }
+
+    /// Returns the facts about the content, which is complete.
+    ///
+    /// # Errors
+    /// The content is too large to be searched, or it is not JSON.
+    pub(crate) fn finish(self) -> Result<PageFindings> {
+        Ok(PageFindings {
+            #[cfg(feature = "select")]
+            value: self.json.as_ref().map_or(Ok(PageValue::None), JsonPage::value)?,
+            #[cfg(not(feature = "select"))]
+            value: PageValue::None,
+            is_empty: self.has_values.map_or_else(|| self.start.is_empty(), |has_values| !has_values),
+            digest: self.digest.as_ref().map(Hasher::finish),
+        })
+    }
+}
+
+/// The first bytes of a content that are not white space.
+#[derive(Debug, Default)]
+struct ContentStart {
+    bytes: [u8; ContentStart::LENGTH],
+    length: usize,
+}
+
+impl ContentStart {
+    /// One byte more than the longest content that counts as empty.
+    const LENGTH: usize = 5;
+
+    fn push(&mut self, piece: &[u8]) {
+        if self.length == Self::LENGTH {
+            return;
+        }
+        for byte in piece.iter().filter(|byte| !byte.is_ascii_whitespace()).take(Self::LENGTH - self.length) {
+            self.bytes[self.length] = *byte;
+            self.length += 1;
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(&self.bytes[..self.length], b"" | b"[]" | b"{}" | b"null")
+    }
+}

@@ -1,0 +1,164 @@
+use haul_policy::pagination::PageValue;
+
+use super::*;
+
+fn url(text: &str) -> Target {
+    Target::parse(text).unwrap()
+}
+
+/// Returns the facts about a content that arrives in two pieces, cut at `cut`.
+fn findings(pagination: &Pagination, content: &[u8], cut: usize) -> Result<PageFindings> {
+    let mut observer = pagination.observer().unwrap();
+    observer.push(&content[..cut]);
+    observer.push(&content[cut..]);
+    observer.finish()
+}
+
+#[test]
+fn empty_content_is_recognised_at_every_cut() {
+    let pagination = Pagination::by_count("page").unwrap();
+    let is_empty = |content: &[u8], cut| findings(&pagination, content, cut).unwrap().is_empty;
+    for content in ["", " \r\n\t", "[]", "{}", " [ \n] ", "{\n}\n", "null", " null\n"] {
+        assert!((0..=content.len()).all(|cut| is_empty(content.as_bytes(), cut)), "{content:?}");
+    }
+    for content in ["[0]", "[[]]", "{}{}", "[][", "]", "nul", "nullx", "\"\"", "0", "{\"a\":[]}", "<p>", "\u{a0}"] {
+        assert!(!(0..=content.len()).any(|cut| is_empty(content.as_bytes(), cut)), "{content:?}");
+    }
+}
+
+#[test]
+fn extracted_values_decide_whether_a_page_is_empty() {
+    let pagination = Pagination::by_count("page").unwrap();
+    for (content, has_values) in [("[]", true), ("[1]", false)] {
+        let mut observer = pagination.observer().unwrap();
+        observer.push(content.as_bytes());
+        observer.set_has_values(has_values);
+        assert_eq!(observer.finish().unwrap().is_empty, !has_values, "{content}");
+    }
+}
+
+#[test]
+fn digest_depends_on_the_content_only() {
+    let pagination = Pagination::by_count("page").unwrap();
+    let digest = |content: &[u8], cut| findings(&pagination, content, cut).unwrap().digest.unwrap();
+    let all: Vec<u64> = (0..=6).map(|cut| digest(b"abcdef", cut)).collect();
+    assert!(all.iter().all(|one| *one == all[0]));
+    assert_ne!(digest(b"abcdeF", 0), all[0]);
+}
+
+#[test]
+fn restarted_page_is_observed_anew() {
+    let pagination = Pagination::by_count("page").unwrap();
+    let mut observer = pagination.observer().unwrap();
+    observer.push(b"half");
+    observer.restart();
+    let findings = observer.finish().unwrap();
+    assert!(findings.is_empty);
+    assert_eq!(findings.digest, self::findings(&pagination, b"", 0).unwrap().digest);
+}
+
+#[test]
+fn links_need_no_body() {
+    assert!(!Pagination::by_link().needs_body() && Pagination::by_link().observer().is_none());
+    let head = b"HTTP/1.1 200 OK\r\nLink: </a>; rel=prev\r\nLINK: <?b>; rel=\"next\"\r\n\r\n";
+    let head = ResponseHead::from_raw(head).unwrap();
+    let mut listing = Listing::new(&Pagination::by_link(), &url("http://h/")).unwrap();
+    let step = listing.next(Some(&head), &url("http://h/x"), b"").unwrap();
+    assert_eq!(step, PageStep::Next(url("http://h/x?b")));
+    assert!(matches!(listing.next(None, &url("http://h/x?b"), b"").unwrap(), PageStep::End(_)));
+}
+
+#[test]
+fn errors_name_the_url_they_are_about() {
+    let next = |reference: &str| {
+        let head = format!("HTTP/1.1 200 OK\r\nLink: <{reference}>; rel=next\r\n\r\n");
+        let head = ResponseHead::from_raw(head.as_bytes()).unwrap();
+        Listing::new(&Pagination::by_link(), &url("http://h/")).unwrap().next(Some(&head), &url("http://h/"), b"")
+    };
+    let error = next("http://me:pw@other/2").unwrap_err();
+    assert_eq!((error.kind(), error.url()), (ErrorKind::Url, Some("http://other/2")));
+    let error = next("gopher://me:pw@other/2").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnsupportedScheme);
+    assert!(!error.to_string().contains("pw"), "{error}");
+}
+
+#[cfg(feature = "select")]
+#[test]
+fn json_values_keep_their_kind() {
+    let pagination = Pagination::by_json("$.a.next").unwrap();
+    let cases = [
+        ("", PageValue::None),
+        ("{}", PageValue::None),
+        ("[1]", PageValue::None),
+        (r#"{"a": {"next": null}}"#, PageValue::None),
+        (r#"{"a": {"next": false}}"#, PageValue::None),
+        (r#"{"a": {"next": ""}}"#, PageValue::None),
+        (r#"{"a": {"next": true}}"#, PageValue::True),
+        (r#"{"a": {"next": "true"}}"#, PageValue::Text("true".into())),
+        (r#"{"a": {"next": "\u00e9\n"}}"#, PageValue::Text("\u{e9}\n".into())),
+        (r#"{"a": {"next": 18446744073709551615}}"#, PageValue::Number("18446744073709551615".into())),
+        (r#"{"a": {"next": {}}}"#, PageValue::Unusable("an object")),
+        (r#"{"a": {"next": []}}"#, PageValue::Unusable("an array")),
+        ("\u{feff}{\"a\": {\"next\": \"x\"}} \n", PageValue::Text("x".into())),
+    ];
+    for (content, value) in cases {
+        for cut in 0..=content.len() {
+            assert_eq!(findings(&pagination, content.as_bytes(), cut).unwrap().value, value, "{content}");
+        }
+    }
+    let many = Pagination::by_json("$..next").unwrap();
+    let content = br#"[{"next": "x"}, {"next": "y"}]"#;
+    assert_eq!(findings(&many, content, 3).unwrap().value, PageValue::Text("x".into()));
+}
+
+#[cfg(feature = "select")]
+#[test]
+fn hostile_json_is_an_error() {
+    let pagination = Pagination::by_json("$.next").unwrap();
+    let deep = "[".repeat(100_000);
+    for content in ["<html>", "{\"next\": \"x\"", "{\"next\": \"x\"} {}", "\u{feff}\u{feff}1", "'x'", &deep] {
+        let error = findings(&pagination, content.as_bytes(), 0).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ContentCoding, "{error}");
+    }
+    let error = findings(&pagination, b"{\"next\": \"\xff\"}", 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ContentCoding, "{error}");
+}
+
+#[cfg(feature = "select")]
+#[test]
+fn memory_of_searched_pages_is_bounded() {
+    use std::sync::atomic::Ordering;
+
+    use super::json_page::{MAX_PAGE, MAX_PAGES_MEMORY};
+
+    let pagination = Pagination::by_json("$.next").unwrap();
+    let kept = || pagination.json.as_ref().unwrap().kept.load(Ordering::Relaxed);
+    let piece = vec![b' '; 1 << 20];
+    let fill = |pieces: usize| {
+        let mut observer = pagination.observer().unwrap();
+        (0..pieces).for_each(|_| observer.push(&piece));
+        observer
+    };
+    assert!(fill(MAX_PAGE / piece.len()).finish().is_ok());
+    assert_eq!(fill(MAX_PAGE / piece.len() + 1).finish().unwrap_err().kind(), ErrorKind::TooLarge);
+    // All pages at a time have a limit, too.
+    let others: Vec<_> = (0..MAX_PAGES_MEMORY / MAX_PAGE).map(|_| fill(MAX_PAGE / piece.len())).collect();
+    assert_eq!(fill(1).finish().unwrap_err().kind(), ErrorKind::TooLarge);
+    drop(others);
+    assert_eq!(kept(), 0);
+    let mut observer = fill(3);
+    observer.restart();
+    assert_eq!(kept(), 0);
+}
+
+#[test]
+fn invalid_parameters_are_setup_errors() {
+    assert_eq!(Pagination::by_count("").unwrap_err().kind(), ErrorKind::Setup);
+    assert_eq!(Pagination::by_count("a:0").unwrap_err().kind(), ErrorKind::Setup);
+    #[cfg(feature = "select")]
+    for path in ["", "next", "$[", "$.a b"] {
+        assert_eq!(Pagination::by_json(path).unwrap_err().kind(), ErrorKind::Setup, "{path}");
+    }
+    let listing = Listing::new(&Pagination::by_count("page").unwrap(), &url("http://h/?page=x"));
+    assert_eq!(listing.unwrap_err().kind(), ErrorKind::Url);
+}

@@ -1,0 +1,97 @@
+use std::fmt;
+
+use crate::target::TargetError;
+
+/// The reason why a listing cannot continue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PaginationError {
+    /// The page leads to another origin, and the user has not allowed that.
+    OtherOrigin {
+        /// The URL to which the page leads.
+        url: String,
+        /// The origin of the page.
+        page: String,
+    },
+    /// The reference to the next page is no http or https URL.
+    Reference {
+        /// The reference, as found.
+        text: String,
+        /// The reason why it cannot be used.
+        error: TargetError,
+    },
+    /// The value that was found in the page cannot lead to a page.
+    Unusable {
+        /// The kind of the value.
+        kind: &'static str,
+        /// True if the value could be used as that of a query parameter.
+        wants_url: bool,
+    },
+    /// There are more pages than the default limit.
+    TooManyPages {
+        /// The limit.
+        max: u64,
+        /// The URL of the first page beyond the limit.
+        next: String,
+    },
+    /// The parameter of the query that is to be counted has another value than a number.
+    NotANumber {
+        /// The name of the parameter.
+        name: String,
+    },
+    /// The number in the query would be too large.
+    NumberTooLarge {
+        /// The name of the parameter.
+        name: String,
+    },
+}
+
+impl PaginationError {
+    /// Returns the exit code that curl has for a comparable error: 47 for too many pages, 1 for an
+    /// unsupported scheme, 61 for a value that cannot be used, and 3 for all others.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::TooManyPages { .. } => 47,
+            Self::Reference { error: TargetError::UnsupportedScheme(_), .. } => 1,
+            Self::Unusable { .. } => 61,
+            _ => 3,
+        }
+    }
+
+    /// Returns the URL or the reference that the error is about; `None` if it is about the page
+    /// itself.
+    #[must_use]
+    pub fn url(&self) -> Option<&str> {
+        match self {
+            Self::OtherOrigin { url, .. }
+            | Self::Reference { text: url, .. }
+            | Self::TooManyPages { next: url, .. } => Some(url),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for PaginationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherOrigin { page, .. } => {
+                write!(f, "the next page has another origin than the page, {page}")
+            }
+            Self::Reference { error, .. } => write!(f, "the next page is a {error}"),
+            Self::Unusable { kind, wants_url: true } => write!(f, "the value for the next page is {kind} and no URL"),
+            Self::Unusable { kind, wants_url: false } => {
+                write!(f, "the value for the next page is {kind}; it has to be a text or a number")
+            }
+            Self::TooManyPages { max, .. } => {
+                write!(f, "the listing has more than {max} pages")
+            }
+            Self::NotANumber { name } => {
+                write!(f, "the parameter {name} in the query is no number from which pages can be counted")
+            }
+            Self::NumberTooLarge { name } => write!(f, "the parameter {name} in the query cannot be counted further"),
+        }
+    }
+}
+
+impl std::error::Error for PaginationError {}

@@ -1,0 +1,377 @@
+//! Listings of many pages: the URL of the next page, and the end of the listing.
+//!
+//! A listing is a chain of pages that are requested one after the other. The next URL comes from a
+//! link in the response, from a value in the page, or from a number in the query that is counted up.
+//! A page may be hostile: its links lead to other origins only if the user allows that, and a loop
+//! ends.
+//!
+//! ```
+//! use haul_policy::Target;
+//! use haul_policy::pagination::{FinishedPage, NextLink, NextPageSource, PageChain, PageStep, PaginationRules};
+//!
+//! let rules = PaginationRules::new(NextPageSource::LinkHeader);
+//! let first = Target::parse("https://api.example/items?per_page=50")?;
+//! let mut chain = PageChain::new(&rules, &first)?;
+//! let link = NextLink { target: b"/items?per_page=50&page=2", anchor: None };
+//! let page = FinishedPage { links: &[link], ..FinishedPage::new(&first, 200) };
+//! let PageStep::Next(next) = chain.next(&rules, &page)? else { panic!("the page has a next link") };
+//! assert_eq!(next.to_url(), "https://api.example/items?per_page=50&page=2");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Left out: requests, and the search for values in a page, which the engine does.
+
+mod error;
+mod query_parameter;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
+pub use error::PaginationError;
+pub use query_parameter::{QueryParameter, QueryParameterError};
+
+use crate::redirect::location_text;
+use crate::target::{Origin, Target};
+
+/// The number of pages after which a listing fails if the user has set no limit.
+pub const DEFAULT_MAX_PAGES: u64 = 1000;
+
+/// The status that ends a listing whose pages are counted.
+const NOT_FOUND: u16 = 404;
+
+/// The source of the next page's URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextPageSource {
+    /// The first link with the relation `next` among the `Link` fields of the response (RFC 8288).
+    LinkHeader,
+    /// A reference that is found in the page, resolved against the page's URL.
+    Reference,
+    /// A value that is found in the page and becomes the value of this query parameter. The value
+    /// `true` counts the parameter up.
+    Value(QueryParameter),
+    /// A number in the query, which is counted up until a page is empty, does not exist, or repeats
+    /// an earlier one.
+    Count(QueryParameter),
+}
+
+/// The settings of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PaginationRules {
+    /// The source of the next page's URL.
+    pub source: NextPageSource,
+    /// True if a page may lead to any origin. If false, the next page must have the origin of its
+    /// page or of the first URL. Default false.
+    pub any_origin: bool,
+    /// The number of pages after which the listing ends, even if there are more. `None`, the
+    /// default, is [`DEFAULT_MAX_PAGES`]; if there are more pages then, that is an error.
+    pub max_pages: Option<u64>,
+}
+
+impl PaginationRules {
+    /// Makes rules with the defaults for everything but the source.
+    #[must_use]
+    pub fn new(source: NextPageSource) -> Self {
+        Self { source, any_origin: false, max_pages: None }
+    }
+
+    /// Returns true if the failure of a page only shows that the listing has ended: `number` is the
+    /// page's number from 1, and `status` that of its response. The first page of a listing must
+    /// exist.
+    #[must_use]
+    pub fn ends_at(&self, number: u64, status: u16) -> bool {
+        matches!(self.source, NextPageSource::Count(_)) && number > 1 && status == NOT_FOUND
+    }
+
+    /// Returns true if pages are counted, so that an empty page ends the listing.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        matches!(self.source, NextPageSource::Count(_))
+    }
+}
+
+/// A link with the relation `next`.
+#[derive(Clone, Copy, Debug)]
+pub struct NextLink<'a> {
+    /// The reference to the next page, as received.
+    pub target: &'a [u8],
+    /// The reference to the resource from which the link leads; `None` for the page itself.
+    pub anchor: Option<&'a [u8]>,
+}
+
+/// The value that was found in a page, and that leads to the next page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PageValue {
+    /// No value, or one that says that there is no next page, such as `null`, `false` or an empty
+    /// text.
+    #[default]
+    None,
+    /// A text.
+    Text(String),
+    /// A number, as it is written in the page.
+    Number(String),
+    /// `true`: there is a next page.
+    True,
+    /// Another kind of value, which cannot lead to a page. The text names the kind.
+    Unusable(&'static str),
+}
+
+/// A page whose response is complete.
+#[derive(Clone, Debug)]
+pub struct FinishedPage<'a> {
+    /// The URL of the page, after redirects.
+    pub url: &'a Target,
+    /// The status of the response.
+    pub status: u16,
+    /// The links with the relation `next`.
+    pub links: &'a [NextLink<'a>],
+    /// The value that was found in the page.
+    pub value: PageValue,
+    /// True if the page contains nothing.
+    pub is_empty: bool,
+    /// A digest of the page's content; `None` if contents are not compared.
+    pub digest: Option<u64>,
+}
+
+impl<'a> FinishedPage<'a> {
+    /// Makes a page with content, but without links and values.
+    #[must_use]
+    pub fn new(url: &'a Target, status: u16) -> Self {
+        Self { url, status, links: &[], value: PageValue::None, is_empty: false, digest: None }
+    }
+}
+
+/// The decision after a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PageStep {
+    /// The next page has this URL.
+    Next(Target),
+    /// The listing has ended.
+    End(ListingEnd),
+}
+
+/// The reason why a listing ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ListingEnd {
+    /// The last page names no next page.
+    NoNextPage,
+    /// The last page is empty.
+    EmptyPage,
+    /// The page after the last one does not exist.
+    NotFound,
+    /// The response has an error status, so it is no page of the listing.
+    ErrorStatus(u16),
+    /// The listing has as many pages as the user wants.
+    MaxPages,
+    /// The next page is one that the listing already contains.
+    KnownUrl {
+        /// The URL of that page.
+        url: String,
+    },
+    /// The page was redirected to one that the listing already contains.
+    RedirectedToKnownUrl {
+        /// The URL of that page.
+        url: String,
+    },
+    /// The page has the same content as the one before it.
+    SameContent,
+}
+
+impl ListingEnd {
+    /// Returns true if the user should learn of the end, because the listing may have more pages or
+    /// contains one twice.
+    #[must_use]
+    pub fn is_remarkable(&self) -> bool {
+        matches!(self, Self::KnownUrl { .. } | Self::RedirectedToKnownUrl { .. } | Self::SameContent)
+    }
+}
+
+impl fmt::Display for ListingEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoNextPage => f.write_str("the page names no next page"),
+            Self::EmptyPage => f.write_str("the page is empty"),
+            Self::NotFound => f.write_str("the page does not exist"),
+            Self::ErrorStatus(status) => write!(f, "the server answered {status}"),
+            Self::MaxPages => f.write_str("the listing has as many pages as asked for"),
+            Self::KnownUrl { url } => write!(f, "the next page {url} was already fetched, so the listing ends here"),
+            Self::RedirectedToKnownUrl { url } => {
+                write!(f, "the page was redirected to {url}, which was already fetched, so the listing ends here")
+            }
+            Self::SameContent => {
+                f.write_str("the page has the same content as the one before it, so the listing ends here")
+            }
+        }
+    }
+}
+
+/// The state of a listing: the pages so far. It takes some 16 bytes for each page whose URL a page
+/// chose.
+#[derive(Clone, Debug)]
+pub struct PageChain {
+    /// The URL of the first page, as the user or a template gave it.
+    first: Target,
+    /// The URL that was requested for the current page.
+    requested: Target,
+    /// The number of the current page, from 1.
+    page: u64,
+    /// The number in the query of the current page, if the query is counted up.
+    count: u64,
+    /// The digests of the URLs of the pages so far. Two URLs with one digest end a listing too
+    /// early. With 64 bits and 1,000 pages, the probability is 1 to 2^45.
+    known: HashSet<u64, BuildHasherDefault<DefaultHasher>>,
+    /// The digest of the last page's content.
+    digest: Option<u64>,
+}
+
+impl PageChain {
+    /// Begins a listing at its first URL.
+    ///
+    /// # Errors
+    /// The query parameter that is to be counted has a value that is no number.
+    pub fn new(rules: &PaginationRules, first: &Target) -> Result<Self, PaginationError> {
+        let count = match &rules.source {
+            NextPageSource::Count(parameter) => parameter.number_in(first)?,
+            // A page decides whether it is counted.
+            NextPageSource::Value(parameter) => parameter.number_in(first).unwrap_or_default(),
+            NextPageSource::LinkHeader | NextPageSource::Reference => 0,
+        };
+        let mut known = HashSet::default();
+        known.insert(digest_of(first));
+        Ok(Self { first: first.clone(), requested: first.clone(), page: 1, count, known, digest: None })
+    }
+
+    /// Returns the number of the current page, from 1.
+    #[must_use]
+    pub fn page(&self) -> u64 {
+        self.page
+    }
+
+    /// Returns the origin of the first URL. Only this origin may receive the user's credentials.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        self.first.origin()
+    }
+
+    /// Decides what follows the current page.
+    ///
+    /// # Errors
+    /// The page names a next page that must not or cannot be requested, or there are more pages than
+    /// [`DEFAULT_MAX_PAGES`].
+    pub fn next(&mut self, rules: &PaginationRules, page: &FinishedPage<'_>) -> Result<PageStep, PaginationError> {
+        if rules.counts()
+            && let Some(end) = self.end_of_counting(rules, page)
+        {
+            return Ok(PageStep::End(end));
+        }
+        if page.status >= 400 {
+            return Ok(PageStep::End(ListingEnd::ErrorStatus(page.status)));
+        }
+        self.known.insert(digest_of(page.url));
+        let Some(next) = self.next_target(rules, page)? else { return Ok(PageStep::End(ListingEnd::NoNextPage)) };
+        if !self.known.insert(digest_of(&next)) {
+            return Ok(PageStep::End(ListingEnd::KnownUrl { url: next.to_url() }));
+        }
+        match rules.max_pages {
+            Some(max) if self.page >= max => return Ok(PageStep::End(ListingEnd::MaxPages)),
+            None if self.page >= DEFAULT_MAX_PAGES => {
+                return Err(PaginationError::TooManyPages { max: DEFAULT_MAX_PAGES, next: next.to_url() });
+            }
+            _ => {}
+        }
+        self.page += 1;
+        self.requested = next.clone();
+        Ok(PageStep::Next(next))
+    }
+
+    /// Returns the end that the current page is for a listing whose pages are counted. `None` if
+    /// there is another page.
+    fn end_of_counting(&mut self, rules: &PaginationRules, page: &FinishedPage<'_>) -> Option<ListingEnd> {
+        if rules.ends_at(self.page, page.status) {
+            return Some(ListingEnd::NotFound);
+        }
+        if page.status >= 400 {
+            return None;
+        }
+        if page.is_empty {
+            return Some(ListingEnd::EmptyPage);
+        }
+        // A server that has no such page may lead back to another one.
+        let is_redirected = digest_of(page.url) != digest_of(&self.requested);
+        if is_redirected && self.known.contains(&digest_of(page.url)) {
+            return Some(ListingEnd::RedirectedToKnownUrl { url: page.url.to_url() });
+        }
+        let is_same = page.digest.is_some() && page.digest == self.digest;
+        self.digest = page.digest;
+        is_same.then_some(ListingEnd::SameContent)
+    }
+
+    /// Returns the URL of the next page; `None` if the current page names none.
+    fn next_target(
+        &mut self,
+        rules: &PaginationRules,
+        page: &FinishedPage<'_>,
+    ) -> Result<Option<Target>, PaginationError> {
+        match (&rules.source, &page.value) {
+            (NextPageSource::LinkHeader, _) => {
+                let link = page.links.iter().find(|link| is_of_page(link, page.url));
+                link.map(|link| self.resolve(rules, page.url, &location_text(link.target))).transpose()
+            }
+            (NextPageSource::Count(parameter), _) | (NextPageSource::Value(parameter), PageValue::True) => {
+                self.count = parameter.after(self.count)?;
+                Ok(Some(parameter.set(&self.first, &self.count.to_string())))
+            }
+            (_, PageValue::None) => Ok(None),
+            (_, PageValue::Unusable(kind)) => Err(PaginationError::Unusable { kind, wants_url: false }),
+            (NextPageSource::Reference, PageValue::Text(reference)) => {
+                self.resolve(rules, page.url, reference).map(Some)
+            }
+            (NextPageSource::Reference, PageValue::Number(_)) => {
+                Err(PaginationError::Unusable { kind: "a number", wants_url: true })
+            }
+            (NextPageSource::Reference, PageValue::True) => {
+                Err(PaginationError::Unusable { kind: "true", wants_url: true })
+            }
+            (NextPageSource::Value(parameter), PageValue::Text(value) | PageValue::Number(value)) => {
+                if let Ok(number) = value.parse() {
+                    self.count = number;
+                }
+                Ok(Some(parameter.set(&self.first, value)))
+            }
+        }
+    }
+
+    /// Returns the target of a reference in the page `base`.
+    fn resolve(&self, rules: &PaginationRules, base: &Target, reference: &str) -> Result<Target, PaginationError> {
+        let mut next =
+            base.join(reference).map_err(|error| PaginationError::Reference { text: reference.to_owned(), error })?;
+        let origin = next.origin();
+        let is_first = origin == self.first.origin();
+        if !is_first && !rules.any_origin && origin != base.origin() {
+            return Err(PaginationError::OtherOrigin { url: next.to_url(), page: base.origin().text().to_owned() });
+        }
+        next.drop_userinfo();
+        if is_first {
+            next.inherit_userinfo(&self.first);
+        }
+        Ok(next)
+    }
+}
+
+/// Returns true if the link leads from the page at `url`, and not from a part of it or from another
+/// resource.
+fn is_of_page(link: &NextLink<'_>, url: &Target) -> bool {
+    let Some(anchor) = link.anchor else { return true };
+    let same = |context: Target| context.origin() == url.origin() && context.path_and_query() == url.path_and_query();
+    !anchor.contains(&b'#') && url.join(&location_text(anchor)).is_ok_and(same)
+}
+
+/// Returns a digest of the parts of a URL that a server sees.
+fn digest_of(target: &Target) -> u64 {
+    let hasher: BuildHasherDefault<DefaultHasher> = BuildHasherDefault::default();
+    hasher.hash_one((target.origin(), target.path_and_query()))
+}
+
+#[cfg(test)]
+mod tests;

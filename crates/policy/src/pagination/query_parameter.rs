@@ -1,0 +1,137 @@
+use std::borrow::Cow;
+use std::fmt;
+
+use super::PaginationError;
+use crate::target::Target;
+use crate::urlencode::{decoded, percent};
+
+/// The parameter of a query that selects the page: its name, and the step by which it is counted.
+///
+/// ```
+/// use haul_policy::Target;
+/// use haul_policy::pagination::QueryParameter;
+///
+/// let offset = QueryParameter::parse("offset:50").unwrap();
+/// let url = Target::parse("http://h/items?offset=0&limit=50")?;
+/// assert_eq!(offset.set(&url, "50").path_and_query(), "/items?offset=50&limit=50");
+/// # Ok::<(), haul_policy::TargetError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryParameter {
+    /// The name, not encoded.
+    pub(super) name: String,
+    /// The step; `None` for pages that are numbered from 1.
+    pub(super) step: Option<u64>,
+}
+
+impl QueryParameter {
+    /// Parses `NAME` or `NAME:STEP`.
+    ///
+    /// # Errors
+    /// The name is empty, or the step is 0 or too large.
+    pub fn parse(text: &str) -> Result<Self, QueryParameterError> {
+        let (name, step) = match text.rsplit_once(':') {
+            Some((name, step)) if !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit()) => {
+                let step = step.parse().ok().filter(|step| *step > 0).ok_or(QueryParameterError::Step)?;
+                (name, Some(step))
+            }
+            _ => (text, None),
+        };
+        if name.is_empty() {
+            return Err(QueryParameterError::NoName);
+        }
+        Ok(Self { name: name.to_owned(), step })
+    }
+
+    /// Returns the name, not encoded.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the number in the query of a URL. If the query has no such parameter, or an empty
+    /// one, the URL counts as page 1, or as offset 0 if there is a step.
+    ///
+    /// # Errors
+    /// The value is no number.
+    pub(super) fn number_in(&self, url: &Target) -> Result<u64, PaginationError> {
+        let parts = url.query().unwrap_or_default().split('&');
+        let value = parts.filter_map(|part| self.value_in(part)).find(|value| !value.is_empty());
+        let Some(value) = value else { return Ok(u64::from(self.step.is_none())) };
+        let number = std::str::from_utf8(&value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let number = number.and_then(|text| text.parse().ok());
+        number.ok_or_else(|| PaginationError::NotANumber { name: self.name.clone() })
+    }
+
+    /// Returns the number of the page after the one with this number.
+    ///
+    /// # Errors
+    /// The number would be too large.
+    pub(super) fn after(&self, number: u64) -> Result<u64, PaginationError> {
+        let next = number.checked_add(self.step.unwrap_or(1));
+        next.ok_or_else(|| PaginationError::NumberTooLarge { name: self.name.clone() })
+    }
+
+    /// Returns the URL with this value of the parameter, which is percent-encoded. The parameter
+    /// keeps its place and its spelling in the query. Further parameters of the same name are
+    /// removed; a new one is added at the end.
+    #[must_use]
+    pub fn set(&self, url: &Target, value: &str) -> Target {
+        let value = percent(value.as_bytes());
+        let mut query = String::new();
+        let mut is_set = false;
+        for part in url.query().unwrap_or_default().split('&').filter(|part| !part.is_empty()) {
+            let is_mine = self.value_in(part).is_some();
+            if is_mine && is_set {
+                continue;
+            }
+            if !query.is_empty() {
+                query.push('&');
+            }
+            if is_mine {
+                let name = part.split_once('=').map_or(part, |(name, _)| name);
+                query.extend([name, "=", &value]);
+                is_set = true;
+            } else {
+                query.push_str(part);
+            }
+        }
+        if !is_set {
+            if !query.is_empty() {
+                query.push('&');
+            }
+            query.extend([&percent(self.name.as_bytes()), "=", &value]);
+        }
+        url.with_query(&query)
+    }
+
+    /// Returns the value in `part`, an element of a query; `None` if it is another parameter.
+    pub(super) fn value_in<'q>(&self, part: &'q str) -> Option<Cow<'q, [u8]>> {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let is_mine = match name.contains('+') {
+            true => *decoded(name.replace('+', " ").as_bytes()) == *self.name.as_bytes(),
+            false => *decoded(name.as_bytes()) == *self.name.as_bytes(),
+        };
+        is_mine.then(|| decoded(value.as_bytes()))
+    }
+}
+
+/// The reason why a text is no [`QueryParameter`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueryParameterError {
+    /// The name is empty.
+    NoName,
+    /// The step is 0, or too large.
+    Step,
+}
+
+impl fmt::Display for QueryParameterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoName => "the name of the query parameter is empty",
+            Self::Step => "the step after the colon has to be a number from 1 on",
+        })
+    }
+}
+
+impl std::error::Error for QueryParameterError {}
