@@ -17,7 +17,7 @@ use testkit::site::GeneratedSite;
 
 const KNOWING: &str = "--http2-prior-knowledge";
 /// The memory in KiB that haul may use in addition to the buffers that `--max-memory` limits.
-const OWN: u64 = 32 << 10;
+const OWN: u64 = 36 << 10;
 
 fn origin() -> Origin {
     Origin::builder().http2(100).site(GeneratedSite::scaled(3, 200).cached()).start().unwrap()

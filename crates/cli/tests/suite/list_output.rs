@@ -17,7 +17,7 @@ use testkit::origin::Origin;
 use testkit::site::GeneratedSite;
 
 /// The memory in KiB that haul may use in addition to the buffers that `--max-memory` limits.
-const OWN: u64 = 32 << 10;
+const OWN: u64 = 36 << 10;
 /// The default of `--max-memory`, in KiB.
 const BUDGET: u64 = 64 << 10;
 
