@@ -37,7 +37,6 @@ pub struct BodyDelivery {
     search: Option<Box<BodySearch>>,
     /// The observer of a page that belongs to a listing; `None` for other bodies.
     page: Option<Box<PageObserver>>,
-    records: MatchList,
     sink: Box<dyn Sink>,
     /// The memory that the decoder shares with the decoders of other bodies; `None` if the
     /// decoder's memory is not limited.
@@ -52,16 +51,7 @@ impl BodyDelivery {
     /// Makes a delivery to this sink, without extraction.
     #[must_use]
     pub fn new(sink: Box<dyn Sink>) -> Self {
-        Self {
-            decoder: None,
-            search: None,
-            page: None,
-            records: MatchList::default(),
-            sink,
-            memory: None,
-            share: None,
-            pending: Vec::new(),
-        }
+        Self { decoder: None, search: None, page: None, sink, memory: None, share: None, pending: Vec::new() }
     }
 
     /// Searches the body for values, and delivers the values to the sink, not the body itself.
@@ -69,7 +59,14 @@ impl BodyDelivery {
     /// are searched.
     #[must_use]
     pub fn with_search(mut self, search: PageSearch, search_in: SearchInputKind) -> Self {
-        self.search = Some(Box::new(BodySearch { search, search_in, text: None, share: None, has_values: false }));
+        self.search = Some(Box::new(BodySearch {
+            search,
+            search_in,
+            text: None,
+            share: None,
+            has_values: false,
+            records: MatchList::default(),
+        }));
         self
     }
 
@@ -318,7 +315,7 @@ impl BodyDelivery {
     }
 
     fn process(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        let Self { decoder, search, page, records, sink, share, .. } = self;
+        let Self { decoder, search, page, sink, share, .. } = self;
         let mut observe = |piece: &[u8]| page.iter_mut().for_each(|page| page.push(piece));
         let pushed = match (&mut *decoder, search) {
             (None, None) => {
@@ -328,8 +325,8 @@ impl BodyDelivery {
             (None, Some(search)) => {
                 observe(lease.bytes());
                 sink.page(lease.bytes())?;
-                search.push(lease.bytes(), &mut |expression, found| gather(expression, found, records, &mut **sink))?;
-                deliver(records, &mut **sink)
+                search.push(lease.bytes(), &mut **sink)?;
+                search.deliver(&mut **sink)
             }
             (Some(decoder), None) => decoder.push(lease.bytes(), &mut |piece| {
                 observe(piece);
@@ -339,9 +336,9 @@ impl BodyDelivery {
                 decoder.push(lease.bytes(), &mut |piece| {
                     observe(piece);
                     sink.page(piece)?;
-                    search.push(piece, &mut |expression, found| gather(expression, found, records, &mut **sink))
+                    search.push(piece, &mut **sink)
                 })?;
-                deliver(records, &mut **sink)
+                search.deliver(&mut **sink)
             }
         };
         if let (Some(decoder), Some(share)) = (decoder, share) {
@@ -362,10 +359,10 @@ impl BodyDelivery {
             decoder.finish()?;
         }
         self.share = None;
-        let Self { search, records, sink, .. } = self;
+        let Self { search, sink, .. } = self;
         if let Some(search) = search {
-            search.finish(&mut |expression, found| gather(expression, found, records, &mut **sink))?;
-            deliver(records, &mut **sink)?;
+            search.finish(&mut **sink)?;
+            search.deliver(&mut **sink)?;
         }
         sink.finish()
     }
@@ -381,12 +378,12 @@ impl BodyDelivery {
     /// beginning. Returns false if the sink has already output some of the bytes.
     pub fn restart(&mut self) -> bool {
         self.release();
-        self.records.clear();
         if let Some(page) = &mut self.page {
             page.restart();
         }
         if let Some(search) = &mut self.search {
             search.search.reset();
+            search.records.clear();
             search.has_values = false;
         }
         self.sink.restart()
@@ -413,6 +410,8 @@ struct BodySearch {
     share: Option<DecoderMemoryShare>,
     /// True if a value was found in the body.
     has_values: bool,
+    /// The values that are not delivered yet.
+    records: MatchList,
 }
 
 impl BodySearch {
@@ -436,11 +435,11 @@ impl BodySearch {
         share.admits(self.search.max_held(), waker, token)
     }
 
-    fn push(&mut self, piece: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
-        let Self { search, text, has_values, .. } = self;
+    fn push(&mut self, piece: &[u8], sink: &mut dyn Sink) -> Result<()> {
+        let Self { search, text, has_values, records, .. } = self;
         let on_value: &mut OnValue<'_> = &mut |expression, value| {
             *has_values = true;
-            on_value(expression, value)
+            gather(expression, value, records, sink)
         };
         match text {
             Some(text) => text.push(piece, &mut |piece| search.push(piece, on_value)),
@@ -448,11 +447,11 @@ impl BodySearch {
         }
     }
 
-    fn finish(&mut self, on_value: &mut OnValue<'_>) -> Result<()> {
-        let Self { search, text, share, has_values, .. } = self;
+    fn finish(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        let Self { search, text, share, has_values, records, .. } = self;
         let on_value: &mut OnValue<'_> = &mut |expression, value| {
             *has_values = true;
-            on_value(expression, value)
+            gather(expression, value, records, sink)
         };
         if let Some(text) = text {
             text.finish(&mut |piece| search.push(piece, on_value))?;
@@ -460,6 +459,11 @@ impl BodySearch {
         let outcome = search.finish(on_value);
         *share = None;
         outcome
+    }
+
+    /// Passes the values so far on to the sink.
+    fn deliver(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        if self.records.is_empty() { Ok(()) } else { sink.records(&mut self.records) }
     }
 }
 
@@ -470,8 +474,4 @@ const BATCH: usize = 1024;
 fn gather(expression: usize, found: &[u8], records: &mut MatchList, sink: &mut dyn Sink) -> Result<()> {
     records.push_found(expression, found);
     if records.len() < BATCH { Ok(()) } else { sink.records(records) }
-}
-
-fn deliver(records: &mut MatchList, sink: &mut dyn Sink) -> Result<()> {
-    if records.is_empty() { Ok(()) } else { sink.records(records) }
 }
