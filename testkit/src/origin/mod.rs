@@ -24,7 +24,7 @@
 //! | `/delay/MS/REST` | waits, then replies as `/REST` |
 //! | `/hints/N/REST` | over HTTP/3, N interim responses 103 (Early Hints), then as `/REST` |
 //! | `/flaky/K/REST` | the first K requests for this path get 503, the others `/REST` |
-//! | `/api/...`, `/login`, `/private/REST`, `/limited/SECS/REST` | [a JSON API with pages](paged_api) |
+//! | `/api/...`, `/login`, `/private/REST`, `/limited/SECS/REST` | a JSON API with pages (`paged_api`) |
 //! | `/retry-after/SECS/REST` | the first request for this path gets 503 with Retry-After, the others `/REST` |
 //! | anything else | 404 |
 //!
