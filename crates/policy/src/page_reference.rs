@@ -35,7 +35,7 @@ pub struct PageBase {
 pub enum PageLink {
     /// The URL to fetch, absolute and without a fragment. It may still be invalid.
     Url(String),
-    /// Nothing to fetch: the reference is empty, names a place in the page itself, or has a scheme
+    /// A reference with nothing to fetch: it is empty, names a place in the page itself, or has a scheme
     /// other than http and https.
     NotFetchable,
 }

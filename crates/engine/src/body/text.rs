@@ -14,13 +14,10 @@
 
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, WINDOWS_1252};
 
-use super::utf8_conversion::{declared_in, known, mark, may_be_markup, media_type};
-use crate::response::charset;
+use super::utf8_conversion::{declared_by, encoding_of, may_be_markup, media_type};
 
 /// The number of bytes of a body that become one piece of text.
 const PIECE: usize = 64 << 10;
-/// The number of bytes at the beginning of a body in which its charset may be declared.
-const PRESCAN: usize = 1024;
 
 /// The text of a body.
 pub struct BodyText {
@@ -48,9 +45,7 @@ impl BodyText {
     pub fn new(body: Vec<u8>, content_type: Option<&[u8]>) -> Result<Self, Vec<u8>> {
         let media_type = media_type(content_type);
         let is_markup = may_be_markup(&media_type);
-        let in_page = || is_markup.then(|| declared_in(&body[..body.len().min(PRESCAN)])).flatten();
-        let declared = || content_type.and_then(charset).and_then(|label| known(label.as_bytes()));
-        let encoding = mark(&body).or_else(declared).or_else(in_page);
+        let encoding = encoding_of(&body, declared_by(content_type), is_markup);
         match encoding {
             Some(encoding) if encoding != UTF_8 => Self::in_charset(body, encoding),
             _ => match String::from_utf8(body) {

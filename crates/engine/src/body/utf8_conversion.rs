@@ -54,7 +54,7 @@ enum CharsetState {
 impl Utf8ConvertingReader {
     /// Makes a reader for a body whose `Content-Type` field has this value.
     pub(crate) fn new(content_type: Option<&[u8]>) -> Self {
-        let declared = content_type.and_then(charset).and_then(|label| known(label.as_bytes()));
+        let declared = declared_by(content_type);
         let may_be_markup = may_be_markup(&media_type(content_type));
         Self { declared, may_be_markup, state: CharsetState::Opening, held: Vec::new() }
     }
@@ -116,9 +116,7 @@ impl Utf8ConvertingReader {
 
     /// Determines the charset from `start`, the beginning of the body, and stores it in the reader.
     fn open(&mut self, start: &[u8]) {
-        let in_page = || self.may_be_markup.then(|| declared_in(&start[..start.len().min(PRESCAN)])).flatten();
-        let encoding = mark(start).or(self.declared).or_else(in_page);
-        self.state = match encoding {
+        self.state = match encoding_of(start, self.declared, self.may_be_markup) {
             None => CharsetState::Undeclared { valid: 0 },
             Some(encoding) if encoding == UTF_8 && !start.starts_with(b"\xef\xbb\xbf") => {
                 CharsetState::Utf8 { is_declared: true }
@@ -254,21 +252,39 @@ pub(super) fn may_be_markup(media_type: &[u8]) -> bool {
     media_type.is_empty() || media_type.ends_with(b"html") || media_type.ends_with(b"xml")
 }
 
+/// Returns the encoding that the `charset` parameter of a `Content-Type` value names. Returns `None`
+/// if there is none, or if it is not supported.
+pub(super) fn declared_by(content_type: Option<&[u8]>) -> Option<&'static Encoding> {
+    content_type.and_then(charset).and_then(|label| known(label.as_bytes()))
+}
+
+/// Returns the encoding of a body that begins with `start`: that of its byte order mark, else
+/// `declared`, else that of a declaration in its first [`PRESCAN`] bytes if it may be markup. Returns
+/// `None` if nothing names one.
+pub(super) fn encoding_of(
+    start: &[u8],
+    declared: Option<&'static Encoding>,
+    may_be_markup: bool,
+) -> Option<&'static Encoding> {
+    let in_page = || may_be_markup.then(|| declared_in(&start[..start.len().min(PRESCAN)])).flatten();
+    mark(start).or(declared).or_else(in_page)
+}
+
 /// Returns the encoding with this label, such as `latin1`. Returns `None` if it is not supported.
-pub(super) fn known(label: &[u8]) -> Option<&'static Encoding> {
+fn known(label: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label).filter(|encoding| *encoding != REPLACEMENT)
 }
 
 /// Returns the encoding that a byte order mark at the beginning of `start` indicates, if there is
 /// one.
-pub(super) fn mark(start: &[u8]) -> Option<&'static Encoding> {
+fn mark(start: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_bom(start).map(|(encoding, _)| encoding)
 }
 
 /// Returns the charset that an XML declaration or a `<meta>` in `start`, the beginning of the body,
 /// declares. Since the declaration is readable as ASCII, a body that declares UTF-16 is not UTF-16,
 /// and counts as UTF-8.
-pub(super) fn declared_in(start: &[u8]) -> Option<&'static Encoding> {
+fn declared_in(start: &[u8]) -> Option<&'static Encoding> {
     let label = in_xml(start).or_else(|| in_meta(start))?;
     let encoding = known(&label)?;
     Some(match encoding.name() {

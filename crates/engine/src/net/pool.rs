@@ -56,7 +56,7 @@ pub struct ConnectionKey {
     pub connect: ConnectOptions,
     /// True if HTTP/2 is used without negotiation (prior knowledge).
     pub prior_knowledge: bool,
-    /// Whether the connection may, or must, be one of HTTP/3, and to which endpoint. A connection
+    /// The choice of HTTP/3: excluded, allowed or required, and the endpoint. A connection
     /// over TCP has [`Http3Choice::Off`], even if it was opened because HTTP/3 failed.
     pub http3: Http3Choice,
     /// The deviations from HTTP/1.1 that responses on the connection may have.

@@ -198,7 +198,7 @@ pub struct RequestOptions {
     /// True to use HTTP/2 without negotiation (prior knowledge), also without TLS (RFC 9113 section
     /// 3.3). Default: false; over TLS, HTTP/2 is negotiated if [`TlsOptions::alpn`] offers `h2`.
     pub prior_knowledge: bool,
-    /// Whether requests may, or must, use HTTP/3 (RFC 9114). Default: [`Http3Policy::Off`]. It
+    /// The use of HTTP/3 (RFC 9114): off, allowed or required. Default: [`Http3Policy::Off`]. HTTP/3
     /// needs the feature `http3` of this crate.
     pub http3: Http3Policy,
     /// The endpoints that speak HTTP/3, and those that failed. Default: an empty cache; requests of

@@ -27,7 +27,7 @@ pub enum PaginationError {
         /// True if the value could be used as that of a query parameter.
         wants_url: bool,
     },
-    /// There are more pages than the default limit.
+    /// The listing has more pages than the default limit.
     TooManyPages {
         /// The limit.
         max: u64,

@@ -16,7 +16,7 @@ pub(super) enum PageEnd {
     /// The transfer showed only that the listing had ended before. It is neither counted nor
     /// reported.
     Beyond,
-    /// This page follows, or cannot be requested for this reason.
+    /// The page that follows, or the reason why it cannot be requested.
     Next(Result<Target>),
 }
 
