@@ -19,6 +19,8 @@
 //!
 //! **Queues.** A response that takes longer may have waited behind others, or may be a costly page.
 //! A test with fewer requests tells: if as many are served in the same time, the others only queued.
+//! Neither may it be much slower than the best window before it: on a busy machine, each test may
+//! follow a slow window, and one after the other would lower the limit to 6.
 //! A host that answers within a millisecond is near: 6 connections keep it busy, and more cost only
 //! CPU, so nothing is tried.
 //!
@@ -65,6 +67,8 @@ const MIN_TRIAL: usize = 8;
 const LOW_TEST_LIMIT: usize = 4;
 /// The share of the difference between no queue and a queue from which on a test shows a queue.
 const QUEUE_SHARE: f64 = 0.4;
+/// The share of the best rate below which a test shows no queue, however slow the last window was.
+const BEST_SHARE: f64 = 0.9;
 /// The time without the end of a request from which on the limit grows.
 pub(crate) const SILENCE: Duration = Duration::from_secs(1);
 /// The first pause between trials. It doubles with each trial that changes nothing.
@@ -145,6 +149,8 @@ pub struct ConcurrencyLimit {
     base: u64,
     /// The fastest first byte, in nanoseconds.
     fastest: u64,
+    /// The most requests served in a nanosecond, by a window at any limit since the last jump.
+    best_rate: f64,
     /// The time of the last end of a request, or of the last growth without one.
     last_end: MonotonicTime,
     /// The time that the last served request took.
@@ -219,6 +225,7 @@ impl ConcurrencyLimit {
             window: SampleWindow::default(),
             base: 0,
             fastest: u64::MAX,
+            best_rate: 0.0,
             last_end: MonotonicTime(0),
             last_total: Duration::ZERO,
             has_jumped: false,
@@ -339,6 +346,7 @@ impl ConcurrencyLimit {
             // Slowly, since one window of fast pages is no proof.
             self.base -= (self.base - mean) / 4;
         }
+        self.best_rate = self.best_rate.max(self.limit as f64 / mean as f64);
         let busy = busy(self.limit, self.base, mean);
         let queued = if self.is_shared { 0.0 } else { self.limit as f64 - busy };
         let tolerated = 1.0 + self.limit as f64 / 16.0;
@@ -379,6 +387,7 @@ impl ConcurrencyLimit {
     /// Raises the limit to the maximum, or to what the host has borne.
     fn jump(&mut self, now: MonotonicTime) {
         self.has_jumped = true;
+        self.best_rate = 0.0;
         self.warm = Some(WarmRequests::default());
         // New connections take a round trip, and so do their first requests.
         let since = now + Duration::from_nanos(self.base.saturating_mul(2));
@@ -401,8 +410,11 @@ impl ConcurrencyLimit {
         let (fewer, usual_rate) = (self.limit as f64, usual as f64 / before as f64);
         // Between the rate of a host that is not busy with fewer requests, and that of one that is.
         let share = fewer / usual as f64;
-        let queues = fewer / mean as f64 > usual_rate * (share + (1.0 - share) * QUEUE_SHARE);
-        if queues {
+        let rate = fewer / mean as f64;
+        let queues = rate > usual_rate * (share + (1.0 - share) * QUEUE_SHARE);
+        let is_slow = usual > INITIAL_LIMIT && rate < self.best_rate * BEST_SHARE;
+        if queues && !is_slow {
+            self.best_rate = self.best_rate.max(rate);
             if self.base == 0 || goes_on {
                 self.base = mean;
             }
@@ -416,6 +428,7 @@ impl ConcurrencyLimit {
             }
             self.restart(LimitPhase::Measuring, self.limit.max(INITIAL_LIMIT.min(usual)), now);
         } else {
+            self.best_rate = usual_rate;
             self.base = before;
             if usual <= INITIAL_LIMIT {
                 self.has_jumped = goes_on;

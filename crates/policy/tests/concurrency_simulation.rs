@@ -2,7 +2,7 @@
 //!
 //! A host works on `bears` requests at a time, each for a round trip, and one processor sends its
 //! responses one after the other. Requests beyond that queue, or are refused in one of three ways. A
-//! client with one processor reads the responses.
+//! client with one processor reads the responses. Other programs may take either processor for a while.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -47,6 +47,9 @@ struct SimulatedHost {
     size: u64,
     /// A response may take longer by up to this share of the round trip.
     jitter: f64,
+    /// The mean time between two pauses of a processor, in which others have it for half of that
+    /// time on average; 0 for none.
+    pauses: u64,
 }
 
 impl SimulatedHost {
@@ -116,35 +119,45 @@ struct Simulation {
 
 impl Simulation {
     fn run(host: SimulatedHost, rule: LimitRule, pages: usize) -> SimulationOutcome {
-        let mut simulation = Simulation {
+        let mut simulation = Simulation::new(host, rule, 1);
+        simulation.fetch(pages);
+        simulation.outcome
+    }
+
+    fn new(host: SimulatedHost, rule: LimitRule, random: u64) -> Simulation {
+        Simulation {
             host,
             rule,
             now: 0,
             events: BinaryHeap::new(),
             pushed: 0,
-            to_start: pages,
+            to_start: 0,
             idle: 0,
             in_flight: 0,
             working: 0,
             queue: VecDeque::new(),
             host_free: 0,
             client_free: 0,
-            random: 1,
+            random,
             outcome: SimulationOutcome::default(),
-        };
+        }
+    }
+
+    /// Fetches this number of pages.
+    fn fetch(&mut self, pages: usize) {
+        self.to_start = pages;
         let mut left = pages;
-        simulation.start();
-        while let Some(Reverse((at, _, event))) = simulation.events.pop() {
-            simulation.now = at;
+        self.start();
+        while let Some(Reverse((at, _, event))) = self.events.pop() {
+            self.now = at;
             left -= usize::from(matches!(event, SimulationEvent::Handled(_, true)));
-            simulation.on_event(event);
+            self.on_event(event);
             if left == 0 {
                 break;
             }
         }
-        assert_eq!(left, 0, "{host:?}");
-        simulation.outcome.time = simulation.now;
-        simulation.outcome
+        assert_eq!(left, 0, "{:?}", self.host);
+        self.outcome.time = self.now;
     }
 
     fn push(&mut self, at: u64, event: SimulationEvent) {
@@ -179,10 +192,23 @@ impl Simulation {
         }
     }
 
+    /// Returns a number from 0 to less than 1.
+    fn draw(&mut self) -> f64 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 33) as f64 / (1u64 << 31) as f64
+    }
+
+    /// Returns the time that a processor needs for some work, with a pause in it by chance.
+    fn processor_time(&mut self, work: u64) -> u64 {
+        if self.host.pauses > 0 && self.draw() < work as f64 / self.host.pauses as f64 {
+            return work + (self.host.pauses as f64 * self.draw()) as u64;
+        }
+        work
+    }
+
     fn work_on(&mut self, request: SimulatedRequest) {
         self.working += 1;
-        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let share = (self.random >> 33) as f64 / (1u64 << 31) as f64;
+        let share = self.draw();
         let time = self.host.round_trip as f64 * (1.0 + self.host.jitter * share);
         self.push(self.now + time as u64, SimulationEvent::Worked(request));
     }
@@ -207,7 +233,7 @@ impl Simulation {
                 }
             }
             SimulationEvent::Worked(request) => {
-                self.host_free = self.host_free.max(self.now) + host_work;
+                self.host_free = self.host_free.max(self.now) + self.processor_time(host_work);
                 self.push(self.host_free, SimulationEvent::Sent(request));
             }
             SimulationEvent::Sent(request) => {
@@ -219,7 +245,7 @@ impl Simulation {
             }
             SimulationEvent::Ends(mut request, is_served) => {
                 request.first_byte = self.now.max(self.client_free);
-                self.client_free = request.first_byte + client_work;
+                self.client_free = request.first_byte + self.processor_time(client_work);
                 self.push(self.client_free, SimulationEvent::Handled(request, is_served));
             }
             SimulationEvent::Handled(request, is_served) => self.on_handled(request, is_served),
@@ -285,7 +311,15 @@ fn hosts() -> Vec<SimulatedHost> {
                     for connection_cost in
                         [ConnectionCost::None, ConnectionCost::Connect, ConnectionCost::SlowFirstRequest]
                     {
-                        hosts.push(SimulatedHost { bears, overload, round_trip, connection_cost, size, jitter: 0.0 });
+                        hosts.push(SimulatedHost {
+                            bears,
+                            overload,
+                            round_trip,
+                            connection_cost,
+                            size,
+                            jitter: 0.0,
+                            pauses: 0,
+                        });
                     }
                 }
             }
@@ -346,6 +380,7 @@ fn near_hosts_keep_six_connections() {
             connection_cost: ConnectionCost::None,
             size: 2 * work,
             jitter: 0.0,
+            pauses: 0,
         };
         let adaptive = check(host, 2000, 1.01, 0);
         assert_eq!(adaptive.most, INITIAL_LIMIT, "{work} ns a response");
@@ -362,5 +397,29 @@ fn refusals_are_few() {
             _ => 0,
         };
         assert!(outcome.refused <= expected, "{host:?}: {} refusals", outcome.refused);
+    }
+}
+
+#[test]
+fn pauses_of_a_busy_machine_are_no_queue() {
+    for (round_trip, pages, slower) in [(MS, 5000, 1.35), (20 * MS, 1000, 1.15)] {
+        for size in [300, 50_000] {
+            for bears in [32, 1000] {
+                let (overload, connection_cost) = (Overload::Queue, ConnectionCost::SlowFirstRequest);
+                let host =
+                    SimulatedHost { bears, overload, round_trip, connection_cost, size, jitter: 0.0, pauses: 2 * MS };
+                let time = |rule, seed| {
+                    let mut simulation = Simulation::new(host, rule, seed);
+                    simulation.fetch(pages);
+                    simulation.now as f64
+                };
+                let mut ratios: Vec<f64> = (1..40)
+                    .map(|seed| time(adaptive(), seed) / time(LimitRule::Fixed(MAX_LIMIT), seed + 100))
+                    .collect();
+                ratios.sort_by(f64::total_cmp);
+                let median = ratios[ratios.len() / 2];
+                assert!(median <= slower, "{host:?}: {median:.2} of the time with {MAX_LIMIT}");
+            }
+        }
     }
 }
