@@ -22,16 +22,18 @@ mod auth;
 mod body;
 mod client_certificate;
 mod keepalive;
+mod output;
 mod proxy;
 mod record_output;
 mod records;
+mod request;
 mod state_files;
 mod trace;
 mod transfer;
 mod upload;
 mod value_template;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -42,6 +44,7 @@ use haul_policy::url_template::UrlTemplate;
 
 use crate::program_persona::ProgramPersona;
 use crate::value_name::ValueName;
+use output::has_placeholder;
 
 pub use crate::agent::AgentArgs;
 pub use crate::checksum::ChecksumArg;
@@ -52,9 +55,11 @@ pub use auth::{AuthArgs, NetrcArg, Secret};
 pub use body::{BodyArg, FormArg, FormPartArg, FormPartArgContent, FormPartSource};
 pub use client_certificate::{CertFormat, ClientCert};
 pub use keepalive::KeepaliveArgs;
+pub use output::{ExistingFilePolicy, OutputArg, PAGE_PLACEHOLDER};
 pub use proxy::{ProxyArgs, ProxyChoice};
 pub use record_output::{RecordOutputArgs, RecordOutputFormat};
 pub use records::RecordArgs;
+pub use request::{ContinueAt, HeaderArg, RequestArgs, TimeCond};
 pub use state_files::{CookieArgs, StateFileArg};
 pub use trace::{TraceArgs, TraceFormat};
 pub use transfer::{HttpVersion, ResolveArg, RunSize, TlsArgs, TransferArgs};
@@ -99,8 +104,8 @@ pub struct GlobalArgs {
     pub progress_bar: bool,
     /// Runs transfers in parallel. Default on; `--no-parallel` runs one at a time.
     pub parallel: bool,
-    /// `-Z`: the groups that a `--next` on the command line separates run in parallel, too. Those of
-    /// a config file do by default.
+    /// `-Z`: the groups that a `--next` on the command line separates run in parallel, too. Those
+    /// of a config file do by default.
     pub parallel_groups: bool,
     /// `--parallel-max`: the maximum number of simultaneous transfers, over all hosts. Default 64.
     pub parallel_max: usize,
@@ -217,7 +222,8 @@ pub struct UrlGroup {
     pub is_listed: bool,
     /// The sources of the first stage's URLs (arguments and lists), in order. Never empty.
     pub urls: UrlList,
-    /// The format of the lists in `urls` whose lines describe requests; `None` if each line is a URL.
+    /// The format of the lists in `urls` whose lines describe requests; `None` if each line is a
+    /// URL.
     pub records: Option<RecordArgs>,
     /// `-g`: brackets and braces in URLs are literal.
     pub globoff: bool,
@@ -313,8 +319,8 @@ impl UrlGroup {
         self.stages.last().is_some_and(|stage| stage.pagination.is_some())
     }
 
-    /// Returns true if a name of `-o` has a placeholder for a part of the URL, such as `{host}`, or for
-    /// a column of `--csv-in`. The curl persona takes such a name literally.
+    /// Returns true if a name of `-o` has a placeholder for a part of the URL, such as `{host}`, or
+    /// for a column of `--csv-in`. The curl persona takes such a name literally.
     pub fn has_url_part(&self, name: &OsStr) -> bool {
         let has_columns = self.records.as_ref().is_some_and(|records| records.format.has_columns());
         let has_column = || has_columns && placeholder_names(name.as_bytes()).next().is_some();
@@ -346,73 +352,6 @@ impl UrlGroup {
     pub fn upload_of(&self, index: usize) -> Option<&UploadArg> {
         self.uploads.get(index).filter(|upload| **upload != UploadArg::Nothing)
     }
-}
-
-/// The placeholder in the name of an output file for the number of a page.
-pub const PAGE_PLACEHOLDER: &[u8] = b"{page}";
-
-/// The destination of bodies, or of the text extracted from them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OutputArg {
-    /// Standard output.
-    Stdout,
-    /// `-o`: a file name, in which `#1` stands for the value of the URL's first glob, and `{host}`
-    /// and the like for parts of the URL.
-    File(OsString),
-    /// `-O`: a file named after the last segment of the URL's path.
-    RemoteName,
-    /// `--mirror-paths`: a file named after the host and the path of the URL.
-    MirroredPath,
-    /// `--out-null`: no output; the body is received and discarded.
-    Null,
-}
-
-impl OutputArg {
-    /// Returns true if the output is standard output, including file names such as `-` and
-    /// `/dev/stdout`.
-    pub fn is_stdout(&self) -> bool {
-        match self {
-            Self::Stdout => true,
-            Self::File(name) => {
-                matches!(name.as_bytes(), b"-" | b"/dev/stdout" | b"/dev/fd/1" | b"/proc/self/fd/1")
-            }
-            Self::RemoteName | Self::MirroredPath | Self::Null => false,
-        }
-    }
-}
-
-/// Returns true if a file name contains a placeholder for the value of a glob (`#1` or `#<name>`),
-/// or if `by_value` is true, for an extracted value (`{}`), or if `by_page` is true, for the number
-/// of a page (`{page}`).
-fn has_placeholder(name: &[u8], by_value: bool, by_page: bool) -> bool {
-    let is_hash = |pair: &[u8]| pair[0] == b'#' && (pair[1].is_ascii_digit() || pair[1] == b'<');
-    name.windows(2).any(|pair| is_hash(pair) || by_value && pair == b"{}")
-        || by_page && name.windows(PAGE_PLACEHOLDER.len()).any(|text| text == PAGE_PLACEHOLDER)
-}
-
-/// The treatment of an output file that already exists.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ExistingFilePolicy {
-    /// Replaces the file. But if the response chose the file name (`-J`), the transfer fails with
-    /// exit code 23. The default.
-    #[default]
-    ReplaceOwn,
-    /// `--clobber`: replaces the file, even if the response chose its name.
-    Replace,
-    /// `--no-clobber`: appends `.1` to the name, or the next number up to `.100` if that file
-    /// exists too. If all exist, the transfer fails with exit code 23.
-    Number,
-    /// `--skip-existing`: keeps the file and sends no request. This counts as success.
-    Skip,
-}
-
-/// `-C`: the offset at which a download or upload resumes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContinueAt {
-    /// Resumes at this offset in bytes. Never 0, because `-C 0` does not resume.
-    Offset(u64),
-    /// `-C -`: resumes at the size of the output file, which is 0 if the file does not exist.
-    OutputSize,
 }
 
 /// One stage: a set of requests, and the use of their responses. Each `--then` adds a stage, whose
@@ -472,143 +411,6 @@ impl StageArgs {
     pub fn asks_compressed(&self) -> bool {
         let decodes = self.takes_values() || self.records.is_some_and(RecordOutputArgs::has_all_bodies);
         self.transfer.compressed.unwrap_or(decodes)
-    }
-}
-
-/// The request settings of a stage.
-///
-/// `auth`, `cookie`, and `Authorization` and `Cookie` among `fields` are secrets. They are sent
-/// only to the origin of the first URL or, after `--then`, to an origin that the URL template
-/// contains literally. `Debug` shows no value that may be secret.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct RequestArgs {
-    /// The request method, a valid token (RFC 9110 section 9.1). An upload may have another one:
-    /// see [`RequestArgs::method_for`].
-    pub method: String,
-    /// True if the method comes from `-X`. Redirects then do not change it.
-    pub custom_method: bool,
-    /// For `--follow` with `-X`: true if the method without `-X` would be POST, and redirects
-    /// therefore treat the given method as POST. `None` for all other options.
-    pub is_post: Option<bool>,
-    /// `-I`: prints the header fields; the response has no body.
-    pub head: bool,
-    /// `-H`: the fields to send, to leave out, or to send without a value. Names are tokens; values
-    /// contain no CR, LF or NUL.
-    pub fields: Vec<HeaderArg>,
-    /// The value of `User-Agent`. `None` sends none, unless `fields` contains one.
-    pub user_agent: Option<Vec<u8>>,
-    /// `-e`: the value of `Referer` in the first request.
-    pub referer: Option<Vec<u8>>,
-    /// `-e ';auto'`: sets `Referer` to the URL that redirected.
-    pub auto_referer: bool,
-    /// `-b TEXT`: cookies that are sent before those of the cookie jar, and only to the first
-    /// origin.
-    pub cookie: Option<Vec<u8>>,
-    /// The credentials for the servers.
-    pub auth: AuthArgs,
-    /// The request body; `None` without one, and for uploads.
-    pub body: Option<BodyArg>,
-    /// The fields whose values contain placeholders: `{}` in a stage after `--then`, the names of
-    /// columns with `--csv-in`. Each is a name and a value.
-    pub fields_by_value: Vec<(String, Vec<u8>)>,
-    /// The body's `Content-Type`, unless `fields` contains one. `None` for a form, whose layout
-    /// determines it.
-    pub content_type: Option<String>,
-    /// `--request-target`: the request target to send.
-    pub request_target: Option<String>,
-    /// `-z`: the condition that the modification date of the content must meet.
-    pub time_cond: Option<TimeCond>,
-    /// `--etag-save`: the file in which the entity tag is stored.
-    pub etag_save: Option<PathBuf>,
-    /// `--disallow-username-in-url`: refuses URLs with a user.
-    pub no_user_in_url: bool,
-    /// `-G` and `--url-query`: the text that [`append_query`] adds to each URL of the stage, but
-    /// not to the targets of redirects. In a stage after `--then`, `{}` in it stands for the
-    /// extracted value.
-    pub query: Option<String>,
-    /// `-r`: the value of `Range` without `bytes=`.
-    pub range: Option<String>,
-    /// `-C`: requests the rest of the content and appends it to the output. `None` if `range` is
-    /// set, if `fields` contains `Range`, and if the stage extracts values.
-    pub continue_at: Option<ContinueAt>,
-}
-
-impl std::fmt::Debug for RequestArgs {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<_> = self.fields.iter().map(HeaderArg::name).collect();
-        f.debug_struct("RequestArgs")
-            .field("method", &self.method)
-            .field("head", &self.head)
-            .field("fields", &names)
-            .field("cookie", &self.cookie.is_some())
-            .field("auth", &self.auth)
-            .field("body", &self.body)
-            .field("range", &self.range)
-            .field("continue_at", &self.continue_at)
-            .finish_non_exhaustive()
-    }
-}
-
-impl RequestArgs {
-    /// Returns the request method for a source. It is PUT for an upload if neither `-X` nor
-    /// `--follow` is given, and [`RequestArgs::method`] in all other cases.
-    pub fn method_for(&self, upload: Option<&UploadArg>) -> &str {
-        let is_given = self.custom_method || self.is_post.is_some();
-        match upload {
-            Some(_) if !is_given => "PUT",
-            _ => &self.method,
-        }
-    }
-}
-
-/// The condition of `-z`. Times are seconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeCond {
-    /// `-z DATE`: wants the content only if it was modified after this time.
-    NewerThan(u64),
-    /// `-z -DATE`: wants the content only if it was not modified after this time.
-    OlderThan(u64),
-}
-
-/// The value of one `-H` or `--proxy-header`. `Debug` does not show the field's value.
-#[derive(Clone, PartialEq, Eq)]
-pub enum HeaderArg {
-    /// `Name: value`: adds the field, or replaces the one that haul would send.
-    Set {
-        /// The name of the header field.
-        name: String,
-        /// The value of the header field, without surrounding blanks.
-        value: Vec<u8>,
-    },
-    /// `Name:`: leaves out the field that haul would send.
-    Remove {
-        /// The name of the header field.
-        name: String,
-    },
-    /// `Name;`: sends the field without a value.
-    Empty {
-        /// The name of the header field.
-        name: String,
-    },
-}
-
-impl HeaderArg {
-    /// Returns the name of the header field.
-    pub fn name(&self) -> &str {
-        match self {
-            HeaderArg::Set { name, .. } | HeaderArg::Remove { name } | HeaderArg::Empty { name } => name,
-        }
-    }
-}
-
-impl std::fmt::Debug for HeaderArg {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let form = match self {
-            HeaderArg::Set { .. } => "Set",
-            HeaderArg::Remove { .. } => "Remove",
-            HeaderArg::Empty { .. } => "Empty",
-        };
-        write!(f, "{form}({})", self.name())
     }
 }
 

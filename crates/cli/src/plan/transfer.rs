@@ -183,7 +183,8 @@ impl TransferArgs {
 }
 
 /// The HTTP versions that may be used: `--http1.0`, `--http1.1`, `--http2`,
-/// `--http2-prior-knowledge`, `--http3` or `--http3-only`. If several are given, the last one counts.
+/// `--http2-prior-knowledge`, `--http3` or `--http3-only`. If several are given, the last one
+/// counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HttpVersion {
     /// HTTP/2 or HTTP/1.1, and HTTP/3 where the server offers it. The default.

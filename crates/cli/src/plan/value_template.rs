@@ -1,5 +1,5 @@
-//! Texts with placeholders: `{}` for the extracted value in a stage after `--then`, or `{name}` for a
-//! column of a `--csv-in` list.
+//! Texts with placeholders: `{}` for the extracted value in a stage after `--then`, or `{name}` for
+//! a column of a `--csv-in` list.
 //!
 //! ```
 //! use haul_cli::plan::{ValueTemplate, PlaceholderEncoding};

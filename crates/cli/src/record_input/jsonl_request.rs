@@ -37,8 +37,8 @@ const BODY_KEYS: [&str; 5] = ["body", "json", "form", "body_base64", "body_file"
 /// A request that a line of a list describes. What it leaves out comes from the command line.
 #[derive(Default)]
 pub struct JsonlRequest {
-    /// `url`: an absolute URL, or one that is relative to the URL of the command line. `None` stands
-    /// for that URL.
+    /// `url`: an absolute URL, or one that is relative to the URL of the command line. `None`
+    /// stands for that URL.
     pub url: Option<String>,
     /// `method`: a token (RFC 9110 section 9.1).
     pub method: Option<String>,

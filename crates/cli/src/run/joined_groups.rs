@@ -1,8 +1,9 @@
 //! Decides which URL groups (operations) run in parallel with each other, as one list.
 //!
-//! A `next` in a config file (`-K`) separates the requests of a list, so its groups run in parallel.
-//! A group waits for the groups before it if it may depend on them: if it uses cookies that they may
-//! change, reads a file that they write, or changes a setting that belongs to the whole run.
+//! A `next` in a config file (`-K`) separates the requests of a list, so its groups run in
+//! parallel. A group waits for the groups before it if it may depend on them: if it uses cookies
+//! that they may change, reads a file that they write, or changes a setting that belongs to the
+//! whole run.
 
 use std::path::{Path, PathBuf};
 
@@ -30,8 +31,8 @@ pub(crate) fn count(global: &GlobalArgs, operations: &[UrlGroup]) -> usize {
     count
 }
 
-/// Returns true if a group extracts no values, and has no listings and no state that other groups may
-/// depend on.
+/// Returns true if a group extracts no values, and has no listings and no state that other groups
+/// may depend on.
 fn may_join(group: &UrlGroup) -> bool {
     let [stage] = group.stages.as_slice() else { return false };
     !stage.takes_values()

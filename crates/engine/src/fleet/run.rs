@@ -1,9 +1,10 @@
 //! A running fleet, shared by its workers: it gives them transfers, receives the results, and
 //! decides when the fleet is over.
 
+mod finished_jobs;
 mod listing;
+mod new_transfer;
 
-use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,33 +13,30 @@ use std::time::Instant;
 use haul_policy::concurrency::RefusedLoad;
 use haul_policy::queue::{HostId, JobEnd, QueueCaps};
 
+use finished_jobs::FleetTally;
 use listing::PageEnd;
 
-use super::dispatch::{Dispatcher, DispatcherStages, InvalidJob, NextJob, StartedJob};
-use super::fleet_item::ItemRequest;
+use super::dispatch::{Dispatcher, DispatcherStages, NextJob};
 use super::fleet_job::{BodyDestination, FleetJob};
 use super::item_source::{FleetItems, ImmediateItemSource, InputWaker, ItemSource, ReadAheadItemSource};
 use super::known_urls::KnownUrls;
 use super::ordered_window::OrderedWindow;
-use super::ordered_window_sink::{OrderedWindowSink, PageFileSink};
-use super::record::{RecordContent, RecordSink, RecordText};
+use super::record::RecordText;
 use super::stage_sink::windows;
-use super::{FleetOptions, FleetStage, FleetSummary, TransferReporter};
+use super::{FleetOptions, FleetStage, TransferReporter};
 use crate::body::decoder_memory::DecoderMemory;
-use crate::body::delivery::BodyDelivery;
 use crate::clock;
 use crate::drive::retry_waiting::WaitingRetries;
 use crate::drive::worker::{HostSlotDecision, Scheduler};
 use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
-use crate::extraction::{PageQuery, PageSearch};
+use crate::extraction::PageSearch;
 use crate::ignore_poison::IgnorePoison;
 use crate::interrupt::{InterruptCallback, TICK};
 use crate::request::{RequestOptions, StallLimit, TotalRateLimit};
-use crate::sink::Sink;
 use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
-use crate::sink::file::{FileSink, OpenDeviceCache};
+use crate::sink::file::OpenDeviceCache;
 use crate::sink::naming::ClobberMode;
-use crate::transfer::{Transfer, TransferOutcome};
+use crate::transfer::Transfer;
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of unused searches that are kept for later bodies, since each has its own
@@ -80,18 +78,6 @@ pub(super) struct FleetRun {
 struct PeerWorker {
     inbox: Arc<WorkerInbox>,
     running: usize,
-}
-
-/// The counts of finished transfers, and the number of stages that have ended.
-#[derive(Default)]
-struct FleetTally {
-    succeeded: u64,
-    causes: BTreeMap<u8, u64>,
-    first_failure: Option<(Arc<[u64]>, u8)>,
-    /// The error that ended the whole fleet, if one did.
-    fatal: Option<Error>,
-    /// The number of stages that have ended, beginning with the first.
-    ended: usize,
 }
 
 impl FleetRun {
@@ -145,28 +131,6 @@ impl FleetRun {
             }
         }));
         Ok(run)
-    }
-
-    /// Finishes the output after all workers have ended, and returns the summary.
-    pub(super) fn finish(&self) -> Result<FleetSummary> {
-        let fatal = self.tally().fatal.take();
-        if let Some(error) = fatal {
-            if let Some(window) = self.windows.last().filter(|_| error.is_interrupted()) {
-                window.finish_stage()?;
-            }
-            return Err(error);
-        }
-        if let Some(window) = self.windows.last() {
-            window.finish_stage()?;
-        }
-        let tally = self.tally();
-        Ok(FleetSummary {
-            succeeded: tally.succeeded,
-            failed: tally.causes.values().sum(),
-            exit_code: tally.first_failure.as_ref().map_or(0, |(_, code)| *code),
-            causes: tally.causes.iter().map(|(&code, &times)| (code, times)).collect(),
-            skipped_values: self.skipped_values.load(Ordering::Relaxed),
-        })
     }
 
     fn stage_view(&self) -> DispatcherStages<'_> {
@@ -234,141 +198,6 @@ impl FleetRun {
         };
         self.with_peer(worker, |peer| peer.running += 1);
         Some(transfer)
-    }
-
-    fn new_transfer(&self, started: StartedJob, host: HostId, now: Instant) -> Box<Transfer> {
-        let StartedJob { key, stage: number, slot, order, destination, target, value, request, listing } = started;
-        let stage = &self.stages[number];
-        let is_trusted = self.is_trusted(number, &target, listing.as_deref());
-        let options = if is_trusted { &stage.options } else { &self.secretless[number] };
-        let filled = match (&stage.value_mapper, value) {
-            (Some(value_mapper), Some(value)) => value_mapper.options(&value, options),
-            _ => None,
-        };
-        let request = request.map(|request| if is_trusted { *request } else { request.without_secrets() });
-        let ItemRequest { options: own, overrides } = request.unwrap_or_default();
-        let options = own.or_else(|| filled.map(Arc::new)).unwrap_or_else(|| Arc::clone(options));
-        let feeds = number + 1 < self.stages.len();
-        let in_window = || {
-            let sink = OrderedWindowSink::new(Arc::clone(&self.windows[number]), slot, order);
-            if stage.with_url { sink.with_url(&self.dispatch.lock().url_of(key)) } else { sink }
-        };
-        let in_record = |options, file| RecordSink::in_window(options, &self.windows[number], slot, file);
-        let sink: Box<dyn Sink> = match (destination, stage.records) {
-            (BodyDestination::Output, None) => Box::new(in_window()),
-            (BodyDestination::Output, Some(records)) => Box::new(in_record(records, None)),
-            (BodyDestination::File { path, options }, records) => {
-                let file = FileSink::with(path, options).sharing(&self.devices);
-                match records {
-                    Some(records) if stage.extract.is_some() => Box::new(in_record(records, Some(file))),
-                    None if feeds => Box::new(PageFileSink::new(in_window(), file)),
-                    _ => Box::new(file),
-                }
-            }
-        };
-        let mut path = BodyDelivery::new(sink).with_decoder_memory(&self.decoders);
-        if let Some(query) = &stage.extract {
-            let spare = self.spare_searches(number).pop();
-            let search = spare.unwrap_or_else(|| self.new_search(number, query));
-            path = path.with_search(search, stage.search_in);
-        }
-        path = path.with_page_observer(stage.pagination.as_ref().and_then(|pagination| pagination.observer()));
-        let mut transfer = Transfer::with_particulars(target, options, overrides, path, now, key as u64);
-        transfer.scheduling.host_slot = Some(host);
-        transfer.add_run_limits(self.limit_rate_total.as_ref(), self.stall);
-        transfer.scheduling.rank = self.dispatch.priority(number, slot) + 1;
-        transfer
-    }
-
-    fn new_search(&self, stage: usize, query: &PageQuery) -> PageSearch {
-        let search = PageSearch::with_memory(query.clone(), self.search_memory);
-        let next = self.stages.get(stage + 1).and_then(|next| next.template.as_ref());
-        let makes_links = self.stages[stage].depth > 0 || next.is_some_and(|template| template.is_whole());
-        if makes_links { search.as_links(Arc::clone(&self.skipped_values)) } else { search }
-    }
-
-    fn spare_searches(&self, stage: usize) -> MutexGuard<'_, Vec<PageSearch>> {
-        self.searches[stage].lock().ignore_poison()
-    }
-
-    /// Counts a finished job, outputs its report after its body, and finishes its slot in the
-    /// stage's window, unless another page of its listing follows there.
-    fn finish_job(&self, job: &FleetJob, outcome: &TransferOutcome, text: RecordText, end: PageEnd) {
-        if !matches!(end, PageEnd::Beyond) {
-            let mut tally = self.tally();
-            match &outcome.result {
-                Ok(()) => tally.succeeded += 1,
-                Err(error) => {
-                    let code = error.exit_code();
-                    *tally.causes.entry(code).or_default() += 1;
-                    if tally.first_failure.as_ref().is_none_or(|(first, _)| job.order < *first) {
-                        tally.first_failure = Some((Arc::clone(&job.order), code));
-                    }
-                }
-            }
-        }
-        let window = &self.windows[job.stage];
-        self.stop_on_error(window.record(job.slot, text));
-        match end {
-            PageEnd::Next(next) => self.begin_next_page(job, next),
-            PageEnd::Last | PageEnd::Beyond => {
-                self.stop_on_error(window.finish(job.slot));
-            }
-        }
-        self.dispatch.lock().job_reported(job.stage);
-        if self.fail_early && outcome.result.is_err() {
-            self.dispatch.lock().stop();
-            self.stop(None);
-        }
-    }
-
-    /// Reports a finished job. Returns the text that follows its body, or its record.
-    fn report_finished(&self, job: &FleetJob, outcome: &mut TransferOutcome, content: RecordContent) -> RecordText {
-        match self.stages[job.stage].records {
-            Some(_) => self.report.record(job, outcome, content),
-            None => RecordText::Whole(self.report.finished(job, outcome).unwrap_or_default()),
-        }
-    }
-
-    /// Reports jobs that could not be started. Returns true if there were any.
-    fn report_invalid_jobs(&self) -> bool {
-        let mut any = false;
-        while let Some(InvalidJob { job, target, error }) = self.dispatch.take_invalid() {
-            any = true;
-            let mut outcome = TransferOutcome::unsent(target, error, Instant::now());
-            let text = self.report_finished(&job, &mut outcome, RecordContent::default());
-            self.finish_job(&job, &outcome, text, PageEnd::Last);
-        }
-        any
-    }
-
-    /// Ends the stages that have no transfers left. After the last one, stops the fleet.
-    fn finish_stages(&self) {
-        loop {
-            let stage = self.tally().ended;
-            if stage + 1 >= self.stages.len() {
-                break;
-            }
-            if !self.dispatch.is_exhausted(stage) || !self.windows[stage].is_empty() {
-                return;
-            }
-            {
-                let mut tally = self.tally();
-                if tally.ended != stage {
-                    continue;
-                }
-                tally.ended += 1;
-            }
-            if let Some(Some(tail)) = self.stop_on_error(self.windows[stage].finish_stage()) {
-                self.dispatch.lock().set_final_values(stage, tail);
-                self.wake_workers();
-                return;
-            }
-        }
-        let last = self.stages.len() - 1;
-        if self.dispatch.is_exhausted(last) && self.windows[last].is_empty() {
-            self.stop(None);
-        }
     }
 }
 

@@ -27,8 +27,8 @@ const NAMELESS: &str = "curl_response";
 pub(crate) const NULL: &str = "/dev/null";
 
 /// Returns the output file for a URL of the source at the index `source`. `parts` holds the values
-/// of the globs in the URL, and `columns` those of the columns of its row. `page` is the number of the
-/// page in its listing, if the stage has listings. Returns `None` for standard output.
+/// of the globs in the URL, and `columns` those of the columns of its row. `page` is the number of
+/// the page in its listing, if the stage has listings. Returns `None` for standard output.
 pub(crate) fn file_for(
     operation: &UrlGroup,
     source: usize,
@@ -218,8 +218,8 @@ pub(crate) fn shows_content(operation: &UrlGroup) -> bool {
 }
 
 /// Returns the limits of the records that the group prints instead of bodies; `None` if it prints
-/// none. A quarter of `--max-memory` is the limit of one record, so that one may come on top of those
-/// that wait for their turn.
+/// none. A quarter of `--max-memory` is the limit of one record, so that one may come on top of
+/// those that wait for their turn.
 pub(crate) fn record_options(global: &GlobalArgs, operation: &UrlGroup) -> Option<RecordOptions> {
     let records = operation.record_output()?;
     Some(RecordOptions { max_content: (global.max_memory / 4).max(1), keeps_body: records.keeps_bodies })

@@ -1,0 +1,151 @@
+//! The requests of a stage: method, header fields, body and conditions.
+
+use std::path::PathBuf;
+
+use super::{AuthArgs, BodyArg, UploadArg};
+
+/// The request settings of a stage.
+///
+/// `auth`, `cookie`, and `Authorization` and `Cookie` among `fields` are secrets. They are sent
+/// only to the origin of the first URL or, after `--then`, to an origin that the URL template
+/// contains literally. `Debug` shows no value that may be secret.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct RequestArgs {
+    /// The request method, a valid token (RFC 9110 section 9.1). An upload may have another one:
+    /// see [`RequestArgs::method_for`].
+    pub method: String,
+    /// True if the method comes from `-X`. Redirects then do not change it.
+    pub custom_method: bool,
+    /// For `--follow` with `-X`: true if the method without `-X` would be POST, and redirects
+    /// therefore treat the given method as POST. `None` for all other options.
+    pub is_post: Option<bool>,
+    /// `-I`: prints the header fields; the response has no body.
+    pub head: bool,
+    /// `-H`: the fields to send, to leave out, or to send without a value. Names are tokens; values
+    /// contain no CR, LF or NUL.
+    pub fields: Vec<HeaderArg>,
+    /// The value of `User-Agent`. `None` sends none, unless `fields` contains one.
+    pub user_agent: Option<Vec<u8>>,
+    /// `-e`: the value of `Referer` in the first request.
+    pub referer: Option<Vec<u8>>,
+    /// `-e ';auto'`: sets `Referer` to the URL that redirected.
+    pub auto_referer: bool,
+    /// `-b TEXT`: cookies that are sent before those of the cookie jar, and only to the first
+    /// origin.
+    pub cookie: Option<Vec<u8>>,
+    /// The credentials for the servers.
+    pub auth: AuthArgs,
+    /// The request body; `None` without one, and for uploads.
+    pub body: Option<BodyArg>,
+    /// The fields whose values contain placeholders: `{}` in a stage after `--then`, the names of
+    /// columns with `--csv-in`. Each is a name and a value.
+    pub fields_by_value: Vec<(String, Vec<u8>)>,
+    /// The body's `Content-Type`, unless `fields` contains one. `None` for a form, whose layout
+    /// determines it.
+    pub content_type: Option<String>,
+    /// `--request-target`: the request target to send.
+    pub request_target: Option<String>,
+    /// `-z`: the condition that the modification date of the content must meet.
+    pub time_cond: Option<TimeCond>,
+    /// `--etag-save`: the file in which the entity tag is stored.
+    pub etag_save: Option<PathBuf>,
+    /// `--disallow-username-in-url`: refuses URLs with a user.
+    pub no_user_in_url: bool,
+    /// `-G` and `--url-query`: the text that [`append_query`] adds to each URL of the stage, but
+    /// not to the targets of redirects. In a stage after `--then`, `{}` in it stands for the
+    /// extracted value.
+    pub query: Option<String>,
+    /// `-r`: the value of `Range` without `bytes=`.
+    pub range: Option<String>,
+    /// `-C`: requests the rest of the content and appends it to the output. `None` if `range` is
+    /// set, if `fields` contains `Range`, and if the stage extracts values.
+    pub continue_at: Option<ContinueAt>,
+}
+
+impl std::fmt::Debug for RequestArgs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.fields.iter().map(HeaderArg::name).collect();
+        f.debug_struct("RequestArgs")
+            .field("method", &self.method)
+            .field("head", &self.head)
+            .field("fields", &names)
+            .field("cookie", &self.cookie.is_some())
+            .field("auth", &self.auth)
+            .field("body", &self.body)
+            .field("range", &self.range)
+            .field("continue_at", &self.continue_at)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RequestArgs {
+    /// Returns the request method for a source. It is PUT for an upload if neither `-X` nor
+    /// `--follow` is given, and [`RequestArgs::method`] in all other cases.
+    pub fn method_for(&self, upload: Option<&UploadArg>) -> &str {
+        let is_given = self.custom_method || self.is_post.is_some();
+        match upload {
+            Some(_) if !is_given => "PUT",
+            _ => &self.method,
+        }
+    }
+}
+
+/// The condition of `-z`. Times are seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeCond {
+    /// `-z DATE`: wants the content only if it was modified after this time.
+    NewerThan(u64),
+    /// `-z -DATE`: wants the content only if it was not modified after this time.
+    OlderThan(u64),
+}
+
+/// The value of one `-H` or `--proxy-header`. `Debug` does not show the field's value.
+#[derive(Clone, PartialEq, Eq)]
+pub enum HeaderArg {
+    /// `Name: value`: adds the field, or replaces the one that haul would send.
+    Set {
+        /// The name of the header field.
+        name: String,
+        /// The value of the header field, without surrounding blanks.
+        value: Vec<u8>,
+    },
+    /// `Name:`: leaves out the field that haul would send.
+    Remove {
+        /// The name of the header field.
+        name: String,
+    },
+    /// `Name;`: sends the field without a value.
+    Empty {
+        /// The name of the header field.
+        name: String,
+    },
+}
+
+impl HeaderArg {
+    /// Returns the name of the header field.
+    pub fn name(&self) -> &str {
+        match self {
+            HeaderArg::Set { name, .. } | HeaderArg::Remove { name } | HeaderArg::Empty { name } => name,
+        }
+    }
+}
+
+impl std::fmt::Debug for HeaderArg {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let form = match self {
+            HeaderArg::Set { .. } => "Set",
+            HeaderArg::Remove { .. } => "Remove",
+            HeaderArg::Empty { .. } => "Empty",
+        };
+        write!(f, "{form}({})", self.name())
+    }
+}
+
+/// `-C`: the offset at which a download or upload resumes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContinueAt {
+    /// Resumes at this offset in bytes. Never 0, because `-C 0` does not resume.
+    Offset(u64),
+    /// `-C -`: resumes at the size of the output file, which is 0 if the file does not exist.
+    OutputSize,
+}

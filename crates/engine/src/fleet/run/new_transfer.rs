@@ -1,0 +1,79 @@
+//! The transfer of a job that starts: its options, with or without credentials, its sink and its
+//! search.
+
+use std::sync::{Arc, MutexGuard};
+use std::time::Instant;
+
+use haul_policy::queue::HostId;
+
+use super::FleetRun;
+use crate::body::delivery::BodyDelivery;
+use crate::extraction::{PageQuery, PageSearch};
+use crate::fleet::dispatch::StartedJob;
+use crate::fleet::fleet_item::ItemRequest;
+use crate::fleet::fleet_job::BodyDestination;
+use crate::fleet::ordered_window_sink::{OrderedWindowSink, PageFileSink};
+use crate::fleet::record::RecordSink;
+use crate::ignore_poison::IgnorePoison;
+use crate::sink::Sink;
+use crate::sink::file::FileSink;
+use crate::transfer::Transfer;
+
+impl FleetRun {
+    /// Makes the transfer of a job that starts.
+    pub(super) fn new_transfer(&self, started: StartedJob, host: HostId, now: Instant) -> Box<Transfer> {
+        let StartedJob { key, stage: number, slot, order, destination, target, value, request, listing } = started;
+        let stage = &self.stages[number];
+        let is_trusted = self.is_trusted(number, &target, listing.as_deref());
+        let options = if is_trusted { &stage.options } else { &self.secretless[number] };
+        let filled = match (&stage.value_mapper, value) {
+            (Some(value_mapper), Some(value)) => value_mapper.options(&value, options),
+            _ => None,
+        };
+        let request = request.map(|request| if is_trusted { *request } else { request.without_secrets() });
+        let ItemRequest { options: own, overrides } = request.unwrap_or_default();
+        let options = own.or_else(|| filled.map(Arc::new)).unwrap_or_else(|| Arc::clone(options));
+        let feeds = number + 1 < self.stages.len();
+        let in_window = || {
+            let sink = OrderedWindowSink::new(Arc::clone(&self.windows[number]), slot, order);
+            if stage.with_url { sink.with_url(&self.dispatch.lock().url_of(key)) } else { sink }
+        };
+        let in_record = |options, file| RecordSink::in_window(options, &self.windows[number], slot, file);
+        let sink: Box<dyn Sink> = match (destination, stage.records) {
+            (BodyDestination::Output, None) => Box::new(in_window()),
+            (BodyDestination::Output, Some(records)) => Box::new(in_record(records, None)),
+            (BodyDestination::File { path, options }, records) => {
+                let file = FileSink::with(path, options).sharing(&self.devices);
+                match records {
+                    Some(records) if stage.extract.is_some() => Box::new(in_record(records, Some(file))),
+                    None if feeds => Box::new(PageFileSink::new(in_window(), file)),
+                    _ => Box::new(file),
+                }
+            }
+        };
+        let mut path = BodyDelivery::new(sink).with_decoder_memory(&self.decoders);
+        if let Some(query) = &stage.extract {
+            let spare = self.spare_searches(number).pop();
+            let search = spare.unwrap_or_else(|| self.new_search(number, query));
+            path = path.with_search(search, stage.search_in);
+        }
+        path = path.with_page_observer(stage.pagination.as_ref().and_then(|pagination| pagination.observer()));
+        let mut transfer = Transfer::with_particulars(target, options, overrides, path, now, key as u64);
+        transfer.scheduling.host_slot = Some(host);
+        transfer.add_run_limits(self.limit_rate_total.as_ref(), self.stall);
+        transfer.scheduling.rank = self.dispatch.priority(number, slot) + 1;
+        transfer
+    }
+
+    fn new_search(&self, stage: usize, query: &PageQuery) -> PageSearch {
+        let search = PageSearch::with_memory(query.clone(), self.search_memory);
+        let next = self.stages.get(stage + 1).and_then(|next| next.template.as_ref());
+        let makes_links = self.stages[stage].depth > 0 || next.is_some_and(|template| template.is_whole());
+        if makes_links { search.as_links(Arc::clone(&self.skipped_values)) } else { search }
+    }
+
+    /// Returns the searches of a stage that finished bodies have left.
+    pub(super) fn spare_searches(&self, stage: usize) -> MutexGuard<'_, Vec<PageSearch>> {
+        self.searches[stage].lock().ignore_poison()
+    }
+}
