@@ -57,6 +57,7 @@
 //! | [`extraction`] | extraction of values from pages; unique and sorted values |
 //! | [`sink`] | destinations of bodies |
 //! | [`transfer`], [`transfer_facts`], [`stats`], [`trace`] | outcome and timing; totals; tracing |
+//! | [`transfer_record`] | a finished transfer as a JSON object |
 //! | [`state`] | state that responses set: cookies, HSTS, Alt-Svc; credentials |
 //! | [`body`] | content decoding, delivery of bodies to sinks, and request bodies |
 //! | [`net`] | names, connections, proxies, TLS, the pool |
@@ -103,6 +104,8 @@ pub mod trace;
 pub mod transfer;
 pub mod transfer_facts;
 mod transfer_outcome;
+#[cfg(feature = "json")]
+pub mod transfer_record;
 
 pub use client::{Client, ClientBuilder};
 pub use error::{Error, ErrorKind, Result};

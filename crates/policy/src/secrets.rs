@@ -252,6 +252,23 @@ pub fn without_userinfo(url: &str) -> Cow<'_, str> {
     }
 }
 
+/// Returns a URL without user and password. All other parts keep their spelling.
+///
+/// ```
+/// use haul_policy::secrets::drop_userinfo;
+///
+/// assert_eq!(drop_userinfo("HTTP://me:word@h:080/a@b"), "HTTP://h:080/a@b");
+/// assert_eq!(drop_userinfo("me@h?x"), "h?x");
+/// ```
+pub fn drop_userinfo(url: &str) -> Cow<'_, str> {
+    let from = url.find("://").map_or(0, |colon| colon + 3);
+    let authority = url[from..].find(['/', '\\', '?', '#']).map_or(&url[from..], |length| &url[from..from + length]);
+    match authority.rfind('@') {
+        Some(at) => Cow::Owned(format!("{}{}", &url[..from], &url[from + at + 1..])),
+        None => Cow::Borrowed(url),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

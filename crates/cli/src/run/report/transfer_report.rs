@@ -8,7 +8,7 @@ use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Target};
 use haul_policy::file_url;
 use haul_policy::redirect::location_text;
-use haul_policy::secrets::without_userinfo;
+use haul_policy::secrets::{drop_userinfo, without_userinfo};
 
 use crate::program_persona::ProgramPersona;
 use crate::run::report::error_message;
@@ -64,7 +64,7 @@ impl TransferReport<'_> {
             _ if self.error().is_some_and(|error| error.kind() == ErrorKind::Url && error.is_setup()) => {
                 without_userinfo(self.url)
             }
-            _ => without_user(self.url),
+            _ => drop_userinfo(self.url),
         }
     }
 
@@ -147,16 +147,6 @@ impl TransferReport<'_> {
             history: &outcome.history,
             now: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
         }
-    }
-}
-
-/// Returns the URL without user and password. All other parts keep their spelling.
-fn without_user(url: &str) -> Cow<'_, str> {
-    let from = url.find("://").map_or(0, |colon| colon + 3);
-    let authority = url[from..].find(['/', '\\', '?', '#']).map_or(&url[from..], |length| &url[from..from + length]);
-    match authority.rfind('@') {
-        Some(at) => Cow::Owned(format!("{}{}", &url[..from], &url[from + at + 1..])),
-        None => Cow::Borrowed(url),
     }
 }
 

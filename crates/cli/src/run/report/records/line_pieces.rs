@@ -1,16 +1,16 @@
-//! The text of a JSON line in pieces, so that a large body needs no second copy of itself in memory.
+//! The text of a JSON line in pieces, so that a large body needs no second copy of itself in
+//! memory.
 
 use haul::body::text::BodyText;
 use haul::fleet::{RecordPieces, RecordText};
 use haul::sink::match_list::MatchList;
 
-use super::json_writer::append_string_piece;
 use crate::base64;
 
 /// The size in bytes of the largest content whose line is made at once.
 const AT_ONCE: usize = 256 << 10;
-/// The number of values, and the number of bytes of a binary body (a multiple of three), that become
-/// one piece.
+/// The number of values, and the number of bytes of a binary body (a multiple of three), that
+/// become one piece.
 const VALUES: usize = 1024;
 const BINARY: usize = 48 << 10;
 
@@ -28,8 +28,8 @@ pub(super) enum LineContent {
     NamedValues(MatchList, Vec<String>),
 }
 
-/// A JSON line in pieces. The pieces are the beginning of the object, pieces of the content, and the
-/// end.
+/// A JSON line in pieces. The pieces are the beginning of the object, pieces of the content, and
+/// the end.
 struct LinePieces {
     start: Option<Vec<u8>>,
     content: LineContent,
@@ -152,6 +152,14 @@ impl Iterator for LinePieces {
     }
 }
 
+/// Appends a piece of a JSON string without its quotation marks.
+fn append_string_piece(piece: &str, into: &mut Vec<u8>) {
+    let from = into.len();
+    serde_json::to_writer(&mut *into, piece).expect("a vector takes every write");
+    into.pop();
+    into.remove(from);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,5 +193,15 @@ mod tests {
             assert!(values.iter().enumerate().all(|(index, value)| value.as_str() == Some(&*index.to_string())));
             assert_eq!(values.len(), count);
         }
+    }
+
+    #[test]
+    fn string_pieces_form_one_string() {
+        let mut text = b"\"".to_vec();
+        for piece in ["a\"", "", "\u{1}é"] {
+            append_string_piece(piece, &mut text);
+        }
+        text.push(b'"');
+        assert_eq!(serde_json::from_slice::<String>(&text).expect("a string"), "a\"\u{1}é");
     }
 }

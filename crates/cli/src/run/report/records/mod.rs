@@ -2,7 +2,7 @@
 //! (`--csv`).
 //!
 //! ```text
-//! TransferReport ─┬▶ json_line ─▶ json_writer (facts) + line_pieces (body, values) ─┬▶ RecordText
+//! TransferReport ─┬▶ json_line ─▶ TransferRecord (facts) + line_pieces (body, values) ─┬▶ RecordText
 //! RecordContent ──┴▶ csv_rows ─────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -10,7 +10,6 @@
 
 pub(crate) mod csv_rows;
 mod json_line;
-mod json_writer;
 mod line_pieces;
 
 pub(crate) use json_line::{RecordedTransfer, StoredFile};

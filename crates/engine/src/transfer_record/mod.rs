@@ -1,0 +1,187 @@
+//! The facts about a finished transfer as members of a JSON object, by the names of
+//! `docs/records.schema.json`. The command's `--jsonl` and the Python module share them.
+//!
+//! ```
+//! use haul::transfer_facts::TransferFacts;
+//! use haul::transfer_record::TransferRecord;
+//!
+//! let facts = TransferFacts::new(std::time::Instant::now());
+//! let record = TransferRecord::new("http://127.0.0.1/", "GET", &facts);
+//! let mut text = b"{".to_vec();
+//! record.append_members(&mut text, true);
+//! assert!(text.starts_with(b"{\"url\":\"http://127.0.0.1/\",\"effective_url\":null,\"method\":\"GET\","));
+//! ```
+//!
+//! Left out: the body, the values, the file and the `id`, which only the program knows.
+
+mod json_writer;
+
+use haul_proto::head::{ProtocolVersion, ResponseHead};
+
+use crate::Error;
+use crate::transfer_facts::TransferFacts;
+use crate::transfer_outcome::FollowedRedirect;
+use json_writer::JsonWriter;
+
+/// A finished transfer, as far as its record tells of it. URLs must have no user and password.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct TransferRecord<'a> {
+    /// The URL as the program gave it.
+    pub url: &'a str,
+    /// The URL of the last request, after redirects; `None` if no request was sent.
+    pub effective_url: Option<&'a str>,
+    /// The method of the first request.
+    pub method: &'a str,
+    /// The facts about the transfer.
+    pub facts: &'a TransferFacts,
+    /// The head of the last response; `None` if there was none.
+    pub head: Option<&'a ResponseHead>,
+    /// The redirects that were followed.
+    pub history: &'a [FollowedRedirect],
+    /// The error of the transfer; `None` if it succeeded.
+    pub error: Option<&'a Error>,
+    /// Returns the hint for an error, such as an option that helps; `None` if there is none.
+    pub remedy: fn(&Error) -> Option<&'static str>,
+}
+
+impl<'a> TransferRecord<'a> {
+    /// Makes the record of a transfer that sent no request and has no error.
+    #[must_use]
+    pub fn new(url: &'a str, method: &'a str, facts: &'a TransferFacts) -> Self {
+        Self { url, effective_url: None, method, facts, head: None, history: &[], error: None, remedy: |_| None }
+    }
+
+    /// Appends the members to the text of a JSON object whose end is missing. `is_first` is true if
+    /// the object has no member yet.
+    pub fn append_members(&self, into: &mut Vec<u8>, is_first: bool) {
+        let facts = self.facts;
+        let mut json = JsonWriter::members(std::mem::take(into), is_first);
+        json.text("url", self.url);
+        json.text("effective_url", self.effective_url);
+        json.text("method", facts.method.as_deref().unwrap_or(self.method));
+        json.number("status", (facts.status > 0).then_some(facts.status));
+        json.text("http_version", facts.version.map(version));
+        match self.head {
+            Some(head) => json.object_in("headers", |json| fields(head, json)),
+            None => json.text("headers", None::<&str>),
+        }
+        match self.error {
+            Some(error) => json.object_in("error", |json| self.error_members(error, json)),
+            None => json.text("error", None::<&str>),
+        }
+        json.object_in("attempts", |json| self.attempts(json));
+        json.array_in("redirects", |json| self.redirects(json));
+        json.object_in("times", |json| times(facts, json));
+        json.object_in("addresses", |json| addresses(facts, json));
+        json.object_in("bytes", |json| {
+            json.value("body", facts.body_bytes);
+            json.value("decoded", facts.decoded_bytes.unwrap_or(facts.body_bytes));
+            json.value("heads", facts.head_bytes);
+            json.value("requests", facts.request_bytes);
+            json.value("uploaded", facts.upload_bytes);
+        });
+        tls(facts, &mut json);
+        *into = json.into_text();
+    }
+
+    fn attempts(&self, json: &mut JsonWriter) {
+        let was_made = self.error.is_none_or(|error| !error.is_setup());
+        json.value("count", u64::from(was_made) + u64::from(self.facts.retries));
+        json.array_in("failed", |json| {
+            for attempt in &self.facts.failed_attempts {
+                json.object_element(|json| {
+                    self.error_members(&attempt.error, json);
+                    json.seconds("pause", attempt.pause);
+                });
+            }
+        });
+    }
+
+    fn redirects(&self, json: &mut JsonWriter) {
+        for redirect in self.history {
+            json.object_element(|json| {
+                json.text("url", &*redirect.target.to_url());
+                json.value("status", redirect.head.status());
+                let location = redirect.head.get("location").map(text_of);
+                json.text("location", location.as_deref());
+            });
+        }
+    }
+
+    fn error_members(&self, error: &Error, json: &mut JsonWriter) {
+        json.value("code", error.exit_code());
+        json.text("name", error.kind().name());
+        json.text("message", &*error.cause());
+        json.text("remedy", (self.remedy)(error));
+    }
+}
+
+/// Writes the header fields of a response, sorted by name. The names are in lower case, and each
+/// has a list of values.
+fn fields(head: &ResponseHead, json: &mut JsonWriter) {
+    let mut fields: Vec<_> = head.fields().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
+    fields.sort_by(|a, b| a.0.cmp(&b.0));
+    for of_name in fields.chunk_by(|a, b| a.0 == b.0) {
+        json.array_in(&of_name[0].0, |json| {
+            for (_, value) in of_name {
+                json.text_element(&text_of(value));
+            }
+        });
+    }
+}
+
+/// Returns the value of a header field as text: as UTF-8 if it is valid, otherwise as ISO-8859-1,
+/// so that no byte is lost (RFC 9110 section 5.5).
+fn text_of(value: &[u8]) -> std::borrow::Cow<'_, str> {
+    match std::str::from_utf8(value) {
+        Ok(text) => text.into(),
+        Err(_) => value.iter().map(|&byte| char::from(byte)).collect::<String>().into(),
+    }
+}
+
+fn version(version: ProtocolVersion) -> &'static str {
+    match version {
+        ProtocolVersion::Http10 => "1.0",
+        ProtocolVersion::Http11 => "1.1",
+        ProtocolVersion::Http2 => "2",
+        ProtocolVersion::Http3 => "3",
+        _ => "unknown",
+    }
+}
+
+/// Writes the times of a transfer. Their names are those of `-w` without `time_`.
+fn times(facts: &TransferFacts, json: &mut JsonWriter) {
+    for (name, time) in [
+        ("namelookup", facts.resolved),
+        ("connect", facts.connected),
+        ("appconnect", facts.secured),
+        ("pretransfer", facts.sent),
+        ("starttransfer", facts.first_byte),
+        ("redirect", facts.redirected),
+        ("total", facts.total),
+    ] {
+        json.seconds(name, time);
+    }
+}
+
+fn addresses(facts: &TransferFacts, json: &mut JsonWriter) {
+    let ip = |address: Option<std::net::SocketAddr>| address.map(|address| address.ip().to_string());
+    json.text("remote_ip", ip(facts.peer).as_deref());
+    json.number("remote_port", facts.peer.map(|peer| peer.port()));
+    json.text("local_ip", ip(facts.local).as_deref());
+    json.number("local_port", facts.local.map(|local| local.port()));
+    json.value("proxy_used", facts.proxy_used);
+}
+
+/// Writes the parameters of the TLS session.
+fn tls(facts: &TransferFacts, json: &mut JsonWriter) {
+    let Some(tls) = &facts.tls else { return json.text("tls", None::<&str>) };
+    json.object_in("tls", |json| {
+        json.text("version", tls.version);
+        json.text("cipher", &*tls.cipher);
+        json.text("alpn", tls.alpn.as_deref());
+        json.value("resumed", tls.resumed);
+        json.text("certificate_fault", facts.certificate_fault.as_deref());
+    });
+}
