@@ -104,7 +104,8 @@ pub struct NextOptionGroup {
     pub globoff: bool,
     /// `--output-dir`: the directory of relative file names.
     pub output_dir: Option<PathBuf>,
-    /// `--mirror-paths`: the file of a URL without an output of its own is named after host and path.
+    /// `--mirror-paths`: the file of a URL without an output of its own is named after host and
+    /// path.
     pub mirror_paths: bool,
     /// `--create-dirs`: creates the missing directories of output files.
     pub create_dirs: bool,
@@ -185,8 +186,8 @@ pub struct ParsedStage {
     /// The values of `--extract`, in order: regular expressions whose matches are printed or used
     /// by the next stage.
     pub extract: Vec<String>,
-    /// The values of `--select`, in order: CSS selectors of HTML elements, each with an attribute or
-    /// none.
+    /// The values of `--select`, in order: CSS selectors of HTML elements, each with an attribute
+    /// or none.
     pub select: Vec<String>,
     /// The values of `--select-json`, in order: JSONPath queries.
     pub select_json: Vec<String>,
@@ -225,8 +226,8 @@ impl ParsedStage {
 /// The listings of a stage: where the next page of each comes from, and its limits.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedPagination {
-    /// `--paginate link`: follows the `Link` header field.
-    pub by_link: bool,
+    /// `--paginate`: the link to the next page.
+    pub link: Option<ParsedPageLink>,
     /// `--paginate-json`: the JSONPath of the value that leads to the next page.
     pub json: Option<String>,
     /// `--paginate-query`: the name of a query parameter, and possibly its step.
@@ -240,8 +241,17 @@ pub struct ParsedPagination {
 impl ParsedPagination {
     /// Returns true if the stage has listings.
     pub fn is_given(&self) -> bool {
-        self.by_link || self.json.is_some() || self.query.is_some()
+        self.link.is_some() || self.json.is_some() || self.query.is_some()
     }
+}
+
+/// The argument of `--paginate`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParsedPageLink {
+    /// The word `link`: the `Link` header field.
+    HeaderField,
+    /// A CSS selector of elements in the page.
+    Element(String),
 }
 
 /// The request settings of a stage. The files that they name have not been read yet. `Debug` omits

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use haul::pagination::Pagination;
 
 use super::misused;
-use crate::parsed_args::{NextOptionGroup, ParsedPagination, ParsedStage};
+use crate::parsed_args::{NextOptionGroup, ParsedPageLink, ParsedPagination, ParsedStage};
 use crate::plan::{OutputArg, PAGE_PLACEHOLDER, UploadArg, UrlGroup};
 use crate::usage_error::UsageError;
 
@@ -24,15 +24,19 @@ pub(super) fn pagination(stage: &ParsedStage) -> Result<Option<Pagination>, Usag
             None => Ok(None),
         };
     };
-    if given.by_link && (given.json.is_some() || given.query.is_some()) {
+    let is_header = given.link == Some(ParsedPageLink::HeaderField);
+    let has_two_values = given.link.is_some() && given.json.is_some();
+    if has_two_values || (is_header && given.query.is_some()) {
         return Err(misused("--paginate", "the next page can come from one place only: leave out the other option"));
     }
-    let invalid = |error: haul::Error| misused(option, &error.cause());
-    let pagination = match (&given.json, &given.query) {
-        (Some(path), parameter) => by_json(path, parameter.as_deref()).map_err(invalid)?,
-        (None, Some(parameter)) => Pagination::by_count(parameter).map_err(invalid)?,
-        (None, None) => Pagination::by_link(),
+    let parameter = given.query.as_deref();
+    let pagination = match (&given.link, &given.json, parameter) {
+        (Some(ParsedPageLink::HeaderField), ..) => Ok(Pagination::by_link()),
+        (Some(ParsedPageLink::Element(css)), ..) => by_css(css, parameter),
+        (None, Some(path), _) => by_json(path, parameter),
+        (None, None, parameter) => Pagination::by_count(parameter.unwrap_or_default()),
     };
+    let pagination = pagination.map_err(|error| misused(option, &error.cause()))?;
     if stage.request.head && pagination.needs_body() {
         return Err(misused(option, "a reply to HEAD has no body in which a page could be found"));
     }
@@ -41,6 +45,20 @@ pub(super) fn pagination(stage: &ParsedStage) -> Result<Option<Pagination>, Usag
         None => pagination,
     };
     Ok(Some(pagination.any_origin(given.any_origin)))
+}
+
+#[cfg(feature = "select")]
+fn by_css(css: &str, parameter: Option<&str>) -> haul::Result<Pagination> {
+    match parameter {
+        Some(parameter) => Pagination::by_css_value(css, parameter),
+        None => Pagination::by_css(css),
+    }
+}
+
+#[cfg(not(feature = "select"))]
+fn by_css(_css: &str, _parameter: Option<&str>) -> haul::Result<Pagination> {
+    let text = "this build knows only the word link: it has no CSS selectors, since the feature \"select\" is off";
+    Err(haul::Error::new(haul::ErrorKind::Setup, text))
 }
 
 #[cfg(feature = "select")]
@@ -59,7 +77,7 @@ fn by_json(_path: &str, _parameter: Option<&str>) -> haul::Result<Pagination> {
 /// Returns the option that asks for a listing.
 fn option(given: &ParsedPagination) -> Option<&'static str> {
     let options = [
-        (given.by_link, "--paginate"),
+        (given.link.is_some(), "--paginate"),
         (given.json.is_some(), "--paginate-json"),
         (given.query.is_some(), "--paginate-query"),
     ];

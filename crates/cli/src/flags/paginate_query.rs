@@ -18,8 +18,8 @@ impl Flag for PaginateQueryFlag {
                   that count entries (offset:100). It begins at the number in the URL. A URL without the parameter is \
                   page 1, or offset 0 with a STEP. The listing ends at a page that does not exist (404), that is empty, \
                   or that has the same content as the one before it. With --extract, a page without values is empty; \
-                  otherwise one without content, or with [], {} or null. See --paginate-json for parameters that take a \
-                  value from the page before.",
+                  otherwise one without content, or with [], {} or null. See --paginate and --paginate-json for \
+                  parameters that take a value from the page before.",
             example: "haul --paginate-query page 'https://api.example.com/items?page=1'",
             see_also: &["paginate", "paginate-json"],
         }

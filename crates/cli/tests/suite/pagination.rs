@@ -1,11 +1,12 @@
-//! Tests of `--paginate`, `--paginate-json` and `--paginate-query`: listings of a JSON API, their
-//! order, their files, credentials, and hostile pages.
+//! Tests of `--paginate`, `--paginate-json` and `--paginate-query`: listings of a JSON API and of
+//! HTML pages, their order, their files, credentials, and hostile pages.
 
 use crate::common;
 
 use std::collections::BTreeSet;
 use std::fs;
 
+use common::small_site::SmallSite;
 use common::{HAUL, answering, names, origin, received, reply_steps, run_haul, run_in};
 use serde_json::Value;
 use testkit::h1_peer::RawPeer;
@@ -54,6 +55,82 @@ fn each_kind_of_paging_yields_all_items() {
         assert_eq!(items(&ran.text(), "id"), numbers(25), "{path}");
         assert_each_once(&origin, if path.contains("missing") { 8 } else { 7 });
     }
+}
+
+#[test]
+fn links_of_html_pages_lead_through_a_listing() {
+    let origin = origin();
+    let url = origin.url("/api/html?total=25&size=4");
+    let names: String = (0..25).map(|number| format!("item {number}\n")).collect();
+    let ran = run_haul(["--paginate", "a[rel~=next]@href", "--select", "a.title", &*url]);
+    assert_eq!(ran.text(), names);
+    assert_each_once(&origin, 7);
+    // Without values the pages themselves are printed, also where the stage searches other
+    // charsets.
+    let text = run_haul(["--paginate", "a[rel~=next]@href", &url]).text();
+    assert_eq!(text.matches("<!DOCTYPE html>").count(), 7);
+    let both = [&*origin.url("/api/html?total=6&size=2"), "--paginate", "[rel~=next]@href", "--extract-bytes"];
+    let text = run_haul([&both[..], &["--extract", "item [0-9]"]].concat()).text();
+    assert_eq!(text.lines().count(), 6, "{text}");
+}
+
+#[test]
+fn html_links_are_read_as_browsers_do() {
+    let html = "text/html";
+    let site = SmallSite::of(&[
+        ("/from", "redirect", "/dir/1"),
+        ("/dir/1", html, "<p>1</p><a class=next href='#'>top</a><a class=next href=' 2?a&amp;b#x '>more</a>"),
+        ("/dir/2?a&b", html, "<base href='/other/'><p>2</p><LI><A CLASS='x next' HREF=3></A>"),
+        ("/other/3", html, "<p>3</p><a class=next href='javascript:void(0)'>no more</a>"),
+    ]);
+    let ran = run_haul(["--paginate", "a.next@href", "--select", "p", &*site.url("/from")]);
+    assert_eq!((ran.code, &*ran.stderr, &*ran.stdout), (0, "", &b"1\n2\n3\n"[..]));
+    let latin = SmallSite::start(|target| match target {
+        "/" => Some(("text/html; charset=iso-8859-1", b"<a id=\xe9 href=2>".to_vec())),
+        "/2" => Some(("text/html", b"\xff\xfe2\0".to_vec())),
+        _ => None,
+    });
+    let ran = run_haul(["--paginate", "#\u{e9}@href", "-w", "%{url}\n", "-o", "/dev/null", &*latin.url("/")]);
+    assert_eq!(ran.text(), format!("{}\n{}\n", latin.url("/"), latin.url("/2")));
+}
+
+#[test]
+fn selected_text_is_a_cursor() {
+    let page = |number: u32, next: &str| {
+        format!(
+            "<?xml version='1.0'?><List><Key>{number}</Key><NextContinuationToken>{next}</NextContinuationToken></List>"
+        )
+    };
+    let site = SmallSite::start(move |target| {
+        let text = match target {
+            "/b?list" => page(1, " a+b/= "),
+            "/b?list&token=a%2Bb%2F%3D" => page(2, "c&amp;d"),
+            "/b?list&token=c%26d" => page(3, ""),
+            _ => return None,
+        };
+        Some(("application/xml", text.into_bytes()))
+    });
+    let args = ["--paginate", "NextContinuationToken", "--paginate-query", "token", "--select", "Key"];
+    assert_eq!(run_haul([&args[..], &[&*site.url("/b?list")]].concat()).text(), "1\n2\n3\n");
+}
+
+#[test]
+fn unusable_links_of_pages_are_refused() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["--paginate", "a.next"], "names no attribute with the URL of the next page; add it, as in a[rel=next]@href"),
+        (&["--paginate", "Link"], "CSS selector \"Link\" names no attribute"),
+        (&["--paginate", "a[rel=next@href"], "CSS selector \"a[rel=next@href\" cannot be used"),
+        (&["--paginate", "a:last-child@href"], "a page is read once"),
+        (&["--paginate", "a@href", "--paginate-json", "$.next"], "one place only"),
+        (&["--paginate", "a@href", "-I"], "HEAD"),
+    ];
+    for (options, words) in cases {
+        let ran = run_haul([options, &["http://127.0.0.1:1/"][..]].concat());
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{options:?}: {} {}", ran.code, ran.stderr);
+    }
+    let peer = RawPeer::start(vec![reply_steps("200 OK", "<a rel=next href=http://127.0.0.1:1/2>")]);
+    let ran = run_haul(["--paginate", "a[rel=next]@href", &peer.url("/1")]);
+    assert!(ran.failed(3).ends_with("; --paginate-any allows that"), "{}", ran.stderr);
 }
 
 #[test]
@@ -249,7 +326,6 @@ fn unusable_values_are_errors() {
 #[test]
 fn options_that_contradict_a_listing_are_refused() {
     let cases: &[&[&str]] = &[
-        &["--paginate", "next"],
         &["--paginate", ""],
         &["--paginate-json", "next"],
         &["--paginate-json", "$["],

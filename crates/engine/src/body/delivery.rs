@@ -141,8 +141,12 @@ impl BodyDelivery {
         }
         let plain = matches!(decoder, Ok(None)) && self.search.is_none();
         let validator = begin.validator.filter(|_| plain && before.is_empty());
+        let info = PageInfo { url: Some(begin.place), content_type: begin.head.get("content-type") };
         if let Some(search) = &mut self.search {
-            search.begin(&PageInfo { url: Some(begin.place), content_type: begin.head.get("content-type") });
+            search.begin(&info);
+        }
+        if let Some(page) = &mut self.page {
+            page.begin(&info);
         }
         self.sink.begin(&BodyInfo { length: begin.length.filter(|_| plain), validator, ..*begin })?;
         if !before.is_empty() {

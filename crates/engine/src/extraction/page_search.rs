@@ -83,8 +83,8 @@ impl PageQuery {
         Self { source: ValueSource::Json(Arc::new(JsonQueries::new(queries))), filter: None }
     }
 
-    /// Passes strings of JSON on as JSON texts, with quotes and escapes, so that their type is known.
-    /// Has no effect on other values.
+    /// Passes strings of JSON on as JSON texts, with quotes and escapes, so that their type is
+    /// known. Has no effect on other values.
     #[cfg(feature = "select")]
     #[must_use]
     pub fn quoted(self) -> Self {
@@ -101,17 +101,26 @@ impl PageQuery {
         Self { filter: Some(pattern), ..self }
     }
 
-    /// Returns the values in a page that is in memory, which is converted to UTF-8 from its charset.
+    /// Returns the values in a page that is in memory, which is converted to UTF-8 from its
+    /// charset.
     ///
     /// # Errors
     /// The page is not JSON, though JSON is searched.
     pub fn values_in(&self, page: &PageInfo<'_>, body: &[u8]) -> Result<Vec<String>> {
+        Ok(self.numbered_values_in(page, body)?.into_iter().map(|(_, value)| value).collect())
+    }
+
+    /// Returns the values as [`values_in`](Self::values_in) does, each with the index of its query.
+    ///
+    /// # Errors
+    /// The errors of [`values_in`](Self::values_in).
+    pub fn numbered_values_in(&self, page: &PageInfo<'_>, body: &[u8]) -> Result<Vec<(usize, String)>> {
         let mut search = PageSearch::with_memory(self.clone(), u64::MAX);
         search.begin(page);
         let mut text = Utf8ConvertingReader::new(page.content_type);
         let mut found = Vec::new();
-        let mut take = |_: usize, value: &[u8]| {
-            found.push(String::from_utf8_lossy(value).into_owned());
+        let mut take = |query: usize, value: &[u8]| {
+            found.push((query, String::from_utf8_lossy(value).into_owned()));
             Ok(())
         };
         text.push(body, &mut |piece| search.push(piece, &mut take))?;

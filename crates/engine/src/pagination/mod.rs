@@ -1,8 +1,8 @@
 //! Listings of many pages, which are fetched one after the other.
 //!
 //! A [`Pagination`] says where the URL of the next page comes from. A [`Listing`] is the state of
-//! one chain of pages: after each response it returns the URL of the next page, or says why there is
-//! none. A [`fleet`](crate::fleet) does that by itself for the pages of a
+//! one chain of pages: after each response it returns the URL of the next page, or says why there
+//! is none. A [`fleet`](crate::fleet) does that by itself for the pages of a
 //! [stage](crate::fleet::FleetStage::pagination).
 //!
 //! ```
@@ -21,6 +21,8 @@
 //! The decisions are those of [`haul_policy::pagination`]; this module searches the responses.
 
 #[cfg(feature = "select")]
+mod html_page;
+#[cfg(feature = "select")]
 mod json_page;
 mod page_observer;
 #[cfg(test)]
@@ -35,18 +37,24 @@ use haul_policy::target::{Origin, Target};
 use haul_proto::head::ResponseHead;
 use haul_proto::link_header::{Link, links};
 #[cfg(feature = "select")]
+use html_page::HtmlPageQuery;
+#[cfg(feature = "select")]
 use json_page::JsonPageQuery;
 pub(crate) use page_observer::{PageFindings, PageObserver};
 
+use crate::extraction::PageInfo;
 use crate::{Error, ErrorKind, Result};
 
 /// The settings of a listing: the source of the next page's URL, and the limits.
 #[derive(Debug, Clone)]
 pub struct Pagination {
     rules: PaginationRules,
-    /// The search for the value that leads to the next page; `None` if there is none.
+    /// The search in JSON for the value that leads to the next page; `None` if there is none.
     #[cfg(feature = "select")]
     json: Option<JsonPageQuery>,
+    /// The search in HTML for that value; `None` if there is none.
+    #[cfg(feature = "select")]
+    html: Option<HtmlPageQuery>,
 }
 
 impl Pagination {
@@ -55,6 +63,8 @@ impl Pagination {
             rules: PaginationRules::new(source),
             #[cfg(feature = "select")]
             json: None,
+            #[cfg(feature = "select")]
+            html: None,
         }
     }
 
@@ -96,6 +106,29 @@ impl Pagination {
     pub fn by_json_value(path: &str, parameter: &str) -> Result<Self> {
         let source = NextPageSource::Value(query_parameter(parameter)?);
         Ok(Self { json: Some(JsonPageQuery::new(path)?), ..Self::new(source) })
+    }
+
+    /// Follows the URL in an attribute of an HTML or XML element, which a CSS query selects:
+    /// `a[rel=next]@href`. The first value that is a URL to fetch counts. A listing ends at a page
+    /// without such a value.
+    ///
+    /// # Errors
+    /// The query cannot be used, or names no attribute.
+    #[cfg(feature = "select")]
+    pub fn by_css(css: &str) -> Result<Self> {
+        Ok(Self { html: Some(HtmlPageQuery::link(css)?), ..Self::new(NextPageSource::Reference) })
+    }
+
+    /// Sets a query parameter to the first value that a CSS query selects in an HTML or XML page,
+    /// such as a cursor. A listing ends at a page without such a value. `parameter` is that of
+    /// [`Pagination::by_count`].
+    ///
+    /// # Errors
+    /// The query cannot be used, or the parameter is invalid.
+    #[cfg(feature = "select")]
+    pub fn by_css_value(css: &str, parameter: &str) -> Result<Self> {
+        let source = NextPageSource::Value(query_parameter(parameter)?);
+        Ok(Self { html: Some(HtmlPageQuery::value(css)?), ..Self::new(source) })
     }
 
     /// Lets pages lead to any origin. Without this, the next page must have the origin of its page
@@ -172,11 +205,32 @@ impl Listing {
     /// and decoded body.
     ///
     /// # Errors
-    /// The page names a next page that cannot or must not be requested, or there are too many pages.
+    /// The page names a next page that cannot or must not be requested, or there are too many
+    /// pages.
     pub fn next(&mut self, head: Option<&ResponseHead>, url: &Target, body: &[u8]) -> Result<PageStep> {
+        self.next_with_values(head, url, body, None)
+    }
+
+    /// Decides as [`Listing::next`] does, for a page from which values were extracted:
+    /// `has_values` is true if there were some. A counted page without values is empty.
+    ///
+    /// # Errors
+    /// The errors of [`Listing::next`].
+    pub fn next_with_values(
+        &mut self,
+        head: Option<&ResponseHead>,
+        url: &Target,
+        body: &[u8],
+        has_values: Option<bool>,
+    ) -> Result<PageStep> {
         let findings = match self.pagination.observer() {
             Some(mut observer) => {
+                let content_type = head.and_then(|head| head.get("content-type"));
+                observer.begin(&PageInfo { url: Some(url), content_type });
                 observer.push(body);
+                if let Some(has_values) = has_values {
+                    observer.set_has_values(has_values);
+                }
                 observer.finish()
             }
             None => Ok(PageFindings::default()),

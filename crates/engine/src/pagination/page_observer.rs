@@ -7,8 +7,11 @@ use haul_policy::pagination::PageValue;
 
 use super::Pagination;
 #[cfg(feature = "select")]
+use super::html_page::HtmlPage;
+#[cfg(feature = "select")]
 use super::json_page::JsonPage;
 use crate::Result;
+use crate::extraction::PageInfo;
 
 /// The facts about a page's content.
 #[derive(Debug, Default)]
@@ -31,6 +34,9 @@ pub(crate) struct PageObserver {
     /// The content that a JSONPath will search; `None` if none does.
     #[cfg(feature = "select")]
     json: Option<JsonPage>,
+    /// The search for the value of an element; `None` if none is searched for.
+    #[cfg(feature = "select")]
+    html: Option<HtmlPage>,
 }
 
 impl PageObserver {
@@ -41,6 +47,8 @@ impl PageObserver {
             has_values: None,
             #[cfg(feature = "select")]
             json: pagination.json.as_ref().map(JsonPage::new),
+            #[cfg(feature = "select")]
+            html: pagination.html.as_ref().map(HtmlPage::new),
         }
     }
 
@@ -48,6 +56,16 @@ impl PageObserver {
     /// whatever its content.
     pub(crate) fn set_has_values(&mut self, has_values: bool) {
         self.has_values = Some(has_values);
+    }
+
+    /// Begins the content of a page, unless it has begun.
+    pub(crate) fn begin(&mut self, page: &PageInfo<'_>) {
+        #[cfg(feature = "select")]
+        if let Some(html) = &mut self.html {
+            html.begin(page);
+        }
+        #[cfg(not(feature = "select"))]
+        let _ = page;
     }
 
     /// Observes the next piece of the decoded content.
@@ -60,6 +78,10 @@ impl PageObserver {
         if let Some(json) = &mut self.json {
             json.push(piece);
         }
+        #[cfg(feature = "select")]
+        if let Some(html) = &mut self.html {
+            html.push(piece);
+        }
     }
 
     /// Forgets the content so far, since it is delivered from the beginning again.
@@ -70,6 +92,10 @@ impl PageObserver {
         if let Some(json) = &mut self.json {
             json.restart();
         }
+        #[cfg(feature = "select")]
+        if let Some(html) = &mut self.html {
+            html.restart();
+        }
     }
 
     /// Returns the facts about the content, which is complete.
@@ -77,11 +103,16 @@ impl PageObserver {
     /// # Errors
     /// The content is too large to be searched, or it is not JSON.
     pub(crate) fn finish(self) -> Result<PageFindings> {
+        #[cfg(not(feature = "select"))]
+        let value = PageValue::None;
+        #[cfg(feature = "select")]
+        let value = match (&self.json, self.html) {
+            (Some(json), _) => json.value()?,
+            (None, Some(html)) => html.finish()?,
+            (None, None) => PageValue::None,
+        };
         Ok(PageFindings {
-            #[cfg(feature = "select")]
-            value: self.json.as_ref().map_or(Ok(PageValue::None), JsonPage::value)?,
-            #[cfg(not(feature = "select"))]
-            value: PageValue::None,
+            value,
             is_empty: self.has_values.map_or_else(|| self.start.is_empty(), |has_values| !has_values),
             digest: self.digest.as_ref().map(Hasher::finish),
         })

@@ -151,6 +151,117 @@ fn memory_of_searched_pages_is_bounded() {
     assert_eq!(kept(), 0);
 }
 
+/// Returns the value that leads from an HTML page to the next one. The page arrives in two pieces,
+/// cut at `cut`.
+#[cfg(feature = "select")]
+fn html_value(pagination: &Pagination, content: &[u8], cut: usize) -> Result<PageValue> {
+    let page = url("http://h/dir/page?p=1");
+    let info = PageInfo { url: Some(&page), content_type: Some(b"text/html") };
+    let mut observer = pagination.observer().unwrap();
+    observer.begin(&info);
+    observer.push(&content[..cut]);
+    // A page that broke off continues.
+    observer.begin(&info);
+    observer.push(&content[cut..]);
+    Ok(observer.finish()?.value)
+}
+
+#[cfg(feature = "select")]
+#[test]
+fn first_fetchable_link_counts_at_every_cut() {
+    let pagination = Pagination::by_css("a[rel~=next]@href").unwrap();
+    let text = |text: &str| PageValue::Text(text.into());
+    let cases = [
+        ("", PageValue::None),
+        ("<a href=x>", PageValue::None),
+        ("<a rel=next>", PageValue::None),
+        ("<a rel='nofollow next' href='?p=2&amp;q=\u{e9}#list'>more</a>", text("http://h/dir/page?p=2&q=%C3%A9")),
+        ("<base href='/b/'><a rel=next href=2><a rel=next href=3>", text("http://h/b/2")),
+        ("<a rel=next href='#'><a rel=next href='javascript:go(2)'><a rel=next href=''>", PageValue::None),
+        ("<a rel=next href='#'><a rel=next href=2>", text("http://h/dir/2")),
+        (
+            "<!-- <a rel=next href=1> --><script>'<a rel=next href=1>'</script><a rel=next href=2>",
+            text("http://h/dir/2"),
+        ),
+        ("<a rel=next href=//other/2>", text("http://other/2")),
+    ];
+    for (content, value) in cases {
+        for cut in 0..=content.len() {
+            assert_eq!(html_value(&pagination, content.as_bytes(), cut).unwrap(), value, "{content} at {cut}");
+        }
+    }
+}
+
+#[cfg(feature = "select")]
+#[test]
+fn css_value_is_a_text_or_attribute() {
+    let value = |css: &str, content: &str| {
+        html_value(&Pagination::by_css_value(css, "cursor").unwrap(), content.as_bytes(), 3).unwrap()
+    };
+    let text = PageValue::Text("a+b/=".into());
+    assert_eq!(value("b", "<p>x</p><b> a+b/= </b>"), text);
+    assert_eq!(value("ul@data-cursor", "<ul data-cursor='a+b/='>"), text);
+    assert_eq!(value("b", "<b></b>"), PageValue::None);
+}
+
+#[cfg(feature = "select")]
+#[test]
+fn unusable_selectors_are_setup_errors() {
+    for (css, words) in [
+        ("a[", "CSS selector \"a[\" cannot be used"),
+        ("a:last-child@href", "a page is read once"),
+        ("next", "CSS selector \"next\" names no attribute with the URL of the next page"),
+    ] {
+        let error = Pagination::by_css(css).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Setup, "{css}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    assert!(Pagination::by_css_value("next", "").is_err());
+}
+
+#[cfg(feature = "select")]
+#[test]
+fn huge_link_is_an_error_in_bounded_memory() {
+    let pagination = Pagination::by_css("a@href").unwrap();
+    let piece = vec![b'x'; 64 << 10];
+    let mut observer = pagination.observer().unwrap();
+    observer.begin(&PageInfo::default());
+    observer.push(b"<a href=");
+    (0..64).for_each(|_| observer.push(&piece));
+    observer.push(b">");
+    let error = observer.finish().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+    assert!(error.to_string().contains("more than 256 KiB"), "{error}");
+    // Other attributes may be as long.
+    let content = format!("<img src=data:{}><a href=2>", "x".repeat(4 << 20));
+    assert_eq!(html_value(&pagination, content.as_bytes(), 9).unwrap(), PageValue::Text("http://h/dir/2".into()));
+}
+
+#[cfg(feature = "select")]
+#[test]
+fn restarted_html_page_is_searched_anew() {
+    let pagination = Pagination::by_css("a@href").unwrap();
+    let page = url("http://h/");
+    let info = PageInfo { url: Some(&page), content_type: None };
+    let mut observer = pagination.observer().unwrap();
+    observer.begin(&info);
+    observer.push(b"<a href=1><a hr");
+    observer.restart();
+    observer.begin(&info);
+    observer.push(b"<a href=2>");
+    assert_eq!(observer.finish().unwrap().value, PageValue::Text("http://h/2".into()));
+}
+
+#[test]
+fn counted_page_without_values_is_empty() {
+    let mut listing = Listing::new(&Pagination::by_count("page").unwrap(), &url("http://h/")).unwrap();
+    let PageStep::Next(second) = listing.next_with_values(None, &url("http://h/"), b"<p>", Some(true)).unwrap() else {
+        panic!("the first page has values")
+    };
+    let step = listing.next_with_values(None, &second, b"<b>", Some(false)).unwrap();
+    assert_eq!(step, PageStep::End(ListingEnd::EmptyPage));
+}
+
 #[test]
 fn invalid_parameters_are_setup_errors() {
     assert_eq!(Pagination::by_count("").unwrap_err().kind(), ErrorKind::Setup);

@@ -67,21 +67,26 @@ fn random_listings_come_in_order_within_any_memory() {
 
 #[test]
 fn page_that_broke_off_is_fetched_again() {
-    let page = |body: &str, sent: usize| {
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
-        vec![ScriptStep::ReadHead, ScriptStep::send(head + &body[..sent])]
-    };
-    let bodies = ["{\"next\": \"/2\"}", "{\"next\": \"/3\"}", "{\"next\": null}"];
-    // The second page breaks off after 4 bytes, as a page of the second listing, which waits.
-    let scripts = [page(bodies[0], 14), page(bodies[1], 4), page(bodies[1], 14), page(bodies[2], 14)];
-    let broken = RawPeer::start(scripts.to_vec());
-    let slow = Origin::builder().start().unwrap();
-    let urls = [slow.url("/delay/300/status/200"), broken.url("/1")];
-    let stages = stages(&retrying(2), Pagination::by_json("$.next").unwrap());
-    let ran = run(&Client::new(), stages, threads(1), urls);
-    let output = String::from_utf8(ran.output.clone()).unwrap();
-    assert!(output.ends_with(&bodies.concat()), "{output}");
-    assert!(broken.received(2).starts_with(b"GET /2 "));
+    let json = ["{\"next\": \"/2\"}", "{\"next\": \"/3\"}", "{\"next\": null}"];
+    let html = ["<a href='/2'>1</a>", "<a href='/3'>2</a>", "<a href='#'>top</a>"];
+    let cases = [(Pagination::by_json("$.next"), json), (Pagination::by_css("a@href"), html)];
+    for (pagination, bodies) in cases {
+        let page = |body: &str, sent: usize| {
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            vec![ScriptStep::ReadHead, ScriptStep::send(head + &body[..sent])]
+        };
+        let whole = |body: &str| page(body, body.len());
+        // The second page breaks off after 4 bytes, as a page of the second listing, which waits.
+        let scripts = [whole(bodies[0]), page(bodies[1], 4), whole(bodies[1]), whole(bodies[2])];
+        let broken = RawPeer::start(scripts.to_vec());
+        let slow = Origin::builder().start().unwrap();
+        let urls = [slow.url("/delay/300/status/200"), broken.url("/1")];
+        let stages = stages(&retrying(2), pagination.unwrap());
+        let ran = run(&Client::new(), stages, threads(1), urls);
+        let output = String::from_utf8(ran.output.clone()).unwrap();
+        assert!(output.ends_with(&bodies.concat()), "{output}");
+        assert!(broken.received(2).starts_with(b"GET /2 "));
+    }
 }
 
 #[test]

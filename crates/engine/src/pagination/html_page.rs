@@ -1,0 +1,128 @@
+//! The search of an HTML or XML page for the value that leads to the next page, while the page
+//! arrives.
+
+use std::fmt;
+
+use haul_policy::pagination::PageValue;
+
+use crate::body::utf8_conversion::Utf8ConvertingReader;
+use crate::extraction::{CssQuery, PageInfo, PageQuery, PageSearch};
+use crate::{Error, ErrorKind, Result};
+
+/// The maximum number of bytes of a page that its search keeps.
+pub(super) const MAX_KEPT: u64 = 256 << 10;
+
+/// A CSS query for the value that leads to the next page.
+#[derive(Debug, Clone)]
+pub(super) struct HtmlPageQuery {
+    query: PageQuery,
+    /// True if the value is a URL, false if it is the value of a query parameter.
+    is_link: bool,
+}
+
+impl HtmlPageQuery {
+    /// Parses a query for the URL of the next page, which must be an attribute: the text of a link
+    /// is its label.
+    pub(super) fn link(css: &str) -> Result<Self> {
+        let query = CssQuery::new(css)?;
+        if query.attribute().is_none() {
+            let text = format!(
+                "CSS selector {css:?} names no attribute with the URL of the next page; add it, as in a[rel=next]@href"
+            );
+            return Err(Error::new(ErrorKind::Setup, text));
+        }
+        Ok(Self { query: PageQuery::css(&[query])?, is_link: true })
+    }
+
+    /// Parses a query for the value of a query parameter.
+    pub(super) fn value(css: &str) -> Result<Self> {
+        Ok(Self { query: PageQuery::css(&[CssQuery::new(css)?])?, is_link: false })
+    }
+}
+
+/// The search of one page.
+pub(super) struct HtmlPage {
+    query: HtmlPageQuery,
+    /// The search, and the conversion of the page to UTF-8. `None` before the page begins, and from
+    /// the first value on.
+    search: Option<(PageSearch, Utf8ConvertingReader)>,
+    /// The first value, or the reason why the page cannot be searched.
+    found: Option<Result<String>>,
+}
+
+impl HtmlPage {
+    pub(super) fn new(query: &HtmlPageQuery) -> Self {
+        Self { query: query.clone(), search: None, found: None }
+    }
+
+    /// Begins the search of a page, unless it has begun: a page that broke off continues.
+    pub(super) fn begin(&mut self, page: &PageInfo<'_>) {
+        if self.search.is_some() || self.found.is_some() {
+            return;
+        }
+        let mut search = PageSearch::with_memory(self.query.query.clone(), MAX_KEPT);
+        if self.query.is_link {
+            search = search.as_links(std::sync::Arc::default());
+        }
+        search.begin(page);
+        self.search = Some((search, Utf8ConvertingReader::new(page.content_type)));
+    }
+
+    /// Searches the next piece of the page.
+    pub(super) fn push(&mut self, piece: &[u8]) {
+        self.advance(|search, text, found| {
+            text.push(piece, &mut |text| search.push(text, &mut |_, value| first(found, value)))
+        });
+    }
+
+    /// Forgets the page so far, since it is delivered from the beginning again.
+    pub(super) fn restart(&mut self) {
+        (self.search, self.found) = (None, None);
+    }
+
+    /// Returns the first value in the page, which is complete.
+    ///
+    /// # Errors
+    /// The search would have to keep too much of the page.
+    pub(super) fn finish(mut self) -> Result<PageValue> {
+        self.advance(|search, text, found| {
+            text.finish(&mut |text| search.push(text, &mut |_, value| first(found, value)))?;
+            search.finish(&mut |_, value| first(found, value))
+        });
+        Ok(self.found.transpose()?.map_or(PageValue::None, PageValue::Text))
+    }
+
+    /// Searches a part of the page, until a value is found.
+    fn advance(
+        &mut self,
+        part: impl FnOnce(&mut PageSearch, &mut Utf8ConvertingReader, &mut Option<String>) -> Result<()>,
+    ) {
+        let Some((search, text)) = &mut self.search else { return };
+        let mut value = None;
+        let searched = part(search, text, &mut value);
+        self.found = match (value, searched) {
+            (Some(value), _) => Some(Ok(value)),
+            (None, Err(_)) => Some(Err(too_large())),
+            (None, Ok(())) => return,
+        };
+        self.search = None;
+    }
+}
+
+impl fmt::Debug for HtmlPage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HtmlPage").field("query", &self.query).field("found", &self.found).finish_non_exhaustive()
+    }
+}
+
+/// Stores a value if it is the first one.
+fn first(found: &mut Option<String>, value: &[u8]) -> Result<()> {
+    found.get_or_insert_with(|| String::from_utf8_lossy(value).into_owned());
+    Ok(())
+}
+
+/// Makes the error for a page of which the search would have to keep more than [`MAX_KEPT`] bytes.
+fn too_large() -> Error {
+    let message = format!("the value for the next page takes more than {} KiB of the page", MAX_KEPT >> 10);
+    Error::new(ErrorKind::TooLarge, message)
+}
