@@ -1,6 +1,6 @@
-//! Runs the examples of the guides as they are printed. An example is a block of shell commands in a
-//! document, which runs in an empty directory; `$site` is the address of the test's site. If a block
-//! of plain text follows, it is what the commands print.
+//! Runs the examples of the guides as they are printed. An example is a block of shell commands in
+//! a document, which runs in an empty directory; `$site` is the address of the test's site. If a
+//! block of plain text follows, it is what the commands print.
 
 use crate::common;
 
@@ -14,7 +14,8 @@ use std::thread;
 
 use common::{HAUL, installed, program, run};
 
-/// A site with what the recipes need: a shop, a login, an API, a sitemap, files, and broken links.
+/// A site with what the recipes need: a shop, a login, an API, listings, a sitemap, files, and
+/// broken links.
 struct GuideSite {
     address: String,
     is_over: Arc<AtomicBool>,
@@ -92,8 +93,14 @@ fn reply(request: &SiteRequest, site: &str, is_first: bool) -> (&'static str, &'
     let item = |number: &str| items.get(number.parse::<usize>().ok()?.checked_sub(1)?);
     match (request.method.as_str(), request.path.as_str()) {
         ("GET" | "HEAD", "/shop") => {
-            let link = |number| format!("<li><a href=\"{site}/items/{number}\">item {number}</a></li>\n");
+            let link = |number| format!("<li><a href=\"items/{number}\">item {number}</a></li>\n");
             html(&format!("<ul>\n{}</ul>\n", (1..=3).map(link).collect::<String>()))
+        }
+        ("GET" | "HEAD", "/news") => {
+            html("<ul><li><a href=\"items/1\">1</a></li></ul><a rel=\"next\" href=\"?page=2#top\">older</a>\n")
+        }
+        ("GET" | "HEAD", "/news?page=2") => {
+            html("<ul><li><a href=\"/items/2\">2</a></li><li><a href=\"/items/3\">3</a></li></ul>\n")
         }
         ("GET" | "HEAD", "/sitemap.xml") => {
             let entry = |number| format!("<url><loc>{site}/items/{number}</loc></url>\n");
@@ -101,8 +108,8 @@ fn reply(request: &SiteRequest, site: &str, is_first: bool) -> (&'static str, &'
             ("200 OK", "Content-Type: application/xml\r\n", format!("<urlset>\n{entries}</urlset>\n"))
         }
         ("GET" | "HEAD", "/links") => {
-            let link = |path| format!("<a href=\"{site}{path}\">{path}</a>\n");
-            html(&["/items/1", "/items/9", "/shop"].map(link).concat())
+            let link = |path| format!("<a href=\"{path}\">{path}</a>\n");
+            html(&["items/1", "/items/9#top", "/shop", "mailto:me@h.example"].map(link).concat())
         }
         ("GET" | "HEAD", "/flaky/2") if is_first => ("500 Internal Server Error", HTML, "try again\n".to_owned()),
         ("GET" | "HEAD", path) if path.starts_with("/flaky/") => html(&format!("page {path}\n")),
@@ -137,7 +144,8 @@ fn reply(request: &SiteRequest, site: &str, is_first: bool) -> (&'static str, &'
     }
 }
 
-/// A block of shell commands in a document, and the output that follows it, if the document shows it.
+/// A block of shell commands in a document, and the output that follows it, if the document shows
+/// it.
 struct GuideExample {
     line: usize,
     commands: String,

@@ -360,3 +360,51 @@ fn heads_and_formats_come_with_each_page() {
     let one_by_one = run_haul(["--no-parallel", "--paginate", "link", &url, &url]).text();
     assert_eq!(items(&one_by_one, "id"), [numbers(4), numbers(4)].concat());
 }
+
+#[test]
+fn listings_of_a_table_have_files() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    fs::write(dir.path().join("t.csv"), "name,total\nb/,5\na,3\n").unwrap();
+    let list = ["--csv-in", "--input-file", "t.csv", "--paginate", "link"];
+    let url = origin.url("/api/link?total={total}&size=2");
+    run_in(dir.path(), HAUL, &[&list[..], &["-o", "{name}-{page}.json", &url]].concat()).ok();
+    let files = ["a-1.json", "a-2.json", "b_-1.json", "b_-2.json", "b_-3.json", "t.csv"];
+    assert_eq!(names(dir.path()), files);
+    let text: String = files[2..5].iter().map(|name| fs::read_to_string(dir.path().join(name)).unwrap()).collect();
+    assert_eq!(items(&text, "id"), numbers(5));
+    // Without files, the pages come in the order of the rows.
+    let text = run_in(dir.path(), HAUL, &[&list[..], &[&*url]].concat()).text();
+    assert_eq!(items(&text, "id"), [numbers(5), numbers(3)].concat());
+    let ran = run_in(dir.path(), HAUL, &[&list[..], &["-o", "{name}.json", &url]].concat());
+    assert!(ran.code == 2 && ran.stderr.contains("{page}"), "{}", ran.stderr);
+}
+
+#[test]
+fn listings_of_records_have_files() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let url = origin.url("/api/link?size=2&total=");
+    let lines = [
+        format!(r#"{{"url":"{url}5","output":"five/{{page}}.json"}}"#),
+        format!(r#"{{"url":"{url}3"}}"#),
+        format!(r#"{{"url":"{url}4","output":"four.json"}}"#),
+    ];
+    fs::write(dir.path().join("l.jsonl"), lines.join("\n")).unwrap();
+    let args = ["--jsonl-in", "--input-file", "l.jsonl", "--paginate", "link", "--create-dirs"];
+    let ran = run_in(dir.path(), HAUL, &args);
+    let message = "l.jsonl, line 3: key \"output\": the pages of a listing need a name each: write {page} into it";
+    assert!(ran.failed(26).contains(message), "{}", ran.stderr);
+    assert_eq!(items(&String::from_utf8(ran.stdout).unwrap(), "id"), numbers(3));
+    assert_eq!(names(&dir.path().join("five")), ["1.json", "2.json", "3.json"]);
+    assert_eq!(names(dir.path()), ["five", "l.jsonl"]);
+}
+
+#[test]
+fn pages_of_records_keep_to_allowed_protocols() {
+    let reply = reply_steps("200 OK\r\nLink: <https://127.0.0.1:1/2>; rel=next", "1\n");
+    let (peer, dir) = (RawPeer::start(vec![reply]), tempfile::tempdir().unwrap());
+    fs::write(dir.path().join("l.jsonl"), format!(r#"{{"url":"{}"}}"#, peer.url("/"))).unwrap();
+    let args = ["--jsonl-in", "--input-file", "l.jsonl", "--paginate", "link", "--paginate-any", "--proto", "=http"];
+    let ran = run_in(dir.path(), HAUL, &args);
+    assert!(ran.failed(1).contains("https is not among the protocols"), "{}", ran.stderr);
+    assert_eq!(ran.stdout, b"1\n");
+}

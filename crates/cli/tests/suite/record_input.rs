@@ -13,6 +13,8 @@ use common::{CommandOutput, HAUL, RunningCommand, eventually, haul, names, progr
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::{LoggedRequest, Origin};
 
+use crate::records::records;
+
 fn origin() -> Origin {
     Origin::builder().start().unwrap()
 }
@@ -298,4 +300,57 @@ fn records_from_stdin_are_sent_as_they_come() {
     child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
     assert!(child.wait().unwrap().success());
     assert_eq!(printed, "200\n200\n");
+}
+
+#[test]
+fn id_of_any_type_is_repeated_unchanged() {
+    let origin = origin();
+    let dir = tempfile::tempdir().unwrap();
+    let ids =
+        ["7", "-1.50e2", "12345678901234567890123", "\"a\\u00e9\\n\"", "null", "true", "[1, {\"x\": 2.50}]", "{}"];
+    let url = origin.url("/small/1");
+    let mut lines: Vec<String> = ids.iter().map(|id| format!(r#"{{"id":{id},"url":"{url}"}}"#)).collect();
+    // A line without an id, and lines that fail: by the server, and by an unknown key after the id.
+    lines.push(format!(r#"{{"url":"{url}"}}"#));
+    lines.push(format!(r#"{{"url":"{}","id":[404]}}"#, origin.url("/status/404")));
+    lines.push(format!(r#"{{"id":{{"bad":1}},"url":"{url}","metod":"GET"}}"#));
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let ran = run_list(dir.path(), &lines, &["--jsonl", "-s"]);
+    assert_eq!(ran.code, 22);
+    records(&ran.stdout);
+    let printed = String::from_utf8(ran.stdout).unwrap();
+    let starts = ids.iter().map(|id| format!("{{\"id\":{id},\"url\":"));
+    let starts =
+        starts.chain(["{\"url\":".into(), "{\"id\":[404],\"url\":".into(), "{\"id\":{\"bad\":1},\"url\":".into()]);
+    for (line, start) in printed.lines().zip(starts) {
+        assert!(line.starts_with(&start), "{start}: {line}");
+    }
+    assert_eq!(printed.lines().count(), lines.len());
+}
+
+#[test]
+fn output_of_a_record_is_its_file() {
+    let origin = origin();
+    let dir = tempfile::tempdir().unwrap();
+    let line = |id: u8, path: &str, more: &str| format!(r#"{{"id":{id},"url":"{}"{more}}}"#, origin.url(path));
+    let lines = [
+        line(1, "/small/1", r#","output":"a/1.txt""#),
+        line(2, "/small/2", ""),
+        line(3, "/status/404", r#","output":"3.txt""#),
+        line(4, "/status/404", ""),
+    ];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let ran = run_list(dir.path(), &lines, &["--jsonl", "-s", "--create-dirs"]);
+    assert_eq!(ran.code, 22);
+    let found = records(&ran.stdout);
+    assert_eq!((&found[0]["file"], &found[0]["size"], found[0].get("body")), (&"a/1.txt".into(), &8.into(), None));
+    assert_eq!((found[1].get("file"), &found[1]["body"]), (None, &"small 2\n".into()));
+    assert_eq!((&found[2]["status"], found[2].get("file"), found[2].get("body")), (&404.into(), None, None));
+    assert!(found[3]["body"].is_string());
+    assert_eq!(names(dir.path()), ["a", "list.jsonl"]);
+    assert_eq!(fs::read_to_string(dir.path().join("a/1.txt")).unwrap(), "small 1\n");
+    // With extraction, the file has the values.
+    let ran = run_list(dir.path(), &lines[..2], &["--extract", "[0-9]", "--create-dirs"]);
+    assert_eq!(ran.text(), "2\n");
+    assert_eq!(fs::read_to_string(dir.path().join("a/1.txt")).unwrap(), "1\n");
 }

@@ -1,10 +1,11 @@
-//! Tests of the forms in which extracted values are printed: by name in the records of `--jsonl`, as
-//! rows of `--csv`, and after their URLs (`--with-url`).
+//! Tests of the forms in which extracted values are printed: by name in the records of `--jsonl`,
+//! as rows of `--csv`, and after their URLs (`--with-url`).
 
 use crate::common;
 
 use std::fs;
 
+use common::small_site::SmallSite;
 use common::{list, run_haul};
 use serde_json::json;
 use testkit::h1_peer::{RawPeer, ScriptStep};
@@ -130,4 +131,35 @@ fn csv_and_with_url_need_values() {
         let output = run_haul(["http://127.0.0.1/", "--extract", "x", "--then", "http://127.0.0.1/{}", option]);
         assert!(output.code == 2 && output.stderr.contains(option), "{}", output.stderr);
     }
+}
+
+#[test]
+fn selected_values_have_names() {
+    let site = SmallSite::of(&[
+        ("/1", "text/html", "<h1>Chair, <b>red</b></h1><a class=price href='/p?id=7'>10.50</a>"),
+        ("/2", "text/html", "<h1>Table</h1><a class=price href='/p?id=8'>99</a>"),
+        ("/json", "application/json", r#"{"a": [1, "x"], "b": {"c": null}}"#),
+    ]);
+    let urls = [site.url("/1"), site.url("/2")];
+    let css = ["--select", "name=h1", "--select", "link=a[href]@href"];
+    let printed = |args: &[&str], urls: &[String]| {
+        run_haul(["-s"].iter().chain(args).copied().chain(urls.iter().map(String::as_str)))
+    };
+    let lines = records(&printed(&[&["--jsonl"], &css[..]].concat(), &urls).ok());
+    assert_eq!(lines[0]["values"], json!({"name": ["Chair, red"], "link": [site.url("/p?id=7")]}));
+    let csv = printed(&[&["--csv", "--with-url"], &css[..]].concat(), &urls).text();
+    let row = |url: &str, name: &str, id: u8| format!("{url},{name},{}\n", site.url(&format!("/p?id={id}")));
+    let rows = [row(&urls[0], "\"Chair, red\"", 7), row(&urls[1], "Table", 8)];
+    assert_eq!(csv, format!("url,name,link\n{}", rows.concat()));
+    // The matches in a selected value have the name of its selector.
+    let digits = ["--csv", "--select", "price=.price", "--select", "id=.price@href", "--extract", "[0-9]+$"];
+    assert_eq!(printed(&digits, &urls).text(), "price,id\n50,7\n99,8\n");
+    let paths = ["--jsonl", "--select-json", "all=$.a[*]", "--select-json", "none=$.d", "--select-json", "b=$.b"];
+    let lines = records(&printed(&paths, &[site.url("/json")]).ok());
+    assert_eq!(lines[0]["values"], json!({"all": ["1", "x"], "none": [], "b": ["{\"c\":null}"]}));
+    // Elsewhere a name is no part of a selector.
+    let ran = run_haul(["--select", "name=h1", &urls[0]]);
+    assert!(ran.code == 2 && ran.stderr.contains("CSS selector \"name=h1\""), "{} {}", ran.code, ran.stderr);
+    let ran = run_haul(["--jsonl", "--select", "name=h1", "--select", "p", &urls[0]]);
+    assert!(ran.code == 2 && ran.stderr.contains("names"), "{} {}", ran.code, ran.stderr);
 }

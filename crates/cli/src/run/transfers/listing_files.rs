@@ -1,15 +1,17 @@
-//! The files of a listing's pages: `{page}` in the name of `-o`, or `-O`.
+//! The files of a listing's pages: `{page}` in the name of `-o` or of a record's `output`, or `-O`.
 
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haul::fleet::{BodyDestination, PageDestination};
 use haul::{Result, Target};
 use haul_policy::glob::GlobValues;
-use haul_policy::output_name::no_columns;
 use haul_policy::protocols::ProtocolSet;
 
-use crate::plan::UrlGroup;
-use crate::run::engine_options::output_options::{claims_name, file_for, options_for};
+use crate::plan::{OutputArg, UrlGroup};
+use crate::record_input::CsvRow;
+use crate::run::engine_options::output_options::{claims_name, file_for, in_output_dir, options_for, with_page};
 use crate::run::engine_options::target_url::refuse_protocol;
 use crate::run::transfers::output_names::OutputNames;
 
@@ -18,9 +20,18 @@ pub(crate) struct ListingFiles {
     pub(crate) operation: Arc<UrlGroup>,
     /// The index of the source from which the first URL comes.
     pub(crate) source: usize,
-    /// The values of the globs in the first URL.
-    pub(crate) parts: GlobValues,
+    pub(crate) naming: PageNaming,
     pub(crate) names: OutputNames,
+}
+
+/// The source of the file names of a listing's pages.
+pub(crate) enum PageNaming {
+    /// The output of the command line, with the values of the globs in the first URL.
+    Globs(GlobValues),
+    /// The output of the command line, with the columns of a row.
+    Columns(Arc<[String]>, Arc<CsvRow>),
+    /// The `output` of a record.
+    Record(PathBuf),
 }
 
 impl ListingFiles {
@@ -31,7 +42,9 @@ impl ListingFiles {
         let to_stdout = |source| operation.output_of(source).is_stdout();
         let is_restricted = first.transfer.redirect.protocols != ProtocolSet::default();
         let is_one = is_shared(operation) || (0..operation.urls.len()).all(to_stdout);
-        first.pagination.is_some() && (is_restricted || !is_one)
+        // A record may name a file of its own.
+        let has_records = operation.records.is_some();
+        first.pagination.is_some() && (is_restricted || has_records || !is_one)
     }
 }
 
@@ -40,17 +53,36 @@ fn is_shared(operation: &UrlGroup) -> bool {
     operation.stages.len() == 1 && operation.shared_output().is_some()
 }
 
+/// Returns the file that a record names, inside the output directory. `page` is the number of the
+/// page in its listing, if the stage has listings.
+pub(crate) fn file_of_record(operation: &UrlGroup, name: &Path, page: u64) -> PathBuf {
+    in_output_dir(operation, with_page(&operation.stages[0], name.as_os_str(), page).into_owned())
+}
+
 impl PageDestination for ListingFiles {
     fn destination(&self, page: u64, target: &Target) -> Result<BodyDestination> {
-        let Self { operation, source, parts, names } = self;
+        let Self { operation, source, naming, names } = self;
         refuse_protocol(&operation.stages[0], target)?;
-        let (output, url) = (operation.output_of(*source), target.to_url());
-        if is_shared(operation) || output.is_stdout() {
+        if is_shared(operation) && !matches!(naming, PageNaming::Record(_)) {
             return Ok(BodyDestination::Output);
         }
-        let Some(path) = file_for(operation, *source, target, &url, parts, &no_columns, page)? else {
-            return Ok(BodyDestination::Output);
+        let url = target.to_url();
+        let of_command_line = operation.output_of(*source);
+        let file = |parts: &GlobValues, row: Option<(&[String], &CsvRow)>| {
+            let column = |name: &str| {
+                let (columns, row) = row?;
+                columns.iter().position(|column| column == name).map(|index| Cow::from(row.field(index)))
+            };
+            file_for(operation, *source, target, &url, parts, &column, page)
         };
+        let path = match naming {
+            PageNaming::Record(name) => Some(file_of_record(operation, name, page)),
+            PageNaming::Globs(parts) => file(parts, None)?,
+            PageNaming::Columns(columns, row) => file(&GlobValues::default(), Some((columns, row)))?,
+        };
+        let Some(path) = path else { return Ok(BodyDestination::Output) };
+        let of_record = OutputArg::File(path.clone().into_os_string());
+        let output = if matches!(naming, PageNaming::Record(_)) { &of_record } else { of_command_line };
         claims_name(operation, names, output, &path, &url)?;
         Ok(BodyDestination::File { path, options: options_for(operation, output, None, Some(names)) })
     }

@@ -1,14 +1,15 @@
 //! Makes the items of the records in a list: of JSON lines (`--jsonl-in`) and of rows (`--csv-in`).
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
-use haul::Result;
 use haul::fleet::{BodyDestination, FleetItem};
+use haul::{Error, ErrorKind, Result};
 use haul_policy::glob::GlobValues;
 use haul_policy::output_name::no_columns;
 
 use super::list_reader::{ListReader, NumberedRecord, OpenRows};
+use super::listing_files::{self, PageNaming};
 use super::record_requests::ListedRequest;
 use super::row_requests::RowRequests;
 use super::url_items::{OpenUrlSource, UrlItems};
@@ -72,79 +73,90 @@ impl UrlItems {
         let id = list.requests.value(&row, "id");
         let id =
             id.and_then(|id| serde_json::to_string(&String::from_utf8_lossy(&id)).ok()).map(String::into_boxed_str);
-        let made = self.request_of_row(source, &list.requests, &row, number);
+        let made = self.item_of_row(source, &list.requests, &row, number);
         let made = made.map_err(|error| list.rows.at(&row, &error));
         self.current = OpenUrlSource::Rows(list);
         Some(Ok(self.finished_item(id, made)))
     }
 
-    fn request_of_row(
+    fn item_of_row(
         &mut self,
         source: usize,
         requests: &RowRequests,
-        row: &CsvRow,
+        row: &Arc<CsvRow>,
         number: usize,
-    ) -> Result<Option<(ListedRequest, BodyDestination)>> {
+    ) -> Result<Option<FleetItem>> {
         let listed = requests.request(row, number)?;
         let url = self.usable(listed.url)?;
         let columns = |name: &str| requests.value(row, name);
         let destination = self.destination(source, &url, &url, &GlobValues::default(), &columns)?;
         self.check_login(&url)?;
-        Ok(destination.map(|destination| (ListedRequest { url, ..listed }, destination)))
+        let naming = || PageNaming::Columns(Arc::clone(requests.columns()), Arc::clone(row));
+        Ok(destination.map(|destination| FleetItem {
+            request: Some(Box::new(listed.request)),
+            is_users_origin: listed.is_trusted,
+            later_pages: self.later_pages(source, naming),
+            ..FleetItem::new(url, destination)
+        }))
     }
 
     /// Returns the item for a record of a list. A wrong record is an item that fails, so that the
     /// records after it are not lost. Returns `None` if `--skip-existing` skips the record.
     pub(super) fn item_of_record(&mut self, source: usize, numbered: NumberedRecord) -> Result<Option<FleetItem>> {
         let NumberedRecord { place, id, record } = numbered;
-        let made = record.and_then(|record| self.request_of_record(source, record, &place));
+        let made = record.and_then(|record| self.item_of_request(source, record, &place));
         Ok(self.finished_item(id, made))
     }
 
     /// Returns the item of a record. An error makes an item that fails.
-    fn finished_item(
-        &self,
-        id: Option<Box<str>>,
-        made: Result<Option<(ListedRequest, BodyDestination)>>,
-    ) -> Option<FleetItem> {
+    fn finished_item(&self, id: Option<Box<str>>, made: Result<Option<FleetItem>>) -> Option<FleetItem> {
         let context = self.requests.context.clone();
-        match made {
-            Ok(made) => made.map(|(listed, destination)| FleetItem {
-                request: Some(Box::new(listed.request)),
-                id,
-                context,
-                is_users_origin: listed.is_trusted,
-                ..FleetItem::new(listed.url, destination)
-            }),
-            Err(error) => Some(FleetItem { id, context, ..FleetItem::failed(error) }),
-        }
+        let item = made.unwrap_or_else(|error| Some(FleetItem::failed(error)))?;
+        Some(FleetItem { id, context, ..item })
     }
 
-    fn request_of_record(
-        &mut self,
-        source: usize,
-        record: JsonlRequest,
-        place: &str,
-    ) -> Result<Option<(ListedRequest, BodyDestination)>> {
+    fn item_of_request(&mut self, source: usize, record: JsonlRequest, place: &str) -> Result<Option<FleetItem>> {
         let Some(records) = &self.records else { return Ok(None) };
-        let output = record.output.clone();
-        let listed = records.request(record, place)?;
-        let url = self.prepared(listed.url)?;
-        let destination = match output {
-            Some(path) => self.file_of_record(path, &url)?,
+        let output = record.output.clone().filter(|_| !self.needs_shared_output());
+        let ListedRequest { url, mut request, is_trusted } = records.request(record, place)?;
+        let url = self.prepared(url)?;
+        let destination = match &output {
+            Some(name) => self.file_of_record(name, &url, place)?,
             None => self.destination(source, &url, &url, &GlobValues::default(), &no_columns)?,
         };
         self.check_login(&url)?;
-        Ok(destination.map(|destination| (ListedRequest { url, ..listed }, destination)))
+        let stage = &self.operation.stages[0];
+        if let (Some(_), Some(options)) = (&output, &mut request.options)
+            && options.fail_with_body
+            && !stage.transfer.options.fail_with_body
+        {
+            // A failed status has its body in the JSON line, but makes no file.
+            Arc::make_mut(options).fail_with_body = false;
+        }
+        let naming = || output.map_or_else(|| PageNaming::Globs(GlobValues::default()), PageNaming::Record);
+        Ok(destination.map(|destination| FleetItem {
+            request: Some(Box::new(request)),
+            is_users_origin: is_trusted,
+            later_pages: self.later_pages(source, naming),
+            ..FleetItem::new(url, destination)
+        }))
+    }
+
+    /// Returns true if the values of all responses must go to one output, because they are sorted
+    /// or compared.
+    fn needs_shared_output(&self) -> bool {
+        matches!(self.operation.stages.as_slice(), [stage] if stage.sort || stage.unique)
     }
 
     /// Returns the destination of the response body of a record that names its file. Returns `None`
     /// if the file exists and `--skip-existing` is given.
-    fn file_of_record(&self, name: PathBuf, url: &str) -> Result<Option<BodyDestination>> {
-        if self.operation.stages.len() == 1 && self.operation.shared_output().is_some() {
-            return Ok(Some(BodyDestination::Output));
+    fn file_of_record(&self, name: &Path, url: &str, place: &str) -> Result<Option<BodyDestination>> {
+        let has_pages = self.operation.stages[0].pagination.is_some();
+        let path = listing_files::file_of_record(&self.operation, name, 1);
+        if has_pages && path == in_output_dir(&self.operation, name.as_os_str().to_owned()) {
+            let text = "the pages of a listing need a name each: write {page} into it, as in \"list-{page}.json\"";
+            return Err(Error::new(ErrorKind::Read, format!("{place}: key \"output\": {text}")));
         }
-        let path = in_output_dir(&self.operation, name.into_os_string());
         let output = OutputArg::File(path.clone().into_os_string());
         if !claims_name(&self.operation, &self.names, &output, &path, url)? {
             return Ok(None);

@@ -1,8 +1,8 @@
-//! Makes the requests of the rows of a `--csv-in` list: the columns fill the placeholders `{name}` of
-//! the command line.
+//! Makes the requests of the rows of a `--csv-in` list: the columns fill the placeholders `{name}`
+//! of the command line.
 //!
-//! A value is data, never syntax: it is encoded for its place. The list may come from a stranger, so
-//! the credentials of the command line go only to origins that the command line names.
+//! A value is data, never syntax: it is encoded for its place. The list may come from a stranger,
+//! so the credentials of the command line go only to origins that the command line names.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,7 +14,9 @@ use haul_policy::output_name::{has_url_part, placeholder, placeholder_names};
 use haul_policy::target::{Origin, Scheme};
 use haul_policy::url_template::UrlTemplate;
 
-use crate::plan::{BodyArg, OutputArg, PlaceholderEncoding, PlaceholderSyntax, RecordArgs, UrlGroup, ValueTemplate};
+use crate::plan::{
+    BodyArg, OutputArg, PAGE_PLACEHOLDER, PlaceholderEncoding, PlaceholderSyntax, RecordArgs, UrlGroup, ValueTemplate,
+};
 use crate::record_input::CsvRow;
 use crate::run::engine_options::target_url::target_of;
 use crate::run::transfers::record_requests::ListedRequest;
@@ -24,7 +26,7 @@ const URL_COLUMN: &str = "url";
 
 /// The requests that a row makes.
 pub(crate) struct RowRequests {
-    columns: Vec<String>,
+    columns: Arc<[String]>,
     urls: Vec<RowUrl>,
     /// The origins that the command line names.
     origins: Vec<Origin>,
@@ -95,7 +97,7 @@ impl RowRequests {
         let own = |value: &Option<Vec<u8>>| value.as_deref().map(|value| lookup.template(value)).transpose();
         let with_columns = |value: Option<ValueTemplate>| value.filter(|value| value.text().is_none());
         for output in &operation.outputs {
-            lookup.check_output(output)?;
+            lookup.check_output(output, stage.pagination.is_some())?;
         }
         Ok(Self {
             fields: fields.collect::<Result<_>>()?,
@@ -116,7 +118,7 @@ impl RowRequests {
                 }
                 None => None,
             },
-            columns: columns.to_vec(),
+            columns: columns.into(),
             urls,
             origins,
             options: Arc::clone(options),
@@ -130,6 +132,11 @@ impl RowRequests {
         self.urls.len()
     }
 
+    /// Returns the names of the columns.
+    pub(crate) fn columns(&self) -> &Arc<[String]> {
+        &self.columns
+    }
+
     /// Returns the value of a column in a row; `None` if there is no such column.
     pub(crate) fn value<'r>(&self, row: &'r CsvRow, column: &str) -> Option<Cow<'r, [u8]>> {
         self.columns.iter().position(|name| name == column).map(|index| row.field(index).into())
@@ -139,7 +146,8 @@ impl RowRequests {
     /// The URL has the query of `-G` and `--url-query`.
     ///
     /// # Errors
-    /// The row has another number of fields than the header, or a value cannot be used in its place.
+    /// The row has another number of fields than the header, or a value cannot be used in its
+    /// place.
     pub(crate) fn request(&self, row: &CsvRow, number: usize) -> Result<ListedRequest> {
         if row.len() != self.columns.len() {
             let (has, wants) = (row.len(), self.columns.len());
@@ -267,7 +275,8 @@ impl ColumnNames<'_> {
         Ok(RowUrl::Template(template.with_default_scheme(self.default_scheme), columns))
     }
 
-    /// Parses the value of a header field or a query, in which each text in braces must be a column.
+    /// Parses the value of a header field or a query, in which each text in braces must be a
+    /// column.
     fn template(&self, text: &[u8]) -> Result<ValueTemplate> {
         if let Some(name) = placeholder_names(text).find(|name| self.index_of(name).is_none()) {
             return Err(self.unknown(name));
@@ -275,10 +284,15 @@ impl ColumnNames<'_> {
         Ok(ValueTemplate::parse(text, PlaceholderEncoding::Plain, PlaceholderSyntax::Column))
     }
 
-    /// Refuses a name of `-o` with a text in braces that is neither a column nor a part of the URL.
-    fn check_output(&self, output: &OutputArg) -> Result<()> {
+    /// Refuses a name of `-o` with a text in braces that is neither a column nor a part of the URL,
+    /// nor, if `has_pages` is true, the number of a page.
+    fn check_output(&self, output: &OutputArg, has_pages: bool) -> Result<()> {
         let OutputArg::File(name) = output else { return Ok(()) };
-        let is_known = |name: &str| self.index_of(name).is_some() || has_url_part(format!("{{{name}}}").as_bytes());
+        let is_known = |name: &str| {
+            let text = format!("{{{name}}}");
+            let is_page = has_pages && text.as_bytes() == PAGE_PLACEHOLDER;
+            is_page || self.index_of(name).is_some() || has_url_part(text.as_bytes())
+        };
         match placeholder_names(name.as_encoded_bytes()).find(|name| !is_known(name)) {
             Some(name) => Err(self.unknown(name)),
             None => Ok(()),

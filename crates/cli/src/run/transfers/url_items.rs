@@ -22,7 +22,7 @@ use crate::run::engine_options::target_url::{refuse_login, refuse_protocol, targ
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::checksums;
 use crate::run::transfers::list_reader::ListReader;
-use crate::run::transfers::listing_files::ListingFiles;
+use crate::run::transfers::listing_files::{ListingFiles, PageNaming};
 use crate::run::transfers::output_names::OutputNames;
 use crate::run::transfers::record_items::RowSource;
 use crate::run::transfers::record_requests::RecordRequests;
@@ -147,7 +147,7 @@ impl UrlItems {
         let method = self.operation.stages[0].request.method_for(self.operation.upload_of(source));
         let request = self.requests.of(content.map(|(content, _)| (content, method)));
         let context = self.requests.context.clone();
-        let later_pages = self.later_pages(source, &parts);
+        let later_pages = self.later_pages(source, || PageNaming::Globs(parts.clone()));
         Ok(Some(FleetItem { request, context, later_pages, ..FleetItem::new(url, destination) }))
     }
 
@@ -197,12 +197,17 @@ impl UrlItems {
 
     /// Returns the destinations of the further pages of a listing; `None` if all go to the output
     /// and may have any protocol.
-    fn later_pages(&self, source: usize, parts: &GlobValues) -> Option<Arc<dyn PageDestination>> {
+    pub(super) fn later_pages(
+        &self,
+        source: usize,
+        naming: impl FnOnce() -> PageNaming,
+    ) -> Option<Arc<dyn PageDestination>> {
         let operation = Arc::clone(self.listings.as_ref()?);
-        Some(Arc::new(ListingFiles { operation, source, parts: parts.clone(), names: self.names.clone() }))
+        Some(Arc::new(ListingFiles { operation, source, naming: naming(), names: self.names.clone() }))
     }
 
-    /// Returns an error if the URL has a user name that is not allowed, or the netrc file is missing.
+    /// Returns an error if the URL has a user name that is not allowed, or the netrc file is
+    /// missing.
     pub(super) fn check_login(&self, url: &str) -> Result<()> {
         let stage = &self.operation.stages[0];
         if !stage.request.no_user_in_url && stage.request.auth.netrc != NetrcArg::Missing {
@@ -238,8 +243,8 @@ impl UrlItems {
     }
 
     /// Opens the next source of URLs, or the same again for its next upload. For a URL that is no
-    /// glob, returns its item. Returns `Some(Ok(None))` if a glob or a file of URLs was opened or the
-    /// URL is skipped, and `None` after the last source.
+    /// glob, returns its item. Returns `Some(Ok(None))` if a glob or a file of URLs was opened or
+    /// the URL is skipped, and `None` after the last source.
     fn open_next(&mut self) -> Option<Result<Option<FleetItem>>> {
         if self.uploads.is_empty() {
             let index = self.at;
@@ -296,8 +301,8 @@ impl UrlItems {
         }
     }
 
-    /// Returns the next item of the open glob or file of URLs. Returns `None` at its end, or if none
-    /// is open, and `Some(Ok(None))` for a URL that `--skip-existing` skips.
+    /// Returns the next item of the open glob or file of URLs. Returns `None` at its end, or if
+    /// none is open, and `Some(Ok(None))` for a URL that `--skip-existing` skips.
     fn next_of_current(&mut self) -> Option<Result<Option<FleetItem>>> {
         let source = self.at.saturating_sub(1);
         let next = match &mut self.current {
