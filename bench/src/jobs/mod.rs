@@ -24,7 +24,9 @@ mod post_list;
 mod python;
 mod rate_limited;
 mod rates;
+mod records;
 mod scaling_curves;
+mod select;
 mod small_replies;
 mod split_on_full_link;
 mod whole_site;
@@ -54,10 +56,12 @@ pub(crate) struct BenchJob {
 /// All jobs, in the order in which they run.
 pub(crate) const ALL: &[&BenchJob] = &[
     &whole_site::JOB,
+    &select::JOB,
     &fetch_pages::JOB,
     &small_replies::JOB,
     &pipelining::JOB,
     &post_list::JOB,
+    &records::JOB,
     &cold_start::JOB,
     &option_parsing::JOB,
     &package_fetcher::JOB,
@@ -175,6 +179,8 @@ impl<'a> JobEnvironment<'a> {
                 Some(shell) if shell.contains("$SYSTEM_CURL") => SYSTEM_CURL,
                 Some(shell) if shell.contains("$BENCH") => "bench",
                 Some(shell) if shell.contains("quicgo-client") => "quicgo-client",
+                Some(shell) if shell.contains("| pup ") => "pup",
+                Some(shell) if shell.contains("| jq ") => "jq",
                 Some(shell) if shell.starts_with(H2LOAD) => H2LOAD,
                 Some(_) => "curl",
                 // `env -i NAME=VALUE program`

@@ -1,0 +1,62 @@
+//! A record of each of 20,000 URLs, with its body: `--jsonl`, and curl's `%{json}` with the bodies
+//! in files, which jq joins.
+
+use testkit::origin::Origin;
+
+use super::{BenchJob, JobEnvironment, shell};
+use crate::Result;
+use crate::digest::OutputDigest;
+use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+
+pub(super) const JOB: BenchJob =
+    BenchJob { name: "records", about: "20,000 URLs to JSON lines with facts and bodies", set_up };
+
+const REQUESTS: usize = 20_000;
+const HAUL: &str = "haul --jsonl";
+const CURL: &str = "curl -Z -w %{json}, jq";
+
+/// The end of a command line that prints URL, status and body of haul's records, sorted.
+const FIELDS: &str =
+    r#"| sed -E 's/^\{"url":("[^"]*").*"status":([0-9]+).*,"body":(".*")\}$/{"url":\1,"status":\2,"body":\3}/' | sort"#;
+
+/// Reads the bodies, each a line in a file, and then the facts about the transfers.
+const JOIN: &str = "jq -Rc '{file: input_filename, body: (. + \"\\n\")}' pages/* | jq -cn --slurpfile facts facts \
+    'INDEX(inputs; .file) as $bodies | $facts[] | {url, status: .http_code, body: $bodies[.filename_effective].body}'";
+
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    let requests = bench.count(REQUESTS);
+    let origin = Origin::builder().record(false).start()?;
+    let url = |number| origin.url(&format!("/api/offset?size=1&total={requests}&offset={number}"));
+    bench.write_lines("list", (0..requests).map(url))?;
+    let group = |number| format!("url = \"{}\"\noutput = \"pages/{number}\"", url(number));
+    bench.write_lines("files.cfg", (0..requests).map(group))?;
+    let record = |number| {
+        let body = format!("[{{\\\"id\\\":{number},\\\"name\\\":\\\"item {number}\\\"}}]\\n");
+        format!("{{\"url\":\"{}\",\"status\":200,\"body\":\"{body}\"}}\n", url(number))
+    };
+    let mut records: Vec<String> = (0..requests).map(record).collect();
+    records.sort();
+    let digest = OutputDigest::of(records.concat().as_bytes());
+    let haul = "$HAUL -s --jsonl --input-file list";
+    let curl = format!(
+        "rm -rf pages && mkdir pages && $CURL -s -Z -K files.cfg -w '%{{json}}\\n' >facts && {JOIN} && rm -r pages"
+    );
+    let entries = vec![
+        shell(HAUL, format!("exec {haul}"), OutputCheck::Proof(format!("{haul} {FIELDS}"), digest.clone())),
+        shell(CURL, curl.clone(), OutputCheck::Proof(format!("({curl}) | sort"), digest)),
+    ];
+    bench.hold(origin);
+    Ok(vec![JobPart {
+        part: "",
+        contestants: bench.entries(entries),
+        baseline: CURL,
+        limit: None,
+        goals: vec![PartGoal::ratio(MetricKind::Cpu, HAUL, CURL, 0.25)],
+        rounds: 5,
+        warm_up: true,
+        one_core: false,
+        calls: false,
+        server: "embedded origin".to_owned(),
+        unit: WorkPerRun::Requests(requests),
+    }])
+}

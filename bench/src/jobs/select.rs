@@ -1,0 +1,56 @@
+//! The task of the job `site` by CSS selectors: the links of the indexes, and the CIDR blocks in
+//! the cells of their pages. The baseline is the same by regular expressions alone.
+
+use super::{BenchJob, JobEnvironment, SiteFiles, shell};
+use crate::Result;
+use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+
+pub(super) const JOB: BenchJob =
+    BenchJob { name: "select", about: "the whole job by CSS selectors instead of regular expressions", set_up };
+
+const SELECT: &str = "haul --select";
+const EXTRACT: &str = "haul --extract";
+
+/// The expression that finds CIDR blocks.
+const BLOCK: &str = "[0-9.]{7,15}/[0-9]{1,2}";
+
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    let files = SiteFiles::prepare(bench.options)?;
+    let server = files.serve(bench)?;
+    let host = server.addr;
+    let check = || OutputCheck::Output(files.answer.clone());
+    let haul = |name, options: &[&str]| {
+        let first = ["haul".to_owned(), "-s".to_owned(), format!("http://{host}/[1-3]")];
+        let rest = options.iter().chain(&["--extract", BLOCK, "--unique", "--sort"]).map(|word| (*word).to_owned());
+        Contestant { name, argv: first.into_iter().chain(rest).collect(), piped: false, times: 1, check: check() }
+    };
+    let then = format!("http://{host}/{{}}");
+    let links = format!("$CURL -s 'http://{host}/[1-3]' | pup 'a[href^=\"/AS\"] attr{{href}}' | sort -u");
+    let entries = vec![
+        haul(SELECT, &["--select", "a[href^='/AS']@href", "--then", "{}", "--select", "td"]),
+        haul(EXTRACT, &["--extract", "AS[0-9]{1,9}", "--then", &then]),
+        shell(
+            "curl, a config, pup",
+            format!(
+                "{links} | sed 's#.*#url = \"http://{host}&\"#' | $CURL -s -K - | pup 'td text{{}}' | grep -oE \
+                 '{BLOCK}' | sort -u"
+            ),
+            check(),
+        ),
+    ];
+    let server_name = server.name.clone();
+    bench.hold(server);
+    Ok(vec![JobPart {
+        part: "",
+        contestants: bench.entries(entries),
+        baseline: EXTRACT,
+        limit: None,
+        goals: vec![PartGoal::ratio(MetricKind::Wall, SELECT, EXTRACT, 1.5)],
+        rounds: 7,
+        warm_up: true,
+        one_core: false,
+        calls: false,
+        server: server_name,
+        unit: WorkPerRun::Requests(bench.options.pages + testkit::site::INDEXES),
+    }])
+}
