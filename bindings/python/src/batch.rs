@@ -12,6 +12,7 @@
 //! thread that receives all bodies must never wait for the lock. Several results are handed over at
 //! once, because acquiring the lock for each small body would cost more than its exchange.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -38,6 +39,8 @@ struct PendingBatchRequest {
     url: String,
     cookie: Option<Vec<u8>>,
     exception: BodySourceException,
+    /// The method, if the program may want the record of the request.
+    method: Option<Cow<'static, str>>,
 }
 
 /// Requests in progress. Dropping the batch cancels them.
@@ -64,18 +67,18 @@ impl PyBatch {
             .filter_map(|finished| pending.remove(&finished.id()).map(|pending| (pending, finished)))
             .collect();
         drop(pending);
-        let result =
-            |(PendingBatchRequest { url, cookie, exception }, finished): (PendingBatchRequest, FinishedRequest)| {
-                let id = finished.id();
-                let (outcome, sink) = finished.into_parts::<BytesSink>();
-                match response_of(outcome, url, cookie, &exception) {
-                    Ok(mut response) => {
-                        response.body = Some(sink.unwrap_or_default().into_bytes(py));
-                        (id, Some(response), None)
-                    }
-                    Err(error) => (id, None, Some(error.into_value(py).into_any())),
+        let result = |(pending, finished): (PendingBatchRequest, FinishedRequest)| {
+            let PendingBatchRequest { url, cookie, exception, method } = pending;
+            let id = finished.id();
+            let (outcome, sink) = finished.into_parts::<BytesSink>();
+            match response_of(py, outcome, url, cookie, &exception, method) {
+                Ok(mut response) => {
+                    response.body = Some(sink.unwrap_or_default().into_bytes(py));
+                    (id, Some(response), None)
                 }
-            };
+                Err(error) => (id, None, Some(error.into_value(py).into_any())),
+            }
+        };
         known.into_iter().map(result).collect()
     }
 }
@@ -94,6 +97,11 @@ fn interval(per_second: Option<f64>, name: &str) -> PyResult<Option<Duration>> {
 fn positive(time: Option<Duration>, name: &str) -> PyResult<Duration> {
     time.filter(|time| !time.is_zero())
         .ok_or_else(|| PyValueError::new_err(format!("{name} has to be a positive number")))
+}
+
+/// Returns the name of a method. That of most requests takes no memory.
+fn name_of(method: &str) -> Cow<'static, str> {
+    if method == "GET" { Cow::Borrowed("GET") } else { Cow::Owned(method.to_owned()) }
 }
 
 #[pymethods]
@@ -157,7 +165,8 @@ impl PyBatch {
         // this function returns.
         let mut pending = self.pending();
         let id = self.batch.submit_into(request, Box::new(BytesSink::outside_interpreter()));
-        pending.insert(id, PendingBatchRequest { url, cookie, exception });
+        let method = options.engine_options.keep_history.then(|| name_of(method));
+        pending.insert(id, PendingBatchRequest { url, cookie, exception, method });
         Ok(id)
     }
 

@@ -1,20 +1,23 @@
 //! `Client`: the connections of a session, and the methods that send a request.
 
+use std::borrow::Cow;
+
 use haul::request::{Request, RequestOverrides, method};
 use haul::transfer::TransferOutcome;
 use haul::transfer_facts::TransferPhase;
-use haul::{ErrorKind, Target};
+use haul::{Error, ErrorKind, Target};
 use pyo3::prelude::*;
 
 use crate::bytes_sink::BytesSink;
 use crate::cookie_jar::PyJar;
-use crate::error::{FailurePhase, failure, interrupted};
+use crate::error::{EngineError, FailurePhase, failure, interrupted};
 use crate::python_text::latin1_or_utf8;
 use crate::received_response::ReceivedResponse;
 use crate::request_body::{BodySourceException, body_of};
 use crate::shared_options::{FieldChange, SharedOptions, fields_of, without};
 use crate::stop_flag::StopFlag;
 use crate::streamed_body::StreamedBody;
+use crate::transfer_record::{FailedTransfer, RecordParts};
 use crate::url::{LastUrlCache, PreparedUrl, prepare, prepare_as_is};
 
 /// The Python class `Client`: connections, resolved names and TLS state that the requests of a
@@ -59,7 +62,7 @@ impl PyClient {
         let PreparedCall { request, url, exception, cookie } =
             PreparedCall::new(options, method, url, fields, body, jar, cookie)?;
         let (outcome, sink) = py.detach(|| self.client.perform(request, BytesSink::default()));
-        let mut response = response_of(outcome, url, cookie, &exception)?;
+        let mut response = response_of(py, outcome, url, cookie, &exception, None)?;
         if let Some(jar) = jar {
             response.cookies_into(jar);
         }
@@ -101,6 +104,7 @@ impl PyClient {
             body: None,
             cookie,
             facts: response.facts().into(),
+            record: None,
         };
         Ok((received, StreamedBody::new(response, stop)))
     }
@@ -195,27 +199,38 @@ fn cookie_field(target: &Target, jar: Option<&PyJar>, given: Option<&str>) -> Op
     }
 }
 
-/// Converts the outcome of a transfer into a response, or into the exception to raise.
+/// Converts the outcome of a transfer into a response, or into the exception to raise. `method` is
+/// that of the request if the program may want its record.
 pub(crate) fn response_of(
+    py: Python<'_>,
     outcome: TransferOutcome,
     url: String,
     cookie: Option<Vec<u8>>,
     exception: &BodySourceException,
+    method: Option<Cow<'static, str>>,
 ) -> PyResult<ReceivedResponse> {
-    let TransferOutcome { result, target, head, facts, .. } = outcome;
+    let TransferOutcome { result, target, head, facts, history, .. } = outcome;
     let phase = match facts.phase {
         TransferPhase::Wait => FailurePhase::Wait,
         TransferPhase::Receive => FailurePhase::Body,
         _ => FailurePhase::Connect,
     };
-    if let Err(error) = &result {
-        return Err(exception.take().or_else(|| interrupted(error)).unwrap_or_else(|| failure(error, phase)));
-    }
-    let Some(head) = head else {
-        let error = haul::Error::new(ErrorKind::EmptyReply, "the response has no head").with_url(target.to_url());
-        return Err(failure(&error, phase));
+    let without_head = || Error::new(ErrorKind::EmptyReply, "the response has no head").with_url(target.to_url());
+    let head = match (result, head) {
+        (Ok(()), Some(head)) => head,
+        (result, head) => {
+            let error = result.err().unwrap_or_else(without_head);
+            let raised = exception.take().or_else(|| interrupted(&error)).unwrap_or_else(|| failure(&error, phase));
+            if let Some(method) = method.filter(|_| raised.is_instance_of::<EngineError>(py)) {
+                let parts = RecordParts { url, method, facts, history };
+                raised.value(py).setattr("transfer", FailedTransfer { parts, target, head, error })?;
+            }
+            return Err(raised);
+        }
     };
+    let timings = (&*facts).into();
     // After redirects that the engine followed, the response comes from another URL.
-    let url = if facts.redirects > 0 { target.to_url() } else { url };
-    Ok(ReceivedResponse { head, target, url, body: None, cookie, facts: (&*facts).into() })
+    let last_url = if facts.redirects > 0 { target.to_url() } else { url.clone() };
+    let record = method.map(|method| RecordParts { url, method, facts, history });
+    Ok(ReceivedResponse { head, target, url: last_url, body: None, cookie, facts: timings, record })
 }

@@ -3,7 +3,7 @@
 //!
 //! ```python
 //! try: client.send(options, "GET", "http://127.0.0.1:9/")
-//! except EngineError as error: kind, message, url, phase = error.args
+//! except EngineError as error: kind, message, url, phase = error.args[:4]
 //! ```
 
 use std::cell::RefCell;
@@ -16,7 +16,8 @@ pyo3::create_exception!(
     haul._haul,
     EngineError,
     PyException,
-    "A failure that the engine reports: (kind, message, url, phase)."
+    "A failure that the engine reports: (kind, message, url, phase, code, name). The code is curl's exit code, and the \
+     name that of the failure in records. A failed request of a batch has the attribute transfer."
 );
 
 /// The phase of a request in which it failed. requests has a separate exception for each.
@@ -47,7 +48,8 @@ pub(crate) fn failure(error: &Error, phase: FailurePhase) -> PyErr {
         ErrorKind::Receive if error.is_tls() => "TlsRefused".to_owned(),
         kind => format!("{kind:?}"),
     };
-    EngineError::new_err((kind, error.cause(), error.url().map(str::to_owned), phase.name()))
+    let url = error.url().map(str::to_owned);
+    EngineError::new_err((kind, error.cause(), url, phase.name(), error.exit_code(), error.kind().name()))
 }
 
 /// Creates the exception for a request that haul refuses before it sends anything.

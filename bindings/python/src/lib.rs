@@ -25,12 +25,15 @@ mod client;
 mod cookie_jar;
 mod error;
 mod form;
+mod listing;
+mod page_query;
 mod python_text;
 mod received_response;
 mod request_body;
 mod shared_options;
 mod stop_flag;
 mod streamed_body;
+mod transfer_record;
 mod url;
 
 /// The compiled module `haul._haul`.
@@ -49,6 +52,10 @@ mod _haul {
     #[pymodule_export]
     use crate::form::{multipart, urlencode};
     #[pymodule_export]
+    use crate::listing::PyListing;
+    #[pymodule_export]
+    use crate::page_query::PyPageQuery;
+    #[pymodule_export]
     use crate::received_response::ReceivedResponse;
     #[pymodule_export]
     use crate::shared_options::{SharedOptions, bypasses_proxy, netrc_login};
@@ -56,6 +63,8 @@ mod _haul {
     use crate::stop_flag::StopFlag;
     #[pymodule_export]
     use crate::streamed_body::StreamedBody;
+    #[pymodule_export]
+    use crate::transfer_record::{FailedTransfer, body_text};
     #[pymodule_export]
     use crate::url::{is_secret_field, join, location_text, prepare_url, requote, split_url};
 

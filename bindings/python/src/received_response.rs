@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::cookie_jar::PyJar;
 use crate::python_text::from_latin1;
+use crate::transfer_record::RecordParts;
 
 /// The head of a response, its body unless that is streamed, and details of the transfer.
 #[pyclass(frozen, module = "haul._haul")]
@@ -25,6 +26,8 @@ pub(crate) struct ReceivedResponse {
     /// The value of the Cookie field that was sent; `None` if none was sent.
     pub(crate) cookie: Option<Vec<u8>>,
     pub(crate) facts: ResponseTimings,
+    /// The other facts, for the record of a response from a batch; `None` for other responses.
+    pub(crate) record: Option<RecordParts>,
 }
 
 /// The part of the engine's [`TransferFacts`] that a response keeps.
@@ -122,6 +125,11 @@ impl ReceivedResponse {
     #[getter]
     fn sent_cookie<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyString>> {
         self.cookie.as_ref().map(|cookie| from_latin1(py, cookie))
+    }
+
+    /// Returns the record as JSON text, without the body; `None` if the facts were not kept.
+    fn record(&self) -> Option<String> {
+        Some(self.record.as_ref()?.json(&self.target, Some(&self.head), None))
     }
 
     /// Returns the seconds from the call to the first byte of the head.

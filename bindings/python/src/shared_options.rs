@@ -103,12 +103,13 @@ impl SharedOptions {
         Ok(Self { engine_options: Arc::new(options) })
     }
 
-    /// Returns a copy with which the engine itself follows redirects, at most this many, and uses
-    /// the cookies of a jar. With `None`, redirects are not followed. `proxies` apply to each
-    /// request of a redirect chain.
+    /// Returns a copy with which the engine itself follows redirects, at most this many, uses the
+    /// cookies of a jar, and keeps what records tell. With `None`, redirects are not followed.
+    /// `proxies` apply to each request of a redirect chain.
     #[pyo3(signature = (redirects, jar, proxies=None))]
     fn following(&self, redirects: Option<u32>, jar: Option<&PyJar>, proxies: Option<SchemeProxies>) -> Self {
         let mut options = RequestOptions::clone(&self.engine_options);
+        options.keep_history = true;
         options.redirects.follow = redirects.is_some();
         options.redirects.max = redirects.unwrap_or(0);
         options.jar = jar.map(|jar| jar.jar.clone());
@@ -236,7 +237,7 @@ fn part(part: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let what = if part.is(name) { "name" } else { "value" };
     let shown = name_of(name);
     let message = format!("Header {what} of {shown:?} must be of type str or bytes, not {}", part.get_type());
-    Err(EngineError::new_err(("Header", message, None::<String>, "connect")))
+    Err(EngineError::new_err(("Header", message, None::<String>, "connect", 2, "setup")))
 }
 
 /// Returns the name of a field for a message, cut off at the first character that is not allowed in
@@ -255,7 +256,7 @@ fn name_of(name: &Bound<'_, PyAny>) -> String {
 fn invalid(what: &str, name: &str) -> PyErr {
     let message =
         format!("Invalid leading whitespace, reserved character(s), or return character(s) in header {what} {name:?}");
-    EngineError::new_err(("Header", message, None::<String>, "connect"))
+    EngineError::new_err(("Header", message, None::<String>, "connect", 2, "setup"))
 }
 
 /// Applies changes to fields. A value replaces the field with the same name, `None` removes it.

@@ -50,6 +50,16 @@ def many(urls: list[str]) -> int:
     haul.Session().mount("http://", HaulAdapter(max_retries=3))
     return sum(result.status_code < 300 for result in haul.fetch_many(urls) if result.error is None)
 
+def pages(urls: list[str]) -> list[str]:
+    found: list[str] = haul.select(haul.get(urls[0]), ["h1", "a@href"])
+    named: dict[str, list[str]] = haul.select("<p>", {"text": "p"})
+    for result in haul.fetch_many(urls, select={"text": "p"}, paginate=haul.Pagination(css="a@href", max_pages=3)):
+        record: dict[str, object] = result.record(body=False)
+        if isinstance(result.values, dict):
+            found += result.values["text"]
+        print(result.page, record["status"])
+    return found + named["text"] + [str(value) for value in haul.select_json("{}", "$")]
+
 async def awaited(urls: list[str]) -> list[str]:
     async with haul.AsyncSession() as session:
         return [response.text for response in await asyncio.gather(*(session.get(url) for url in urls))]

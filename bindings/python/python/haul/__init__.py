@@ -47,15 +47,18 @@ if TYPE_CHECKING:
 
     from . import adapters, auth, cookies, status_codes, structures
     from .aio import AsyncResponse, AsyncSession
+    from ._listings import Pagination
     from .exceptions import JSONDecodeError
     from .many import fetch_many
+    from .selection import select, select_json
     from .status_codes import codes
 
 __all__ = [
-    "AsyncResponse", "AsyncSession", "ConnectTimeout", "ConnectionError", "FileModeWarning", "HTTPError", "JSONDecodeError",
-    "PreparedRequest", "ReadTimeout", "Request", "RequestException", "Response", "Session", "Timeout", "TooManyRedirects",
-    "URLRequired", "__version__", "adapters", "auth", "codes", "cookies", "delete", "exceptions", "fetch_many", "get", "head",
-    "options", "patch", "post", "put", "request", "session", "status_codes", "structures",
+    "AsyncResponse", "AsyncSession", "ConnectTimeout", "ConnectionError", "FileModeWarning", "HTTPError",
+    "JSONDecodeError", "Pagination", "PreparedRequest", "ReadTimeout", "Request", "RequestException", "Response",
+    "Session", "Timeout", "TooManyRedirects", "URLRequired", "__version__", "adapters", "auth", "codes", "cookies",
+    "delete", "exceptions", "fetch_many", "get", "head", "options", "patch", "post", "put", "request", "select",
+    "select_json", "session", "status_codes", "structures",
 ]  # fmt: skip
 
 # Names that many programs do not need are imported at their first use.
@@ -63,10 +66,13 @@ _LAZY_NAMES = {
     "AsyncResponse": "aio",
     "AsyncSession": "aio",
     "JSONDecodeError": "exceptions",
+    "Pagination": "_listings",
     "codes": "status_codes",
     "fetch_many": "many",
+    "select": "selection",
+    "select_json": "selection",
 }
-_LAZY_MODULES = ("adapters", "aio", "auth", "cookies", "many", "status_codes", "structures")
+_LAZY_MODULES = ("adapters", "aio", "auth", "cookies", "many", "selection", "status_codes", "structures")
 
 # Replacements for names of requests that this package does not have.
 _REPLACEMENTS = {

@@ -9,12 +9,16 @@ __all__ = [
     "Batch",
     "Client",
     "EngineError",
+    "FailedTransfer",
     "Jar",
+    "Listing",
+    "PageQuery",
     "SharedOptions",
     "ReceivedResponse",
     "StopFlag",
     "StreamedBody",
     "__version__",
+    "body_text",
     "bypasses_proxy",
     "is_secret_field",
     "join",
@@ -31,7 +35,14 @@ __version__: str
 ACCEPT_ENCODING: str
 
 class EngineError(Exception):
-    args: tuple[str, str, str | None, str]
+    #: Kind, message, URL, phase, curl's exit code, and the name of the failure in records.
+    args: tuple[Any, ...]
+    #: The failed request, if it was one of a batch and was sent.
+    transfer: FailedTransfer
+
+@final
+class FailedTransfer:
+    def record(self) -> str: ...
 
 @final
 class SharedOptions:
@@ -86,6 +97,7 @@ class ReceivedResponse:
     def joined(self, name: str) -> str | None: ...
     def has(self, name: str) -> bool: ...
     def location(self) -> str | None: ...
+    def record(self) -> str | None: ...
     def cookies_into(self, jar: Jar) -> None: ...
 
 @final
@@ -163,6 +175,29 @@ class Batch:
     def __len__(self) -> int: ...
 
 @final
+class Listing:
+    def __new__(
+        cls,
+        url: str,
+        *,
+        link: bool = False,
+        css: str | None = None,
+        json: str | None = None,
+        query: str | None = None,
+        any_origin: bool = False,
+        max_pages: int | None = None,
+    ) -> Listing: ...
+    @property
+    def page(self) -> int: ...
+    def ends_at(self, status: int) -> bool: ...
+    def next(self, response: ReceivedResponse, has_values: bool | None = None) -> tuple[str | None, str | None]: ...
+
+@final
+class PageQuery:
+    def __new__(cls, css: list[str], json: list[str], extract: list[str], quoted: bool = False) -> PageQuery: ...
+    def values(self, page: bytes, url: str | None = None, content_type: str | None = None) -> list[tuple[int, str]]: ...
+
+@final
 class Jar:
     def __new__(cls) -> Jar: ...
     def __len__(self) -> int: ...
@@ -184,6 +219,7 @@ class Jar:
     def remove_session(self) -> None: ...
     def all(self) -> list[tuple[str, str, str, str, bool, bool, bool, int | None]]: ...
 
+def body_text(body: bytes, content_type: str | None = None) -> str | None: ...
 def bypasses_proxy(no_proxy: str, url: str) -> bool: ...
 def is_secret_field(name: str) -> bool: ...
 def join(base: str, location: str) -> str: ...

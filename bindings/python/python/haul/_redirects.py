@@ -115,10 +115,19 @@ class SessionRedirectMixin:
         url = request.url or ""
         if not self.should_strip_auth(response.request.url or "", url):
             return
-        for name in filter(is_secret_field, list(request.headers)):
-            del request.headers[name]
-        request.digest = None
+        _remove_secrets(request)
         found = None if _is_downgrade(url, response) else self._environment_auth(url)
+        if found is not None:
+            request.prepare_auth(found)
+
+    def _strip_credentials(self, request: PreparedRequest, first: tuple[str, str, int]) -> None:
+        """Removes what a request must not carry to another origin than ``first``, and adds the
+        credentials of netrc for that origin, except from https to http."""
+        for name in ("Host", "Proxy-Authorization"):
+            request.headers.pop(name, None)
+        _remove_secrets(request)
+        url = request.url or ""
+        found = None if (first[0], origin_of(url)[0]) == ("https", "http") else self._environment_auth(url)
         if found is not None:
             request.prepare_auth(found)
 
@@ -165,6 +174,12 @@ class SessionRedirectMixin:
                     jar.set_cookie(cookie)
         parts = jar.domain_header(url), jar.domainless_header() if is_first else None
         return "; ".join(part for part in parts if part) or None
+
+
+def _remove_secrets(request: PreparedRequest) -> None:
+    for name in filter(is_secret_field, list(request.headers)):
+        del request.headers[name]
+    request.digest = None
 
 
 def origin_of(url: str) -> tuple[str, str, int]:

@@ -183,7 +183,7 @@ def as_requests(failure: EngineError, request: requests.PreparedRequest, proxied
 
 def as_urllib3(failure: EngineError, url: str | None, proxied: bool = False) -> Exception:
     """Converts a failure into the exception of urllib3, as requests and ``Retry`` expect it."""
-    kind, message, _, phase = failure.args
+    kind, message, _, phase = failure.args[:4]
     if kind == "PeerCertificate":
         return urllib3.SSLError(_as_openssl(ssl.SSLCertVerificationError, "CERTIFICATE_VERIFY_FAILED", message))
     if isinstance(from_engine_error(failure), SSLError):

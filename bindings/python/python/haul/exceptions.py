@@ -103,6 +103,10 @@ class TooManyRedirects(RequestException):
     """There were more redirects than ``Session.max_redirects``."""
 
 
+class PaginationError(RequestException):
+    """A listing cannot continue: its next page must not or cannot be requested."""
+
+
 class MissingSchema(RequestException, ValueError):
     """The URL has no scheme (``http://`` or ``https://``)."""
 
@@ -147,6 +151,10 @@ class RequestsWarning(Warning):
     """The base class of warnings."""
 
 
+class PaginationWarning(RequestsWarning):
+    """A listing ended because it began to repeat itself."""
+
+
 class FileModeWarning(RequestsWarning, DeprecationWarning):
     """A file was opened in text mode, so its length in bytes is unknown."""
 
@@ -180,7 +188,7 @@ def from_engine_error(
     """Converts an error of the engine.
 
     ``proxied``: a failed connection is the fault of the proxy."""
-    kind, message, url, phase = failure.args
+    kind, message, url, phase = failure.args[:4]
     if kind == "Setup" and message.startswith("Invalid URL"):
         return MissingSchema(message, request=request)
     if kind == "Setup" and message.startswith("Invalid proxy URL"):

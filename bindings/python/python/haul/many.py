@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._haul import SharedOptions
+    from ._listings import Pagination
     from .models import Call
+    from .selection import ValueQuery
 
 __all__ = ["Result", "fetch_many"]
 
@@ -37,9 +39,18 @@ class Result:
     raise the error.
     """
 
-    __slots__ = ("index", "request", "response", "error")
+    __slots__ = ("index", "request", "response", "error", "page", "_query", "_values", "_facts")
 
-    def __init__(self, index: int, request: Any, response: Response | None, error: Exception | None) -> None:
+    def __init__(
+        self,
+        index: int,
+        request: Any,
+        response: Response | None,
+        error: Exception | None,
+        query: ValueQuery | None = None,
+        page: int = 1,
+        facts: Any = None,
+    ) -> None:
         #: The position of the request in the input, from 0.
         self.index = index
         #: The item of the input.
@@ -48,6 +59,26 @@ class Result:
         self.response = response
         #: The exception, if the request failed.
         self.error = error
+        #: The number of the page in its listing, from 1. It is 1 without ``paginate``.
+        self.page = page
+        self._query = query
+        self._values: list[Any] | dict[str, list[Any]] | None = None
+        # The engine's error if the request failed; the text of the record in a copy that was pickled.
+        self._facts = facts
+
+    @property
+    def values(self) -> list[Any] | dict[str, list[Any]]:
+        """The values that ``select`` or ``select_json`` of :func:`fetch_many` take from the response.
+        They are a dict of lists if the queries have names.
+
+        :raises RequestException: the request failed.
+        :raises ValueError: the response is not JSON.
+        :raises AttributeError: neither argument was given."""
+        if self._values is None:
+            if self._query is None:
+                raise AttributeError("there are no values without select or select_json")
+            self._values = self._query.values(self.unwrap(), None)
+        return self._values
 
     def unwrap(self) -> Response:
         """Returns the response.
@@ -57,6 +88,29 @@ class Result:
             raise self.error
         assert self.response is not None
         return self.response
+
+    def record(self, body: bool = True) -> dict[str, Any]:
+        """Returns the facts about the request, with the names of ``haul --jsonl`` (records.schema.json).
+
+        :param body: whether the body is part of the record, as ``body`` or ``body_base64``. With
+            ``select`` or ``select_json``, ``values`` take its place.
+
+        A status of 400 or above is no error, as everywhere in this module."""
+        from ._records import record_of
+
+        return record_of(self, body)
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        from ._records import transfer_text
+
+        state = {name: getattr(self, name) for name in ("index", "request", "response", "error", "page", "_values")}
+        if self._query is not None and self.error is None:
+            # A compiled query cannot be pickled.
+            try:
+                state["_values"] = self.values
+            except ValueError:
+                pass
+        return None, {**state, "_query": None, "_facts": transfer_text(self)}
 
     def __getattr__(self, name: str) -> Any:
         # `copy` looks up special methods before the copy has any attribute.
@@ -88,6 +142,9 @@ def fetch_many(
     rate_host: float | None = None,
     limit_rate_total: int | None = None,
     stall_time: float | None = None,
+    select: str | Iterable[str] | Mapping[str, str] = (),
+    select_json: str | Iterable[str] | Mapping[str, str] = (),
+    paginate: str | Mapping[str, Any] | Pagination | None = None,
 ) -> Iterator[Result]:
     """Sends all requests of an iterable and yields their results.
 
@@ -110,7 +167,13 @@ def fetch_many(
     :param limit_rate_total: maximum number of body bytes a second in each direction, over all requests.
     :param stall_time: number of seconds for which no byte of a request may move in either direction,
         after which it fails with a ``ReadTimeout``.
-    :raises ValueError: ``max_parallel`` or ``per_host`` is less than 1, or a rate or time is not positive.
+    :param select: CSS selectors as in :func:`haul.select`; their values are :attr:`Result.values`.
+    :param select_json: JSONPath queries as in :func:`haul.select_json`, instead of ``select``.
+    :param paginate: treats each item as the first page of a listing and yields all of its pages:
+        ``"link"``, a CSS selector with an attribute (``"a[rel=next]@href"``), a JSONPath, a dict of
+        arguments for :class:`haul.Pagination`, or such an object.
+    :raises ValueError: a selector or query is malformed, ``max_parallel`` or ``per_host`` is less than
+        1, or a rate or time is not positive.
 
     Leaving the loop early cancels the requests in progress. A failed request is a result with an
     :attr:`~Result.error`.
@@ -125,7 +188,18 @@ def fetch_many(
         "max_parallel": max_parallel, "per_host": per_host, "ordered": ordered, "memory": max_memory,
         "rate": rate, "rate_host": rate_host, "limit_rate_total": limit_rate_total, "stall_time": stall_time,
     }  # fmt: skip
-    return _results(iter(requests), settings, session or Session(), timeout, allow_redirects)
+    query = None
+    if select or select_json:
+        from .selection import query as compiled
+
+        query = compiled(select, select_json, ())
+    session = session or Session()
+    if paginate is not None:
+        from ._listings import Listings, pagination_of
+
+        calls = _CallBuilder(session, timeout, allow_redirects)
+        return Listings(pagination_of(paginate), settings, session, calls, query, Result).results(iter(requests))
+    return _results(iter(requests), settings, session, timeout, allow_redirects, query)
 
 
 def check_limits(*limits: float | None) -> None:
@@ -135,7 +209,12 @@ def check_limits(*limits: float | None) -> None:
 
 
 def _results(
-    requests: Iterator[Any], settings: dict[str, Any], session: Session, timeout: Any, allow_redirects: bool
+    requests: Iterator[Any],
+    settings: dict[str, Any],
+    session: Session,
+    timeout: Any,
+    allow_redirects: bool,
+    query: ValueQuery | None,
 ) -> Iterator[Result]:
     batch = Batch(session._client, **settings)
     max_parallel, ordered = settings["max_parallel"], settings["ordered"]
@@ -162,9 +241,9 @@ def _results(
                 call = calls.call_for(item)
                 running[batch.submit(*call)] = index, item, call
             except EngineError as failure:
-                refused.append(Result(index, item, None, from_engine_error(failure)))
+                refused.append(Result(index, item, None, from_engine_error(failure), query, facts=failure))
             except RequestException as error:
-                refused.append(Result(index, item, None, error))
+                refused.append(Result(index, item, None, error, query))
             index += 1
         while refused and not (ordered and running and next(iter(running.values()))[0] < refused[0].index):
             yield refused.popleft()
@@ -181,11 +260,12 @@ def _results(
             while refused and ordered and refused[0].index < index_of:
                 yield refused.popleft()
             if reply is not None:
-                yield Result(index_of, item, response_from(Response, reply, call), None)
+                yield Result(index_of, item, response_from(Response, reply, call), None, query)
             elif isinstance(failed, EngineError):
-                yield Result(index_of, item, None, from_engine_error(failed, proxied=call[0].proxied))
+                raised = from_engine_error(failed, proxied=call[0].proxied)
+                yield Result(index_of, item, None, raised, query, facts=failed)
             else:
-                yield Result(index_of, item, None, failed)
+                yield Result(index_of, item, None, failed, query)
 
 
 class _CallBuilder:
@@ -220,8 +300,16 @@ class _CallBuilder:
                 if session._suits_all_urls():
                     self.common = options, call[3], call[4], call[7]
                 return (options, *call[1:6], None, call[7])
+        return self.prepared_call(*self.prepared(item))
+
+    def prepared(self, item: Any) -> tuple[PreparedRequest, dict[str, Any], int | None]:
+        """Returns the prepared request for an item of the input, the settings for sending it, and
+        the number of redirects to follow."""
+        session = self.session
+        if type(item) is str:
             item = Request("GET", item)
-        settings, follow = {"timeout": self.timeout}, self.follow
+        settings: dict[str, Any] = {"timeout": self.timeout}
+        follow = self.follow
         if isinstance(item, Mapping):
             arguments = {"method": "GET", **item}
             settings.update({name: arguments.pop(name) for name in _SEND_ARGUMENTS & arguments.keys()})
@@ -232,7 +320,11 @@ class _CallBuilder:
             item = session.prepare_request(item)
         if not isinstance(item, PreparedRequest):
             raise TypeError(f"an item has to be a URL, a request or a dict, not {type(item).__name__}")
+        return item, settings, follow
+
+    def prepared_call(self, request: PreparedRequest, settings: dict[str, Any], follow: int | None) -> Call:
+        """Returns the arguments for a prepared request."""
         # The headers of a prepared request contain its cookies.
-        long = session._prepared_call(item, settings)
-        options = session._following_options(long[0], follow, None, self.proxies)
+        long = self.session._prepared_call(request, settings)
+        options = self.session._following_options(long[0], follow, None, self.proxies)
         return (options, *long[1:])

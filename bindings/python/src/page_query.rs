@@ -1,0 +1,60 @@
+//! Values of pages that are in memory: `haul.select`, `haul.select_json` and the same arguments of
+//! `fetch_many`.
+
+use haul::extraction::{CssQuery, ExtractPattern, JsonPathQuery, PageInfo, PageQuery};
+use haul::{Error, ErrorKind, Target};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// A compiled query for values of pages.
+#[pyclass(frozen, name = "PageQuery", module = "haul._haul")]
+pub(crate) struct PyPageQuery {
+    query: PageQuery,
+}
+
+/// Converts an error of a query or a page. Its text says what is wrong and where.
+fn value_error(error: &Error) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+#[pymethods]
+impl PyPageQuery {
+    /// Compiles CSS queries, or JSONPath queries if there are none. Each value is searched for the
+    /// regular expressions `extract`, if there are some. With `quoted`, strings of JSON keep their
+    /// quotes.
+    #[new]
+    #[pyo3(signature = (css, json, extract, quoted=false))]
+    fn new(css: Vec<String>, json: Vec<String>, extract: Vec<String>, quoted: bool) -> PyResult<Self> {
+        let compile = || -> haul::Result<PageQuery> {
+            let query = if css.is_empty() {
+                let paths = json.iter().map(|path| JsonPathQuery::new(path)).collect::<haul::Result<Vec<_>>>()?;
+                let query = PageQuery::json_path(&paths);
+                if quoted { query.quoted() } else { query }
+            } else {
+                PageQuery::css(&css.iter().map(|css| CssQuery::new(css)).collect::<haul::Result<Vec<_>>>()?)?
+            };
+            Ok(if extract.is_empty() { query } else { query.filtered(ExtractPattern::all_of(&extract)?) })
+        };
+        Ok(Self { query: compile().map_err(|error| value_error(&error))? })
+    }
+
+    /// Returns the values in a page, each with the index of its query. The arguments are the page's
+    /// bytes, URL and `Content-Type`.
+    #[pyo3(signature = (page, url=None, content_type=None))]
+    fn values(
+        &self,
+        py: Python<'_>,
+        page: &[u8],
+        url: Option<&str>,
+        content_type: Option<&str>,
+    ) -> PyResult<Vec<(usize, String)>> {
+        let url = url.map(|url| {
+            Target::parse(url).map_err(|flaw| {
+                value_error(&Error::with_source(ErrorKind::Url, "the URL of the page is invalid", flaw).with_url(url))
+            })
+        });
+        let url = url.transpose()?;
+        let info = PageInfo { url: url.as_ref(), content_type: content_type.map(str::as_bytes) };
+        py.detach(|| self.query.numbered_values_in(&info, page)).map_err(|error| value_error(&error))
+    }
+}
