@@ -114,6 +114,7 @@ impl H3Machine {
         let AnnouncedBody { expected, none, tunnel } = body;
         stream.phase = ResponsePhase::Body { expected, got: 0, none };
         stream.reads_on = (200..300).contains(&status) && !tunnel;
+        stream.is_tunnel = tunnel;
         let is_wanted = stream.reads_on;
         let was_head = stream.response_to == ResponseFramingContext::Head;
         self.stop_holding(id, is_wanted);

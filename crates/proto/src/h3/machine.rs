@@ -160,6 +160,7 @@ impl H3Machine {
                 head_bytes: 0,
                 started: false,
                 reads_on: false,
+                is_tunnel: false,
                 is_trailed: false,
                 trailers: None,
             },

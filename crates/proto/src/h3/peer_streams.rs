@@ -56,8 +56,8 @@ impl H3Machine {
         let mut rest = input;
         let mut stream = match self.peer_streams.take(id) {
             Some(stream) => stream,
-            // The end of a stream that was ignored, or of an empty one.
-            None if input.is_empty() => return Ok(0),
+            // RFC 9114 §6.2: a stream may end before its type.
+            None if input.is_empty() => return if fin { self.peer_stream_ended(now, id).map(|()| 0) } else { Ok(0) },
             None => ServerStream::Typeless(Vec::new()),
         };
         if let ServerStream::Typeless(partial) = &mut stream {

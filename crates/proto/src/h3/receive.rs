@@ -105,6 +105,7 @@ impl H3Machine {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(behind.len()) };
         match kind {
             kind::DATA | kind::HEADERS if stream.is_trailed => Err(H3Error::Frame(H3FrameFault::AfterTrailers)),
+            kind::HEADERS if stream.is_tunnel => Err(H3Error::Frame(H3FrameFault::WrongStream { kind })),
             kind::DATA => self.data(now, id, length).map(|()| 0),
             kind::HEADERS => {
                 let limit = self.config.limits.head_bytes.max(self.config.limits.trailer_bytes);

@@ -24,6 +24,8 @@ pub(crate) struct H3RequestStream {
     pub(crate) started: bool,
     /// True if the response is a success, after which the server continues to read the request.
     pub(crate) reads_on: bool,
+    /// True if the stream is a tunnel, which only DATA may follow (RFC 9114 §4.4).
+    pub(crate) is_tunnel: bool,
     /// True if the trailer section has arrived.
     pub(crate) is_trailed: bool,
     /// The trailers of a response whose stream or request has not ended.

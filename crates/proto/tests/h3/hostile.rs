@@ -175,6 +175,9 @@ fn floods_end_the_connection() {
     let streams: Vec<Piece> = (0..101).map(|number| (15 + 4 * number, vec![0x21], true)).collect();
     let streams = [vec![(0, vec![1], false)], streams].concat();
     refused("streams", &streams, flood(H3FloodKind::UnknownStream, 100), load);
+    let empty: Vec<Piece> = (0..101).map(|number| (15 + 4 * number, vec![], true)).collect();
+    let empty = [vec![(0, vec![1], false)], empty].concat();
+    refused("empty streams", &empty, flood(H3FloodKind::UnknownStream, 100), load);
     let cancellations = [vec![3], vec![0x44; 1_001]].concat();
     let cancelled = flood(H3FloodKind::StreamCancellation, 1_000);
     refused("cancellations", &[(DECODER, cancellations, false)], cancelled, load);

@@ -1,13 +1,13 @@
 //! Responses: heads, bodies, trailers, interim responses, ends, and GOAWAY.
 
 use super::peer::{
-    CONTROL, GOAWAY, H3Observation, answer, asked, body, commands, complete, control, data, due, feed, frame, get,
-    head, headers, reset_stream, sent, settings, stop_sending, varint, violation, with,
+    CONTROL, GOAWAY, H3Observation, HEADERS, answer, asked, body, commands, complete, control, data, due, feed, frame,
+    get, head, headers, reset_stream, sent, settings, stop_sending, varint, violation, with,
 };
 use haul_proto::ResponseError;
 use haul_proto::h3::{
-    BodyFraming, BodyLength, CloseReason, H3Config, H3Error, H3ErrorCode, H3Event, H3ResetReason, H3SendStream,
-    RequestError, RequestId,
+    BodyFraming, BodyLength, CloseReason, H3Config, H3Error, H3ErrorCode, H3Event, H3FrameFault, H3ResetReason,
+    H3SendStream, RequestError, RequestId,
 };
 use haul_proto::time::Timestamp;
 
@@ -76,6 +76,23 @@ fn connect_response_opens_a_tunnel() {
     let seen = answer(&mut conn, 0, &[headers(&[(":status", "200"), ("content-length", "1")]), data(b"tunnel")], false);
     assert_eq!(seen[1], body(0, b"tunnel"), "a tunnel has no length");
     assert_eq!(conn.send_body(RequestId(0), b"up"), Ok(2));
+}
+
+#[test]
+fn headers_in_a_tunnel_are_refused() {
+    let fault = H3Error::Frame(H3FrameFault::WrongStream { kind: HEADERS });
+    assert_eq!(fault.code(), H3ErrorCode::FRAME_UNEXPECTED);
+    for size in [1, usize::MAX] {
+        let mut conn = asked(H3Config::default(), &with("CONNECT", BodyLength::Chunked), 1);
+        let unknown = frame(0x21, b"skipped");
+        let wire = [headers(&[(":status", "200")]), data(b"x"), unknown, headers(&[("a", "b")])].concat();
+        assert_eq!(feed(&mut conn, &[(0, wire, false)], size)[2..], [H3Observation::Error(fault)]);
+        // A refused CONNECT has a body with trailers, like any other response.
+        let mut conn = asked(H3Config::default(), &with("CONNECT", BodyLength::Chunked), 1);
+        let wire = [headers(&[(":status", "407")]), data(b"x"), headers(&[("a", "b")])].concat();
+        let seen = feed(&mut conn, &[(0, wire, true)], size);
+        assert!(matches!(seen[2], H3Observation::Complete(0, Some(_))), "{seen:?}");
+    }
 }
 
 #[test]
