@@ -34,7 +34,6 @@
 //! ```
 
 use std::{
-    collections::VecDeque,
     io,
     net::{IpAddr, SocketAddr},
     os::fd::{AsFd, BorrowedFd},
@@ -42,6 +41,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::attempt_order::AttemptOrder;
 use super::local_address::{LocalBinding, LocalInterface, PortRange, UnixSocketAddress};
 use super::socket::{Socket, TcpKeepalive};
 use crate::clock;
@@ -158,14 +158,14 @@ pub enum ConnectRaceStatus {
 #[derive(Debug)]
 pub struct ConnectRace {
     host: String,
-    waiting: VecDeque<SocketAddr>,
+    order: AttemptOrder,
     racing: Vec<ConnectAttempt>,
-    next_attempt: Instant,
     deadline: Instant,
-    attempt_delay: Duration,
     keepalive: Option<TcpKeepalive>,
     bind: LocalBinding,
     unix: Option<UnixSocketAddress>,
+    /// The time of the next attempt to connect to `unix`.
+    unix_retry: Instant,
     failure: Option<(SocketAddr, io::Error)>,
     /// True if `failure` is an error of binding the local address.
     could_not_bind: bool,
@@ -182,7 +182,7 @@ struct ConnectAttempt {
 impl ConnectRace {
     /// Returns the addresses that are not attempted yet, in order.
     pub fn addresses(&self) -> impl Iterator<Item = &SocketAddr> {
-        self.waiting.iter()
+        self.order.addresses()
     }
 
     /// Prepares a race; the first [`step`](Self::step) starts it. `addresses` are in order of
@@ -192,14 +192,13 @@ impl ConnectRace {
     pub fn new(host: &str, addresses: Vec<SocketAddr>, options: &ConnectOptions, now: Instant) -> Self {
         Self {
             host: host.to_owned(),
-            waiting: interleave(addresses),
+            order: AttemptOrder::new(addresses, options.attempt_delay, now),
             racing: Vec::new(),
-            next_attempt: now,
             deadline: clock::after(now, options.timeout),
-            attempt_delay: options.attempt_delay,
             keepalive: options.keepalive,
             bind: LocalBinding::of(options),
             unix: None,
+            unix_retry: now,
             failure: None,
             could_not_bind: false,
             trace: None,
@@ -256,7 +255,7 @@ impl ConnectRace {
             }
             // The listener's backlog is full, and no event tells when it has room again.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.next_attempt = now + LOCAL_RETRY;
+                self.unix_retry = now + LOCAL_RETRY;
                 ConnectRaceStatus::Pending
             }
             Err(error) => ConnectRaceStatus::Failed(unix.failed(error)),
@@ -290,9 +289,7 @@ impl ConnectRace {
         if now >= self.deadline {
             return ConnectRaceStatus::Failed(self.time_out());
         }
-        while (attempt_now || now >= self.next_attempt)
-            && let Some(peer) = self.waiting.pop_front()
-        {
+        while let Some(peer) = self.order.next(attempt_now, now) {
             self.trace_attempt(&peer);
             match start(&peer, &self.bind) {
                 Ok((socket, ConnectAttemptStart::Connected)) => {
@@ -302,14 +299,13 @@ impl ConnectRace {
                 Ok((socket, ConnectAttemptStart::Started)) => {
                     opened(socket.as_fd());
                     self.racing.push(ConnectAttempt { socket, peer });
-                    self.next_attempt = clock::after(now, self.attempt_delay);
+                    self.order.on_begun(now);
                     break;
                 }
                 Err(ConnectAttemptFailure::Connect(error)) if lacks_descriptors(&error) && !self.racing.is_empty() => {
                     // The pending attempts may still succeed. This address was not attempted, so it
                     // stays first.
-                    self.waiting.push_front(peer);
-                    self.next_attempt = clock::after(now, self.attempt_delay);
+                    self.order.postpone(peer, now);
                     break;
                 }
                 Err(ConnectAttemptFailure::Bind(error)) => {
@@ -323,7 +319,7 @@ impl ConnectRace {
                     let hopeless = lacks_descriptors(&error);
                     self.lost(peer, error);
                     if hopeless {
-                        self.waiting.clear();
+                        self.order.clear();
                     }
                     attempt_now = true;
                 }
@@ -336,11 +332,8 @@ impl ConnectRace {
     /// ready.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
-        if self.waiting.is_empty() && self.unix.is_none() {
-            Some(self.deadline)
-        } else {
-            Some(self.deadline.min(self.next_attempt))
-        }
+        let next = if self.unix.is_some() { Some(self.unix_retry) } else { self.order.next_timeout() };
+        Some(next.map_or(self.deadline, |next| self.deadline.min(next)))
     }
 
     /// Returns the sockets of the pending attempts, so that the caller can wait until one is
@@ -351,7 +344,7 @@ impl ConnectRace {
 
     fn won(&mut self, socket: Socket, peer: SocketAddr) -> ConnectRaceStatus {
         self.racing.clear();
-        self.waiting.clear();
+        self.order.clear();
         if let Some(keepalive) = self.keepalive {
             socket.set_keepalive(keepalive);
         }
@@ -371,7 +364,7 @@ impl ConnectRace {
 
     /// Returns the error for the time limit.
     pub(super) fn time_out(&self) -> Error {
-        let port = self.racing.first().map(|attempt| attempt.peer).or(self.waiting.front().copied());
+        let port = self.racing.first().map(|attempt| attempt.peer).or(self.order.addresses().next().copied());
         let port = port.map_or(0, |peer| peer.port());
         timed_out(&self.host, port)
     }
@@ -416,23 +409,6 @@ fn start(
     }
 }
 
-/// Interleaves the address families, beginning with the family of the first address. Within a
-/// family, the order does not change (RFC 8305 §4).
-pub(super) fn interleave(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
-    let first_is_v4 = addresses.first().is_some_and(SocketAddr::is_ipv4);
-    let (first, second): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|address| address.is_ipv4() == first_is_v4);
-    let mut ordered = VecDeque::with_capacity(first.len() + second.len());
-    let (mut first, mut second) = (first.into_iter(), second.into_iter());
-    loop {
-        let pair = (first.next(), second.next());
-        if pair == (None, None) {
-            return ordered;
-        }
-        ordered.extend(pair.0);
-        ordered.extend(pair.1);
-    }
-}
-
 pub(super) fn failure(host: &str, port: u16, error: io::Error) -> Error {
     // If the kernel gives up after unanswered SYNs, that is a timeout, as in curl (28).
     let kind = if error.kind() == io::ErrorKind::TimedOut { ErrorKind::Timeout } else { ErrorKind::Connect };
@@ -462,16 +438,6 @@ fn weight(error: &io::Error) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn address_families_are_interleaved() {
-        let list = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>();
-        let order = interleave(list(&["[::1]:1", "[::2]:1", "[::3]:1", "1.0.0.1:1", "1.0.0.2:1"]));
-        assert_eq!(order, list(&["[::1]:1", "1.0.0.1:1", "[::2]:1", "1.0.0.2:1", "[::3]:1"]));
-        let order = interleave(list(&["1.0.0.1:1", "[::1]:1", "1.0.0.2:1"]));
-        assert_eq!(order, list(&["1.0.0.1:1", "[::1]:1", "1.0.0.2:1"]));
-        assert!(interleave(Vec::new()).is_empty());
-    }
 
     #[test]
     fn most_informative_failure_is_kept() {

@@ -9,6 +9,7 @@
 //! connections) and the blocking driver (one request) use the same code. HTTP requests and retries
 //! are not part of this module.
 
+mod attempt_order;
 pub mod connect;
 pub(crate) mod connecting;
 pub(crate) mod connection_info;

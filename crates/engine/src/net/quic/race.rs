@@ -5,12 +5,11 @@
 //! has no answer before the handshake, so the handshakes race, not the sockets. A handshake that
 //! TLS refuses ends the race, since all addresses belong to the same server.
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use quinn_proto::Event;
 
@@ -18,8 +17,8 @@ use super::buffers::DatagramBufferPool;
 use super::config::QuicWindows;
 use super::connection::{QuicConnection, QuicReceive};
 use super::socket::QuicSocketError;
-use crate::clock;
-use crate::net::connect::{ConnectOptions, failure, interleave, timed_out};
+use crate::net::attempt_order::AttemptOrder;
+use crate::net::connect::{ConnectOptions, failure, timed_out};
 use crate::net::local_address::LocalBinding;
 use crate::net::pool::ConnectionKey;
 use crate::net::recv_budget::SharedRecvMemory;
@@ -33,10 +32,8 @@ const TURN: usize = 8;
 /// QUIC handshakes with the addresses of one host. The first one that is complete ends the race.
 pub(crate) struct QuicRace {
     host: String,
-    waiting: VecDeque<SocketAddr>,
+    order: AttemptOrder,
     racing: Vec<Box<QuicConnection>>,
-    next_attempt: Instant,
-    attempt_delay: Duration,
     bind: LocalBinding,
     tls: TlsOptions,
     session_key: SessionKey,
@@ -81,10 +78,8 @@ impl QuicRace {
         }
         Ok(Self {
             host: key.host.clone(),
-            waiting: interleave(addresses),
+            order: AttemptOrder::new(addresses, options.attempt_delay, now),
             racing: Vec::new(),
-            next_attempt: now,
-            attempt_delay: options.attempt_delay,
             bind,
             tls: TlsOptions { alpn: vec![b"h3".to_vec()], min_version: TlsVersion::V1_3, ..tls },
             session_key: key.session_key(),
@@ -103,7 +98,7 @@ impl QuicRace {
 
     /// Returns the addresses that are not attempted yet, in order.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = &SocketAddr> {
-        self.waiting.iter()
+        self.order.addresses()
     }
 
     /// Advances the race as far as the sockets allow. Returns the connection whose handshake is
@@ -131,7 +126,7 @@ impl QuicRace {
                 Ok(AttemptProgress::Complete) => {
                     let won = self.racing.swap_remove(index);
                     self.racing.clear();
-                    self.waiting.clear();
+                    self.order.clear();
                     return check_protocol(won).map(Some);
                 }
                 Err(error) => {
@@ -141,25 +136,22 @@ impl QuicRace {
                 }
             }
         }
-        while (attempt_now || now >= self.next_attempt)
-            && let Some(peer) = self.waiting.pop_front()
-        {
+        while let Some(peer) = self.order.next(attempt_now, now) {
             self.tell(|| format!("  Trying {peer}..."));
             match self.open(peer, now, tls, resources, watch) {
                 Ok(attempt) => {
                     self.racing.push(attempt);
-                    self.next_attempt = clock::after(now, self.attempt_delay);
+                    self.order.on_begun(now);
                     break;
                 }
                 // The attempts in progress may still succeed.
                 Err(error) if error.lacks_descriptors() && !self.racing.is_empty() => {
-                    self.waiting.push_front(peer);
-                    self.next_attempt = clock::after(now, self.attempt_delay);
+                    self.order.postpone(peer, now);
                     break;
                 }
                 Err(error) => {
                     if error.lacks_descriptors() {
-                        self.waiting.clear();
+                        self.order.clear();
                     }
                     self.lost(peer, error)?;
                     attempt_now = true;
@@ -173,9 +165,13 @@ impl QuicRace {
     /// ready.
     #[must_use]
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        let next_attempt = (!self.waiting.is_empty()).then_some(self.next_attempt);
         let rest = self.has_more.then_some(self.stepped);
-        self.racing.iter().filter_map(|attempt| attempt.next_timeout()).chain(next_attempt).chain(rest).min()
+        self.racing
+            .iter()
+            .filter_map(|attempt| attempt.next_timeout())
+            .chain(self.order.next_timeout())
+            .chain(rest)
+            .min()
     }
 
     /// Returns the sockets of the attempts, which become readable when an answer arrives. The flag
@@ -192,7 +188,7 @@ impl QuicRace {
 
     /// Returns the error for the time limit.
     pub(crate) fn time_out(&self) -> Error {
-        let port = self.racing.first().map(|attempt| attempt.peer()).or(self.waiting.front().copied());
+        let port = self.racing.first().map(|attempt| attempt.peer()).or(self.order.addresses().next().copied());
         timed_out(&self.host, port.map_or(0, |peer| peer.port()))
     }
 

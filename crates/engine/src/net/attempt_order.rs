@@ -1,0 +1,88 @@
+//! The order of connection attempts to the addresses of one host (happy eyeballs, RFC 8305 section
+//! 5): one after the other, the next one when the last has failed or has not succeeded for some time.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use crate::clock;
+
+/// The addresses that were not attempted yet, and the time of the next attempt.
+#[derive(Debug)]
+pub(super) struct AttemptOrder {
+    waiting: VecDeque<SocketAddr>,
+    next_at: Instant,
+    delay: Duration,
+}
+
+impl AttemptOrder {
+    /// Makes the order for addresses in order of preference, of which the first may be attempted now.
+    /// The families take turns.
+    pub(super) fn new(addresses: Vec<SocketAddr>, delay: Duration, now: Instant) -> Self {
+        Self { waiting: interleave(addresses), next_at: now, delay }
+    }
+
+    /// Returns the addresses that were not attempted yet, in order.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = &SocketAddr> {
+        self.waiting.iter()
+    }
+
+    /// Removes and returns the address to attempt now; `None` if there is none, or if the last attempt
+    /// is still given time. `at_once` is true if no attempt is in progress, or if one has failed.
+    pub(super) fn next(&mut self, at_once: bool, now: Instant) -> Option<SocketAddr> {
+        if at_once || now >= self.next_at { self.waiting.pop_front() } else { None }
+    }
+
+    /// Notes that an attempt has begun, which is given time.
+    pub(super) fn on_begun(&mut self, now: Instant) {
+        self.next_at = clock::after(now, self.delay);
+    }
+
+    /// Puts an address back that could not be attempted now.
+    pub(super) fn postpone(&mut self, address: SocketAddr, now: Instant) {
+        self.waiting.push_front(address);
+        self.on_begun(now);
+    }
+
+    /// Removes all addresses.
+    pub(super) fn clear(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// Returns the time of the next attempt; `None` if there is none.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        (!self.waiting.is_empty()).then_some(self.next_at)
+    }
+}
+
+/// Interleaves the address families, beginning with the family of the first address. Within a
+/// family, the order does not change (RFC 8305 §4).
+fn interleave(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
+    let first_is_v4 = addresses.first().is_some_and(SocketAddr::is_ipv4);
+    let (first, second): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|address| address.is_ipv4() == first_is_v4);
+    let mut ordered = VecDeque::with_capacity(first.len() + second.len());
+    let (mut first, mut second) = (first.into_iter(), second.into_iter());
+    loop {
+        let pair = (first.next(), second.next());
+        if pair == (None, None) {
+            return ordered;
+        }
+        ordered.extend(pair.0);
+        ordered.extend(pair.1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn address_families_are_interleaved() {
+        let list = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>();
+        let order = interleave(list(&["[::1]:1", "[::2]:1", "[::3]:1", "1.0.0.1:1", "1.0.0.2:1"]));
+        assert_eq!(order, list(&["[::1]:1", "1.0.0.1:1", "[::2]:1", "1.0.0.2:1", "[::3]:1"]));
+        let order = interleave(list(&["1.0.0.1:1", "[::1]:1", "1.0.0.2:1"]));
+        assert_eq!(order, list(&["1.0.0.1:1", "[::1]:1", "1.0.0.2:1"]));
+        assert!(interleave(Vec::new()).is_empty());
+    }
+}
