@@ -98,8 +98,7 @@ impl ConnectionKey {
     }
 
     /// Returns the origin under which failures of HTTP/3 are remembered.
-    #[cfg(feature = "http3")]
-    pub(super) fn http3_origin(&self) -> QuicEndpoint {
+    pub(crate) fn http3_origin(&self) -> QuicEndpoint {
         match self.alternative {
             None => QuicEndpoint::new(&self.dial.0, self.dial.1),
             Some(_) => QuicEndpoint::new(&self.host, self.port),

@@ -14,7 +14,6 @@ use super::state::BodyDisposition;
 use crate::RequestOptions;
 use crate::net::pool::ConnectionKey;
 use crate::net::proxy::ProxyRoute;
-use crate::state::http3::origin;
 use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind};
 
@@ -33,10 +32,19 @@ pub(super) struct ConnectionRoute {
     /// The alternative service (RFC 7838) to which the connection is made; `None` if the connection
     /// is made to the origin itself.
     pub(super) alternative: Option<Box<AltService>>,
-    /// The QUIC endpoint to which the connection was made; `None` if it is not one of HTTP/3.
-    http3: Option<Box<QuicEndpoint>>,
+    /// The route of an HTTP/3 connection; `None` if the connection is not one of HTTP/3.
+    http3: Option<Box<Http3Route>>,
     /// The first proxy on the route, for traces; `None` without a proxy or without a trace.
     pub(super) proxy: Option<Box<TracedProxy>>,
+}
+
+/// The route of an HTTP/3 connection. The connection may have been made for another host of the same
+/// server (RFC 9114 section 3.3), so that its origin is not always that of the request.
+struct Http3Route {
+    /// The origin for which the connection was made.
+    origin: QuicEndpoint,
+    /// The endpoint to which it was made.
+    endpoint: QuicEndpoint,
 }
 
 /// The first proxy on a route. In a box, since few transfers have one.
@@ -71,7 +79,8 @@ impl Transfer {
     /// whether QUIC or TCP has won the race between them.
     pub fn set_open_route(&mut self, key: &ConnectionKey) {
         self.set_route(key);
-        self.route.http3 = key.http3.endpoint().cloned().map(Box::new);
+        let endpoint = key.http3.endpoint().cloned();
+        self.route.http3 = endpoint.map(|endpoint| Box::new(Http3Route { origin: key.http3_origin(), endpoint }));
     }
 
     /// Returns true if Alt-Svc fields of responses are kept for the choice of HTTP/3.
@@ -127,9 +136,9 @@ impl Transfer {
     /// transfers do not use it either for some time. Returns false if the exchange was not one of
     /// HTTP/3.
     fn stop_http3(&mut self, is_broken: bool) -> bool {
-        let Some(endpoint) = self.route.http3.take() else { return false };
+        let Some(route) = self.route.http3.take() else { return false };
         if is_broken {
-            let origin = origin(&self.current.target);
+            let Http3Route { origin, endpoint } = *route;
             self.options.http3_cache.on_failed(&origin, &endpoint, Http3Failure::Broken);
         }
         self.options = Arc::new(RequestOptions { http3: Http3Policy::Off, ..RequestOptions::clone(&self.options) });
@@ -137,15 +146,10 @@ impl Transfer {
     }
 
     /// Returns the value of the Alt-Used field (RFC 7838 section 5). Returns `None` if no
-    /// alternative service is used.
+    /// alternative service is used: another host's connection to its own server is none.
     pub(super) fn alt_used(&self) -> Option<String> {
-        let target = &self.current.target;
-        let other = self.route.http3.as_deref().map(|endpoint| (&endpoint.host, endpoint.port));
-        let other = match other {
-            Some((host, port)) => {
-                let is_own = (host.as_str(), port) == self.options.dial(target.host_text(), target.port());
-                (!is_own).then_some((host, port))
-            }
+        let other = match self.route.http3.as_deref() {
+            Some(Http3Route { origin, endpoint }) => (endpoint != origin).then_some((&endpoint.host, endpoint.port)),
             None => self.route.alternative.as_deref().map(|service| (&service.host, service.port)),
         };
         let (host, port) = other?;

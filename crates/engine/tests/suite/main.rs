@@ -42,6 +42,8 @@ mod h3_bodies;
 #[cfg(feature = "http3")]
 mod h3_choice;
 #[cfg(feature = "http3")]
+mod h3_coalescing;
+#[cfg(feature = "http3")]
 mod h3_faults;
 #[cfg(feature = "http3")]
 mod h3_hostile;
