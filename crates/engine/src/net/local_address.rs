@@ -150,7 +150,7 @@ impl LocalBinding {
 
     /// Sets the type of service and the priority of packets. A refusal by the system is ignored, as
     /// in curl.
-    fn mark(&self, socket: &impl AsFd, peer: &SocketAddr) {
+    pub(super) fn mark(&self, socket: &impl AsFd, peer: &SocketAddr) {
         let socket = SockRef::from(socket);
         if let Some(service) = self.type_of_service.map(u32::from) {
             let _ = if peer.is_ipv4() { socket.set_tos_v4(service) } else { socket.set_tclass_v6(service) };

@@ -9,7 +9,8 @@
 //! | send | the segments of one buffer (`UDP_SEGMENT`) |
 //! | receive | several batches of equal datagrams (`recvmmsg`, `UDP_GRO`) |
 //!
-//! The type of service of each datagram carries ECN, so the options' type of service has no effect.
+//! If the options set the type of service or the priority of packets, datagrams are sent one by one:
+//! those are options of the socket, and the ancillary data of a batch would replace both.
 //!
 //! Rejected: one socket for all connections of a worker. It would save descriptors, but each
 //! datagram would be looked up, and a refusal would not say which connection it concerns.
@@ -20,6 +21,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use quinn_proto::{EcnCodepoint, Transmit};
 use quinn_udp::{RecvMeta, UdpSockRef, UdpSocketState};
+use rustix::io::retry_on_intr;
+use rustix::net::{SendFlags, send};
 use socket2::{Domain, Protocol, SockAddr, Type};
 
 use crate::net::local_address::LocalBinding;
@@ -29,6 +32,8 @@ use crate::net::local_address::LocalBinding;
 const RECEIVE_BUFFER: usize = 4 << 20;
 /// The requested size of the send buffer in bytes.
 const SEND_BUFFER: usize = 1 << 20;
+/// The bits of a type of service that are the ECN codepoint (RFC 3168 section 5).
+const ECN_BITS: u8 = 0b11;
 
 /// The reason why a local socket could not be made ready.
 pub(super) enum QuicSocketError {
@@ -44,6 +49,33 @@ pub(super) struct QuicSocket {
     socket: socket2::Socket,
     state: UdpSocketState,
     peer: SocketAddr,
+    /// The marks of packets; `None` if the options set none.
+    marks: Option<PacketMarks>,
+}
+
+/// The marks of packets that the options set, and the ECN codepoint, which is a part of the type of
+/// service.
+#[derive(Debug)]
+struct PacketMarks {
+    type_of_service: u8,
+    priority: Option<u8>,
+    ecn: Option<EcnCodepoint>,
+}
+
+impl PacketMarks {
+    /// Returns the marks of these options, without a codepoint; `None` if the options set none.
+    fn of(bind: &LocalBinding) -> Option<Self> {
+        let is_set = bind.type_of_service.is_some() || bind.priority.is_some();
+        let type_of_service = bind.type_of_service.unwrap_or(0) & !ECN_BITS;
+        is_set.then_some(Self { type_of_service, priority: bind.priority, ecn: None })
+    }
+
+    /// Makes the marks options of the socket.
+    fn apply(&self, socket: &socket2::Socket, peer: SocketAddr) {
+        let ecn = self.ecn.map_or(0, |codepoint| codepoint as u8);
+        let type_of_service = Some(self.type_of_service | ecn);
+        LocalBinding { type_of_service, priority: self.priority, ..LocalBinding::default() }.mark(socket, &peer);
+    }
 }
 
 impl QuicSocket {
@@ -58,7 +90,11 @@ impl QuicSocket {
         // A refusal leaves the system's size.
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
         let _ = socket.set_send_buffer_size(SEND_BUFFER);
-        Ok(Self { socket, state, peer })
+        let marks = PacketMarks::of(bind);
+        if let Some(marks) = &marks {
+            marks.apply(&socket, peer);
+        }
+        Ok(Self { socket, state, peer, marks })
     }
 
     /// Connects the socket to its peer again, so that the system chooses the local address anew. The
@@ -80,7 +116,7 @@ impl QuicSocket {
 
     /// Returns the largest number of datagrams that one send may have.
     pub(super) fn max_segments(&self) -> usize {
-        self.state.max_gso_segments()
+        if self.marks.is_some() { 1 } else { self.state.max_gso_segments() }
     }
 
     /// Returns true if the path may fragment datagrams, so that their largest size cannot be found.
@@ -89,7 +125,14 @@ impl QuicSocket {
     }
 
     /// Sends the datagrams of `transmit`, whose contents are `bytes`.
-    pub(super) fn send(&self, transmit: &Transmit, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn send(&mut self, transmit: &Transmit, bytes: &[u8]) -> io::Result<()> {
+        if let Some(marks) = &mut self.marks {
+            if marks.ecn != transmit.ecn {
+                marks.ecn = transmit.ecn;
+                marks.apply(&self.socket, self.peer);
+            }
+            return Ok(retry_on_intr(|| send(&self.socket, bytes, SendFlags::empty())).map(drop)?);
+        }
         let ecn = transmit.ecn.map(|codepoint| match codepoint {
             EcnCodepoint::Ect0 => quinn_udp::EcnCodepoint::Ect0,
             EcnCodepoint::Ect1 => quinn_udp::EcnCodepoint::Ect1,
@@ -117,5 +160,61 @@ impl QuicSocket {
 impl AsFd for QuicSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::UdpSocket;
+
+    use super::*;
+    use crate::net::connect::ConnectOptions;
+
+    /// Opens a socket for packets with their IP headers; prints why and returns `None` if this process
+    /// may not.
+    fn raw_socket() -> Option<socket2::Socket> {
+        match socket2::Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::UDP)) {
+            Ok(socket) => Some(socket),
+            Err(error) => {
+                let _ = writeln!(io::stderr(), "skipped: a raw socket: {error}");
+                None
+            }
+        }
+    }
+
+    /// Receives the next packet to this UDP port, and returns its type of service.
+    fn type_of_service(mut raw: &socket2::Socket, port: u16) -> u8 {
+        let mut packet = [0; 2048];
+        loop {
+            let len = raw.read(&mut packet).unwrap();
+            let header = usize::from(packet[0] & 0xf) * 4;
+            if packet[..len].get(header + 2..header + 4) == Some(&port.to_be_bytes()[..]) {
+                return packet[1];
+            }
+        }
+    }
+
+    #[test]
+    fn datagrams_carry_type_of_service_and_ecn() {
+        let Some(raw) = raw_socket() else { return };
+        let listener = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let peer = listener.local_addr().unwrap();
+        let of = |type_of_service, priority| {
+            LocalBinding::of(&ConnectOptions { type_of_service, priority, ..ConnectOptions::default() })
+        };
+        for (bind, expected) in [(of(None, None), 0), (of(Some(0xbb), Some(5)), 0xb8), (of(None, Some(5)), 0)] {
+            let open = QuicSocket::open(peer, &bind);
+            let open = open.map_err(|(QuicSocketError::Bind(error) | QuicSocketError::Connect(error))| error);
+            let mut socket = open.unwrap();
+            for ecn in [Some(EcnCodepoint::Ect0), None] {
+                let transmit = Transmit { destination: peer, ecn, size: 2, segment_size: None, src_ip: None };
+                socket.send(&transmit, b"ab").unwrap();
+                let bits = ecn.map_or(0, |ecn| ecn as u8);
+                assert_eq!(type_of_service(&raw, peer.port()), expected | bits, "{bind:?}");
+            }
+            #[cfg(target_os = "linux")]
+            assert_eq!(socket.socket.priority().unwrap(), bind.priority.map_or(0, u32::from));
+        }
     }
 }
