@@ -3,7 +3,7 @@
 use testkit::http3::Http3Settings;
 use testkit::origin::{Origin, OriginBuilder};
 
-use crate::common::run_haul;
+use crate::common::{HAUL, bash, run_haul};
 
 /// Makes TCP start so late that HTTP/3 wins on the slowest machine.
 const PATIENCE: [&str; 2] = ["--happy-eyeballs-timeout-ms", "60000"];
@@ -35,6 +35,17 @@ fn offered_http3_is_used_later_in_the_run() {
     assert_eq!(run_haul([&PATIENCE[..], &one, &["--next"], &PATIENCE, &one].concat()).text(), "small\n2 small\n3 ");
     let only_http2 = [&["--http2"][..], &one, &["--next", "--http2"], &one].concat();
     assert_eq!(run_haul(only_http2).text(), "small\n2 small\n2 ");
+}
+
+#[test]
+fn verbose_shows_no_transfer_coding_of_later_versions() {
+    let (origin, _, ca) = start(Origin::builder());
+    let (ca, url) = (ca.path().display(), origin.https_url("/echo"));
+    for option in ["--http3-only", "--http2"] {
+        let run = bash(HAUL, &format!("printf content | $GET -sSv --cacert {ca} {option} -T - {url}"));
+        assert!(run.stderr.contains("> PUT /echo") && run.code == 0, "{option}: {run:?}");
+        assert!(!run.stderr.to_ascii_lowercase().contains("transfer-encoding"), "{option}: {}", run.stderr);
+    }
 }
 
 #[test]

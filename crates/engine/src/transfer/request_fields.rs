@@ -119,7 +119,7 @@ pub(super) struct EngineFieldValues<'a> {
     alt_used: Option<String>,
     cookie: Option<Vec<u8>>,
     content_length: Option<String>,
-    is_chunked: bool,
+    pub(super) is_chunked: bool,
     /// The value of the first Connection field. `None` unless the engine adds the name of another
     /// field to it.
     connection: Option<Vec<u8>>,

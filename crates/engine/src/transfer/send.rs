@@ -68,7 +68,8 @@ impl Transfer {
         self.expectation = self.expectation(framing, &given, conn.asks_first());
         let target = spelled.as_ref().unwrap_or(&self.current.target);
         let signature = self.signature(&callers, &given, target)?;
-        let values = self.field_values(&callers, &given, framing, authorization, signature);
+        let mut values = self.field_values(&callers, &given, framing, authorization, signature);
+        values.is_chunked &= conn.has_chunks();
         let fields = self.ordered_fields(&callers, &given, &forwarded, &values);
         let own_target = options.request_target.as_deref();
         let request = RequestHead {
