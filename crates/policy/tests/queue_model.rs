@@ -301,7 +301,7 @@ fn host_of_delayed_job_is_remembered() {
     let mut queue: JobQueue<u64, u32> = JobQueue::new(QueueCaps { total: 1, per_host: 1 });
     queue.push(&7, 0, 0);
     let (id, ..) = queue.next(MonotonicTime(0), None).unwrap();
-    queue.set_shared_connection(id);
+    queue.set_shared_connection(id, true);
     queue.pause(id, MonotonicTime(50));
     assert_eq!(queue.push_delayed(id, MonotonicTime(20), 0, 1), Ok(()));
     queue.release(id);

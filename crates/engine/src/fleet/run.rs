@@ -297,8 +297,8 @@ impl Scheduler for FleetRun {
         self.wake_workers();
     }
 
-    fn host_multiplexes(&self, slot: HostId) {
-        self.dispatch.lock().queue().set_shared_connection(slot);
+    fn host_multiplexes(&self, slot: HostId, multiplexes: bool) {
+        self.dispatch.lock().queue().set_shared_connection(slot, multiplexes);
         self.wake_workers();
     }
 

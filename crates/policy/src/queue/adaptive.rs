@@ -105,19 +105,26 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
     }
 
-    /// Notes that the jobs of `host` share one connection, so that the peer limits their number. The
-    /// cap becomes the total one; if caps adapt, it shrinks after refusals.
-    pub fn set_shared_connection(&mut self, host: HostId) {
+    /// Notes whether the jobs of `host` share one connection, so that the peer limits their number.
+    /// The cap becomes the total one; if caps adapt, it shrinks after refusals. When the jobs need a
+    /// connection each again, the cap is that of a new host.
+    pub fn set_shared_connection(&mut self, host: HostId, is_shared: bool) {
         let total = self.caps.total;
         let adapts = self.adaptive_max.is_some();
         let Some(index) = self.resolve(host) else { return };
         let state = self.state(index);
-        if !adapts {
-            state.cap = Some(usize::MAX);
-        } else if !state.concurrency.as_ref().is_some_and(|concurrency| concurrency.is_shared()) {
-            state.concurrency = Some(Box::new(ConcurrencyLimit::of_shared_connection(total)));
-            state.cap = Some(total);
+        let was_shared = match &state.concurrency {
+            Some(concurrency) => concurrency.is_shared(),
+            None => !adapts && state.cap.is_some(),
+        };
+        if was_shared == is_shared {
+            return;
         }
+        (state.concurrency, state.cap) = match (is_shared, adapts) {
+            (false, _) => (None, None),
+            (true, false) => (None, Some(usize::MAX)),
+            (true, true) => (Some(Box::new(ConcurrencyLimit::of_shared_connection(total))), Some(total)),
+        };
         self.relist(index);
     }
 }
@@ -222,10 +229,42 @@ mod tests {
     #[test]
     fn shared_connection_has_the_total_cap() {
         let mut host = OneHostQueue::new(64, 200);
-        host.queue.set_shared_connection(host.running[0]);
+        host.queue.set_shared_connection(host.running[0], true);
         host.start();
         assert_eq!(host.running.len(), 64);
         host.end_all(100 * MS, CompletionKind::Refused);
         assert!(host.running.len() <= 6, "{}", host.running.len());
+    }
+
+    #[test]
+    fn end_of_sharing_restores_the_first_cap() {
+        let mut host = OneHostQueue::new(64, 400);
+        let id = host.running[0];
+        host.queue.set_shared_connection(id, true);
+        host.start();
+        assert_eq!(host.running.len(), 64);
+        host.queue.set_shared_connection(id, false);
+        // Those above the cap go on, and no others take their places.
+        for (ended, running) in [(10, 54), (49, 6)] {
+            host.running.drain(..ended).for_each(|id| host.queue.release(id));
+            host.start();
+            assert_eq!(host.running.len(), running);
+        }
+    }
+
+    #[test]
+    fn end_of_sharing_restores_a_fixed_cap() {
+        let mut queue: JobQueue<(), u8> = JobQueue::new(QueueCaps { total: 10, per_host: 2 });
+        let now = MonotonicTime(0);
+        (0..30).for_each(|job| {
+            queue.push(&0, job, ());
+        });
+        for (is_shared, most) in [(false, 2), (true, 10), (false, 2)] {
+            let (host, ..) = queue.next(now, None).expect("a job");
+            queue.set_shared_connection(host, is_shared);
+            let others = std::iter::from_fn(|| queue.next(now, None)).count();
+            assert_eq!(1 + others, most);
+            (0..most).for_each(|_| queue.release(host));
+        }
     }
 }

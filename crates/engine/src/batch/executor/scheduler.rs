@@ -165,9 +165,9 @@ impl Scheduler for RequestExecutor {
         self.lock().waiting.len()
     }
 
-    fn host_multiplexes(&self, slot: HostId) {
+    fn host_multiplexes(&self, slot: HostId, multiplexes: bool) {
         let mut state = self.lock();
-        state.queue.set_shared_connection(slot);
+        state.queue.set_shared_connection(slot, multiplexes);
         let inboxes = state.inboxes.clone();
         drop(state);
         for inbox in inboxes {

@@ -25,7 +25,7 @@ impl Worker {
         let waiting = std::mem::take(&mut slot.waiting);
         self.remove(token);
         if let Some(host_slot) = waiting.front().and_then(|transfer| transfer.scheduling.host_slot) {
-            self.scheduler.host_multiplexes(host_slot);
+            self.scheduler.host_multiplexes(host_slot, true);
         }
         for transfer in waiting {
             self.start(host, transfer);

@@ -161,7 +161,7 @@ impl Worker {
                 if connection.depth() == 0
                     && let Some(host_slot) = transfer.scheduling.host_slot.filter(|_| connection.is_shared())
                 {
-                    self.scheduler.host_multiplexes(host_slot);
+                    self.scheduler.host_multiplexes(host_slot, true);
                 }
                 let mut finished = std::mem::take(&mut self.scratch.finished);
                 connection.start(transfer, now, ConnectionWaker { wake: Some(&self.wake), token }, &mut finished);
@@ -320,12 +320,18 @@ impl Worker {
         }
         if connection.is_shared() {
             if let Some(host_slot) = slot.waiting.front().and_then(|transfer| transfer.scheduling.host_slot) {
-                self.scheduler.host_multiplexes(host_slot);
+                self.scheduler.host_multiplexes(host_slot, true);
+            }
+            if record.chose_http1 {
+                self.peers.change(&slot.key, |record| record.chose_http1 = false);
             }
             self.slots.note_shared(token);
             self.on_shared(token);
         } else if std::mem::take(&mut slot.expects_sharing) {
             self.peers.change(&slot.key, |record| record.chose_http1 = true);
+            if let Some(host_slot) = slot.waiting.front().and_then(|transfer| transfer.scheduling.host_slot) {
+                self.scheduler.host_multiplexes(host_slot, false);
+            }
             let others = slot.waiting.split_off(slot.waiting.len().min(1));
             self.to_place.extend(others.into_iter().map(|transfer| (transfer, None)));
         }

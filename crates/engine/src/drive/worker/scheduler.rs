@@ -130,9 +130,9 @@ pub trait Scheduler: Send + Sync {
     /// Ends the run with the error of a worker whose transfers are lost.
     fn abort(&self, error: Error);
 
-    /// Notes that the host of this slot supports concurrent transfers on one connection (HTTP/2).
-    /// The limit on connections to the host then does not limit its transfers.
-    fn host_multiplexes(&self, _slot: HostId) {}
+    /// Notes whether the host of this slot supports concurrent transfers on one connection (HTTP/2,
+    /// HTTP/3). If it does, the limit on connections to the host does not limit its transfers.
+    fn host_multiplexes(&self, _slot: HostId, _multiplexes: bool) {}
 
     /// Returns the present limit of connections to one host; `None` if it is still
     /// [`WorkerOptions::per_host`](super::WorkerOptions::per_host).
