@@ -189,3 +189,27 @@ fn version_fallback_without_tcp_is_an_error() {
     assert_fails(&got, ErrorKind::Http3, 95);
     assert!(got.message.contains("H3_VERSION_FALLBACK"), "{}", got.message);
 }
+
+/// Violations on the control stream, with their codes. The peer sends them as soon as it can.
+const EARLY_VIOLATIONS: &[(u64, Script)] = &[
+    (SETTINGS_ERROR, |conn| conn.greet(&[(0x2, 1)]).map(|_| ())),
+    (MISSING_SETTINGS, |conn| conn.open(h3_peer::CONTROL_STREAM, h3_peer::goaway(0)).map(|_| ())),
+    (EXCESSIVE_LOAD, |conn| {
+        let header = [h3_peer::varint(h3_peer::SETTINGS), h3_peer::varint(1 << 40)].concat();
+        conn.open(h3_peer::CONTROL_STREAM, header).map(|_| ())
+    }),
+    (ID_ERROR, |conn| conn.open(h3_peer::PUSH_STREAM, [0]).map(|_| ())),
+];
+
+#[test]
+fn violations_before_the_request_are_seen() {
+    for (code, script) in EARLY_VIOLATIONS {
+        for driver in DRIVERS {
+            let peer = peer(*script);
+            let (options, _ca) = only_http3(&peer);
+            let got = driver.get(&Client::new(), &peer.url("/"), &options);
+            assert_eq!((got.kind, got.exit), (Some(ErrorKind::Http3), 95), "{driver:?}, {code:#x}: {}", got.message);
+            assert_eq!(peer.close_code(0), Some(*code), "{driver:?}: {}", got.message);
+        }
+    }
+}
