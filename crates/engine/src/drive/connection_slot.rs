@@ -24,6 +24,8 @@ use crate::clock;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
 use crate::net::dns::LookupStatus;
 use crate::net::pool::ConnectionKey;
+#[cfg(feature = "http3")]
+use crate::request::RequestOptions;
 use crate::transfer::Transfer;
 use crate::transfer_facts::TransferPhase;
 
@@ -113,6 +115,20 @@ impl ConnectionSlot {
             connect_timeout,
             ..Self::with_state(ConnectionState::Connecting(Box::new(connecting)), key, depth, now)
         }
+    }
+
+    /// Makes a slot for an HTTP/3 connection for which no transfer waits, because an open connection
+    /// over TCP carries them meanwhile. The attempt fails if the server does not answer by this time.
+    #[cfg(feature = "http3")]
+    pub(crate) fn beside(
+        key: Arc<ConnectionKey>,
+        options: &RequestOptions,
+        depth: usize,
+        answers_by: Instant,
+        now: Instant,
+    ) -> Self {
+        let connecting = Connecting::new(Arc::clone(&key), options, 0, answers_by).by_quic_alone();
+        Self::with_state(ConnectionState::Connecting(Box::new(connecting)), key, depth, now)
     }
 
     /// Makes a slot for a connection that is already open.
@@ -303,8 +319,9 @@ impl ConnectionSlot {
             };
             let inbox = around.inbox;
             let resolver = around.client.resolver();
+            // If none wait, the connection is made for many ([`ConnectionSlot::beside`]).
             #[cfg(feature = "http3")]
-            let transfers = self.waiting.len();
+            let transfers = if self.waiting.is_empty() { usize::MAX } else { self.waiting.len() };
             let progress = connecting.step(&mut ConnectContext {
                 now: around.now,
                 tls: around.client.tls(),

@@ -4,16 +4,19 @@
 use crate::common;
 
 use std::net::UdpSocket;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use common::{DRIVERS, DriverKind, FetchOutcome, one_thread, retrying, run, single_stage, trusting_ca, with_h2_alpn};
+use haul::fleet::FleetOptions;
 use haul::net::dns::{DnsServers, HttpsLookupStatus};
 use haul::request::Http3Policy;
 use haul::state::http3::Http3Cache;
 use haul::{Client, ErrorKind, ProtocolVersion, RequestOptions};
 use tempfile::NamedTempFile;
 use testkit::dns_server::{DnsServer, HttpsRecordData};
+use testkit::frames::{self, FramePeer};
+use testkit::h3_peer::{self, H3Peer};
 use testkit::http3::{Http3Fault, Http3Settings};
 use testkit::origin::{Origin, OriginBuilder};
 use testkit::test_certificates::TestCertificates;
@@ -158,6 +161,65 @@ fn alt_svc_field_moves_later_requests_to_http3() {
         assert_eq!(versions, [HTTP2, HTTP3, HTTP3], "{driver:?}");
         assert_eq!((site.origin.quic_connections(), site.origin.connections()), (1, 2), "{driver:?}");
     }
+}
+
+#[test]
+fn requests_stay_on_http2_until_http3_is_open() {
+    let identity = TestCertificates::for_names(&["localhost"]);
+    let by_http3 = H3Peer::start_with(Http3Settings::new(), &identity, |_, conn| {
+        conn.greet(&[])?;
+        loop {
+            let asked = conn.request()?;
+            let reply = [h3_peer::headers(&[(":status", "200")]), h3_peer::data(b"HTTP/3 ")].concat();
+            conn.send(asked.stream, reply)?;
+            conn.finish(asked.stream)?;
+        }
+    });
+    let by_http3 = Arc::new(by_http3);
+    let offer = format!("h3=\":{}\"", by_http3.addr().port());
+    let seen = Arc::clone(&by_http3);
+    let by_http2 = FramePeer::start_tls(&identity, move |_, conn| {
+        conn.greet(&[])?;
+        loop {
+            let asked = conn.request()?;
+            if asked.path() == "/2" {
+                // The client has completed its handshake before the server does.
+                seen.wait_for_connection();
+            }
+            conn.send(frames::headers(asked.stream, false, &[(":status", "200"), ("alt-svc", &offer)]))?;
+            conn.send(frames::data(asked.stream, true, b"HTTP/2 "))?;
+        }
+    });
+    let (options, _ca) = trusting_ca(identity.ca_pem());
+    let options = RequestOptions { http3: Http3Policy::Learned, ..with_h2_alpn(options) };
+    let urls = (1..=4).map(|number| by_http2.https_url(&format!("/{number}")));
+    let ran = run(&Client::new(), single_stage(&options), FleetOptions { parallel: 1, ..one_thread() }, urls);
+    assert_eq!(String::from_utf8_lossy(&ran.output), "HTTP/2 HTTP/2 HTTP/3 HTTP/3 ");
+    assert_eq!((by_http2.connections(), by_http3.connections()), (1, 1));
+}
+
+#[test]
+fn silent_offer_of_http3_delays_no_request() {
+    let site = Site::start(Origin::builder().advertise_http3(), Http3Policy::Learned).with_patience();
+    let silent = UdpSocket::bind(site.origin.https_addr()).unwrap();
+    let urls = (0..20).map(|n| site.origin.https_url(&format!("/small/{n}")));
+    let options = FleetOptions { parallel: 1, ..one_thread() };
+    let ran = run(&Client::new(), single_stage(&site.options), options, urls);
+    let expected: String = (0..20).map(|n| format!("small {n}\n")).collect();
+    assert_eq!(String::from_utf8_lossy(&ran.output), expected);
+    assert_eq!(site.origin.connections(), 1, "the open connection carries all requests");
+    assert!(datagrams(&silent) > 0);
+}
+
+#[test]
+fn last_request_begins_no_quic_handshake() {
+    let builder = Origin::builder().http3(Http3Settings::new()).advertise_http3();
+    let site = Site::start(builder, Http3Policy::Learned).with_patience();
+    let urls = (0..2).map(|n| site.origin.https_url(&format!("/small/{n}")));
+    let options = FleetOptions { parallel: 1, ..one_thread() };
+    let ran = run(&Client::new(), single_stage(&site.options), options, urls);
+    assert_eq!(String::from_utf8_lossy(&ran.output), "small 0\nsmall 1\n");
+    assert_eq!((site.origin.connections(), site.origin.quic_connections()), (1, 0));
 }
 
 #[test]

@@ -112,6 +112,12 @@ impl Worker {
         {
             return self.start(token, transfer);
         }
+        #[cfg(feature = "http3")]
+        if let Some(token) = self.slot_before_http3(&key, &transfer)
+            && !self.may_be_lost(token, &transfer)
+        {
+            return self.start(token, transfer);
+        }
         let (target, options) = (transfer.target(), transfer.options());
         https_discovery::ask(self.client.resolver(), LookupWaiter::Worker, target, options, &key);
         let key = self.slots.shared_key(key);

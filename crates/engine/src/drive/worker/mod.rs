@@ -22,6 +22,8 @@ mod connections;
 mod delay_queue;
 mod drain_before_close;
 mod helper_threads;
+#[cfg(feature = "http3")]
+mod http3_beside;
 mod idle_slots;
 mod load_retry;
 mod output_flush;

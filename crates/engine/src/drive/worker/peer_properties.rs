@@ -28,6 +28,9 @@ pub(super) struct PeerRecord {
     pub(super) chose_http1: bool,
     /// True if the peer closes each connection after its first response, without an announcement.
     pub(super) answers_once: bool,
+    /// True if a QUIC handshake has begun beside an open connection over TCP.
+    #[cfg_attr(not(feature = "http3"), expect(dead_code, reason = "only QUIC is remembered"))]
+    pub(super) has_tried_http3: bool,
     /// True if the host rejected a request on a connection to another host (421).
     pub(super) refuses_coalescing: bool,
 }

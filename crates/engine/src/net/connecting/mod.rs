@@ -71,6 +71,9 @@ pub(crate) struct Connecting {
     /// The QUIC handshakes in progress.
     #[cfg(feature = "http3")]
     quic: Option<Box<QuicRace>>,
+    /// True if TCP is not used, although the key permits it.
+    #[cfg(feature = "http3")]
+    is_quic_alone: bool,
 }
 
 enum ConnectPhase {
@@ -173,6 +176,8 @@ impl Connecting {
             http3: options.http3_cache.clone(),
             #[cfg(feature = "http3")]
             quic: None,
+            #[cfg(feature = "http3")]
+            is_quic_alone: false,
         }
     }
 
@@ -188,6 +193,8 @@ impl Connecting {
     /// The connection cannot be made. The machine must not be used any more.
     pub(crate) fn step(&mut self, context: &mut ConnectContext<'_>) -> Result<ConnectProgress> {
         if self.deadline <= context.now {
+            #[cfg(feature = "http3")]
+            self.note_late_quic();
             return Err(self.timed_out());
         }
         #[cfg(feature = "http3")]

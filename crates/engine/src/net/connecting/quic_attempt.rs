@@ -24,6 +24,17 @@ use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
 
 impl Connecting {
+    /// Makes the attempt use QUIC alone and report nothing, because no request waits for it.
+    #[must_use]
+    pub(crate) fn by_quic_alone(self) -> Self {
+        Self { is_quic_alone: true, trace: None, ..self }
+    }
+
+    /// Returns true if the connection cannot be one over TCP.
+    fn needs_quic(&self) -> bool {
+        self.is_quic_alone || matches!(self.key.http3, Http3Choice::Only(_))
+    }
+
     /// Begins the QUIC handshakes, and TCP after their head start.
     pub(super) fn begin_quic(
         &mut self,
@@ -33,7 +44,7 @@ impl Connecting {
         let Some(endpoint) = self.key.http3.endpoint().cloned() else {
             return Err(Error::new(ErrorKind::Setup, "there is no endpoint for HTTP/3"));
         };
-        let is_only = matches!(self.key.http3, Http3Choice::Only(_));
+        let is_only = self.needs_quic();
         let race = self.addresses(&route, &endpoint, context).and_then(|addresses| {
             let Some(addresses) = addresses else { return Ok(None) };
             route.quic_race(&self.key, addresses, &self.options, self.first_address, context.now).map(Some)
@@ -93,7 +104,7 @@ impl Connecting {
             (Err(error), Some(endpoint)) => {
                 self.quic = None;
                 self.quic_failed(&endpoint, &error);
-                return if matches!(self.key.http3, Http3Choice::Only(_)) { Err(error) } else { Ok(None) };
+                return if self.needs_quic() { Err(error) } else { Ok(None) };
             }
             _ => return Ok(None),
         };
@@ -129,9 +140,7 @@ impl Connecting {
                 Ok(ConnectProgress::Waits)
             }
             Ok(ConnectProgress::Open(opened)) => {
-                if let (Some(quic), Some(endpoint)) = (self.quic.take(), self.key.http3.endpoint()) {
-                    let failure = if quic.was_answered() { Http3Failure::Broken } else { Http3Failure::Silent };
-                    self.http3.on_failed(&self.key.http3_origin(), endpoint, failure);
+                if self.note_lost_race() {
                     self.tell("HTTP/3 has not connected in time, using TCP");
                 }
                 if self.key.http3 != Http3Choice::Off {
@@ -142,6 +151,22 @@ impl Connecting {
             }
             progress => progress,
         }
+    }
+
+    /// Remembers that the endpoint was too slow, if nothing but QUIC was tried.
+    pub(super) fn note_late_quic(&mut self) {
+        if self.is_quic_alone {
+            self.note_lost_race();
+        }
+    }
+
+    /// Ends the QUIC handshakes, and remembers that the endpoint was too slow. Returns false if there
+    /// are none.
+    fn note_lost_race(&mut self) -> bool {
+        let (Some(quic), Some(endpoint)) = (self.quic.take(), self.key.http3.endpoint()) else { return false };
+        let failure = if quic.was_answered() { Http3Failure::Broken } else { Http3Failure::Silent };
+        self.http3.on_failed(&self.key.http3_origin(), endpoint, failure);
+        true
     }
 
     /// Remembers that the endpoint failed, unless the reason is on this side.

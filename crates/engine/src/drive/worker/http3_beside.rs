@@ -1,0 +1,57 @@
+//! HTTP/3 beside an open connection over TCP. Once a server has offered HTTP/3, requests go on over
+//! its open HTTP/2 connection until the QUIC handshake is complete.
+//!
+//! ```text
+//!  offer ──▶ requests over TCP ─────────────▶ QUIC is open ──▶ requests by HTTP/3
+//!              └──▶ QUIC handshake beside ──────┘ └──▶ it fails: requests over TCP
+//! ```
+//!
+//! The handshake begins only while further transfers wait, so that the last requests of a run cost
+//! none, and once for each server. A connection attempt for waiting transfers races QUIC against TCP
+//! ([`Connecting`](crate::net::connecting::Connecting)); this one uses QUIC alone.
+
+use std::time::Duration;
+
+use haul_policy::http3::{Http3Choice, Http3Policy};
+
+use super::Worker;
+use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
+use crate::net::pool::ConnectionKey;
+use crate::transfer::Transfer;
+
+/// The time after which a server that answers no QUIC packet counts as silent.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
+impl Worker {
+    /// Returns the token of an open connection over TCP that carries the transfer, although a new
+    /// connection with this key would try HTTP/3. Begins a QUIC handshake if further transfers wait.
+    pub(super) fn slot_before_http3(&mut self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
+        let is_learned = transfer.options().http3 == Http3Policy::Learned;
+        if !is_learned || !matches!(key.http3, Http3Choice::Race(_)) || transfer.reuse.wants_fresh {
+            return None;
+        }
+        let over_tcp = ConnectionKey { http3: Http3Choice::Off, ..key.clone() };
+        let is_usable = |slot: &ConnectionSlot| {
+            matches!(slot.state, ConnectionState::Open(_)) && slot.is_shared() && slot.accepts(transfer)
+        };
+        let mut tokens = self.slots.with_key(&over_tcp).iter().copied();
+        let token = tokens.find(|token| is_usable(&self.slots[*token]))?;
+        if self.scheduler.backlog() > 0 {
+            self.begin_http3(key, transfer);
+        }
+        Some(token)
+    }
+
+    /// Begins a QUIC handshake for which no transfer waits, unless there was one before.
+    fn begin_http3(&mut self, key: &ConnectionKey, transfer: &Transfer) {
+        if self.peers.get(key).has_tried_http3 {
+            return;
+        }
+        self.peers.change(key, |record| record.has_tried_http3 = true);
+        let key = self.slots.shared_key(key.clone());
+        let answers_by = self.now + ANSWERS_WITHIN;
+        let slot = ConnectionSlot::beside(key, transfer.options(), self.options.depth, answers_by, self.now);
+        let token = self.slots.insert(slot);
+        self.serve(token, false);
+    }
+}
