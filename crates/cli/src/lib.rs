@@ -20,6 +20,7 @@
 //! | [`value_name`] | the names of extracted values |
 //! | [`write_out`], [`checksum`], [`base64`] | the format of `-w`; `--checksum` and lists of checksums |
 //! | [`run`] | runs a plan with the engine |
+//! | [`job`], [`given_option`] | runs with a memory on disk, which go on after a kill |
 //! | [`agent`] | the background process that keeps connections open between runs |
 //! | [`secret_arguments`] | overwrites secrets in the arguments, which other users can read |
 //! | [`ftp`], [`apt`] | the command lines of ftp(1) and fetch(1), and apt's protocol |
@@ -42,7 +43,13 @@ pub mod flags;
 pub mod form;
 pub mod ftp;
 pub mod generated_files;
+pub mod given_option;
 pub mod help;
+#[cfg(feature = "job")]
+pub mod job;
+#[cfg(not(feature = "job"))]
+#[path = "without_job.rs"]
+pub mod job;
 pub mod man;
 pub mod parse;
 pub mod parsed_args;

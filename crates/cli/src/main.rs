@@ -9,6 +9,7 @@ use std::time::Duration;
 use haul_cli::agent::control::AgentControlError;
 use haul_cli::agent::socket::AgentSocketPath;
 use haul_cli::file_access::SystemFileAccess;
+use haul_cli::job::{self, JobCommandError};
 use haul_cli::parsed_args::InfoOption;
 use haul_cli::program_persona::ProgramPersona;
 use haul_cli::usage_error::{ArgPosition, UsageError, UsageErrorReason};
@@ -50,6 +51,9 @@ fn main() -> ExitCode {
     if apt::is_called(&words) {
         return ExitCode::from(apt::run());
     }
+    if job::is_called(&words) {
+        return ExitCode::from(job::run(&words));
+    }
     if let Some((program, args)) = ftp::called(words) {
         return ExitCode::from(ftp::run(program, args));
     }
@@ -78,7 +82,19 @@ fn main() -> ExitCode {
 fn answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<ExitCode, UsageError> {
     let is_bare = args.is_empty();
     let count = args.len();
-    let mut parsed = parse::parse_as(persona, args, &mut SystemFileAccess)?;
+    let mut parsed = if !persona.is_curl() && job::is_asked(&args) {
+        match job::parse(args) {
+            Ok(parsed) => parsed,
+            Err(JobCommandError::Usage(error)) => return Err(error),
+            Err(JobCommandError::Job(error)) => {
+                let code = error.exit_code();
+                let _ = writeln!(std::io::stderr(), "{}: ({code}) {error}", persona.name());
+                return Ok(ExitCode::from(code));
+            }
+        }
+    } else {
+        parse::parse_as(persona, args, &mut SystemFileAccess)?
+    };
     secret_arguments::blank(count, &parsed.secrets);
     if let Some(fault) = &parsed.curlrc_fault {
         let _ = writeln!(std::io::stderr(), "{}", fault.message_without_hint(persona.name()));

@@ -21,6 +21,7 @@ use haul_policy::urlencode::{FormField, FormFieldSource};
 
 use crate::checksum::ChecksumArg;
 use crate::form::ParsedFormOptions;
+use crate::given_option::GivenOption;
 use crate::plan::{ClientCert, ContinueAt, GlobalArgs, HeaderArg, OutputArg, Secret, TlsArgs, TransferArgs, UploadArg};
 use crate::program_persona::ProgramPersona;
 use crate::record_input::RecordFormat;
@@ -58,6 +59,8 @@ pub struct ParsedArgs {
     /// The arguments that end in a secret, such as a password. The secret is overwritten so that
     /// other users cannot see it in the process list.
     pub secrets: Vec<SecretArgumentPart>,
+    /// The options as they were given, in order; `None` if they are not kept. Only a job needs them.
+    pub given: Option<Vec<GivenOption>>,
     /// The config file that the last `-K` named. The parser takes out the path and reads the file
     /// immediately.
     pub(crate) config: Option<PathBuf>,
@@ -488,6 +491,7 @@ impl ParsedArgs {
             notes: Vec::new(),
             curlrc_fault: None,
             secrets: Vec::new(),
+            given: None,
             config: None,
             variable: None,
             list: None,

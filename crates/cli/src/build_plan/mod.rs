@@ -18,6 +18,7 @@ mod body;
 mod conditions;
 mod conflicts;
 pub(crate) mod credentials;
+mod job;
 mod pagination;
 mod records;
 mod upload;
@@ -45,6 +46,7 @@ use crate::write_out::WriteOut;
 /// Converts a parsed command line to a plan. If [`ParsedArgs::info`] is set, the caller must print
 /// that text (such as `--help`) and not call this function.
 pub fn resolve(parsed: ParsedArgs, files: &mut dyn FileAccess) -> Result<RunPlan, UsageError> {
+    job::check(&parsed)?;
     // curl says them as it reads, and so before it reads of a -s.
     let outspoken = if parsed.global.persona.is_curl() { parsed.warnings.len() } else { 0 };
     let mut resolver = PlanBuilder {

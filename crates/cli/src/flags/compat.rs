@@ -24,6 +24,7 @@ const OWN: &[&str] = &[
     "extract-bytes",
     "fsync",
     "input-file",
+    "job",
     "jsonl",
     "jsonl-in",
     "max-memory",

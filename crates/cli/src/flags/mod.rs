@@ -104,6 +104,7 @@ mod interface;
 mod ip_tos;
 mod ipv4;
 mod ipv6;
+mod job;
 mod json;
 mod jsonl;
 mod jsonl_in;
@@ -361,6 +362,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &ip_tos::IpTosFlag,
     &ipv4::Ipv4Flag,
     &ipv6::Ipv6Flag,
+    &job::JobFlag,
     &json::JsonFlag,
     &jsonl::JsonlFlag,
     &jsonl_in::JsonlInFlag,

@@ -27,6 +27,7 @@ use crate::expand_variables::{self, OptionVariables, VariableAssignment, Variabl
 use crate::file_access::FileAccess;
 use crate::flag_value::FlagValue;
 use crate::flags::{self, Flag, FlagSyntax, unsupported};
+use crate::given_option::{GivenOption, URL};
 use crate::parsed_args::{InfoOption, ParsedArgs};
 use crate::program_persona::ProgramPersona;
 use crate::secret_arguments::{self, SecretArgumentPart};
@@ -49,8 +50,26 @@ pub fn parse_as<I>(persona: ProgramPersona, args: I, files: &mut dyn FileAccess)
 where
     I: IntoIterator<Item = OsString>,
 {
+    parse_into(ParsedArgs::of(persona), args, files)
+}
+
+/// Parses the command line with the haul persona, and keeps its options as they were given
+/// ([`ParsedArgs::given`]).
+pub fn parse_recorded<I>(args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
+where
+    I: IntoIterator<Item = OsString>,
+{
+    let parsed = ParsedArgs::of(ProgramPersona::Haul);
+    parse_into(ParsedArgs { given: Some(Vec::new()), ..parsed }, args, files)
+}
+
+fn parse_into<I>(parsed: ParsedArgs, args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
+where
+    I: IntoIterator<Item = OsString>,
+{
+    let persona = parsed.global.persona;
     let mut parser = CommandLineParser {
-        args: ParsedArgs::of(persona),
+        args: parsed,
         files,
         depth: 0,
         opened_by: None,
@@ -153,7 +172,16 @@ impl CommandLineParser<'_> {
             return self.list(Path::new(list)).map_err(|reason| UsageError::new(place(), reason));
         }
         self.args.group().urls.push_url(url);
+        self.record(URL, true, Some(url.as_bytes()));
         Ok(())
+    }
+
+    /// Keeps an option of the command line as it was given, if the options are kept. Those of config
+    /// files are not: the config file is.
+    fn record(&mut self, name: &str, is_on: bool, value: Option<&[u8]>) {
+        if let Some(given) = self.args.given.as_mut().filter(|_| self.depth == 0) {
+            given.push(GivenOption::new(name, is_on, value));
+        }
     }
 
     /// Reads the file of URLs that curl's `--url @FILE` names. As in curl, it is read immediately
@@ -195,10 +223,13 @@ impl CommandLineParser<'_> {
                 return Err(here(UsageErrorReason::bad_use("only an option with a value can be expanded")));
             }
             let Some(text) = attached.or(next) else { return Err(here(UsageErrorReason::RequiresParameter)) };
-            let text = self.variables.expand(text).map_err(here)?;
-            self.apply(flag, true, Some(&text), None, shown)?;
+            let expanded = self.variables.expand(text).map_err(here)?;
             // The command line has but the names of variables.
+            let given = self.args.given.take();
+            self.apply(flag, true, Some(&expanded), None, shown)?;
+            self.args.given = given;
             self.secret = None;
+            self.record(&format!("expand-{}", flag.spec().long), true, Some(text));
             return Ok(attached.is_none());
         }
         let (flag, on) = find(name).map_err(here)?;
@@ -294,6 +325,11 @@ impl CommandLineParser<'_> {
             && secret_arguments::is_secret(flag.spec().long, text)
         {
             self.secret = Some(text.len());
+        }
+        match value {
+            FlagValue::Switch(on) => self.record(flag.spec().long, on, None),
+            FlagValue::Text(text) => self.record(flag.spec().long, true, Some(text)),
+            FlagValue::Absent => self.record(flag.spec().long, true, None),
         }
         let groups = self.args.groups.len();
         flag.update(value, &mut self.args).map_err(here)?;

@@ -21,6 +21,7 @@ mod allowed_protocols;
 mod auth;
 mod body;
 mod client_certificate;
+mod job;
 mod keepalive;
 mod output;
 mod proxy;
@@ -54,6 +55,7 @@ pub use allowed_protocols::AllowedProtocols;
 pub use auth::{AuthArgs, NetrcArg, Secret};
 pub use body::{BodyArg, FormArg, FormPartArg, FormPartArgContent, FormPartSource};
 pub use client_certificate::{CertFormat, ClientCert};
+pub use job::JobArgs;
 pub use keepalive::KeepaliveArgs;
 pub use output::{ExistingFilePolicy, OutputArg, PAGE_PLACEHOLDER};
 pub use proxy::{ProxyArgs, ProxyChoice};
@@ -138,6 +140,8 @@ pub struct GlobalArgs {
     pub with_url: bool,
     /// `--stats`: prints the statistics of the run on stderr at its end.
     pub stats: Option<StatsFormat>,
+    /// `--job`: the file with the state of the run; `None` for a run without one.
+    pub job: Option<JobArgs>,
     /// `--agent`: the agent through which requests are sent if it supports them; `None` uses no
     /// agent.
     pub agent: Option<AgentArgs>,
@@ -171,6 +175,7 @@ impl Default for GlobalArgs {
             record_output: None,
             with_url: false,
             stats: None,
+            job: None,
             agent: None,
             agent_idle: crate::agent::IDLE,
         }

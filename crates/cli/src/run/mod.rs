@@ -13,7 +13,7 @@
 //! A single URL that is neither a glob nor followed by `--then` is fetched without an extra thread
 //! or an event loop.
 
-mod engine_options;
+pub(crate) mod engine_options;
 mod joined_groups;
 pub(crate) mod report;
 mod transfers;
@@ -27,11 +27,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use haul::fleet::{HostStartRate, StartRate};
+use haul::interrupt::InterruptCallback;
 use haul::request::TotalRateLimit;
 use haul::{Client, Error, ErrorKind};
 use haul_policy::glob::{GlobValues, UrlGlob};
 
 use crate::file_access::print_error_line;
+use crate::job::JobRun;
 use crate::plan::{OutputArg, RunPlan, StageArgs, TraceFormat, UrlGroup, UrlSource};
 use report::progress::ProgressReporter;
 use report::reporter::{Reporter, RunState};
@@ -60,9 +62,15 @@ pub fn run(plan: RunPlan) -> u8 {
     let progress = Arc::new(ProgressReporter::new(&plan.global));
     let mut stores = StateStores::default();
     let mut exit_code = 0;
-    let signals = prints_at_end(&plan).then(Signals::watch).flatten();
+    // Before the threads of a job start, which would otherwise take the signals.
+    let signals = (plan.global.job.is_some() || prints_at_end(&plan)).then(Signals::watch).flatten();
+    let job = match plan.global.job.as_ref().map(|args| JobRun::open(args, &plan.operations[0])).transpose() {
+        Ok(job) => job,
+        Err(error) => return report_setup_error(&plan, &progress, &error),
+    };
     let mut before = RunState {
-        interrupt: signals.as_ref().map(Signals::interrupt),
+        interrupt: interrupt(signals.as_ref(), job.as_ref()),
+        job: job.clone(),
         pace: plan.global.pace.map(StartRate::new),
         host_pace: plan.global.host_pace.map(HostStartRate::new),
         limit_rate_total: plan.global.limit_rate_total.map(TotalRateLimit::new),
@@ -103,6 +111,12 @@ pub fn run(plan: RunPlan) -> u8 {
         }
     }
     progress.clear();
+    if let Some(job) = &job {
+        exit_code = job.end(exit_code).unwrap_or_else(|error| report_setup_error(&plan, &progress, &error));
+        if !plan.global.silent && signals.as_ref().is_some_and(Signals::has_come) {
+            print_error_line("Note: the job is stopped, and the same command goes on with it");
+        }
+    }
     if let Some(format) = plan.global.stats {
         client.close_idle();
         let skipped = before.skipped_values.load(Ordering::Relaxed);
@@ -112,6 +126,17 @@ pub fn run(plan: RunPlan) -> u8 {
         signals.end();
     }
     exit_code
+}
+
+/// Returns the function with which the engine ends its waits: after a signal, or if the job's file
+/// can no longer be written. Returns `None` if there is neither.
+fn interrupt(signals: Option<&Signals>, job: Option<&Arc<JobRun>>) -> Option<InterruptCallback> {
+    let Some(job) = job.map(Arc::clone) else { return signals.map(Signals::interrupt) };
+    let has_failed = move || job.has_failed();
+    Some(match signals {
+        Some(signals) => signals.interrupt_or(has_failed),
+        None => InterruptCallback::new(has_failed),
+    })
 }
 
 /// Returns true if the run prints something at its end that must appear even after Ctrl-C:
@@ -172,6 +197,7 @@ fn carry_out(
     let outcome = Reporter::new(&plan.global, operation, Arc::clone(progress), before).and_then(|reporter| {
         let reporter = Arc::new(reporter);
         let code = match only_url(operation) {
+            _ if plan.global.job.is_some() => parallel::run(client, plan, operation, &reporter, stores),
             _ if groups.len() > 1 => parallel::run_joined(client, plan, groups, &reporter, stores),
             _ if sequential::is_sequential(plan, operation) => {
                 sequential::run(client, plan, operation, &reporter, stores)
@@ -202,7 +228,8 @@ fn carry_out(
 /// bodies to standard output. Each response head is then written just before its body. With `-D -`,
 /// it would be written as it arrives, possibly inside another body.
 fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o UrlGroup) -> Cow<'o, UrlGroup> {
-    let one_by_one = only_url(operation).is_some() || sequential::is_sequential(plan, operation);
+    let is_alone = only_url(operation).is_some() && plan.global.job.is_none();
+    let one_by_one = is_alone || sequential::is_sequential(plan, operation);
     let mut in_turn = Cow::Borrowed(operation);
     let to_stdout = match operation.shared_output() {
         Some(output) => output.is_stdout(),

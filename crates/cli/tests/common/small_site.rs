@@ -70,8 +70,8 @@ fn serve(stream: TcpStream, log: &Mutex<Vec<String>>, page: &dyn Fn(&str) -> Opt
             }
         }
         let target = first.split(' ').nth(1).unwrap_or_default().to_owned();
+        log.lock().expect("no thread has panicked").push(target.clone());
         let found = page(&target);
-        log.lock().expect("no thread has panicked").push(target);
         let reply = match found {
             None => b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec(),
             Some(("redirect", to)) => {

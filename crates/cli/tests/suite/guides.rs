@@ -201,6 +201,12 @@ fn recipes_run_as_printed() {
     run_examples("recipes.md");
 }
 
+#[cfg(feature = "job")]
+#[test]
+fn examples_of_the_jobs_guide_run_as_printed() {
+    run_examples("jobs.md");
+}
+
 #[test]
 fn examples_of_the_records_guide_run_as_printed() {
     run_examples("records.md");

@@ -36,6 +36,12 @@ mod http2_servers;
 mod http3;
 #[cfg(feature = "http3")]
 mod http3_servers;
+#[cfg(feature = "job")]
+mod job_faults;
+#[cfg(feature = "job")]
+mod job_kills;
+#[cfg(feature = "job")]
+mod jobs;
 mod large_download;
 mod list_output;
 mod local_security;

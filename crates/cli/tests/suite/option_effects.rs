@@ -164,6 +164,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("ip-tos", tested("--ip-tos", &["../../src/build_plan/tests/credentials.rs"])),
     ("ipv4", tested("--ipv4", &["differential/cases/methods.txt"])),
     ("ipv6", with("--ipv6", "--retry 0", "local:plain")),
+    ("job", tested("killed_job_repeats_only_requests_in_flight", &["jobs.rs"])),
     ("json", seen("--json {}x")),
     ("jsonl", seen("--jsonl")),
     ("jsonl-in", tested("--jsonl-in", &["record_input.rs"])),

@@ -278,8 +278,9 @@ impl Dispatcher {
     /// becomes an invalid job.
     fn add_item(&self, state: &mut DispatchState, item: Result<FleetItem>, view: &DispatcherStages<'_>) {
         let slot = view.windows[0].reserve();
-        let order: Arc<[u64]> = [state.numbers[0]].into();
         let mut item = item.unwrap_or_else(FleetItem::failed);
+        state.numbers[0] = item.number.unwrap_or(state.numbers[0]);
+        let order: Arc<[u64]> = [state.numbers[0]].into();
         let last = state.last_origin.as_ref();
         let parsed = match item.error.take() {
             Some(error) => Err(error),
@@ -287,7 +288,7 @@ impl Dispatcher {
                 .map_err(|error| url_error(&item.url, error)),
         };
         let kept = item.kept_bytes();
-        let FleetItem { url, destination, request, id, context, is_users_origin, later_pages, error: _ } = item;
+        let FleetItem { url, destination, request, id, context, is_users_origin, later_pages, .. } = item;
         let job = |state: &mut DispatchState, url, destination| {
             let method = request.as_ref().and_then(|request| request.overrides.method.clone());
             FleetJob { method, id, context, ..state.job(0, url, order, destination, slot) }

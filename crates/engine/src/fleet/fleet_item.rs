@@ -38,6 +38,10 @@ pub struct FleetItem {
     /// True if the user wrote the origin of the URL. The first such origin may also receive the
     /// credentials of later stages. False for a URL that a list of a stranger names. Default: true.
     pub is_users_origin: bool,
+    /// The number of the transfer ([`FleetJob::number`](super::FleetJob::number)), which must be
+    /// greater than those of the items before. A list of which a part is left out keeps its numbers
+    /// so. Default: one more than that of the item before.
+    pub number: Option<u64>,
     /// The error because of which the item is not requested. It is reported as a failed transfer.
     /// Default: none.
     pub error: Option<Error>,
@@ -57,6 +61,7 @@ impl FleetItem {
             id: None,
             context: None,
             is_users_origin: true,
+            number: None,
             error: None,
             later_pages: None,
         }

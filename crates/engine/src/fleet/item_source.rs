@@ -16,6 +16,7 @@ use crate::{Error, ErrorKind, Result, threads};
 pub type FleetItems = Box<dyn Iterator<Item = Result<FleetItem>> + Send>;
 
 /// The result of [`ItemSource::pull`], which asks for the next item without waiting.
+#[expect(clippy::large_enum_variant, reason = "it is moved once, into a job")]
 pub(super) enum NextItem {
     Item(Result<FleetItem>),
     /// No item is ready at present. The source wakes the fleet when it has one.

@@ -31,6 +31,7 @@ mod known_urls;
 mod level_sink;
 mod ordered_window;
 mod ordered_window_sink;
+mod output_observer;
 mod page_destination;
 mod progress_rule;
 mod record;
@@ -51,6 +52,7 @@ use haul_policy::url_template::UrlTemplate;
 pub use fleet_item::{FleetItem, ItemContext, ItemRequest};
 pub use fleet_job::{BodyDestination, FleetJob};
 pub use item_source::FleetItems;
+pub use output_observer::OutputObserver;
 pub use page_destination::PageDestination;
 pub use record::{RecordContent, RecordOptions, RecordPieces, RecordSink, RecordText};
 pub(crate) use start_rate::StartLimits;
@@ -142,6 +144,8 @@ pub struct FleetOptions {
     /// then outputs the values sorted so far, and fails with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). Default: none.
     pub interrupt: Option<InterruptCallback>,
+    /// The observer of the output. Default: none.
+    pub output_observer: Option<Arc<dyn OutputObserver>>,
     /// True to read the input in a separate thread, because reads may block.
     pub slow_input: bool,
     /// The directory for values that do not fit into memory. Default: the system's directory for
@@ -164,6 +168,7 @@ impl Default for FleetOptions {
             limit_rate_total: None,
             stall: None,
             interrupt: None,
+            output_observer: None,
             slow_input: false,
             temporary: std::env::temp_dir(),
         }

@@ -13,6 +13,7 @@ use super::dispatch::Dispatcher;
 use super::known_urls::KnownUrls;
 use super::level_sink::LevelSink;
 use super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
+use super::output_observer::OutputPosition;
 use super::{FleetOptions, FleetStage};
 use crate::Result;
 use crate::body::decoder_memory::DecoderMemory;
@@ -72,7 +73,8 @@ pub(super) fn windows(
         // The content of one record may come on top of a full budget.
         let memory = memory - stage.records.map_or(0, |records| records.max_content.min(memory / 2));
         let window = OrderedWindow::new(order, usize::try_from(memory).unwrap_or(usize::MAX), sink);
-        windows.push(Arc::new(window.counting(decoders, stages.len())));
+        let window = window.counting(decoders, stages.len());
+        windows.push(Arc::new(window.observed_by(options.output_observer.as_ref(), number)));
     }
     windows.reverse();
     windows
@@ -81,23 +83,32 @@ pub(super) fn windows(
 /// The last sink of a fleet: it writes bodies or values to the output.
 pub(super) struct PrintSink {
     output: DescriptorWriter,
+    /// The number of bytes that the output has received.
+    passed: u64,
 }
 
 impl PrintSink {
     pub(super) fn new(output: DescriptorWriter) -> Self {
-        Self { output }
+        Self { output, passed: 0 }
     }
 }
 
 impl StageSink for PrintSink {
     fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
+        self.passed += bytes.len() as u64;
         self.output.write(bytes)
     }
 
     fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
-        let room = self.output.write(&records.to_lines());
+        let room = self.bytes(&records.to_lines());
         records.clear();
         room
+    }
+
+    fn position(&self) -> OutputPosition {
+        // The buffer may also have bytes that the caller wrote before the run.
+        let written = self.passed.saturating_sub(self.output.waiting_bytes() as u64);
+        OutputPosition { passed: self.passed, written }
     }
 
     fn flush(&mut self) -> Result<OutputReadiness> {
@@ -112,7 +123,7 @@ impl StageSink for PrintSink {
                 line.clear();
                 line.extend_from_slice(value);
                 line.push(b'\n');
-                if self.output.write(&line)? == OutputReadiness::Full {
+                if self.bytes(&line)? == OutputReadiness::Full {
                     self.output.drain(None)?;
                 }
             }
@@ -199,6 +210,10 @@ impl StageSink for UniqueSortSink {
 
     fn flush(&mut self) -> Result<OutputReadiness> {
         self.next.flush()
+    }
+
+    fn position(&self) -> OutputPosition {
+        self.next.position()
     }
 
     fn finish(&mut self, _tail: Option<FinalValues>) -> Result<Option<FinalValues>> {

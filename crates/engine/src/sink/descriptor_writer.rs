@@ -212,6 +212,12 @@ impl DescriptorWriter {
         Ok(())
     }
 
+    /// Returns the number of buffered bytes, which are not written yet.
+    #[must_use]
+    pub fn waiting_bytes(&self) -> usize {
+        self.backlog.len() - self.done
+    }
+
     /// Waits until the descriptor is writable, or until `deadline` if there is one.
     ///
     /// # Errors

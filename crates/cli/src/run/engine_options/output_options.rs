@@ -228,7 +228,12 @@ pub(crate) fn record_options(global: &GlobalArgs, operation: &UrlGroup) -> Optio
 /// Returns standard output as the destination of response bodies. Unless `-o -` is given, it
 /// refuses binary content on a terminal.
 pub(crate) fn standard_output(operation: &UrlGroup) -> Descriptor {
-    let output = Descriptor::stdout();
+    shown_output(operation, Descriptor::stdout())
+}
+
+/// Returns a duplicate of standard output as the destination of response bodies. Unless `-o -` is
+/// given, it refuses binary content on a terminal.
+pub(crate) fn shown_output(operation: &UrlGroup, output: Descriptor) -> Descriptor {
     let is_records = operation.record_output().is_some();
     if is_records || names_stdout(operation) { output } else { output.text_on_terminal() }
 }

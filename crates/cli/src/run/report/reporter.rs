@@ -21,6 +21,7 @@ use haul::{Error, ErrorKind, Result, Target};
 use haul_policy::target::Origin;
 
 use crate::file_access::print_error_line;
+use crate::job::JobRun;
 use crate::plan::{self, GlobalArgs, RecordOutputFormat, UrlGroup, WriteOut};
 use crate::program_persona::ProgramPersona;
 use crate::run::engine_options::output_options::NULL;
@@ -74,6 +75,8 @@ pub(crate) struct RunState {
     /// The function with which the engine ends its waits after a signal; `None` if signals are not
     /// caught.
     pub(crate) interrupt: Option<InterruptCallback>,
+    /// The job that keeps the state of the run; `None` without `--job`.
+    pub(crate) job: Option<Arc<JobRun>>,
 }
 
 impl Reporter {
@@ -171,6 +174,11 @@ impl Reporter {
         self.before.interrupt.as_ref()
     }
 
+    /// Returns the job that keeps the state of the run; `None` without `--job`.
+    pub(crate) fn job(&self) -> Option<&Arc<JobRun>> {
+        self.before.job.as_ref()
+    }
+
     /// Returns the names of output files that URLs of the run have reserved.
     pub(crate) fn names(&self) -> &OutputNames {
         &self.before.names
@@ -213,9 +221,17 @@ impl Reporter {
         self.written_out(report, transfer)
     }
 
-    /// Returns the JSON line of a transfer, if the group prints such lines.
-    fn json_line(&self, report: &TransferReport<'_>, id: Option<&str>, content: RecordContent) -> Option<RecordText> {
-        self.recorded(report).map(|transfer| RecordedTransfer { id, ..transfer }.json_line(content))
+    /// Returns the JSON line of a transfer, if the group prints such lines, and the checksum of the
+    /// transfer's file.
+    fn json_line(
+        &self,
+        report: &TransferReport<'_>,
+        id: Option<&str>,
+        content: RecordContent,
+    ) -> Option<(RecordText, Option<String>)> {
+        let transfer = RecordedTransfer { id, ..self.recorded(report)? };
+        let text = transfer.json_line(content);
+        Some((text, transfer.file.and_then(|file| file.sha256)))
     }
 
     /// Returns the rows that the values of a transfer make, if the group prints CSV.
@@ -241,7 +257,7 @@ impl Reporter {
     /// Prints the record of a transfer that is not in a fleet, or does nothing if the group prints no
     /// records.
     pub(crate) fn print_record(&self, report: &TransferReport<'_>, content: RecordContent) -> Result<()> {
-        match self.json_line(report, None, content) {
+        match self.json_line(report, None, content).map(|(text, _)| text) {
             Some(RecordText::Whole(text)) => self.print(Some(text)),
             Some(RecordText::Pieces(text)) => text.pieces.into_iter().try_for_each(|piece| self.print(Some(piece))),
             Some(RecordText::Lines(lines)) => self.print(Some(lines.to_lines())),
@@ -459,6 +475,9 @@ impl TransferReporter for FleetReporter {
 
     fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>> {
         let text = self.reporter_of(job).report(&self.report_of(job, outcome));
+        if let Some(notes) = self.reporter.job() {
+            notes.finished(job, outcome, None, !self.has_file && text.is_some());
+        }
         if !self.has_file {
             return text;
         }
@@ -481,10 +500,14 @@ impl TransferReporter for FleetReporter {
         let report = self.report_of(job, outcome);
         reporter.report(&report);
         let id = job.id.as_deref();
-        match rows {
-            Some(rows) => RecordText::Lines(rows),
-            None => reporter.json_line(&report, id, content).unwrap_or(RecordText::Whole(Vec::new())),
+        let (text, sha256) = match rows {
+            Some(rows) => (RecordText::Lines(rows), None),
+            None => reporter.json_line(&report, id, content).unwrap_or((RecordText::Whole(Vec::new()), None)),
+        };
+        if let Some(notes) = self.reporter.job() {
+            notes.finished(job, outcome, sha256.as_deref(), true);
         }
+        text
     }
 }
 

@@ -39,6 +39,11 @@ impl ListReader {
         Ok(Self { reader, name: name.to_owned(), line: 0 })
     }
 
+    /// Makes a list of a reader. `name` is the name of the list, for messages.
+    pub(crate) fn from_reader(reader: Box<dyn BufRead + Send>, name: &str) -> Self {
+        Self { reader, name: name.to_owned(), line: 0 }
+    }
+
     /// Returns the URL in the next line that contains one, without surrounding blanks. Returns
     /// `None` at the end of the list.
     pub(crate) fn next_url(&mut self) -> Result<Option<String>> {

@@ -1,21 +1,24 @@
 //! Runs many URLs in parallel: passes the stages and the URLs of the plan to the engine's fleet.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haul::body::delivery::SearchInputKind;
-use haul::fleet::{ExtractedValueMapper, Fleet, FleetOptions, FleetStage};
+use haul::fleet::{ExtractedValueMapper, Fleet, FleetOptions, FleetStage, OutputObserver};
 use haul::sink::Sink;
 use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::FileSink;
 use haul::{Client, RequestOptions, Result};
 
-use crate::plan::{GlobalArgs, OutputArg, RecordOutputFormat, RunPlan, RunSize, UrlGroup, UrlSource};
+use crate::file_access::print_error_line;
+use crate::job::{JobOutput, JobRun};
+use crate::plan::{GlobalArgs, OutputArg, RecordOutputFormat, RunPlan, RunSize, StageArgs, UrlGroup, UrlSource};
 use crate::run::engine_options;
 use crate::run::engine_options::later_stage::LaterStage;
 use crate::run::engine_options::output_options::{
-    NULL, claims_name, in_output_dir, names_stdout, options_for, record_options, shows_content, standard_output,
+    NULL, claims_name, in_output_dir, names_stdout, options_for, record_options, shown_output, shows_content,
+    standard_output,
 };
 use crate::run::report::records::csv_rows;
 use crate::run::report::reporter::{FleetReporter, Reporter};
@@ -59,6 +62,7 @@ pub(crate) fn run(
     let mut options = fleet_options(plan, reporter);
     options.start_rate = options.start_rate.filter(|_| !is_curls_parallel(plan, operation));
     options.slow_input = operation.urls.iter().any(may_wait);
+    options.output_observer = reporter.job().map(|job| Arc::clone(job) as Arc<dyn OutputObserver>);
     descriptor_limit::raise();
     let fleet = Fleet::new(stages, options);
     let methods = operation.stages.iter().map(|stage| stage.request.method.clone()).collect();
@@ -72,7 +76,11 @@ pub(crate) fn run(
         }
         None => None,
     };
-    let items = Box::new(UrlItems::new(operation, requests, list, numbers, reporter.names().clone()));
+    let items = UrlItems::new(operation, requests, list, numbers, reporter.names().clone());
+    let items = Box::new(match reporter.job() {
+        Some(job) => items.of_job(job)?,
+        None => items,
+    });
     let output = operation.shared_output().filter(|output| !output.is_stdout());
     let file = output.and_then(|output| match output {
         OutputArg::File(name) => Some((in_output_dir(operation, name.clone()), output)),
@@ -81,6 +89,11 @@ pub(crate) fn run(
     });
     let header = csv_header(&plan.global, operation);
     let summary = match file {
+        file if reporter.job().is_some() => {
+            let path = file.as_ref().map(|(path, _)| path.as_path());
+            let output = job_output(reporter, &plan.global, operation, path, &header)?;
+            fleet.run(client, items, output, report)?
+        }
         None => {
             let mut output = standard_output(operation);
             output.write(&header)?;
@@ -102,6 +115,39 @@ pub(crate) fn run(
     };
     reporter.count_skipped_values(summary.skipped_values);
     Ok(summary.exit_code)
+}
+
+/// Opens the output of a job: the file `path` that all transfers share, or standard output. It
+/// continues after the last whole record of an earlier run. `header` is written before the first.
+fn job_output(
+    reporter: &Reporter,
+    global: &GlobalArgs,
+    operation: &UrlGroup,
+    path: Option<&Path>,
+    header: &[u8],
+) -> Result<Descriptor> {
+    let job = reporter.job().filter(|_| path.is_some() || prints_to_stdout(operation));
+    let Some(job) = job else { return Ok(standard_output(operation)) };
+    let opened: JobOutput = JobRun::open_output(job, path.map(|path| (path, operation.create_file_mode)))?;
+    if let Some(note) = opened.note.as_ref().filter(|_| !global.silent) {
+        print_error_line(&format!("Note: {note}"));
+    }
+    let header = if opened.is_new { header } else { &[] };
+    job.output_begins(&opened, header.len());
+    let output = Descriptor::new(opened.descriptor);
+    let mut output = if path.is_some() { output } else { shown_output(operation, output) };
+    output.write(header)?;
+    output.drain(None)?;
+    Ok(output)
+}
+
+/// Returns true if a transfer of the group may write to standard output.
+fn prints_to_stdout(operation: &UrlGroup) -> bool {
+    let has_text = |stage: &StageArgs| stage.report.write_out.is_some() || stage.output.is_stdout();
+    operation.record_output().is_some()
+        || (0..operation.urls.len()).any(|source| operation.output_of(source).is_stdout())
+        || operation.stages.len() > 1 && operation.stages.iter().any(has_text)
+        || operation.stages[0].report.write_out.is_some()
 }
 
 /// Fetches the URLs of consecutive URL groups, whose numbers are `groups`, as one list. Returns the

@@ -70,6 +70,7 @@ impl UrlItems {
             Ok(None) => return None,
             Err(error) => return Some(Err(error)),
         };
+        self.position += 1;
         let id = list.requests.value(&row, "id");
         let id =
             id.and_then(|id| serde_json::to_string(&String::from_utf8_lossy(&id)).ok()).map(String::into_boxed_str);
@@ -103,6 +104,7 @@ impl UrlItems {
     /// Returns the item for a record of a list. A wrong record is an item that fails, so that the
     /// records after it are not lost. Returns `None` if `--skip-existing` skips the record.
     pub(super) fn item_of_record(&mut self, source: usize, numbered: NumberedRecord) -> Result<Option<FleetItem>> {
+        self.position += 1;
         let NumberedRecord { place, id, record } = numbered;
         let made = record.and_then(|record| self.item_of_request(source, record, &place));
         Ok(self.finished_item(id, made))

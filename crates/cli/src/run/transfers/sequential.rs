@@ -22,6 +22,10 @@ use crate::run::transfers::url_uploads::{UrlUpload, uploads};
 /// single upload and for uploads without parallel transfers, and with the curl persona for all
 /// uploads, for runs without `-Z`, for a single URL, and for `file:` URLs.
 pub(crate) fn is_sequential(plan: &RunPlan, operation: &UrlGroup) -> bool {
+    // A job is a run of the fleet, whatever the number of its URLs.
+    if plan.global.job.is_some() {
+        return false;
+    }
     let has_uploads = (0..operation.urls.len()).any(|index| operation.upload_of(index).is_some());
     let is_alone = crate::run::only_url(operation).is_some();
     let uploads_in_turn = has_uploads && (plan.global.persona.is_curl() || !plan.global.parallel || is_alone);

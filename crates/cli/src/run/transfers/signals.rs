@@ -55,6 +55,13 @@ impl Signals {
         InterruptCallback::new(move || caught.load(Ordering::SeqCst) != 0)
     }
 
+    /// Returns a function with which the engine ends its waits once a signal has arrived, or
+    /// `must_stop` returns true.
+    pub(crate) fn interrupt_or(&self, must_stop: impl Fn() -> bool + Send + Sync + 'static) -> InterruptCallback {
+        let caught = Arc::clone(&self.caught);
+        InterruptCallback::new(move || caught.load(Ordering::SeqCst) != 0 || must_stop())
+    }
+
     /// Returns true if a signal has arrived.
     pub(crate) fn has_come(&self) -> bool {
         self.caught.load(Ordering::SeqCst) != 0

@@ -14,6 +14,7 @@ use haul_policy::protocols::ProtocolSet;
 use haul_policy::target::{Origin, Scheme};
 
 use crate::checksum::ChecksumList;
+use crate::job::{JobRun, UrlCursor};
 use crate::plan::{NetrcArg, UrlGroup, UrlSource, append_query};
 use crate::record_input::RecordFormat;
 use crate::run::engine_options::output_options::{claims_name, file_for, options_for};
@@ -52,6 +53,16 @@ pub(crate) struct UrlItems {
     made: u64,
     numbers: UrlNumbers,
     pub(super) names: OutputNames,
+    /// The number of URLs so far, with those that are skipped.
+    pub(super) position: u64,
+    job: Option<ItemsOfJob>,
+}
+
+/// The job of a list's items: it knows which of them are finished.
+struct ItemsOfJob {
+    job: Arc<JobRun>,
+    cursor: UrlCursor,
+    is_at_end: bool,
 }
 
 /// The request settings of a group's items.
@@ -122,12 +133,21 @@ impl UrlItems {
             made: 0,
             numbers,
             names,
+            position: 0,
+            job: None,
         }
+    }
+
+    /// Leaves out the items that the job has finished, and numbers the others by their places.
+    pub(crate) fn of_job(self, job: &Arc<JobRun>) -> Result<Self> {
+        let cursor = job.cursor()?;
+        Ok(Self { job: Some(ItemsOfJob { job: Arc::clone(job), cursor, is_at_end: false }), ..self })
     }
 
     /// Returns the item for the engine's fleet for a URL of the source at this index. Returns
     /// `None` if `--skip-existing` skips the URL.
     fn item(&mut self, source: usize, given: String, parts: GlobValues) -> Result<Option<FleetItem>> {
+        self.position += 1;
         let parts = self.upload.with_named_values(parts);
         let (url, content) = match &self.upload {
             UrlUpload::Nothing => (self.prepared(given)?, None),
@@ -281,7 +301,12 @@ impl UrlItems {
     }
 
     fn open_list(&mut self, name: &str) -> Result<Option<FleetItem>> {
-        let list = ListReader::open(name)?;
+        let source = self.at - 1;
+        let copied = self.job.as_ref().map(|of_job| of_job.job.open_list(source, name)).transpose()?.flatten();
+        let list = match copied {
+            Some(reader) => ListReader::from_reader(reader, name),
+            None => ListReader::open(name)?,
+        };
         match self.operation.records.clone() {
             Some(args) => self.open_records(list, &args)?,
             None => self.current = OpenUrlSource::File(list),
@@ -291,14 +316,47 @@ impl UrlItems {
 
     fn next_item(&mut self) -> Option<Result<FleetItem>> {
         loop {
-            let found = match self.next_of_current() {
-                Some(found) => found,
-                None => self.open_next()?,
+            let number = self.position;
+            let Some(found) = self.next_of_current().or_else(|| self.open_next()) else {
+                self.end_list();
+                return None;
+            };
+            let is_url = self.position > number || found.is_err();
+            // A source that cannot be opened has a place in the list, too.
+            self.position = if is_url { number + 1 } else { number };
+            let found = match is_url {
+                true => self.of_job_item(number, found),
+                false => found,
             };
             if let Some(item) = found.transpose() {
                 return Some(item);
             }
         }
+    }
+
+    /// Numbers an item of a job by its place in the list. Returns `Ok(None)` if the job has finished
+    /// it.
+    fn of_job_item(&mut self, number: u64, found: Result<Option<FleetItem>>) -> Result<Option<FleetItem>> {
+        let Some(ItemsOfJob { job, cursor, .. }) = &mut self.job else { return found };
+        if cursor.is_finished(number)? {
+            return Ok(None);
+        }
+        let item = match found {
+            Ok(Some(item)) => item,
+            Ok(None) => {
+                job.skipped(number);
+                return Ok(None);
+            }
+            Err(error) => FleetItem::failed(error),
+        };
+        Ok(Some(FleetItem { number: Some(number), ..item }))
+    }
+
+    /// Tells the job that the list has come to its end.
+    fn end_list(&mut self) {
+        let Some(of_job) = self.job.as_mut().filter(|of_job| !of_job.is_at_end) else { return };
+        of_job.is_at_end = true;
+        of_job.job.list_ended(self.position);
     }
 
     /// Returns the next item of the open glob or file of URLs. Returns `None` at its end, or if

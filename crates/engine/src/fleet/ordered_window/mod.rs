@@ -21,15 +21,17 @@
 //! | [`DeliveryOrder::Whole`] | none; a full budget gives one slot the sink to itself |
 //! | [`DeliveryOrder::Free`] | every slot |
 
+mod departures;
+mod guard;
 mod slot;
 
 use std::collections::VecDeque;
-use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
 
+use super::output_observer::OutputPosition;
 use super::progress_rule::OrderedWindowMemory;
 use super::record::RecordText;
 use super::stage_sink::FinalValues;
@@ -40,6 +42,8 @@ use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::match_list::MatchList;
+use departures::Departures;
+use guard::OrderedWindowGuard;
 use slot::{OrderedBodySlot, OrderedSlotContent};
 
 /// The order in which bodies leave a window.
@@ -80,6 +84,11 @@ pub(super) trait StageSink: Send {
         false
     }
 
+    /// Returns how far the output of the fleet has come. Default: 0, for a sink that feeds a stage.
+    fn position(&self) -> OutputPosition {
+        OutputPosition::default()
+    }
+
     /// Ends the content. `tail` contains the values that the previous sink passes on only at its
     /// end. Returns the values of `tail` that this sink did not output.
     ///
@@ -111,6 +120,7 @@ pub(super) struct OrderedWindow {
     /// A copy of [`OrderedWindowState::claimed`], or [`NO_SLOT`], that is readable without the lock.
     claimed: AtomicU64,
     wants_flush: AtomicBool,
+    departures: Option<Departures>,
     state: Mutex<OrderedWindowState>,
 }
 
@@ -132,6 +142,8 @@ struct OrderedWindowState {
     waiting: Vec<(u64, Arc<dyn TransferWaker>, usize)>,
     /// True if the sink has received content since the last flush.
     dirty: bool,
+    /// The number of written bytes that the observer knows.
+    reported: u64,
 }
 
 impl OrderedWindow {
@@ -148,6 +160,7 @@ impl OrderedWindow {
             held: AtomicUsize::new(0),
             claimed: AtomicU64::new(NO_SLOT),
             wants_flush: AtomicBool::new(false),
+            departures: None,
             state: Mutex::new(OrderedWindowState {
                 sink,
                 room: OutputReadiness::Free,
@@ -160,6 +173,7 @@ impl OrderedWindow {
                 finished: 0,
                 waiting: Vec::new(),
                 dirty: false,
+                reported: 0,
             }),
         }
     }
@@ -247,7 +261,9 @@ impl OrderedWindow {
                 state.sink.bytes(&piece)?;
             }
         }
-        state.sink.finish(None)
+        let tail = state.sink.finish(None)?;
+        self.report_written(state);
+        Ok(tail)
     }
 
     /// Returns the number of bytes that may be put into a slot now. If it is 0, `waker` is woken
@@ -488,9 +504,12 @@ impl OrderedWindow {
             if !slot.done || !slot.content.is_empty() {
                 break;
             }
+            let transfer = slot.transfer;
             state.remove(self.order, front);
+            self.report_departure(state, transfer);
             moved = true;
         }
+        self.report_written(state);
         self.head.store(state.head, Ordering::Relaxed);
         self.wake(state, moved);
         Ok(())
@@ -517,36 +536,6 @@ impl OrderedWindow {
 
     fn lock(&self) -> OrderedWindowGuard<'_> {
         OrderedWindowGuard { state: self.state.lock().ignore_poison(), window: self }
-    }
-}
-
-/// The locked state of a window. Unlocking it updates the copies that are readable without the
-/// lock.
-struct OrderedWindowGuard<'a> {
-    state: MutexGuard<'a, OrderedWindowState>,
-    window: &'a OrderedWindow,
-}
-
-impl Deref for OrderedWindowGuard<'_> {
-    type Target = OrderedWindowState;
-
-    fn deref(&self) -> &OrderedWindowState {
-        &self.state
-    }
-}
-
-impl DerefMut for OrderedWindowGuard<'_> {
-    fn deref_mut(&mut self) -> &mut OrderedWindowState {
-        &mut self.state
-    }
-}
-
-impl Drop for OrderedWindowGuard<'_> {
-    fn drop(&mut self) {
-        let wants_flush = self.state.dirty || self.state.room == OutputReadiness::Full;
-        self.window.held.store(self.state.held, Ordering::Relaxed);
-        self.window.claimed.store(self.state.claimed.unwrap_or(NO_SLOT), Ordering::Relaxed);
-        self.window.wants_flush.store(wants_flush, Ordering::Relaxed);
     }
 }
 

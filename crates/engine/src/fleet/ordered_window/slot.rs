@@ -40,6 +40,8 @@ pub(super) struct OrderedBodySlot {
     /// The number of bytes that the slot's body uses outside of the window, and that count in the
     /// budget.
     pub(super) outside: usize,
+    /// The number of the transfer whose content this is, if the output is observed.
+    pub(super) transfer: Option<u64>,
 }
 
 impl OrderedBodySlot {

@@ -70,6 +70,7 @@ impl FleetRun {
         match end {
             PageEnd::Next(next) => self.begin_next_page(job, next),
             PageEnd::Last | PageEnd::Beyond => {
+                window.set_transfer(job.slot, job.number);
                 self.stop_on_error(window.finish(job.slot));
             }
         }

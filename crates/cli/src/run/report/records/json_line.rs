@@ -39,7 +39,7 @@ pub(crate) struct StoredFile<'a> {
     path: &'a Path,
     size: u64,
     /// The SHA-256 checksum in hexadecimal; `None` for a device or pipe, whose content is gone.
-    sha256: Option<String>,
+    pub(crate) sha256: Option<String>,
 }
 
 impl<'a> StoredFile<'a> {

@@ -1,0 +1,53 @@
+//! Refuses the options that a job (`--job`) cannot carry over to its next run.
+
+use std::path::Path;
+
+use super::misused;
+use crate::parsed_args::{DataOptionKind, NextOptionGroup, ParsedArgs, ParsedStage, TextOrFile};
+use crate::plan::UploadArg;
+use crate::usage_error::UsageError;
+
+/// Refuses options that cannot be combined with `--job`. Does nothing without a job.
+pub(super) fn check(parsed: &ParsedArgs) -> Result<(), UsageError> {
+    let Some(job) = &parsed.global.job else { return Ok(()) };
+    let refuse = |text: &str| Err(misused("--job", text));
+    if parsed.global.persona.is_curl() {
+        return refuse("curl has no jobs; call haul by its own name");
+    }
+    if job.command.is_empty() {
+        return refuse("it belongs on the command line, not into a config file");
+    }
+    if job.command.iter().any(|option| option.name == "config" && option.value.as_deref() == Some(b"-")) {
+        return refuse("-K - cannot be read again by the next run; name a file");
+    }
+    if parsed.groups.len() > 1 {
+        return refuse("a job has one group of URLs; leave --next out, or make a job of each group");
+    }
+    parsed.groups.iter().try_for_each(check_group)
+}
+
+fn check_group(group: &NextOptionGroup) -> Result<(), UsageError> {
+    let stdin = "standard input cannot be read again by the next run; name a file";
+    let first = &group.stages[0];
+    let refusals = [
+        (group.clobber == Some(false), "--no-clobber would number a file twice after a kill; name files by -o '#1'"),
+        (first.request.continue_at.is_some(), "a job goes on by itself; leave -C out"),
+        (group.uploads.iter().any(|upload| matches!(upload, UploadArg::Stdin { .. })), stdin),
+        (group.stages.iter().any(reads_stdin), stdin),
+        (group.stages.len() > 1, "--then is not supported in a job"),
+        (first.depth > 0, "--depth is not supported in a job"),
+        (first.unique || first.sort, "--unique and --sort are not supported in a job"),
+        (first.pagination.is_given(), "--paginate is not supported in a job"),
+    ];
+    match refusals.iter().find(|(applies, _)| *applies) {
+        Some((_, text)) => Err(misused("--job", text)),
+        None => Ok(()),
+    }
+}
+
+/// Returns true if the content of a stage's requests comes from standard input.
+fn reads_stdin(stage: &ParsedStage) -> bool {
+    stage.request.data.iter().any(|data| {
+        data.kind != DataOptionKind::Raw && matches!(&data.text, TextOrFile::File(path) if path == Path::new("-"))
+    })
+}

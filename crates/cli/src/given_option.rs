@@ -1,0 +1,43 @@
+//! The options of a command line as they were given, in order. A job (`--job`) stores them, so that
+//! it can go on without them.
+//!
+//! ```
+//! use haul_cli::given_option::GivenOption;
+//!
+//! let header = GivenOption::new("header", true, Some(b"Authorization: x"));
+//! assert!(header.is_secret);
+//! assert_eq!(format!("{header:?}"), "GivenOption(\"header\")");
+//! ```
+
+use crate::secret_arguments;
+
+/// The name under which a URL without an option is kept.
+pub const URL: &str = "url";
+
+/// An option with its value, or a URL. `Debug` shows only the name, because the value may be a
+/// secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct GivenOption {
+    /// The long name of the option, without dashes; [`URL`] for a URL.
+    pub name: String,
+    /// False for the form with `--no-`.
+    pub is_on: bool,
+    /// The value; `None` if the option has none.
+    pub value: Option<Vec<u8>>,
+    /// True if the value is a secret, such as a password.
+    pub is_secret: bool,
+}
+
+impl GivenOption {
+    /// Makes an option, and decides by its name and value whether the value is a secret.
+    pub fn new(name: &str, is_on: bool, value: Option<&[u8]>) -> Self {
+        let is_secret = value.is_some_and(|value| secret_arguments::is_secret(name, value));
+        Self { name: name.to_owned(), is_on, value: value.map(<[u8]>::to_vec), is_secret }
+    }
+}
+
+impl std::fmt::Debug for GivenOption {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("GivenOption").field(&self.name).finish()
+    }
+}

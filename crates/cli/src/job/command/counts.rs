@@ -1,0 +1,105 @@
+//! The counts of a job's URLs by state and by cause.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::job::job_error::DatabaseResult;
+
+/// The numbers of a job's URLs.
+#[derive(Debug, Default)]
+pub(super) struct JobCounts {
+    pub(super) done: u64,
+    pub(super) failed: u64,
+    /// The URLs that the next run fetches although they have a row.
+    pub(super) again: u64,
+    pub(super) skipped: u64,
+    /// The bytes of the bodies of the URLs that are done.
+    pub(super) bytes: u64,
+    /// The failed URLs by exit code and status.
+    pub(super) causes: Vec<FailureCause>,
+    pub(super) last_run: Option<LastRun>,
+}
+
+/// The failed URLs with one exit code and status.
+#[derive(Debug)]
+pub(super) struct FailureCause {
+    pub(super) exit_code: u8,
+    pub(super) status: Option<u16>,
+    pub(super) count: u64,
+    /// The message of one of them.
+    pub(super) error: String,
+}
+
+/// The latest run of a job.
+#[derive(Debug)]
+pub(super) struct LastRun {
+    pub(super) process: i64,
+    pub(super) started: u64,
+    pub(super) ended: Option<u64>,
+    pub(super) exit_code: Option<u8>,
+    /// The number of URLs that the run finished, and the time of the last one.
+    pub(super) finished: u64,
+    pub(super) last: Option<u64>,
+}
+
+impl JobCounts {
+    pub(super) fn read(connection: &Connection) -> DatabaseResult<Self> {
+        let mut counts = Self::default();
+        let mut states = connection.prepare("SELECT state, count(*), sum(size) FROM url GROUP BY state")?;
+        let mut rows = states.query([])?;
+        while let Some(row) = rows.next()? {
+            let count = row.get::<_, i64>(1)? as u64;
+            match row.get_ref(0)?.as_str().unwrap_or_default() {
+                "done" => {
+                    counts.done = count;
+                    counts.bytes = row.get::<_, Option<i64>>(2)?.unwrap_or(0) as u64;
+                }
+                "failed" => counts.failed = count,
+                "again" => counts.again = count,
+                _ => counts.skipped = count,
+            }
+        }
+        let mut causes = connection.prepare(
+            "SELECT exit_code, status, count(*), max(error) FROM url WHERE state IN ('failed', 'again') \
+             AND exit_code > 0 GROUP BY exit_code, status ORDER BY count(*) DESC LIMIT 50",
+        )?;
+        let causes = causes.query_map([], |row| {
+            Ok(FailureCause {
+                exit_code: row.get(0)?,
+                status: row.get(1)?,
+                count: row.get::<_, i64>(2)? as u64,
+                error: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
+            })
+        })?;
+        counts.causes = causes.collect::<DatabaseResult<_>>()?;
+        counts.last_run = Self::last_run(connection)?;
+        Ok(counts)
+    }
+
+    fn last_run(connection: &Connection) -> DatabaseResult<Option<LastRun>> {
+        let last = connection.query_row(
+            "SELECT process, started, ended, exit_code FROM run ORDER BY id DESC LIMIT 1",
+            [],
+            |row| {
+                Ok(LastRun {
+                    process: row.get(0)?,
+                    started: row.get::<_, i64>(1)? as u64,
+                    ended: row.get::<_, Option<i64>>(2)?.map(|ended| ended as u64),
+                    exit_code: row.get(3)?,
+                    finished: 0,
+                    last: None,
+                })
+            },
+        );
+        let Some(last) = last.optional()? else { return Ok(None) };
+        let finished = "SELECT count(*), max(ended) FROM url WHERE ended >= ?1";
+        connection.query_row(finished, [last.started as i64], |row| {
+            let ended = row.get::<_, Option<i64>>(1)?.map(|ended| ended as u64);
+            Ok(Some(LastRun { finished: row.get::<_, i64>(0)? as u64, last: ended, ..last }))
+        })
+    }
+
+    /// Returns the number of URLs that need no further run.
+    pub(super) fn finished(&self) -> u64 {
+        self.done + self.failed + self.skipped
+    }
+}

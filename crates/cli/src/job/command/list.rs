@@ -1,0 +1,90 @@
+//! `haul job list`: the finished URLs of a job, or the failed ones as a list that can be fetched.
+
+use std::fmt::Write as _;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::Path;
+
+use haul::{Error, ErrorKind, Result};
+use haul_policy::urlencode::percent;
+
+use crate::job::job_error::database;
+use crate::job::job_file;
+use crate::usage_error::sanitized;
+
+/// Prints the URLs of a job on standard output, in the order of the list.
+pub(super) fn print(path: &Path, is_failed: bool) -> Result<()> {
+    let (connection, _) = job_file::open_to_read(path)?;
+    let select = match is_failed {
+        true => "SELECT state, status, exit_code, url, error FROM url WHERE state IN ('failed', 'again') ORDER BY id",
+        false => "SELECT state, status, exit_code, url, error FROM url ORDER BY id",
+    };
+    let shows_control = !std::io::stdout().is_terminal();
+    let mut output = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
+    let mut line = String::new();
+    let mut write_all = || -> std::result::Result<(), ListError> {
+        let mut statement = connection.prepare(select)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            line.clear();
+            let url = one_line(row.get_ref(3)?.as_str().unwrap_or_default());
+            if is_failed {
+                if url.is_empty() {
+                    continue;
+                }
+                line.push_str(&url);
+            } else {
+                let state = row.get_ref(0)?.as_str().unwrap_or_default();
+                let status = row.get::<_, Option<u16>>(1)?.map_or("-".to_owned(), |status| status.to_string());
+                let code = row.get::<_, Option<u8>>(2)?.unwrap_or(0);
+                let error = row.get_ref(4)?.as_str_or_null().ok().flatten().unwrap_or_default();
+                let _ = write!(line, "{state}\t{status}\t{code}\t{url}\t{}", sanitized(error));
+            }
+            let line = if shows_control { line.clone() } else { line.replace('\t', "  ") };
+            output.write_all(if shows_control { line } else { sanitized(&line) }.as_bytes())?;
+            output.write_all(b"\n")?;
+        }
+        Ok(output.flush()?)
+    };
+    match write_all() {
+        Ok(()) => Ok(()),
+        Err(ListError::Database(error)) => Err(database(path, error)),
+        Err(ListError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        Err(ListError::Output(error)) => Err(Error::with_source(ErrorKind::Write, "failed to write the output", error)),
+    }
+}
+
+enum ListError {
+    Database(rusqlite::Error),
+    Output(std::io::Error),
+}
+
+impl From<rusqlite::Error> for ListError {
+    fn from(error: rusqlite::Error) -> Self {
+        ListError::Database(error)
+    }
+}
+
+impl From<std::io::Error> for ListError {
+    fn from(error: std::io::Error) -> Self {
+        ListError::Output(error)
+    }
+}
+
+/// Returns a URL with its control characters percent-encoded, so that it stays on one line.
+fn one_line(url: &str) -> String {
+    match url.bytes().any(|byte| byte.is_ascii_control()) {
+        false => url.to_owned(),
+        true => url.chars().map(|c| if c.is_ascii_control() { percent(&[c as u8]) } else { c.to_string() }).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_stay_on_the_line() {
+        assert_eq!(one_line("http://h/a\nb\t"), "http://h/a%0Ab%09");
+        assert_eq!(one_line("http://h/ä"), "http://h/ä");
+    }
+}

@@ -1,0 +1,173 @@
+//! The commands `haul job …`, which show and change a job.
+//!
+//! ```
+//! use haul_cli::job::is_called;
+//!
+//! let words = |words: &[&str]| is_called(&words.iter().map(Into::into).collect::<Vec<_>>());
+//! assert!(words(&["haul", "job", "status", "f"]));
+//! assert!(!words(&["haul", "http://job/"]));
+//! ```
+
+mod counts;
+mod list;
+mod retry;
+mod status;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use haul::{Error, ErrorKind, Result};
+
+use super::job_error::{database, refused};
+use super::job_file::JobFile;
+use crate::file_access::print_error_line;
+use crate::program_persona::ProgramPersona;
+use crate::run::report::error_message;
+
+const HELP: &str = "\
+Usage: haul job <command> [options] <file>
+
+ status [--json] FILE    Show the state of a job: counts, causes of failures, rate, time left
+ list [--failed] FILE    Print the finished URLs with their states; with --failed the failed URLs
+                         alone, one a line, as --input-file reads them
+ retry [options] FILE    Set URLs back, so that the next run fetches them again. Without an option
+                         all failed ones.
+   --status N            those that failed with the status N, or 5xx for a class
+   --cause N             those that failed with the exit code N
+   --url TEXT            those whose URL contains TEXT
+   --all                 everything; the output begins anew
+ vacuum FILE             Give unused space of the file back to the disk
+
+A job is the file of --job FILE. `haul --job FILE` goes on with it.
+";
+
+/// Returns true if the command line of a program is `haul job …`.
+#[must_use]
+pub fn is_called(words: &[OsString]) -> bool {
+    let (persona, rest) = ProgramPersona::called(words.iter().cloned());
+    !persona.is_curl() && rest.first().is_some_and(|first| first == "job")
+}
+
+/// Runs the command line `haul job …`. Returns the exit code.
+#[must_use]
+pub fn run(words: &[OsString]) -> u8 {
+    match carry_out(&words[2.min(words.len())..]) {
+        Ok(text) => print(text.as_bytes()),
+        Err(error) => {
+            print_error_line(&error_message::line(ProgramPersona::Haul, &error, None));
+            error.exit_code()
+        }
+    }
+}
+
+/// Prints a text on standard output. A reader that has closed the pipe has seen enough.
+fn print(text: &[u8]) -> u8 {
+    match std::io::stdout().write_all(text).and_then(|()| std::io::stdout().flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            print_error_line(&format!("haul: (23) failed to write the output: {error}"));
+            ErrorKind::Write.exit_code()
+        }
+        _ => 0,
+    }
+}
+
+fn carry_out(words: &[OsString]) -> Result<String> {
+    let Some((command, rest)) = words.split_first() else { return Ok(HELP.to_owned()) };
+    let arguments = Arguments::parse(rest)?;
+    match command.to_str().unwrap_or_default() {
+        "--help" | "-h" | "help" => Ok(HELP.to_owned()),
+        _ if arguments.asks_help => Ok(HELP.to_owned()),
+        "status" => status::text(&arguments.only(&["json"])?, arguments.has("json")),
+        "list" => list::print(&arguments.only(&["failed"])?, arguments.has("failed")).map(|()| String::new()),
+        "retry" => retry::text(&arguments.only(&["status", "cause", "url", "all"])?, &arguments),
+        "vacuum" => vacuum(&arguments.only(&[])?),
+        other => Err(misused(format!(
+            "{}: no such command of 'haul job', which has status, list, retry and vacuum",
+            crate::usage_error::printable(other.as_bytes())
+        ))),
+    }
+}
+
+fn misused(text: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Setup, text.into())
+}
+
+/// The arguments of a command: options with their values, and one file.
+struct Arguments {
+    options: Vec<(String, Option<String>)>,
+    files: Vec<PathBuf>,
+    asks_help: bool,
+}
+
+/// The options that take a value.
+const WITH_VALUE: [&str; 3] = ["status", "cause", "url"];
+
+impl Arguments {
+    fn parse(words: &[OsString]) -> Result<Self> {
+        let mut parsed = Self { options: Vec::new(), files: Vec::new(), asks_help: false };
+        let mut words = words.iter();
+        let mut takes_options = true;
+        while let Some(word) = words.next() {
+            let text = word.to_str().unwrap_or_default();
+            let name = text.strip_prefix("--").filter(|_| takes_options);
+            match name {
+                Some("") => takes_options = false,
+                Some("help") => parsed.asks_help = true,
+                Some(name) => {
+                    let (name, value) = match name.split_once('=') {
+                        Some((name, value)) => (name, Some(value.to_owned())),
+                        None if WITH_VALUE.contains(&name) => {
+                            let value = words.next().and_then(|value| value.to_str()).map(str::to_owned);
+                            (name, Some(value.ok_or_else(|| misused(format!("option --{name}: requires a value")))?))
+                        }
+                        None => (name, None),
+                    };
+                    parsed.options.push((name.to_owned(), value));
+                }
+                None if takes_options && text == "-h" => parsed.asks_help = true,
+                None => parsed.files.push(word.into()),
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// Returns the file of the command, which knows only these options.
+    fn only(&self, options: &[&str]) -> Result<PathBuf> {
+        if let Some((name, _)) = self.options.iter().find(|(name, _)| !options.contains(&name.as_str())) {
+            let name = crate::usage_error::printable(name.as_bytes());
+            return Err(misused(format!("option --{name}: is unknown to this command; see 'haul job --help'")));
+        }
+        match self.files.as_slice() {
+            [file] => Ok(file.clone()),
+            [] => Err(misused("no job specified; name its file")),
+            _ => Err(misused("one job at a time; name one file")),
+        }
+    }
+
+    fn has(&self, option: &str) -> bool {
+        self.options.iter().any(|(name, _)| name == option)
+    }
+
+    fn value(&self, option: &str) -> Option<&str> {
+        self.options.iter().rev().find(|(name, _)| name == option)?.1.as_deref()
+    }
+}
+
+/// Gives the unused space of a job's file back to the file system.
+fn vacuum(path: &Path) -> Result<String> {
+    let (file, _) = JobFile::open(path, false)?;
+    let size = || std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let before = size();
+    let done = file.connection.execute_batch("PRAGMA temp_store = FILE; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);");
+    done.map_err(|error| database(path, error))?;
+    let after = size();
+    drop(file);
+    let name = super::shown(path.as_os_str());
+    Ok(format!("{name}: {after} bytes, {} fewer\n", before.saturating_sub(after)))
+}
+
+/// Refuses a change of a job whose output would no longer fit its rows.
+fn refuse(path: &Path, text: &str) -> Error {
+    refused(path, text)
+}

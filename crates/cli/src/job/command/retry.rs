@@ -1,0 +1,101 @@
+//! `haul job retry`: sets URLs back, so that the next run fetches them again.
+
+use std::path::Path;
+
+use haul::Result;
+use rusqlite::params_from_iter;
+use rusqlite::types::Value;
+
+use super::{Arguments, misused, refuse};
+use crate::job::job_error::database;
+use crate::job::job_file::JobFile;
+
+/// The URLs to set back: a condition in SQL, with its parameters.
+struct RetryFilter {
+    condition: String,
+    parameters: Vec<Value>,
+}
+
+impl RetryFilter {
+    fn of(arguments: &Arguments) -> Result<Self> {
+        let mut filter = Self { condition: "state = 'failed'".to_owned(), parameters: Vec::new() };
+        if let Some(status) = arguments.value("status") {
+            let (from, to) = status_range(status)
+                .ok_or_else(|| misused("option --status: expected a status such as 503, or a class such as 5xx"))?;
+            filter.and("status BETWEEN ? AND ?", [Value::Integer(from), Value::Integer(to)]);
+        }
+        if let Some(cause) = arguments.value("cause") {
+            let code = cause.parse::<u8>().map_err(|_| misused("option --cause: expected an exit code, such as 28"))?;
+            filter.and("exit_code = ?", [Value::Integer(code.into())]);
+        }
+        if let Some(text) = arguments.value("url") {
+            filter.and("instr(url, ?) > 0", [Value::Text(text.to_owned())]);
+        }
+        Ok(filter)
+    }
+
+    fn and<const N: usize>(&mut self, condition: &str, parameters: [Value; N]) {
+        self.condition.push_str(" AND ");
+        self.condition.push_str(condition);
+        self.parameters.extend(parameters);
+    }
+}
+
+/// Sets the chosen URLs of a job back. Returns the text for the user.
+pub(super) fn text(path: &Path, arguments: &Arguments) -> Result<String> {
+    let filter = RetryFilter::of(arguments)?;
+    let sets_all = arguments.has("all");
+    if sets_all && !filter.parameters.is_empty() {
+        return Err(refuse(path, "--all sets everything back; leave the other options out"));
+    }
+    let (file, _) = JobFile::open(path, false)?;
+    let connection = &file.connection;
+    let set_back = || {
+        let transaction = connection.unchecked_transaction()?;
+        let count = if sets_all {
+            // The output begins anew, so the earlier file is no longer known.
+            transaction.execute(
+                "UPDATE job SET output_device = NULL, output_inode = NULL, output_start = 0, \
+                 output_end = 0, durable_output = 0",
+                [],
+            )?;
+            transaction.execute("UPDATE url SET state = 'again' WHERE state <> 'again'", [])?
+        } else {
+            let update = format!("UPDATE url SET state = 'again' WHERE {}", filter.condition);
+            transaction.execute(&update, params_from_iter(&filter.parameters))?
+        };
+        transaction.commit()?;
+        Ok(count)
+    };
+    let count = set_back().map_err(|error| database(path, error))?;
+    drop(file);
+    let name = super::super::shown(path.as_os_str());
+    Ok(match count {
+        0 => format!("{name}: no URL is set back\n"),
+        _ => format!("{name}: {count} URLs are set back; 'haul --job {name}' fetches them again\n"),
+    })
+}
+
+/// Returns the statuses that `503` or `5xx` stands for.
+fn status_range(text: &str) -> Option<(i64, i64)> {
+    if let Some(class) = text.strip_suffix("xx") {
+        let class = class.parse::<i64>().ok().filter(|class| (1..=9).contains(class))?;
+        return Some((class * 100, class * 100 + 99));
+    }
+    let status = text.parse::<i64>().ok().filter(|status| (100..=999).contains(status))?;
+    Some((status, status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_is_a_number_or_a_class() {
+        assert_eq!(status_range("503"), Some((503, 503)));
+        assert_eq!(status_range("5xx"), Some((500, 599)));
+        for wrong in ["", "x", "5x", "xx", "20", "0xx", "1000", "-1xx"] {
+            assert_eq!(status_range(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The command line of a job: which options identify it, how they are stored, and how a later run
+//! is compared with them.
+//!
+//! ```text
+//!  argv ─▶ parse_recorded ─▶ given options ─┬─▶ identity ─▶ stored in the job, secrets left out
+//!                                           └─▶ limits, rates, verbosity, secrets: of this run only
+//! ```
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use haul_policy::secrets::drop_userinfo;
+use serde_json::{Value, json};
+
+use crate::given_option::{GivenOption, URL};
+
+/// The options that may differ between two runs of a job: limits, rates, parallelism, verbosity, and
+/// what is printed about the run.
+const FREE: &[&str] = &[
+    "agent-idle",
+    "connect-timeout",
+    "events",
+    "fail-early",
+    "happy-eyeballs-timeout-ms",
+    "job",
+    "keepalive",
+    "keepalive-cnt",
+    "keepalive-intvl",
+    "keepalive-time",
+    "limit-rate",
+    "limit-rate-total",
+    "max-memory",
+    "max-time",
+    "parallel",
+    "parallel-max",
+    "parallel-max-host",
+    "pipeline",
+    "progress-bar",
+    "progress-meter",
+    "rate",
+    "rate-host",
+    "refresh",
+    "retry",
+    "retry-all-errors",
+    "retry-connrefused",
+    "retry-delay",
+    "retry-max-time",
+    "show-error",
+    "silent",
+    "speed-limit",
+    "speed-time",
+    "split",
+    "stall-time",
+    "stats",
+    "stderr",
+    "styled-output",
+    "threads",
+    "trace",
+    "trace-ascii",
+    "trace-config",
+    "trace-ids",
+    "trace-time",
+    "verbose",
+];
+
+/// Returns the options that identify the job, with their secrets left out. A secret keeps its place
+/// and its name.
+pub(super) fn identity(given: &[GivenOption]) -> Vec<GivenOption> {
+    let identifying = given.iter().filter(|option| !FREE.contains(&option.name.as_str()));
+    identifying.map(|option| GivenOption { value: stored_value(option), ..option.clone() }).collect()
+}
+
+fn stored_value(option: &GivenOption) -> Option<Vec<u8>> {
+    option.value.clone().filter(|_| !option.is_secret)
+}
+
+/// Returns true if a run is given none of the options that identify a job, so that it goes on with
+/// the stored ones. Secrets are not stored, and are given again.
+pub(super) fn is_bare(given: &[GivenOption]) -> bool {
+    identity(given).iter().all(|option| option.is_secret)
+}
+
+/// Returns the first value that cannot be stored, with the reason: text that is not UTF-8, or a URL
+/// with a password.
+pub(super) fn unstorable(command: &[GivenOption]) -> Option<(&GivenOption, &'static str)> {
+    command.iter().find_map(|option| {
+        let value = option.value.as_deref()?;
+        let Ok(text) = std::str::from_utf8(value) else {
+            return Some((option, "its value is not UTF-8, and cannot be stored in a job"));
+        };
+        let has_login = [URL, "then"].contains(&option.name.as_str()) && drop_userinfo(text) != text;
+        has_login.then_some((option, "a job does not store the credentials in a URL; give them by -u or --netrc"))
+    })
+}
+
+/// Returns the JSON text of a command line: an array with an object for each option.
+pub(super) fn to_json(command: &[GivenOption]) -> String {
+    let options = command.iter().map(|option| {
+        let value = option.value.as_deref().map(String::from_utf8_lossy);
+        match (option.is_secret, option.is_on, value) {
+            (true, ..) => json!({ "name": option.name, "secret": true }),
+            (false, false, _) => json!({ "name": option.name, "off": true }),
+            (false, true, Some(value)) => json!({ "name": option.name, "value": value }),
+            (false, true, None) => json!({ "name": option.name }),
+        }
+    });
+    Value::Array(options.collect()).to_string()
+}
+
+/// Reads the text of [`to_json`]. Returns `None` if the text is no such command line.
+pub(super) fn from_json(text: &str) -> Option<Vec<GivenOption>> {
+    let Value::Array(options) = serde_json::from_str(text).ok()? else { return None };
+    let option = |option: &Value| {
+        let flag = |name: &str| option.get(name).and_then(Value::as_bool).unwrap_or(false);
+        Some(GivenOption {
+            name: option.get("name")?.as_str()?.to_owned(),
+            is_on: !flag("off"),
+            value: option.get("value").and_then(Value::as_str).map(|value| value.as_bytes().to_vec()),
+            is_secret: flag("secret"),
+        })
+    };
+    options.iter().map(option).collect()
+}
+
+/// Returns the arguments of a run that goes on with the stored command line. `given` are the options
+/// of this run: its secrets fill the places of those that were left out, and its other options are
+/// added.
+///
+/// # Errors
+/// The name of an option whose secret is not given again.
+pub(super) fn continued(stored: &[GivenOption], given: &[GivenOption]) -> Result<Vec<OsString>, String> {
+    let mut secrets: Vec<&GivenOption> = given.iter().filter(|option| option.is_secret).collect();
+    let mut arguments = Vec::new();
+    for option in stored {
+        let option = match option.is_secret {
+            false => option,
+            true => match secrets.iter().position(|secret| secret.name == option.name) {
+                Some(at) => secrets.remove(at),
+                None => return Err(option.name.clone()),
+            },
+        };
+        arguments.push(argument(option));
+    }
+    let others = given.iter().filter(|option| FREE.contains(&option.name.as_str()));
+    arguments.extend(others.map(argument));
+    arguments.extend(secrets.into_iter().map(argument));
+    Ok(arguments)
+}
+
+fn argument(option: &GivenOption) -> OsString {
+    let name = option.name.as_str();
+    OsString::from_vec(match (&option.value, option.is_on) {
+        (_, false) => format!("--no-{name}").into_bytes(),
+        (None, true) => format!("--{name}").into_bytes(),
+        (Some(value), true) if name == URL && value.first() != Some(&b'-') => value.clone(),
+        (Some(value), true) => [format!("--{name}=").as_bytes(), value].concat(),
+    })
+}
+
+/// Returns the difference between the stored command line and that of this run, as a text for the
+/// user. Returns `None` if both identify the same job. The order of different options within a stage
+/// does not matter.
+pub(super) fn difference(stored: &[GivenOption], now: &[GivenOption]) -> Option<String> {
+    let (stored, now) = (sorted(stored), sorted(now));
+    let at = (0..stored.len().max(now.len())).find(|&at| stored.get(at) != now.get(at))?;
+    Some(match (stored.get(at), now.get(at)) {
+        (Some((_, old)), Some((_, new))) if old.name == new.name => {
+            format!("{} is {}, and was {}", shown_name(new), shown_value(new), shown_value(old))
+        }
+        (Some((_, old)), new) if !now.iter().any(|(_, option)| option.name == old.name) || new.is_none() => {
+            format!("{} is missing, which was {}", shown_name(old), shown_value(old))
+        }
+        (_, Some((_, new))) => format!("{} is {}, and was not given", shown_name(new), shown_value(new)),
+        (old, None) => format!("{} is missing", old.map(|(_, old)| shown_name(old)).unwrap_or_default()),
+    })
+}
+
+/// Returns the options by stage and name. Options of the same name keep their order.
+fn sorted(command: &[GivenOption]) -> Vec<(usize, GivenOption)> {
+    let mut stage = 0;
+    let in_stage = command.iter().map(|option| {
+        stage += usize::from(option.name == "then");
+        // Another secret is no other job.
+        let value = option.value.clone().filter(|_| !option.is_secret);
+        (stage, GivenOption { value, ..option.clone() })
+    });
+    let mut all: Vec<_> = in_stage.collect();
+    all.sort_by(|a, b| (a.0, &a.1.name).cmp(&(b.0, &b.1.name)));
+    all
+}
+
+fn shown_name(option: &GivenOption) -> String {
+    match option.name.as_str() {
+        URL => "the URL".to_owned(),
+        name if option.is_on => format!("--{name}"),
+        name => format!("--no-{name}"),
+    }
+}
+
+fn shown_value(option: &GivenOption) -> String {
+    match &option.value {
+        _ if option.is_secret => "a secret".to_owned(),
+        Some(value) => format!("'{}'", crate::usage_error::printable(value)),
+        None if option.is_on => "given".to_owned(),
+        None => "turned off".to_owned(),
+    }
+}
+
+/// Returns the command line as a user would write it, for messages.
+pub(super) fn shown(command: &[GivenOption]) -> String {
+    let word = |option: &GivenOption| {
+        let word = match option.is_secret {
+            true => format!("--{}=(secret)", option.name),
+            false => argument(option).to_string_lossy().into_owned(),
+        };
+        let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_=./:@%+,".contains(&byte));
+        match is_plain && !word.is_empty() {
+            true => word,
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        }
+    };
+    command.iter().map(word).fold("haul".to_owned(), |line, word| format!("{line} {word}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(words: &[&str]) -> Vec<GivenOption> {
+        let words = words.iter().map(|word| OsString::from(*word));
+        let parsed = crate::parse::parse_recorded(words, &mut crate::file_access::SystemFileAccess);
+        parsed.unwrap().given.unwrap()
+    }
+
+    fn differ(old: &[&str], new: &[&str]) -> Option<String> {
+        difference(&identity(&command(old)), &identity(&command(new)))
+    }
+
+    #[test]
+    fn limits_verbosity_and_order_do_not_identify() {
+        let old = ["--job", "f", "http://h/[1-3]", "--jsonl", "--rate", "5/s", "-v"];
+        assert_eq!(differ(&old, &["--jsonl", "-s", "--parallel-max", "3", "--job=g", "http://h/[1-3]"]), None);
+    }
+
+    #[test]
+    fn difference_names_the_option() {
+        let old = ["--job", "f", "http://h/", "-o", "a"];
+        let text = differ(&old, &["--job", "f", "http://h/", "-o", "b"]).unwrap();
+        assert_eq!(text, "--output is 'b', and was 'a'");
+        assert_eq!(differ(&old, &["http://h/"]).unwrap(), "--output is missing, which was 'a'");
+        assert_eq!(differ(&["http://h/"], &["http://h/", "--jsonl"]).unwrap(), "--jsonl is given, and was not given");
+        assert_eq!(differ(&["http://h/1"], &["http://h/2"]).unwrap(), "the URL is 'http://h/2', and was 'http://h/1'");
+        assert!(differ(&["http://h/", "--no-location"], &["http://h/", "--location"]).is_some());
+    }
+
+    #[test]
+    fn stored_command_has_no_secrets() {
+        let given = command(&["-u", "me:pw", "-H", "Authorization: tok", "-H", "Accept: x", "http://h/"]);
+        let stored = to_json(&identity(&given));
+        assert!(!stored.contains("pw") && !stored.contains("tok") && stored.contains("Accept: x"), "{stored}");
+        let read = from_json(&stored).unwrap();
+        assert_eq!(difference(&read, &identity(&given)), None);
+        assert_eq!(
+            difference(
+                &read,
+                &identity(&command(&["-u", "you:other", "-H", "Authorization: x", "-H", "Accept: x", "http://h/"]))
+            ),
+            None
+        );
+    }
+
+    #[test]
+    fn continued_command_takes_secrets_and_limits() {
+        let stored = identity(&command(&["-u", "me:pw", "http://h/", "--then", "http://i/{}", "-u", "b:c"]));
+        let given = command(&["--job", "f", "-u", "me:new", "--rate", "5/s", "-u", "b:new"]);
+        assert!(is_bare(&given) && !is_bare(&command(&["--job", "f", "--jsonl"])));
+        let words = continued(&stored, &given).unwrap();
+        let words: Vec<_> = words.iter().map(|word| word.to_str().unwrap()).collect();
+        assert_eq!(
+            words,
+            ["--user=me:new", "http://h/", "--then=http://i/{}", "--user=b:new", "--job=f", "--rate=5/s"]
+        );
+        assert_eq!(continued(&stored, &command(&["--job", "f"])).unwrap_err(), "user");
+    }
+
+    #[test]
+    fn url_with_a_password_is_not_stored() {
+        let given = identity(&command(&["http://u:p@h/"]));
+        assert_eq!(unstorable(&given).unwrap().0.name, URL);
+        assert_eq!(unstorable(&identity(&command(&["http://h/a@b"]))), None);
+    }
+}

@@ -1,0 +1,167 @@
+//! The thread that makes a job durable: once a second it syncs the output, the files of the
+//! committed rows, and the job's file, in this order.
+//!
+//! After a loss of power, the next run trusts only what was synced: it sets back all later rows, and
+//! cuts the output back. So such a run repeats at most what was in flight and the last second. How
+//! it knows that the computer was restarted: the job has the identifier of the boot.
+//!
+//! The files of `-o` are synced together by `syncfs`, once for each file system, because a sync of
+//! each of a hundred thousand files would take longer than their transfer.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::job_error::database;
+use super::writer::{JobEvent, JobShared};
+
+/// The time between two syncs, and so the time whose work a loss of power may cost.
+const SYNC_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The number of directories that are remembered, so that each is examined once. Those beyond are on
+/// the same file systems in practice.
+const MAX_DIRECTORIES: usize = 1024;
+
+/// A state of the job that can be made durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct DurableState {
+    /// The number of the last commit.
+    pub(super) commit: u64,
+    /// The offset in the output file of the end of the last committed output.
+    pub(super) output: u64,
+}
+
+/// The output and the file systems to which a job writes.
+#[derive(Default)]
+pub(super) struct SyncTargets(Mutex<SyncTargetSet>);
+
+#[derive(Default)]
+struct SyncTargetSet {
+    output: Option<Arc<OwnedFd>>,
+    /// The directories that were examined.
+    directories: HashSet<PathBuf>,
+    /// A directory on each file system.
+    file_systems: Vec<(u64, Arc<File>)>,
+}
+
+impl SyncTargets {
+    fn lock(&self) -> MutexGuard<'_, SyncTargetSet> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the output that is synced; only a regular file needs that.
+    pub(super) fn set_output(&self, output: OwnedFd) {
+        self.lock().output = Some(Arc::new(output));
+    }
+
+    /// Adds the file systems of these files.
+    pub(super) fn add<'p>(&self, files: impl Iterator<Item = &'p Path>) {
+        let mut set = self.lock();
+        for file in files {
+            let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            if set.directories.contains(parent) || set.directories.len() >= MAX_DIRECTORIES {
+                continue;
+            }
+            set.directories.insert(parent.to_owned());
+            let Ok(directory) = File::open(parent) else { continue };
+            let Ok(metadata) = directory.metadata() else { continue };
+            if !set.file_systems.iter().any(|(device, _)| *device == metadata.dev()) {
+                set.file_systems.push((metadata.dev(), Arc::new(directory)));
+            }
+        }
+    }
+
+    /// Syncs the output and the file systems.
+    fn sync(&self) -> std::io::Result<()> {
+        let (output, directories) = {
+            let set = self.lock();
+            let directories: Vec<_> = set.file_systems.iter().map(|(_, directory)| Arc::clone(directory)).collect();
+            (set.output.clone(), directories)
+        };
+        if let Some(output) = output {
+            match rustix::fs::fdatasync(output.as_fd()) {
+                // Not every file system can do that.
+                Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => {}
+                synced => synced?,
+            }
+        }
+        for directory in directories {
+            rustix::fs::syncfs(&*directory)?;
+        }
+        Ok(())
+    }
+}
+
+/// The thread that makes a job durable.
+pub(super) struct Syncer {
+    pub(super) connection: Connection,
+    pub(super) path: PathBuf,
+    pub(super) shared: Arc<JobShared>,
+    pub(super) events: SyncSender<JobEvent>,
+}
+
+impl Syncer {
+    /// Syncs once a second, until `stop` is closed.
+    pub(super) fn run(self, stop: &Receiver<()>) {
+        let mut last = *self.shared.committed.lock().unwrap_or_else(PoisonError::into_inner);
+        while stop.recv_timeout(SYNC_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            let state = *self.shared.committed.lock().unwrap_or_else(PoisonError::into_inner);
+            if state.commit == last.commit {
+                continue;
+            }
+            last = state;
+            if self.sync() && self.events.send(JobEvent::Durable(state)).is_err() {
+                return;
+            }
+            // The note itself is a commit, which needs no other.
+            last.commit += 1;
+        }
+    }
+
+    /// Syncs everything. Returns false after an error, which ends the run.
+    fn sync(&self) -> bool {
+        if self.shared.failure.is_set() {
+            return false;
+        }
+        if let Err(error) = self.shared.targets.sync().and_then(|()| sync_log(&self.path)) {
+            let text = format!("failed to sync what the job {} has written", self.path.display());
+            self.shared.failure.set(haul::Error::with_source(haul::ErrorKind::Write, text, error));
+            return false;
+        }
+        match checkpoint(&self.connection, "PASSIVE") {
+            Ok(()) => true,
+            Err(error) => {
+                self.shared.failure.set(database(&self.path, error));
+                false
+            }
+        }
+    }
+}
+
+/// Syncs the write-ahead log. A checkpoint does so only if no reader keeps it from its work.
+fn sync_log(path: &Path) -> std::io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    match File::open(Path::new(&name)) {
+        Ok(log) => log.sync_data(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Moves the content of the write-ahead log into the job's file.
+pub(super) fn checkpoint(connection: &Connection, mode: &str) -> Result<(), rusqlite::Error> {
+    connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()))
+}
+
+/// Syncs the output and the files of a run that is over.
+pub(super) fn sync_targets(shared: &JobShared) -> std::io::Result<()> {
+    shared.targets.sync()
+}

@@ -1,0 +1,240 @@
+//! The file of a job: opening it, locking it, and the row with its settings.
+//!
+//! One process at a time runs a job. It holds a lock (`flock`) on the file until it ends, however it
+//! ends. Readers such as `haul job status` need no lock.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use haul::{Error, Result};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use rustix::fs::{FlockOperation, flock};
+
+use super::job_error::{DatabaseResult, database, io, refused};
+use super::schema::{self, APPLICATION_ID, VERSION};
+use super::url_row::now_ms;
+use super::{command_line, output_file};
+use crate::given_option::GivenOption;
+use crate::program_persona;
+
+/// An open job that this process has locked.
+pub(super) struct JobFile {
+    pub(super) path: PathBuf,
+    pub(super) connection: Connection,
+    /// The descriptor with the lock. It is closed last: closing any descriptor of the file ends the
+    /// locks of SQLite in this process.
+    _lock: File,
+}
+
+/// The settings of a job: the row of the table `job`.
+#[derive(Clone, Debug)]
+pub(super) struct JobSettings {
+    pub(super) directory: PathBuf,
+    pub(super) command: Vec<GivenOption>,
+    /// The number of URLs of the whole list; `None` until a run has come to its end.
+    pub(super) total: Option<u64>,
+    /// The identity of the output file; `None` if the output is no regular file.
+    pub(super) output: Option<output_file::FileIdentity>,
+    pub(super) output_start: u64,
+    pub(super) output_end: u64,
+    pub(super) last_commit: u64,
+    pub(super) durable_commit: u64,
+    pub(super) durable_output: u64,
+    pub(super) boot: Option<String>,
+    pub(super) is_clean: bool,
+    pub(super) created: u64,
+}
+
+impl JobFile {
+    /// Opens a job to run or change it. If there is no such file, makes one if `creates` is true.
+    /// Returns false as the second value if the job is new.
+    pub(super) fn open(path: &Path, creates: bool) -> Result<(Self, bool)> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(creates).truncate(false).mode(0o600).open(path);
+        let file = file.map_err(|error| io(path, error))?;
+        check_file(path, &file)?;
+        if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            return Err(match error {
+                rustix::io::Errno::WOULDBLOCK => is_running(path),
+                error => io(path, error.into()),
+            });
+        }
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let exists = has_tables(&connection, path)?;
+        if !exists && !creates {
+            return Err(refused(path, "it is no job of haul"));
+        }
+        Ok((Self { path: path.to_owned(), connection, _lock: file }, exists))
+    }
+
+    /// Makes the tables of a new job.
+    pub(super) fn create(&self, directory: &Path, command: &[GivenOption]) -> Result<()> {
+        let make = || {
+            let transaction = self.connection.unchecked_transaction()?;
+            schema::create(&transaction)?;
+            transaction.execute(
+                "INSERT INTO job (id, haul_version, created, directory, command) VALUES (1, ?1, ?2, ?3, ?4)",
+                params![
+                    program_persona::VERSION,
+                    now_ms() as i64,
+                    directory.to_string_lossy(),
+                    command_line::to_json(command)
+                ],
+            )?;
+            transaction.commit()
+        };
+        make().map_err(|error| database(&self.path, error))
+    }
+
+    /// Reads the settings of the job.
+    pub(super) fn settings(&self) -> Result<JobSettings> {
+        read_settings(&self.connection, &self.path)
+    }
+
+    /// Opens another connection to the file, for another thread.
+    pub(super) fn another(&self) -> Result<Connection> {
+        connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+    }
+
+    /// Sets back the rows that a loss of power may have made untrue: those of commits that were not
+    /// known to be on the disk when the computer stopped. Nothing is set back after the end of a
+    /// process alone.
+    pub(super) fn recover(&self, settings: &mut JobSettings, boot: Option<&str>) -> Result<()> {
+        if settings.is_clean || settings.boot.as_deref() == boot {
+            return Ok(());
+        }
+        settings.output_end = settings.output_end.min(settings.durable_output.max(settings.output_start));
+        let set_back = || {
+            self.connection.execute(
+                "UPDATE url SET state = 'again' WHERE commit_number > ?1",
+                params![settings.durable_commit as i64],
+            )?;
+            self.connection.execute("UPDATE job SET output_end = ?1", params![settings.output_end as i64])
+        };
+        set_back().map(drop).map_err(|error| database(&self.path, error))
+    }
+}
+
+/// Opens a job for reading only. A process that runs the job is not disturbed.
+pub(super) fn open_to_read(path: &Path) -> Result<(Connection, JobSettings)> {
+    let file = File::open(path).map_err(|error| io(path, error))?;
+    check_file(path, &file)?;
+    drop(file);
+    // Reading a database with a write-ahead log may have to write its index.
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    if !has_tables(&connection, path)? {
+        return Err(refused(path, "it is no job of haul"));
+    }
+    let settings = read_settings(&connection, path)?;
+    Ok((connection, settings))
+}
+
+/// Returns true if a process runs the job.
+pub(super) fn is_locked(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
+}
+
+/// Refuses a file that is not the user's own job.
+fn check_file(path: &Path, file: &File) -> Result<()> {
+    let metadata = file.metadata().map_err(|error| io(path, error))?;
+    if !metadata.is_file() {
+        return Err(refused(path, "it is no regular file, which a job must be"));
+    }
+    let user = rustix::process::geteuid().as_raw();
+    if metadata.uid() != user && user != 0 {
+        return Err(refused(
+            path,
+            format!("it belongs to another user ({}); its command line is theirs", metadata.uid()),
+        ));
+    }
+    let mut magic = [0; 16];
+    let mut reader = file;
+    if metadata.len() > 0 && (reader.read_exact(&mut magic).is_err() || &magic != b"SQLite format 3\0") {
+        return Err(refused(path, "it is no job of haul; name another file"));
+    }
+    Ok(())
+}
+
+fn is_running(path: &Path) -> Error {
+    let process = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).ok().and_then(|connection| {
+        connection.query_row("SELECT process FROM run ORDER BY id DESC LIMIT 1", [], |row| row.get::<_, i64>(0)).ok()
+    });
+    let process = process.map_or(String::new(), |process| format!(" ({process})"));
+    refused(path, format!("another process{process} is running this job; wait for it, or end it"))
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
+    let open = || {
+        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        connection.busy_timeout(std::time::Duration::from_secs(10))?;
+        connection.set_prepared_statement_cache_capacity(16);
+        connection.execute_batch(
+            "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA cache_size = -4096; \
+             PRAGMA temp_store = MEMORY; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;",
+        )?;
+        Ok(connection)
+    };
+    open().map_err(|error| database(path, error))
+}
+
+/// Returns true if the file is a job, and false if it is empty.
+fn has_tables(connection: &Connection, path: &Path) -> Result<bool> {
+    let number = |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i32>(0));
+    let numbers = || -> DatabaseResult<(i32, i32, i64)> {
+        let tables = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+        Ok((number("application_id")?, number("user_version")?, tables))
+    };
+    match numbers().map_err(|error| database(path, error))? {
+        (0, 0, 0) => {
+            // It stays so in the file, and needs no sync for a commit.
+            let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
+            match mode.map_err(|error| database(path, error))?.as_str() {
+                "wal" => Ok(false),
+                _ => Err(refused(path, "its file system cannot hold a job; put it on a local disk")),
+            }
+        }
+        (APPLICATION_ID, VERSION, _) => Ok(true),
+        (APPLICATION_ID, version, _) => Err(refused(
+            path,
+            format!("its version {version} is not that of this haul ({VERSION}); go on with the haul that made it"),
+        )),
+        _ => Err(refused(path, "it is a database of another program; name another file")),
+    }
+}
+
+fn read_settings(connection: &Connection, path: &Path) -> Result<JobSettings> {
+    let number = |row: &Row<'_>, name: &str| row.get::<_, i64>(name).map(|number| number as u64);
+    let settings = connection.query_row("SELECT * FROM job", [], |row| {
+        let output = match (row.get::<_, Option<i64>>("output_device")?, row.get::<_, Option<i64>>("output_inode")?) {
+            (Some(device), Some(inode)) => {
+                Some(output_file::FileIdentity { device: device as u64, inode: inode as u64 })
+            }
+            _ => None,
+        };
+        Ok(JobSettings {
+            directory: row.get::<_, String>("directory")?.into(),
+            command: command_line::from_json(&row.get::<_, String>("command")?).unwrap_or_default(),
+            total: row.get::<_, Option<i64>>("total")?.map(|total| total as u64),
+            output,
+            output_start: number(row, "output_start")?,
+            output_end: number(row, "output_end")?,
+            last_commit: number(row, "last_commit")?,
+            durable_commit: number(row, "durable_commit")?,
+            durable_output: number(row, "durable_output")?,
+            boot: row.get("boot")?,
+            is_clean: row.get("is_clean")?,
+            created: number(row, "created")?,
+        })
+    });
+    let settings = settings.optional().map_err(|error| database(path, error))?;
+    settings.ok_or_else(|| refused(path, "it has no settings; name another file"))
+}
+
+/// Returns an identifier of the current boot of this computer; `None` if it is unknown.
+pub(super) fn boot() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned())
+}

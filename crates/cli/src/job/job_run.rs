@@ -1,0 +1,331 @@
+//! A run of a job: what the transfers of this process report, and what they need not fetch.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use haul::fleet::{BodyDestination, FleetJob, OutputObserver};
+use haul::transfer::TransferOutcome;
+use haul::{Error, ErrorKind, Result};
+use rusqlite::{OptionalExtension, params};
+
+use super::command_line;
+use super::durability::{DurableState, Syncer, checkpoint, sync_targets};
+use super::job_error::{DatabaseResult, database, refused};
+use super::job_file::{JobFile, JobSettings, boot};
+use super::list_copy::{self, CopiedListReader, ListCopier};
+use super::list_guard::GuardedFile;
+use super::output_file::{EarlierOutput, PreparedOutput, named_file, standard_output};
+use super::url_cursor::UrlCursor;
+use super::url_row::{UrlRow, now_ms};
+use super::writer::{JobEvent, JobShared, JobWriter};
+use crate::given_option::GivenOption;
+use crate::plan::{JobArgs, UrlGroup, UrlSource};
+
+/// The number of events that wait for the writer at most. Beyond them, workers wait for the disk.
+const EVENTS: usize = 8192;
+
+/// A run of a job. All threads of the run share it.
+pub(crate) struct JobRun {
+    path: PathBuf,
+    shared: Arc<JobShared>,
+    events: SyncSender<JobEvent>,
+    state: Mutex<RunState>,
+    /// True if this run or an earlier one knew of a URL.
+    is_resumed: bool,
+}
+
+/// The parts of a run that are needed only at its beginning and its end.
+struct RunState {
+    file: Option<JobFile>,
+    settings: JobSettings,
+    writer: Option<JoinHandle<()>>,
+    syncer: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+/// The output of a job's run, and what belongs before the first record.
+pub(crate) struct JobOutput {
+    /// The descriptor to write to.
+    pub(crate) descriptor: OwnedFd,
+    /// True if nothing of the job has been written, so that a header line is.
+    pub(crate) is_new: bool,
+    /// The offset at which this run continues in the file.
+    end: u64,
+    /// A message for the user; `None` if there is nothing to say.
+    pub(crate) note: Option<String>,
+}
+
+impl JobRun {
+    /// Opens the job of a run, or makes it. Refuses another command line, changed lists and a job
+    /// that another process runs.
+    pub(crate) fn open(args: &JobArgs, operation: &UrlGroup) -> Result<Arc<Self>> {
+        let (file, exists) = JobFile::open(&args.file, true)?;
+        if exists {
+            same_command(&file, args)?;
+        } else {
+            file.create(&args.directory, &args.command)?;
+        }
+        let mut settings = file.settings()?;
+        let boot = boot();
+        file.recover(&mut settings, boot.as_deref())?;
+        for guarded in guarded_files(operation, &args.command) {
+            file.guard(&guarded)?;
+        }
+        let begin = || -> DatabaseResult<i64> {
+            file.connection.execute("UPDATE job SET boot = ?1, is_clean = 0", params![boot])?;
+            let insert = "INSERT INTO run (process, started) VALUES (?1, ?2)";
+            file.connection.execute(insert, params![std::process::id(), now_ms() as i64])?;
+            Ok(file.connection.last_insert_rowid())
+        };
+        let run = begin().map_err(|error| database(&args.file, error))?;
+        let is_resumed = settings.last_commit > 0;
+        let shared = Arc::new(JobShared::default());
+        let noted = DurableState { commit: settings.last_commit, output: settings.output_end };
+        *shared.committed.lock().unwrap_or_else(PoisonError::into_inner) = noted;
+        let (events, receiver) = sync_channel(EVENTS);
+        let writer = JobWriter {
+            connection: file.another()?,
+            path: args.file.clone(),
+            shared: Arc::clone(&shared),
+            commit: settings.last_commit + 1,
+            output_end: settings.output_end,
+            run,
+            state: super::writer::WriterState::default(),
+        };
+        let no_thread = |error| Error::with_source(ErrorKind::Write, "no thread for the job's file", error);
+        let writer = std::thread::Builder::new().name("haul-job".to_owned()).spawn(move || writer.run(&receiver));
+        let syncer = Syncer {
+            connection: file.another()?,
+            path: args.file.clone(),
+            shared: Arc::clone(&shared),
+            events: events.clone(),
+        };
+        let (stop, stopped) = channel();
+        let synced = std::thread::Builder::new().name("haul-job-sync".to_owned()).spawn(move || syncer.run(&stopped));
+        let state = RunState {
+            file: Some(file),
+            settings,
+            writer: Some(writer.map_err(no_thread)?),
+            syncer: Some((stop, synced.map_err(no_thread)?)),
+        };
+        Ok(Arc::new(Self { path: args.file.clone(), shared, events, state: Mutex::new(state), is_resumed }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, RunState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn connection(&self) -> Result<rusqlite::Connection> {
+        match &self.lock().file {
+            Some(file) => file.another(),
+            None => Err(Error::new(ErrorKind::Interrupted, "the run is over")),
+        }
+    }
+
+    /// Returns true if the job's file can no longer be written, so that the run must end.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.shared.failure.is_set()
+    }
+
+    /// Returns the cursor by which the list skips the URLs that are finished.
+    pub(crate) fn cursor(&self) -> Result<UrlCursor> {
+        Ok(UrlCursor::new(self.connection()?, self.path.clone()))
+    }
+
+    /// Returns a reader for the list of a source, if the job has to copy the list, because it comes
+    /// from a pipe. Returns `None` for a file, which stays where it is.
+    pub(crate) fn open_list(&self, source: usize, name: &str) -> Result<Option<Box<dyn BufRead + Send>>> {
+        if is_file(name) {
+            return Ok(None);
+        }
+        let source = source as i64;
+        let connection = self.connection()?;
+        let copied = list_copy::begin(&connection, source, name).map_err(|error| database(&self.path, error))?;
+        self.shared.lists.set(source, copied);
+        if !copied.is_complete {
+            let unreadable =
+                |error| Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error);
+            let input: Box<dyn Read + Send> = match name {
+                "-" => Box::new(crate::file_access::stdin().map_err(unreadable)?),
+                name => Box::new(File::open(name).map_err(unreadable)?),
+            };
+            let copier = ListCopier {
+                input,
+                name: if name == "-" { "standard input".to_owned() } else { name.to_owned() },
+                source,
+                copied,
+                connection: self.connection()?,
+                path: self.path.clone(),
+                shared: Arc::clone(&self.shared),
+                events: self.events.clone(),
+            };
+            // It is not joined: a read that never returns must not keep the program from ending.
+            let started = std::thread::Builder::new().name("haul-job-list".to_owned()).spawn(move || copier.run());
+            started.map_err(|error| Error::with_source(ErrorKind::Read, "no thread for the list", error))?;
+        }
+        let reader = CopiedListReader {
+            connection,
+            source,
+            shared: Arc::clone(&self.shared),
+            chunk: 0,
+            text: std::io::Cursor::default(),
+        };
+        Ok(Some(Box::new(BufReader::with_capacity(64 << 10, reader))))
+    }
+
+    /// Prepares the output of the run: the file of `-o` that all transfers share, or standard output.
+    /// A part of a record that an earlier run has left is cut off.
+    pub(crate) fn open_output(&self, file: Option<(&Path, Option<u32>)>) -> Result<JobOutput> {
+        let state = self.lock();
+        let settings = &state.settings;
+        let earlier =
+            EarlierOutput { identity: settings.output, start: settings.output_start, end: settings.output_end };
+        let prepared = match file {
+            Some((path, mode)) => named_file(path, mode, earlier)?,
+            None => standard_output(earlier)?,
+        };
+        let PreparedOutput { descriptor, identity, start, end, note } = prepared;
+        if let Some(file) = &state.file {
+            let note = file.connection.execute(
+                "UPDATE job SET output_device = ?1, output_inode = ?2, output_start = ?3, output_end = ?4",
+                params![
+                    identity.map(|identity| identity.device as i64),
+                    identity.map(|identity| identity.inode as i64),
+                    start as i64,
+                    end as i64
+                ],
+            );
+            // It must be on the disk before the output is, which would otherwise be kept as another's.
+            let note = note.and_then(|_| checkpoint(&file.connection, "PASSIVE"));
+            note.map_err(|error| database(&self.path, error))?;
+        }
+        if identity.is_some() {
+            let copy = descriptor.try_clone();
+            let copy =
+                copy.map_err(|error| Error::with_source(ErrorKind::Write, "no descriptor for the output", error))?;
+            self.shared.targets.set_output(copy);
+        }
+        let is_new = match identity {
+            Some(_) => start == end,
+            None => !self.is_resumed,
+        };
+        Ok(JobOutput { descriptor, is_new, end, note })
+    }
+
+    /// Notes that the output begins with a header of so many bytes, which belongs to no transfer.
+    pub(crate) fn output_begins(&self, output: &JobOutput, header: usize) {
+        self.send(JobEvent::OutputBegins { header: header as u64, at: output.end });
+    }
+
+    /// Notes a finished transfer. `sha256` is the checksum of its file, if it is known. `prints` is
+    /// true if the transfer has a part of the output.
+    pub(crate) fn finished(&self, job: &FleetJob, outcome: &TransferOutcome, sha256: Option<&str>, prints: bool) {
+        let waits = prints || job.destination == BodyDestination::Output;
+        self.send(JobEvent::Finished { row: Box::new(UrlRow::new(job, outcome, sha256)), waits });
+    }
+
+    /// Notes a URL that `--skip-existing` skipped.
+    pub(crate) fn skipped(&self, number: u64) {
+        self.send(JobEvent::Finished { row: Box::new(UrlRow::skipped(number)), waits: false });
+    }
+
+    /// Notes the number of URLs of the whole list.
+    pub(crate) fn list_ended(&self, total: u64) {
+        self.send(JobEvent::ListEnded(total));
+    }
+
+    /// Sends an event to the writer. The writer has ended only after a failure, which ends the run.
+    fn send(&self, event: JobEvent) {
+        let _ = self.events.send(event);
+    }
+
+    /// Ends the run: everything is committed and synced. Returns the exit code of the job: that of
+    /// its first failed URL, in this run or an earlier one.
+    pub(crate) fn end(&self, exit_code: u8) -> Result<u8> {
+        let mut state = self.lock();
+        self.send(JobEvent::End { exit_code });
+        let joined = state.writer.take().is_none_or(|writer| writer.join().is_ok());
+        if let Some((stop, syncer)) = state.syncer.take() {
+            drop(stop);
+            let _ = syncer.join();
+        }
+        if let Some(error) = self.shared.failure.take() {
+            return Err(error);
+        }
+        if !joined {
+            return Err(Error::new(ErrorKind::Panicked, "the thread that writes the job's file panicked"));
+        }
+        let Some(file) = state.file.take() else { return Ok(exit_code) };
+        if let Err(error) = sync_targets(&self.shared) {
+            let text = format!("failed to sync what the job {} has written", self.path.display());
+            return Err(Error::with_source(ErrorKind::Write, text, error));
+        }
+        let finish = || -> DatabaseResult<Option<u8>> {
+            file.connection.execute(
+                "UPDATE job SET is_clean = 1, durable_commit = last_commit, durable_output = output_end",
+                [],
+            )?;
+            checkpoint(&file.connection, "TRUNCATE")?;
+            let first = "SELECT exit_code FROM url WHERE state IN ('failed', 'again') AND exit_code > 0 \
+                         ORDER BY id LIMIT 1";
+            file.connection.query_row(first, [], |row| row.get(0)).optional()
+        };
+        let first = finish().map_err(|error| database(&self.path, error))?;
+        Ok(if exit_code == 0 { first.unwrap_or(0) } else { exit_code })
+    }
+}
+
+/// Reports the progress of the output to the writer.
+impl OutputObserver for JobRun {
+    fn passed_on(&self, stage: usize, number: u64, end: u64) {
+        self.send(JobEvent::PassedOn { stage, number, end });
+    }
+
+    fn written(&self, end: u64) {
+        self.send(JobEvent::Written(end));
+    }
+}
+
+/// Refuses a command line that is not that of the job.
+fn same_command(file: &JobFile, args: &JobArgs) -> Result<()> {
+    let settings = file.settings()?;
+    if let Some(text) = command_line::difference(&settings.command, &args.command) {
+        let text = format!(
+            "the job was begun with another command line: {text}; 'haul --job {}' alone goes on with its own, and \
+             another file begins another job",
+            args.file.display()
+        );
+        return Err(refused(&args.file, text));
+    }
+    if settings.directory != args.directory {
+        let text = format!(
+            "the job was begun in {}, to which its file names refer; run it there, or by its name alone",
+            settings.directory.display()
+        );
+        return Err(refused(&args.file, text));
+    }
+    Ok(())
+}
+
+/// Returns the lists and config files that must not change between two runs.
+fn guarded_files<'a>(operation: &'a UrlGroup, command: &'a [GivenOption]) -> Vec<GuardedFile<'a>> {
+    let lists = operation.urls.iter().enumerate().filter_map(|(source, url)| match url {
+        UrlSource::InputFile(name) if is_file(name) => Some(GuardedFile { source: source as i64, name }),
+        _ => None,
+    });
+    let after = operation.urls.len() as i64;
+    let configs = command.iter().filter(|option| option.name == "config").enumerate().filter_map(|(at, option)| {
+        let name = std::str::from_utf8(option.value.as_deref()?).ok().filter(|name| is_file(name))?;
+        Some(GuardedFile { source: after + at as i64, name })
+    });
+    lists.chain(configs).collect()
+}
+
+/// Returns true if a list is a regular file, which a later run can read again.
+fn is_file(name: &str) -> bool {
+    name != "-" && std::fs::metadata(name).is_ok_and(|metadata| metadata.is_file())
+}

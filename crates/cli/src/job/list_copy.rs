@@ -1,0 +1,189 @@
+//! The copy of a list that comes from a pipe. A later run cannot read the pipe again, so the list is
+//! read as fast as it comes and copied into the job, and the URLs are read from there.
+//!
+//! ```text
+//!  pipe ─▶ copier ─▶ channel ─▶ table list_text ─▶ reader ─▶ URLs
+//! ```
+//!
+//! A URL is only fetched after its line is committed. If a run was killed before the pipe ended, the
+//! next one needs the same list again: the copier compares it with the lines that are there.
+
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+
+use haul::{Error, ErrorKind, Result};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::job_error::{DatabaseResult, database};
+use super::schema::NUMBER_BITS;
+use super::writer::{CopiedList, JobEvent, JobShared};
+
+/// The number of bytes of a list that are stored together.
+const CHUNK: usize = 64 << 10;
+
+/// Writes a part of a list.
+pub(super) fn write(
+    connection: &Connection,
+    source: i64,
+    chunk: u64,
+    text: &[u8],
+    is_last: bool,
+) -> DatabaseResult<()> {
+    if !text.is_empty() {
+        let insert = "INSERT OR REPLACE INTO list_text (id, text) VALUES (?1, ?2)";
+        connection.prepare_cached(insert)?.execute(params![chunk_id(source, chunk), text])?;
+    }
+    let update = "UPDATE list SET size = size + ?2, is_complete = ?3 WHERE source = ?1";
+    connection.prepare_cached(update)?.execute(params![source, text.len() as i64, is_last])?;
+    Ok(())
+}
+
+fn chunk_id(source: i64, chunk: u64) -> i64 {
+    (source << NUMBER_BITS) | chunk as i64
+}
+
+fn read_chunk(connection: &Connection, source: i64, chunk: u64) -> DatabaseResult<Option<Vec<u8>>> {
+    let mut select = connection.prepare_cached("SELECT text FROM list_text WHERE id = ?1")?;
+    select.query_row(params![chunk_id(source, chunk)], |row| row.get(0)).optional()
+}
+
+/// Returns how much of a list was copied by earlier runs. Notes the list if it is new.
+pub(super) fn begin(connection: &Connection, source: i64, name: &str) -> DatabaseResult<CopiedList> {
+    let note = "INSERT OR IGNORE INTO list (source, name, is_copied, is_complete, size) VALUES (?1, ?2, 1, 0, 0)";
+    connection.execute(note, params![source, name])?;
+    let is_complete = "SELECT is_complete FROM list WHERE source = ?1";
+    let is_complete = connection.query_row(is_complete, params![source], |row| row.get(0))?;
+    let count = "SELECT count(*) FROM list_text WHERE id BETWEEN ?1 AND ?2";
+    let ends = params![chunk_id(source, 0), chunk_id(source + 1, 0) - 1];
+    let chunks = connection.query_row(count, ends, |row| row.get::<_, i64>(0))?;
+    Ok(CopiedList { chunks: chunks as u64, is_complete })
+}
+
+/// Copies a list from a pipe into the job. Runs in a thread of its own.
+pub(super) struct ListCopier {
+    pub(super) input: Box<dyn Read + Send>,
+    pub(super) name: String,
+    pub(super) source: i64,
+    pub(super) copied: CopiedList,
+    pub(super) connection: Connection,
+    pub(super) path: PathBuf,
+    pub(super) shared: Arc<JobShared>,
+    pub(super) events: SyncSender<JobEvent>,
+}
+
+impl ListCopier {
+    /// Copies the list to its end. An error ends the run.
+    pub(super) fn run(mut self) {
+        if let Err(error) = self.compare().and_then(|()| self.copy()) {
+            self.shared.failure.set(error);
+            let _ = self.send(Vec::new(), self.copied.chunks, true);
+        }
+    }
+
+    /// Reads the lines that were copied before, and compares them.
+    fn compare(&mut self) -> Result<()> {
+        let mut line = 1;
+        for chunk in 0..self.copied.chunks {
+            let known = read_chunk(&self.connection, self.source, chunk);
+            let known = known.map_err(|error| database(&self.path, error))?.unwrap_or_default();
+            let mut given = vec![0; known.len()];
+            let read = read_full(&mut self.input, &mut given).map_err(|error| self.unreadable(error))?;
+            if given[..read] != known[..] {
+                let same = given[..read].iter().zip(&known).take_while(|(a, b)| a == b).count();
+                line += known[..same].iter().filter(|&&byte| byte == b'\n').count();
+                return Err(self.differs(line, read < known.len() && same == read));
+            }
+            line += known.iter().filter(|&&byte| byte == b'\n').count();
+        }
+        Ok(())
+    }
+
+    fn differs(&self, line: usize, is_short: bool) -> Error {
+        let job = self.path.display();
+        let what = match is_short {
+            true => format!("ends at line {line}, before the part that the job has copied"),
+            false => format!("differs in line {line} from the one that the job has copied in part"),
+        };
+        Error::new(
+            ErrorKind::Read,
+            format!("{job}: the list from {} {what}; give it the same list again, or begin a new job", self.name),
+        )
+    }
+
+    fn copy(&mut self) -> Result<()> {
+        let mut text = Vec::with_capacity(CHUNK);
+        let mut buffer = vec![0; CHUNK];
+        let mut chunk = self.copied.chunks;
+        loop {
+            let read = match self.input.read(&mut buffer) {
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(self.unreadable(error)),
+            };
+            text.extend_from_slice(&buffer[..read]);
+            let is_last = read == 0;
+            // A part ends with a line, unless the line is longer than a part.
+            let whole = match text.iter().rposition(|&byte| byte == b'\n') {
+                _ if is_last => text.len(),
+                Some(at) => at + 1,
+                None if text.len() >= CHUNK => text.len(),
+                None => continue,
+            };
+            let rest = text.split_off(whole);
+            let is_sent = self.send(std::mem::replace(&mut text, rest), chunk, is_last);
+            chunk += 1;
+            if is_last || !is_sent {
+                return Ok(());
+            }
+        }
+    }
+
+    fn send(&self, text: Vec<u8>, chunk: u64, is_last: bool) -> bool {
+        self.events.send(JobEvent::ListText { source: self.source, chunk, text, is_last }).is_ok()
+    }
+
+    fn unreadable(&self, error: io::Error) -> Error {
+        Error::with_source(ErrorKind::Read, format!("failed to read the list {}", self.name), error)
+    }
+}
+
+fn read_full(input: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut read = 0;
+    while read < buffer.len() {
+        match input.read(&mut buffer[read..]) {
+            Ok(0) => break,
+            Ok(count) => read += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
+}
+
+/// Reads a copied list from the job, part by part, and waits for parts that are still to come.
+pub(super) struct CopiedListReader {
+    pub(super) connection: Connection,
+    pub(super) source: i64,
+    pub(super) shared: Arc<JobShared>,
+    pub(super) chunk: u64,
+    pub(super) text: io::Cursor<Vec<u8>>,
+}
+
+impl Read for CopiedListReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.text.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            if !self.shared.lists.wait_for(self.source, self.chunk) {
+                return Ok(0);
+            }
+            let text = read_chunk(&self.connection, self.source, self.chunk).map_err(io::Error::other)?;
+            self.text = io::Cursor::new(text.unwrap_or_default());
+            self.chunk += 1;
+        }
+    }
+}

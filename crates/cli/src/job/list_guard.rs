@@ -1,0 +1,70 @@
+//! The guard of a job's lists: a list that has changed is refused, because a row of the job knows
+//! its URL by the place in the list.
+//!
+//! Size and time of modification tell an unchanged file. If only the time differs, as after a copy,
+//! the SHA-256 of the content decides.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use haul::sink::checksum::{HashAlgorithm, hex};
+use haul::{Error, ErrorKind, Result};
+use rusqlite::{OptionalExtension, params};
+
+use super::job_error::{database, refused};
+use super::job_file::JobFile;
+
+/// A file that a job reads, and that must not change.
+pub(super) struct GuardedFile<'a> {
+    /// The number of the source of URLs, or a number beyond them for a config file.
+    pub(super) source: i64,
+    pub(super) name: &'a str,
+}
+
+impl JobFile {
+    /// Notes a file of the job, or refuses it if it is not what it was.
+    pub(super) fn guard(&self, guarded: &GuardedFile<'_>) -> Result<()> {
+        let GuardedFile { source, name } = *guarded;
+        let unreadable = |error| Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error);
+        let file = File::open(name).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        let modified = metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec());
+        let size = metadata.len() as i64;
+        let digest = || {
+            let digest = HashAlgorithm::Sha256.of_file(&file).map_err(unreadable)?;
+            Ok::<String, Error>(hex(&digest))
+        };
+        let noted = self.connection.query_row(
+            "SELECT size, modified, sha256 FROM list WHERE source = ?1",
+            params![source],
+            |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?, row.get::<_, Option<String>>(2)?)),
+        );
+        match noted.optional().map_err(|error| database(&self.path, error))? {
+            Some((old, noted, _)) if old == size && noted == Some(modified) => return Ok(()),
+            Some((old, _, sha256)) if old == size && sha256 == Some(digest()?) => {}
+            Some((old, ..)) => return Err(changed(&self.path, name, old, size)),
+            None => {}
+        }
+        let note = self.connection.execute(
+            "INSERT OR REPLACE INTO list (source, name, is_copied, is_complete, size, modified, sha256) \
+             VALUES (?1, ?2, 0, 1, ?3, ?4, ?5)",
+            params![source, name, size, modified, digest()?],
+        );
+        note.map(drop).map_err(|error| database(&self.path, error))
+    }
+}
+
+fn changed(job: &Path, name: &str, old: i64, new: i64) -> Error {
+    let what = match old == new {
+        true => "other content".to_owned(),
+        false => format!("{new} bytes, and had {old}"),
+    };
+    refused(
+        job,
+        format!(
+            "{name} has changed since the job began ({what}), so the places in it are no longer known; \
+             restore it, or begin a new job"
+        ),
+    )
+}

@@ -1,0 +1,120 @@
+//! Jobs: runs with a memory on disk (`--job FILE`), which go on after a kill, and the commands that
+//! show and change them (`haul job status FILE`).
+//!
+//! ```text
+//!  list ─▶ UrlCursor (skips what is finished) ─▶ fleet ─▶ JobRun ─▶ JobWriter ─▶ SQLite
+//!                                                  │ output observer      └▶ Syncer, once a second
+//! ```
+//!
+//! `docs/design/jobs.md` describes what survives a kill, a full disk and a loss of power.
+
+mod command;
+mod command_line;
+mod durability;
+mod job_error;
+mod job_file;
+mod job_run;
+mod list_copy;
+mod list_guard;
+mod output_file;
+mod schema;
+mod url_cursor;
+mod url_row;
+mod writer;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use haul::{Error, ErrorKind, Result};
+
+use crate::file_access::SystemFileAccess;
+use crate::parse::parse_recorded;
+use crate::parsed_args::ParsedArgs;
+use crate::plan::JobArgs;
+use crate::usage_error::UsageError;
+
+pub use command::{is_called, run};
+pub(crate) use job_run::{JobOutput, JobRun};
+pub(crate) use url_cursor::UrlCursor;
+
+/// The reason why the command line of a job cannot be run.
+#[derive(Debug)]
+pub enum JobCommandError {
+    /// An option is wrong.
+    Usage(UsageError),
+    /// The job's file cannot be used.
+    Job(Error),
+}
+
+/// Returns true if a command line of haul may have a job: if one of its words begins with `--job`.
+#[must_use]
+pub fn is_asked(words: &[OsString]) -> bool {
+    words.iter().any(|word| {
+        let word = word.as_encoded_bytes();
+        word == b"--job" || word.starts_with(b"--job=")
+    })
+}
+
+/// Parses the command line of a job. If it has no options but the job, limits and secrets, adds
+/// those that the job has stored, and enters the directory in which the job was begun.
+///
+/// # Errors
+/// An option is wrong, or the job's file cannot be read.
+pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommandError> {
+    let mut parsed = parse_recorded(words, &mut SystemFileAccess).map_err(JobCommandError::Usage)?;
+    let given = parsed.given.take().unwrap_or_default();
+    let Some(job) = &parsed.global.job else { return Ok(parsed) };
+    if parsed.info.is_some() || parsed.agent_command.is_some() {
+        return Ok(parsed);
+    }
+    let path = job.file.clone();
+    if command_line::is_bare(&given) {
+        return go_on(&path, &given, parsed).map_err(JobCommandError::Job);
+    }
+    let command = command_line::identity(&given);
+    if let Some((option, reason)) = command_line::unstorable(&command) {
+        let text = match option.name.as_str() {
+            crate::given_option::URL => reason.to_owned(),
+            name => format!("--{name}: {reason}"),
+        };
+        return Err(JobCommandError::Job(job_error::refused(&path, text)));
+    }
+    let directory = std::env::current_dir().map_err(|error| JobCommandError::Job(job_error::io(&path, error)))?;
+    parsed.global.job = Some(JobArgs { file: path, command, directory });
+    Ok(parsed)
+}
+
+/// Returns the command line that the job has stored, with the secrets and limits of this run.
+fn go_on(path: &Path, given: &[crate::given_option::GivenOption], parsed: ParsedArgs) -> Result<ParsedArgs> {
+    if !path.exists() {
+        let text = "there is no such job; give the URLs to begin one";
+        return Err(job_error::refused(path, text));
+    }
+    let (connection, settings) = job_file::open_to_read(path)?;
+    drop(connection);
+    let words = command_line::continued(&settings.command, given).map_err(|name| {
+        let text = format!("the job was begun with --{name}, whose value is a secret and not stored; give it again");
+        job_error::refused(path, text)
+    })?;
+    let file = absolute(path)?;
+    std::env::set_current_dir(&settings.directory).map_err(|error| {
+        let text = format!("{}: failed to enter its directory {}", path.display(), settings.directory.display());
+        Error::with_source(ErrorKind::Setup, text, error)
+    })?;
+    let stored = parse_recorded(words, &mut SystemFileAccess).map_err(|error| {
+        let text = format!("its command line is refused by this haul: {error}");
+        job_error::refused(path, text)
+    })?;
+    let mut all = ParsedArgs { given: None, secrets: parsed.secrets, ..stored };
+    all.global.job = Some(JobArgs { file, command: settings.command, directory: settings.directory });
+    Ok(all)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|error| job_error::io(path, error))
+}
+
+/// Returns the name of a job's file for a message, without control characters.
+fn shown(path: &OsStr) -> String {
+    crate::usage_error::sanitized(&path.to_string_lossy())
+}

@@ -1,0 +1,152 @@
+//! The output of a job: standard output or the file of `-o` that all bodies, records or values
+//! share. In a regular file, a later run continues after the last whole record that the job knows.
+//!
+//! | output | after a kill |
+//! |---|---|
+//! | a regular file | the part behind the last noted record is cut off; each record is there once |
+//! | a pipe, a socket, a terminal | what was written stays with its reader; a record may come twice |
+
+use std::fs::{File, OpenOptions};
+use std::io::{Seek, SeekFrom};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use haul::{Error, ErrorKind, Result};
+use rustix::fs::{OFlags, fcntl_getfl};
+
+/// The identity of a file: its device and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileIdentity {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+}
+
+/// The output of a run, ready to be written.
+#[derive(Debug)]
+pub(super) struct PreparedOutput {
+    /// The descriptor to write to.
+    pub(super) descriptor: OwnedFd,
+    /// The identity of the file; `None` if the output is no regular file.
+    pub(super) identity: Option<FileIdentity>,
+    /// The offset at which the job's output begins in the file.
+    pub(super) start: u64,
+    /// The offset at which this run continues.
+    pub(super) end: u64,
+    /// A message for the user; `None` if there is nothing to say.
+    pub(super) note: Option<String>,
+}
+
+/// The part of an output that earlier runs of the job have written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct EarlierOutput {
+    pub(super) identity: Option<FileIdentity>,
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+/// Prepares standard output. Cuts a regular file back to the end of the last noted record.
+pub(super) fn standard_output(earlier: EarlierOutput) -> Result<PreparedOutput> {
+    let fd = std::io::stdout().as_fd().try_clone_to_owned();
+    let file = File::from(fd.map_err(|error| failed("standard output", error))?);
+    let metadata = file.metadata().map_err(|error| failed("standard output", error))?;
+    if !metadata.is_file() {
+        let is_lossy = !metadata.file_type().is_char_device();
+        let text = "standard output is no file: after a kill, records may appear there twice; redirect it with >> FILE";
+        let note = is_lossy.then(|| text.to_owned());
+        return Ok(PreparedOutput { descriptor: file.into(), identity: None, start: 0, end: 0, note });
+    }
+    let appends = fcntl_getfl(&file).is_ok_and(|flags| flags.contains(OFlags::APPEND));
+    let identity = FileIdentity { device: metadata.dev(), inode: metadata.ino() };
+    prepare(file, identity, metadata.len(), appends, earlier, "standard output")
+}
+
+/// Opens and prepares the file of `-o`. A new job empties it.
+pub(super) fn named_file(path: &Path, mode: Option<u32>, earlier: EarlierOutput) -> Result<PreparedOutput> {
+    let name = path.display().to_string();
+    let mut options = OpenOptions::new();
+    let file = options.create(true).write(true).truncate(false).mode(mode.unwrap_or(0o666)).open(path);
+    let file = file.map_err(|error| failed(&name, error))?;
+    let metadata = file.metadata().map_err(|error| failed(&name, error))?;
+    if !metadata.is_file() {
+        return Ok(PreparedOutput { descriptor: file.into(), identity: None, start: 0, end: 0, note: None });
+    }
+    let identity = FileIdentity { device: metadata.dev(), inode: metadata.ino() };
+    if earlier.identity.is_none() {
+        file.set_len(0).map_err(|error| failed(&name, error))?;
+        return Ok(PreparedOutput { descriptor: file.into(), identity: Some(identity), start: 0, end: 0, note: None });
+    }
+    prepare(file, identity, metadata.len(), true, earlier, &name)
+}
+
+/// Makes a regular file continue after the last noted record.
+fn prepare(
+    mut file: File,
+    identity: FileIdentity,
+    length: u64,
+    appends: bool,
+    earlier: EarlierOutput,
+    name: &str,
+) -> Result<PreparedOutput> {
+    if earlier.identity == Some(identity) {
+        if length < earlier.end {
+            let text = format!(
+                "{name} has {length} bytes, but the job has written {}: a shell's > empties a file, and >> does not; \
+                 restore it, or fetch everything again after 'haul job retry --all FILE'",
+                earlier.end
+            );
+            return Err(Error::new(ErrorKind::Setup, text));
+        }
+        file.set_len(earlier.end).map_err(|error| failed(name, error))?;
+        file.seek(SeekFrom::Start(earlier.end)).map_err(|error| failed(name, error))?;
+        let EarlierOutput { start, end, .. } = earlier;
+        return Ok(PreparedOutput { descriptor: file.into(), identity: Some(identity), start, end, note: None });
+    }
+    let at = if appends { SeekFrom::End(0) } else { SeekFrom::Current(0) };
+    let start = file.seek(at).map_err(|error| failed(name, error))?;
+    let note = earlier.identity.filter(|_| earlier.end > earlier.start).map(|_| {
+        format!("{name} is another file than before, whose records end at byte {}; the rest comes here", earlier.end)
+    });
+    Ok(PreparedOutput { descriptor: file.into(), identity: Some(identity), start, end: start, note })
+}
+
+fn failed(name: &str, error: std::io::Error) -> Error {
+    Error::with_source(ErrorKind::Write, format!("failed to prepare {name} for the job"), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn prepared(path: &Path, earlier: EarlierOutput) -> Result<PreparedOutput> {
+        named_file(path, None, earlier)
+    }
+
+    #[test]
+    fn file_is_cut_back_to_the_noted_record() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        let first = prepared(&path, EarlierOutput::default()).unwrap();
+        File::from(first.descriptor).write_all(b"one\ntwo\nthr").unwrap();
+        let earlier = EarlierOutput { identity: first.identity, start: 0, end: 8 };
+        let second = prepared(&path, earlier).unwrap();
+        assert_eq!((second.start, second.end), (0, 8));
+        File::from(second.descriptor).write_all(b"three\n").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\nthree\n");
+        std::fs::write(&path, "").unwrap();
+        let error = prepared(&path, earlier).unwrap_err();
+        assert!(error.to_string().contains("has 0 bytes, but the job has written 8"), "{error}");
+    }
+
+    #[test]
+    fn other_file_continues_from_its_own_beginning() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        let identity = Some(FileIdentity { device: 1, inode: 1 });
+        let other = prepared(&path, EarlierOutput { identity, start: 0, end: 8 }).unwrap();
+        assert_eq!((other.start, other.end), (0, 0));
+        assert!(other.note.unwrap().contains("end at byte 8"));
+    }
+}

@@ -1,0 +1,96 @@
+//! The tables of a job. `docs/jobs.md` describes them for users.
+
+use rusqlite::Connection;
+
+use super::job_error::DatabaseResult;
+
+/// The number in the file's header by which a job is recognized: `haul` in ASCII.
+pub(super) const APPLICATION_ID: i32 = 0x6861_756c;
+
+/// The version of the tables. A haul that knows only older ones refuses the file.
+pub(super) const VERSION: i32 = 1;
+
+/// The number of bits of a URL's id that are its number in its stage. The bits above are the stage.
+pub(super) const NUMBER_BITS: u32 = 40;
+
+const TABLES: &str = "
+CREATE TABLE job (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    haul_version TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    directory TEXT NOT NULL,
+    command TEXT NOT NULL,
+    total INTEGER,
+    output_device INTEGER,
+    output_inode INTEGER,
+    output_start INTEGER NOT NULL DEFAULT 0,
+    output_end INTEGER NOT NULL DEFAULT 0,
+    last_commit INTEGER NOT NULL DEFAULT 0,
+    durable_commit INTEGER NOT NULL DEFAULT 0,
+    durable_output INTEGER NOT NULL DEFAULT 0,
+    boot TEXT,
+    is_clean INTEGER NOT NULL DEFAULT 1
+) STRICT;
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY,
+    process INTEGER NOT NULL,
+    started INTEGER NOT NULL,
+    ended INTEGER,
+    exit_code INTEGER
+) STRICT;
+CREATE TABLE list (
+    source INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    is_copied INTEGER NOT NULL,
+    is_complete INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    modified INTEGER,
+    sha256 TEXT
+) STRICT;
+CREATE TABLE list_text (
+    id INTEGER PRIMARY KEY,
+    text BLOB NOT NULL
+) STRICT;
+CREATE TABLE url (
+    id INTEGER PRIMARY KEY,
+    stage INTEGER GENERATED ALWAYS AS (id >> 40) VIRTUAL,
+    number INTEGER GENERATED ALWAYS AS (id & 1099511627775) VIRTUAL,
+    state TEXT NOT NULL,
+    url TEXT NOT NULL,
+    status INTEGER,
+    exit_code INTEGER,
+    error TEXT,
+    attempts INTEGER NOT NULL,
+    redirects INTEGER NOT NULL,
+    size INTEGER,
+    etag TEXT,
+    last_modified TEXT,
+    sha256 TEXT,
+    file TEXT,
+    ended INTEGER NOT NULL,
+    resolved_us INTEGER,
+    connected_us INTEGER,
+    secured_us INTEGER,
+    first_byte_us INTEGER,
+    total_us INTEGER,
+    commit_number INTEGER NOT NULL
+) STRICT;
+CREATE INDEX url_failed ON url (id) WHERE state IN ('failed', 'again');
+";
+
+/// Makes the tables of a new job, in the transaction that is open.
+pub(super) fn create(connection: &Connection) -> DatabaseResult<()> {
+    connection
+        .execute_batch(&format!("{TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_of_a_url_has_the_bits_of_its_column() {
+        assert!(TABLES.contains(&format!("id >> {NUMBER_BITS}")));
+        assert!(TABLES.contains(&format!("id & {}", (1_u64 << NUMBER_BITS) - 1)));
+    }
+}

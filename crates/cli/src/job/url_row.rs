@@ -1,0 +1,212 @@
+//! The row of a finished URL, and how it is written to the job's file.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use haul::fleet::{BodyDestination, FleetJob};
+use haul::transfer::TransferOutcome;
+use haul::{Error, ErrorKind};
+use haul_policy::secrets::{drop_userinfo, without_userinfo};
+use rusqlite::{Connection, params};
+
+use super::job_error::DatabaseResult;
+use super::schema::NUMBER_BITS;
+use crate::run::engine_options::output_options::NULL;
+
+/// The state of a URL in a job. A URL without a row has not been fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UrlState {
+    /// The URL was fetched.
+    Done,
+    /// The URL failed, and is fetched again only after `haul job retry`.
+    Failed,
+    /// The URL failed for a reason of this computer, such as a full disk, or is set back. The next
+    /// run fetches it.
+    Again,
+    /// `--skip-existing` skipped the URL.
+    Skipped,
+}
+
+impl UrlState {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            UrlState::Done => "done",
+            UrlState::Failed => "failed",
+            UrlState::Again => "again",
+            UrlState::Skipped => "skipped",
+        }
+    }
+
+    /// Returns the state of a URL that ended with this result.
+    fn of(result: &Result<(), Error>) -> Self {
+        match result {
+            Ok(()) => UrlState::Done,
+            Err(error) => match error.kind() {
+                ErrorKind::Write | ErrorKind::Read | ErrorKind::Interrupted | ErrorKind::Panicked => UrlState::Again,
+                _ => UrlState::Failed,
+            },
+        }
+    }
+}
+
+/// The facts about a finished URL that the job keeps.
+#[derive(Debug)]
+pub(super) struct UrlRow {
+    pub(super) stage: usize,
+    pub(super) number: u64,
+    pub(super) state: UrlState,
+    /// The URL without user and password.
+    url: String,
+    status: Option<u16>,
+    exit_code: u8,
+    error: Option<String>,
+    attempts: u32,
+    redirects: u32,
+    size: Option<u64>,
+    etag: Option<String>,
+    last_modified: Option<String>,
+    sha256: Option<String>,
+    file: Option<String>,
+    ended: u64,
+    times: Option<UrlTimes>,
+}
+
+/// The times of a transfer since its start.
+#[derive(Debug)]
+struct UrlTimes {
+    resolved: Duration,
+    connected: Duration,
+    secured: Duration,
+    first_byte: Duration,
+    total: Duration,
+}
+
+impl UrlRow {
+    /// Makes the row of a finished transfer. `sha256` is the checksum of its file, if it is known.
+    pub(super) fn new(job: &FleetJob, outcome: &TransferOutcome, sha256: Option<&str>) -> Self {
+        let facts = &*outcome.facts;
+        let error = outcome.result.as_ref().err();
+        let field = |name: &str| {
+            let head = outcome.head.as_ref().filter(|_| error.is_none())?;
+            let value = head.get_all(name).last()?;
+            std::str::from_utf8(value).ok().map(str::to_owned)
+        };
+        let file = match &job.destination {
+            BodyDestination::File { path, .. } if path != Path::new(NULL) && error.is_none() => Some(path),
+            _ => None,
+        };
+        Self {
+            stage: job.stage,
+            number: job.number,
+            state: UrlState::of(&outcome.result),
+            url: match error {
+                Some(error) if error.kind() == ErrorKind::Url => without_userinfo(&job.url).into_owned(),
+                _ => drop_userinfo(&job.url).into_owned(),
+            },
+            status: (facts.status > 0).then_some(facts.status),
+            exit_code: error.map_or(0, Error::exit_code),
+            error: error.map(|error| error.cause().to_owned()),
+            attempts: facts.retries + 1,
+            redirects: facts.redirects,
+            size: error.is_none().then(|| facts.decoded_bytes.unwrap_or(facts.body_bytes)),
+            etag: field("etag"),
+            last_modified: field("last-modified"),
+            sha256: sha256.map(str::to_owned),
+            file: file.map(|path| path.to_string_lossy().into_owned()),
+            ended: now_ms(),
+            times: (facts.requests > 0).then_some(UrlTimes {
+                resolved: facts.resolved,
+                connected: facts.connected,
+                secured: facts.secured,
+                first_byte: facts.first_byte,
+                total: facts.total,
+            }),
+        }
+    }
+
+    /// Makes the row of a URL that `--skip-existing` skipped.
+    pub(super) fn skipped(number: u64) -> Self {
+        Self {
+            stage: 0,
+            number,
+            state: UrlState::Skipped,
+            url: String::new(),
+            status: None,
+            exit_code: 0,
+            error: None,
+            attempts: 0,
+            redirects: 0,
+            size: None,
+            etag: None,
+            last_modified: None,
+            sha256: None,
+            file: None,
+            ended: now_ms(),
+            times: None,
+        }
+    }
+
+    /// Returns the key of the row: its stage and its number.
+    pub(super) fn key(&self) -> (usize, u64) {
+        (self.stage, self.number)
+    }
+
+    /// Returns the file of the URL, if it has one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.file.as_deref().map(Path::new)
+    }
+
+    /// Writes the row with the number of its commit. A row of an earlier run is replaced, and its
+    /// attempts are added.
+    pub(super) fn write(&self, connection: &Connection, commit: u64) -> DatabaseResult<()> {
+        let mut statement = connection.prepare_cached(UPSERT)?;
+        let micros = |time: fn(&UrlTimes) -> Duration| {
+            let time = time(self.times.as_ref()?).as_micros();
+            i64::try_from(time).ok().filter(|&time| time > 0)
+        };
+        statement.execute(params![
+            row_id(self.stage, self.number),
+            self.state.as_str(),
+            self.url,
+            self.status,
+            self.exit_code,
+            self.error,
+            self.attempts,
+            self.redirects,
+            self.size.map(|size| size as i64),
+            self.etag,
+            self.last_modified,
+            self.sha256,
+            self.file,
+            self.ended as i64,
+            micros(|times| times.resolved),
+            micros(|times| times.connected),
+            micros(|times| times.secured),
+            micros(|times| times.first_byte),
+            micros(|times| times.total),
+            commit as i64,
+        ])?;
+        Ok(())
+    }
+}
+
+const UPSERT: &str = "INSERT INTO url (id, state, url, status, exit_code, error, attempts, redirects, size, etag, \
+     last_modified, sha256, file, ended, resolved_us, connected_us, secured_us, first_byte_us, total_us, commit_number) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
+     ON CONFLICT (id) DO UPDATE SET state = excluded.state, url = excluded.url, status = excluded.status, \
+     exit_code = excluded.exit_code, error = excluded.error, attempts = attempts + excluded.attempts, \
+     redirects = excluded.redirects, size = excluded.size, etag = excluded.etag, \
+     last_modified = excluded.last_modified, sha256 = excluded.sha256, file = excluded.file, ended = excluded.ended, \
+     resolved_us = excluded.resolved_us, connected_us = excluded.connected_us, secured_us = excluded.secured_us, \
+     first_byte_us = excluded.first_byte_us, total_us = excluded.total_us, commit_number = excluded.commit_number";
+
+/// Returns the id of a URL's row.
+pub(super) fn row_id(stage: usize, number: u64) -> i64 {
+    ((stage as i64) << NUMBER_BITS) | number as i64
+}
+
+/// Returns the present time in milliseconds since 1970-01-01 00:00 UTC.
+pub(super) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

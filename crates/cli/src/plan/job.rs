@@ -1,0 +1,22 @@
+//! The job of a run (`--job`): its file, and the command line by which a later run recognizes it.
+//!
+//! ```
+//! use haul_cli::plan::JobArgs;
+//!
+//! assert!(JobArgs::default().command.is_empty());
+//! ```
+
+use std::path::PathBuf;
+
+use crate::given_option::GivenOption;
+
+/// The job of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobArgs {
+    /// The file with the state of the job.
+    pub file: PathBuf,
+    /// The options that identify the job, in order. Values that are secret are left out.
+    pub command: Vec<GivenOption>,
+    /// The directory to which relative file names of the command line refer.
+    pub directory: PathBuf,
+}

@@ -1,0 +1,125 @@
+//! Jobs in a build without the feature `job`: `--job` is refused.
+
+use std::ffi::OsString;
+use std::io::BufRead;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use haul::fleet::{FleetJob, OutputObserver};
+use haul::transfer::TransferOutcome;
+use haul::{Error, ErrorKind, Result};
+
+use crate::parsed_args::ParsedArgs;
+use crate::plan::{JobArgs, UrlGroup};
+use crate::usage_error::UsageError;
+
+/// The reason why the command line of a job cannot be run.
+#[derive(Debug)]
+pub enum JobCommandError {
+    /// An option is wrong.
+    Usage(UsageError),
+    /// The job's file cannot be used.
+    Job(Error),
+}
+
+/// Returns false: there are no commands for jobs.
+#[must_use]
+pub fn is_called(_words: &[OsString]) -> bool {
+    false
+}
+
+/// Returns the exit code of a command that does not exist.
+#[must_use]
+pub fn run(_words: &[OsString]) -> u8 {
+    ErrorKind::Setup.exit_code()
+}
+
+/// Returns false: the usual parser reads the command line.
+#[must_use]
+pub fn is_asked(_words: &[OsString]) -> bool {
+    false
+}
+
+/// Refuses the command line of a job.
+///
+/// # Errors
+/// Always.
+pub fn parse(_words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommandError> {
+    Err(JobCommandError::Job(unavailable()))
+}
+
+fn unavailable() -> Error {
+    Error::new(ErrorKind::Setup, "--job needs a haul that was built with the feature job")
+}
+
+/// A run of a job, of which there is none.
+pub(crate) enum JobRun {}
+
+/// The output of a job's run, of which there is none.
+pub(crate) struct JobOutput {
+    pub(crate) descriptor: OwnedFd,
+    pub(crate) is_new: bool,
+    pub(crate) note: Option<String>,
+}
+
+/// A cursor over the rows of a job, of which there is none.
+pub(crate) enum UrlCursor {}
+
+impl UrlCursor {
+    pub(crate) fn is_finished(&mut self, _number: u64) -> Result<bool> {
+        match *self {}
+    }
+}
+
+impl JobRun {
+    pub(crate) fn open(_args: &JobArgs, _operation: &UrlGroup) -> Result<Arc<Self>> {
+        Err(unavailable())
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn cursor(&self) -> Result<UrlCursor> {
+        match *self {}
+    }
+
+    pub(crate) fn open_list(&self, _source: usize, _name: &str) -> Result<Option<Box<dyn BufRead + Send>>> {
+        match *self {}
+    }
+
+    pub(crate) fn open_output(&self, _file: Option<(&Path, Option<u32>)>) -> Result<JobOutput> {
+        match *self {}
+    }
+
+    pub(crate) fn output_begins(&self, _output: &JobOutput, _header: usize) {
+        match *self {}
+    }
+
+    pub(crate) fn finished(&self, _: &FleetJob, _: &TransferOutcome, _sha256: Option<&str>, _prints: bool) {
+        match *self {}
+    }
+
+    pub(crate) fn skipped(&self, _number: u64) {
+        match *self {}
+    }
+
+    pub(crate) fn list_ended(&self, _total: u64) {
+        match *self {}
+    }
+
+    pub(crate) fn end(&self, _exit_code: u8) -> Result<u8> {
+        match *self {}
+    }
+}
+
+impl OutputObserver for JobRun {
+    fn passed_on(&self, _stage: usize, _number: u64, _end: u64) {
+        match *self {}
+    }
+
+    fn written(&self, _end: u64) {
+        match *self {}
+    }
+}

@@ -1,0 +1,38 @@
+//! The locked state of a window.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+
+use super::{NO_SLOT, OrderedWindow, OrderedWindowState};
+use crate::sink::descriptor_writer::OutputReadiness;
+
+/// The locked state of a window. Unlocking it updates the copies that are readable without the
+/// lock.
+pub(super) struct OrderedWindowGuard<'a> {
+    pub(super) state: MutexGuard<'a, OrderedWindowState>,
+    pub(super) window: &'a OrderedWindow,
+}
+
+impl Deref for OrderedWindowGuard<'_> {
+    type Target = OrderedWindowState;
+
+    fn deref(&self) -> &OrderedWindowState {
+        &self.state
+    }
+}
+
+impl DerefMut for OrderedWindowGuard<'_> {
+    fn deref_mut(&mut self) -> &mut OrderedWindowState {
+        &mut self.state
+    }
+}
+
+impl Drop for OrderedWindowGuard<'_> {
+    fn drop(&mut self) {
+        let wants_flush = self.state.dirty || self.state.room == OutputReadiness::Full;
+        self.window.held.store(self.state.held, Ordering::Relaxed);
+        self.window.claimed.store(self.state.claimed.unwrap_or(NO_SLOT), Ordering::Relaxed);
+        self.window.wants_flush.store(wants_flush, Ordering::Relaxed);
+    }
+}
