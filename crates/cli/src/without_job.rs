@@ -6,9 +6,10 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use haul::fleet::{FleetJob, OutputObserver};
+use haul::fleet::{FleetJob, OutputObserver, RecalledKind, StageMemory, UnfinishedTransfers};
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
+use haul_policy::target::Origin;
 
 use crate::parsed_args::ParsedArgs;
 use crate::plan::{JobArgs, UrlGroup};
@@ -109,6 +110,10 @@ impl JobRun {
         match *self {}
     }
 
+    pub(crate) fn first_origin(&self) -> Option<Origin> {
+        match *self {}
+    }
+
     pub(crate) fn end(&self, _exit_code: u8) -> Result<u8> {
         match *self {}
     }
@@ -120,6 +125,36 @@ impl OutputObserver for JobRun {
     }
 
     fn written(&self, _end: u64) {
+        match *self {}
+    }
+}
+
+impl StageMemory for JobRun {
+    fn queued(&self, _stage: usize, _number: u64, _value: &[u8]) {
+        match *self {}
+    }
+
+    fn skipped(&self, _stage: usize, _number: u64) {
+        match *self {}
+    }
+
+    fn kept(&self, _stage: usize, _value: &[u8]) {
+        match *self {}
+    }
+
+    fn printed(&self, _stage: usize, _value: &[u8]) {
+        match *self {}
+    }
+
+    fn recall(&self, _: usize, _: RecalledKind, _: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        match *self {}
+    }
+
+    fn unfinished(&self, _stage: usize) -> Box<dyn UnfinishedTransfers> {
+        match *self {}
+    }
+
+    fn next_number(&self, _stage: usize) -> u64 {
         match *self {}
     }
 }

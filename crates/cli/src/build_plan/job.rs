@@ -23,21 +23,29 @@ pub(super) fn check(parsed: &ParsedArgs) -> Result<(), UsageError> {
     if parsed.groups.len() > 1 {
         return refuse("a job has one group of URLs; leave --next out, or make a job of each group");
     }
-    parsed.groups.iter().try_for_each(check_group)
+    let unordered = parsed.global.unordered;
+    parsed.groups.iter().try_for_each(|group| check_group(group, unordered))
 }
 
-fn check_group(group: &NextOptionGroup) -> Result<(), UsageError> {
+fn check_group(group: &NextOptionGroup, unordered: bool) -> Result<(), UsageError> {
     let stdin = "standard input cannot be read again by the next run; name a file";
-    let first = &group.stages[0];
+    let (first, stages) = (&group.stages[0], &group.stages);
+    let (last, earlier) = (&stages[stages.len() - 1], &stages[..stages.len() - 1]);
+    let prints_text = |stage: &ParsedStage| stage.write_out.is_some() || stage.include;
     let refusals = [
         (group.clobber == Some(false), "--no-clobber would number a file twice after a kill; name files by -o '#1'"),
         (first.request.continue_at.is_some(), "a job goes on by itself; leave -C out"),
         (group.uploads.iter().any(|upload| matches!(upload, UploadArg::Stdin { .. })), stdin),
         (group.stages.iter().any(reads_stdin), stdin),
-        (group.stages.len() > 1, "--then is not supported in a job"),
-        (first.depth > 0, "--depth is not supported in a job"),
-        (first.unique || first.sort, "--unique and --sort are not supported in a job"),
-        (first.pagination.is_given(), "--paginate is not supported in a job"),
+        (earlier.iter().any(prints_text), "-w and -i belong to the last stage of a job"),
+        (earlier.iter().any(|stage| stage.sort), "--sort belongs to the last stage of a job"),
+        (last.sort && !last.unique && last.depth == 0, "a job sorts unique values; add --unique"),
+        (last.sort && last.depth > 0, "the links of --depth are not sorted in a job; leave --sort out"),
+        (unordered && last.depth > 0, "--depth has an order in a job; leave --unordered out"),
+        (
+            unordered && stages.iter().any(|stage| stage.pagination.is_given()),
+            "the pages of a listing have an order in a job; leave --unordered out",
+        ),
     ];
     match refusals.iter().find(|(applies, _)| *applies) {
         Some((_, text)) => Err(misused("--job", text)),

@@ -107,13 +107,15 @@ impl JobFile {
         }
         settings.output_end = settings.output_end.min(settings.durable_output.max(settings.output_start));
         let set_back = || {
-            self.connection.execute(
-                "UPDATE url SET state = 'again' WHERE commit_number > ?1",
-                params![settings.durable_commit as i64],
-            )?;
-            self.connection.execute("UPDATE job SET output_end = ?1", params![settings.output_end as i64])
+            let transaction = self.connection.unchecked_transaction()?;
+            let durable = params![settings.durable_commit as i64];
+            transaction.execute("DELETE FROM value WHERE commit_number > ?1", durable)?;
+            transaction.execute("DELETE FROM url WHERE queued_commit > ?1", durable)?;
+            transaction.execute("UPDATE url SET state = 'again' WHERE commit_number > ?1", durable)?;
+            transaction.execute("UPDATE job SET output_end = ?1", params![settings.output_end as i64])?;
+            transaction.commit()
         };
-        set_back().map(drop).map_err(|error| database(&self.path, error))
+        set_back().map_err(|error| database(&self.path, error))
     }
 }
 

@@ -119,7 +119,13 @@ impl JobRun {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn connection(&self) -> Result<rusqlite::Connection> {
+    /// Returns the path of the job's file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens another connection to the job's file.
+    pub(super) fn connection(&self) -> Result<rusqlite::Connection> {
         match &self.lock().file {
             Some(file) => file.another(),
             None => Err(Error::new(ErrorKind::Interrupted, "the run is over")),
@@ -222,15 +228,19 @@ impl JobRun {
     }
 
     /// Notes a finished transfer. `sha256` is the checksum of its file, if it is known. `prints` is
-    /// true if the transfer has a part of the output.
+    /// true if the transfer has a part of the output, or values for the next stage.
     pub(crate) fn finished(&self, job: &FleetJob, outcome: &TransferOutcome, sha256: Option<&str>, prints: bool) {
-        let waits = prints || job.destination == BodyDestination::Output;
+        let waits = prints || job.destination == BodyDestination::Output || job.is_page_of_listing();
         self.send(JobEvent::Finished { row: Box::new(UrlRow::new(job, outcome, sha256)), waits });
     }
 
     /// Notes a URL that `--skip-existing` skipped.
     pub(crate) fn skipped(&self, number: u64) {
-        self.send(JobEvent::Finished { row: Box::new(UrlRow::skipped(number)), waits: false });
+        self.skipped_in(0, number);
+    }
+
+    pub(super) fn skipped_in(&self, stage: usize, number: u64) {
+        self.send(JobEvent::Finished { row: Box::new(UrlRow::skipped(stage, number)), waits: false });
     }
 
     /// Notes the number of URLs of the whole list.
@@ -239,7 +249,7 @@ impl JobRun {
     }
 
     /// Sends an event to the writer. The writer has ended only after a failure, which ends the run.
-    fn send(&self, event: JobEvent) {
+    pub(super) fn send(&self, event: JobEvent) {
         let _ = self.events.send(event);
     }
 

@@ -18,6 +18,7 @@ mod list_copy;
 mod list_guard;
 mod output_file;
 mod schema;
+mod stage_values;
 mod url_cursor;
 mod url_row;
 mod writer;

@@ -73,6 +73,15 @@ CREATE TABLE url (
     secured_us INTEGER,
     first_byte_us INTEGER,
     total_us INTEGER,
+    commit_number INTEGER NOT NULL,
+    queued_commit INTEGER,
+    value BLOB
+) STRICT;
+CREATE TABLE value (
+    id INTEGER PRIMARY KEY,
+    stage INTEGER NOT NULL,
+    is_printed INTEGER NOT NULL,
+    value BLOB NOT NULL,
     commit_number INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX url_failed ON url (id) WHERE state IN ('failed', 'again');

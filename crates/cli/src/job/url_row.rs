@@ -124,10 +124,21 @@ impl UrlRow {
         }
     }
 
+    /// Adds the facts of a later page of the same listing.
+    pub(super) fn add_page(&mut self, page: UrlRow) {
+        if page.exit_code != 0 {
+            let UrlRow { state, status, exit_code, error, .. } = page;
+            (self.state, self.status, self.exit_code, self.error) = (state, status, exit_code, error);
+        }
+        self.attempts += page.attempts;
+        self.size = Some(self.size.unwrap_or(0) + page.size.unwrap_or(0));
+        self.ended = page.ended;
+    }
+
     /// Makes the row of a URL that `--skip-existing` skipped.
-    pub(super) fn skipped(number: u64) -> Self {
+    pub(super) fn skipped(stage: usize, number: u64) -> Self {
         Self {
-            stage: 0,
+            stage,
             number,
             state: UrlState::Skipped,
             url: String::new(),

@@ -9,8 +9,9 @@
 //! A commit is a write without a sync, which survives the end of the process. The module
 //! [`durability`](super::durability) syncs once a second.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ use rusqlite::{Connection, params};
 
 use super::durability::{DurableState, SyncTargets};
 use super::job_error::{DatabaseResult, database};
+use super::stage_values::{self, StageValue};
 use super::url_row::UrlRow;
 
 /// The shortest time between two commits. A slow run commits each row at once; a fast one commits
@@ -33,6 +35,10 @@ const MAX_BATCH: usize = 4096;
 pub(super) enum JobEvent {
     /// A transfer has ended. If `waits` is true, its row is written only after its output.
     Finished { row: Box<UrlRow>, waits: bool },
+    /// A value became the transfer with this number of a later stage.
+    Queued { stage: usize, number: u64, value: Vec<u8> },
+    /// A stage has a value that is noted with the next page that it passes on.
+    Value(StageValue),
     /// All output of a transfer has been passed on, up to this position in the output of the run.
     PassedOn { stage: usize, number: u64, end: u64 },
     /// The output of the run has been written up to this position.
@@ -135,10 +141,12 @@ pub(super) struct JobWriter {
 pub(super) struct WriterState {
     /// The rows of transfers whose output has not been passed on.
     waiting: HashMap<(usize, u64), Box<UrlRow>>,
-    /// The rows whose output has been passed on, in its order, with the ends of their output.
-    passed: VecDeque<(Box<UrlRow>, u64)>,
+    /// The values of each stage that wait for their pages.
+    values: HashMap<usize, Vec<StageValue>>,
+    /// The rows whose output has been passed on, in its order.
+    passed: VecDeque<PassedRow>,
     written: u64,
-    batch: Vec<UrlRow>,
+    batch: Vec<BatchEntry>,
     batch_end: Option<u64>,
     lists: Vec<(i64, u64, Vec<u8>, bool)>,
     total: Option<u64>,
@@ -149,6 +157,40 @@ pub(super) struct WriterState {
     output_begin: Option<u64>,
 }
 
+/// A row whose output has been passed on, up to the position `end`, with the values of its page.
+struct PassedRow {
+    row: Option<Box<UrlRow>>,
+    values: Vec<StageValue>,
+    end: u64,
+}
+
+/// A row to commit.
+enum BatchEntry {
+    Url(Box<UrlRow>),
+    Queued { stage: usize, number: u64, value: Vec<u8> },
+    Value(StageValue),
+}
+
+impl BatchEntry {
+    fn write(&self, connection: &Connection, commit: u64) -> DatabaseResult<()> {
+        match self {
+            BatchEntry::Url(row) => row.write(connection, commit),
+            BatchEntry::Queued { stage, number, value } => {
+                stage_values::write_queued(connection, (*stage, *number), value, commit)
+            }
+            BatchEntry::Value(value) => value.write(connection, commit),
+        }
+    }
+
+    /// Returns the file of a URL, if this is a URL with a file.
+    fn file(&self) -> Option<&Path> {
+        match self {
+            BatchEntry::Url(row) => row.file(),
+            BatchEntry::Queued { .. } | BatchEntry::Value(_) => None,
+        }
+    }
+}
+
 impl WriterState {
     fn is_empty(&self) -> bool {
         self.batch.is_empty() && self.lists.is_empty() && self.total.is_none() && self.durable.is_none()
@@ -156,16 +198,24 @@ impl WriterState {
 
     fn apply(&mut self, event: JobEvent) -> Option<u8> {
         match event {
-            JobEvent::Finished { row, waits: false } => self.batch.push(*row),
-            JobEvent::Finished { row, waits: true } => drop(self.waiting.insert(row.key(), row)),
+            JobEvent::Finished { row, waits: false } => self.batch.push(BatchEntry::Url(row)),
+            JobEvent::Finished { row, waits: true } => match self.waiting.entry(row.key()) {
+                Entry::Occupied(first) => first.into_mut().add_page(*row),
+                Entry::Vacant(entry) => drop(entry.insert(row)),
+            },
+            JobEvent::Queued { stage, number, value } => self.batch.push(BatchEntry::Queued { stage, number, value }),
+            JobEvent::Value(value) => self.values.entry(value.stage).or_default().push(value),
             JobEvent::PassedOn { stage, number, end } => {
-                if let Some(row) = self.waiting.remove(&(stage, number)) {
-                    self.passed.push_back((row, end));
+                let row = self.waiting.remove(&(stage, number));
+                let values = self.values.remove(&stage).unwrap_or_default();
+                if row.is_some() || !values.is_empty() {
+                    self.passed.push_back(PassedRow { row, values, end });
                     self.take_written();
                 }
             }
             JobEvent::Written(end) => {
-                self.written = end;
+                // The windows of several stages report it.
+                self.written = self.written.max(end);
                 self.take_written();
             }
             JobEvent::OutputBegins { header, at } => {
@@ -181,9 +231,11 @@ impl WriterState {
 
     /// Moves the rows whose output is written to the batch.
     fn take_written(&mut self) {
-        while let Some((_, end)) = self.passed.front().filter(|(_, end)| *end <= self.written) {
-            self.batch_end = Some(*end);
-            self.batch.extend(self.passed.pop_front().map(|(row, _)| *row));
+        while self.passed.front().is_some_and(|passed| passed.end <= self.written) {
+            let Some(PassedRow { row, values, end }) = self.passed.pop_front() else { return };
+            self.batch_end = Some(end);
+            self.batch.extend(values.into_iter().map(BatchEntry::Value));
+            self.batch.extend(row.map(BatchEntry::Url));
         }
     }
 }
@@ -243,8 +295,8 @@ impl JobWriter {
         self.output_end = state.output_begin.take().unwrap_or(self.output_end);
         let end = state.batch_end.take().map_or(self.output_end, |end| state.output_base + end);
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        for row in &state.batch {
-            row.write(&self.connection, self.commit)?;
+        for entry in &state.batch {
+            entry.write(&self.connection, self.commit)?;
         }
         for (source, chunk, text, is_last) in &state.lists {
             super::list_copy::write(&self.connection, *source, *chunk, text, *is_last)?;
@@ -261,7 +313,7 @@ impl JobWriter {
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         let noted = DurableState { commit: self.commit, output: end };
         // Before the targets are read by the thread that syncs, they must have all files of the rows.
-        self.shared.targets.add(state.batch.iter().filter_map(|row| row.file()));
+        self.shared.targets.add(state.batch.iter().filter_map(BatchEntry::file));
         *self.shared.committed.lock().unwrap_or_else(PoisonError::into_inner) = noted;
         for (source, chunk, text, is_last) in state.lists.drain(..) {
             let chunks = chunk + u64::from(!text.is_empty());
@@ -294,11 +346,15 @@ mod tests {
     use super::*;
 
     fn finished(number: u64, waits: bool) -> JobEvent {
-        JobEvent::Finished { row: Box::new(UrlRow::skipped(number)), waits }
+        JobEvent::Finished { row: Box::new(UrlRow::skipped(0, number)), waits }
     }
 
     fn batch(state: &mut WriterState) -> Vec<u64> {
-        state.batch.drain(..).map(|row| row.number).collect()
+        let number = |entry| match entry {
+            BatchEntry::Url(row) => Some(row.number),
+            _ => None,
+        };
+        state.batch.drain(..).filter_map(number).collect()
     }
 
     #[test]

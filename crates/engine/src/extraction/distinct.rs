@@ -72,12 +72,8 @@ impl Distinct {
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write) if a temporary file cannot be written.
     pub fn push(&mut self, value: &[u8]) -> Result<DistinctResult> {
-        let [low, high] = self.keys.each_ref().map(|key| {
-            let mut hasher = key.build_hasher();
-            hasher.write(value);
-            hasher.finish()
-        });
-        let fingerprint = u128::from(high) << 64 | u128::from(low);
+        let fingerprint = self.fingerprint(value);
+        let low = fingerprint as u64;
         if self.is_full() {
             if self.known.find(low, |&known| known == fingerprint).is_some() {
                 return Ok(DistinctResult::Old);
@@ -91,6 +87,19 @@ impl Distinct {
                 entry.insert(fingerprint);
                 Ok(DistinctResult::New)
             }
+        }
+    }
+
+    /// Adds a value that an earlier run deferred. It stays deferred, even if there is memory now,
+    /// unless it is known.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write) if a temporary file cannot be written.
+    pub fn recall_deferred(&mut self, value: &[u8]) -> Result<()> {
+        let fingerprint = self.fingerprint(value);
+        match self.known.find(fingerprint as u64, |&known| known == fingerprint) {
+            Some(_) => Ok(()),
+            None => self.defer(value),
         }
     }
 
@@ -118,6 +127,15 @@ impl Distinct {
         }
         drop(by_value);
         Ok(DeferredValues { sorted: Some(by_number.finish()?) })
+    }
+
+    fn fingerprint(&self, value: &[u8]) -> u128 {
+        let [low, high] = self.keys.each_ref().map(|key| {
+            let mut hasher = key.build_hasher();
+            hasher.write(value);
+            hasher.finish()
+        });
+        u128::from(high) << 64 | u128::from(low)
     }
 
     /// Returns true if the table of hashes is full and may not grow. It may not if it uses more

@@ -6,6 +6,7 @@
 
 mod listing;
 mod queued_job;
+mod values;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -20,6 +21,7 @@ use slab::Slab;
 pub(super) use listing::FleetListing;
 pub(super) use queued_job::{InvalidJob, NextJob, StartedJob};
 use queued_job::{NewJob, QueuedJob};
+use values::ValuePlace;
 
 use super::fleet_item::FleetItem;
 use super::fleet_job::{BodyDestination, FleetJob};
@@ -27,6 +29,7 @@ use super::item_source::{ItemSource, NextItem};
 use super::known_urls::KnownUrls;
 use super::ordered_window::OrderedWindow;
 use super::progress_rule::{QueueHead, StartPermission};
+use super::stage_memory::{StageMemory, UnfinishedTransfers};
 use super::stage_sink::FinalValues;
 use super::start_rate::StartLimits;
 use super::{FleetOptions, FleetStage};
@@ -56,6 +59,7 @@ pub(super) struct Dispatcher {
     state: Mutex<DispatchState>,
     stages: usize,
     limits: StartLimits,
+    memory: Option<Arc<dyn StageMemory>>,
 }
 
 /// The state of a dispatcher, under its lock.
@@ -66,6 +70,8 @@ pub(super) struct DispatchState {
     /// The values that each stage passes to the next one only at its end. `None` before the stage's
     /// end, and once all values are used.
     final_values: Vec<Option<FinalValues>>,
+    /// The transfers of stages that earlier runs did not finish, the last stage at the end.
+    unfinished: Vec<(usize, Box<dyn UnfinishedTransfers>)>,
     /// The number of transfers in the queue, for each stage.
     waiting: Vec<usize>,
     /// The number of transfers of each stage that are waiting, running, or invalid and not yet
@@ -116,8 +122,12 @@ impl Dispatcher {
         if options.per_host.is_none() && pipeline == 1 {
             queue.adapt_caps(MAX_LIMIT);
         }
+        let memory = options.stage_memory.clone();
+        let of_stages = |memory: &Arc<dyn StageMemory>| (1..stages).map(|stage| (stage, memory.unfinished(stage))).collect();
+        let number = |stage| memory.as_ref().filter(|_| stage > 0).map_or(0, |memory| memory.next_number(stage));
         Self {
             state: Mutex::new(DispatchState {
+                unfinished: memory.as_ref().map(of_stages).unwrap_or_default(),
                 queue,
                 running: Slab::new(),
                 source: Some(source),
@@ -126,8 +136,8 @@ impl Dispatcher {
                 outstanding: vec![0; stages],
                 invalid: VecDeque::new(),
                 full: vec![false; stages],
-                numbers: vec![0; stages],
-                first_origin: None,
+                numbers: (0..stages).map(number).collect(),
+                first_origin: options.first_origin.clone(),
                 last_origin: None,
                 pipeline,
                 retrying: vec![0; stages],
@@ -139,6 +149,7 @@ impl Dispatcher {
                 known_urls,
             }),
             stages,
+            memory,
             limits: StartLimits {
                 all: options.start_rate.clone(),
                 each_host: options.host_start_rate.clone(),
@@ -168,46 +179,6 @@ impl Dispatcher {
     /// transfers of its stage.
     fn retry_priority(&self, stage: usize, slot: u64) -> u64 {
         ((self.stages - 1 - stage) as u64) << 56 | slot
-    }
-
-    /// Adds a transfer to the stage `number`, made from a value that the previous stage has
-    /// extracted.
-    pub(super) fn feed(
-        &self,
-        number: usize,
-        stage: &FleetStage,
-        window: &OrderedWindow,
-        value: &[u8],
-        order: Arc<[u64]>,
-    ) {
-        self.add_value(&mut self.lock(), number, stage, window, value, order);
-    }
-
-    fn add_value(
-        &self,
-        state: &mut DispatchState,
-        number: usize,
-        stage: &FleetStage,
-        window: &OrderedWindow,
-        value: &[u8],
-        order: Arc<[u64]>,
-    ) {
-        match job_from_value(stage, value) {
-            Ok(Some((url, target, destination))) => {
-                state.note_url(stage, &target);
-                let job = state.job(number, url, order, destination, window.reserve());
-                let value = stage.value_mapper.is_some().then(|| value.into());
-                let job = NewJob { job, target, value, request: None, kept: 0 };
-                self.add(state, job.in_listing(stage, None));
-            }
-            Ok(None) => {}
-            Err(error) => {
-                let shown = without_userinfo(&String::from_utf8_lossy(value)).escape_debug().to_string();
-                let error = error.with_url(shown.clone());
-                let job = state.job(number, shown, order, BodyDestination::Output, window.reserve());
-                state.invalid.push_back(InvalidJob { job, target: placeholder_target(), error });
-            }
-        }
     }
 
     /// Adds a job to the queue, or to the invalid ones.
@@ -245,6 +216,14 @@ impl Dispatcher {
     /// A value cannot be read back from disk.
     fn fill(&self, state: &mut DispatchState, target: usize, view: &DispatcherStages<'_>) -> Result<()> {
         while state.queue.len() + state.invalid.len() < target * state.pipeline && state.kept < MAX_KEPT {
+            if let Some((stage, transfers)) = state.unfinished.last_mut() {
+                let stage = *stage;
+                match transfers.next_transfer()? {
+                    Some((number, value)) => self.add_unfinished(state, (stage, number), &value, view),
+                    None => drop(state.unfinished.pop()),
+                }
+                continue;
+            }
             if let Some(stage) = state.final_values.iter().rposition(Option::is_some) {
                 let value = match &mut state.final_values[stage] {
                     Some(tail) => tail.next_value()?.map(<[u8]>::to_vec),
@@ -257,7 +236,8 @@ impl Dispatcher {
                 if let Some(next) = view.stages.get(stage + 1) {
                     // These values come after all that the stage passed on immediately.
                     let order = [u64::MAX, state.numbers[stage + 1]].into();
-                    self.add_value(state, stage + 1, next, &view.windows[stage + 1], &value, order);
+                    let window = &view.windows[stage + 1];
+                    self.add_value(state, ValuePlace { number: stage + 1, stage: next, window, order }, &value, true);
                 }
                 continue;
             }
@@ -450,6 +430,7 @@ impl Dispatcher {
     pub(super) fn is_exhausted(&self, stage: usize) -> bool {
         let state = self.lock();
         state.source.is_none()
+            && state.unfinished.is_empty()
             && state.outstanding[..=stage].iter().all(|&outstanding| outstanding == 0)
             && state.final_values[..stage].iter().all(Option::is_none)
     }
@@ -558,26 +539,6 @@ impl DispatchState {
     pub(super) fn stop(&mut self) {
         self.source = None;
     }
-}
-
-/// Returns the URL that a stage makes from a value, its target, and the destination of its page.
-/// Returns `None` if the page need not be fetched.
-fn job_from_value(stage: &FleetStage, value: &[u8]) -> Result<Option<(String, Target, BodyDestination)>> {
-    let template = stage.template.as_ref().expect("every stage but the first has a template");
-    let url = template
-        .expand(value)
-        .map_err(|error| Error::with_source(ErrorKind::Url, "the value cannot be made a URL", error))?;
-    let url = match &stage.value_mapper {
-        Some(value_mapper) => value_mapper.url(value, url),
-        None => url,
-    };
-    let target = Target::parse_with(&url, Scheme::Http, stage.options.path_as_is);
-    let target = target.map_err(|error| url_error(&url, error))?;
-    let destination = match &stage.value_mapper {
-        Some(value_mapper) => value_mapper.destination(value, &target)?,
-        None => Some(BodyDestination::Output),
-    };
-    Ok(destination.map(|destination| (url, target, destination)))
 }
 
 fn url_error(url: &str, error: haul_policy::target::TargetError) -> Error {

@@ -50,3 +50,13 @@ pub struct FleetJob {
     /// The listing to which the page belongs; `None` without a listing.
     pub(super) listing: Option<Arc<FleetListing>>,
 }
+
+impl FleetJob {
+    /// Returns true if the transfer is a page of a listing
+    /// ([`FleetStage::pagination`](super::FleetStage::pagination)). All pages of a listing have the
+    /// same number, and pass on their content in the same place.
+    #[must_use]
+    pub fn is_page_of_listing(&self) -> bool {
+        self.listing.is_some()
+    }
+}

@@ -36,6 +36,7 @@ mod page_destination;
 mod progress_rule;
 mod record;
 mod run;
+mod stage_memory;
 mod stage_sink;
 mod start_rate;
 mod value_mapper;
@@ -46,7 +47,7 @@ use std::thread::available_parallelism;
 
 use haul_policy::concurrency::INITIAL_LIMIT;
 use haul_policy::queue::QueueCaps;
-use haul_policy::target::Target;
+use haul_policy::target::{Origin, Target};
 use haul_policy::url_template::UrlTemplate;
 
 pub use fleet_item::{FleetItem, ItemContext, ItemRequest};
@@ -55,6 +56,7 @@ pub use item_source::FleetItems;
 pub use output_observer::OutputObserver;
 pub use page_destination::PageDestination;
 pub use record::{RecordContent, RecordOptions, RecordPieces, RecordSink, RecordText};
+pub use stage_memory::{RecalledKind, StageMemory, UnfinishedTransfers};
 pub(crate) use start_rate::StartLimits;
 pub use start_rate::{HostStartRate, StartRate};
 pub use value_mapper::ExtractedValueMapper;
@@ -146,6 +148,11 @@ pub struct FleetOptions {
     pub interrupt: Option<InterruptCallback>,
     /// The observer of the output. Default: none.
     pub output_observer: Option<Arc<dyn OutputObserver>>,
+    /// The memory of the stages' values, of this run and earlier ones. Default: none.
+    pub stage_memory: Option<Arc<dyn StageMemory>>,
+    /// The origin of the first URL, if an earlier run has fetched that URL. It may also receive the
+    /// credentials of later stages. Default: that of the first item.
+    pub first_origin: Option<Origin>,
     /// True to read the input in a separate thread, because reads may block.
     pub slow_input: bool,
     /// The directory for values that do not fit into memory. Default: the system's directory for
@@ -169,6 +176,8 @@ impl Default for FleetOptions {
             stall: None,
             interrupt: None,
             output_observer: None,
+            stage_memory: None,
+            first_origin: None,
             slow_input: false,
             temporary: std::env::temp_dir(),
         }

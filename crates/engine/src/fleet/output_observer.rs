@@ -7,15 +7,15 @@
 //! ```
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Observes the output of a fleet ([`FleetOptions::output_observer`](super::FleetOptions)). Workers
 /// call the methods while they hold a lock of the fleet, so a method must not wait for the fleet.
 pub trait OutputObserver: Send + Sync {
     /// Reports that everything that belongs to a transfer has been passed on: its body, its values
     /// and the text of its report. `stage` and `number` are those of its
-    /// [`FleetJob`](super::FleetJob). In the last stage, `end` is the number of bytes that the fleet
-    /// has passed to its output so far, which may still wait in the output's buffer. In other stages
-    /// `end` is 0, and the next stage has the values.
+    /// [`FleetJob`](super::FleetJob). `end` is the number of bytes that the fleet has passed to its
+    /// output so far, which may still wait in the output's buffer.
     fn passed_on(&self, stage: usize, number: u64, end: u64);
 
     /// Reports that the first `end` bytes of the output have been written to its descriptor.
@@ -28,11 +28,25 @@ impl fmt::Debug for dyn OutputObserver {
     }
 }
 
-/// The progress of a stage's sink in the output of the fleet.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct OutputPosition {
-    /// The number of bytes that the sink has received.
-    pub(super) passed: u64,
-    /// The number of bytes that the sink has written to the descriptor of the output.
-    pub(super) written: u64,
+/// The progress of the output of a fleet, which the windows of all stages share.
+#[derive(Debug, Default)]
+pub(super) struct OutputProgress {
+    passed: AtomicU64,
+    written: AtomicU64,
+}
+
+impl OutputProgress {
+    /// Sets the number of bytes that the output has received, and how many of them are written.
+    pub(super) fn set(&self, passed: u64, written: u64) {
+        self.passed.store(passed, Ordering::Relaxed);
+        self.written.store(written, Ordering::Relaxed);
+    }
+
+    pub(super) fn passed(&self) -> u64 {
+        self.passed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
 }

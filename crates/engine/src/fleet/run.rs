@@ -101,7 +101,7 @@ impl FleetRun {
         let dispatch = Arc::new(Dispatcher::new(caps, options, stages.len(), source, known_urls.clone()));
         let output_fd = output.as_fd().as_raw_fd();
         let decoders = Arc::new(DecoderMemory::new(options.max_memory / 2));
-        let windows = windows(&stages, options, &dispatch, output, &decoders, known_urls.as_ref());
+        let windows = windows(&stages, options, &dispatch, output, &decoders, known_urls.as_ref())?;
         let run = Arc::new(Self {
             heavy: stages.iter().any(|stage| stage.extract.is_some() || stage.options.decode),
             secretless: stages.iter().map(|stage| Arc::new(stage.options.without_secrets())).collect(),

@@ -13,7 +13,8 @@ use super::dispatch::Dispatcher;
 use super::known_urls::KnownUrls;
 use super::level_sink::LevelSink;
 use super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
-use super::output_observer::OutputPosition;
+use super::output_observer::OutputProgress;
+use super::stage_memory::{RecalledKind, StageMemory};
 use super::{FleetOptions, FleetStage};
 use crate::Result;
 use crate::body::decoder_memory::DecoderMemory;
@@ -30,7 +31,8 @@ pub(super) fn windows(
     output: DescriptorWriter,
     decoders: &Arc<DecoderMemory>,
     known_urls: Option<&KnownUrls>,
-) -> Vec<Arc<OrderedWindow>> {
+) -> Result<Vec<Arc<OrderedWindow>>> {
+    let progress = Arc::<OutputProgress>::default();
     let share = options.max_memory / stages.len() as u64;
     let mut windows: Vec<Arc<OrderedWindow>> = Vec::new();
     let mut output = Some(output);
@@ -44,19 +46,27 @@ pub(super) fn windows(
                 window: Arc::clone(window),
                 number: number + 1,
             }),
-            (None, Some(output)) => Box::new(PrintSink::new(output)),
+            (None, Some(output)) => Box::new(PrintSink::new(output, Arc::clone(&progress))),
             (None, None) => unreachable!("the output is taken once, by the last stage"),
         };
         let feeds = !windows.is_empty();
         let known = known_urls.filter(|_| stage.depth > 0);
         let sifts = stage.extract.is_some() && (feeds || known.is_some() || stage.unique || stage.sort);
         let sink: Box<dyn StageSink> = if let Some(known) = known.filter(|_| feeds) {
-            Box::new(LevelSink::new(known, stage.sort, share / 2, &options.temporary, &windows, sink))
+            let sink = LevelSink::new(known, stage.sort, share / 2, &options.temporary, &windows, sink);
+            Box::new(match &options.stage_memory {
+                Some(memory) => sink.remembering(memory, number)?,
+                None => sink,
+            })
         } else if sifts {
             let unique = feeds || known.is_some() || stage.unique;
             let sifter = UniqueSortSink::new(unique, stage.sort, share / 2, &options.temporary, sink);
-            Box::new(match known {
+            let sifter = match known {
                 Some(known) => sifter.sharing(known),
+                None => sifter,
+            };
+            Box::new(match &options.stage_memory {
+                Some(memory) => sifter.remembering(memory, number, feeds)?,
                 None => sifter,
             })
         } else {
@@ -74,10 +84,10 @@ pub(super) fn windows(
         let memory = memory - stage.records.map_or(0, |records| records.max_content.min(memory / 2));
         let window = OrderedWindow::new(order, usize::try_from(memory).unwrap_or(usize::MAX), sink);
         let window = window.counting(decoders, stages.len());
-        windows.push(Arc::new(window.observed_by(options.output_observer.as_ref(), number)));
+        windows.push(Arc::new(window.observed_by(options.output_observer.as_ref(), &progress, number)));
     }
     windows.reverse();
-    windows
+    Ok(windows)
 }
 
 /// The last sink of a fleet: it writes bodies or values to the output.
@@ -85,18 +95,27 @@ pub(super) struct PrintSink {
     output: DescriptorWriter,
     /// The number of bytes that the output has received.
     passed: u64,
+    progress: Arc<OutputProgress>,
 }
 
 impl PrintSink {
-    pub(super) fn new(output: DescriptorWriter) -> Self {
-        Self { output, passed: 0 }
+    pub(super) fn new(output: DescriptorWriter, progress: Arc<OutputProgress>) -> Self {
+        Self { output, passed: 0, progress }
+    }
+
+    /// Notes how much of the output is written.
+    fn note_progress(&self) {
+        // The buffer may also have bytes that the caller wrote before the run.
+        self.progress.set(self.passed, self.passed.saturating_sub(self.output.waiting_bytes() as u64));
     }
 }
 
 impl StageSink for PrintSink {
     fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         self.passed += bytes.len() as u64;
-        self.output.write(bytes)
+        let room = self.output.write(bytes);
+        self.note_progress();
+        room
     }
 
     fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
@@ -105,14 +124,10 @@ impl StageSink for PrintSink {
         room
     }
 
-    fn position(&self) -> OutputPosition {
-        // The buffer may also have bytes that the caller wrote before the run.
-        let written = self.passed.saturating_sub(self.output.waiting_bytes() as u64);
-        OutputPosition { passed: self.passed, written }
-    }
-
     fn flush(&mut self) -> Result<OutputReadiness> {
-        self.output.flush()
+        let room = self.output.flush();
+        self.note_progress();
+        room
     }
 
     fn finish(&mut self, mut tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
@@ -129,6 +144,7 @@ impl StageSink for PrintSink {
             }
         }
         self.output.drain(None)?;
+        self.note_progress();
         Ok(None)
     }
 }
@@ -141,6 +157,8 @@ pub(super) struct UniqueSortSink {
     sorter: Option<Sorter>,
     next: Box<dyn StageSink>,
     passing: MatchList,
+    /// The memory of the values, with the index of the stage, and true if its values are printed.
+    memory: Option<(Arc<dyn StageMemory>, usize, bool)>,
 }
 
 impl UniqueSortSink {
@@ -154,7 +172,26 @@ impl UniqueSortSink {
             sorter: sort.then(|| Sorter::new(memory, dir, unique)),
             next,
             passing: MatchList::default(),
+            memory: None,
         }
+    }
+
+    /// Notes the values of the stage, and drops those that earlier runs have passed on. `feeds` is
+    /// true if the values feed the next stage.
+    fn remembering(mut self, memory: &Arc<dyn StageMemory>, stage: usize, feeds: bool) -> Result<Self> {
+        let (of, kind) = if feeds { (stage + 1, RecalledKind::Queued) } else { (stage, RecalledKind::Printed) };
+        if let Some(distinct) = &mut self.distinct {
+            memory.recall(of, kind, &mut |value| distinct.push(value).map(drop))?;
+            memory.recall(stage, RecalledKind::Kept, &mut |value| distinct.recall_deferred(value))?;
+        }
+        if let Some(known) = &self.known_urls {
+            memory.recall(of, kind, &mut |value| known.is_new(value).map(drop))?;
+        }
+        if let Some(sorter) = &mut self.sorter {
+            memory.recall(stage, RecalledKind::Kept, &mut |value| sorter.push(value))?;
+        }
+        self.memory = Some((Arc::clone(memory), stage, !feeds));
+        Ok(self)
     }
 
     /// Drops the values that any repetition of the stage has passed on.
@@ -165,11 +202,18 @@ impl UniqueSortSink {
 
     /// Returns true if a value is passed on at once.
     fn passes(&mut self, value: &[u8]) -> Result<bool> {
-        match (&self.known_urls, &mut self.distinct) {
-            (Some(known), _) => known.is_new(value),
-            (None, Some(distinct)) => Ok(distinct.push(value)? == DistinctResult::New),
-            (None, None) => Ok(true),
+        let result = match (&self.known_urls, &mut self.distinct) {
+            (Some(known), _) if known.is_new(value)? => DistinctResult::New,
+            (Some(_), _) => DistinctResult::Old,
+            (None, Some(distinct)) => distinct.push(value)?,
+            (None, None) => return Ok(true),
+        };
+        match (&self.memory, result) {
+            (Some((memory, stage, true)), DistinctResult::New) => memory.printed(*stage, value),
+            (Some((memory, stage, _)), DistinctResult::Deferred) => memory.kept(*stage, value),
+            _ => {}
         }
+        Ok(result == DistinctResult::New)
     }
 }
 
@@ -185,6 +229,9 @@ impl StageSink for UniqueSortSink {
             for value in records.iter() {
                 if known_urls.map_or(Ok(true), |known| known.is_new(value))? {
                     sorter.push(value)?;
+                    if let Some((memory, stage, _)) = &self.memory {
+                        memory.kept(*stage, value);
+                    }
                 }
             }
             records.clear();
@@ -210,10 +257,6 @@ impl StageSink for UniqueSortSink {
 
     fn flush(&mut self) -> Result<OutputReadiness> {
         self.next.flush()
-    }
-
-    fn position(&self) -> OutputPosition {
-        self.next.position()
     }
 
     fn finish(&mut self, _tail: Option<FinalValues>) -> Result<Option<FinalValues>> {

@@ -11,6 +11,10 @@ pub(super) struct JobCounts {
     pub(super) failed: u64,
     /// The URLs that the next run fetches although they have a row.
     pub(super) again: u64,
+    /// The number of finished URLs of the first stage.
+    pub(super) finished: u64,
+    /// The number of URLs of later stages that are known and not finished.
+    pub(super) queued: u64,
     pub(super) skipped: u64,
     /// The bytes of the bodies of the URLs that are done.
     pub(super) bytes: u64,
@@ -44,18 +48,26 @@ pub(super) struct LastRun {
 impl JobCounts {
     pub(super) fn read(connection: &Connection) -> DatabaseResult<Self> {
         let mut counts = Self::default();
-        let mut states = connection.prepare("SELECT state, count(*), sum(size) FROM url GROUP BY state")?;
+        let mut states = connection.prepare("SELECT state, count(*), sum(size), id < 1099511627776 FROM url GROUP BY state, id < 1099511627776")?;
         let mut rows = states.query([])?;
         while let Some(row) = rows.next()? {
             let count = row.get::<_, i64>(1)? as u64;
+            let is_first: bool = row.get(3)?;
             match row.get_ref(0)?.as_str().unwrap_or_default() {
                 "done" => {
-                    counts.done = count;
-                    counts.bytes = row.get::<_, Option<i64>>(2)?.unwrap_or(0) as u64;
+                    counts.done += count;
+                    counts.bytes += row.get::<_, Option<i64>>(2)?.unwrap_or(0) as u64;
                 }
-                "failed" => counts.failed = count,
-                "again" => counts.again = count,
-                _ => counts.skipped = count,
+                "failed" => counts.failed += count,
+                "again" => counts.again += count,
+                "queued" => {}
+                _ => counts.skipped += count,
+            }
+            match row.get_ref(0)?.as_str().unwrap_or_default() {
+                "again" | "queued" if is_first => {}
+                "again" | "queued" => counts.queued += count,
+                _ if is_first => counts.finished += count,
+                _ => {}
             }
         }
         let mut causes = connection.prepare(
@@ -98,8 +110,8 @@ impl JobCounts {
         })
     }
 
-    /// Returns the number of URLs that need no further run.
-    pub(super) fn finished(&self) -> u64 {
-        self.done + self.failed + self.skipped
+    /// Returns the number of URLs that are left, of a list with this number of URLs.
+    pub(super) fn left(&self, total: u64) -> u64 {
+        total.saturating_sub(self.finished) + self.queued
     }
 }

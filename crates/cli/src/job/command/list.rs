@@ -16,7 +16,7 @@ pub(super) fn print(path: &Path, is_failed: bool) -> Result<()> {
     let (connection, _) = job_file::open_to_read(path)?;
     let select = match is_failed {
         true => "SELECT state, status, exit_code, url, error FROM url WHERE state IN ('failed', 'again') ORDER BY id",
-        false => "SELECT state, status, exit_code, url, error FROM url ORDER BY id",
+        false => "SELECT state, status, exit_code, url, error FROM url WHERE state <> 'queued' ORDER BY id",
     };
     let shows_control = !std::io::stdout().is_terminal();
     let mut output = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());

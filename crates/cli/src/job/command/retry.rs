@@ -9,6 +9,7 @@ use rusqlite::types::Value;
 use super::{Arguments, misused, refuse};
 use crate::job::job_error::database;
 use crate::job::job_file::JobFile;
+use crate::job::schema::NUMBER_BITS;
 
 /// The URLs to set back: a condition in SQL, with its parameters.
 struct RetryFilter {
@@ -59,7 +60,9 @@ pub(super) fn text(path: &Path, arguments: &Arguments) -> Result<String> {
                  output_end = 0, durable_output = 0",
                 [],
             )?;
-            transaction.execute("UPDATE url SET state = 'again' WHERE state <> 'again'", [])?
+            transaction.execute("DELETE FROM value", [])?;
+            let later = transaction.execute("DELETE FROM url WHERE id >= ?1", [1_i64 << NUMBER_BITS])?;
+            later + transaction.execute("UPDATE url SET state = 'again' WHERE state <> 'again'", [])?
         } else {
             let update = format!("UPDATE url SET state = 'again' WHERE {}", filter.condition);
             transaction.execute(&update, params_from_iter(&filter.parameters))?

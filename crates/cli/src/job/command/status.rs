@@ -27,7 +27,7 @@ pub(super) fn text(path: &Path, as_json: bool) -> Result<String> {
     let is_running = job_file::is_locked(path);
     let (connection, settings) = job_file::open_to_read(path)?;
     let counts = JobCounts::read(&connection).map_err(|error| database(path, error))?;
-    let left = settings.total.map(|total| total.saturating_sub(counts.finished()));
+    let left = settings.total.map(|total| counts.left(total));
     let state = match (is_running, left) {
         (true, _) => JobState::Running,
         (false, Some(0)) => JobState::Complete,

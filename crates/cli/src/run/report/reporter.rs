@@ -22,7 +22,7 @@ use haul_policy::target::Origin;
 
 use crate::file_access::print_error_line;
 use crate::job::JobRun;
-use crate::plan::{self, GlobalArgs, RecordOutputFormat, UrlGroup, WriteOut};
+use crate::plan::{self, GlobalArgs, RecordOutputFormat, StageArgs, UrlGroup, WriteOut};
 use crate::program_persona::ProgramPersona;
 use crate::run::engine_options::output_options::NULL;
 use crate::run::report::error_message;
@@ -458,6 +458,12 @@ impl FleetReporter {
         TransferReport { url: &job.url, number, stage, method, file, outcome }
     }
 
+    /// Returns true if values are taken from the page of a transfer.
+    fn has_values(&self, job: &FleetJob) -> bool {
+        let stages = &self.reporter.operation.stages;
+        stages.get(job.stage.min(stages.len() - 1)).is_some_and(StageArgs::takes_values)
+    }
+
     /// Returns the reporter of the URL group to which a transfer belongs.
     fn reporter_of<'t>(&'t self, job: &'t FleetJob) -> &'t Reporter {
         let group = job.context.as_ref().and_then(|context| context.get::<GroupReport>());
@@ -476,7 +482,7 @@ impl TransferReporter for FleetReporter {
     fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>> {
         let text = self.reporter_of(job).report(&self.report_of(job, outcome));
         if let Some(notes) = self.reporter.job() {
-            notes.finished(job, outcome, None, !self.has_file && text.is_some());
+            notes.finished(job, outcome, None, !self.has_file && text.is_some() || self.has_values(job));
         }
         if !self.has_file {
             return text;

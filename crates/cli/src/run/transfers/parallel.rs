@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haul::body::delivery::SearchInputKind;
-use haul::fleet::{ExtractedValueMapper, Fleet, FleetOptions, FleetStage, OutputObserver};
+use haul::fleet::{ExtractedValueMapper, Fleet, FleetOptions, FleetStage, OutputObserver, StageMemory};
 use haul::sink::Sink;
 use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::FileSink;
@@ -62,7 +62,12 @@ pub(crate) fn run(
     let mut options = fleet_options(plan, reporter);
     options.start_rate = options.start_rate.filter(|_| !is_curls_parallel(plan, operation));
     options.slow_input = operation.urls.iter().any(may_wait);
-    options.output_observer = reporter.job().map(|job| Arc::clone(job) as Arc<dyn OutputObserver>);
+    if let Some(job) = reporter.job() {
+        options.output_observer = Some(Arc::clone(job) as Arc<dyn OutputObserver>);
+        options.stage_memory = Some(Arc::clone(job) as Arc<dyn StageMemory>);
+        // The lines of a list may be a stranger's, and their origins are not the user's.
+        options.first_origin = job.first_origin().filter(|_| operation.records.is_none());
+    }
     descriptor_limit::raise();
     let fleet = Fleet::new(stages, options);
     let methods = operation.stages.iter().map(|stage| stage.request.method.clone()).collect();

@@ -3,19 +3,26 @@
 use std::sync::Arc;
 
 use super::{OrderedWindow, OrderedWindowState};
-use crate::fleet::output_observer::OutputObserver;
+use crate::fleet::output_observer::{OutputObserver, OutputProgress};
 
 /// The observer of the transfers that leave a window.
 pub(super) struct Departures {
     observer: Arc<dyn OutputObserver>,
+    output: Arc<OutputProgress>,
     stage: usize,
 }
 
 impl OrderedWindow {
     /// Reports to the observer when a transfer of the stage with the index `stage` leaves the
     /// window, and how much of the output is written.
-    pub(in crate::fleet) fn observed_by(mut self, observer: Option<&Arc<dyn OutputObserver>>, stage: usize) -> Self {
-        self.departures = observer.map(|observer| Departures { observer: Arc::clone(observer), stage });
+    pub(in crate::fleet) fn observed_by(
+        mut self,
+        observer: Option<&Arc<dyn OutputObserver>>,
+        output: &Arc<OutputProgress>,
+        stage: usize,
+    ) -> Self {
+        self.departures =
+            observer.map(|observer| Departures { observer: Arc::clone(observer), output: Arc::clone(output), stage });
         self
     }
 
@@ -27,16 +34,16 @@ impl OrderedWindow {
     }
 
     /// Reports that the transfer with this number has left the window.
-    pub(super) fn report_departure(&self, state: &OrderedWindowState, transfer: Option<u64>) {
-        if let (Some(Departures { observer, stage }), Some(number)) = (&self.departures, transfer) {
-            observer.passed_on(*stage, number, state.sink.position().passed);
+    pub(super) fn report_departure(&self, transfer: Option<u64>) {
+        if let (Some(Departures { observer, output, stage }), Some(number)) = (&self.departures, transfer) {
+            observer.passed_on(*stage, number, output.passed());
         }
     }
 
     /// Reports how much of the output is written, if that has changed.
     pub(super) fn report_written(&self, state: &mut OrderedWindowState) {
-        let Some(Departures { observer, .. }) = &self.departures else { return };
-        let written = state.sink.position().written;
+        let Some(Departures { observer, output, .. }) = &self.departures else { return };
+        let written = output.written();
         if written != state.reported {
             state.reported = written;
             observer.written(written);

@@ -31,7 +31,6 @@ use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
 
-use super::output_observer::OutputPosition;
 use super::progress_rule::OrderedWindowMemory;
 use super::record::RecordText;
 use super::stage_sink::FinalValues;
@@ -82,11 +81,6 @@ pub(super) trait StageSink: Send {
     /// content in memory, within the budget, while the sink has no room.
     fn may_run_ahead(&self) -> bool {
         false
-    }
-
-    /// Returns how far the output of the fleet has come. Default: 0, for a sink that feeds a stage.
-    fn position(&self) -> OutputPosition {
-        OutputPosition::default()
     }
 
     /// Ends the content. `tail` contains the values that the previous sink passes on only at its
@@ -506,7 +500,7 @@ impl OrderedWindow {
             }
             let transfer = slot.transfer;
             state.remove(self.order, front);
-            self.report_departure(state, transfer);
+            self.report_departure(transfer);
             moved = true;
         }
         self.report_written(state);

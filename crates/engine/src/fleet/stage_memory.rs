@@ -1,0 +1,73 @@
+//! The memory of a fleet's stages: what a program notes of their values, so that a later run can go
+//! on without the pages from which they came.
+//!
+//! ```text
+//!  page of stage k ─▶ value ─▶ queued(k + 1, number)      a transfer of the next stage
+//!                        ├───▶ kept(k)                    waits for the end of stage k
+//!                        └───▶ printed(k)                 a unique value of the last stage
+//! ```
+//!
+//! A page is reported to the [`OutputObserver`](super::OutputObserver) after its values.
+
+use std::fmt;
+
+use crate::Result;
+
+/// Notes the values of a fleet's stages ([`FleetOptions::stage_memory`](super::FleetOptions)), and
+/// returns those of earlier runs. Workers call the first four methods while they hold locks of the
+/// fleet, so these must not wait for the fleet.
+pub trait StageMemory: Send + Sync {
+    /// Notes that a new value became the transfer with this number of a stage after the first.
+    fn queued(&self, stage: usize, number: u64, value: &[u8]);
+
+    /// Notes that an unfinished transfer of a stage after the first need not be fetched.
+    fn skipped(&self, stage: usize, number: u64);
+
+    /// Notes a value that a stage keeps until its end. In a repeated stage it is a new link, which
+    /// has been printed.
+    fn kept(&self, stage: usize, value: &[u8]);
+
+    /// Notes a value that the last stage has printed, and prints only once.
+    fn printed(&self, stage: usize, value: &[u8]);
+
+    /// Returns the values that earlier runs queued, kept or printed, and that belong to a stage, in
+    /// the order in which they were noted.
+    ///
+    /// # Errors
+    /// The memory cannot be read.
+    fn recall(&self, stage: usize, kind: RecalledKind, value: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
+
+    /// Returns the transfers of a stage after the first that earlier runs queued and did not finish.
+    fn unfinished(&self, stage: usize) -> Box<dyn UnfinishedTransfers>;
+
+    /// Returns the number of the first new transfer of a stage after the first.
+    fn next_number(&self, stage: usize) -> u64;
+}
+
+/// The kind of values that [`StageMemory::recall`] returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecalledKind {
+    /// The values of [`StageMemory::queued`].
+    Queued,
+    /// The values of [`StageMemory::kept`].
+    Kept,
+    /// The values of [`StageMemory::printed`].
+    Printed,
+    /// The URLs of finished transfers.
+    FinishedUrl,
+}
+
+/// The transfers of a stage that earlier runs queued and did not finish, in their order.
+pub trait UnfinishedTransfers: Send {
+    /// Returns the number and the value of the next transfer; `None` if there are no more.
+    ///
+    /// # Errors
+    /// The memory cannot be read.
+    fn next_transfer(&mut self) -> Result<Option<(u64, Vec<u8>)>>;
+}
+
+impl fmt::Debug for dyn StageMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StageMemory(..)")
+    }
+}
