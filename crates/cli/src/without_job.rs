@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::BufRead;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haul::fleet::{FleetJob, OutputObserver, RecalledKind, StageMemory, UnfinishedTransfers};
@@ -64,17 +64,32 @@ pub(crate) struct JobOutput {
     pub(crate) note: Option<String>,
 }
 
+/// The place of a URL in a job.
+pub(crate) enum UrlPlace {
+    New,
+    Finished,
+    Known(KnownUrl),
+}
+
+/// The validators of a URL that was fetched before, and its file.
+pub(crate) struct KnownUrl {
+    pub(crate) etag: Option<String>,
+    pub(crate) last_modified: Option<String>,
+    pub(crate) size: Option<u64>,
+    pub(crate) file: Option<PathBuf>,
+}
+
 /// A cursor over the rows of a job, of which there is none.
 pub(crate) enum UrlCursor {}
 
 impl UrlCursor {
-    pub(crate) fn is_finished(&mut self, _number: u64) -> Result<bool> {
+    pub(crate) fn place(&mut self, _number: u64) -> Result<UrlPlace> {
         match *self {}
     }
 }
 
 impl JobRun {
-    pub(crate) fn open(_args: &JobArgs, _operation: &UrlGroup) -> Result<Arc<Self>> {
+    pub(crate) fn open(_args: &JobArgs, _operation: &UrlGroup, _refreshes: bool) -> Result<Arc<Self>> {
         Err(unavailable())
     }
 
@@ -114,7 +129,7 @@ impl JobRun {
         match *self {}
     }
 
-    pub(crate) fn end(&self, _exit_code: u8) -> Result<u8> {
+    pub(crate) fn end(&self, _exit_code: u8) -> Result<(u8, Option<String>)> {
         match *self {}
     }
 }

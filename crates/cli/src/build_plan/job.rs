@@ -9,7 +9,12 @@ use crate::usage_error::UsageError;
 
 /// Refuses options that cannot be combined with `--job`. Does nothing without a job.
 pub(super) fn check(parsed: &ParsedArgs) -> Result<(), UsageError> {
-    let Some(job) = &parsed.global.job else { return Ok(()) };
+    let Some(job) = &parsed.global.job else {
+        return match parsed.global.refresh {
+            true => Err(misused("--refresh", "only a job knows what was fetched before; name it by --job FILE")),
+            false => Ok(()),
+        };
+    };
     let refuse = |text: &str| Err(misused("--job", text));
     if parsed.global.persona.is_curl() {
         return refuse("curl has no jobs; call haul by its own name");
@@ -24,6 +29,9 @@ pub(super) fn check(parsed: &ParsedArgs) -> Result<(), UsageError> {
         return refuse("a job has one group of URLs; leave --next out, or make a job of each group");
     }
     let unordered = parsed.global.unordered;
+    if parsed.global.refresh {
+        parsed.groups.iter().try_for_each(check_refresh)?;
+    }
     parsed.groups.iter().try_for_each(|group| check_group(group, unordered))
 }
 
@@ -49,6 +57,24 @@ fn check_group(group: &NextOptionGroup, unordered: bool) -> Result<(), UsageErro
     ];
     match refusals.iter().find(|(applies, _)| *applies) {
         Some((_, text)) => Err(misused("--job", text)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses what a refresh cannot ask for, and conditions of the user.
+fn check_refresh(group: &NextOptionGroup) -> Result<(), UsageError> {
+    let first = &group.stages[0];
+    let refusals = [
+        (group.stages.len() > 1 || first.takes_values(), "it is for the pages of a list, not for values of pages"),
+        (first.pagination.is_given(), "it is for the pages of a list, not for listings"),
+        (group.skip_existing, "--skip-existing leaves nothing to refresh; leave it out"),
+        (
+            first.request.time_cond.is_some() || first.request.etag_compare.is_some(),
+            "the job has conditions of its own",
+        ),
+    ];
+    match refusals.iter().find(|(applies, _)| *applies) {
+        Some((_, text)) => Err(misused("--refresh", text)),
         None => Ok(()),
     }
 }

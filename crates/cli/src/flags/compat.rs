@@ -30,6 +30,7 @@ const OWN: &[&str] = &[
     "max-memory",
     "mirror-paths",
     "pipeline",
+    "refresh",
     "select",
     "select-json",
     "sort",

@@ -186,6 +186,7 @@ mod rate;
 mod rate_host;
 mod raw;
 mod referer;
+mod refresh;
 mod remote_header_name;
 mod remote_name;
 mod remote_name_all;
@@ -449,6 +450,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &rate_host::RateHostFlag,
     &raw::RawFlag,
     &referer::RefererFlag,
+    &refresh::RefreshFlag,
     &remote_header_name::RemoteHeaderNameFlag,
     &remote_name::RemoteNameFlag,
     &remote_name_all::RemoteNameAllFlag,

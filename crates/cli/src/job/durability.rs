@@ -92,11 +92,21 @@ impl SyncTargets {
                 synced => synced?,
             }
         }
-        for directory in directories {
-            rustix::fs::syncfs(&*directory)?;
-        }
-        Ok(())
+        directories.iter().try_for_each(|directory| sync_file_system(directory))
     }
+}
+
+/// Syncs the file system of a directory.
+#[cfg(target_os = "linux")]
+fn sync_file_system(directory: &File) -> std::io::Result<()> {
+    Ok(rustix::fs::syncfs(directory)?)
+}
+
+/// Syncs all file systems: elsewhere than on Linux, no call syncs one of them.
+#[cfg(not(target_os = "linux"))]
+fn sync_file_system(_directory: &File) -> std::io::Result<()> {
+    rustix::fs::sync();
+    Ok(())
 }
 
 /// The thread that makes a job durable.

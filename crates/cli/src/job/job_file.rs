@@ -45,6 +45,9 @@ pub(super) struct JobSettings {
     pub(super) boot: Option<String>,
     pub(super) is_clean: bool,
     pub(super) created: u64,
+    /// The number of refreshes that have begun.
+    pub(super) refresh_round: u64,
+    pub(super) refresh_is_complete: bool,
 }
 
 impl JobFile {
@@ -111,7 +114,9 @@ impl JobFile {
             let durable = params![settings.durable_commit as i64];
             transaction.execute("DELETE FROM value WHERE commit_number > ?1", durable)?;
             transaction.execute("DELETE FROM url WHERE queued_commit > ?1", durable)?;
-            transaction.execute("UPDATE url SET state = 'again' WHERE commit_number > ?1", durable)?;
+            // A file may be lost, too, so its validators no longer help.
+            let set_back = "UPDATE url SET state = 'again', etag = NULL, last_modified = NULL WHERE commit_number > ?1";
+            transaction.execute(set_back, durable)?;
             transaction.execute("UPDATE job SET output_end = ?1", params![settings.output_end as i64])?;
             transaction.commit()
         };
@@ -229,6 +234,8 @@ fn read_settings(connection: &Connection, path: &Path) -> Result<JobSettings> {
             boot: row.get("boot")?,
             is_clean: row.get("is_clean")?,
             created: number(row, "created")?,
+            refresh_round: number(row, "refresh_round")?,
+            refresh_is_complete: row.get("refresh_is_complete")?,
         })
     });
     let settings = settings.optional().map_err(|error| database(path, error))?;

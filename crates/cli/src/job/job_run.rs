@@ -13,7 +13,6 @@ use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 use rusqlite::{OptionalExtension, params};
 
-use super::command_line;
 use super::durability::{DurableState, Syncer, checkpoint, sync_targets};
 use super::job_error::{DatabaseResult, database, refused};
 use super::job_file::{JobFile, JobSettings, boot};
@@ -23,6 +22,7 @@ use super::output_file::{EarlierOutput, PreparedOutput, named_file, standard_out
 use super::url_cursor::UrlCursor;
 use super::url_row::{UrlRow, now_ms};
 use super::writer::{JobEvent, JobShared, JobWriter};
+use super::{command_line, refresh};
 use crate::given_option::GivenOption;
 use crate::plan::{JobArgs, UrlGroup, UrlSource};
 
@@ -37,6 +37,8 @@ pub(crate) struct JobRun {
     state: Mutex<RunState>,
     /// True if this run or an earlier one knew of a URL.
     is_resumed: bool,
+    /// The number of the refresh, if this run refreshes.
+    refresh: Option<u64>,
 }
 
 /// The parts of a run that are needed only at its beginning and its end.
@@ -62,7 +64,7 @@ pub(crate) struct JobOutput {
 impl JobRun {
     /// Opens the job of a run, or makes it. Refuses another command line, changed lists and a job
     /// that another process runs.
-    pub(crate) fn open(args: &JobArgs, operation: &UrlGroup) -> Result<Arc<Self>> {
+    pub(crate) fn open(args: &JobArgs, operation: &UrlGroup, refreshes: bool) -> Result<Arc<Self>> {
         let (file, exists) = JobFile::open(&args.file, true)?;
         if exists {
             same_command(&file, args)?;
@@ -75,7 +77,13 @@ impl JobRun {
         for guarded in guarded_files(operation, &args.command) {
             file.guard(&guarded)?;
         }
+        let begins = refreshes && settings.refresh_is_complete;
+        settings.refresh_round += u64::from(begins);
         let begin = || -> DatabaseResult<i64> {
+            if begins {
+                let round = "UPDATE job SET refresh_round = refresh_round + 1, refresh_is_complete = 0";
+                file.connection.execute(round, [])?;
+            }
             file.connection.execute("UPDATE job SET boot = ?1, is_clean = 0", params![boot])?;
             let insert = "INSERT INTO run (process, started) VALUES (?1, ?2)";
             file.connection.execute(insert, params![std::process::id(), now_ms() as i64])?;
@@ -93,6 +101,7 @@ impl JobRun {
             shared: Arc::clone(&shared),
             commit: settings.last_commit + 1,
             output_end: settings.output_end,
+            refresh_round: settings.refresh_round,
             run,
             state: super::writer::WriterState::default(),
         };
@@ -106,13 +115,14 @@ impl JobRun {
         };
         let (stop, stopped) = channel();
         let synced = std::thread::Builder::new().name("haul-job-sync".to_owned()).spawn(move || syncer.run(&stopped));
+        let refresh = refreshes.then_some(settings.refresh_round);
         let state = RunState {
             file: Some(file),
             settings,
             writer: Some(writer.map_err(no_thread)?),
             syncer: Some((stop, synced.map_err(no_thread)?)),
         };
-        Ok(Arc::new(Self { path: args.file.clone(), shared, events, state: Mutex::new(state), is_resumed }))
+        Ok(Arc::new(Self { path: args.file.clone(), shared, events, state: Mutex::new(state), is_resumed, refresh }))
     }
 
     fn lock(&self) -> MutexGuard<'_, RunState> {
@@ -139,7 +149,7 @@ impl JobRun {
 
     /// Returns the cursor by which the list skips the URLs that are finished.
     pub(crate) fn cursor(&self) -> Result<UrlCursor> {
-        Ok(UrlCursor::new(self.connection()?, self.path.clone()))
+        Ok(UrlCursor::new(self.connection()?, self.path.clone(), self.refresh))
     }
 
     /// Returns a reader for the list of a source, if the job has to copy the list, because it comes
@@ -231,7 +241,10 @@ impl JobRun {
     /// true if the transfer has a part of the output, or values for the next stage.
     pub(crate) fn finished(&self, job: &FleetJob, outcome: &TransferOutcome, sha256: Option<&str>, prints: bool) {
         let waits = prints || job.destination == BodyDestination::Output || job.is_page_of_listing();
-        self.send(JobEvent::Finished { row: Box::new(UrlRow::new(job, outcome, sha256)), waits });
+        self.send(JobEvent::Finished {
+            row: Box::new(UrlRow::new(job, outcome, sha256, self.refresh.is_some())),
+            waits,
+        });
     }
 
     /// Notes a URL that `--skip-existing` skipped.
@@ -254,8 +267,9 @@ impl JobRun {
     }
 
     /// Ends the run: everything is committed and synced. Returns the exit code of the job: that of
-    /// its first failed URL, in this run or an earlier one.
-    pub(crate) fn end(&self, exit_code: u8) -> Result<u8> {
+    /// its first failed URL, in this run or an earlier one. Also returns what a refresh has found, as
+    /// a text for the user.
+    pub(crate) fn end(&self, exit_code: u8) -> Result<(u8, Option<String>)> {
         let mut state = self.lock();
         self.send(JobEvent::End { exit_code });
         let joined = state.writer.take().is_none_or(|writer| writer.join().is_ok());
@@ -269,7 +283,7 @@ impl JobRun {
         if !joined {
             return Err(Error::new(ErrorKind::Panicked, "the thread that writes the job's file panicked"));
         }
-        let Some(file) = state.file.take() else { return Ok(exit_code) };
+        let Some(file) = state.file.take() else { return Ok((exit_code, None)) };
         if let Err(error) = sync_targets(&self.shared) {
             let text = format!("failed to sync what the job {} has written", self.path.display());
             return Err(Error::with_source(ErrorKind::Write, text, error));
@@ -285,7 +299,9 @@ impl JobRun {
             file.connection.query_row(first, [], |row| row.get(0)).optional()
         };
         let first = finish().map_err(|error| database(&self.path, error))?;
-        Ok(if exit_code == 0 { first.unwrap_or(0) } else { exit_code })
+        let found = self.refresh.map(|round| refresh::end(&file.connection, round)).transpose();
+        let found = found.map_err(|error| database(&self.path, error))?;
+        Ok((if exit_code == 0 { first.unwrap_or(0) } else { exit_code }, found))
     }
 }
 

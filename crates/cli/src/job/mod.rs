@@ -17,6 +17,8 @@ mod job_run;
 mod list_copy;
 mod list_guard;
 mod output_file;
+mod refresh;
+mod report;
 mod schema;
 mod stage_values;
 mod url_cursor;
@@ -36,7 +38,7 @@ use crate::usage_error::UsageError;
 
 pub use command::{is_called, run};
 pub(crate) use job_run::{JobOutput, JobRun};
-pub(crate) use url_cursor::UrlCursor;
+pub(crate) use url_cursor::{KnownUrl, UrlCursor, UrlPlace};
 
 /// The reason why the command line of a job cannot be run.
 #[derive(Debug)]

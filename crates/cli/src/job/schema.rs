@@ -21,6 +21,8 @@ CREATE TABLE job (
     directory TEXT NOT NULL,
     command TEXT NOT NULL,
     total INTEGER,
+    refresh_round INTEGER NOT NULL DEFAULT 0,
+    refresh_is_complete INTEGER NOT NULL DEFAULT 1,
     output_device INTEGER,
     output_inode INTEGER,
     output_start INTEGER NOT NULL DEFAULT 0,
@@ -75,6 +77,8 @@ CREATE TABLE url (
     total_us INTEGER,
     commit_number INTEGER NOT NULL,
     queued_commit INTEGER,
+    refresh_round INTEGER NOT NULL DEFAULT 0,
+    change TEXT,
     value BLOB
 ) STRICT;
 CREATE TABLE value (

@@ -76,7 +76,9 @@ impl StageMemory for JobRun {
     fn recall(&self, stage: usize, kind: RecalledKind, value: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let connection = self.connection()?;
         let select = match kind {
-            RecalledKind::Queued => "SELECT value FROM url WHERE id BETWEEN ?2 AND ?3 AND value IS NOT NULL ORDER BY id",
+            RecalledKind::Queued => {
+                "SELECT value FROM url WHERE id BETWEEN ?2 AND ?3 AND value IS NOT NULL ORDER BY id"
+            }
             RecalledKind::Kept => "SELECT value FROM value WHERE stage = ?1 AND NOT is_printed ORDER BY id",
             RecalledKind::Printed => "SELECT value FROM value WHERE stage = ?1 AND is_printed ORDER BY id",
             RecalledKind::FinishedUrl => {
@@ -116,9 +118,10 @@ impl StageMemory for JobRun {
     fn next_number(&self, stage: usize) -> u64 {
         let last = "SELECT max(id) FROM url WHERE id BETWEEN ?1 AND ?2";
         let ends = params![row_id(stage, 0), row_id(stage + 1, 0) - 1];
-        let last = self.connection().ok().and_then(|connection| {
-            connection.query_row(last, ends, |row| row.get::<_, Option<i64>>(0)).ok().flatten()
-        });
+        let last = self
+            .connection()
+            .ok()
+            .and_then(|connection| connection.query_row(last, ends, |row| row.get::<_, Option<i64>>(0)).ok().flatten());
         last.map_or(0, |id| (id as u64 & ((1 << NUMBER_BITS) - 1)) + 1)
     }
 }

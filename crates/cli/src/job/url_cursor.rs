@@ -16,41 +16,82 @@ use super::schema::NUMBER_BITS;
 /// The number of rows that are read at once.
 const ROWS: i64 = 4096;
 
-/// The rows of the first stage that end a URL, in the order of the list.
+/// The place of a URL in a job.
+pub(crate) enum UrlPlace {
+    /// The URL has not been fetched.
+    New,
+    /// The URL needs no request in this run.
+    Finished,
+    /// The URL was fetched before, and is refreshed.
+    Known(KnownUrl),
+}
+
+/// The validators of a URL that was fetched before, and its file.
+pub(crate) struct KnownUrl {
+    pub(crate) etag: Option<String>,
+    pub(crate) last_modified: Option<String>,
+    pub(crate) size: Option<u64>,
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// The rows of the first stage, in the order of the list.
 pub(crate) struct UrlCursor {
     connection: Connection,
     path: PathBuf,
-    numbers: VecDeque<u64>,
-    /// True if no further row follows those in `numbers`.
+    rows: VecDeque<(u64, Option<KnownUrl>)>,
+    /// True if no further row follows those in `rows`.
     is_at_end: bool,
+    /// The number of the refresh, if this run refreshes.
+    refresh: Option<u64>,
 }
 
 impl UrlCursor {
-    pub(super) fn new(connection: Connection, path: PathBuf) -> Self {
-        Self { connection, path, numbers: VecDeque::new(), is_at_end: false }
+    pub(super) fn new(connection: Connection, path: PathBuf, refresh: Option<u64>) -> Self {
+        Self { connection, path, rows: VecDeque::new(), is_at_end: false, refresh }
     }
 
-    /// Returns true if the URL with this number was finished by an earlier run. The numbers must be
-    /// asked for in ascending order.
+    /// Returns the place of the URL with this number. The numbers must be asked for in ascending
+    /// order.
     ///
     /// # Errors
     /// The job's file cannot be read.
-    pub(crate) fn is_finished(&mut self, number: u64) -> Result<bool> {
-        while self.numbers.front().is_some_and(|&front| front < number) {
-            self.numbers.pop_front();
+    pub(crate) fn place(&mut self, number: u64) -> Result<UrlPlace> {
+        while self.rows.front().is_some_and(|(front, _)| *front < number) {
+            self.rows.pop_front();
         }
-        if self.numbers.is_empty() && !self.is_at_end {
-            self.numbers = self.read(number).map_err(|error| database(&self.path, error))?;
-            self.is_at_end = self.numbers.len() < ROWS as usize;
+        if self.rows.is_empty() && !self.is_at_end {
+            self.rows = self.read(number).map_err(|error| database(&self.path, error))?;
+            self.is_at_end = self.rows.len() < ROWS as usize;
         }
-        Ok(self.numbers.front() == Some(&number))
+        Ok(match self.rows.front().is_some_and(|(front, _)| *front == number) {
+            false => UrlPlace::New,
+            true => match self.rows.pop_front() {
+                Some((_, Some(known))) => UrlPlace::Known(known),
+                _ => UrlPlace::Finished,
+            },
+        })
     }
 
-    fn read(&self, from: u64) -> DatabaseResult<VecDeque<u64>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT id FROM url WHERE id >= ?1 AND id < ?2 AND state NOT IN ('again') ORDER BY id LIMIT ?3",
-        )?;
-        let rows = statement.query_map(params![from as i64, 1_i64 << NUMBER_BITS, ROWS], |row| row.get::<_, i64>(0))?;
-        rows.map(|id| id.map(|id| id as u64)).collect()
+    /// Reads the rows from this number on that need no request, or a conditional one.
+    fn read(&self, from: u64) -> DatabaseResult<VecDeque<(u64, Option<KnownUrl>)>> {
+        let ends = params![from as i64, 1_i64 << NUMBER_BITS, ROWS, self.refresh.map(|round| round as i64)];
+        let select = "SELECT id, state <> 'again' AND refresh_round IS ?4, etag, last_modified, size, file FROM url \
+                      WHERE id >= ?1 AND id < ?2 AND (state <> 'again' AND (?4 IS NULL OR refresh_round = ?4) \
+                      OR ?4 IS NOT NULL AND (etag IS NOT NULL OR last_modified IS NOT NULL)) ORDER BY id LIMIT ?3";
+        let mut statement = self.connection.prepare_cached(select)?;
+        let rows = statement.query_map(ends, |row| {
+            let number = row.get::<_, i64>(0)? as u64;
+            if self.refresh.is_none() || row.get(1)? {
+                return Ok((number, None));
+            }
+            let known = KnownUrl {
+                etag: row.get(2)?,
+                last_modified: row.get(3)?,
+                size: row.get::<_, Option<i64>>(4)?.map(|size| size as u64),
+                file: row.get::<_, Option<String>>(5)?.map(PathBuf::from),
+            };
+            Ok((number, Some(known)))
+        })?;
+        rows.collect()
     }
 }

@@ -49,6 +49,36 @@ impl UrlState {
     }
 }
 
+/// The result of the refresh of a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UrlChange {
+    /// The server has confirmed that nothing has changed.
+    Fresh,
+    /// The URL was fetched for the first time. In a row that exists, it is a change.
+    New,
+    /// The URL no longer exists (404, 410).
+    Vanished,
+}
+
+impl UrlChange {
+    fn of(status: u16, is_failed: bool) -> Option<Self> {
+        match (status, is_failed) {
+            (304, false) => Some(UrlChange::Fresh),
+            (404 | 410, true) => Some(UrlChange::Vanished),
+            (_, false) => Some(UrlChange::New),
+            (_, true) => None,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            UrlChange::Fresh => "fresh",
+            UrlChange::New => "new",
+            UrlChange::Vanished => "vanished",
+        }
+    }
+}
+
 /// The facts about a finished URL that the job keeps.
 #[derive(Debug)]
 pub(super) struct UrlRow {
@@ -67,6 +97,8 @@ pub(super) struct UrlRow {
     last_modified: Option<String>,
     sha256: Option<String>,
     file: Option<String>,
+    /// The result of a refresh; `None` in other runs.
+    change: Option<UrlChange>,
     ended: u64,
     times: Option<UrlTimes>,
 }
@@ -83,7 +115,7 @@ struct UrlTimes {
 
 impl UrlRow {
     /// Makes the row of a finished transfer. `sha256` is the checksum of its file, if it is known.
-    pub(super) fn new(job: &FleetJob, outcome: &TransferOutcome, sha256: Option<&str>) -> Self {
+    pub(super) fn new(job: &FleetJob, outcome: &TransferOutcome, sha256: Option<&str>, refreshes: bool) -> Self {
         let facts = &*outcome.facts;
         let error = outcome.result.as_ref().err();
         let field = |name: &str| {
@@ -113,6 +145,7 @@ impl UrlRow {
             last_modified: field("last-modified"),
             sha256: sha256.map(str::to_owned),
             file: file.map(|path| path.to_string_lossy().into_owned()),
+            change: UrlChange::of(facts.status, error.is_some()).filter(|_| refreshes),
             ended: now_ms(),
             times: (facts.requests > 0).then_some(UrlTimes {
                 resolved: facts.resolved,
@@ -152,9 +185,16 @@ impl UrlRow {
             last_modified: None,
             sha256: None,
             file: None,
+            change: None,
             ended: now_ms(),
             times: None,
         }
+    }
+
+    /// Returns true if the file of an earlier transfer and its validators stay: nothing has changed, or
+    /// the URL failed.
+    fn keeps_file(&self) -> bool {
+        self.status == Some(304) || self.exit_code != 0
     }
 
     /// Returns the key of the row: its stage and its number.
@@ -169,7 +209,7 @@ impl UrlRow {
 
     /// Writes the row with the number of its commit. A row of an earlier run is replaced, and its
     /// attempts are added.
-    pub(super) fn write(&self, connection: &Connection, commit: u64) -> DatabaseResult<()> {
+    pub(super) fn write(&self, connection: &Connection, commit: u64, round: u64) -> DatabaseResult<()> {
         let mut statement = connection.prepare_cached(UPSERT)?;
         let micros = |time: fn(&UrlTimes) -> Duration| {
             let time = time(self.times.as_ref()?).as_micros();
@@ -196,20 +236,27 @@ impl UrlRow {
             micros(|times| times.first_byte),
             micros(|times| times.total),
             commit as i64,
+            round as i64,
+            self.change.map(UrlChange::as_str),
+            self.keeps_file(),
         ])?;
         Ok(())
     }
 }
 
 const UPSERT: &str = "INSERT INTO url (id, state, url, status, exit_code, error, attempts, redirects, size, etag, \
-     last_modified, sha256, file, ended, resolved_us, connected_us, secured_us, first_byte_us, total_us, commit_number) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
+     last_modified, sha256, file, ended, resolved_us, connected_us, secured_us, first_byte_us, total_us, \
+     commit_number, refresh_round, change) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22) \
      ON CONFLICT (id) DO UPDATE SET state = excluded.state, url = excluded.url, status = excluded.status, \
      exit_code = excluded.exit_code, error = excluded.error, attempts = attempts + excluded.attempts, \
-     redirects = excluded.redirects, size = excluded.size, etag = excluded.etag, \
-     last_modified = excluded.last_modified, sha256 = excluded.sha256, file = excluded.file, ended = excluded.ended, \
+     redirects = excluded.redirects, size = iif(?23, size, excluded.size), \
+     etag = iif(?23, coalesce(excluded.etag, etag), excluded.etag), \
+     last_modified = iif(?23, coalesce(excluded.last_modified, last_modified), excluded.last_modified), \
+     sha256 = iif(?23, sha256, excluded.sha256), file = iif(?23, file, excluded.file), ended = excluded.ended, \
      resolved_us = excluded.resolved_us, connected_us = excluded.connected_us, secured_us = excluded.secured_us, \
-     first_byte_us = excluded.first_byte_us, total_us = excluded.total_us, commit_number = excluded.commit_number";
+     first_byte_us = excluded.first_byte_us, total_us = excluded.total_us, commit_number = excluded.commit_number, \
+     refresh_round = excluded.refresh_round, change = iif(excluded.change = 'new', 'changed', excluded.change)";
 
 /// Returns the id of a URL's row.
 pub(super) fn row_id(stage: usize, number: u64) -> i64 {

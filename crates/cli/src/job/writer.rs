@@ -133,6 +133,8 @@ pub(super) struct JobWriter {
     /// The offset in the output file of the end of the last committed output.
     pub(super) output_end: u64,
     pub(super) run: i64,
+    /// The number of refreshes that have begun.
+    pub(super) refresh_round: u64,
     pub(super) state: WriterState,
 }
 
@@ -172,9 +174,9 @@ enum BatchEntry {
 }
 
 impl BatchEntry {
-    fn write(&self, connection: &Connection, commit: u64) -> DatabaseResult<()> {
+    fn write(&self, connection: &Connection, commit: u64, round: u64) -> DatabaseResult<()> {
         match self {
-            BatchEntry::Url(row) => row.write(connection, commit),
+            BatchEntry::Url(row) => row.write(connection, commit, round),
             BatchEntry::Queued { stage, number, value } => {
                 stage_values::write_queued(connection, (*stage, *number), value, commit)
             }
@@ -296,7 +298,7 @@ impl JobWriter {
         let end = state.batch_end.take().map_or(self.output_end, |end| state.output_base + end);
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         for entry in &state.batch {
-            entry.write(&self.connection, self.commit)?;
+            entry.write(&self.connection, self.commit, self.refresh_round)?;
         }
         for (source, chunk, text, is_last) in &state.lists {
             super::list_copy::write(&self.connection, *source, *chunk, text, *is_last)?;

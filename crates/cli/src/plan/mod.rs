@@ -142,6 +142,8 @@ pub struct GlobalArgs {
     pub stats: Option<StatsFormat>,
     /// `--job`: the file with the state of the run; `None` for a run without one.
     pub job: Option<JobArgs>,
+    /// `--refresh`: requests the URLs of the job again, on the condition that they have changed.
+    pub refresh: bool,
     /// `--agent`: the agent through which requests are sent if it supports them; `None` uses no
     /// agent.
     pub agent: Option<AgentArgs>,
@@ -176,6 +178,7 @@ impl Default for GlobalArgs {
             with_url: false,
             stats: None,
             job: None,
+            refresh: false,
             agent: None,
             agent_idle: crate::agent::IDLE,
         }

@@ -64,7 +64,13 @@ pub fn run(plan: RunPlan) -> u8 {
     let mut exit_code = 0;
     // Before the threads of a job start, which would otherwise take the signals.
     let signals = (plan.global.job.is_some() || prints_at_end(&plan)).then(Signals::watch).flatten();
-    let job = match plan.global.job.as_ref().map(|args| JobRun::open(args, &plan.operations[0])).transpose() {
+    let job = match plan
+        .global
+        .job
+        .as_ref()
+        .map(|args| JobRun::open(args, &plan.operations[0], plan.global.refresh))
+        .transpose()
+    {
         Ok(job) => job,
         Err(error) => return report_setup_error(&plan, &progress, &error),
     };
@@ -112,7 +118,12 @@ pub fn run(plan: RunPlan) -> u8 {
     }
     progress.clear();
     if let Some(job) = &job {
-        exit_code = job.end(exit_code).unwrap_or_else(|error| report_setup_error(&plan, &progress, &error));
+        let ended = job.end(exit_code);
+        let (code, note) = ended.unwrap_or_else(|error| (report_setup_error(&plan, &progress, &error), None));
+        exit_code = code;
+        if let Some(note) = note.filter(|_| !plan.global.silent) {
+            print_error_line(&format!("Note: {note}"));
+        }
         if !plan.global.silent && signals.as_ref().is_some_and(Signals::has_come) {
             print_error_line("Note: the job is stopped, and the same command goes on with it");
         }

@@ -69,11 +69,7 @@ const SHAPES: &[JobShape] = &[
         options: &["--extract", ">([0-9]+)<", "--then", "$site/page/{}", "--extract", "[0-9]", "--unique"],
         list: JobList::Indexes,
     },
-    JobShape {
-        name: "levels",
-        options: &["--extract", "http://[0-9.:]+/page/[0-9]+", "--depth", "2"],
-        list: JobList::Indexes,
-    },
+    JobShape { name: "levels", options: &["--extract", "/page/[0-9]+", "--depth", "2"], list: JobList::Indexes },
     JobShape { name: "listings", options: &["--paginate-query", "page"], list: JobList::Listings },
     JobShape {
         name: "files of listings",
@@ -93,7 +89,8 @@ fn site() -> SmallSite {
         }
         let link = |to: usize| format!("<a href=\"/page/{to}\">{to}</a>\n");
         let text = match kind {
-            "page" => format!("page {number}, {}\n", number * 7919),
+            "page" if number < 1000 => format!("page {number}, {}, /page/{}\n", number * 7919, number + 1000),
+            "page" => format!("page {number}\n"),
             "index" => (0..20).map(|link_number| link(number * 7 + link_number)).collect(),
             "listing" => {
                 let page: usize = query.strip_prefix("page=")?.parse().ok()?;

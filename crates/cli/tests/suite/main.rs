@@ -41,6 +41,12 @@ mod job_faults;
 #[cfg(feature = "job")]
 mod job_kills;
 #[cfg(feature = "job")]
+mod job_refresh;
+#[cfg(feature = "job")]
+mod job_report;
+#[cfg(feature = "job")]
+mod job_stages;
+#[cfg(feature = "job")]
 mod jobs;
 mod large_download;
 mod list_output;

@@ -249,6 +249,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("rate-host", tested("--rate-host", &["run_limits.rs"])),
     ("raw", tested("--raw", &["write_out.rs"])),
     ("referer", seen("--referer http://elsewhere/")),
+    ("refresh", tested("refresh_fetches_only_what_has_changed", &["job_refresh.rs"])),
     ("remote-header-name", with("--remote-header-name", "--remote-name-all --output-dir sub", "plain")),
     ("remote-name", seen("--remote-name")),
     ("remote-name-all", seen("--remote-name-all")),

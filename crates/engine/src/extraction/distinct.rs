@@ -90,6 +90,15 @@ impl Distinct {
         }
     }
 
+    /// Adds a value that an earlier run has passed on. It is known even if the memory is full.
+    pub fn recall_known(&mut self, value: &[u8]) {
+        let fingerprint = self.fingerprint(value);
+        let entry = self.known.entry(fingerprint as u64, |&known| known == fingerprint, |&known| known as u64);
+        if let Entry::Vacant(entry) = entry {
+            entry.insert(fingerprint);
+        }
+    }
+
     /// Adds a value that an earlier run deferred. It stays deferred, even if there is memory now,
     /// unless it is known.
     ///

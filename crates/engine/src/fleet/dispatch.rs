@@ -123,8 +123,9 @@ impl Dispatcher {
             queue.adapt_caps(MAX_LIMIT);
         }
         let memory = options.stage_memory.clone();
-        let of_stages = |memory: &Arc<dyn StageMemory>| (1..stages).map(|stage| (stage, memory.unfinished(stage))).collect();
-        let number = |stage| memory.as_ref().filter(|_| stage > 0).map_or(0, |memory| memory.next_number(stage));
+        let of_stages =
+            |memory: &Arc<dyn StageMemory>| (1..stages).map(|stage| (stage, memory.unfinished(stage))).collect();
+        let number = |stage: usize| memory.as_ref().filter(|_| stage > 0).map_or(0, |memory| memory.next_number(stage));
         Self {
             state: Mutex::new(DispatchState {
                 unfinished: memory.as_ref().map(of_stages).unwrap_or_default(),

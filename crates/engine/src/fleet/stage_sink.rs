@@ -181,7 +181,10 @@ impl UniqueSortSink {
     fn remembering(mut self, memory: &Arc<dyn StageMemory>, stage: usize, feeds: bool) -> Result<Self> {
         let (of, kind) = if feeds { (stage + 1, RecalledKind::Queued) } else { (stage, RecalledKind::Printed) };
         if let Some(distinct) = &mut self.distinct {
-            memory.recall(of, kind, &mut |value| distinct.push(value).map(drop))?;
+            memory.recall(of, kind, &mut |value| {
+                distinct.recall_known(value);
+                Ok(())
+            })?;
             memory.recall(stage, RecalledKind::Kept, &mut |value| distinct.recall_deferred(value))?;
         }
         if let Some(known) = &self.known_urls {

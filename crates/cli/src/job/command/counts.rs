@@ -48,7 +48,9 @@ pub(super) struct LastRun {
 impl JobCounts {
     pub(super) fn read(connection: &Connection) -> DatabaseResult<Self> {
         let mut counts = Self::default();
-        let mut states = connection.prepare("SELECT state, count(*), sum(size), id < 1099511627776 FROM url GROUP BY state, id < 1099511627776")?;
+        let mut states = connection.prepare(
+            "SELECT state, count(*), sum(size), id < 1099511627776 FROM url GROUP BY state, id < 1099511627776",
+        )?;
         let mut rows = states.query([])?;
         while let Some(row) = rows.next()? {
             let count = row.get::<_, i64>(1)? as u64;

@@ -7,27 +7,32 @@ use std::path::Path;
 use haul::{Error, ErrorKind, Result};
 use haul_policy::urlencode::percent;
 
+use super::Arguments;
 use crate::job::job_error::database;
 use crate::job::job_file;
 use crate::usage_error::sanitized;
 
 /// Prints the URLs of a job on standard output, in the order of the list.
-pub(super) fn print(path: &Path, is_failed: bool) -> Result<()> {
-    let (connection, _) = job_file::open_to_read(path)?;
-    let select = match is_failed {
-        true => "SELECT state, status, exit_code, url, error FROM url WHERE state IN ('failed', 'again') ORDER BY id",
-        false => "SELECT state, status, exit_code, url, error FROM url WHERE state <> 'queued' ORDER BY id",
+pub(super) fn print(path: &Path, arguments: &Arguments) -> Result<()> {
+    let (connection, settings) = job_file::open_to_read(path)?;
+    let change = ["fresh", "changed", "new", "vanished"].into_iter().find(|change| arguments.has(change));
+    let is_bare = change.is_some() || arguments.has("failed");
+    let condition = match change {
+        Some(change) => format!("change = '{change}' AND refresh_round = {}", settings.refresh_round),
+        None if is_bare => "state IN ('failed', 'again')".to_owned(),
+        None => "state <> 'queued'".to_owned(),
     };
+    let select = format!("SELECT state, status, exit_code, url, error FROM url WHERE {condition} ORDER BY id");
     let shows_control = !std::io::stdout().is_terminal();
     let mut output = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
     let mut line = String::new();
     let mut write_all = || -> std::result::Result<(), ListError> {
-        let mut statement = connection.prepare(select)?;
+        let mut statement = connection.prepare(&select)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             line.clear();
             let url = one_line(row.get_ref(3)?.as_str().unwrap_or_default());
-            if is_failed {
+            if is_bare {
                 if url.is_empty() {
                     continue;
                 }

@@ -29,14 +29,17 @@ const HELP: &str = "\
 Usage: haul job <command> [options] <file>
 
  status [--json] FILE    Show the state of a job: counts, causes of failures, rate, time left
- list [--failed] FILE    Print the finished URLs with their states; with --failed the failed URLs
-                         alone, one a line, as --input-file reads them
+ list FILE               Print the finished URLs with their states
+   --failed              the failed URLs alone, one a line, as --input-file reads them
+   --changed, --vanished, --new, --fresh
+                         the URLs with this result in the last refresh alone, one a line
  retry [options] FILE    Set URLs back, so that the next run fetches them again. Without an option
                          all failed ones.
    --status N            those that failed with the status N, or 5xx for a class
    --cause N             those that failed with the exit code N
    --url TEXT            those whose URL contains TEXT
    --all                 everything; the output begins anew
+ report FILE             Print a page about the job, as one HTML file: haul job report FILE > report.html
  vacuum FILE             Give unused space of the file back to the disk
 
 A job is the file of --job FILE. `haul --job FILE` goes on with it.
@@ -79,11 +82,15 @@ fn carry_out(words: &[OsString]) -> Result<String> {
         "--help" | "-h" | "help" => Ok(HELP.to_owned()),
         _ if arguments.asks_help => Ok(HELP.to_owned()),
         "status" => status::text(&arguments.only(&["json"])?, arguments.has("json")),
-        "list" => list::print(&arguments.only(&["failed"])?, arguments.has("failed")).map(|()| String::new()),
+        "list" => {
+            let path = arguments.only(&["failed", "fresh", "changed", "new", "vanished"])?;
+            list::print(&path, &arguments).map(|()| String::new())
+        }
+        "report" => super::report::page(&arguments.only(&[])?),
         "retry" => retry::text(&arguments.only(&["status", "cause", "url", "all"])?, &arguments),
         "vacuum" => vacuum(&arguments.only(&[])?),
         other => Err(misused(format!(
-            "{}: no such command of 'haul job', which has status, list, retry and vacuum",
+            "{}: no such command of 'haul job', which has status, list, retry, report and vacuum",
             crate::usage_error::printable(other.as_bytes())
         ))),
     }

@@ -8,10 +8,10 @@ use indicatif::{HumanBytes, HumanDuration};
 use serde_json::json;
 
 use super::counts::{JobCounts, LastRun};
-use crate::job::command_line;
 use crate::job::job_error::database;
 use crate::job::job_file::{self, JobSettings};
 use crate::job::url_row::now_ms;
+use crate::job::{command_line, refresh};
 use crate::usage_error::sanitized;
 
 /// The state of a job as a whole.
@@ -27,6 +27,7 @@ pub(super) fn text(path: &Path, as_json: bool) -> Result<String> {
     let is_running = job_file::is_locked(path);
     let (connection, settings) = job_file::open_to_read(path)?;
     let counts = JobCounts::read(&connection).map_err(|error| database(path, error))?;
+    let changes = refresh::changes(&connection, settings.refresh_round).map_err(|error| database(path, error))?;
     let left = settings.total.map(|total| counts.left(total));
     let state = match (is_running, left) {
         (true, _) => JobState::Running,
@@ -34,12 +35,19 @@ pub(super) fn text(path: &Path, as_json: bool) -> Result<String> {
         (false, _) => JobState::Stopped,
     };
     Ok(match as_json {
-        true => json_text(path, state, &settings, &counts, left),
-        false => plain_text(path, state, &settings, &counts, left),
+        true => json_text(path, state, &settings, &counts, left, &changes),
+        false => plain_text(path, state, &settings, &counts, left, &changes),
     })
 }
 
-fn plain_text(path: &Path, state: JobState, settings: &JobSettings, counts: &JobCounts, left: Option<u64>) -> String {
+fn plain_text(
+    path: &Path,
+    state: JobState,
+    settings: &JobSettings,
+    counts: &JobCounts,
+    left: Option<u64>,
+    changes: &[(String, u64)],
+) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:<10} {}", sanitized(value));
@@ -66,6 +74,9 @@ fn plain_text(path: &Path, state: JobState, settings: &JobSettings, counts: &Job
     }
     line("left", &left.map_or("not known before a run has read the whole list".to_owned(), |left| left.to_string()));
     line("bytes", &format!("{} ({})", counts.bytes, HumanBytes(counts.bytes)));
+    if !changes.is_empty() {
+        line("refresh", &refresh::shown(changes));
+    }
     if let Some(rate) = rate(counts.last_run.as_ref(), state) {
         line("rate", &format!("{rate:.1} URLs/s in the last run"));
         if let Some(left) = left.filter(|_| state == JobState::Running && rate > 0.0) {
@@ -80,7 +91,14 @@ fn plain_text(path: &Path, state: JobState, settings: &JobSettings, counts: &Job
     text
 }
 
-fn json_text(path: &Path, state: JobState, settings: &JobSettings, counts: &JobCounts, left: Option<u64>) -> String {
+fn json_text(
+    path: &Path,
+    state: JobState,
+    settings: &JobSettings,
+    counts: &JobCounts,
+    left: Option<u64>,
+    changes: &[(String, u64)],
+) -> String {
     let causes = counts.causes.iter().map(|cause| {
         json!({ "exit_code": cause.exit_code, "status": cause.status, "count": cause.count, "error": cause.error })
     });
@@ -93,6 +111,8 @@ fn json_text(path: &Path, state: JobState, settings: &JobSettings, counts: &JobC
             "finished": run.finished,
         })
     });
+    let refreshed = changes.iter().map(|(change, count)| (change.clone(), json!(count)));
+    let refreshed: serde_json::Map<_, _> = refreshed.collect();
     let value = json!({
         "job": path.to_string_lossy(),
         "command": command_line::shown(&settings.command),
@@ -111,6 +131,7 @@ fn json_text(path: &Path, state: JobState, settings: &JobSettings, counts: &JobC
         "left": left,
         "bytes": counts.bytes,
         "rate": rate(counts.last_run.as_ref(), state),
+        "refresh": refreshed,
         "causes": causes.collect::<Vec<_>>(),
         "last_run": run,
     });

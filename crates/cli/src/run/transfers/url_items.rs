@@ -7,6 +7,7 @@ use std::sync::Arc;
 use haul::fleet::{BodyDestination, FleetItem, ItemContext, ItemRequest, PageDestination};
 use haul::request::{RequestOverrides, method};
 use haul::sink::file::FileOptions;
+use haul::sink::naming::ClobberMode;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::glob::{GlobExpansions, GlobValues};
 use haul_policy::output_name::{ColumnLookup, no_columns};
@@ -14,7 +15,7 @@ use haul_policy::protocols::ProtocolSet;
 use haul_policy::target::{Origin, Scheme};
 
 use crate::checksum::ChecksumList;
-use crate::job::{JobRun, UrlCursor};
+use crate::job::{JobRun, KnownUrl, UrlCursor, UrlPlace};
 use crate::plan::{NetrcArg, UrlGroup, UrlSource, append_query};
 use crate::record_input::RecordFormat;
 use crate::run::engine_options::output_options::{claims_name, file_for, options_for};
@@ -338,9 +339,11 @@ impl UrlItems {
     /// it.
     fn of_job_item(&mut self, number: u64, found: Result<Option<FleetItem>>) -> Result<Option<FleetItem>> {
         let Some(ItemsOfJob { job, cursor, .. }) = &mut self.job else { return found };
-        if cursor.is_finished(number)? {
-            return Ok(None);
-        }
+        let known = match cursor.place(number)? {
+            UrlPlace::Finished => return Ok(None),
+            UrlPlace::New => None,
+            UrlPlace::Known(known) => Some(known),
+        };
         let item = match found {
             Ok(Some(item)) => item,
             Ok(None) => {
@@ -349,7 +352,11 @@ impl UrlItems {
             }
             Err(error) => FleetItem::failed(error),
         };
-        Ok(Some(FleetItem { number: Some(number), ..item }))
+        let mut item = FleetItem { number: Some(number), ..item };
+        if let Some(known) = known.filter(|_| self.operation.stages[0].request.method == "GET") {
+            add_condition(&mut item, known);
+        }
+        Ok(Some(item))
     }
 
     /// Tells the job that the list has come to its end.
@@ -381,6 +388,27 @@ impl UrlItems {
         self.current = OpenUrlSource::None;
         next.err().map(Err)
     }
+}
+
+/// Makes the request of an item conditional: the server sends the content only if it has changed. Does
+/// nothing if the file of the known content is no longer there.
+fn add_condition(item: &mut FleetItem, known: KnownUrl) {
+    let has_content = item.request.as_ref().is_some_and(|request| {
+        request.overrides.body.is_some() || request.overrides.method.as_deref().is_some_and(|method| method != "GET")
+    });
+    let is_there = known.file.as_ref().is_none_or(|file| {
+        std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file() && Some(metadata.len()) == known.size)
+    });
+    if has_content || !is_there {
+        return;
+    }
+    if let BodyDestination::File { options, .. } = &mut item.destination {
+        // The existing file is that of the job, also if the response chose its name.
+        options.clobber = ClobberMode::Replace;
+    }
+    let fields = &mut item.request.get_or_insert_default().overrides.fields;
+    let conditions = [("If-None-Match", known.etag), ("If-Modified-Since", known.last_modified)];
+    fields.extend(conditions.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into_bytes()))));
 }
 
 impl Iterator for UrlItems {

@@ -1,0 +1,139 @@
+//! Writes the HTML of a report: escaped texts, tables, and charts as SVG.
+
+use std::fmt::{Display, Write};
+
+use crate::usage_error::sanitized;
+
+/// A page under construction.
+#[derive(Default)]
+pub(super) struct HtmlPage {
+    text: String,
+}
+
+/// A cell of a table.
+pub(super) enum Cell<'a> {
+    /// A text, which is escaped.
+    Text(&'a str),
+    /// A number with its text, and the value by which the column is sorted.
+    Number(String, f64),
+}
+
+impl<'a> Cell<'a> {
+    pub(super) fn count(count: u64) -> Self {
+        Cell::Number(count.to_string(), count as f64)
+    }
+
+    pub(super) fn bytes(bytes: u64) -> Self {
+        Cell::Number(indicatif::HumanBytes(bytes).to_string(), bytes as f64)
+    }
+
+    /// A time in microseconds.
+    pub(super) fn time(micros: u64) -> Self {
+        Cell::Number(time_text(micros), micros as f64)
+    }
+
+    pub(super) fn percent(part: u64, whole: u64) -> Self {
+        let percent = part as f64 * 100.0 / whole.max(1) as f64;
+        Cell::Number(format!("{percent:.1} %"), percent)
+    }
+
+    pub(super) fn text(text: &'a str) -> Self {
+        Cell::Text(text)
+    }
+}
+
+impl HtmlPage {
+    /// Adds HTML that contains no text of others.
+    pub(super) fn raw(&mut self, html: impl Display) {
+        let _ = write!(self.text, "{html}");
+    }
+
+    /// Adds a text, escaped and without control characters.
+    pub(super) fn text(&mut self, text: &str) {
+        for character in sanitized(text).chars() {
+            match character {
+                '&' => self.text.push_str("&amp;"),
+                '<' => self.text.push_str("&lt;"),
+                '>' => self.text.push_str("&gt;"),
+                '"' => self.text.push_str("&quot;"),
+                '\'' => self.text.push_str("&#39;"),
+                other => self.text.push(other),
+            }
+        }
+    }
+
+    /// Begins a table with these columns. A name that begins with `#` is that of a column of numbers.
+    pub(super) fn begin_table(&mut self, columns: &[&str]) {
+        self.raw("<div class=\"wide\"><table><thead><tr>");
+        for column in columns {
+            match column.strip_prefix('#') {
+                Some(name) => self.raw(format_args!("<th class=\"n\">{name}</th>")),
+                None => self.raw(format_args!("<th>{column}</th>")),
+            }
+        }
+        self.raw("</tr></thead><tbody>\n");
+    }
+
+    pub(super) fn row(&mut self, cells: &[Cell<'_>]) {
+        self.raw("<tr>");
+        for cell in cells {
+            match cell {
+                Cell::Text(text) => {
+                    self.raw("<td class=\"t\">");
+                    self.text(text);
+                }
+                Cell::Number(text, value) => {
+                    self.raw(format_args!("<td class=\"n\" data-v=\"{value}\">"));
+                    self.text(text);
+                }
+            }
+            self.raw("</td>");
+        }
+        self.raw("</tr>\n");
+    }
+
+    pub(super) fn end_table(&mut self) {
+        self.raw("</tbody></table></div>\n");
+    }
+
+    /// Adds a number with its name.
+    pub(super) fn number(&mut self, name: &str, value: &str) {
+        self.raw("<div><b>");
+        self.text(value);
+        self.raw(format_args!("</b><span class=\"soft\">{name}</span></div>\n"));
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+}
+
+/// Returns a time in microseconds as a text with three digits.
+pub(super) fn time_text(micros: u64) -> String {
+    match micros {
+        0..1_000 => format!("{micros} µs"),
+        1_000..10_000 => format!("{:.2} ms", micros as f64 / 1e3),
+        10_000..1_000_000 => format!("{:.0} ms", micros as f64 / 1e3),
+        1_000_000..60_000_000 => format!("{:.2} s", micros as f64 / 1e6),
+        _ => format!("{:.0} s", micros as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_others_never_becomes_markup() {
+        let mut page = HtmlPage::default();
+        page.row(&[Cell::text("<script>alert(1)</script>\"'&\u{202e}\u{1b}[31m")]);
+        let html = page.into_text();
+        assert_eq!(html, "<tr><td class=\"t\">&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;??[31m</td></tr>\n");
+    }
+
+    #[test]
+    fn times_have_three_digits() {
+        let texts = [7, 1_234, 12_345, 1_234_567, 123_456_789].map(time_text);
+        assert_eq!(texts, ["7 µs", "1.23 ms", "12 ms", "1.23 s", "123 s"]);
+    }
+}

@@ -1,0 +1,180 @@
+//! `haul job report`: one HTML page about a job, which needs nothing else: no other file, no
+//! request, and no script for the numbers.
+//!
+//! URLs and messages come from others. They are escaped, and never links. A Content-Security-Policy
+//! in the page allows only its own style and its own script, by their digests.
+
+mod charts;
+mod collect;
+mod histogram;
+mod html;
+
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use haul::Result;
+
+use super::command_line;
+use super::job_error::database;
+use super::job_file::{self, JobSettings};
+use collect::{ReportFigures, SlowUrl};
+use html::{Cell, HtmlPage, time_text};
+
+const STYLE: &str = include_str!("report.css");
+const SCRIPT: &str = include_str!("report.js");
+/// The SHA-256 digests of [`STYLE`] and [`SCRIPT`] in Base64, by which the page's policy allows them.
+const STYLE_DIGEST: &str = "57/yPCkC7xX+Eu2bmOVJ5hzfPUImYak0ql3FOrcXT/w=";
+const SCRIPT_DIGEST: &str = "/Vi5JnBBB4zy+ycAoEQVQlNh/gzS0ISAQd21isZBe4M=";
+
+/// The number of hosts that the table of hosts shows.
+const HOSTS: usize = 200;
+
+/// Returns the page about a job.
+pub(super) fn page(path: &Path) -> Result<String> {
+    let (connection, settings) = job_file::open_to_read(path)?;
+    let mut figures = ReportFigures::read(&connection).map_err(|error| database(path, error))?;
+    let mut page = HtmlPage::default();
+    head(&mut page, path, &settings);
+    summary(&mut page, &settings, &figures);
+    outcomes(&mut page, &figures);
+    charts::throughput(&mut page, &figures.timeline);
+    latency(&mut page, &figures);
+    hosts(&mut page, &figures);
+    slowest(&mut page, figures.take_slowest());
+    charts::waterfall(&mut page, &figures.waterfall);
+    page.raw(format_args!("<script>{SCRIPT}</script>\n</body>\n</html>\n"));
+    Ok(page.into_text())
+}
+
+fn head(page: &mut HtmlPage, path: &Path, settings: &JobSettings) {
+    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    page.raw("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.raw(format_args!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{STYLE_DIGEST}'; \
+         script-src 'sha256-{SCRIPT_DIGEST}'; base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" \
+         content=\"no-referrer\">\n<title>Job "
+    ));
+    page.text(&name);
+    page.raw(format_args!("</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>Job "));
+    page.text(&name);
+    page.raw("</h1>\n<p><code>");
+    page.text(&command_line::shown(&settings.command));
+    page.raw("</code></p>\n<p>In ");
+    page.text(&settings.directory.to_string_lossy());
+    page.raw(", since ");
+    page.text(&date(settings.created));
+    page.raw(".</p>\n");
+}
+
+fn summary(page: &mut HtmlPage, settings: &JobSettings, figures: &ReportFigures) {
+    let seconds = figures.timeline.length as f64 / 1000.0;
+    page.raw("<div class=\"numbers\">\n");
+    page.number("URLs", &figures.urls.to_string());
+    page.number("failed", &figures.failed().to_string());
+    let left = settings.total.map_or("unknown".to_owned(), |total| total.saturating_sub(figures.urls).to_string());
+    page.number("left", &left);
+    page.number("of bodies", &indicatif::HumanBytes(figures.bytes).to_string());
+    page.number("of runs", &time_text(figures.timeline.length * 1000));
+    page.number("URLs a second", &format!("{:.1}", figures.urls as f64 / seconds.max(1e-3)));
+    page.number("attempts", &figures.attempts.to_string());
+    page.raw("</div>\n");
+}
+
+fn outcomes(page: &mut HtmlPage, figures: &ReportFigures) {
+    page.raw("<h2>Outcome by status and cause</h2>\n");
+    page.begin_table(&["State", "#Status", "#Exit code", "#URLs", "#Share", "Message of one"]);
+    let mut outcomes: Vec<_> = figures.outcomes.iter().collect();
+    outcomes.sort_by_key(|(_, outcome)| std::cmp::Reverse(outcome.count));
+    for ((state, code, status), outcome) in outcomes.into_iter().take(100) {
+        let status = match status {
+            Some(status) => Cell::Number(status.to_string(), f64::from(*status)),
+            None => Cell::Number("–".to_owned(), 0.0),
+        };
+        let (code, count) = (Cell::count((*code).into()), Cell::count(outcome.count));
+        let share = Cell::percent(outcome.count, figures.urls);
+        let error = Cell::text(outcome.error.as_deref().unwrap_or_default());
+        page.row(&[Cell::text(state), status, code, count, share, error]);
+    }
+    page.end_table();
+}
+
+fn latency(page: &mut HtmlPage, figures: &ReportFigures) {
+    page.raw("<h2>Latency</h2>\n<p>Percentiles are at most 1.6 % above the exact values.</p>\n");
+    page.begin_table(&["Time to", "#Transfers", "#50 %", "#75 %", "#90 %", "#95 %", "#99 %", "#99.9 %", "#Longest"]);
+    for (name, times) in [("the first byte", &figures.first_byte), ("the end", &figures.total)] {
+        let percentiles = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999].map(|part| Cell::time(times.percentile(part)));
+        let mut cells = vec![Cell::text(name), Cell::count(times.count())];
+        cells.extend(percentiles);
+        cells.push(Cell::time(times.max()));
+        page.row(&cells);
+    }
+    page.end_table();
+}
+
+fn hosts(page: &mut HtmlPage, figures: &ReportFigures) {
+    page.raw("<h2>Hosts</h2>\n");
+    let mut hosts: Vec<_> = figures.hosts.iter().map(|(name, host)| (&**name, host)).collect();
+    hosts.sort_by(|(a, first), (b, second)| (second.failed, second.urls, *a).cmp(&(first.failed, first.urls, *b)));
+    if hosts.len() > HOSTS {
+        page.raw(format_args!("<p>{HOSTS} of {} hosts: those with the most failures and URLs.</p>\n", hosts.len()));
+        hosts.truncate(HOSTS);
+    }
+    if figures.other_hosts.urls > 0 {
+        hosts.push(("all later hosts", &figures.other_hosts));
+    }
+    page.begin_table(&[
+        "Host",
+        "#URLs",
+        "#Failed",
+        "#Failed share",
+        "#Bytes",
+        "#Mean to first byte",
+        "#Mean to end",
+        "#Longest",
+    ]);
+    for (name, host) in hosts {
+        let mean = |sum: u64| Cell::time(sum / host.timed.max(1));
+        page.row(&[
+            Cell::text(name),
+            Cell::count(host.urls),
+            Cell::count(host.failed),
+            Cell::percent(host.failed, host.urls),
+            Cell::bytes(host.bytes),
+            mean(host.first_byte_us),
+            mean(host.total_us),
+            Cell::time(host.max_us),
+        ]);
+    }
+    page.end_table();
+}
+
+fn slowest(page: &mut HtmlPage, slowest: Vec<SlowUrl>) {
+    page.raw("<h2>Slowest</h2>\n");
+    page.begin_table(&["URL", "#Status", "#Time"]);
+    for (time, url, status) in slowest {
+        let status = status.map_or(Cell::Number("–".to_owned(), 0.0), |status| Cell::count(status.into()));
+        page.row(&[Cell::text(&url), status, Cell::time(time)]);
+    }
+    page.end_table();
+}
+
+/// Returns a time in milliseconds since 1970 as an HTTP date.
+fn date(millis: u64) -> String {
+    let at: SystemTime = UNIX_EPOCH + Duration::from_millis(millis.min(253_402_300_799_000));
+    httpdate::fmt_http_date(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policy_allows_the_style_and_the_script() {
+        let digest = |text: &str| {
+            let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
+            crate::base64::encode(digest.as_ref())
+        };
+        assert_eq!((digest(STYLE).as_str(), digest(SCRIPT).as_str()), (STYLE_DIGEST, SCRIPT_DIGEST));
+    }
+}
