@@ -26,6 +26,7 @@ look_all() {
     packages=
     look nginx nginx-light
     look curl curl
+    look wget wget
     look wget2 wget2
     look aria2c aria2
     [ -s /etc/ssl/certs/ca-certificates.crt ] || need "the system's roots" ca-certificates

@@ -1,6 +1,7 @@
 //! The jobs of the bench, one in each file, and the code that they share.
 
 mod adapt;
+mod archives;
 mod body_prefixes;
 pub(crate) mod c_requests;
 mod cold_start;
@@ -58,6 +59,7 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &whole_site::JOB,
     &select::JOB,
     &fetch_pages::JOB,
+    &archives::JOB,
     &small_replies::JOB,
     &pipelining::JOB,
     &post_list::JOB,
@@ -143,7 +145,7 @@ impl<'a> JobEnvironment<'a> {
     /// Returns the versions of haul and of the installed peers.
     pub(crate) fn versions(&self) -> BTreeMap<String, String> {
         let version = |(name, flag)| Some((name, installed_programs::version(&self.program(name)?, flag)));
-        let peers = ["haul", "curl", SYSTEM_CURL, "wget2", "easyget", "aria2c", H2LOAD, "perl", "python3"];
+        let peers = ["haul", "curl", SYSTEM_CURL, "wget", "wget2", "easyget", "aria2c", H2LOAD, "perl", "python3"];
         let flags = [("htcat", "-version"), ("gofetch", "-version"), ("quicgo-client", "-version"), ("nginx", "-v")];
         let all = peers.into_iter().map(|name| (name, "--version")).chain(flags);
         all.filter_map(version).map(|(name, version)| (name.to_owned(), version)).collect()
@@ -182,6 +184,7 @@ impl<'a> JobEnvironment<'a> {
                 Some(shell) if shell.contains("| pup ") => "pup",
                 Some(shell) if shell.contains("| jq ") => "jq",
                 Some(shell) if shell.starts_with(H2LOAD) => H2LOAD,
+                Some(shell) if shell.contains("wget ") => "wget",
                 Some(_) => "curl",
                 // `env -i NAME=VALUE program`
                 None => {

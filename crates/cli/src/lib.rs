@@ -21,6 +21,7 @@
 //! | [`write_out`], [`checksum`], [`base64`] | the format of `-w`; `--checksum` and lists of checksums |
 //! | [`run`] | runs a plan with the engine |
 //! | [`job`], [`given_option`] | runs with a memory on disk, which go on after a kill |
+//! | `warc` | the archive of `--warc` (feature `warc`) |
 //! | [`agent`] | the background process that keeps connections open between runs |
 //! | [`secret_arguments`] | overwrites secrets in the arguments, which other users can read |
 //! | [`ftp`], [`apt`] | the command lines of ftp(1) and fetch(1), and apt's protocol |
@@ -61,4 +62,6 @@ pub mod secret_arguments;
 pub mod url_list;
 pub mod usage_error;
 pub mod value_name;
+#[cfg(feature = "warc")]
+pub mod warc;
 pub mod write_out;

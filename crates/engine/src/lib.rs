@@ -58,6 +58,7 @@
 //! | [`sink`] | destinations of bodies |
 //! | [`transfer`], [`transfer_facts`], [`stats`], [`trace`] | outcome and timing; totals; tracing |
 //! | [`transfer_record`] | a finished transfer as a JSON object |
+//! | [`exchange_record`] | records of exchanges as they were on the wire, for archives |
 //! | [`state`] | state that responses set: cookies, HSTS, Alt-Svc; credentials |
 //! | [`body`] | content decoding, delivery of bodies to sinks, and request bodies |
 //! | [`net`] | names, connections, proxies, TLS, the pool |
@@ -84,6 +85,7 @@ pub mod dns_over_https;
 #[doc(hidden)]
 pub mod drive;
 mod error;
+pub mod exchange_record;
 pub mod extraction;
 pub mod fleet;
 #[doc(hidden)]

@@ -22,7 +22,7 @@ use std::{fmt, io};
 use haul_policy::retry;
 use haul_policy::secrets::is_hidden_field;
 
-use haul_proto::head::{Fields, ResponseHead};
+use haul_proto::head::{Fields, ProtocolVersion, ResponseHead};
 use haul_proto::request::RequestHead;
 
 use crate::Error;
@@ -115,7 +115,7 @@ pub fn system_words(error: &io::Error) -> String {
 }
 
 /// Makes the trace event for a request. The values of secret fields are left out.
-pub(crate) fn request_event(request: &RequestHead<'_>, version: &str) -> TraceEvent<'static> {
+pub(crate) fn request_event(request: &RequestHead<'_>, version: ProtocolVersion) -> TraceEvent<'static> {
     let mut head = format!("{} {} {version}\n", request.method, request.target);
     for (name, value) in request.fields {
         let value = if is_hidden_field(name) { "[redacted]".into() } else { String::from_utf8_lossy(value) };

@@ -23,6 +23,8 @@
 //! assert_eq!(http2.enqueue(Timestamp(0), &request), Err(RequestError::FieldValue { index: 1 }));
 //! ```
 
+pub use crate::request_section::http1_form;
+
 use crate::close_reason::CloseReason;
 use crate::framing::ResponseFramingContext;
 use crate::syntax::is_token;

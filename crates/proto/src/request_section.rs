@@ -154,6 +154,42 @@ fn write_fields(
     }
 }
 
+/// Returns the head of a request that HTTP/2 or HTTP/3 sends, in the syntax of HTTP/1.1: the same
+/// fields in the same order, `:authority` as Host, and no other pseudo-field.
+///
+/// ```
+/// use haul_proto::request::{RequestHead, http1_form};
+///
+/// let request = RequestHead { fields: &[("Host", b"example.org"), ("Accept", b"*/*")], ..RequestHead::default() };
+/// assert_eq!(http1_form(&request).unwrap(), b"GET / HTTP/1.1\r\nhost: example.org\r\naccept: */*\r\n\r\n");
+/// ```
+///
+/// # Errors
+/// The request cannot be sent.
+pub fn http1_form(request: &RequestHead<'_>) -> Result<Vec<u8>, RequestError> {
+    let facts = check(request, None)?;
+    let mut text = Http1Text([request.method, " ", facts.path, " HTTP/1.1\r\n"].concat().into_bytes());
+    write(request, &facts, &mut text, &mut Vec::new());
+    text.0.extend_from_slice(b"\r\n");
+    Ok(text.0)
+}
+
+/// The text of a request's head in HTTP/1.1, as far as its fields were added.
+struct Http1Text(Vec<u8>);
+
+impl FieldSectionEncoder for Http1Text {
+    fn field(&mut self, name: &[u8], value: &[u8], _indexing: FieldIndexing) {
+        let name = match name {
+            b":authority" => b"host",
+            [b':', ..] => return,
+            name => name,
+        };
+        for part in [name, b": ", value, b"\r\n"] {
+            self.0.extend_from_slice(part);
+        }
+    }
+}
+
 /// Validates the fields of a trailer section without writing anything.
 pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
     check_fields(trailers)?;

@@ -36,7 +36,9 @@ pub(crate) fn fetch(
         || global.stats.is_some()
         || operation.checksum.is_some()
         // The agent reports neither failed attempts nor redirects nor the TLS session.
-        || operation.record_output().is_some();
+        || operation.record_output().is_some()
+        // The archive is this process's.
+        || request.recorder.is_some();
     let goes_on = stage.request.continue_at.is_some();
     // Whether -z wants the body is decided by the head, before anything is written.
     let is_conditional = stage.request.time_cond.is_some();

@@ -9,7 +9,9 @@ use haul_policy::glob::{UrlGlob, template_names};
 use super::misused;
 use crate::checksum::ChecksumArg;
 use crate::parsed_args::{NextOptionGroup, ParsedRequestOptions, ParsedStage};
-use crate::plan::{ContinueAt, HttpVersion, OutputArg, RecordOutputFormat, UploadArg, UrlSource};
+use crate::plan::{
+    ContinueAt, GlobalArgs, HttpVersion, OutputArg, RecordOutputFormat, UploadArg, UrlGroup, UrlSource, WarcArgs,
+};
 use crate::program_persona::ProgramPersona;
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason};
 
@@ -271,6 +273,22 @@ pub(super) fn check_records(
         if given && matches!(format, RecordOutputFormat::Jsonl { .. }) {
             return Err(misused(other, "--jsonl prints one line for each URL, and not values: leave one of both out"));
         }
+    }
+    Ok(())
+}
+
+/// Refuses the options of an archive without one, and `--http0.9` with one.
+pub(super) fn check_archive(global: &GlobalArgs, operations: &[UrlGroup]) -> Result<(), UsageError> {
+    let WarcArgs { path, max_size, keeps_secrets } = &global.warc;
+    let given = [(max_size.is_some(), "--warc-max-size"), (*keeps_secrets, "--warc-secrets")];
+    match given.iter().find(|(given, _)| *given && path.is_none()) {
+        Some((_, option)) => return Err(misused(option, "there is no --warc, whose archive it is about")),
+        None if path.is_none() => return Ok(()),
+        None => {}
+    }
+    let mut stages = operations.iter().flat_map(|group| &group.stages);
+    if stages.any(|stage| stage.transfer.options.deviations.http09) {
+        return Err(misused("--http0.9", "an archive has no record for a reply without a head: leave --warc out"));
     }
     Ok(())
 }

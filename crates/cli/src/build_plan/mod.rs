@@ -59,7 +59,8 @@ pub fn resolve(parsed: ParsedArgs, files: &mut dyn FileAccess) -> Result<RunPlan
         with_url: parsed.global.with_url,
     };
     let operations = parsed.groups.into_iter().map(|group| resolver.group(group));
-    let operations = operations.collect::<Result<_, _>>()?;
+    let operations: Vec<_> = operations.collect::<Result<_, _>>()?;
+    conflicts::check_archive(&parsed.global, &operations)?;
     let mut global = parsed.global;
     global.agent = resolver.agent(global.agent).map(|agent| AgentArgs { idle: global.agent_idle, ..agent });
     Ok(RunPlan { operations, global, warnings: resolver.warnings, outspoken, notes: resolver.notes })

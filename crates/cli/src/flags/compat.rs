@@ -41,6 +41,9 @@ const OWN: &[&str] = &[
     "tsv-in",
     "unique",
     "unordered",
+    "warc",
+    "warc-max-size",
+    "warc-secrets",
     "with-url",
 ];
 

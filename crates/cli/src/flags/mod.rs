@@ -251,6 +251,9 @@ mod variable;
 mod verbose;
 mod version;
 mod vlan_priority;
+mod warc;
+mod warc_max_size;
+mod warc_secrets;
 mod with_url;
 mod write_out;
 mod xattr;
@@ -528,6 +531,9 @@ pub const FLAGS: &[&dyn Flag] = &[
     &verbose::VerboseFlag,
     &version::VersionFlag,
     &vlan_priority::VlanPriorityFlag,
+    &warc::WarcFlag,
+    &warc_max_size::WarcMaxSizeFlag,
+    &warc_secrets::WarcSecretsFlag,
     &with_url::WithUrlFlag,
     &write_out::WriteOutFlag,
     &xattr::XattrFlag,

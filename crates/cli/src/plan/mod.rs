@@ -33,6 +33,7 @@ mod trace;
 mod transfer;
 mod upload;
 mod value_template;
+mod warc;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -67,6 +68,7 @@ pub use trace::{TraceArgs, TraceFormat};
 pub use transfer::{HttpVersion, ResolveArg, RunSize, TlsArgs, TransferArgs};
 pub use upload::{UploadArg, append_query, name_upload};
 pub use value_template::{PlaceholderEncoding, PlaceholderSyntax, ValueTemplate};
+pub use warc::WarcArgs;
 
 /// The plan of one run: its operations and settings, with defaults filled in and files read.
 #[derive(Clone, Debug)]
@@ -138,6 +140,8 @@ pub struct GlobalArgs {
     pub record_output: Option<RecordOutputFormat>,
     /// `--with-url`: prints the URL of its page before each value.
     pub with_url: bool,
+    /// `--warc`: the archive of the run.
+    pub warc: WarcArgs,
     /// `--stats`: prints the statistics of the run on stderr at its end.
     pub stats: Option<StatsFormat>,
     /// `--job`: the file with the state of the run; `None` for a run without one.
@@ -176,6 +180,7 @@ impl Default for GlobalArgs {
             fail_early: false,
             record_output: None,
             with_url: false,
+            warc: WarcArgs::default(),
             stats: None,
             job: None,
             refresh: false,

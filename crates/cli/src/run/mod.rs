@@ -26,6 +26,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use haul::exchange_record::ExchangeRecorder;
 use haul::fleet::{HostStartRate, StartRate};
 use haul::interrupt::InterruptCallback;
 use haul::request::TotalRateLimit;
@@ -34,7 +35,7 @@ use haul_policy::glob::{GlobValues, UrlGlob};
 
 use crate::file_access::print_error_line;
 use crate::job::JobRun;
-use crate::plan::{OutputArg, RunPlan, StageArgs, TraceFormat, UrlGroup, UrlSource};
+use crate::plan::{GlobalArgs, OutputArg, RunPlan, StageArgs, TraceFormat, UrlGroup, UrlSource};
 use report::progress::ProgressReporter;
 use report::reporter::{Reporter, RunState};
 use report::{error_message, statistics};
@@ -74,12 +75,17 @@ pub fn run(plan: RunPlan) -> u8 {
         Ok(job) => job,
         Err(error) => return report_setup_error(&plan, &progress, &error),
     };
+    let archive = match open_archive(&plan.global) {
+        Ok(archive) => archive,
+        Err(error) => return report_setup_error(&plan, &progress, &error),
+    };
     let mut before = RunState {
         interrupt: interrupt(signals.as_ref(), job.as_ref()),
         job: job.clone(),
         pace: plan.global.pace.map(StartRate::new),
         host_pace: plan.global.host_pace.map(HostStartRate::new),
         limit_rate_total: plan.global.limit_rate_total.map(TotalRateLimit::new),
+        archive,
         ..RunState::default()
     };
     let mut begin = 0;
@@ -181,6 +187,28 @@ fn prints(plan: &RunPlan, operation: &UrlGroup) -> bool {
     };
     (prints_content || operation.record_output().is_some() || operation.stages.iter().any(tells))
         && std::io::stdout().is_terminal()
+}
+
+/// Returns the part of `--max-memory` that an archive takes: a quarter, or nothing without one.
+fn archive_memory(global: &GlobalArgs) -> u64 {
+    global.warc.path.as_ref().map_or(0, |_| global.max_memory / 4)
+}
+
+/// Creates the archive of `--warc`. Returns `None` without the option.
+#[cfg(feature = "warc")]
+fn open_archive(global: &GlobalArgs) -> haul::Result<Option<Arc<dyn ExchangeRecorder>>> {
+    let Some(path) = global.warc.path.clone() else { return Ok(None) };
+    let memory = usize::try_from(archive_memory(global)).unwrap_or(usize::MAX);
+    Ok(Some(Arc::new(crate::warc::WarcArchive::create(path, &global.warc, memory)?)))
+}
+
+/// Fails if there is a `--warc`, which this build does not have.
+#[cfg(not(feature = "warc"))]
+fn open_archive(global: &GlobalArgs) -> haul::Result<Option<Arc<dyn ExchangeRecorder>>> {
+    match &global.warc.path {
+        Some(_) => Err(Error::new(ErrorKind::Setup, "--warc is not part of this build; leave it out")),
+        None => Ok(None),
+    }
 }
 
 /// Redirects standard error to the file of `--stderr`; `-` is standard output.

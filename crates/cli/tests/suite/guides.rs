@@ -171,7 +171,7 @@ fn examples(document: &str) -> Vec<GuideExample> {
 
 #[track_caller]
 fn run_examples(document: &str) {
-    let needed = ["jq", "sha256sum", "sqlite3"].map(|name| installed(name, document));
+    let needed = ["jq", "sha256sum", "sqlite3", "zcat"].map(|name| installed(name, document));
     if needed.iter().any(Option::is_none) {
         return;
     }
@@ -205,6 +205,12 @@ fn recipes_run_as_printed() {
 #[test]
 fn examples_of_the_jobs_guide_run_as_printed() {
     run_examples("jobs.md");
+}
+
+#[test]
+#[cfg(feature = "warc")]
+fn examples_of_the_archives_guide_run_as_printed() {
+    run_examples("archives.md");
 }
 
 #[test]

@@ -81,5 +81,7 @@ mod tls;
 mod value_output;
 mod verbose;
 mod wall_clock;
+#[cfg(feature = "warc")]
+mod warc;
 mod write_out;
 mod zero_copy;

@@ -338,6 +338,13 @@ impl Scheduler for FleetRun {
         if is_skipped {
             outcome.result = Ok(());
         }
+        // Without a place for its records, no exchange may be made.
+        if outcome.result.is_err()
+            && let Some(error) = self.stages[job.stage].options.recorder.as_ref().and_then(|one| one.failure())
+        {
+            self.stop(Some(error));
+            return;
+        }
         // If one body cannot be written to the output, no other can.
         let to_output = job.destination == BodyDestination::Output && self.stages[job.stage].records.is_none();
         if to_output && matches!(&outcome.result, Err(error) if error.kind() == ErrorKind::Write) {

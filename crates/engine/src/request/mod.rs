@@ -41,6 +41,7 @@ use crate::ResponseHead;
 use crate::body::DecodeLimits;
 use crate::body::trailers::Trailers;
 use crate::body::upload::RequestBody;
+use crate::exchange_record::ExchangeRecorder;
 use crate::interrupt::InterruptCallback;
 use crate::net::connect::ConnectOptions;
 use crate::net::dns::AddressFamily;
@@ -219,6 +220,9 @@ pub struct RequestOptions {
     pub pauses: Option<Arc<dyn RetryObserver>>,
     /// An observer that is informed of what the transfer sends and receives. Default: none.
     pub trace: Option<Arc<dyn TransferObserver>>,
+    /// The recorder of exchanges in their wire form, for an archive. Bodies then pass through the
+    /// memory of this process. Default: none.
+    pub recorder: Option<Arc<dyn ExchangeRecorder>>,
     /// A callback that is called during waits and decides whether to stop waiting. Default: none.
     pub interrupt: Option<InterruptCallback>,
     /// True to keep the heads of followed redirects for
@@ -425,6 +429,7 @@ impl Default for RequestOptions {
             pauses: None,
             trace: None,
             interrupt: None,
+            recorder: None,
             keep_history: false,
         }
     }

@@ -20,6 +20,10 @@ use crate::{Error, ErrorKind, Result};
 /// connection can be reused.
 const MAX_DRAINED: u64 = 64 << 10;
 
+/// The maximum length, in bytes, of an unwanted body that is received to its end because the
+/// exchange is recorded, such as that of an error page.
+const MAX_RECORDED: u64 = 16 << 20;
+
 impl Transfer {
     /// Returns the number of body bytes that may be received now. If the sink accepts none, `waker`
     /// is woken with `token` when it does.
@@ -69,6 +73,7 @@ impl Transfer {
             // in each transfer. With HTTP/2, the stream would be reset each time, and Tomcat closes
             // the connection after a few resets.
             (BodyDisposition::Again, Some(ContentSpan::Opening(bytes))) => MAX_DRAINED.max(*bytes),
+            _ if self.record.is_some() => MAX_RECORDED,
             _ => MAX_DRAINED,
         };
         unwanted
@@ -77,7 +82,7 @@ impl Transfer {
                 _ if self.options.head_only => true,
                 BodyFraming::Length(length) => length > max_drained,
                 BodyFraming::Chunked => self.facts.body_bytes > max_drained,
-                BodyFraming::UntilClose => true,
+                BodyFraming::UntilClose => self.record.is_none() || self.facts.body_bytes > max_drained,
             }
     }
 
@@ -87,7 +92,7 @@ impl Transfer {
     /// The error of the decoder, the extractor or the sink. The transfer must end.
     pub fn on_body(&mut self, lease: BufferLease<'_>, now: Instant) -> Result<()> {
         let bytes = lease.bytes().len() as u64;
-        self.report_content(lease.bytes());
+        self.report_content(lease.bytes())?;
         self.speed.on_received(bytes, now);
         if !matches!(self.response.disposition, BodyDisposition::Deliver) {
             self.facts.body_bytes += bytes;
@@ -138,26 +143,28 @@ impl Transfer {
         if !is_whole || !matches!(self.response.disposition, BodyDisposition::Deliver) {
             return pieces.iter().try_for_each(|piece| self.on_body(BufferLease::borrowed(piece), now));
         }
-        pieces.iter().for_each(|piece| self.report_content(piece));
+        pieces.iter().try_for_each(|piece| self.report_content(piece))?;
         self.speed.on_received(bytes, now);
         self.wanted_range(bytes)?;
         self.body.push_pieces(pieces)
     }
 
-    /// Reports content to the trace, if there is a trace that observes content.
-    fn report_content(&self, content: &[u8]) {
+    /// Reports content to the trace, if there is a trace that observes content, and adds it to the
+    /// record of the exchange.
+    fn report_content(&mut self, content: &[u8]) -> Result<()> {
         if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
             trace.event(&TraceEvent::Received(content));
         }
+        self.record_body(content)
     }
 
-    /// Returns true if there is a trace that observes content.
+    /// Returns true if a trace or a record of the exchange must see the content.
     fn is_traced(&self) -> bool {
-        self.options.trace.as_ref().is_some_and(|trace| trace.wants_content())
+        self.record.is_some() || self.options.trace.as_ref().is_some_and(|trace| trace.wants_content())
     }
 
     /// Returns the descriptor of the sink to which the driver may move body bytes directly. Returns
-    /// `None` if the bytes must be decoded, searched, skipped or traced, or if the sink has no such
+    /// `None` if the bytes must be decoded, searched, skipped, traced or recorded, or if the sink has no such
     /// descriptor.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         match self.response.disposition {

@@ -28,6 +28,7 @@
 //! | `retry` | the end of an exchange: done, redirected, retried |
 //! | `retract_response` | discarding a response that may belong to another request |
 //! | `trace` | events for observers |
+//! | `wire_record` | the record of the exchange for an archive |
 //! | `speed_limits` | upper and lower limits on the speed |
 //! | `split_part`, `end_offset` | one stream of a split download, and its end |
 //!
@@ -54,6 +55,7 @@ mod state;
 mod store_state;
 mod target_state;
 mod trace;
+mod wire_record;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -77,6 +79,7 @@ use state::{
     ResumeState,
 };
 use target_state::TargetState;
+use wire_record::WireRecord;
 
 pub use crate::transfer_outcome::{FollowedRedirect, TransferOutcome};
 pub(crate) use end_offset::SharedEndOffset;
@@ -119,6 +122,8 @@ pub struct Transfer {
     route: ConnectionRoute,
     proxy_auth: ProxyChallenges,
     history: RedirectHistory,
+    /// The record of the exchange in progress; `None` without a recorder.
+    record: Option<Box<WireRecord>>,
     /// The facts about the transfer so far.
     pub facts: Box<TransferFacts>,
     /// The data by which the caller's queue recognizes the transfer and orders it among others.
@@ -179,6 +184,7 @@ impl Transfer {
             route: ConnectionRoute::default(),
             proxy_auth: ProxyChallenges::default(),
             history: RedirectHistory::default(),
+            record: None,
             facts: Box::new(TransferFacts::new(now)),
             scheduling: SchedulingKey { tag, ..SchedulingKey::default() },
             reuse: ConnectionReuse::default(),

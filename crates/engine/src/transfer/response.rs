@@ -31,6 +31,7 @@ impl Transfer {
         let continues = self.resume.has_begun;
         self.restore_deadline();
         self.current.is_http10 = head.version() == ProtocolVersion::Http10;
+        self.record_head_of_stream(&head);
         self.facts.on_head(&head, now, continues);
         self.speed.on_head(now);
         if let Some(trace) = &self.options.trace {

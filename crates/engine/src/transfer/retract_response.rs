@@ -13,6 +13,7 @@ impl Transfer {
     /// already output.
     pub fn retract(&mut self, now: Instant) -> TransferStep {
         self.response = ResponseDecisions::default();
+        self.record = None;
         if !self.body.restart() {
             let message = "the server sent a response that no request had asked for, so this one may be another URL's: \
                            do without pipelining";

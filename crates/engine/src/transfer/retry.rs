@@ -57,6 +57,9 @@ impl Transfer {
     /// Handles the end of a response, and decides the next step of the transfer. The driver calls
     /// it also if the rest of the response is not received ([`Transfer::skips_rest`]).
     pub fn on_complete(&mut self, now: Instant) -> TransferStep {
+        if let Err(error) = self.end_record(None) {
+            return self.done(Err(error), now);
+        }
         match std::mem::replace(&mut self.response.disposition, BodyDisposition::Unknown) {
             BodyDisposition::Deliver => self.on_delivered(now),
             BodyDisposition::Complete => {
@@ -186,6 +189,8 @@ impl Transfer {
         if !matches!(self.response.disposition, BodyDisposition::Unknown | BodyDisposition::Deliver) {
             return self.on_complete(now);
         }
+        // The transfer reports its own error, which came first.
+        let _ = self.end_record(Some(&error));
         let fails = self.options.curl_compat.fails_tunnels && self.options.fail && !self.options.fail_with_body;
         let error = match error.status() {
             Some(status) if fails && status >= 400 && error.kind() == ErrorKind::Connect => {

@@ -52,6 +52,7 @@ impl Transfer {
         self.response = ResponseDecisions::default();
         self.attempt.refusal = None;
         self.reuse.wants_fresh = false;
+        self.check_recorder()?;
         self.find_existing_part();
         if let Some(error) = self.resend_error() {
             return Err(error);
@@ -84,9 +85,14 @@ impl Transfer {
         if let Some(trace) = &options.trace {
             trace.event(&trace::request_event(&request, conn.version(options.deviations.http10)));
         }
+        let bytes = head_size(&request);
+        let unsent = conn.text_output().map_or(0, <[u8]>::len);
         let taken = conn.take(clock::time(now), &request);
         let taken = taken.map_err(|error| rejected_request(error, &fields));
-        let bytes = head_size(&request);
+        if taken.is_ok() && options.recorder.is_some() {
+            let head = conn.text_output().map(|output| &output[unsent..]);
+            self.record = self.begin_record(&request, head, conn.version(options.deviations.http10));
+        }
         self.attempt.has_sent |= taken.is_ok();
         if !self.resume.has_begun {
             self.facts.body_bytes = 0;

@@ -23,7 +23,7 @@ impl Transfer {
         self.facts.local = connection.local().or(self.facts.local);
         self.facts.certificate_fault = connection.certificate_fault().map(Box::from);
         self.facts.certificates = connection.certificates().cloned();
-        if self.options.keep_history {
+        if self.options.keep_history || self.options.recorder.is_some() {
             self.facts.tls = connection.tls().map(Box::new);
         }
         let Some(trace) = &self.options.trace else { return };
@@ -97,6 +97,7 @@ impl Transfer {
         if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
             trace.event(&TraceEvent::Sent(content));
         }
+        self.record_sent(content);
     }
 
     /// Handles an interim response (1xx): reports it to the trace, and stores its head if the
@@ -126,11 +127,12 @@ impl Transfer {
         if self.options.escape_head { for_terminal(raw).into() } else { raw.into() }
     }
 
-    /// Handles the trailer fields of the current response.
+    /// Handles the end of the current response, and its trailer fields if it has any.
     ///
     /// # Errors
     /// The sink's error, if trailers are delivered like heads; or the trace's error.
     pub fn on_trailers(&mut self, trailers: Option<Fields>) -> Result<()> {
+        self.mark_record_complete();
         if !matches!(self.response.disposition, BodyDisposition::Deliver) {
             return Ok(());
         }

@@ -19,6 +19,7 @@ mod body_prefix;
 mod content_decoding;
 mod curl_compat;
 mod dns;
+mod exchange_records;
 mod failures;
 mod fleet_concurrency;
 mod fleet_failures;

@@ -68,6 +68,7 @@ frame_fields! {
         resume_from,
         wants,
         trace,
+        recorder,
         interrupt,
         keep_history,
         limit_rate_total,

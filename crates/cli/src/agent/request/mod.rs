@@ -82,6 +82,7 @@ fn can_be_sent(options: &RequestOptions) -> bool {
         || options.body.is_some()
         || options.wants.is_some()
         || options.trace.is_some()
+        || options.recorder.is_some()
         || options.limit_rate_total.is_some()
         || options.interrupt.is_some();
     // The agent binds all credentials to their origin.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use haul::exchange_record::ExchangeRecorder;
 use haul::fleet::{BodyDestination, FleetJob, HostStartRate, RecordContent, RecordText, StartRate, TransferReporter};
 use haul::interrupt::InterruptCallback;
 use haul::net::local_address::UnixSocketAddress;
@@ -17,7 +18,7 @@ use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::sink::match_list::MatchList;
 use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer::TransferOutcome;
-use haul::{Error, ErrorKind, Result, Target};
+use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::target::Origin;
 
 use crate::file_access::print_error_line;
@@ -72,6 +73,8 @@ pub(crate) struct RunState {
     pub(crate) limit_rate_total: Option<TotalRateLimit>,
     /// The names of output files that URLs of this run have reserved.
     pub(crate) names: OutputNames,
+    /// The archive of `--warc`; `None` without the option.
+    pub(crate) archive: Option<Arc<dyn ExchangeRecorder>>,
     /// The function with which the engine ends its waits after a signal; `None` if signals are not
     /// caught.
     pub(crate) interrupt: Option<InterruptCallback>,
@@ -177,6 +180,15 @@ impl Reporter {
     /// Returns the job that keeps the state of the run; `None` without `--job`.
     pub(crate) fn job(&self) -> Option<&Arc<JobRun>> {
         self.before.job.as_ref()
+    }
+
+    /// Makes the requests of the run go to the archive of `--warc`, if there is one. An archived body is
+    /// not split, because the archive would have its parts.
+    pub(crate) fn archive(&self, request: &mut RequestOptions) {
+        if let Some(archive) = &self.before.archive {
+            request.recorder = Some(Arc::clone(archive));
+            request.split.connections = 1;
+        }
     }
 
     /// Returns the names of output files that URLs of the run have reserved.

@@ -14,6 +14,7 @@ use haul::{Client, RequestOptions, Result};
 use crate::file_access::print_error_line;
 use crate::job::{JobOutput, JobRun};
 use crate::plan::{GlobalArgs, OutputArg, RecordOutputFormat, RunPlan, RunSize, StageArgs, UrlGroup, UrlSource};
+use crate::run::archive_memory;
 use crate::run::engine_options;
 use crate::run::engine_options::later_stage::LaterStage;
 use crate::run::engine_options::output_options::{
@@ -196,6 +197,7 @@ pub(crate) fn request_of_many(
     let stage = &operation.stages[number];
     let mut request = engine_options::request(&plan.global, stage, reporter.trace(number), stores)?;
     request.pauses = Reporter::pauses(reporter);
+    reporter.archive(&mut request);
     request.connect.timeout = stage.transfer.connect_limit(plan.global.persona, RunSize::ManyUrls);
     request.stall = stage.transfer.stall(plan.global.persona, RunSize::ManyUrls);
     request.escape_head = request.include_head && shows_content(operation);
@@ -210,7 +212,7 @@ fn fleet_options(plan: &RunPlan, reporter: &Reporter) -> FleetOptions {
         per_host: global.parallel_max_host,
         pipeline: global.pipeline,
         threads: global.threads,
-        max_memory: global.max_memory,
+        max_memory: global.max_memory - archive_memory(global),
         unordered: global.unordered,
         fail_early: global.fail_early,
         start_rate: reporter.pace().cloned(),

@@ -66,6 +66,7 @@ pub(crate) fn run(
     request.interrupt = reporter.interrupt().cloned();
     request.limit_rate_total = reporter.limit_rate_total().cloned();
     request.pauses = Reporter::pauses(reporter);
+    reporter.archive(&mut request);
     request.escape_head = request.include_head && shows_content(operation);
     let uploads = job.upload.is_some();
     if let Some(part) = job.upload {

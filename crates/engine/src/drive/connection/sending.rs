@@ -9,6 +9,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use haul_proto::RequestId;
+use haul_proto::head::ProtocolVersion;
 use haul_proto::request::{RequestError, RequestHead};
 use haul_proto::time::Timestamp;
 
@@ -48,8 +49,13 @@ pub trait ProtocolMachine {
     /// (RFC 9113 section 8.2.2).
     fn has_chunks(&self) -> bool;
 
-    /// Returns the protocol version of its requests as text; `http10` selects HTTP/1.0.
-    fn version(&self, http10: bool) -> &'static str;
+    /// Returns the protocol version of its requests; `http10` selects HTTP/1.0.
+    fn version(&self, http10: bool) -> ProtocolVersion;
+
+    /// Returns the bytes that wait to be sent, if they are the text of HTTP/1. Default: `None`.
+    fn text_output(&self) -> Option<&[u8]> {
+        None
+    }
 
     /// Queues a request.
     ///

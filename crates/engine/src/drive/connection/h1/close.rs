@@ -75,6 +75,9 @@ impl H1Connection {
         match self.conn.end_of_input(clean || !self.stream.is_secure()) {
             Ok(H1Event::Complete { .. }) => {
                 self.closing = true;
+                if let Some(transfer) = self.queue.front_mut() {
+                    transfer.mark_record_complete();
+                }
                 self.finish_front(now, finished);
                 self.close(now, finished)
             }

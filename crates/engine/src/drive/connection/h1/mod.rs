@@ -249,8 +249,8 @@ impl H1Connection {
                 let held_until = transfer.expect_timeout().map(|wait| clock::after(now, wait));
                 self.content.begin(waker.set_waker(transfer.upload()), waker.may_block(), held_until);
                 self.queue.push_back(transfer);
-                let last = self.queue.back_mut().map(|transfer| &mut **transfer);
-                self.content.feed(&mut self.conn, report_sent(&RefCell::new(last)));
+                let last = RefCell::new(self.queue.back_mut().map(|transfer| &mut **transfer));
+                feed(&mut self.content, &mut self.conn, &last);
             }
             Err(error) => {
                 let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, now);
@@ -274,7 +274,7 @@ impl H1Connection {
                 transfer.on_upload_progress();
             }
         };
-        let pumped = sending::pump(stream, conn, may_block, |conn| content.feed(conn, report_sent(&last)), sent);
+        let pumped = sending::pump(stream, conn, may_block, |conn| feed(content, conn, &last), sent);
         let pumped = pumped.inspect_err(|error| {
             if error.kind() != io::ErrorKind::BrokenPipe {
                 *send_error = Some(error.kind().into());
@@ -462,6 +462,16 @@ impl H1Connection {
     /// caller can report events to it.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         self.queue.front_mut().map(|transfer| &mut **transfer)
+    }
+}
+
+/// Reads content into the protocol machine, and reports it to the transfer. The transfer's record
+/// also gets the bytes that the machine made of it.
+fn feed(content: &mut UnsentRequestContent, conn: &mut H1Machine, transfer: &RefCell<Option<&mut Transfer>>) {
+    let before = conn.output().len();
+    content.feed(conn, report_sent(transfer));
+    if let Some(transfer) = transfer.borrow_mut().as_deref_mut() {
+        transfer.record_request_content(&conn.output()[before..]);
     }
 }
 

@@ -103,6 +103,9 @@ impl H1Connection {
     /// machine (from the socket directly to the sink). Returns true if the body is complete.
     pub(super) fn advance(&mut self, bytes: u64, now: Instant, finished: &mut FinishedTransfers) -> bool {
         let Some(H1Event::Complete { reuse, .. }) = self.conn.advance_body(bytes) else { return false };
+        if let Some(transfer) = self.queue.front_mut() {
+            transfer.mark_record_complete();
+        }
         self.closing |= reuse.is_err();
         self.served += 1;
         self.finish_front(now, finished);
@@ -132,7 +135,10 @@ impl H1Connection {
                 return Ok(at);
             };
             match step.event {
-                H1Event::NeedInput => return Ok(at),
+                H1Event::NeedInput => {
+                    transfer.record_framing(&input.bytes()[base..at])?;
+                    return Ok(at);
+                }
                 H1Event::Interim { head, .. } => {
                     transfer.on_interim(&head);
                     // It may have released the request's content (100 Continue). A failed send is
@@ -140,6 +146,7 @@ impl H1Connection {
                     let _ = self.pump();
                 }
                 H1Event::Head { head, framing, .. } => {
+                    transfer.record_head(&input.bytes()[base..at]);
                     transfer.on_head(head, framing, now);
                     if transfer.skips_rest(framing) {
                         self.closing = true;
@@ -153,6 +160,7 @@ impl H1Connection {
                 }
                 H1Event::Body { range, .. } => {
                     let range = base + range.start..base + range.end;
+                    transfer.record_framing(&input.bytes()[base..range.start])?;
                     transfer.on_body(input.lease(range, at == end), now)?;
                     if transfer.skips_rest(BodyFraming::Chunked) {
                         self.closing = true;
@@ -161,6 +169,7 @@ impl H1Connection {
                     }
                 }
                 H1Event::Complete { reuse, trailers, .. } => {
+                    transfer.record_framing(&input.bytes()[base..at])?;
                     transfer.on_trailers(trailers)?;
                     self.closing |= reuse.is_err();
                     self.served += 1;

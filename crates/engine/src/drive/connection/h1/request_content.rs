@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use haul_proto::h1::{H1Machine, RequestId};
+use haul_proto::head::ProtocolVersion;
 use haul_proto::request::{RequestError, RequestHead};
 use haul_proto::time::Timestamp;
 
@@ -117,8 +118,12 @@ impl ProtocolMachine for H1Machine {
         true
     }
 
-    fn version(&self, http10: bool) -> &'static str {
-        if http10 { "HTTP/1.0" } else { "HTTP/1.1" }
+    fn version(&self, http10: bool) -> ProtocolVersion {
+        if http10 { ProtocolVersion::Http10 } else { ProtocolVersion::Http11 }
+    }
+
+    fn text_output(&self) -> Option<&[u8]> {
+        Some(H1Machine::output(self))
     }
 
     fn take(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {

@@ -3,6 +3,7 @@
 use std::io;
 
 use haul_proto::h2::{H2Machine, RequestId};
+use haul_proto::head::ProtocolVersion;
 use haul_proto::request::{RequestError, RequestHead};
 use haul_proto::time::Timestamp;
 
@@ -17,8 +18,8 @@ impl ProtocolMachine for H2Machine {
         false
     }
 
-    fn version(&self, _http10: bool) -> &'static str {
-        "HTTP/2"
+    fn version(&self, _http10: bool) -> ProtocolVersion {
+        ProtocolVersion::Http2
     }
 
     fn take(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {

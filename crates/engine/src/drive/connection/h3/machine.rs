@@ -4,6 +4,7 @@ use std::io;
 
 use haul_proto::RequestId;
 use haul_proto::h3::H3Machine;
+use haul_proto::head::ProtocolVersion;
 use haul_proto::request::{RequestError, RequestHead};
 use haul_proto::time::Timestamp;
 
@@ -24,8 +25,8 @@ impl ProtocolMachine for NewRequest<'_> {
         false
     }
 
-    fn version(&self, _http10: bool) -> &'static str {
-        "HTTP/3"
+    fn version(&self, _http10: bool) -> ProtocolVersion {
+        ProtocolVersion::Http3
     }
 
     fn take(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {

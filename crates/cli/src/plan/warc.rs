@@ -1,0 +1,21 @@
+//! The archive of a run (`--warc`).
+//!
+//! ```
+//! assert_eq!(haul_cli::plan::WarcArgs::default().path, None);
+//! ```
+
+use std::path::PathBuf;
+
+/// The archive to which the exchanges of a run are written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WarcArgs {
+    /// `--warc`: the file of the archive. Its records are compressed if the name ends in `.gz`.
+    /// `None` without an archive.
+    pub path: Option<PathBuf>,
+    /// `--warc-max-size`: the size in bytes from which on the next file begins. The files then have
+    /// numbers.
+    pub max_size: Option<u64>,
+    /// `--warc-secrets`: keeps credentials in request records, in a file that only its owner may
+    /// read.
+    pub keeps_secrets: bool,
+}

@@ -1,0 +1,139 @@
+//! The record of one exchange: a request record and a response or revisit record.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use haul::exchange_record::{ExchangeEnd, ExchangeRecord, ExchangeStart};
+use haul::transfer_facts::TlsFacts;
+use haul::{Error, ErrorKind, ProtocolVersion, Result};
+
+use super::archive::{ArchiveState, random_id};
+use super::message::{FinishedMessage, RecordBytes, RecordedMessage};
+use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType, truncation};
+use super::request_head::without_credentials;
+
+/// An exchange while it is recorded.
+pub(super) struct WarcExchange {
+    archive: Arc<ArchiveState>,
+    context: ExchangeContext,
+    request: RecordedMessage,
+    response: RecordedMessage,
+    /// The error because of which content of the request could not be kept.
+    failed: Option<Error>,
+}
+
+/// The fields that both records of an exchange have.
+struct ExchangeContext {
+    url: Box<str>,
+    date: SystemTime,
+    server: Option<IpAddr>,
+    version: ProtocolVersion,
+    tls: Option<TlsFacts>,
+}
+
+impl ExchangeContext {
+    fn head(&self, record_type: RecordType, id: RecordId, other: RecordId) -> RecordHead {
+        RecordHead::new(record_type, id, self.date)
+            .field("WARC-Target-URI", &self.url)
+            .maybe("WARC-IP-Address", self.server)
+            .protocols(self.version, self.tls.as_ref())
+            .field("WARC-Concurrent-To", other)
+    }
+}
+
+impl WarcExchange {
+    pub(super) fn begin(archive: &Arc<ArchiveState>, start: &ExchangeStart<'_>) -> Self {
+        let head = match archive.keeps_secrets {
+            true => start.head.to_vec(),
+            false => without_credentials(start.head),
+        };
+        let context = ExchangeContext {
+            url: start.target.to_url().into(),
+            date: SystemTime::now(),
+            server: start.server,
+            version: start.version,
+            tls: start.tls.cloned(),
+        };
+        Self {
+            context,
+            request: RecordedMessage::new(&archive.store, head),
+            response: RecordedMessage::new(&archive.store, Vec::new()),
+            archive: Arc::clone(archive),
+            failed: None,
+        }
+    }
+
+    /// Makes the error of a temporary file, after which the archive is not continued.
+    fn unkept(archive: &ArchiveState, cause: std::io::Error) -> Error {
+        let message = "a temporary file beside the archive cannot be written";
+        archive.fail(Error::with_source(ErrorKind::Write, message, cause))
+    }
+}
+
+impl ExchangeRecord for WarcExchange {
+    fn request_content(&mut self, bytes: &[u8]) {
+        if self.failed.is_none()
+            && let Err(cause) = self.request.push(bytes)
+        {
+            self.failed = Some(Self::unkept(&self.archive, cause));
+        }
+    }
+
+    fn response_head(&mut self, head: &[u8]) {
+        self.response.set_head(head);
+    }
+
+    fn response_body(&mut self, bytes: &[u8]) -> Result<()> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        self.response.push(bytes).map_err(|cause| Self::unkept(&self.archive, cause))
+    }
+
+    fn end(self: Box<Self>, end: ExchangeEnd) -> Result<()> {
+        let Self { archive, context, request, response, failed } = *self;
+        failed.map_or(Ok(()), Err)?;
+        let finished = |message: RecordedMessage| message.finish().map_err(|cause| Self::unkept(&archive, cause));
+        let (request, response) = (finished(request)?, finished(response)?);
+        let (request_id, response_id) = (random_id(), random_id());
+        let mut records = RecordBytes::default();
+        let head = context.head(RecordType::Request, request_id, response_id);
+        encode(request, RecordType::Request, head, &mut records);
+        // A truncated payload stands for no other, and an empty one needs no reference.
+        let is_whole = end == ExchangeEnd::Complete && response.length > 0;
+        if let Some(earlier) = is_whole.then(|| archive.earlier(&response.payload)).flatten() {
+            let head = context.head(RecordType::Revisit, response_id, request_id);
+            encode_revisit(&response, head.revisit(&earlier), &mut records);
+            return archive.append(records, None);
+        }
+        let own = is_whole.then_some(response.payload);
+        let mut head = context.head(RecordType::Response, response_id, request_id);
+        if let ExchangeEnd::Truncated(reason) = end {
+            head = head.field("WARC-Truncated", truncation(reason));
+        }
+        encode(response, RecordType::Response, head, &mut records);
+        let record = |payload| (payload, EarlierRecord { id: response_id, url: context.url, date: context.date });
+        archive.append(records, own.map(record))
+    }
+}
+
+/// Appends the record of a message.
+fn encode(message: FinishedMessage, record_type: RecordType, head: RecordHead, records: &mut RecordBytes) {
+    let has_payload = record_type == RecordType::Response || message.length > 0;
+    let head = head
+        .maybe("WARC-Payload-Digest", has_payload.then_some(message.payload))
+        .field("WARC-Block-Digest", message.block)
+        .end(record_type.content_type(), message.block_length());
+    message.encode(&head, records);
+}
+
+/// Appends a revisit record, whose block is the head of the response.
+fn encode_revisit(response: &FinishedMessage, head: RecordHead, records: &mut RecordBytes) {
+    let block = super::digest::Sha1Digest::of(&[response.head()]);
+    let head = head
+        .field("WARC-Payload-Digest", response.payload)
+        .field("WARC-Block-Digest", block)
+        .end(RecordType::Revisit.content_type(), response.head().len() as u64);
+    response.encode_head(&head, records);
+}

@@ -1,0 +1,68 @@
+//! The memory in which recorded messages wait for the end of their exchange.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The bytes that all messages together may still take.
+#[derive(Debug)]
+pub(super) struct MemoryBudget(AtomicUsize);
+
+impl MemoryBudget {
+    pub(super) fn new(bytes: usize) -> Self {
+        Self(AtomicUsize::new(bytes))
+    }
+
+    /// Takes this number of bytes, if they are left.
+    fn take(&self, bytes: usize) -> bool {
+        let less = |left: usize| left.checked_sub(bytes);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+    }
+}
+
+/// The part of the budget that one message has. Dropping it gives the bytes back.
+#[derive(Debug)]
+pub(super) struct ReservedMemory {
+    budget: Arc<MemoryBudget>,
+    bytes: usize,
+}
+
+impl ReservedMemory {
+    pub(super) fn new(budget: &Arc<MemoryBudget>) -> Self {
+        Self { budget: Arc::clone(budget), bytes: 0 }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Grows to this number of bytes. Returns false if the budget has too few left.
+    pub(super) fn grow(&mut self, bytes: usize) -> bool {
+        let may = self.budget.take(bytes.saturating_sub(self.bytes));
+        if may {
+            self.bytes = self.bytes.max(bytes);
+        }
+        may
+    }
+}
+
+impl Drop for ReservedMemory {
+    fn drop(&mut self) {
+        self.budget.0.fetch_add(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_reservation_returns_its_bytes() {
+        let budget = Arc::new(MemoryBudget::new(100));
+        let mut first = ReservedMemory::new(&budget);
+        assert!(first.grow(60) && first.grow(40) && first.bytes() == 60);
+        let mut second = ReservedMemory::new(&budget);
+        assert!(!second.grow(41) && second.grow(40) && !first.grow(61));
+        drop(second);
+        assert!(first.grow(100));
+    }
+}

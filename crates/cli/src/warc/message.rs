@@ -1,0 +1,366 @@
+//! A request or response while it is recorded: in memory, or in an unlinked temporary file beside
+//! the archive.
+//!
+//! A message moves to a file when it is longer than [`MOST_IN_MEMORY`], or when the budget of all
+//! messages is used up. For a compressed archive the file has the deflate stream of the record, so
+//! that the end of a large message costs one copy and no compression.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use flate2::Crc;
+
+use super::digest::{Sha1Digest, Sha1Hasher};
+use super::gzip_member::{DEFLATER_MEMORY, Deflater, MemberText, member, member_end, member_start};
+use super::memory_budget::{MemoryBudget, ReservedMemory};
+use super::record_head::RECORD_END;
+
+/// The longest message, without its head, that is kept in memory.
+const MOST_IN_MEMORY: usize = 256 << 10;
+/// The bytes that the first piece of a message reserves at least.
+const FIRST_RESERVED: usize = 4 << 10;
+/// The number of idle compressors that are kept.
+const MOST_IDLE: usize = 8;
+
+/// The settings, the memory and the compressors that all messages of an archive share.
+#[derive(Debug)]
+pub(super) struct MessageStore {
+    directory: PathBuf,
+    is_compressed: bool,
+    budget: Arc<MemoryBudget>,
+    idle: Mutex<Vec<Deflater>>,
+}
+
+impl MessageStore {
+    /// Creates the store of an archive in `directory`, whose messages take at most `memory` bytes.
+    pub(super) fn new(directory: &Path, is_compressed: bool, memory: usize) -> Self {
+        let budget = Arc::new(MemoryBudget::new(memory));
+        Self { directory: directory.to_owned(), is_compressed, budget, idle: Mutex::default() }
+    }
+
+    fn take_deflater(&self) -> Deflater {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    fn put_deflater(&self, deflater: Deflater) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MOST_IDLE {
+            idle.push(deflater);
+        }
+    }
+
+    /// Appends the record of a block without a message, such as a warcinfo record.
+    pub(super) fn encode_block(&self, head: &[u8], block: &[u8]) -> RecordBytes {
+        let mut bytes = RecordBytes::default();
+        self.encode_pieces(&[head, block, RECORD_END], &mut bytes);
+        bytes
+    }
+
+    fn encode_pieces(&self, pieces: &[&[u8]], bytes: &mut RecordBytes) {
+        match self.is_compressed {
+            true => {
+                let mut deflater = self.take_deflater();
+                bytes.push(&member(&mut deflater, pieces));
+                self.put_deflater(deflater);
+            }
+            false => pieces.iter().for_each(|piece| bytes.push(piece)),
+        }
+    }
+}
+
+/// A message whose content is still arriving.
+pub(super) struct RecordedMessage {
+    store: Arc<MessageStore>,
+    head: Vec<u8>,
+    content: MessageContent,
+}
+
+enum MessageContent {
+    Memory(Vec<u8>, ReservedMemory),
+    File(Box<FileContent>),
+}
+
+/// The content of a message in a temporary file.
+struct FileContent {
+    file: File,
+    length: u64,
+    stored: u64,
+    block: Sha1Hasher,
+    payload: Sha1Hasher,
+    /// The deflate stream of a compressed record.
+    text: Option<MemberText>,
+    /// The memory of the compressor.
+    _reserved: ReservedMemory,
+}
+
+impl RecordedMessage {
+    pub(super) fn new(store: &Arc<MessageStore>, head: Vec<u8>) -> Self {
+        let content = MessageContent::Memory(Vec::new(), ReservedMemory::new(&store.budget));
+        Self { store: Arc::clone(store), head, content }
+    }
+
+    /// Sets the head. Called before the first content.
+    pub(super) fn set_head(&mut self, head: &[u8]) {
+        self.head = head.to_vec();
+    }
+
+    /// Adds content.
+    ///
+    /// # Errors
+    /// The temporary file cannot be made or written.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let MessageContent::Memory(content, reserved) = &mut self.content {
+            let length = content.len() + bytes.len();
+            let room = length.next_power_of_two().max(FIRST_RESERVED);
+            if length <= reserved.bytes() || length <= MOST_IN_MEMORY && reserved.grow(room) {
+                if length > content.capacity() {
+                    content.reserve_exact(room - content.len());
+                }
+                content.extend_from_slice(bytes);
+                return Ok(());
+            }
+            let mut file = FileContent::create(&self.store, &self.head)?;
+            file.push(content)?;
+            self.content = MessageContent::File(Box::new(file));
+        }
+        match &mut self.content {
+            MessageContent::File(file) => file.push(bytes),
+            MessageContent::Memory(..) => Ok(()),
+        }
+    }
+
+    /// Ends the message.
+    ///
+    /// # Errors
+    /// The temporary file cannot be written.
+    pub(super) fn finish(self) -> io::Result<FinishedMessage> {
+        let Self { store, head, content } = self;
+        Ok(match content {
+            MessageContent::Memory(content, reserved) => FinishedMessage {
+                length: content.len() as u64,
+                block: Sha1Digest::of(&[&head, &content]),
+                payload: Sha1Digest::of(&[&content]),
+                content: FinishedContent::Memory(content, reserved),
+                store,
+                head,
+            },
+            MessageContent::File(file) => {
+                let FileContent { mut file, length, mut stored, block, payload, text, _reserved } = *file;
+                let crc = match text {
+                    Some(mut text) => {
+                        if let Some(deflater) = text.finish(RECORD_END) {
+                            store.put_deflater(deflater);
+                        }
+                        file.write_all(&text.packed)?;
+                        stored += text.packed.len() as u64;
+                        Some(text.crc)
+                    }
+                    None => None,
+                };
+                let content = FinishedContent::File { file, stored, crc };
+                FinishedMessage { store, head, length, block: block.finish(), payload: payload.finish(), content }
+            }
+        })
+    }
+}
+
+impl FileContent {
+    fn create(store: &MessageStore, head: &[u8]) -> io::Result<Self> {
+        let file = tempfile::tempfile_in(&store.directory)?;
+        let mut reserved = ReservedMemory::new(&store.budget);
+        let text = store.is_compressed.then(|| match reserved.grow(DEFLATER_MEMORY) {
+            true => MemberText::new(store.take_deflater()),
+            false => MemberText::stored(),
+        });
+        let mut block = Sha1Hasher::default();
+        block.update(head);
+        let payload = Sha1Hasher::default();
+        Ok(Self { file, length: 0, stored: 0, block, payload, text, _reserved: reserved })
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.length += bytes.len() as u64;
+        self.block.update(bytes);
+        self.payload.update(bytes);
+        let stored = match &mut self.text {
+            Some(text) => {
+                text.push(bytes);
+                &text.packed[..]
+            }
+            None => bytes,
+        };
+        self.file.write_all(stored)?;
+        self.stored += stored.len() as u64;
+        if let Some(text) = &mut self.text {
+            text.packed.clear();
+        }
+        Ok(())
+    }
+}
+
+/// A message that is complete.
+pub(super) struct FinishedMessage {
+    store: Arc<MessageStore>,
+    head: Vec<u8>,
+    /// The number of bytes after the head.
+    pub(super) length: u64,
+    /// The digest of the head and the payload.
+    pub(super) block: Sha1Digest,
+    /// The digest of the payload: all after the head, with the framing of chunks.
+    pub(super) payload: Sha1Digest,
+    content: FinishedContent,
+}
+
+enum FinishedContent {
+    Memory(Vec<u8>, ReservedMemory),
+    File {
+        file: File,
+        stored: u64,
+        /// The checksum of the text in the file, if it is compressed.
+        crc: Option<Crc>,
+    },
+}
+
+impl FinishedMessage {
+    /// Returns the length of the whole block.
+    pub(super) fn block_length(&self) -> u64 {
+        self.head.len() as u64 + self.length
+    }
+
+    /// Returns the head, of which the block of a revisit record consists.
+    pub(super) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Appends the record of the whole message to `bytes`.
+    pub(super) fn encode(self, record_head: &[u8], bytes: &mut RecordBytes) {
+        let Self { store, head, content, .. } = self;
+        match content {
+            FinishedContent::Memory(content, _reserved) => {
+                store.encode_pieces(&[record_head, &head, &content, RECORD_END], bytes);
+            }
+            FinishedContent::File { file, stored, crc: Some(crc) } => {
+                let start = [record_head, &head].concat();
+                let mut deflater = store.take_deflater();
+                bytes.push(&member_start(&mut deflater, &start));
+                store.put_deflater(deflater);
+                bytes.push_file(file, stored);
+                bytes.push(&member_end(&start, &crc));
+            }
+            FinishedContent::File { file, stored, crc: None } => {
+                bytes.push(&[record_head, &head].concat());
+                bytes.push_file(file, stored);
+                bytes.push(RECORD_END);
+            }
+        }
+    }
+
+    /// Appends the record of the message's head alone to `bytes`.
+    pub(super) fn encode_head(&self, record_head: &[u8], bytes: &mut RecordBytes) {
+        self.store.encode_pieces(&[record_head, &self.head, RECORD_END], bytes);
+    }
+}
+
+/// Records as they are appended to the archive.
+#[derive(Default)]
+pub(super) struct RecordBytes {
+    pub(super) parts: Vec<RecordPart>,
+}
+
+/// Bytes in memory, or this number of bytes in a file.
+pub(super) enum RecordPart {
+    Memory(Vec<u8>),
+    File(File, u64),
+}
+
+impl RecordBytes {
+    fn push(&mut self, bytes: &[u8]) {
+        match self.parts.last_mut() {
+            Some(RecordPart::Memory(last)) => last.extend_from_slice(bytes),
+            _ => self.parts.push(RecordPart::Memory(bytes.to_vec())),
+        }
+    }
+
+    fn push_file(&mut self, file: File, bytes: u64) {
+        self.parts.push(RecordPart::File(file, bytes));
+    }
+
+    /// Returns the number of bytes of all parts.
+    pub(super) fn length(&self) -> u64 {
+        let length = |part: &RecordPart| match part {
+            RecordPart::Memory(bytes) => bytes.len() as u64,
+            RecordPart::File(_, bytes) => *bytes,
+        };
+        self.parts.iter().map(length).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek};
+
+    use flate2::read::GzDecoder;
+
+    use super::*;
+
+    /// Returns the record that a message of these pieces makes, uncompressed.
+    fn recorded(is_compressed: bool, memory: usize, pieces: &[&[u8]]) -> (Vec<u8>, bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(MessageStore::new(folder.path(), is_compressed, memory));
+        let mut message = RecordedMessage::new(&store, Vec::new());
+        message.set_head(b"HTTP head\r\n\r\n");
+        pieces.iter().for_each(|piece| message.push(piece).unwrap());
+        let message = message.finish().unwrap();
+        let payload = pieces.concat();
+        assert_eq!(message.length, payload.len() as u64);
+        assert_eq!(message.payload, Sha1Digest::of(&[&payload]));
+        assert_eq!(message.block, Sha1Digest::of(&[b"HTTP head\r\n\r\n", &payload]));
+        let mut bytes = RecordBytes::default();
+        message.encode(b"WARC head\r\n\r\n", &mut bytes);
+        let length = bytes.length();
+        let (mut record, mut has_file) = (Vec::new(), false);
+        for part in bytes.parts {
+            match part {
+                RecordPart::Memory(bytes) => record.extend_from_slice(&bytes),
+                RecordPart::File(mut file, bytes) => {
+                    has_file = true;
+                    file.rewind().unwrap();
+                    assert_eq!(file.read_to_end(&mut record).unwrap() as u64, bytes);
+                }
+            }
+        }
+        assert_eq!(record.len() as u64, length);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        if is_compressed {
+            let mut text = Vec::new();
+            GzDecoder::new(&record[..]).read_to_end(&mut text).unwrap();
+            record = text;
+        }
+        (record, has_file)
+    }
+
+    #[test]
+    fn record_does_not_depend_on_where_content_waits() {
+        let content: Vec<u8> = (0..400_000_u32).map(|n| (n % 251) as u8).collect();
+        for is_compressed in [false, true] {
+            for (memory, length, waits_in_file) in [
+                (1 << 20, 0, false),
+                (1 << 20, 256 << 10, false),
+                (1 << 20, 400_000, true),
+                (8 << 10, 9_000, true),
+                (0, 1, true),
+            ] {
+                for step in [1_000, 100_000] {
+                    let pieces: Vec<&[u8]> = content[..length].chunks(step).collect();
+                    let (record, has_file) = recorded(is_compressed, memory, &pieces);
+                    let expected =
+                        [&b"WARC head\r\n\r\nHTTP head\r\n\r\n"[..], &content[..length], RECORD_END].concat();
+                    assert!(record == expected, "{is_compressed} {memory} {length}");
+                    assert_eq!(has_file, waits_in_file, "{memory} {length}");
+                }
+            }
+        }
+    }
+}

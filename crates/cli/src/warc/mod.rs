@@ -1,0 +1,38 @@
+//! Archives of exchanges in the format WARC/1.1 (ISO 28500:2017), which `--warc` writes.
+//!
+//! ```text
+//!  transfer ─▶ WarcExchange ─▶ 2 × RecordedMessage ─▶ encode ─▶ ArchiveFile
+//!                                in memory, or in a    one gzip   one append for a
+//!                                temporary file        member     request and its response
+//! ```
+//!
+//! | module | content |
+//! |---|---|
+//! | `archive` | [`WarcArchive`], the recorder of a run |
+//! | `exchange` | the record of one exchange, while it is made |
+//! | `message` | a request or response in memory or in a temporary file, with its digests |
+//! | `archive_file` | the files of the archive, and appending to them |
+//! | [`record_head`] | the heads of records |
+//! | [`digest`] | digests in Base32 |
+//! | [`gzip_member`] | records as gzip members |
+//! | [`file_name`] | the names of numbered files |
+//! | [`request_head`] | request heads without credentials |
+//! | [`payload_memory`] | the payloads that the archive has, for revisit records |
+//!
+//! The modules in links do no I/O. `docs/design/warc.md` has the rules.
+//!
+//! Left out: `resource`, `metadata` and `conversion` records, segmented records, and a CDX index.
+
+mod archive;
+mod archive_file;
+pub mod digest;
+mod exchange;
+pub mod file_name;
+pub mod gzip_member;
+mod memory_budget;
+mod message;
+pub mod payload_memory;
+pub mod record_head;
+pub mod request_head;
+
+pub use archive::{ArchivePosition, WarcArchive};

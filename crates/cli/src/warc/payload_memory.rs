@@ -1,0 +1,94 @@
+//! The payloads that the archive has: an equal payload is not stored again, but becomes a revisit
+//! record.
+//!
+//! The memory is bounded. When it is full, it forgets the oldest payloads, whose copies are then
+//! stored again.
+//!
+//! ```
+//! use haul_cli::warc::digest::Sha1Digest;
+//! use haul_cli::warc::payload_memory::PayloadMemory;
+//! use haul_cli::warc::record_head::{EarlierRecord, RecordId};
+//!
+//! let record = EarlierRecord { id: RecordId([1; 16]), url: "http://h/".into(), date: std::time::UNIX_EPOCH };
+//! let mut memory = PayloadMemory::new(1 << 20);
+//! let digest = Sha1Digest::of(&[b"payload"]);
+//! memory.insert(digest, record.clone());
+//! assert_eq!(memory.get(&digest), Some(&record));
+//! ```
+
+use std::collections::{HashMap, VecDeque};
+
+use super::digest::Sha1Digest;
+use super::record_head::EarlierRecord;
+
+/// The bytes that an entry takes without its URL: in the map, in the queue, and for the allocation.
+const ENTRY: usize = 160;
+
+/// The records of payloads, by digest.
+#[derive(Debug)]
+pub struct PayloadMemory {
+    records: HashMap<Sha1Digest, EarlierRecord>,
+    oldest: VecDeque<Sha1Digest>,
+    bytes: usize,
+    limit: usize,
+}
+
+impl PayloadMemory {
+    /// Creates a memory of at most `limit` bytes.
+    pub fn new(limit: usize) -> PayloadMemory {
+        PayloadMemory { records: HashMap::new(), oldest: VecDeque::new(), bytes: 0, limit }
+    }
+
+    /// Returns the record that has a payload; `None` if it is not known.
+    pub fn get(&self, digest: &Sha1Digest) -> Option<&EarlierRecord> {
+        self.records.get(digest)
+    }
+
+    /// Adds a record. The first record of a payload is kept.
+    pub fn insert(&mut self, digest: Sha1Digest, record: EarlierRecord) {
+        if self.records.contains_key(&digest) {
+            return;
+        }
+        self.bytes += ENTRY + record.url.len();
+        self.records.insert(digest, record);
+        self.oldest.push_back(digest);
+        while self.bytes > self.limit
+            && let Some(digest) = self.oldest.pop_front()
+            && let Some(record) = self.records.remove(&digest)
+        {
+            self.bytes -= ENTRY + record.url.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+    use crate::warc::record_head::RecordId;
+
+    fn record(id: u8) -> EarlierRecord {
+        EarlierRecord { id: RecordId([id; 16]), url: "http://example.com/".into(), date: UNIX_EPOCH }
+    }
+
+    #[test]
+    fn first_record_of_a_payload_is_kept() {
+        let mut memory = PayloadMemory::new(1 << 20);
+        let digest = Sha1Digest::of(&[b"a"]);
+        memory.insert(digest, record(1));
+        memory.insert(digest, record(2));
+        assert_eq!(memory.get(&digest), Some(&record(1)));
+    }
+
+    #[test]
+    fn full_memory_forgets_oldest_payloads() {
+        let mut memory = PayloadMemory::new(100 * ENTRY);
+        let digest = |n: u32| Sha1Digest::of(&[&n.to_le_bytes()]);
+        for n in 0..1000 {
+            memory.insert(digest(n), record(0));
+            assert!(memory.bytes <= memory.limit && memory.records.len() == memory.oldest.len());
+        }
+        assert!(memory.get(&digest(999)).is_some() && memory.get(&digest(0)).is_none());
+    }
+}

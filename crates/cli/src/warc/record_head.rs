@@ -1,0 +1,249 @@
+//! The heads of WARC records: their type, identifiers and named fields.
+//!
+//! ```
+//! use haul_cli::warc::record_head::{RecordHead, RecordId, RecordType};
+//! use std::time::UNIX_EPOCH;
+//!
+//! let id = RecordId([0; 16]);
+//! let head = RecordHead::new(RecordType::Warcinfo, id, UNIX_EPOCH).field("WARC-Filename", "a.warc");
+//! let text = String::from_utf8(head.end("application/warc-fields", 12)).unwrap();
+//! assert_eq!(
+//!     text,
+//!     "WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-000000000000>\r\n\
+//!      WARC-Date: 1970-01-01T00:00:00.000000Z\r\nWARC-Filename: a.warc\r\n\
+//!      Content-Type: application/warc-fields\r\nContent-Length: 12\r\n\r\n"
+//! );
+//! ```
+
+use std::fmt::{self, Display, Write};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use chrono::{DateTime, SecondsFormat};
+use haul::ProtocolVersion;
+use haul::exchange_record::TruncationReason;
+use haul::transfer_facts::TlsFacts;
+
+/// The bytes after the block of each record.
+pub const RECORD_END: &[u8] = b"\r\n\r\n";
+
+/// The profile of a revisit record whose payload is that of an earlier record.
+const SAME_PAYLOAD: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+
+/// The types of records that haul writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordType {
+    /// The description of the file, its first record.
+    Warcinfo,
+    /// A request.
+    Request,
+    /// A response.
+    Response,
+    /// The head of a response whose payload an earlier record has.
+    Revisit,
+}
+
+impl RecordType {
+    fn name(self) -> &'static str {
+        match self {
+            RecordType::Warcinfo => "warcinfo",
+            RecordType::Request => "request",
+            RecordType::Response => "response",
+            RecordType::Revisit => "revisit",
+        }
+    }
+
+    /// Returns the media type of the record's block.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            RecordType::Warcinfo => "application/warc-fields",
+            RecordType::Request => "application/http; msgtype=request",
+            RecordType::Response | RecordType::Revisit => "application/http; msgtype=response",
+        }
+    }
+}
+
+/// The identifier of a record: 16 random bytes, which are printed as a UUID of version 4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordId(pub [u8; 16]);
+
+impl Display for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<urn:uuid:")?;
+        for (at, byte) in self.0.iter().enumerate() {
+            let byte = match at {
+                6 => byte & 0x0f | 0x40,
+                8 => byte & 0x3f | 0x80,
+                _ => *byte,
+            };
+            if matches!(at, 4 | 6 | 8 | 10) {
+                f.write_char('-')?;
+            }
+            write!(f, "{byte:02x}")?;
+        }
+        f.write_char('>')
+    }
+}
+
+/// The record whose payload a revisit record shares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EarlierRecord {
+    /// The identifier of the record.
+    pub id: RecordId,
+    /// The URL of the record, without userinfo.
+    pub url: Box<str>,
+    /// The time of the record.
+    pub date: SystemTime,
+}
+
+/// The head of a record, as far as its fields were added.
+#[derive(Clone, Debug)]
+pub struct RecordHead(String);
+
+impl RecordHead {
+    /// Begins the head of a record.
+    pub fn new(record_type: RecordType, id: RecordId, date: SystemTime) -> RecordHead {
+        let mut text = String::with_capacity(640);
+        text.push_str("WARC/1.1\r\n");
+        RecordHead(text)
+            .field("WARC-Type", record_type.name())
+            .field("WARC-Record-ID", id)
+            .field("WARC-Date", date_text(date))
+    }
+
+    /// Adds a field. Control characters in the value become `?`, because a line end would begin
+    /// another field.
+    #[must_use]
+    pub fn field(mut self, name: &str, value: impl Display) -> RecordHead {
+        self.0.push_str(name);
+        self.0.push_str(": ");
+        let start = self.0.len();
+        let _ = write!(self.0, "{value}");
+        if self.0[start..].contains(|c: char| c.is_control()) {
+            let value = self.0.split_off(start);
+            self.0.extend(value.chars().map(|c| if c.is_control() { '?' } else { c }));
+        }
+        self.0.push_str("\r\n");
+        self
+    }
+
+    /// Adds a field, if it has a value.
+    #[must_use]
+    pub fn maybe(self, name: &str, value: Option<impl Display>) -> RecordHead {
+        match value {
+            Some(value) => self.field(name, value),
+            None => self,
+        }
+    }
+
+    /// Adds the protocols of the connection, by the identifiers of the IIPC's proposal: one field
+    /// for each layer.
+    #[must_use]
+    pub fn protocols(self, version: ProtocolVersion, tls: Option<&TlsFacts>) -> RecordHead {
+        let head = self.field("WARC-Protocol", http_name(version, tls.is_some()));
+        let head = if version == ProtocolVersion::Http3 { head.field("WARC-Protocol", "quic/1") } else { head };
+        let Some(tls) = tls else { return head };
+        let layer = tls.version.strip_prefix("TLSv").map(|version| format!("tls/{version}"));
+        head.maybe("WARC-Protocol", layer).field("WARC-Cipher-Suite", &tls.cipher)
+    }
+
+    /// Adds the profile of a revisit record, and the record to which it refers.
+    #[must_use]
+    pub fn revisit(self, earlier: &EarlierRecord) -> RecordHead {
+        self.field("WARC-Profile", SAME_PAYLOAD)
+            .field("WARC-Refers-To", earlier.id)
+            .field("WARC-Refers-To-Target-URI", &earlier.url)
+            .field("WARC-Refers-To-Date", date_text(earlier.date))
+    }
+
+    /// Ends the head with the media type and the length of the block.
+    pub fn end(self, content_type: &str, length: u64) -> Vec<u8> {
+        let mut text = self.field("Content-Type", content_type).field("Content-Length", length).0;
+        text.push_str("\r\n");
+        text.into_bytes()
+    }
+}
+
+/// Returns the value of `WARC-Truncated` for a reason.
+pub fn truncation(reason: TruncationReason) -> &'static str {
+    match reason {
+        TruncationReason::Length => "length",
+        TruncationReason::Time => "time",
+        TruncationReason::Disconnect => "disconnect",
+        TruncationReason::Unspecified => "unspecified",
+    }
+}
+
+fn http_name(version: ProtocolVersion, is_secure: bool) -> &'static str {
+    match version {
+        ProtocolVersion::Http10 => "http/1.0",
+        ProtocolVersion::Http2 if is_secure => "h2",
+        ProtocolVersion::Http2 => "h2c",
+        ProtocolVersion::Http3 => "h3",
+        _ => "http/1.1",
+    }
+}
+
+/// Returns a time as `2026-01-31T23:59:59.123456Z`.
+fn date_text(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let date = DateTime::from_timestamp(since.as_secs().cast_signed(), since.subsec_nanos()).unwrap_or_default();
+    date.to_rfc3339_opts(SecondsFormat::Micros, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn text(head: RecordHead) -> String {
+        head.0
+    }
+
+    fn begun() -> RecordHead {
+        RecordHead::new(RecordType::Revisit, RecordId([0xff; 16]), UNIX_EPOCH + Duration::from_micros(1_500_000))
+    }
+
+    #[test]
+    fn identifiers_are_random_uuids() {
+        assert_eq!(RecordId([0xff; 16]).to_string(), "<urn:uuid:ffffffff-ffff-4fff-bfff-ffffffffffff>");
+    }
+
+    #[test]
+    fn line_end_in_value_begins_no_field() {
+        let text = text(begun().field("WARC-Target-URI", "http://h/\r\nContent-Length: 0"));
+        assert!(text.ends_with("WARC-Target-URI: http://h/??Content-Length: 0\r\n"), "{text}");
+    }
+
+    #[test]
+    fn each_protocol_layer_has_a_field() {
+        let tls = TlsFacts { version: "TLSv1.3", cipher: "TLS_AES_128_GCM_SHA256".into(), alpn: None, resumed: false };
+        for (version, tls, fields) in [
+            (ProtocolVersion::Http10, None, "WARC-Protocol: http/1.0\r\n"),
+            (ProtocolVersion::Http2, None, "WARC-Protocol: h2c\r\n"),
+            (
+                ProtocolVersion::Http3,
+                Some(&tls),
+                "WARC-Protocol: h3\r\nWARC-Protocol: quic/1\r\nWARC-Protocol: tls/1.3\r\n\
+                 WARC-Cipher-Suite: TLS_AES_128_GCM_SHA256\r\n",
+            ),
+        ] {
+            let (begun, head) = (text(begun()), text(begun().protocols(version, tls)));
+            assert_eq!(head.strip_prefix(&begun), Some(fields));
+        }
+    }
+
+    #[test]
+    fn revisit_names_the_earlier_record() {
+        let earlier = EarlierRecord { id: RecordId([0; 16]), url: "http://h/a".into(), date: UNIX_EPOCH };
+        let text = String::from_utf8(begun().revisit(&earlier).end(RecordType::Revisit.content_type(), 5)).unwrap();
+        let expected = "WARC/1.1\r\nWARC-Type: revisit\r\n\
+             WARC-Record-ID: <urn:uuid:ffffffff-ffff-4fff-bfff-ffffffffffff>\r\n\
+             WARC-Date: 1970-01-01T00:00:01.500000Z\r\n\
+             WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest\r\n\
+             WARC-Refers-To: <urn:uuid:00000000-0000-4000-8000-000000000000>\r\n\
+             WARC-Refers-To-Target-URI: http://h/a\r\nWARC-Refers-To-Date: 1970-01-01T00:00:00.000000Z\r\n\
+             Content-Type: application/http; msgtype=response\r\nContent-Length: 5\r\n\r\n";
+        assert_eq!(text, expected);
+    }
+}

@@ -1,0 +1,36 @@
+//! Request heads without credentials.
+//!
+//! ```
+//! use haul_cli::warc::request_head::without_credentials;
+//!
+//! let head = b"GET / HTTP/1.1\r\nHost: h\r\nCookie: a=1\r\nAccept: */*\r\n\r\n";
+//! assert_eq!(without_credentials(head), b"GET / HTTP/1.1\r\nHost: h\r\nAccept: */*\r\n\r\n");
+//! ```
+
+use haul_policy::secrets::is_hidden_field;
+
+/// Returns a request head without the fields that carry credentials (`Authorization`,
+/// `Proxy-Authorization`, `Cookie`, and the well-known names of API keys and tokens).
+pub fn without_credentials(head: &[u8]) -> Vec<u8> {
+    let lines = head.split_inclusive(|&byte| byte == b'\n').enumerate();
+    let kept = lines.filter(|(at, line)| *at == 0 || !is_credential(line));
+    kept.flat_map(|(_, line)| line).copied().collect()
+}
+
+fn is_credential(line: &[u8]) -> bool {
+    let name = line.split(|&byte| byte == b':').next().unwrap_or_default();
+    std::str::from_utf8(name).is_ok_and(is_hidden_field)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_left_out_in_any_case() {
+        let head = "GET /?token:=1 HTTP/1.1\r\nhost: h\r\nAUTHORIZATION: Basic eDp5\r\nproxy-authorization: x\r\n\
+                    X-Api-Key: 1\r\nX-Author: me\r\ncookie:\r\n\r\n";
+        let kept = "GET /?token:=1 HTTP/1.1\r\nhost: h\r\nX-Author: me\r\n\r\n";
+        assert_eq!(without_credentials(head.as_bytes()), kept.as_bytes());
+    }
+}

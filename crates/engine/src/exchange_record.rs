@@ -1,0 +1,91 @@
+//! Records of exchanges as they were on the wire, for archives: each request with its response.
+//!
+//! A transfer has one record for each exchange: redirects, challenges and retries have their own. A
+//! record gets the text of HTTP/1 as it was sent and received, with chunk framing and content
+//! codings. The heads of HTTP/2 and HTTP/3 have the syntax of HTTP/1.1, and their content has no
+//! framing.
+//!
+//! ```text
+//!  begin ─▶ request_content* ─▶ response_head ─▶ response_body* ─▶ end
+//!    └──────── dropped: there was no response, or the transfer was abandoned
+//! ```
+//!
+//! Left out: interim responses (1xx), CONNECT, and trailer fields of HTTP/2 and HTTP/3.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use haul_policy::target::Target;
+use haul_proto::head::ProtocolVersion;
+
+use crate::transfer_facts::TlsFacts;
+use crate::{Error, Result};
+
+/// Makes the records of exchanges. Any worker's thread may call it.
+pub trait ExchangeRecorder: Send + Sync + fmt::Debug {
+    /// Begins the record of an exchange whose request is about to be sent.
+    fn begin(&self, start: &ExchangeStart<'_>) -> Box<dyn ExchangeRecord>;
+
+    /// Returns the error because of which no exchange can be recorded any more, for example because
+    /// the disk is full. Transfers then fail before they send a request.
+    fn failure(&self) -> Option<Error>;
+}
+
+/// The record of one exchange. If it is dropped before its end, the exchange was abandoned, or had
+/// no response.
+pub trait ExchangeRecord: Send {
+    /// Adds content of the request, as it is sent.
+    fn request_content(&mut self, bytes: &[u8]);
+
+    /// Adds the head of the final response, as it was received.
+    fn response_head(&mut self, head: &[u8]);
+
+    /// Adds bytes of the response after its head, as they were received.
+    ///
+    /// # Errors
+    /// The record cannot be kept. The transfer fails with this error.
+    fn response_body(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Ends the record of an exchange that has a response.
+    ///
+    /// # Errors
+    /// The record cannot be written. The transfer fails with this error.
+    fn end(self: Box<Self>, end: ExchangeEnd) -> Result<()>;
+}
+
+/// A request that is about to be sent, and the connection that carries it.
+#[derive(Debug, Clone, Copy)]
+pub struct ExchangeStart<'a> {
+    /// The target of the request.
+    pub target: &'a Target,
+    /// The head of the request, with secrets.
+    pub head: &'a [u8],
+    /// The version of the protocol in which the request is sent.
+    pub version: ProtocolVersion,
+    /// The address of the server; `None` behind a proxy, and on a Unix socket.
+    pub server: Option<IpAddr>,
+    /// The TLS session of the connection; `None` without TLS.
+    pub tls: Option<&'a TlsFacts>,
+}
+
+/// The end of an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExchangeEnd {
+    /// The response is complete.
+    Complete,
+    /// The response ended early, or its rest was not received.
+    Truncated(TruncationReason),
+}
+
+/// The reason why the rest of a response is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TruncationReason {
+    /// The response is longer than allowed, or longer than its transfer needs.
+    Length,
+    /// A time limit was reached.
+    Time,
+    /// The connection or the stream ended.
+    Disconnect,
+    /// Any other reason.
+    Unspecified,
+}

@@ -1,0 +1,141 @@
+//! The record of the exchange in progress ([`crate::exchange_record`]). Without a recorder, each call
+//! is one comparison.
+
+use haul_proto::head::{ProtocolVersion, ResponseHead};
+use haul_proto::request::{RequestHead, http1_form};
+
+use super::Transfer;
+use crate::exchange_record::{ExchangeEnd, ExchangeRecord, ExchangeStart, TruncationReason};
+use crate::{Error, ErrorKind, Result};
+
+/// The record of an exchange, and the part of the exchange that it has.
+pub(super) struct WireRecord {
+    record: Box<dyn ExchangeRecord>,
+    /// True for HTTP/1, whose text the connection adds. The content of HTTP/2 and HTTP/3 is added
+    /// by the transfer.
+    is_text: bool,
+    has_head: bool,
+    is_complete: bool,
+}
+
+impl Transfer {
+    /// Returns the recorder's error if no exchange can be recorded any more. Ends the record of an
+    /// earlier exchange of the transfer, whose connection was lost.
+    pub(super) fn check_recorder(&mut self) -> Result<()> {
+        let Some(recorder) = self.options.recorder.clone() else { return Ok(()) };
+        self.end_record(None)?;
+        recorder.failure().map_or(Ok(()), Err)
+    }
+
+    /// Begins the record of the exchange whose request was passed to the protocol machine. `text` is
+    /// its head in HTTP/1; `None` for HTTP/2 and HTTP/3.
+    pub(super) fn begin_record(
+        &self,
+        request: &RequestHead<'_>,
+        text: Option<&[u8]>,
+        version: ProtocolVersion,
+    ) -> Option<Box<WireRecord>> {
+        let recorder = self.options.recorder.as_ref()?;
+        let converted = match text {
+            Some(_) => Vec::new(),
+            None => http1_form(request).unwrap_or_default(),
+        };
+        let is_direct = self.route.proxy.is_none();
+        let record = recorder.begin(&ExchangeStart {
+            target: &self.current.target,
+            head: text.unwrap_or(&converted),
+            version,
+            server: self.facts.peer.filter(|_| is_direct).map(|peer| peer.ip()),
+            tls: self.facts.tls.as_deref(),
+        });
+        Some(Box::new(WireRecord { record, is_text: text.is_some(), has_head: false, is_complete: false }))
+    }
+
+    /// Adds content of the request in the framing of HTTP/1 to the record.
+    pub(crate) fn record_request_content(&mut self, bytes: &[u8]) {
+        if let Some(own) = self.record.as_mut().filter(|own| own.is_text && !bytes.is_empty()) {
+            own.record.request_content(bytes);
+        }
+    }
+
+    /// Adds content of a request of HTTP/2 or HTTP/3 to the record.
+    pub(super) fn record_sent(&mut self, content: &[u8]) {
+        if let Some(own) = self.record.as_mut().filter(|own| !own.is_text && !content.is_empty()) {
+            own.record.request_content(content);
+        }
+    }
+
+    /// Adds the head of a response of HTTP/1 to the record. Empty lines before it are left out.
+    pub(crate) fn record_head(&mut self, head: &[u8]) {
+        if let Some(own) = &mut self.record {
+            let start = head.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(head.len());
+            own.has_head = true;
+            own.record.response_head(&head[start..]);
+        }
+    }
+
+    /// Adds the head of a response of HTTP/2 or HTTP/3 to the record, in the syntax of HTTP/1.1.
+    pub(super) fn record_head_of_stream(&mut self, head: &ResponseHead) {
+        if let Some(own) = self.record.as_mut().filter(|own| !own.is_text) {
+            let version = head.version().to_string();
+            let rest = head.raw().strip_prefix(version.as_bytes()).unwrap_or(head.raw());
+            own.has_head = true;
+            own.record.response_head(&[b"HTTP/1.1", rest].concat());
+        }
+    }
+
+    /// Adds bytes of the response that are not content to the record: the framing of chunks, and
+    /// trailer fields of HTTP/1.
+    ///
+    /// # Errors
+    /// The record cannot be kept.
+    pub(crate) fn record_framing(&mut self, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() { Ok(()) } else { self.record_body(bytes) }
+    }
+
+    /// Adds bytes of the response to the record, if its head is in it.
+    ///
+    /// # Errors
+    /// The record cannot be kept.
+    pub(super) fn record_body(&mut self, bytes: &[u8]) -> Result<()> {
+        match &mut self.record {
+            Some(own) if own.has_head => own.record.response_body(bytes),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes that the response was received to its end.
+    pub(crate) fn mark_record_complete(&mut self) {
+        if let Some(own) = &mut self.record {
+            own.is_complete = true;
+        }
+    }
+
+    /// Ends the record of the exchange, because of `error` if the exchange failed. The record of an
+    /// exchange without a response is dropped.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub(super) fn end_record(&mut self, error: Option<&Error>) -> Result<()> {
+        let Some(own) = self.record.take().filter(|own| own.has_head) else { return Ok(()) };
+        own.record.end(match own.is_complete {
+            true => ExchangeEnd::Complete,
+            false => ExchangeEnd::Truncated(error.map_or(TruncationReason::Length, truncation_by)),
+        })
+    }
+}
+
+/// Returns the reason for which an error truncated a response.
+fn truncation_by(error: &Error) -> TruncationReason {
+    match error.kind() {
+        ErrorKind::Timeout => TruncationReason::Time,
+        ErrorKind::TooLarge => TruncationReason::Length,
+        ErrorKind::PartialBody
+        | ErrorKind::Receive
+        | ErrorKind::EmptyReply
+        | ErrorKind::Send
+        | ErrorKind::Http2Stream
+        | ErrorKind::Http3 => TruncationReason::Disconnect,
+        _ => TruncationReason::Unspecified,
+    }
+}
