@@ -348,3 +348,19 @@ fn uploads_and_curls_place_print_records() {
     let (_, sent) = jsonl(&["-T", file.to_str().unwrap(), &server.url("/")]);
     assert_eq!((&sent[0]["method"], &sent[0]["bytes"]["uploaded"]), (&"PUT".into(), &2.into()));
 }
+
+#[test]
+fn record_of_a_fifo_has_no_checksum() {
+    let page = common::page("body");
+    let dir = tempfile::tempdir().unwrap();
+    let fifo = dir.path().join("fifo");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+    // The reader leaves after the body, so another opening of the FIFO would wait for ever.
+    let reader = std::thread::spawn({
+        let fifo = fifo.clone();
+        move || fs::read(fifo).unwrap()
+    });
+    let (code, found) = jsonl(&["-o", fifo.to_str().unwrap(), &page.url("/")]);
+    assert_eq!((code, reader.join().unwrap()), (0, b"body".to_vec()));
+    assert_eq!((&found[0]["size"], &found[0]["sha256"]), (&4.into(), &Value::Null));
+}

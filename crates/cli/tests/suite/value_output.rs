@@ -163,3 +163,57 @@ fn selected_values_have_names() {
     let ran = run_haul(["--jsonl", "--select", "name=h1", "--select", "p", &urls[0]]);
     assert!(ran.code == 2 && ran.stderr.contains("names"), "{} {}", ran.code, ran.stderr);
 }
+
+#[test]
+fn named_values_of_large_pages_are_json() {
+    let text: String = ["name", "price"]
+        .iter()
+        .flat_map(|name| (0..30_000).map(move |number| format!("<{name}>{name} {number}\n")))
+        .collect();
+    let page = common::page(&text);
+    let args = ["-sS", "--jsonl", "--extract", "name=<name>([^\n]+)", "--extract", "price=<price>([^\n]+)"];
+    let lines = records(&run_haul(args.into_iter().chain([&*page.url("/")])).ok());
+    for name in ["name", "price"] {
+        let values = lines[0]["values"][name].as_array().unwrap();
+        assert_eq!((values.len(), &values[29_999]), (30_000, &json!(format!("{name} 29999"))));
+    }
+}
+
+#[test]
+fn empty_values_keep_their_rows() {
+    let html = "<li><b></b><i title='1'>x</i></li><li><b>b</b><i title=''> </i></li><li><b>c</b><i title=3>z</i></li>";
+    let page = common::page(html);
+    let url = page.url("/");
+    let run = |args: &[&str]| run_haul(["-sS"].iter().chain(args).copied().chain([&*url])).text();
+    for fields in [
+        ["--select", "name=b", "--select", "price=i"],
+        ["--extract", "name=<b>(.*?)</b>", "--extract", "price=<i[^>]*>\\s*(.*?)</i>"],
+    ] {
+        let csv: Vec<&str> = ["--csv"].into_iter().chain(fields).collect();
+        assert_eq!(run(&csv), "name,price\n,x\nb,\nc,z\n", "{fields:?}");
+        let jsonl: Vec<&str> = ["--jsonl"].into_iter().chain(fields).collect();
+        let lines = records(run(&jsonl).as_bytes());
+        assert_eq!(lines[0]["values"], json!({"name": ["", "b", "c"], "price": ["x", "", "z"]}), "{fields:?}");
+    }
+    assert_eq!(run(&["--csv", "--select", "a=b", "--select", "b=i@title"]), "a,b\n,1\nb,\nc,3\n");
+    assert_eq!(run(&["--csv", "--select", "b"]), "value\n\"\"\nb\nc\n");
+    assert_eq!(run(&["--select", "b"]), "b\nc\n", "lines of text leave them out");
+    let items = json!({"items": [{"n": "", "p": "1"}, {"n": "b", "p": ""}]}).to_string();
+    let page = common::page(&items);
+    let args = ["-sS", "--csv", "--select-json", "name=$.items[*].n", "--select-json", "price=$.items[*].p"];
+    assert_eq!(run_haul(args.into_iter().chain([&*page.url("/")])).text(), "name,price\n,1\nb,\n");
+}
+
+#[test]
+fn rows_with_long_urls_need_little_memory() {
+    let text: String = (0..20_000).map(|number| format!("A{number} ")).collect();
+    let page = common::page(&text);
+    let url = page.url(&format!("/?{}", "u".repeat(6_000)));
+    let peak =
+        common::peak_memory::peak_memory(&["--csv", "--with-url", "--extract", "A([0-9]+)", &url], |mut from| {
+            assert!(std::io::copy(&mut from, &mut std::io::sink()).unwrap() > 110_000_000);
+        });
+    assert!(peak < 96 << 10, "{peak} KiB");
+    let ran = run_haul(["--csv", "--with-url", "--sort", "--extract", "A([0-9]+)", &url]);
+    assert!(ran.failed(63).contains("leave --with-url out"), "{}", ran.stderr);
+}

@@ -37,6 +37,8 @@ const GATHER_MOST: usize = 256 << 10;
 #[derive(Clone)]
 pub struct ExtractPattern {
     inner: Arc<[CompiledExpression]>,
+    /// True to pass on matches whose group 1 is empty or did not take part.
+    keeps_empty: bool,
 }
 
 /// A compiled regular expression with its search method and lookahead.
@@ -64,7 +66,14 @@ impl ExtractPattern {
     /// The errors of [`ExtractPattern::new`].
     pub fn all_of(expressions: &[impl AsRef<str>]) -> Result<Self> {
         let inner = expressions.iter().map(|expression| compile(expression.as_ref()));
-        Ok(Self { inner: inner.collect::<Result<_>>()? })
+        Ok(Self { inner: inner.collect::<Result<_>>()?, keeps_empty: false })
+    }
+
+    /// Passes on empty values of matches that are not empty themselves, so that values of several
+    /// expressions can be told apart by their number. They are left out by default.
+    #[must_use]
+    pub fn keeping_empty(self) -> Self {
+        Self { keeps_empty: true, ..self }
     }
 
     /// Returns the texts of the expressions, as they were given.
@@ -332,8 +341,9 @@ impl ExpressionSearch {
                 continue;
             }
             self.next = end;
-            if let Some(value) = value.filter(|value| !value.is_empty()) {
-                on_match(self.origin + start as u64, &window[value])?;
+            let value = value.map_or(&[][..], |value| &window[value]);
+            if !value.is_empty() || self.pattern.keeps_empty {
+                on_match(self.origin + start as u64, value)?;
             }
         }
         Ok(())

@@ -44,6 +44,8 @@ pub struct PageQuery {
     source: ValueSource,
     /// The expressions that are searched for in each value of another source.
     filter: Option<ExtractPattern>,
+    /// True to pass on empty values.
+    keeps_empty: bool,
 }
 
 /// The kinds of values.
@@ -63,7 +65,7 @@ impl PageQuery {
     /// Takes the matches of regular expressions.
     #[must_use]
     pub fn matches(pattern: ExtractPattern) -> Self {
-        Self { source: ValueSource::Matches(pattern), filter: None }
+        Self { source: ValueSource::Matches(pattern), filter: None, keeps_empty: false }
     }
 
     /// Takes the values of HTML elements, in the order in which the elements begin in the page. At
@@ -73,14 +75,15 @@ impl PageQuery {
     /// [`ErrorKind::Setup`](crate::ErrorKind::Setup) if there are too many selectors.
     #[cfg(feature = "select")]
     pub fn css(queries: &[CssQuery]) -> Result<Self> {
-        Ok(Self { source: ValueSource::Elements(Arc::new(HtmlQueries::new(queries)?)), filter: None })
+        let source = ValueSource::Elements(Arc::new(HtmlQueries::new(queries)?));
+        Ok(Self { source, filter: None, keeps_empty: false })
     }
 
     /// Takes the values of JSON documents: for each document, those of each query in turn.
     #[cfg(feature = "select")]
     #[must_use]
     pub fn json_path(queries: &[JsonPathQuery]) -> Self {
-        Self { source: ValueSource::Json(Arc::new(JsonQueries::new(queries))), filter: None }
+        Self { source: ValueSource::Json(Arc::new(JsonQueries::new(queries))), filter: None, keeps_empty: false }
     }
 
     /// Passes strings of JSON on as JSON texts, with quotes and escapes, so that their type is
@@ -95,9 +98,25 @@ impl PageQuery {
         Self { source, ..self }
     }
 
+    /// Passes on empty values: elements without text, empty attributes and strings, and empty groups
+    /// of regular expressions. They are left out by default. The values of several queries can then
+    /// be assigned to each other by their numbers.
+    #[must_use]
+    pub fn keeping_empty(self) -> Self {
+        let source = match self.source {
+            ValueSource::Matches(pattern) => ValueSource::Matches(pattern.keeping_empty()),
+            #[cfg(feature = "select")]
+            ValueSource::Json(queries) => ValueSource::Json(Arc::new(queries.keeping_empty())),
+            #[cfg(feature = "select")]
+            elements @ ValueSource::Elements(_) => elements,
+        };
+        Self { source, filter: self.filter.map(ExtractPattern::keeping_empty), keeps_empty: true }
+    }
+
     /// Searches each selected value for these regular expressions, and takes the matches instead.
     #[must_use]
     pub fn filtered(self, pattern: ExtractPattern) -> Self {
+        let pattern = if self.keeps_empty { pattern.keeping_empty() } else { pattern };
         Self { filter: Some(pattern), ..self }
     }
 
@@ -251,7 +270,9 @@ impl PageSearch {
         let search = match query.source {
             ValueSource::Matches(pattern) => SourceSearch::Matches(Extractor::new(pattern)),
             #[cfg(feature = "select")]
-            ValueSource::Elements(queries) => SourceSearch::Elements(Box::new(HtmlSearch::new(queries, limit))),
+            ValueSource::Elements(queries) => {
+                SourceSearch::Elements(Box::new(HtmlSearch::new(queries, limit, query.keeps_empty)))
+            }
             #[cfg(feature = "select")]
             ValueSource::Json(queries) => SourceSearch::Json(Box::new(JsonSearch::new(queries, limit))),
         };

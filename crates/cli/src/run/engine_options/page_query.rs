@@ -12,14 +12,20 @@ use crate::plan::StageArgs;
 pub(crate) fn of(stage: &StageArgs) -> Result<Option<PageQuery>> {
     let matches = (!stage.extract.is_empty()).then(|| ExtractPattern::all_of(&stage.extract)).transpose()?;
     let selected = match (stage.select.as_slice(), stage.select_json.as_slice()) {
-        ([], []) => return Ok(matches.map(PageQuery::matches)),
+        ([], []) => return Ok(matches.map(|pattern| with_empty(stage, PageQuery::matches(pattern)))),
         (selectors, []) => elements(selectors)?,
         (_, paths) => json(paths)?,
     };
-    Ok(Some(match matches {
+    let query = match matches {
         Some(pattern) => selected.filtered(pattern),
         None => selected,
-    }))
+    };
+    Ok(Some(with_empty(stage, query)))
+}
+
+/// Makes a stage with records keep empty values, so that those of one item have the same number.
+fn with_empty(stage: &StageArgs, query: PageQuery) -> PageQuery {
+    if stage.records.is_some() { query.keeping_empty() } else { query }
 }
 
 #[cfg(feature = "select")]

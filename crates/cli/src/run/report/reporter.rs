@@ -15,7 +15,6 @@ use haul::net::local_address::UnixSocketAddress;
 use haul::pagination::ListingEnd;
 use haul::request::{RetryObserver, TotalRateLimit};
 use haul::sink::descriptor_writer::DescriptorWriter;
-use haul::sink::match_list::MatchList;
 use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
@@ -25,11 +24,11 @@ use crate::file_access::print_error_line;
 use crate::job::JobRun;
 use crate::plan::{self, GlobalArgs, RecordOutputFormat, StageArgs, UrlGroup, WriteOut};
 use crate::program_persona::ProgramPersona;
-use crate::run::engine_options::output_options::NULL;
+use crate::run::engine_options::output_options::{NULL, record_options};
 use crate::run::report::error_message;
 use crate::run::report::file_metadata;
 use crate::run::report::progress::ProgressReporter;
-use crate::run::report::records::{RecordedTransfer, StoredFile};
+use crate::run::report::records::{RecordedTransfer, RowOrder, StoredFile};
 use crate::run::report::trace::Tracer;
 use crate::run::report::transfer_report::TransferReport;
 use crate::run::report::url_number::UrlNumbers;
@@ -51,6 +50,8 @@ pub(crate) struct Reporter {
     operation: UrlGroup,
     is_silent: bool,
     with_url: bool,
+    /// The maximum number of bytes of a record's content.
+    max_content: u64,
     before: RunState,
     /// True if a file other than the response body, such as that of `--etag-save`, could not be
     /// written.
@@ -103,6 +104,7 @@ impl Reporter {
             operation: operation.clone(),
             is_silent: global.silent,
             with_url: global.with_url,
+            max_content: record_options(global, operation).map_or(u64::MAX, |records| records.max_content),
             before,
             has_unwritten_output: Arc::default(),
         })
@@ -250,9 +252,12 @@ impl Reporter {
     ///
     /// # Errors
     /// The values are no rows.
-    fn csv_rows(&self, report: &TransferReport<'_>, content: &RecordContent) -> Option<Result<MatchList>> {
+    fn csv_rows(&self, report: &TransferReport<'_>, content: &mut RecordContent) -> Option<Result<RecordText>> {
         let is_csv = self.operation.record_output().is_some_and(|records| records.format == RecordOutputFormat::Csv);
-        is_csv.then(|| self.recorded(report))?.map(|transfer| transfer.rows(content, self.with_url))
+        let transfer = is_csv.then(|| self.recorded(report))??;
+        let stage = self.operation.stages.get(report.stage)?;
+        let order = if stage.sort || stage.unique { RowOrder::Compared(self.max_content) } else { RowOrder::AsFound };
+        Some(transfer.rows(std::mem::take(content), self.with_url, order))
     }
 
     fn recorded<'t>(&'t self, report: &'t TransferReport<'t>) -> Option<RecordedTransfer<'t>> {
@@ -508,18 +513,18 @@ impl TransferReporter for FleetReporter {
         None
     }
 
-    fn record(&self, job: &FleetJob, outcome: &mut TransferOutcome, content: RecordContent) -> RecordText {
+    fn record(&self, job: &FleetJob, outcome: &mut TransferOutcome, mut content: RecordContent) -> RecordText {
         let reporter = self.reporter_of(job);
-        let rows = reporter.csv_rows(&self.report_of(job, outcome), &content);
+        let rows = reporter.csv_rows(&self.report_of(job, outcome), &mut content);
         let rows = rows.transpose().unwrap_or_else(|error| {
             outcome.result = Err(error);
-            Some(MatchList::default())
+            Some(RecordText::Whole(Vec::new()))
         });
         let report = self.report_of(job, outcome);
         reporter.report(&report);
         let id = job.id.as_deref();
         let (text, sha256) = match rows {
-            Some(rows) => (RecordText::Lines(rows), None),
+            Some(rows) => (rows, None),
             None => reporter.json_line(&report, id, content).unwrap_or((RecordText::Whole(Vec::new()), None)),
         };
         if let Some(notes) = self.reporter.job() {

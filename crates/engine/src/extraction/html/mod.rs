@@ -59,9 +59,11 @@ pub(super) struct HtmlSearch {
 }
 
 impl HtmlSearch {
-    /// Makes a search that keeps at most `memory` bytes of a page.
-    pub(super) fn new(queries: Arc<HtmlQueries>, memory: usize) -> Self {
-        Self { queries, tokenizer: Tokenizer::new(memory), tree: PageTree::new(memory), start: Some(Vec::new()) }
+    /// Makes a search that keeps at most `memory` bytes of a page. It passes on empty values if
+    /// `keeps_empty` is true.
+    pub(super) fn new(queries: Arc<HtmlQueries>, memory: usize, keeps_empty: bool) -> Self {
+        let tree = PageTree::new(memory, keeps_empty);
+        Self { queries, tokenizer: Tokenizer::new(memory), tree, start: Some(Vec::new()) }
     }
 
     /// Begins a page. `base` is that of its references, if the page has a URL. `is_xml` is `None` if

@@ -1,5 +1,6 @@
 //! The open elements of a page, and the values that their queries collect.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use haul_policy::page_reference::PageBase;
@@ -76,11 +77,14 @@ pub(super) struct PageTree {
     muted: Option<OpenMuted>,
     muted_ranges: Vec<MutedRange>,
     limit: usize,
+    /// True to pass on empty texts and attributes.
+    keeps_empty: bool,
 }
 
 impl PageTree {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(super) fn new(limit: usize, keeps_empty: bool) -> Self {
         Self {
+            keeps_empty,
             open: OpenElements::new(),
             part: PagePart::BeforeHead,
             base: None,
@@ -358,15 +362,21 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
     /// Passes on the values of an attribute, or lets them wait for the text around it.
     fn attribute(&mut self, query: usize, element: &[u8], attribute: &str, value: &[u8]) -> Result<()> {
         let Self { tree, on_found, .. } = self;
-        let PageTree { base, waiting, waiting_bytes, open_texts, .. } = &mut **tree;
-        attribute_values(element, attribute, value, base.as_ref(), &mut |value| {
+        let PageTree { base, waiting, waiting_bytes, open_texts, keeps_empty, .. } = &mut **tree;
+        let is_empty = Cell::new(true);
+        let mut pass = |value: &[u8]| {
+            is_empty.set(false);
             if *open_texts == 0 {
                 return on_found(FoundValue { query, bytes: value, base: base.as_ref() });
             }
             *waiting_bytes += value.len();
             waiting.push(WaitingValue::Attribute { query, value: value.into() });
             Ok(())
-        })?;
+        };
+        attribute_values(element, attribute, value, base.as_ref(), &mut pass)?;
+        if is_empty.get() && *keeps_empty {
+            pass(b"")?;
+        }
         self.check_memory()
     }
 
@@ -434,7 +444,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
                     (*query, trimmed(tree.text_of(index, *start..end, &mut joined)))
                 }
             };
-            if !bytes.is_empty() {
+            if !bytes.is_empty() || tree.keeps_empty {
                 on_found(FoundValue { query, bytes, base: tree.base.as_ref() })?;
             }
         }

@@ -78,15 +78,21 @@ pub(super) struct JsonQueries {
     queries: Vec<JsonPathQuery>,
     /// True if strings are passed on with quotes and escapes.
     is_quoted: bool,
+    /// True if empty strings are passed on.
+    keeps_empty: bool,
 }
 
 impl JsonQueries {
     pub(super) fn new(queries: &[JsonPathQuery]) -> Self {
-        Self { queries: queries.to_vec(), is_quoted: false }
+        Self { queries: queries.to_vec(), is_quoted: false, keeps_empty: false }
     }
 
     pub(super) fn quoted(&self) -> Self {
-        Self { queries: self.queries.clone(), is_quoted: true }
+        Self { queries: self.queries.clone(), is_quoted: true, ..*self }
+    }
+
+    pub(super) fn keeping_empty(&self) -> Self {
+        Self { queries: self.queries.clone(), keeps_empty: true, ..*self }
     }
 
     pub(super) fn queries(&self) -> &[JsonPathQuery] {
@@ -167,7 +173,7 @@ fn select(
                     &text[..]
                 }
             };
-            if !bytes.is_empty() {
+            if !bytes.is_empty() || queries.keeps_empty {
                 on_found(FoundValue { query, bytes, base: None })?;
             }
         }

@@ -1,10 +1,16 @@
 //! The rows of CSV that the values of one page make.
 
 use csv::{QuoteStyle, Terminator, WriterBuilder};
+use haul::fleet::{RecordPieces, RecordText};
 use haul::sink::match_list::MatchList;
 use haul::{Error, ErrorKind, Result};
 
 use crate::plan::StageArgs;
+
+/// The size in bytes of the largest rows of a page that are made at once, and the size from which a
+/// piece of larger ones is complete.
+const AT_ONCE: usize = 256 << 10;
+const PIECE: usize = 64 << 10;
 
 /// The column of values without a name.
 const UNNAMED: &str = "value";
@@ -19,35 +25,113 @@ pub(crate) fn header(stage: &StageArgs, with_url: bool) -> Vec<u8> {
     line
 }
 
-/// Returns the rows of a page, without their line feeds. `columns` is the number of named columns; 0
-/// if the values have no names. `url` is the first column, if there is one.
-///
-/// # Errors
-/// The columns have different numbers of values, so that nobody knows which values belong together.
-pub(super) fn rows(values: &MatchList, names: &[&str], url: Option<&str>) -> Result<MatchList> {
-    let columns = names.len().max(1);
-    let mut of_columns: Vec<Vec<usize>> = vec![Vec::new(); columns];
-    for index in 0..values.len() {
-        let column = if names.is_empty() { 0 } else { values.expression(index).min(columns - 1) };
-        of_columns[column].push(index);
+/// The use of rows, which decides whether all rows of a page are in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowOrder {
+    /// The rows are output as they are, a piece at a time.
+    AsFound,
+    /// The rows are sorted or compared (`--sort`, `--unique`). Those of a page need at most this many
+    /// bytes.
+    Compared(u64),
+}
+
+/// The rows of a page, made piece by piece from its values.
+pub(super) struct PageRows {
+    values: MatchList,
+    /// The indexes of the values of each column.
+    columns: Vec<Vec<u32>>,
+    /// The first column of all rows, if there is one.
+    url: Option<String>,
+    /// The number of rows, and the index of the next one.
+    count: usize,
+    next: usize,
+}
+
+impl PageRows {
+    /// Assigns the values of a page to columns. `names` are those of the columns; empty if the values
+    /// have no names. `url` is the first column, if there is one.
+    ///
+    /// # Errors
+    /// The columns have different numbers of values, so that nobody knows which values belong
+    /// together.
+    pub(super) fn new(values: MatchList, names: &[&str], url: Option<String>) -> Result<Self> {
+        let mut columns: Vec<Vec<u32>> = vec![Vec::new(); names.len().max(1)];
+        let last = columns.len() - 1;
+        for index in 0..values.len() {
+            let column = if names.is_empty() { 0 } else { values.expression(index).min(last) };
+            columns[column].push(u32::try_from(index).unwrap_or(u32::MAX));
+        }
+        let count = columns.iter().map(Vec::len).max().unwrap_or(0);
+        if let Some(short) = columns.iter().position(|column| !column.is_empty() && column.len() != count) {
+            let long = columns.iter().position(|column| column.len() == count).unwrap_or(0);
+            let message = format!(
+                "its values are no rows: {} has {} and {} has {count}",
+                names[short],
+                columns[short].len(),
+                names[long]
+            );
+            return Err(Error::new(ErrorKind::Write, message));
+        }
+        Ok(Self { values, columns, url, count, next: 0 })
     }
-    let count = of_columns.iter().map(Vec::len).max().unwrap_or(0);
-    if let Some(short) = of_columns.iter().position(|column| !column.is_empty() && column.len() != count) {
-        let long = of_columns.iter().position(|column| column.len() == count).unwrap_or(0);
-        let message = format!(
-            "its values are no rows: {} has {} and {} has {count}",
-            names[short],
-            of_columns[short].len(),
-            names[long]
-        );
-        return Err(Error::new(ErrorKind::Write, message));
+
+    /// Returns the text of the rows.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TooLarge`] if rows that are compared need more memory than allowed.
+    pub(super) fn into_text(mut self, order: RowOrder) -> Result<RecordText> {
+        let own = self.values.cost() + self.columns.iter().map(|column| column.capacity() * 4).sum::<usize>();
+        let urls = self.url.as_ref().map_or(0, |url| url.len().saturating_mul(self.count));
+        match order {
+            RowOrder::AsFound if own.saturating_add(urls) <= AT_ONCE => {
+                Ok(RecordText::Whole(self.by_ref().flatten().collect()))
+            }
+            RowOrder::AsFound => Ok(RecordText::Pieces(RecordPieces { pieces: Box::new(self), cost: own })),
+            RowOrder::Compared(most) => {
+                let mut rows = MatchList::default();
+                while let Some(row) = self.next_row() {
+                    rows.push(&row);
+                    if rows.cost() as u64 > most {
+                        let remedy = if self.url.is_some() { ", or leave --with-url out" } else { "" };
+                        let message = format!(
+                            "its rows need more than the {most} bytes that a record may have; raise \
+                             --max-memory{remedy}"
+                        );
+                        return Err(Error::new(ErrorKind::TooLarge, message));
+                    }
+                }
+                Ok(RecordText::Lines(rows))
+            }
+        }
     }
-    let mut rows = MatchList::default();
-    for number in 0..count {
-        let cell = |column: &Vec<usize>| column.get(number).map_or(&b""[..], |&index| values.get(index));
-        rows.push(&row(url.into_iter().map(str::as_bytes).chain(of_columns.iter().map(cell))));
+
+    /// Returns the next row without its line feed.
+    fn next_row(&mut self) -> Option<Vec<u8>> {
+        let number = self.next;
+        if number == self.count {
+            return None;
+        }
+        self.next += 1;
+        let value = |index: &u32| self.values.get(*index as usize);
+        let cells = self.columns.iter().map(|column| column.get(number).map_or(&b""[..], value));
+        Some(row(self.url.iter().map(String::as_bytes).chain(cells)))
     }
-    Ok(rows)
+}
+
+/// The pieces of the rows as text. Each has whole rows with their line feeds.
+impl Iterator for PageRows {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let mut piece = Vec::new();
+        while piece.len() < PIECE
+            && let Some(row) = self.next_row()
+        {
+            piece.extend_from_slice(&row);
+            piece.push(b'\n');
+        }
+        (!piece.is_empty()).then_some(piece)
+    }
 }
 
 /// Returns a row without its line feed.
@@ -70,7 +154,15 @@ mod tests {
     fn lines(found: &[(usize, &str)], names: &[&str], url: Option<&str>) -> Result<String> {
         let mut values = MatchList::default();
         found.iter().for_each(|(expression, value)| values.push_found(*expression, value.as_bytes()));
-        Ok(String::from_utf8(rows(&values, names, url)?.to_lines()).expect("UTF-8"))
+        let rows = |order| PageRows::new(values.clone(), names, url.map(str::to_owned))?.into_text(order);
+        let text = |text: RecordText| match text {
+            RecordText::Whole(text) => text,
+            RecordText::Pieces(pieces) => pieces.pieces.collect::<Vec<_>>().concat(),
+            RecordText::Lines(lines) => lines.to_lines(),
+        };
+        let found = text(rows(RowOrder::AsFound)?);
+        assert_eq!(text(rows(RowOrder::Compared(1 << 30))?), found);
+        Ok(String::from_utf8(found).expect("UTF-8"))
     }
 
     #[test]
@@ -83,6 +175,25 @@ mod tests {
         assert_eq!(lines(&found, &[], Some("u")).unwrap().lines().count(), 5);
         assert_eq!(lines(&[], &["x"], Some("u")).unwrap(), "");
         assert_eq!(lines(&[(0, " ")], &["x"], None).unwrap(), " \n");
+    }
+
+    #[test]
+    fn rows_with_long_urls_are_made_piece_by_piece() {
+        let url = "u".repeat(6_000);
+        let mut values = MatchList::default();
+        (0..60_000).for_each(|value| values.push(value.to_string().as_bytes()));
+        let rows = |order| PageRows::new(values.clone(), &[], Some(url.clone())).unwrap().into_text(order);
+        let Ok(RecordText::Pieces(pieces)) = rows(RowOrder::AsFound) else { panic!("pieces") };
+        assert!(pieces.cost < 2 << 20, "{}", pieces.cost);
+        let mut count = 0;
+        for piece in pieces.pieces {
+            assert!(piece.len() < PIECE + 7_000 && piece.ends_with(b"\n"));
+            count += piece.iter().filter(|byte| **byte == b'\n').count();
+        }
+        assert_eq!(count, 60_000);
+        let error = rows(RowOrder::Compared(1 << 20)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
+        assert!(error.to_string().contains("leave --with-url out"), "{error}");
     }
 
     #[test]

@@ -6,11 +6,10 @@ use std::path::Path;
 use haul::body::text::BodyText;
 use haul::fleet::{RecordContent, RecordText};
 use haul::sink::checksum::{HashAlgorithm, hex};
-use haul::sink::match_list::MatchList;
 use haul::transfer_record::TransferRecord;
 use haul::{Error, Result};
 
-use super::csv_rows;
+use super::csv_rows::{PageRows, RowOrder};
 use super::line_pieces::{LineContent, line};
 use crate::plan::RecordOutputArgs;
 use crate::program_persona::ProgramPersona;
@@ -46,7 +45,8 @@ impl<'a> StoredFile<'a> {
     /// Reads the size and the checksum of a complete file. `delivered` is the number of bytes that
     /// were written to it.
     pub(crate) fn of(path: &'a Path, delivered: u64) -> Self {
-        let file = File::open(path).ok().filter(|_| path.is_file());
+        // A FIFO would wait for a writer when it is opened.
+        let file = path.is_file().then(|| File::open(path).ok()).flatten();
         let size = file.as_ref().and_then(|file| Some(file.metadata().ok()?.len()));
         let sha256 = file.and_then(|file| HashAlgorithm::Sha256.of_file(&file).ok());
         Self { path, size: size.unwrap_or(delivered), sha256: sha256.map(|checksum| hex(&checksum)) }
@@ -57,15 +57,15 @@ impl RecordedTransfer<'_> {
     /// Returns the rows of CSV that the values of the transfer make; none if it failed.
     ///
     /// # Errors
-    /// The values are no rows.
-    pub(crate) fn rows(&self, content: &RecordContent, with_url: bool) -> Result<MatchList> {
+    /// The values are no rows, or rows that are compared need too much memory.
+    pub(crate) fn rows(&self, content: RecordContent, with_url: bool, order: RowOrder) -> Result<RecordText> {
         if self.report.error().is_some() || !content.is_complete {
-            return Ok(MatchList::default());
+            return Ok(RecordText::Whole(Vec::new()));
         }
         let names: Vec<&str> = self.names.iter().map(ValueName::as_str).collect();
         let url = self.report.shown_url(self.persona);
-        let rows = csv_rows::rows(&content.values, &names, Some(&*url).filter(|_| with_url));
-        rows.map_err(|error| error.with_url(url))
+        let rows = PageRows::new(content.values, &names, with_url.then(|| url.to_string()));
+        rows.and_then(|rows| rows.into_text(order)).map_err(|error| error.with_url(url))
     }
 
     /// Returns the JSON line of the transfer.

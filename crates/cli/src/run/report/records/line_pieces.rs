@@ -37,6 +37,8 @@ struct LinePieces {
     at: usize,
     /// The index of the name whose values are written next.
     name: usize,
+    /// True if the list of that name has a value.
+    has_value: bool,
     is_over: bool,
 }
 
@@ -49,7 +51,7 @@ pub(super) fn line(start: Vec<u8>, content: LineContent) -> RecordText {
         LineContent::Values(values) | LineContent::NamedValues(values, _) => values.cost(),
     };
     let cost = size + start.len();
-    let mut pieces = LinePieces { start: Some(start), content, at: 0, name: 0, is_over: false };
+    let mut pieces = LinePieces { start: Some(start), content, at: 0, name: 0, has_value: false, is_over: false };
     if size > AT_ONCE {
         return RecordText::Pieces(RecordPieces { pieces: Box::new(pieces), cost });
     }
@@ -105,10 +107,12 @@ impl LinePieces {
                     into.extend_from_slice(if expression == 0 { b"\"" } else { b",\"" });
                     append_string_piece(name, into);
                     into.extend_from_slice(b"\":[");
+                    self.has_value = false;
                 }
                 self.at = values.len().min(at + VALUES);
                 for index in (at..self.at).filter(|index| values.expression(*index) == expression) {
-                    into.extend_from_slice(if into.ends_with(b"[") { b"\"" } else { b",\"" });
+                    into.extend_from_slice(if self.has_value { b",\"" } else { b"\"" });
+                    self.has_value = true;
                     append_string_piece(&String::from_utf8_lossy(values.get(index)), into);
                     into.push(b'"');
                 }
@@ -192,6 +196,30 @@ mod tests {
             let values = line["values"].as_array().expect("a list");
             assert!(values.iter().enumerate().all(|(index, value)| value.as_str() == Some(&*index.to_string())));
             assert_eq!(values.len(), count);
+        }
+    }
+
+    #[test]
+    fn named_values_in_blocks_make_a_line() {
+        // The values of each name are together, as JSONPath finds them, or alternate, or are few.
+        for (count, of_name) in [(30_000, 1), (30_000, 2), (30_000, 3), (5, 1), (0, 1)] {
+            let mut values = MatchList::default();
+            let mut expected = [Vec::new(), Vec::new(), Vec::new()];
+            for index in 0..3 * count {
+                let name = match of_name {
+                    1 => index / count,
+                    2 => index % 3,
+                    _ => 2 * usize::from(index % 2_500 == 2_499),
+                };
+                let value = format!("[{index}");
+                values.push_found(name, value.as_bytes());
+                expected[name].push(value);
+            }
+            let names = ["a", "b", "c"].map(str::to_owned).to_vec();
+            let line = whole(line(b"{\"url\":\"x\"".to_vec(), LineContent::NamedValues(values, names)));
+            let line: serde_json::Value = serde_json::from_slice(&line).expect("JSON");
+            let [a, b, c] = expected;
+            assert_eq!(line["values"], serde_json::json!({"a": a, "b": b, "c": c}), "{count} {of_name}");
         }
     }
 
