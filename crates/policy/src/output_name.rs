@@ -38,6 +38,10 @@ pub const INDEX: &str = "index.html";
 const MAX_DEPTH: usize = 64;
 const MAX_PATH: usize = 3072;
 
+/// The largest length in bytes of the text behind the last value of a component that stays when the
+/// component is shortened, so that a file keeps its extension.
+const MAX_ENDING: usize = 32;
+
 /// The largest length in bytes of the name in a placeholder.
 const MAX_PLACEHOLDER: usize = 128;
 
@@ -78,7 +82,8 @@ pub fn placeholder_names(template: &[u8]) -> impl Iterator<Item = &str> {
 }
 
 /// Fills the placeholders of an output name. `column` takes precedence over the parts of the URL.
-/// `text` is applied to the text between the placeholders.
+/// `text` is applied to the text between the placeholders. A component of more than [`MAX_NAME`]
+/// bytes in which something was filled is shortened, and has a hash of the whole.
 ///
 /// # Errors
 /// The path of the URL is too long for a file name.
@@ -91,11 +96,11 @@ pub fn fill_url_parts(
     let mut name = SafeName::default();
     for piece in pieces(template) {
         match piece {
-            NamePiece::Text(literal) => name.push_text(&text(literal)),
+            NamePiece::Text(literal) => name.push_text(literal, &text(literal)),
             NamePiece::Placeholder(placeholder, written) => match (column(placeholder), UrlPart::of(placeholder)) {
                 (Some(value), _) => name.push_value(&safe_component(&value)),
                 (None, Some(part)) => name.push_value(&part.value(target)?),
-                (None, None) => name.push_text(&text(written)),
+                (None, None) => name.push_text(written, &text(written)),
             },
         }
     }
@@ -147,7 +152,7 @@ pub(crate) fn component(value: &[u8], replaced: &[char]) -> String {
         name.insert(0, '_');
     }
     if name.len() > MAX_NAME {
-        let hash = format!("-{:016x}", fnv1a(value));
+        let hash = hash_suffix(value);
         let mut end = MAX_NAME - hash.len();
         while !name.is_char_boundary(end) {
             end -= 1;
@@ -156,6 +161,11 @@ pub(crate) fn component(value: &[u8], replaced: &[char]) -> String {
         name += &hash;
     }
     if name.is_empty() { "_".to_owned() } else { name }
+}
+
+/// Returns the end of a shortened name, which tells it from other names that begin alike.
+fn hash_suffix(whole: &[u8]) -> String {
+    format!("-{:016x}", fnv1a(whole))
 }
 
 /// The FNV-1a hash of the bytes.
@@ -260,35 +270,68 @@ struct SafeName {
     begin: usize,
     /// True if the last component contains a value.
     has_value: bool,
+    /// True if something was filled into the last component, so that it may be shortened.
+    is_filled: bool,
+    /// The offset behind the last value in the last component.
+    value_end: usize,
 }
 
 impl SafeName {
-    fn push_text(&mut self, text: &[u8]) {
-        for &byte in text {
-            if byte == b'/' {
-                self.end_component();
-                self.bytes.push(byte);
-                self.begin = self.bytes.len();
-            } else {
-                self.bytes.push(byte);
+    /// Appends the text between placeholders. `written` is the text before anything was filled in.
+    fn push_text(&mut self, written: &[u8], text: &[u8]) {
+        let is_filled = written != text;
+        for part in text.split_inclusive(|byte| *byte == b'/') {
+            let name = part.strip_suffix(b"/").unwrap_or(part);
+            self.bytes.extend_from_slice(name);
+            self.is_filled |= is_filled;
+            if name.len() < part.len() {
+                self.begin_component();
             }
         }
     }
 
     fn push_value(&mut self, value: &str) {
-        self.bytes.extend_from_slice(value.as_bytes());
-        if let Some(slash) = value.rfind('/') {
-            self.begin = self.bytes.len() - (value.len() - slash - 1);
+        for (index, part) in value.split('/').enumerate() {
+            if index > 0 {
+                self.begin_component();
+            }
+            self.bytes.extend_from_slice(part.as_bytes());
+            (self.has_value, self.is_filled, self.value_end) = (true, true, self.bytes.len());
         }
-        self.has_value = true;
+    }
+
+    fn begin_component(&mut self) {
+        self.end_component();
+        self.bytes.push(b'/');
+        (self.begin, self.value_end) = (self.bytes.len(), self.bytes.len());
     }
 
     fn end_component(&mut self) {
+        if self.is_filled && self.bytes.len() - self.begin > MAX_NAME {
+            self.shorten_component();
+        }
         if self.has_value && matches!(&self.bytes[self.begin..], b"" | b"." | b"..") {
             self.bytes.truncate(self.begin);
             self.bytes.push(b'_');
         }
-        self.has_value = false;
+        (self.has_value, self.is_filled) = (false, false);
+    }
+
+    /// Cuts the last component to [`MAX_NAME`] bytes with a hash, before a short text at its end.
+    fn shorten_component(&mut self) {
+        let hash = hash_suffix(&self.bytes[self.begin..]);
+        let ending = self.bytes.split_off(if self.bytes.len() - self.value_end > MAX_ENDING {
+            self.bytes.len()
+        } else {
+            self.value_end
+        });
+        let mut end = self.begin + MAX_NAME - hash.len() - ending.len();
+        while end > self.begin && self.bytes.get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
+            end -= 1;
+        }
+        self.bytes.truncate(end);
+        self.bytes.extend_from_slice(hash.as_bytes());
+        self.bytes.extend_from_slice(&ending);
     }
 
     fn finish(mut self) -> Vec<u8> {
@@ -376,6 +419,27 @@ mod tests {
         ] {
             assert_eq!(mirrored(&Target::parse(url).unwrap()).unwrap(), expected, "{url}");
         }
+    }
+
+    #[test]
+    fn component_of_two_long_values_is_shortened() {
+        let made = |template: &str, last: char| {
+            filled(template, &format!("http://h/{}?{}{last}", "n".repeat(150), "q".repeat(150)))
+        };
+        for template in ["{name}-{query}", "{name}-{query}.html", "{host}-{path}/{name}{query}", "{query}{query}x"] {
+            let (one, two) = (made(template, 'a'), made(template, 'b'));
+            assert_ne!(one, two, "{template}");
+            assert!(one.split('/').all(|component| component.len() <= MAX_NAME), "{template}: {one}");
+        }
+        assert!(made("{name}-{query}.html", 'a').ends_with(".html"));
+        assert!(made("{path}/{query}{name}", 'a').starts_with(&"n".repeat(150)));
+        // What the user writes stays as it is.
+        let long = "x".repeat(250);
+        assert_eq!(filled(&format!("{long}/{{name}}"), "http://h/a"), format!("{long}/a"));
+        let target = Target::parse("http://h/a").unwrap();
+        let value = |text: &[u8]| -> Vec<u8> { text.iter().flat_map(|byte| [*byte; 200]).collect() };
+        let name = fill_url_parts("\u{e9}{}".as_bytes(), &target, &no_columns, &value).unwrap();
+        assert!(name.len() <= MAX_NAME, "{}", name.len());
     }
 
     #[test]

@@ -16,7 +16,8 @@ impl Flag for MirrorPathsFlag {
             doc: "Writes each body that has no output of its own to the file HOST/PATH in the current directory or in \
                   --output-dir, and creates missing directories. A port other than the default follows the host \
                   (HOST+8080), a query the name (list.php?id=1), and an index page is index.html. Names are decoded \
-                  and made safe as in --output.",
+                  and made safe as in --output. A directory whose name a file has is NAME.dir, and a file whose name \
+                  a directory has NAME.file.",
             example: "haul --mirror-paths --output-dir mirror --input-file list.txt",
             see_also: &["output", "remote-name", "output-dir"],
         }

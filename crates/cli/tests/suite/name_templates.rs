@@ -4,9 +4,11 @@
 use crate::common;
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 
-use common::{CommandOutput, HAUL, names, page, run_in};
+use common::{CommandOutput, HAUL, eventually, names, page, program, run_in};
 use testkit::origin::Origin;
 
 fn run(dir: &Path, args: &[&str]) -> CommandOutput {
@@ -133,4 +135,84 @@ fn remote_name_is_decoded_except_in_curls_place() {
     let dir = tempfile::tempdir().unwrap();
     run(dir.path(), &["curl", "-s", "-o", "{host}", "-g", &url]).ok();
     assert_eq!(names(dir.path()), ["{host}"], "curl has no such placeholders");
+}
+
+#[test]
+fn page_and_its_subpages_are_all_mirrored() {
+    let peer = page("x");
+    let host = format!("127.0.0.1+{}", peer.addr().port());
+    let urls = ["/docs", "/docs/intro", "/docs/intro/a"].map(|path| peer.url(path));
+    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+        let dir = tempfile::tempdir().unwrap();
+        let list: Vec<&str> = order.iter().map(|index| &*urls[*index]).collect();
+        for _ in 0..2 {
+            run(dir.path(), &[&["--mirror-paths"][..], &list].concat()).ok();
+            assert_eq!(files_below(&dir.path().join(&host)).len(), 3, "{order:?}: {:?}", files_below(dir.path()));
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let long = peer.url(&format!("/{}?{}", "n".repeat(150), "q".repeat(150)));
+    run(dir.path(), &["-o", "{name}-{query}.html", &long]).ok();
+    assert!(names(dir.path())[0].ends_with(".html"));
+    // A single URL gives way to a directory that is there.
+    fs::create_dir(dir.path().join("docs")).unwrap();
+    run(dir.path(), &["-o", "{name}", &peer.url("/docs")]).ok();
+    assert_eq!(fs::read(dir.path().join("docs.file")).unwrap(), b"x");
+}
+
+#[test]
+fn made_name_is_taken_in_a_new_directory() {
+    let origin = Origin::builder().start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = program(HAUL)
+        .current_dir(dir.path())
+        .args(["-sS", "--input-file", "-", "-o", "{host}/{path}", "--create-dirs"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut list = child.stdin.take().unwrap();
+    for (path, file) in [("/small/1?a", "small/1"), ("/status/200", "status/200")] {
+        writeln!(list, "{}", origin.url(path)).unwrap();
+        eventually("the file is written", || dir.path().join("127.0.0.1").join(file).exists());
+    }
+    writeln!(list, "{}", origin.url("/small/1?b")).unwrap();
+    drop(list);
+    let ran = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.code() == Some(23) && text.contains("is the output of"), "{text}");
+}
+
+#[test]
+fn made_names_follow_no_link() {
+    let peer = page("x");
+    let host = format!("127.0.0.1+{}", peer.addr().port());
+    for (args, link) in [
+        (&["--mirror-paths"][..], host.as_str()),
+        (&["--create-dirs", "-o", "{host}/{path}"], "127.0.0.1"),
+        (&["-o", "{name}"], "page"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("out")).unwrap();
+        fs::create_dir_all(dir.path().join("outside")).unwrap();
+        std::os::unix::fs::symlink("../outside", dir.path().join("out").join(link)).unwrap();
+        let ran = run(dir.path(), &[&["-sS", "--output-dir", "out", &peer.url("/page")][..], args].concat());
+        if link == "page" {
+            // A directory is in the way, so the file has another name.
+            assert_eq!(names(&dir.path().join("out")), ["page", "page.file"]);
+        } else {
+            assert!(ran.failed(23).contains("is a link, which is not followed"), "{args:?}: {}", ran.stderr);
+        }
+        assert!(files_below(&dir.path().join("outside")).is_empty(), "{args:?}");
+    }
+    // The user's own part of the name may be a link.
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("real")).unwrap();
+    std::os::unix::fs::symlink("real", dir.path().join("link")).unwrap();
+    run(dir.path(), &["-o", "link/{name}", &peer.url("/page")]).ok();
+    assert_eq!(names(&dir.path().join("real")), ["page"]);
+    let list = common::list(dir.path(), "list", [peer.url("/victim")]).display().to_string();
+    std::os::unix::fs::symlink("real/page", dir.path().join("victim")).unwrap();
+    let ran = run(dir.path(), &["--remote-name-all", "--input-file", &list]);
+    assert!(ran.failed(23).contains("there is a link"), "{}", ran.stderr);
 }

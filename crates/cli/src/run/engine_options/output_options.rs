@@ -14,7 +14,7 @@ use haul::sink::file::{AppendPosition, FileOptions};
 use haul::sink::naming::ClobberMode;
 use haul::{Error, ErrorKind, Result, Target};
 use haul_policy::filename::decoded;
-use haul_policy::glob::{GlobValues, fill_template};
+use haul_policy::glob::{GlobValues, fill_template, placeholders};
 use haul_policy::output_name::{ColumnLookup, fill_url_parts, mirrored};
 
 use crate::plan::{ContinueAt, ExistingFilePolicy, GlobalArgs, OutputArg, PAGE_PLACEHOLDER, StageArgs, UrlGroup};
@@ -83,6 +83,37 @@ pub(crate) fn in_output_dir(operation: &UrlGroup, name: OsString) -> PathBuf {
     }
 }
 
+/// Returns the directory below which a URL, a column or a page chooses the names of an output's
+/// files. Returns `None` if the user has written the whole name.
+pub(crate) fn chosen_below(operation: &UrlGroup, output: &OutputArg) -> Option<PathBuf> {
+    let written = match output {
+        OutputArg::MirroredPath => OsStr::new(""),
+        OutputArg::File(name) if operation.has_url_part(name) || has_page_value(operation, name) => {
+            let bytes = name.as_bytes();
+            let literal = bytes.iter().position(|byte| matches!(byte, b'{' | b'#')).unwrap_or(bytes.len());
+            let directory = bytes[..literal].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+            OsStr::from_bytes(&bytes[..directory])
+        }
+        _ => return None,
+    };
+    Some(in_output_dir(operation, written.to_owned()))
+}
+
+/// Returns true if a name of `-o` may contain a value that a page chose.
+fn has_page_value(operation: &UrlGroup, name: &OsStr) -> bool {
+    !operation.in_place && operation.stages.len() > 1 && placeholders(name.as_bytes()).next().is_some()
+}
+
+/// Returns the path of an output file, or another one if a file of the run or on the disk is in the
+/// way of its directories, or a directory in the way of the file. Only names that URLs choose
+/// change.
+pub(crate) fn unblocked(operation: &UrlGroup, names: &OutputNames, output: &OutputArg, path: PathBuf) -> PathBuf {
+    match chosen_below(operation, output) {
+        Some(base) => names.unblocked(&base, path),
+        None => path,
+    }
+}
+
 /// Replaces `{page}` in the name of an output file by the number of a page, if the stage has
 /// listings.
 pub(crate) fn with_page<'n>(stage: &StageArgs, name: &'n OsStr, page: u64) -> Cow<'n, OsStr> {
@@ -141,6 +172,7 @@ pub(crate) fn options_for(
     let is_checked = !operation.in_place && existing != ExistingFilePolicy::Number;
     FileOptions {
         create_dirs: operation.create_dirs,
+        beneath: chosen_below(operation, output),
         named_by_response: is_named_by_response(operation, output),
         name_check: names.filter(|_| is_checked).map(|names| names.check(existing == ExistingFilePolicy::Skip)),
         clobber: match existing {

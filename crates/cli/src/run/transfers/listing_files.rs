@@ -1,17 +1,21 @@
 //! The files of a listing's pages: `{page}` in the name of `-o` or of a record's `output`, or `-O`.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haul::fleet::{BodyDestination, PageDestination};
+use haul::sink::file::FileOptions;
 use haul::{Result, Target};
 use haul_policy::glob::GlobValues;
 use haul_policy::protocols::ProtocolSet;
 
 use crate::plan::{OutputArg, UrlGroup};
 use crate::record_input::CsvRow;
-use crate::run::engine_options::output_options::{claims_name, file_for, in_output_dir, options_for, with_page};
+use crate::run::engine_options::output_options::{
+    claims_name, file_for, in_output_dir, options_for, unblocked, with_page,
+};
 use crate::run::engine_options::target_url::refuse_protocol;
 use crate::run::transfers::output_names::OutputNames;
 
@@ -59,6 +63,11 @@ pub(crate) fn file_of_record(operation: &UrlGroup, name: &Path, page: u64) -> Pa
     in_output_dir(operation, with_page(&operation.stages[0], name.as_os_str(), page).into_owned())
 }
 
+/// Returns the options for a file that a record names: it stays below the output directory.
+pub(crate) fn options_of_record(operation: &UrlGroup, options: FileOptions) -> FileOptions {
+    FileOptions { beneath: Some(in_output_dir(operation, OsString::new())), ..options }
+}
+
 impl PageDestination for ListingFiles {
     fn destination(&self, page: u64, target: &Target) -> Result<BodyDestination> {
         let Self { operation, source, naming, names } = self;
@@ -82,8 +91,12 @@ impl PageDestination for ListingFiles {
         };
         let Some(path) = path else { return Ok(BodyDestination::Output) };
         let of_record = OutputArg::File(path.clone().into_os_string());
-        let output = if matches!(naming, PageNaming::Record(_)) { &of_record } else { of_command_line };
+        let is_of_record = matches!(naming, PageNaming::Record(_));
+        let output = if is_of_record { &of_record } else { of_command_line };
+        let path = if is_of_record { path } else { unblocked(operation, names, output, path) };
         claims_name(operation, names, output, &path, &url)?;
-        Ok(BodyDestination::File { path, options: options_for(operation, output, None, Some(names)) })
+        let options = options_for(operation, output, None, Some(names));
+        let options = if is_of_record { options_of_record(operation, options) } else { options };
+        Ok(BodyDestination::File { path, options })
     }
 }

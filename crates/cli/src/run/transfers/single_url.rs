@@ -27,7 +27,7 @@ use crate::file_access::print_error_line;
 use crate::plan::{ContinueAt, ExistingFilePolicy, GlobalArgs, UrlGroup, append_query};
 use crate::run::engine_options;
 use crate::run::engine_options::output_options::{
-    claims_name, file_for, file_options, options_for, record_options, shows_content, standard_output,
+    claims_name, file_for, file_options, options_for, record_options, shows_content, standard_output, unblocked,
 };
 use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::target_url::{refuse_login, target_of};
@@ -89,6 +89,7 @@ pub(crate) fn run(
     let named_after = given.as_ref().unwrap_or(&target);
     let file = file_for(operation, job.index, named_after, job.given, job.parts, &no_columns, 1)?;
     let output = operation.output_of(job.index);
+    let file = file.map(|file| unblocked(operation, reporter.names(), output, file));
     if let Some(file) = &file
         && !claims_name(operation, reporter.names(), output, file, url)?
     {

@@ -2,6 +2,7 @@
 //! URLs. A URL may have an upload of its own.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 
 use haul::fleet::{BodyDestination, FleetItem, ItemContext, ItemRequest, PageDestination};
@@ -16,9 +17,9 @@ use haul_policy::target::{Origin, Scheme};
 
 use crate::checksum::ChecksumList;
 use crate::job::{JobRun, KnownUrl, UrlCursor, UrlPlace};
-use crate::plan::{NetrcArg, UrlGroup, UrlSource, append_query};
+use crate::plan::{NetrcArg, OutputArg, UrlGroup, UrlSource, append_query};
 use crate::record_input::RecordFormat;
-use crate::run::engine_options::output_options::{claims_name, file_for, options_for};
+use crate::run::engine_options::output_options::{claims_name, file_for, options_for, unblocked};
 use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::target_url::{refuse_login, refuse_protocol, target_of};
 use crate::run::report::url_number::UrlNumbers;
@@ -199,6 +200,7 @@ impl UrlItems {
         Ok(Some(match parsed {
             Ok(target) => match file_for(&self.operation, source, &target, named_after, parts, columns, 1)? {
                 Some(path) => {
+                    let path = unblocked(&self.operation, &self.names, output, path);
                     if !claims_name(&self.operation, &self.names, output, &path, url)? {
                         return Ok(None);
                     }
@@ -208,12 +210,22 @@ impl UrlItems {
                     let options = options_for(&self.operation, output, checksum, Some(&self.names));
                     // -C is about the file that is uploaded.
                     let append = options.append.filter(|_| matches!(self.upload, UrlUpload::Nothing));
-                    BodyDestination::File { path, options: FileOptions { append, ..options } }
+                    let of_list = || self.is_named_by_list(source, output).then(|| path.parent().map(Path::to_owned));
+                    let beneath = options.beneath.or_else(|| of_list().flatten());
+                    BodyDestination::File { path, options: FileOptions { append, beneath, ..options } }
                 }
                 None => BodyDestination::Output,
             },
             Err(_) => BodyDestination::Output,
         }))
+    }
+
+    /// Returns true if the URLs of a list choose the names of their files by `-O`. The curl persona
+    /// treats such names like those of the command line.
+    fn is_named_by_list(&self, source: usize, output: &OutputArg) -> bool {
+        let is_list = self.operation.urls.is_listed(source)
+            || matches!(self.operation.urls.get(source), Some(UrlSource::InputFile(_)));
+        is_list && *output == OutputArg::RemoteName && !self.operation.in_place
     }
 
     /// Returns the destinations of the further pages of a listing; `None` if all go to the output

@@ -17,6 +17,7 @@
 //! let sink = FileSink::new("page.html");
 //! ```
 
+mod beneath;
 mod complete;
 mod open;
 mod open_file;
@@ -65,8 +66,8 @@ pub struct FileSink {
     /// The owner and the permissions of the existing file that is replaced. `None` if no file is
     /// replaced.
     replaced: Option<FileOwnership>,
-    /// True if the response may choose the name of the file. Links, FIFOs and devices are then not
-    /// written to.
+    /// True if the response, a URL or a list may choose the name of the file. Links, FIFOs and
+    /// devices are then not written to.
     is_guarded: bool,
     /// The path that [`FileOptions::name_check`] has accepted; `None` before the check.
     taken: Option<PathBuf>,
@@ -94,6 +95,7 @@ impl FileSink {
         Self {
             path: path.into(),
             clobber: options.clobber,
+            is_guarded: options.beneath.is_some(),
             options,
             devices: None,
             left: None,
@@ -102,7 +104,6 @@ impl FileSink {
             space: DiskSpaceReservation::default(),
             target: None,
             replaced: None,
-            is_guarded: false,
             taken: None,
             is_begun: false,
             is_failure: false,
@@ -314,6 +315,9 @@ impl Sink for FileSink {
         // each of thousands of bodies.
         if self.devices.as_ref().is_some_and(|devices| devices.find(&self.path).is_some()) {
             return None;
+        }
+        if let Some(base) = &self.options.beneath {
+            beneath::enter(base, naming::directory_of(&self.path), None).ok()?;
         }
         self.look(false).ok()?;
         let beside = self.target.as_deref().and_then(PartialFile::beside)?;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
+use super::beneath;
 use super::naming::{self, ClobberMode, prevents_replacement};
 use super::open_file::{DeviceFile, OpenFile};
 use super::partial::{PartialFile, PartialFileWriter};
@@ -17,8 +18,14 @@ use super::{BodyInfo, File, FileSink, directory_mode};
 
 impl FileSink {
     pub(super) fn open(&mut self, begin: Option<&BodyInfo<'_>>) -> io::Result<OpenFile> {
-        if let Some(device) = self.devices.as_ref().and_then(|devices| devices.find(&self.path)) {
+        if let Some(device) =
+            self.devices.as_ref().filter(|_| !self.is_guarded).and_then(|devices| devices.find(&self.path))
+        {
             return Ok(OpenFile::of(device));
+        }
+        if let Some(base) = &self.options.beneath {
+            let make = self.options.create_dirs.then(|| directory_mode(self.options.in_place));
+            beneath::enter(base, naming::directory_of(&self.path), make)?;
         }
         let renames = !self.options.in_place && self.options.append.is_none();
         let metadata = self.look(renames)?;

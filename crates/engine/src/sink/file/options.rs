@@ -1,5 +1,7 @@
 //! Options for writing a file.
 
+use std::path::PathBuf;
+
 use super::super::checksum::ExpectedChecksum;
 use super::super::naming::{ClobberMode, FilePathCheck};
 
@@ -8,6 +10,10 @@ use super::super::naming::{ClobberMode, FilePathCheck};
 pub struct FileOptions {
     /// True to create missing directories of the path. Default: false.
     pub create_dirs: bool,
+    /// The directory below which a URL, a list or a page chose the path of the file. The path is then
+    /// not followed through links below this directory, and no link, FIFO or device is written to.
+    /// Default: `None`, for a path that the user chose; links are followed by the kernel's rules.
+    pub beneath: Option<PathBuf>,
     /// True to replace the last segment of the path by the file name that the response suggests,
     /// after unsafe characters were removed (curl's `-J`). Default: false.
     pub named_by_response: bool,

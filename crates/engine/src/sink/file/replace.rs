@@ -61,8 +61,8 @@ impl FileSink {
     /// followed. Returns the metadata of the existing file, or `None` if there is none.
     ///
     /// # Errors
-    /// Errors of the file system; [`io::ErrorKind::AlreadyExists`] if the server chose the name and
-    /// it is that of a link, a FIFO or a device.
+    /// Errors of the file system; [`io::ErrorKind::AlreadyExists`] if the user did not choose the name
+    /// and it is that of a link, a FIFO or a device.
     pub(super) fn look(&mut self, makes: bool) -> io::Result<Option<Metadata>> {
         (self.target, self.replaced) = (Some(self.path.clone()), None);
         let Some(found) = found(fs::symlink_metadata(&self.path))? else { return Ok(None) };
@@ -228,7 +228,8 @@ fn found_by_link(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>>
 }
 
 fn special() -> io::Error {
-    let message = "there is a link, a FIFO or a device of the name that the server chose; -o names another";
+    let message = "there is a link, a FIFO or a device of this name, which a server, a URL or a list chose: remove it, \
+                   or choose the name by -o";
     io::Error::new(io::ErrorKind::AlreadyExists, message)
 }
 
