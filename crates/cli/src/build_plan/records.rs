@@ -3,7 +3,7 @@
 use haul_policy::secrets::is_secret_field;
 
 use super::misused;
-use crate::parsed_args::{NextOptionGroup, ParsedHeaderOption};
+use crate::parsed_args::{NextOptionGroup, ParsedDataOption, ParsedHeaderOption, TextOrFile};
 use crate::plan::{HeaderArg, RecordArgs, UploadArg, UrlList, UrlSource};
 use crate::record_input::RecordFormat;
 use crate::usage_error::UsageError;
@@ -47,8 +47,31 @@ pub(super) fn take(group: &mut NextOptionGroup, warnings: &mut Vec<String>) -> R
                 .to_owned(),
         );
     }
+    if urls.is_empty() && has_bound_content(group, format) {
+        let remedy = match format {
+            RecordFormat::JsonLines => "put them into the lines, or name the URL of their server, too",
+            RecordFormat::Csv | RecordFormat::Tsv => "use a column in them, or name the URL of their server",
+        };
+        warnings.push(format!(
+            "the query and the content of the command line are not sent to the URLs of the list: {remedy}"
+        ));
+    }
     group.urls = lists;
     Ok(Some(RecordArgs { format, urls, allow_body_files: group.allow_body_files }))
+}
+
+/// Returns true if the first stage has a query or content that goes only to origins of the command
+/// line. With columns, it goes to all.
+fn has_bound_content(group: &NextOptionGroup, format: RecordFormat) -> bool {
+    let request = &group.stages[0].request;
+    let is_bound = |options: &[ParsedDataOption]| {
+        let has_column = |option: &ParsedDataOption| match &option.text {
+            TextOrFile::Text(text) => text.contains(&b'{'),
+            TextOrFile::File(_) => false,
+        };
+        !options.is_empty() && !(format.has_columns() && options.iter().any(has_column))
+    };
+    !request.form.is_empty() || is_bound(&request.data) || is_bound(&request.query)
 }
 
 /// Returns true if the first stage has credentials that are bound to an origin.

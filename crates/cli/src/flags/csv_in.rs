@@ -19,7 +19,7 @@ impl Flag for CsvInFlag {
                   like, --json, --url-query and -o, encoded for its place. In -o, columns take precedence over the \
                   parts of the URL. Without a URL, the column \"url\" has it. In a file that ends in .tsv or .tab, tabs \
                   separate the fields. Credentials of the command line go only to origins that the command line \
-                  names. A wrong row is one failed request; the others go on.",
+                  names, and so do a query and content without a column. A wrong row is one failed request; the others go on.",
             example: "haul --csv-in --input-file users.csv 'https://api.example.com/users/{id}' --json '{\"name\": \"{name}\"}'",
             see_also: &["input-file", "tsv-in", "jsonl-in"],
         }

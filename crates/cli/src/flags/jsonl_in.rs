@@ -20,7 +20,8 @@ impl Flag for JsonlInFlag {
                   \"body_file\" (see --allow-body-files), \"output\" (a file inside --output-dir), \"auth\" \
                   (\"user:password\", or an object with user and password, or with bearer), \"timeout\" (seconds), and \
                   \"id\". A URL on the command line is the base of the others and the default: it is not fetched \
-                  itself. Credentials of the command line (-u, -b, secret headers) go only to its origin. A wrong \
+                  itself. Credentials of the command line (-u, -b, secret headers), its query (--url-query) and its \
+                  content (-d) go only to the origin of that URL, and not with a \"Host\" of another host. A wrong \
                   line is one failed request (26); the others go on.",
             example: "haul --jsonl-in --input-file requests.jsonl https://api.example.com/items",
             see_also: &["input-file", "allow-body-files", "output-dir"],

@@ -3,6 +3,7 @@
 //! The crate `csv-core` parses. The reader here bounds the size of a row: with the crate `csv`, a
 //! quote that never ends would read the rest of the list into memory.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, BufRead};
 
@@ -104,11 +105,12 @@ impl<R: BufRead> CsvRows<R> {
         let core = ReaderBuilder::new().delimiter(delimiter).build();
         let mut rows = Self { reader, core, columns: Vec::new(), is_over: false };
         let header = rows.next_row()?.ok_or(CsvFault::NoHeader)?;
+        let mut known = HashSet::with_capacity(header.len());
         for index in 0..header.len() {
             let name = str::from_utf8(header.field(index)).map_err(|_| CsvFault::HeaderNotUtf8)?;
             // csv-core removes a byte order mark only if it comes with the first read.
             let name = if index == 0 { name.trim_start_matches('\u{feff}') } else { name }.trim();
-            if !name.is_empty() && rows.columns.iter().any(|other| other == name) {
+            if !name.is_empty() && !known.insert(name) {
                 return Err(CsvFault::DuplicateColumn(name.to_owned()));
             }
             rows.columns.push(name.to_owned());

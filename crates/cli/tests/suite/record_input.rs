@@ -229,7 +229,7 @@ fn content_type_of_the_body_key_is_sent() {
         [(&[][..], form), (&["--json", "{}"], form), (&["-H", "Content-Type: text/own"], "text/own")]
     {
         origin.forget();
-        run_list(dir.path(), &[&line], &[args, &["-o", "/dev/null"]].concat()).ok();
+        run_list(dir.path(), &[&line], &[args, &["-s", "-o", "/dev/null"]].concat()).ok();
         assert_eq!(log(&origin)[0].header("content-type"), Some(expected), "{args:?}");
         assert_eq!(&log(&origin)[0].body[..], b"a=1");
     }
@@ -353,4 +353,132 @@ fn output_of_a_record_is_its_file() {
     let ran = run_list(dir.path(), &lines[..2], &["--extract", "[0-9]", "--create-dirs"]);
     assert_eq!(ran.text(), "2\n");
     assert_eq!(fs::read_to_string(dir.path().join("a/1.txt")).unwrap(), "1\n");
+}
+
+#[test]
+fn host_of_a_record_gets_no_credentials() {
+    let own = origin();
+    let (url, authority) = (own.url("/echo?base"), own.http_addr());
+    let with_user = url.replace("http://", "http://me:word@");
+    let dir = tempfile::tempdir().unwrap();
+    let netrc = dir.path().join("netrc");
+    fs::write(&netrc, "machine 127.0.0.1 login me password word\n").unwrap();
+    let netrc = netrc.display().to_string();
+    let jar = dir.path().join("jar");
+    fs::write(&jar, "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tsid\t1\n").unwrap();
+    let jar = jar.display().to_string();
+    let field = |number: usize, field: &str| format!(r#"{{"url":"/echo?{number}","headers":{{{field}}}}}"#);
+    let fields = [
+        format!(r#""Host":"{authority}""#),
+        r#""Host":"evil.example""#.to_owned(),
+        r#""host":null"#.to_owned(),
+        r#""X-Forwarded-Host":"evil.example""#.to_owned(),
+        r#""Forwarded":"host=evil.example""#.to_owned(),
+    ];
+    let mut lines: Vec<String> = fields.iter().enumerate().map(|(number, text)| field(number, text)).collect();
+    lines.push(r#"{"headers":{"HOST":["evil.example"]}}"#.to_owned());
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    for (secrets, base) in [
+        (&["-u", "me:word", "-b", "sid=1", "-H", "X-Api-Key: k"][..], &url),
+        (&["-b", &*jar], &with_user),
+        (&["--netrc-file", &*netrc], &url),
+    ] {
+        own.forget();
+        run_list(dir.path(), &lines, &[secrets, &["-o", "/dev/null", base]].concat()).ok();
+        let log = log(&own);
+        assert_eq!(log.len(), 6);
+        for request in log {
+            let is_own = request.target == "/echo?0";
+            for name in ["authorization", "cookie", "x-api-key"] {
+                let sent = request.header(name).is_some();
+                assert!(is_own || !sent, "{secrets:?} {}: {name}", request.target);
+            }
+            let has_any = request.header("authorization").or(request.header("cookie")).is_some();
+            assert_eq!(has_any, is_own, "{secrets:?} {}", request.target);
+        }
+    }
+}
+
+#[test]
+fn query_and_content_stay_with_their_origin() {
+    let (own, strange) = (origin(), origin());
+    let dir = tempfile::tempdir().unwrap();
+    let lines = [
+        r#"{"url":"/echo?a"}"#.to_owned(),
+        r#"{"url":""}"#.to_owned(),
+        r#"{"url":"/echo?own","body":"mine"}"#.to_owned(),
+        format!(r#"{{"url":"{}"}}"#, strange.url("/echo?x")),
+        format!(r#"{{"url":"{}","body":"theirs"}}"#, strange.url("/echo?y")),
+        r#"{"url":"/echo?z","headers":{"Host":"evil.example"}}"#.to_owned(),
+    ];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let args = ["--url-query", "key=secret", "-d", "password=hunter2", "-o", "/dev/null"];
+    run_list(dir.path(), &lines, &[&args[..], &[&own.url("/echo?base")]].concat()).ok();
+    let sent = |origin: &Origin| -> Vec<(String, String, String)> {
+        let body = |request: &LoggedRequest| String::from_utf8_lossy(&request.body).into_owned();
+        log(origin).iter().map(|request| (request.method.clone(), request.target.clone(), body(request))).collect()
+    };
+    let request = |method: &str, target: &str, body: &str| (method.to_owned(), target.to_owned(), body.to_owned());
+    assert_eq!(
+        sent(&own),
+        [
+            request("POST", "/echo?a&key=secret", "password=hunter2"),
+            request("POST", "/echo?base&key=secret", "password=hunter2"),
+            request("POST", "/echo?own&key=secret", "mine"),
+            request("GET", "/echo?z", ""),
+        ]
+    );
+    assert_eq!(sent(&strange), [request("GET", "/echo?x", ""), request("POST", "/echo?y", "theirs")]);
+    let ran = run_list(dir.path(), &lines[3..4], &args);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("Warning: the query and the content of the command line are not sent"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn output_beside_compared_values_is_refused() {
+    let origin = origin();
+    let dir = tempfile::tempdir().unwrap();
+    let line = |n: u8, more: &str| format!(r#"{{"url":"{}"{more}}}"#, origin.url(&format!("/small/{n}")));
+    let lines = [line(1, r#","output":"one""#), line(2, "")];
+    for option in ["--sort", "--unique"] {
+        let ran = run_list(dir.path(), &[&lines[0], &lines[1]], &["--extract", "[0-9]", option]);
+        let text = format!("line 1: key \"output\": with {option} all values go to one output");
+        assert!(ran.failed(26).contains(&text), "{}", ran.stderr);
+        assert_eq!(ran.stdout, b"2\n");
+    }
+    assert_eq!(names(dir.path()), ["list.jsonl"]);
+}
+
+#[test]
+fn record_output_follows_no_link() {
+    let origin = origin();
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("real");
+    fs::create_dir(&out).unwrap();
+    fs::create_dir(dir.path().join("outside")).unwrap();
+    fs::write(dir.path().join("outside/secret"), "old").unwrap();
+    for (link, to) in
+        [("dir", "../outside"), ("f", "../outside/secret"), ("new", "../outside/new"), ("null", "/dev/null")]
+    {
+        std::os::unix::fs::symlink(to, out.join(link)).unwrap();
+    }
+    std::os::unix::fs::symlink("real", dir.path().join("out")).unwrap();
+    let line =
+        |n: usize, output: &str| format!(r#"{{"url":"{}","output":"{output}"}}"#, origin.url(&format!("/small/{n}")));
+    for output in ["dir/x", "dir/deep/x", "f", "new", "null"] {
+        for more in [&[][..], &["--create-dirs"], &["--jsonl"], &["--clobber"]] {
+            let ran = run_list(dir.path(), &[&line(1, output)], &[&["--output-dir", "out", "-sS"][..], more].concat());
+            assert_eq!(ran.code, 23, "{output} {more:?}: {}", ran.stderr);
+            assert!(more == ["--jsonl"] || ran.stderr.contains("link"), "{output}: {}", ran.stderr);
+        }
+    }
+    assert_eq!(fs::read_to_string(dir.path().join("outside/secret")).unwrap(), "old");
+    assert_eq!(names(&dir.path().join("outside")), ["secret"]);
+    // The directory of the command line may be a link.
+    run_list(dir.path(), &[&line(2, "a/b")], &["--output-dir", "out", "--create-dirs"]).ok();
+    assert_eq!(fs::read_to_string(out.join("a/b")).unwrap(), "small 2\n");
 }

@@ -168,3 +168,54 @@ fn credentials_go_only_to_written_origins() {
         }
     }
 }
+
+#[test]
+fn column_values_are_not_filled_again() {
+    let origin = origin();
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["-H", "X-A: {a}", "-H", "X-A: {b}", "-A", "{a}", "-o", "/dev/null", &*origin.url("/echo?{a}")];
+    run_table(dir.path(), "t.csv", "a,b\n{b},{a}\n", &args).ok();
+    let log = log(&origin);
+    let values: Vec<&str> =
+        log[0].headers.iter().filter(|(name, _)| name == "x-a").map(|(_, value)| value.as_str()).collect();
+    assert_eq!(values, ["{b}", "{a}"]);
+    assert_eq!((log[0].header("user-agent"), &*log[0].target), (Some("{b}"), "/echo?%7Bb%7D"));
+}
+
+#[test]
+fn host_of_a_column_gets_no_credentials() {
+    let own = origin();
+    let dir = tempfile::tempdir().unwrap();
+    let table = format!("n,host\n1,{}\n2,evil.example\n", own.http_addr());
+    let with_user = own.url("/echo?{n}").replace("http://", "http://me:word@");
+    for (secrets, url) in [(&["-u", "me:word"][..], own.url("/echo?{n}")), (&[], with_user)] {
+        for field in ["Host", "X-Forwarded-Host"] {
+            own.forget();
+            let field = format!("{field}: {{host}}");
+            run_table(dir.path(), "t.csv", &table, &[secrets, &["-H", &field, "-o", "/dev/null", &url]].concat()).ok();
+            let log = log(&own);
+            assert!(log[0].header("authorization").is_some() && log[1].header("authorization").is_none(), "{field}");
+            let name = if field.starts_with("Host") { "host" } else { "x-forwarded-host" };
+            assert_eq!(log[1].header(name), Some("evil.example"));
+        }
+    }
+}
+
+#[test]
+fn content_without_columns_stays_with_written_origins() {
+    let (own, strange) = (origin(), origin());
+    let dir = tempfile::tempdir().unwrap();
+    let table = format!("n,url\n1,{}\n", strange.url("/echo?strange"));
+    let urls = [own.url("/echo?own"), "{url}".to_owned()];
+    for (args, content, query, method) in [
+        (["--url-query", "key=secret", "-d", "password=hunter2"], "", "", "GET"),
+        (["--url-query", "key={n}", "-d", "row={n}"], "row=1", "&key=1", "POST"),
+    ] {
+        (own.forget(), strange.forget());
+        run_table(dir.path(), "t.csv", &table, &[&args[..], &["-o", "/dev/null", &urls[0], &urls[1]]].concat()).ok();
+        let sent = &log(&strange)[0];
+        assert_eq!((&*sent.method, &*sent.target), (method, &*format!("/echo?strange{query}")));
+        assert_eq!(String::from_utf8_lossy(&sent.body), content);
+        assert!(!log(&own)[0].body.is_empty() && log(&own)[0].target.contains("&key="));
+    }
+}

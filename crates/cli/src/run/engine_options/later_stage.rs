@@ -3,20 +3,22 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use haul::extraction::PageQuery;
 use haul::fleet::{BodyDestination, ExtractedValueMapper};
+use haul::sink::file::FileOptions;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::filename::decoded;
 use haul_policy::glob::{GlobPlaceholder, fill_by_value, placeholders};
 use haul_policy::output_name::{fill_url_parts, mirrored, no_columns};
 use haul_policy::urlencode::percent;
 
-use super::output_options::{NULL, claim_name, in_output_dir, options_for, unnamed, with_page};
+use super::output_options::{NULL, claim_name, in_output_dir, options_for, unblocked, unnamed, with_page};
 use super::target_url::{refuse_login, refuse_protocol};
 use crate::plan::{BodyArg, OutputArg, PlaceholderEncoding, UrlGroup, append_query};
 use crate::run::transfers::output_names::OutputNames;
+use crate::run::transfers::virtual_host::{for_other_host, is_host_field, without_userinfo};
 
 /// The placeholder in a URL, header field or body of a later stage. A value that `--extract` found
 /// replaces it.
@@ -97,6 +99,20 @@ impl LaterStage {
         })
     }
 
+    /// Returns the options of a page's file. Pages choose the names of `-O`.
+    fn options_for(&self, path: &Path) -> FileOptions {
+        let output = &self.operation.stages[self.number].output;
+        let options = options_for(&self.operation, output, None, Some(&self.names));
+        let is_chosen = *output == OutputArg::RemoteName && !self.operation.in_place;
+        let directory = || is_chosen.then(|| path.parent().map(Path::to_owned)).flatten();
+        FileOptions { beneath: options.beneath.or_else(directory), ..options }
+    }
+
+    /// Returns true if pages choose the host of this stage's requests by a field, such as `Host`.
+    fn page_names_host(&self) -> bool {
+        self.operation.stages[self.number].request.fields_by_value.iter().any(|(name, _)| is_host_field(name))
+    }
+
     /// Returns true if a header field of this stage's requests contains the placeholder of the
     /// extracted value.
     fn has_field_by_value(&self) -> bool {
@@ -108,6 +124,8 @@ impl LaterStage {
 
 impl ExtractedValueMapper for LaterStage {
     fn url(&self, value: &[u8], url: String) -> String {
+        let scheme = self.operation.stages[self.number].transfer.redirect.default_scheme;
+        let url = if self.page_names_host() { without_userinfo(url, scheme) } else { url };
         match &self.operation.stages[self.number].request.query {
             Some(query) => append_query(&url, &query.replace("{}", &percent(value))),
             None => url,
@@ -124,10 +142,11 @@ impl ExtractedValueMapper for LaterStage {
             return Err(Error::new(ErrorKind::Url, "the value has control characters, which no header may have"));
         }
         let Some(path) = self.file(value, target, 1)? else { return Ok(Some(BodyDestination::Output)) };
+        let path = unblocked(&self.operation, &self.names, &stage.output, path);
         if !claim_name(&self.operation, &self.names, &stage.output, &path, &target.to_url())? {
             return Ok(None);
         }
-        let options = options_for(&self.operation, &stage.output, None, Some(&self.names));
+        let options = self.options_for(&path);
         Ok(Some(BodyDestination::File { path, options }))
     }
 
@@ -135,8 +154,9 @@ impl ExtractedValueMapper for LaterStage {
         let stage = &self.operation.stages[self.number];
         refuse_protocol(stage, target)?;
         let Some(path) = self.file(value, target, page)? else { return Ok(BodyDestination::Output) };
+        let path = unblocked(&self.operation, &self.names, &stage.output, path);
         claim_name(&self.operation, &self.names, &stage.output, &path, &target.to_url())?;
-        let options = options_for(&self.operation, &stage.output, None, Some(&self.names));
+        let options = self.options_for(&path);
         Ok(BodyDestination::File { path, options })
     }
 
@@ -145,7 +165,7 @@ impl ExtractedValueMapper for LaterStage {
         if !self.has_field_by_value() && !matches!(request.body, Some(BodyArg::ByValue(_))) {
             return None;
         }
-        let mut filled = options.clone();
+        let mut filled = if self.page_names_host() { for_other_host(options) } else { options.clone() };
         let by_value = |name: &str, text: &[u8]| {
             request.fields_by_value.iter().any(|(known, template)| known == name && template == text)
         };

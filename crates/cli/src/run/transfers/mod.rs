@@ -17,3 +17,4 @@ pub(crate) mod single_url;
 pub(crate) mod state_stores;
 mod url_items;
 pub(crate) mod url_uploads;
+pub(crate) mod virtual_host;

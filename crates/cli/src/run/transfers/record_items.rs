@@ -119,9 +119,13 @@ impl UrlItems {
 
     fn item_of_request(&mut self, source: usize, record: JsonlRequest, place: &str) -> Result<Option<FleetItem>> {
         let Some(records) = &self.records else { return Ok(None) };
-        let output = record.output.clone().filter(|_| !self.needs_shared_output());
+        let output = record.output.clone();
+        if let Some(option) = self.shared_by().filter(|_| output.is_some()) {
+            let text = format!("with {option} all values go to one output: leave {option} out, or the key");
+            return Err(Error::new(ErrorKind::Read, format!("{place}: key \"output\": {text}")));
+        }
         let ListedRequest { url, mut request, is_trusted } = records.request(record, place)?;
-        let url = self.prepared(url)?;
+        let url = if is_trusted { self.prepared(url)? } else { self.usable(url)? };
         let destination = match &output {
             Some(name) => self.file_of_record(name, &url, place)?,
             None => self.destination(source, &url, &url, &GlobValues::default(), &no_columns)?,
@@ -144,10 +148,13 @@ impl UrlItems {
         }))
     }
 
-    /// Returns true if the values of all responses must go to one output, because they are sorted
-    /// or compared.
-    fn needs_shared_output(&self) -> bool {
-        matches!(self.operation.stages.as_slice(), [stage] if stage.sort || stage.unique)
+    /// Returns the option because of which the values of all responses go to one output.
+    fn shared_by(&self) -> Option<&'static str> {
+        match self.operation.stages.as_slice() {
+            [stage] if stage.sort => Some("--sort"),
+            [stage] if stage.unique => Some("--unique"),
+            _ => None,
+        }
     }
 
     /// Returns the destination of the response body of a record that names its file. Returns `None`
@@ -164,6 +171,7 @@ impl UrlItems {
             return Ok(None);
         }
         let options = options_for(&self.operation, &output, None, Some(&self.names));
+        let options = listing_files::options_of_record(&self.operation, options);
         Ok(Some(BodyDestination::File { path, options }))
     }
 }

@@ -1,7 +1,8 @@
 //! Makes the requests of a list's records (`--jsonl-in`).
 //!
 //! A record takes precedence over the command line. The list may come from a stranger, so the
-//! credentials of the command line go only to the origin of the URL that the user wrote.
+//! credentials, the query and the content of the command line go only to the origin of the URL that
+//! the user wrote, and not to another virtual host there.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,18 +15,20 @@ use haul_policy::target::Scheme;
 
 use crate::plan::{HeaderArg, RecordArgs, RequestArgs, UrlGroup, append_query};
 use crate::record_input::{JsonlRequest, RecordAuth, RecordBody};
-use crate::run::engine_options::target_url::target_of;
+use crate::run::transfers::virtual_host::{for_other_host, names_other_host, without_userinfo};
 
 /// The settings from which the requests of records are made.
 pub(crate) struct RecordRequests {
     /// The options of the command line.
     trusted: OptionVariants,
-    /// The same without credentials.
-    untrusted: OptionVariants,
+    /// The same without credentials and content.
+    untrusted: Arc<RequestOptions>,
     /// The URL of the command line, with its target; `None` if there is none or it is invalid.
     base: Option<(String, Target)>,
     /// The method for records that name none; `None` depends on the content.
     method: Option<String>,
+    /// True if the command line has content, so that the method of the options is for content.
+    has_content: bool,
     /// True if `-H` sets the `Content-Type` of all content.
     has_content_type: bool,
     allow_body_files: bool,
@@ -38,7 +41,8 @@ pub(crate) struct RecordRequests {
 pub(crate) struct ListedRequest {
     pub(crate) url: String,
     pub(crate) request: ItemRequest,
-    /// True if the origin of the URL stands on the command line.
+    /// True if the origin of the URL stands on the command line, and the list names no other host
+    /// there.
     pub(crate) is_trusted: bool,
 }
 
@@ -56,12 +60,14 @@ impl OptionVariants {
     fn of(&self, has_own_content: bool) -> &Arc<RequestOptions> {
         match has_own_content {
             false => &self.whole,
-            true => self.without_content.get_or_init(|| {
-                let options = RequestOptions::clone(&self.whole);
-                Arc::new(RequestOptions { body: None, content_type: None, content_range: None, ..options })
-            }),
+            true => self.without_content.get_or_init(|| Arc::new(without_content(RequestOptions::clone(&self.whole)))),
         }
     }
+}
+
+/// Returns the options without content.
+pub(super) fn without_content(options: RequestOptions) -> RequestOptions {
+    RequestOptions { body: None, content_type: None, content_range: None, ..options }
 }
 
 impl RecordRequests {
@@ -70,18 +76,21 @@ impl RecordRequests {
         let stage = &operation.stages[0];
         let RequestArgs { custom_method, is_post, head, method, fields, body, .. } = &stage.request;
         let names_method = *custom_method || is_post.is_some() || *head;
-        let target = |url: &String| target_of(stage, url).ok();
+        let default_scheme = stage.transfer.redirect.default_scheme;
+        // Without the query of the command line, which is added to each URL later.
+        let target = |url| Target::parse_with(url, default_scheme, stage.transfer.options.path_as_is).ok();
         let is_content_type = |field: &HeaderArg| field.name().eq_ignore_ascii_case("content-type");
         Self {
-            untrusted: OptionVariants::new(Arc::new(options.without_secrets())),
+            untrusted: Arc::new(without_content(options.without_secrets())),
             trusted: OptionVariants::new(Arc::clone(options)),
             base: args.urls.first().and_then(|url| Some((url.clone(), target(url)?))),
             method: names_method.then(|| method.clone()),
+            has_content: body.is_some(),
             // With a body on the command line, the type is that of this body.
             has_content_type: body.is_none() && fields.iter().any(is_content_type),
             allow_body_files: args.allow_body_files,
             is_curl: operation.in_place,
-            default_scheme: stage.transfer.redirect.default_scheme,
+            default_scheme,
         }
     }
 
@@ -89,10 +98,15 @@ impl RecordRequests {
     pub(crate) fn request(&self, record: JsonlRequest, place: &str) -> Result<ListedRequest> {
         let JsonlRequest { url, method: own_method, headers, query, body, auth, timeout, .. } = record;
         let url = self.url(url, place)?;
+        let names_host = names_other_host(&headers, || Target::parse_with(&url, self.default_scheme, false).ok());
+        let url = if names_host { self.without_userinfo_of_base(url) } else { url };
         let url = query.map_or_else(|| url.clone(), |query| append_query(&url, &query));
-        let is_trusted = self.is_trusted(&url);
-        let variants = if is_trusted { &self.trusted } else { &self.untrusted };
-        let mut options = Arc::clone(variants.of(body.is_some()));
+        let is_trusted = !names_host && self.is_trusted(&url);
+        let mut options = match (is_trusted, names_host) {
+            (true, _) => Arc::clone(self.trusted.of(body.is_some())),
+            (false, true) => Arc::new(for_other_host(&self.untrusted)),
+            (false, false) => Arc::clone(&self.untrusted),
+        };
         let mut overrides = RequestOverrides::default();
         let own_content_type = headers.iter().any(|field| field.name().eq_ignore_ascii_case("content-type"));
         for field in headers {
@@ -113,6 +127,8 @@ impl RecordRequests {
                 overrides.fields.push(("Content-Type".to_owned(), content_type.into()));
             }
             overrides.method.get_or_insert_with(|| method("POST"));
+        } else if self.has_content && !is_trusted {
+            overrides.method.get_or_insert_with(|| method("GET"));
         }
         if let Some(auth) = auth {
             set_auth(Arc::make_mut(&mut options), auth);
@@ -165,6 +181,12 @@ impl RecordRequests {
                 Ok(with_userinfo(base, &target))
             }
         }
+    }
+
+    /// Returns the URL without userinfo if its origin is that of the command line's URL, whose
+    /// userinfo it may have.
+    fn without_userinfo_of_base(&self, url: String) -> String {
+        if self.is_trusted(&url) { without_userinfo(url, self.default_scheme) } else { url }
     }
 
     /// Returns true if the origin of a URL is that of the URL on the command line.

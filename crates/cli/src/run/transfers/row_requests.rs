@@ -2,13 +2,14 @@
 //! of the command line.
 //!
 //! A value is data, never syntax: it is encoded for its place. The list may come from a stranger,
-//! so the credentials of the command line go only to origins that the command line names.
+//! so the credentials of the command line go only to origins that the command line names, and so do
+//! its query and its content if they have no column.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use haul::fleet::ItemRequest;
-use haul::request::RequestOverrides;
+use haul::request::{RequestOverrides, method};
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::output_name::{has_url_part, placeholder, placeholder_names};
 use haul_policy::target::{Origin, Scheme};
@@ -19,7 +20,8 @@ use crate::plan::{
 };
 use crate::record_input::CsvRow;
 use crate::run::engine_options::target_url::target_of;
-use crate::run::transfers::record_requests::ListedRequest;
+use crate::run::transfers::record_requests::{ListedRequest, without_content};
+use crate::run::transfers::virtual_host::{for_other_host, is_host_field, is_host_of, without_userinfo};
 
 /// The column that has the URL if the command line names none.
 const URL_COLUMN: &str = "url";
@@ -31,16 +33,27 @@ pub(crate) struct RowRequests {
     /// The origins that the command line names.
     origins: Vec<Origin>,
     options: Arc<RequestOptions>,
-    /// The same without credentials.
+    /// The same without credentials, and without content that has no column.
     secretless: Arc<RequestOptions>,
+    /// The method for rows that do not get the content of the command line; `None` for that of the
+    /// options.
+    bare_method: Option<&'static str>,
     /// The fields whose values have placeholders.
-    fields: Vec<(String, ValueTemplate)>,
+    fields: Vec<FieldTemplate>,
     /// The values of `-A`, `-e` and `-b` that have placeholders.
     own_values: OwnFieldValues,
     body: Option<ValueTemplate>,
     query: Option<ValueTemplate>,
     /// The scheme of URLs that name none.
     default_scheme: Scheme,
+}
+
+/// A field whose value has placeholders.
+struct FieldTemplate {
+    name: String,
+    /// The value as it stands on the command line.
+    written: Vec<u8>,
+    template: ValueTemplate,
 }
 
 /// The field values that haul sends by options of their own, as far as they have placeholders.
@@ -93,12 +106,18 @@ impl RowRequests {
             urls.push(url);
         }
         let fields = request.fields_by_value.iter();
-        let fields = fields.map(|(name, value)| Ok((name.clone(), lookup.template(value)?)));
+        let fields = fields.map(|(name, value)| {
+            let template = lookup.template(value)?;
+            Ok(FieldTemplate { name: name.clone(), written: template.template(), template })
+        });
         let own = |value: &Option<Vec<u8>>| value.as_deref().map(|value| lookup.template(value)).transpose();
         let with_columns = |value: Option<ValueTemplate>| value.filter(|value| value.text().is_none());
         for output in &operation.outputs {
             lookup.check_output(output, stage.pagination.is_some())?;
         }
+        let has_whole_content = request.body.as_ref().is_some_and(|body| !matches!(body, BodyArg::ByValue(_)));
+        let names_method = request.custom_method || request.is_post.is_some() || request.head;
+        let secretless = options.without_secrets();
         Ok(Self {
             fields: fields.collect::<Result<_>>()?,
             own_values: OwnFieldValues {
@@ -122,7 +141,8 @@ impl RowRequests {
             urls,
             origins,
             options: Arc::clone(options),
-            secretless: Arc::new(options.without_secrets()),
+            secretless: Arc::new(if has_whole_content { without_content(secretless) } else { secretless }),
+            bare_method: (has_whole_content && !names_method).then_some("GET"),
             default_scheme,
         })
     }
@@ -160,17 +180,32 @@ impl RowRequests {
                 .expand_each(&|at| row.field(columns[at]))
                 .map_err(|error| Error::with_source(ErrorKind::Url, "the row cannot be made a URL", error))?,
         };
-        if let Some(query) = &self.query {
+        let target = Target::parse_with(&url, self.default_scheme, false).ok();
+        let is_host = |value: &[u8]| target.as_ref().is_some_and(|target| is_host_of(value, target));
+        let mut overrides = RequestOverrides::default();
+        let mut names_other_host = false;
+        for field in self.fields.iter().filter(|field| is_host_field(&field.name)) {
+            let value = self.field_value(&field.template, row)?;
+            names_other_host |= !is_host(&value);
+            overrides.fields.push((field.name.clone(), value));
+        }
+        if names_other_host {
+            url = without_userinfo(url, self.default_scheme);
+        }
+        let is_written = target.is_some_and(|target| self.origins.contains(&target.origin()));
+        let is_trusted = is_written && !names_other_host;
+        if let Some(query) = self.query.as_ref().filter(|query| is_trusted || query.text().is_none()) {
             let query = query.filled_by(|name| self.lookup(row, name));
             url = crate::plan::append_query(&url, &String::from_utf8_lossy(&query));
         }
-        let is_trusted = !self.origins.is_empty()
-            && Target::parse_with(&url, self.default_scheme, false)
-                .is_ok_and(|target| self.origins.contains(&target.origin()));
-        let mut options = Arc::clone(if is_trusted { &self.options } else { &self.secretless });
+        let mut options = match (is_trusted, names_other_host) {
+            (true, _) => Arc::clone(&self.options),
+            (false, true) => Arc::new(for_other_host(&self.secretless)),
+            (false, false) => Arc::clone(&self.secretless),
+        };
         self.fill_fields(&mut options, row)?;
-        let body = self.body.as_ref().map(|body| body.filled_by(|name| self.lookup(row, name)).as_slice().into());
-        let overrides = RequestOverrides { body, ..RequestOverrides::default() };
+        overrides.body = self.body.as_ref().map(|body| body.filled_by(|name| self.lookup(row, name)).as_slice().into());
+        overrides.method = self.bare_method.filter(|_| !is_trusted).map(method);
         Ok(ListedRequest { url, request: ItemRequest { options: Some(options), overrides }, is_trusted })
     }
 
@@ -179,27 +214,32 @@ impl RowRequests {
         self.columns.iter().position(|column| column == name).map(|index| row.field(index))
     }
 
+    /// Returns the value of a field that a row makes.
+    ///
+    /// # Errors
+    /// The value has control characters: what a list gives must not add a field.
+    fn field_value(&self, template: &ValueTemplate, row: &CsvRow) -> Result<Vec<u8>> {
+        let value = template.filled_by(|name| self.lookup(row, name));
+        let is_control = |byte: &u8| byte.is_ascii_control() && *byte != b'\t';
+        match value.iter().any(is_control) {
+            true => Err(Error::new(ErrorKind::Url, "a value has control characters, which no header may have")),
+            false => Ok(value),
+        }
+    }
+
     /// Replaces the placeholders in the field values of the options.
     fn fill_fields(&self, options: &mut Arc<RequestOptions>, row: &CsvRow) -> Result<()> {
         let OwnFieldValues { user_agent, referer, cookie } = &self.own_values;
         if self.fields.is_empty() && user_agent.is_none() && referer.is_none() && cookie.is_none() {
             return Ok(());
         }
-        let filled = |template: &ValueTemplate| {
-            let value = template.filled_by(|name| self.lookup(row, name));
-            let is_control = |byte: &u8| byte.is_ascii_control() && *byte != b'\t';
-            match value.iter().any(is_control) {
-                // What a list gives must not add a field.
-                true => Err(Error::new(ErrorKind::Url, "a value has control characters, which no header may have")),
-                false => Ok(value),
-            }
-        };
+        let filled = |template: &ValueTemplate| self.field_value(template, row);
         let options = Arc::make_mut(options);
-        for (name, template) in &self.fields {
-            let written = template.template();
-            // A field without credentials is missing in the options for other origins.
-            for (_, value) in options.fields.iter_mut().filter(|(field, value)| field == name && *value == written) {
-                *value = filled(template)?;
+        // Each field is filled once: a value that looks like a template is a value.
+        for (field, value) in &mut options.fields {
+            let template = self.fields.iter().find(|known| known.name == *field && known.written == *value);
+            if let Some(known) = template {
+                *value = filled(&known.template)?;
             }
         }
         let own =
