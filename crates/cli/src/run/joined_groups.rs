@@ -2,13 +2,23 @@
 //!
 //! A `next` in a config file (`-K`) separates the requests of a list, so its groups run in
 //! parallel. A group waits for the groups before it if it may depend on them: if it uses cookies
-//! that they may change, reads a file that they write, or changes a setting that belongs to the
+//! that they may change, reads a file that they may write, or changes a setting that belongs to the
 //! whole run.
 
+use std::collections::HashSet;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::plan::{BodyArg, FormPartSource, GlobalArgs, OutputArg, TraceFormat, UploadArg, UrlGroup, UrlSource};
+use haul_policy::file_url::is_file_url;
+
+use crate::plan::{
+    BodyArg, ExistingFilePolicy, FormPartSource, GlobalArgs, OutputArg, TraceFormat, UploadArg, UrlGroup, UrlSource,
+    WriteOut,
+};
 use crate::run::engine_options::output_options::in_output_dir;
+use crate::run::transfers::output_names::absolute;
+use crate::run::transfers::url_uploads;
+use crate::write_out::{WriteOutStream, WriteOutToken};
 
 /// Returns the number of URL groups at the beginning of `operations` that run in parallel. It is 1
 /// if the first one runs alone.
@@ -18,11 +28,14 @@ pub(crate) fn count(global: &GlobalArgs, operations: &[UrlGroup]) -> usize {
     if is_off || others.first().is_none_or(|next| !next.is_listed) || !may_join(first) {
         return 1;
     }
-    let mut written: Vec<PathBuf> = written_files(first).collect();
+    let mut written = written_files(first);
     let mut count = 1;
     for group in others {
-        let reads_written = || read_files(group).any(|file| written.iter().any(|output| output == file));
-        if !group.is_listed || !may_join(group) || !shares_settings(first, group) || reads_written() {
+        if !group.is_listed
+            || !may_join(group)
+            || !shares_settings(first, group)
+            || written.may_share(&read_files(group))
+        {
             break;
         }
         written.extend(written_files(group));
@@ -68,35 +81,93 @@ fn reads_stdin(group: &UrlGroup) -> bool {
         }
 }
 
-/// Returns the files that a group reads while it runs.
-fn read_files(group: &UrlGroup) -> impl Iterator<Item = &Path> {
-    let uploads = group.uploads.iter().filter_map(|upload| match upload {
-        UploadArg::File(file) => Some(Path::new(file)),
-        UploadArg::Nothing | UploadArg::Stdin { .. } => None,
-    });
-    let body = match &group.stages[0].request.body {
-        Some(BodyArg::File(path)) => vec![path.as_path()],
-        Some(BodyArg::Multipart(form)) => {
-            let paths = form.sources().into_iter().filter_map(|source| match source {
-                FormPartSource::File(path) => Some(path.as_path()),
-                FormPartSource::Stdin => None,
-            });
-            paths.collect()
-        }
-        _ => Vec::new(),
-    };
-    let lists = group.urls.iter().filter_map(|source| match source {
-        UrlSource::InputFile(path) => Some(Path::new(path)),
-        UrlSource::Argument(_) => None,
-    });
-    uploads.chain(body).chain(lists)
+/// Files that a group reads or writes while it runs.
+#[derive(Default)]
+struct GroupFiles {
+    /// The absolute paths of the files whose names are known before the run.
+    known: HashSet<PathBuf>,
+    /// True if there may be others, such as a file named after a URL.
+    has_others: bool,
 }
 
-/// Returns the files that a group writes, as far as their names are known before the run.
-fn written_files(group: &UrlGroup) -> impl Iterator<Item = PathBuf> {
-    let name = |output: &OutputArg| match output {
-        OutputArg::File(name) => Some(name.clone()),
-        OutputArg::Stdout | OutputArg::RemoteName | OutputArg::MirroredPath | OutputArg::Null => None,
-    };
-    group.outputs.iter().filter_map(name).map(|name| in_output_dir(group, name))
+impl GroupFiles {
+    fn add(&mut self, name: impl AsRef<Path>) {
+        self.known.insert(absolute(name.as_ref()));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.known.is_empty() && !self.has_others
+    }
+
+    fn extend(&mut self, other: GroupFiles) {
+        self.known.extend(other.known);
+        self.has_others |= other.has_others;
+    }
+
+    /// Returns true if both may contain the same file.
+    fn may_share(&self, other: &GroupFiles) -> bool {
+        let shares = || !self.known.is_disjoint(&other.known);
+        !self.is_empty() && !other.is_empty() && (self.has_others || other.has_others || shares())
+    }
+}
+
+/// Returns the files that a group reads while it runs.
+fn read_files(group: &UrlGroup) -> GroupFiles {
+    let mut files = GroupFiles::default();
+    for (index, upload) in group.uploads.iter().enumerate() {
+        match upload {
+            UploadArg::File(_) if url_uploads::is_glob(group, index) => files.has_others = true,
+            UploadArg::File(file) => files.add(file),
+            UploadArg::Nothing | UploadArg::Stdin { .. } => {}
+        }
+    }
+    match &group.stages[0].request.body {
+        Some(BodyArg::File(path)) => files.add(path),
+        Some(BodyArg::Multipart(form)) => {
+            for source in form.sources() {
+                match source {
+                    FormPartSource::File(path) => files.add(path),
+                    FormPartSource::Stdin => {}
+                }
+            }
+        }
+        _ => {}
+    }
+    for source in group.urls.iter() {
+        match source {
+            UrlSource::InputFile(path) => files.add(path),
+            UrlSource::Argument(url) => files.has_others |= is_file_url(url),
+        }
+    }
+    // A record may name a file to send.
+    files.has_others |= group.records.as_ref().is_some_and(|records| records.allow_body_files);
+    files
+}
+
+/// Returns the files that a group writes.
+fn written_files(group: &UrlGroup) -> GroupFiles {
+    let mut files = GroupFiles::default();
+    // A record may name its output.
+    files.has_others = group.records.is_some();
+    for token in group.stages[0].report.write_out.iter().flat_map(WriteOut::tokens) {
+        if let WriteOutToken::Stream(WriteOutStream::File(path, _)) = token {
+            files.add(path);
+        }
+    }
+    for index in 0..group.urls.len() {
+        match group.output_of(index) {
+            output if output.is_stdout() => {}
+            // It may have numbers of globs, or parts of the URL; --no-clobber adds a number.
+            OutputArg::File(name) if name.as_bytes().iter().any(|byte| matches!(byte, b'#' | b'{')) => {
+                files.has_others = true;
+            }
+            OutputArg::File(name) => {
+                files.add(in_output_dir(group, name.clone()));
+                files.has_others |= group.existing == ExistingFilePolicy::Number;
+            }
+            OutputArg::RemoteName | OutputArg::MirroredPath => files.has_others = true,
+            OutputArg::Stdout | OutputArg::Null => {}
+        }
+    }
+    files
 }

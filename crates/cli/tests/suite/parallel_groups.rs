@@ -191,3 +191,32 @@ fn only_idempotent_requests_of_groups_are_repeated() {
         assert_eq!(closing.connections() - before, tries, "{method}");
     }
 }
+
+#[test]
+fn group_waits_for_files_it_may_read() {
+    let origin = Origin::builder().start().unwrap();
+    for (output, upload) in [
+        ("remote-name", "7"),
+        ("output = \"./file\"", "file"),
+        ("output = \"{name}\"", "7"),
+        ("output = \"sub/../file\"", "file"),
+        ("output = \"file\"", "f[i]le"),
+        ("mirror-paths", "127.0.0.1+{port}/small/7"),
+        ("write-out = \"%output{file}small 7\\n\"\nout-null", "file"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("sub")).unwrap();
+        let upload = upload.replace("{port}", &origin.http_addr().port().to_string());
+        fs::create_dir_all(dir.path().join(&upload).parent().unwrap()).unwrap();
+        fs::write(dir.path().join(upload.replace(['[', ']'], "")), "old").unwrap();
+        let groups = [
+            format!("url = \"{}\"\n{output}\n", origin.url("/small/7")),
+            format!("url = \"{}\"\nupload-file = \"{upload}\"\nout-null\n", origin.url("/echo")),
+        ];
+        origin.forget();
+        common::run_in(dir.path(), common::HAUL, &["-sS", "-K", &config(dir.path(), groups)]).ok();
+        let log = origin.log();
+        let sent = log.iter().find(|request| request.method == "PUT").unwrap();
+        assert_eq!(String::from_utf8_lossy(&sent.body), "small 7\n", "{output}");
+    }
+}
