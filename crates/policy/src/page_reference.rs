@@ -14,13 +14,14 @@
 //! # Ok::<(), haul_policy::TargetError>(())
 //! ```
 //!
-//! References are read as browsers read them: blanks at both ends and line breaks within are left
-//! out, backslashes before the query are slashes, spaces become `%20`.
+//! References are read as browsers read them (WHATWG URL): blanks at both ends and line breaks within
+//! are left out, backslashes before the query are slashes, spaces, quotation marks and other bytes
+//! that a URL cannot have are percent-encoded, and `http:/x` on an http page is a path.
 
 use std::borrow::Cow;
 
 use crate::target::path::push_byte;
-use crate::target::{Target, TargetError};
+use crate::target::{Scheme, Target, TargetError};
 
 /// The URL against which the references of a page are resolved: the page's own, without userinfo
 /// and fragment, or that of its `<base>`.
@@ -49,7 +50,7 @@ impl PageBase {
     /// Sets the base to the `href` of the page's `<base>`. A reference that gives no http or https
     /// URL is ignored.
     pub fn set(&mut self, href: &str) {
-        if let Ok(target) = self.page.join(&cleaned(href)) {
+        if let Ok(target) = self.page.join(&cleaned(href, self.page.scheme())) {
             self.base = Some(bare(&target));
         }
     }
@@ -60,7 +61,7 @@ impl PageBase {
         let target = self.join(reference).ok()?;
         if target.userinfo_bytes().is_some() {
             // The page's own data, not to be changed.
-            return Some(cleaned(reference).into_owned());
+            return Some(cleaned(reference, self.base().scheme()).into_owned());
         }
         let mut url = target.to_url();
         if let Some(fragment) = target.fragment() {
@@ -75,7 +76,7 @@ impl PageBase {
     /// A reference with userinfo or without a valid URL is returned unchanged: the
     /// [template](crate::url_template) refuses it and says why.
     pub fn link(&self, reference: &str) -> PageLink {
-        let text = cleaned(reference);
+        let text = cleaned(reference, self.base().scheme());
         let (address, fragment) = text.split_once('#').map_or((&*text, None), |(url, fragment)| (url, Some(fragment)));
         if address.is_empty() {
             return PageLink::NotFetchable;
@@ -92,7 +93,11 @@ impl PageBase {
     }
 
     fn join(&self, reference: &str) -> Result<Target, TargetError> {
-        self.base.as_ref().unwrap_or(&self.page).join(&cleaned(reference))
+        self.base().join(&cleaned(reference, self.base().scheme()))
+    }
+
+    fn base(&self) -> &Target {
+        self.base.as_ref().unwrap_or(&self.page)
     }
 }
 
@@ -105,29 +110,86 @@ fn bare(target: &Target) -> Target {
     })
 }
 
-/// Returns a reference without what browsers leave out, with the other control characters and
-/// spaces percent-encoded.
-fn cleaned(reference: &str) -> Cow<'_, str> {
+/// Returns a reference in the form of RFC 3986 that leads where browsers go (WHATWG URL, "basic URL
+/// parser"): without blanks around it and line breaks, with slashes for backslashes before the query,
+/// and with the bytes percent-encoded that browsers encode. `scheme` is that of the base.
+///
+/// `http:/x` and `http:x` on an http page are relative references; elsewhere they name a host, as
+/// does any number of slashes but one.
+fn cleaned(reference: &str, scheme: Scheme) -> Cow<'_, str> {
     let text = reference.trim_matches(|c: char| c <= ' ');
-    let is_plain = |byte: u8| byte > b' ' && byte != 0x7f && byte != b'\\';
-    if text.bytes().all(is_plain) {
+    if is_clean(text) {
         return Cow::Borrowed(text);
     }
+    let text: String = text.chars().filter(|c| !matches!(c, '\t' | '\r' | '\n')).collect();
     let mut clean = String::with_capacity(text.len() + 8);
-    let is_web = scheme(text).is_none_or(|scheme| matches!(&*scheme.to_ascii_lowercase(), "http" | "https"));
-    let mut is_address = is_web;
-    for c in text.chars() {
-        match c {
-            '\t' | '\r' | '\n' => {}
-            '\\' if is_address => clean.push('/'),
-            c if c.is_ascii_control() || c == ' ' => push_byte(&mut clean, c as u8),
-            c => {
-                is_address &= !matches!(c, '?' | '#');
-                clean.push(c);
-            }
+    let own_scheme = self::scheme(&text);
+    let rest = match own_scheme {
+        None => &text[..],
+        Some(own) if !is_web(own) => {
+            push_escaped(&mut clean, &text, &[]);
+            return Cow::Owned(clean);
         }
+        Some(own) => &text[own.len() + 1..],
+    };
+    let is_slash = |c: char| matches!(c, '/' | '\\');
+    let after_slashes = rest.trim_start_matches(is_slash);
+    let slashes = rest.len() - after_slashes.len();
+    let is_same_scheme = own_scheme.is_some_and(|own| own.eq_ignore_ascii_case(scheme.as_str()));
+    let is_relative = slashes < 2 && (own_scheme.is_none() || is_same_scheme);
+    let rest = if is_relative {
+        if own_scheme.is_some() && self::scheme(rest).is_some() {
+            // What follows `http:` is not another scheme.
+            clean.push_str("./");
+        }
+        rest
+    } else {
+        if let Some(own) = own_scheme {
+            clean.push_str(own);
+            clean.push(':');
+        }
+        clean.push_str("//");
+        let end = after_slashes.find(|c| is_slash(c) || matches!(c, '?' | '#')).unwrap_or(after_slashes.len());
+        push_escaped(&mut clean, &after_slashes[..end], &[]);
+        &after_slashes[end..]
+    };
+    let (rest, fragment) = rest.split_once('#').map_or((rest, None), |(rest, fragment)| (rest, Some(fragment)));
+    let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
+    push_escaped(&mut clean, &path.replace('\\', "/"), b"\"<>^`{}");
+    if let Some(query) = query {
+        clean.push('?');
+        push_escaped(&mut clean, query, b"\"<>'");
+    }
+    if let Some(fragment) = fragment {
+        clean.push('#');
+        push_escaped(&mut clean, fragment, b"\"<>`");
     }
     Cow::Owned(clean)
+}
+
+/// Returns true if browsers read the reference as RFC 3986 does.
+fn is_clean(text: &str) -> bool {
+    let is_plain = |byte: u8| byte > b' ' && byte != 0x7f && !b"\\\"<>^`{}'".contains(&byte);
+    let has_host = |rest: &str| rest.starts_with("//") && !rest.starts_with("///");
+    text.bytes().all(is_plain)
+        && match scheme(text) {
+            None => !text.starts_with("///"),
+            Some(own) => !is_web(own) || has_host(&text[own.len() + 1..]),
+        }
+}
+
+/// Appends text with control characters, spaces and these other bytes percent-encoded.
+fn push_escaped(out: &mut String, text: &str, others: &[u8]) {
+    for c in text.chars() {
+        match u8::try_from(c) {
+            Ok(byte) if byte <= b' ' || byte == 0x7f || others.contains(&byte) => push_byte(out, byte),
+            _ => out.push(c),
+        }
+    }
+}
+
+fn is_web(scheme: &str) -> bool {
+    scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
 }
 
 /// Returns the scheme of a reference that has one.
@@ -167,6 +229,46 @@ mod tests {
         }
         for reference in ["mailto:a@b", "javascript:x()", "data:,x", "ftp://h/x", "tel:1", "http://", "http://[x/"] {
             assert_eq!(base.resolve(reference), None, "{reference:?}");
+        }
+    }
+
+    #[test]
+    fn references_find_their_host_as_in_browsers() {
+        let table = [
+            ("http:/images/x.png", "http://h/images/x.png", "http://images/x.png"),
+            ("http:foo.html", "http://h/a/foo.html", "http://foo.html/"),
+            ("HTTP:?q", "http://h/a/b?q", "http://?q"),
+            ("http:x:y", "http://h/a/x:y", "http://x:y"),
+            ("http:\\\\o\\x", "http://o/x", "http://o/x"),
+            ("////o/x", "http://o/x", "https://o/x"),
+            ("\\/\\o/x", "http://o/x", "https://o/x"),
+            ("http://///o/x", "http://o/x", "http://o/x"),
+            ("https:/o/x", "https://o/x", "https://h/o/x"),
+            ("https:o", "https://o/", "https://h/a/o"),
+        ];
+        for (reference, on_http, on_https) in table {
+            assert_eq!(base("http://h/a/b").resolve(reference).as_deref(), Some(on_http), "{reference:?}");
+            let on_https = Some(on_https).filter(|url| Target::parse(url).is_ok());
+            assert_eq!(base("https://h/a/b").resolve(reference).as_deref(), on_https, "{reference:?}");
+        }
+        assert_eq!(base("http://h/a/b").link("http:"), PageLink::NotFetchable);
+        assert_eq!(base("http://h/a/b").link("http:#x"), PageLink::NotFetchable);
+    }
+
+    #[test]
+    fn bytes_are_encoded_as_in_browsers() {
+        let base = base("http://h/");
+        let table = [
+            ("a\"b<c>d'e`f{g}h|i^j", "http://h/a%22b%3Cc%3Ed'e%60f%7Bg%7Dh|i%5Ej"),
+            ("?a\"b<c>d'e`f{g}h|i^j", "http://h/?a%22b%3Cc%3Ed%27e`f{g}h|i^j"),
+            ("x?a?\"#b\"#'`{", "http://h/x?a?%22#b%22#'%60{"),
+            ("%22?%3c", "http://h/%22?%3c"),
+            ("data:'\"<", "data:'\"<"),
+        ];
+        for (reference, expected) in table {
+            let resolved = base.resolve(reference);
+            let expected = Some(expected).filter(|url| url.starts_with("http"));
+            assert_eq!(resolved.as_deref(), expected, "{reference:?}");
         }
     }
 
