@@ -26,8 +26,8 @@ use crate::sink::match_list::MatchList;
 use crate::sink::partial::PartialFile;
 use crate::sink::{BodyInfo, ByteCounter, ExistingPartialContent, Sink, TransferWaker};
 
-/// The number of bytes that the search of a page may keep without a share of the memory for all
-/// pages.
+/// The number of bytes of a page that its search and its observer may keep without a share of the
+/// memory for all pages.
 const SMALL_SEARCH: u64 = 256 << 10;
 
 /// The decoder, the search and the sink of one body.
@@ -42,6 +42,8 @@ pub struct BodyDelivery {
     /// decoder's memory is not limited.
     memory: Option<Arc<DecoderMemory>>,
     share: Option<DecoderMemoryShare>,
+    /// The share of that memory for what the search and the observer keep, if that is much.
+    kept_share: Option<DecoderMemoryShare>,
     /// Received bytes of the body that are not decoded yet, because the decoder waits for memory;
     /// usually empty.
     pending: Vec<u8>,
@@ -51,7 +53,16 @@ impl BodyDelivery {
     /// Makes a delivery to this sink, without extraction.
     #[must_use]
     pub fn new(sink: Box<dyn Sink>) -> Self {
-        Self { decoder: None, search: None, page: None, sink, memory: None, share: None, pending: Vec::new() }
+        Self {
+            decoder: None,
+            search: None,
+            page: None,
+            sink,
+            memory: None,
+            share: None,
+            kept_share: None,
+            pending: Vec::new(),
+        }
     }
 
     /// Searches the body for values, and delivers the values to the sink, not the body itself.
@@ -63,7 +74,6 @@ impl BodyDelivery {
             search,
             search_in,
             text: None,
-            share: None,
             has_values: false,
             records: MatchList::default(),
         }));
@@ -147,6 +157,7 @@ impl BodyDelivery {
         }
         if let Some(page) = &mut self.page {
             page.begin(&info);
+            page.set_length(begin.length.filter(|_| matches!(decoder, Ok(None))));
         }
         self.sink.begin(&BodyInfo { length: begin.length.filter(|_| plain), validator, ..*begin })?;
         if !before.is_empty() {
@@ -212,11 +223,7 @@ impl BodyDelivery {
     /// pushed again.
     pub fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let mut credit = self.sink.credit(waker, token);
-        if let (Some(search), Some(memory)) = (&mut self.search, &self.memory)
-            && credit > 0
-            && !search.may_continue(memory, waker, token)
-            && !self.sink.is_first(waker, token)
-        {
+        if credit > 0 && !self.may_keep_more(waker, token) && !self.sink.is_first(waker, token) {
             credit = 0;
         }
         let Some(decoder) = self.decoder.as_ref().filter(|_| credit > 0) else { return credit };
@@ -232,17 +239,28 @@ impl BodyDelivery {
         }
     }
 
+    /// Returns true if the search and the observer may keep more of the body. If they keep much of
+    /// it and the memory for all bodies is in use, `waker` is woken with `token` when some is
+    /// released.
+    fn may_keep_more(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
+        let Some(memory) = &self.memory else { return true };
+        let (search, page) = (self.search.as_ref().map(|body| &body.search), self.page.as_ref());
+        let held = search.map_or(0, PageSearch::held) + page.map_or(0, |page| page.held());
+        if held <= SMALL_SEARCH {
+            return true;
+        }
+        let most = search.map_or(0, PageSearch::max_held).saturating_add(page.map_or(0, |page| page.max_held()));
+        self.kept_share.get_or_insert_with(|| DecoderMemoryShare::new(memory)).admits(most, waker, token)
+    }
+
     /// Drops the decoder of a finished body, and releases its memory and that of the search.
     pub fn release(&mut self) {
-        (self.decoder, self.share, self.pending) = (None, None, Vec::new());
-        if let Some(search) = &mut self.search {
-            search.share = None;
-        }
+        (self.decoder, self.share, self.kept_share, self.pending) = (None, None, None, Vec::new());
     }
 
     /// Returns true if its decoder or search uses memory that those of other bodies share.
     pub fn uses_decoder_memory(&self) -> bool {
-        self.share.is_some() || self.search.as_ref().is_some_and(|search| search.share.is_some())
+        self.share.is_some() || self.kept_share.is_some()
     }
 
     /// Returns true if the output of all other bodies waits for the end of this one.
@@ -363,12 +381,17 @@ impl BodyDelivery {
             decoder.finish()?;
         }
         self.share = None;
-        let Self { search, sink, .. } = self;
-        if let Some(search) = search {
-            search.finish(&mut **sink)?;
-            search.deliver(&mut **sink)?;
+        let Self { search, page, sink, .. } = self;
+        let searched = match search {
+            Some(search) => search.finish(&mut **sink).and_then(|()| search.deliver(&mut **sink)),
+            None => Ok(()),
+        };
+        if let Some(page) = page {
+            page.end();
         }
-        sink.finish()
+        self.kept_share = None;
+        searched?;
+        self.sink.finish()
     }
 
     /// Keeps the delivered bytes after the body broke off, so that another attempt requests only
@@ -410,8 +433,6 @@ struct BodySearch {
     search_in: SearchInputKind,
     /// The converter of the body to UTF-8; `None` if the unchanged bytes are searched.
     text: Option<Utf8ConvertingReader>,
-    /// The share of the memory for all bodies, if the search keeps much of this one.
-    share: Option<DecoderMemoryShare>,
     /// True if a value was found in the body.
     has_values: bool,
     /// The values that are not delivered yet.
@@ -421,22 +442,7 @@ struct BodySearch {
 impl BodySearch {
     fn begin(&mut self, page: &PageInfo<'_>) {
         self.search.begin(page);
-        self.text = (self.search_in == SearchInputKind::Text).then(|| Utf8ConvertingReader::new(page.content_type));
-    }
-
-    /// Returns true if more of the body may be searched. If the search keeps much of the body and
-    /// the memory for all bodies is in use, `waker` is woken with `token` when some is released.
-    fn may_continue(
-        &mut self,
-        memory: &Arc<DecoderMemory>,
-        waker: Option<&Arc<dyn TransferWaker>>,
-        token: usize,
-    ) -> bool {
-        if self.search.held() <= SMALL_SEARCH {
-            return true;
-        }
-        let share = self.share.get_or_insert_with(|| DecoderMemoryShare::new(memory));
-        share.admits(self.search.max_held(), waker, token)
+        self.text = (self.search_in == SearchInputKind::Text).then(|| self.search.text_reader(page));
     }
 
     fn push(&mut self, piece: &[u8], sink: &mut dyn Sink) -> Result<()> {
@@ -446,23 +452,21 @@ impl BodySearch {
             gather(expression, value, records, sink)
         };
         match text {
-            Some(text) => text.push(piece, &mut |piece| search.push(piece, on_value)),
+            Some(text) => text.push(piece, &mut |piece, encoding| search.push_converted(piece, encoding, on_value)),
             None => search.push(piece, on_value),
         }
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) -> Result<()> {
-        let Self { search, text, share, has_values, records, .. } = self;
+        let Self { search, text, has_values, records, .. } = self;
         let on_value: &mut OnValue<'_> = &mut |expression, value| {
             *has_values = true;
             gather(expression, value, records, sink)
         };
         if let Some(text) = text {
-            text.finish(&mut |piece| search.push(piece, on_value))?;
+            text.finish(&mut |piece, encoding| search.push_converted(piece, encoding, on_value))?;
         }
-        let outcome = search.finish(on_value);
-        *share = None;
-        outcome
+        search.finish(on_value)
     }
 
     /// Passes the values so far on to the sink.
@@ -475,7 +479,14 @@ impl BodySearch {
 /// matches in one piece of a body together could exceed the sink's memory limit.
 const BATCH: usize = 1024;
 
+/// The number of bytes of matches from which on they are delivered to the sink.
+const BATCH_BYTES: usize = 64 << 10;
+
 fn gather(expression: usize, found: &[u8], records: &mut MatchList, sink: &mut dyn Sink) -> Result<()> {
     records.push_found(expression, found);
-    if records.len() < BATCH { Ok(()) } else { sink.records(records) }
+    let is_full = records.len() >= BATCH || records.value_bytes() >= BATCH_BYTES;
+    if is_full { sink.records(records) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,7 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 
+mod charset_prescan;
 mod coding_decoders;
 pub mod decoder_memory;
 pub mod delivery;

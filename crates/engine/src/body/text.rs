@@ -14,7 +14,8 @@
 
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, WINDOWS_1252};
 
-use super::utf8_conversion::{declared_by, encoding_of, may_be_markup, media_type};
+use super::charset_prescan::DeclarationPlace;
+use super::utf8_conversion::{declared_by, encoding_of, media_type};
 
 /// The number of bytes of a body that become one piece of text.
 const PIECE: usize = 64 << 10;
@@ -44,8 +45,8 @@ impl BodyText {
     /// The body itself, if it is not valid text in its charset.
     pub fn new(body: Vec<u8>, content_type: Option<&[u8]>) -> Result<Self, Vec<u8>> {
         let media_type = media_type(content_type);
-        let is_markup = may_be_markup(&media_type);
-        let encoding = encoding_of(&body, declared_by(content_type), is_markup);
+        let declares = DeclarationPlace::of(&media_type);
+        let encoding = encoding_of(&body, declared_by(content_type), declares);
         match encoding {
             Some(encoding) if encoding != UTF_8 => Self::in_charset(body, encoding),
             _ => match String::from_utf8(body) {
@@ -54,6 +55,7 @@ impl BodyText {
                     Ok(Self { content: BodyTextContent::Utf8(text), at })
                 }
                 Err(error) => {
+                    let is_markup = declares != DeclarationPlace::Nowhere;
                     let is_text = !media_type.is_empty() && (is_markup || media_type.starts_with(b"text/"));
                     match encoding {
                         None if is_text => Self::in_charset(error.into_bytes(), WINDOWS_1252),

@@ -2,36 +2,37 @@
 //!
 //! The charset comes from a byte order mark, else from the field `Content-Type`, else from the
 //! body: an XML declaration or a `<meta>` in its first [`PRESCAN`] bytes, if the body may be
-//! markup. A body without a declared charset is UTF-8 if it is valid UTF-8, and windows-1252
-//! otherwise, as in browsers (<https://encoding.spec.whatwg.org/>). To decide, the bytes from the
-//! first one beyond ASCII on are buffered until the body ends or [`UNDECIDED`] of them are valid.
-//! Invalid bytes after that are converted from windows-1252 one by one.
+//! markup. JSON and `text/event-stream` are UTF-8 (RFC 8259 section 8.1, WHATWG HTML). Any other body
+//! without a declared charset is UTF-8 if it is valid UTF-8, and windows-1252 otherwise, as in
+//! browsers (<https://encoding.spec.whatwg.org/>). To decide, the bytes from the first one beyond
+//! ASCII on are buffered until the body ends or [`UNDECIDED`] of them are valid. Invalid bytes after
+//! that are converted from windows-1252 one by one.
+//!
+//! The pieces in which a body arrives make no difference: HTML waits for [`PRESCAN`] bytes, a
+//! declaration or the end of the body.
 //!
 //! Valid UTF-8 is passed on without a copy. Invalid bytes of a body with a declared charset become
 //! U+FFFD. UTF-32 is not supported, as in browsers.
 
-use encoding_rs::{Decoder, DecoderResult, Encoding, REPLACEMENT, UTF_8, WINDOWS_1252, X_USER_DEFINED};
-use memchr::memmem;
+use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, WINDOWS_1252};
 
+use super::charset_prescan::{DeclarationPlace, PRESCAN, declared_in, known};
 use crate::Result;
 use crate::response::charset;
 
-/// The number of bytes at the beginning of a body that are searched for a declaration of its
-/// charset.
-const PRESCAN: usize = 1024;
 /// The number of valid UTF-8 bytes after which a body without a declared charset counts as UTF-8.
 const UNDECIDED: usize = 256 << 10;
 /// The size of the pieces in which decoded text is passed on, in bytes.
 const PIECE: usize = 8 << 10;
 
-/// The callback of a [`Utf8ConvertingReader`], which receives the converted text piece by piece. No
-/// piece ends within a character.
-type OnText<'f> = dyn FnMut(&[u8]) -> Result<()> + 'f;
+/// The callback of a [`Utf8ConvertingReader`], which receives the converted text piece by piece, and
+/// the encoding from which it was converted. No piece ends within a character.
+type OnText<'f> = dyn FnMut(&[u8], &'static Encoding) -> Result<()> + 'f;
 
 /// A reader that converts one body to UTF-8.
 pub(crate) struct Utf8ConvertingReader {
     declared: Option<&'static Encoding>,
-    may_be_markup: bool,
+    declares: DeclarationPlace,
     state: CharsetState,
     /// Received bytes that cannot be converted before further bytes arrive.
     held: Vec<u8>,
@@ -54,9 +55,19 @@ enum CharsetState {
 impl Utf8ConvertingReader {
     /// Makes a reader for a body whose `Content-Type` field has this value.
     pub(crate) fn new(content_type: Option<&[u8]>) -> Self {
-        let declared = declared_by(content_type);
-        let may_be_markup = may_be_markup(&media_type(content_type));
-        Self { declared, may_be_markup, state: CharsetState::Opening, held: Vec::new() }
+        let media_type = media_type(content_type);
+        let declared = declared_by(content_type).or_else(|| is_always_utf8(&media_type).then_some(UTF_8));
+        let declares = DeclarationPlace::of(&media_type);
+        Self { declared, declares, state: CharsetState::Opening, held: Vec::new() }
+    }
+
+    /// Reads the body as UTF-8 if no byte order mark and no field declare another charset, as JSON
+    /// is read whatever its media type.
+    #[cfg(any(test, feature = "select"))]
+    #[must_use]
+    pub(crate) fn or_utf8(mut self) -> Self {
+        self.declared.get_or_insert(UTF_8);
+        self
     }
 
     /// Converts the next bytes of the body.
@@ -93,7 +104,7 @@ impl Utf8ConvertingReader {
         let held = std::mem::take(&mut self.held);
         match &mut self.state {
             CharsetState::Opening => Ok(()),
-            CharsetState::Undeclared { valid } if *valid == held.len() => hand_on(&held, on_text),
+            CharsetState::Undeclared { valid } if *valid == held.len() => hand_on(&held, UTF_8, on_text),
             CharsetState::Undeclared { .. } => {
                 decode(&mut WINDOWS_1252.new_decoder_without_bom_handling(), &held, true, on_text)
             }
@@ -108,15 +119,13 @@ impl Utf8ConvertingReader {
         if may_be_mark {
             return false;
         }
-        let may_declare = self.declared.is_none() && self.may_be_markup && mark(start).is_none();
-        let first = start.iter().find(|byte| !byte.is_ascii_whitespace());
-        let is_markup = first.is_none_or(|&byte| byte == b'<');
-        !(may_declare && is_markup) || start.len() >= PRESCAN || declared_in(start).is_some()
+        let may_declare = self.declared.is_none() && mark(start).is_none() && self.declares.is_in(start);
+        !may_declare || start.len() >= PRESCAN || declared_in(start).is_some()
     }
 
     /// Determines the charset from `start`, the beginning of the body, and stores it in the reader.
     fn open(&mut self, start: &[u8]) {
-        self.state = match encoding_of(start, self.declared, self.may_be_markup) {
+        self.state = match encoding_of(start, self.declared, self.declares) {
             None => CharsetState::Undeclared { valid: 0 },
             Some(encoding) if encoding == UTF_8 && !start.starts_with(b"\xef\xbb\xbf") => {
                 CharsetState::Utf8 { is_declared: true }
@@ -138,7 +147,7 @@ impl Utf8ConvertingReader {
                 let mut rest = piece;
                 if self.held.is_empty() {
                     let ascii = Encoding::ascii_valid_up_to(piece);
-                    hand_on(&piece[..ascii], on_text)?;
+                    hand_on(&piece[..ascii], UTF_8, on_text)?;
                     rest = &piece[ascii..];
                 }
                 self.held.extend_from_slice(rest);
@@ -159,7 +168,7 @@ impl Utf8ConvertingReader {
                     let valid = *valid;
                     let held = std::mem::take(&mut self.held);
                     self.state = CharsetState::Utf8 { is_declared: false };
-                    hand_on(&held[..valid], on_text)?;
+                    hand_on(&held[..valid], UTF_8, on_text)?;
                     return read_utf8(&mut self.held, &held[valid..], false, on_text);
                 }
                 Ok(())
@@ -178,7 +187,7 @@ fn read_utf8(held: &mut Vec<u8>, piece: &[u8], is_declared: bool, on_text: &mut 
         rest = &rest[1..];
         match std::str::from_utf8(held) {
             Ok(_) => {
-                on_text(held)?;
+                on_text(held, UTF_8)?;
                 held.clear();
             }
             Err(error) if error.error_len().is_some() => {
@@ -193,11 +202,11 @@ fn read_utf8(held: &mut Vec<u8>, piece: &[u8], is_declared: bool, on_text: &mut 
     }
     loop {
         let error = match std::str::from_utf8(rest) {
-            Ok(_) => return hand_on(rest, on_text),
+            Ok(_) => return hand_on(rest, UTF_8, on_text),
             Err(error) => error,
         };
         let (valid, after) = rest.split_at(error.valid_up_to());
-        hand_on(valid, on_text)?;
+        hand_on(valid, UTF_8, on_text)?;
         let Some(length) = error.error_len() else {
             held.extend_from_slice(after);
             return Ok(());
@@ -214,14 +223,14 @@ fn substitute(bytes: &[u8], is_declared: bool, on_text: &mut OnText<'_>) -> Resu
         return Ok(());
     }
     if is_declared {
-        return on_text("\u{fffd}".as_bytes());
+        return on_text("\u{fffd}".as_bytes(), UTF_8);
     }
     let (text, _) = WINDOWS_1252.decode_without_bom_handling(bytes);
-    on_text(text.as_bytes())
+    on_text(text.as_bytes(), UTF_8)
 }
 
-fn hand_on(text: &[u8], on_text: &mut OnText<'_>) -> Result<()> {
-    if text.is_empty() { Ok(()) } else { on_text(text) }
+fn hand_on(text: &[u8], encoding: &'static Encoding, on_text: &mut OnText<'_>) -> Result<()> {
+    if text.is_empty() { Ok(()) } else { on_text(text, encoding) }
 }
 
 fn decode(decoder: &mut Decoder, mut bytes: &[u8], last: bool, on_text: &mut OnText<'_>) -> Result<()> {
@@ -234,7 +243,7 @@ fn decode(decoder: &mut Decoder, mut bytes: &[u8], last: bool, on_text: &mut OnT
             text[written..written + 3].copy_from_slice("\u{fffd}".as_bytes());
             written += 3;
         }
-        hand_on(&text[..written], on_text)?;
+        hand_on(&text[..written], decoder.encoding(), on_text)?;
         if result == DecoderResult::InputEmpty {
             return Ok(());
         }
@@ -247,9 +256,11 @@ pub(super) fn media_type(content_type: Option<&[u8]>) -> Vec<u8> {
     media_type.trim_ascii().to_ascii_lowercase()
 }
 
-/// Returns true if a body of this media type may be HTML or XML.
-pub(super) fn may_be_markup(media_type: &[u8]) -> bool {
-    media_type.is_empty() || media_type.ends_with(b"html") || media_type.ends_with(b"xml")
+/// Returns true if bodies of this media type are UTF-8 without a declaration: JSON in all its forms,
+/// and event streams.
+fn is_always_utf8(media_type: &[u8]) -> bool {
+    let subtype = media_type.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    memchr::memmem::find(subtype, b"json").is_some() || subtype == b"event-stream"
 }
 
 /// Returns the encoding that the `charset` parameter of a `Content-Type` value names. Returns `None`
@@ -259,86 +270,21 @@ pub(super) fn declared_by(content_type: Option<&[u8]>) -> Option<&'static Encodi
 }
 
 /// Returns the encoding of a body that begins with `start`: that of its byte order mark, else
-/// `declared`, else that of a declaration in its first [`PRESCAN`] bytes if it may be markup. Returns
-/// `None` if nothing names one.
+/// `declared`, else that of a declaration in its first [`PRESCAN`] bytes, if it may have one there.
+/// Returns `None` if nothing names one.
 pub(super) fn encoding_of(
     start: &[u8],
     declared: Option<&'static Encoding>,
-    may_be_markup: bool,
+    declares: DeclarationPlace,
 ) -> Option<&'static Encoding> {
-    let in_page = || may_be_markup.then(|| declared_in(&start[..start.len().min(PRESCAN)])).flatten();
+    let in_page = || declares.is_in(start).then(|| declared_in(start)).flatten();
     mark(start).or(declared).or_else(in_page)
-}
-
-/// Returns the encoding with this label, such as `latin1`. Returns `None` if it is not supported.
-fn known(label: &[u8]) -> Option<&'static Encoding> {
-    Encoding::for_label(label).filter(|encoding| *encoding != REPLACEMENT)
 }
 
 /// Returns the encoding that a byte order mark at the beginning of `start` indicates, if there is
 /// one.
 fn mark(start: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_bom(start).map(|(encoding, _)| encoding)
-}
-
-/// Returns the charset that an XML declaration or a `<meta>` in `start`, the beginning of the body,
-/// declares. Since the declaration is readable as ASCII, a body that declares UTF-16 is not UTF-16,
-/// and counts as UTF-8.
-fn declared_in(start: &[u8]) -> Option<&'static Encoding> {
-    let label = in_xml(start).or_else(|| in_meta(start))?;
-    let encoding = known(&label)?;
-    Some(match encoding.name() {
-        "UTF-16LE" | "UTF-16BE" => UTF_8,
-        _ if encoding == X_USER_DEFINED => WINDOWS_1252,
-        _ => encoding,
-    })
-}
-
-/// Returns the value of `encoding` in an XML declaration at the beginning of `start`. Returns
-/// `None` if there is none.
-fn in_xml(start: &[u8]) -> Option<Vec<u8>> {
-    let declaration = start.strip_prefix(b"<?xml")?;
-    let declaration = &declaration[..memmem::find(declaration, b"?>")?];
-    value(&declaration[memmem::find(declaration, b"encoding")? + 8..])
-}
-
-/// Returns the value of the first `charset=` within a `<meta>`, as an attribute or in its
-/// `content`. Skips comments.
-fn in_meta(start: &[u8]) -> Option<Vec<u8>> {
-    let lower = start.to_ascii_lowercase();
-    let mut rest = &lower[..];
-    while let Some(at) = memchr::memchr(b'<', rest) {
-        rest = &rest[at..];
-        if let Some(comment) = rest.strip_prefix(b"<!--") {
-            rest = &comment[memmem::find(comment, b"-->")?..];
-            continue;
-        }
-        let Some(tag) = rest.strip_prefix(b"<meta") else {
-            rest = &rest[1..];
-            continue;
-        };
-        // With its `>`, which ends a value without quotation marks.
-        let tag = &tag[..=memchr::memchr(b'>', tag)?];
-        let mut attributes = tag;
-        while let Some(at) = memmem::find(attributes, b"charset") {
-            attributes = &attributes[at + 7..];
-            if let Some(label) = value(attributes) {
-                return Some(label);
-            }
-        }
-        rest = &rest[5 + tag.len()..];
-    }
-    None
-}
-
-/// Returns the value after an equals sign at the beginning of `text`, such as `utf-8` for
-/// `="utf-8"` or `=utf-8`. Returns `None` without an equals sign.
-fn value(text: &[u8]) -> Option<Vec<u8>> {
-    let text = text.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
-    let ends = |byte: &u8| matches!(byte, b'"' | b'\'' | b';' | b'>') || byte.is_ascii_whitespace();
-    let text = text.strip_prefix(b"\"").or_else(|| text.strip_prefix(b"'")).unwrap_or(text);
-    let end = text.iter().position(ends).unwrap_or(text.len());
-    Some(text[..end].to_vec()).filter(|label| !label.is_empty())
 }
 
 #[cfg(test)]
@@ -354,14 +300,14 @@ mod tests {
             let mut text = Vec::new();
             for piece in body.chunks(size) {
                 reader
-                    .push(piece, &mut |more| {
+                    .push(piece, &mut |more, _| {
                         text.extend_from_slice(more);
                         Ok(())
                     })
                     .unwrap();
             }
             reader
-                .finish(&mut |more| {
+                .finish(&mut |more, _| {
                     text.extend_from_slice(more);
                     Ok(())
                 })
@@ -422,20 +368,20 @@ mod tests {
         let mut reader = Utf8ConvertingReader::new(None);
         let mut text = Vec::new();
         reader
-            .push(&long, &mut |more| {
+            .push(&long, &mut |more, _| {
                 text.extend_from_slice(more);
                 Ok(())
             })
             .unwrap();
         assert!(text.ends_with("\u{e9}\u{e9}!".as_bytes()) && text.len() >= UNDECIDED, "it is not held for ever");
         reader
-            .push(b"\xe9?", &mut |more| {
+            .push(b"\xe9?", &mut |more, _| {
                 text.extend_from_slice(more);
                 Ok(())
             })
             .unwrap();
         reader
-            .finish(&mut |more| {
+            .finish(&mut |more, _| {
                 text.extend_from_slice(more);
                 Ok(())
             })
@@ -451,15 +397,64 @@ mod tests {
     }
 
     #[test]
-    fn ascii_passes_before_the_page_ends() {
-        let mut reader = Utf8ConvertingReader::new(Some(b"text/plain"));
+    fn charset_does_not_depend_on_packets() {
+        let page = b"Hi <meta charset=koi8-r><p>\xcf</p>";
+        reads(Some("text/html"), page, "Hi <meta charset=koi8-r><p>\u{43e}</p>");
+        // Without a media type, only a page that begins with a tag is markup.
+        reads(None, page, "Hi <meta charset=koi8-r><p>\u{cf}</p>");
+        reads(None, b" \n<p><meta charset=koi8-r>\xcf", " \n<p><meta charset=koi8-r>\u{43e}");
+        let late = [b"Hi <p>", &b" ".repeat(PRESCAN - 27)[..], b"<meta charset=koi8-r>\xcf"].concat();
+        assert!(read(Some("text/html"), &late).ends_with("\u{43e}".as_bytes()));
+        let too_late = [b" ", &late[..]].concat();
+        assert!(read(Some("text/html"), &too_late).ends_with("\u{cf}".as_bytes()));
+        let unknown = b"<meta charset=nonesuch><meta charset=koi8-r>\xcf";
+        reads(Some("text/html"), unknown, "<meta charset=nonesuch><meta charset=koi8-r>\u{43e}");
+    }
+
+    #[test]
+    fn words_in_a_description_are_no_charset() {
+        let page = "<meta name=description content='how to set charset=koi8-r'><meta charset=utf-8>\u{e9}";
+        reads(Some("text/html"), page.as_bytes(), page);
+        let page = "<metadata charset=koi8-r>\u{e9}";
+        reads(Some("text/html"), page.as_bytes(), page);
+    }
+
+    #[test]
+    fn lines_of_json_pass_as_they_arrive() {
+        let line = "{\"n\":\"caf\u{e9}\"}\n".as_bytes();
+        for content_type in [
+            "application/json",
+            "application/x-ndjson",
+            "application/activity+json; q=1",
+            "application/json-seq",
+            "text/event-stream",
+        ] {
+            let mut reader = Utf8ConvertingReader::new(Some(content_type.as_bytes()));
+            assert_eq!(first_text(&mut reader, line), line, "{content_type}");
+            reads(Some(content_type), b"caf\xe9", "caf\u{fffd}");
+        }
+        let mut reader = Utf8ConvertingReader::new(None).or_utf8();
+        assert_eq!(first_text(&mut reader, line), line);
+        let mut reader = Utf8ConvertingReader::new(Some(b"text/plain; charset=latin1")).or_utf8();
+        assert_eq!(first_text(&mut reader, b"\xe9"), "\u{e9}".as_bytes());
+        reads(Some("application/json"), b"\xff\xfe\"\0\xe9\0\"\0", "\"\u{e9}\"");
+    }
+
+    /// Returns the text that a reader passes on after one piece.
+    fn first_text(reader: &mut Utf8ConvertingReader, piece: &[u8]) -> Vec<u8> {
         let mut text = Vec::new();
         reader
-            .push(b"id=1 \xc3", &mut |more| {
+            .push(piece, &mut |more, _| {
                 text.extend_from_slice(more);
                 Ok(())
             })
             .unwrap();
-        assert_eq!(text, b"id=1 ");
+        text
+    }
+
+    #[test]
+    fn ascii_passes_before_the_page_ends() {
+        let mut reader = Utf8ConvertingReader::new(Some(b"text/plain"));
+        assert_eq!(first_text(&mut reader, b"id=1 \xc3"), b"id=1 ");
     }
 }

@@ -35,6 +35,7 @@ mod match_finder;
 mod page_search;
 mod pattern_shape;
 mod prefilter;
+mod query_charset;
 mod run_matcher;
 mod sort;
 mod spill;
@@ -47,5 +48,7 @@ pub use distinct::{DeferredValues, Distinct, DistinctResult};
 pub use extract::{ExtractPattern, Extractor};
 #[cfg(feature = "select")]
 pub use json::JsonPathQuery;
+#[cfg(feature = "select")]
+pub(crate) use json::{ParseFailure, with_value};
 pub use page_search::{OnValue, PageInfo, PageQuery, PageSearch};
 pub use sort::{SortedValues, Sorter};

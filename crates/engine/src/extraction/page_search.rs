@@ -17,14 +17,17 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use encoding_rs::{Encoding, UTF_8};
 use haul_policy::page_reference::{PageBase, PageLink};
 use haul_policy::target::Target;
 
 use super::extract::{ExtractPattern, Extractor};
+use super::query_charset::with_encoded_query;
 #[cfg(feature = "select")]
 use super::{
     css::CssQuery,
@@ -136,14 +139,14 @@ impl PageQuery {
     pub fn numbered_values_in(&self, page: &PageInfo<'_>, body: &[u8]) -> Result<Vec<(usize, String)>> {
         let mut search = PageSearch::with_memory(self.clone(), u64::MAX);
         search.begin(page);
-        let mut text = Utf8ConvertingReader::new(page.content_type);
+        let mut text = search.text_reader(page);
         let mut found = Vec::new();
         let mut take = |query: usize, value: &[u8]| {
             found.push((query, String::from_utf8_lossy(value).into_owned()));
             Ok(())
         };
-        text.push(body, &mut |piece| search.push(piece, &mut take))?;
-        text.finish(&mut |piece| search.push(piece, &mut take))?;
+        text.push(body, &mut |piece, encoding| search.push_converted(piece, encoding, &mut take))?;
+        text.finish(&mut |piece, encoding| search.push_converted(piece, encoding, &mut take))?;
         search.finish(&mut take)?;
         Ok(found)
     }
@@ -225,6 +228,8 @@ pub struct PageSearch {
     search: SourceSearch,
     filter: Option<Extractor>,
     links: Option<LinkResolver>,
+    /// The encoding from which the page was converted to UTF-8.
+    encoding: &'static Encoding,
     #[cfg(feature = "select")]
     memory: u64,
 }
@@ -241,7 +246,7 @@ enum SourceSearch {
 /// Turns values into URLs to fetch.
 struct LinkResolver {
     base: Option<PageBase>,
-    /// True for matches in HTML and XML, where `&amp;` stands for `&`.
+    /// True for matches in HTML and XML, which may have character references.
     is_markup: bool,
     /// The number of values that are no URLs to fetch.
     skipped: Arc<AtomicU64>,
@@ -280,6 +285,7 @@ impl PageSearch {
             search,
             filter: query.filter.map(Extractor::new),
             links: None,
+            encoding: UTF_8,
             #[cfg(feature = "select")]
             memory,
         }
@@ -294,8 +300,20 @@ impl PageSearch {
         self
     }
 
+    /// Returns a reader that converts this page to UTF-8. JSON that declares no charset is UTF-8,
+    /// whatever its media type.
+    pub(crate) fn text_reader(&self, page: &PageInfo<'_>) -> Utf8ConvertingReader {
+        let reader = Utf8ConvertingReader::new(page.content_type);
+        match &self.search {
+            #[cfg(feature = "select")]
+            SourceSearch::Json(_) => reader.or_utf8(),
+            _ => reader,
+        }
+    }
+
     /// Begins a page. Without a call, the page has no URL and no type.
     pub fn begin(&mut self, page: &PageInfo<'_>) {
+        self.encoding = UTF_8;
         let needs_type = match &self.search {
             SourceSearch::Matches(_) => self.links.is_some(),
             #[cfg(feature = "select")]
@@ -366,7 +384,9 @@ impl PageSearch {
     /// needs too much memory ([`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge)). Then call
     /// [`reset`](Self::reset).
     pub fn push(&mut self, piece: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
-        let Self { search, filter, links, .. } = self;
+        let Self { search, filter, links, encoding, .. } = self;
+        let encoding = *encoding;
+        let links = links.as_ref().map(|links| PageLinks { links, encoding });
         match search {
             SourceSearch::Matches(extractor) => match links {
                 None => extractor.push_numbered(piece, on_value),
@@ -376,7 +396,7 @@ impl PageSearch {
             },
             #[cfg(feature = "select")]
             SourceSearch::Elements(search) => {
-                search.push(piece, &mut |found| pass(found, filter.as_mut(), links.as_ref(), on_value))
+                search.push(piece, encoding, &mut |found| pass(found, filter.as_mut(), links.as_ref(), on_value))
             }
             #[cfg(feature = "select")]
             SourceSearch::Json(search) => {
@@ -385,13 +405,29 @@ impl PageSearch {
         }
     }
 
+    /// Searches the next piece of the page, which was converted to UTF-8 from this encoding.
+    ///
+    /// # Errors
+    /// The errors of [`push`](Self::push).
+    pub(crate) fn push_converted(
+        &mut self,
+        piece: &[u8],
+        encoding: &'static Encoding,
+        on_value: &mut OnValue<'_>,
+    ) -> Result<()> {
+        self.encoding = encoding;
+        self.push(piece, on_value)
+    }
+
     /// Ends the page, and passes the remaining values to `on_value`. The search can then begin
     /// another page.
     ///
     /// # Errors
     /// The errors of [`push`](Self::push).
     pub fn finish(&mut self, on_value: &mut OnValue<'_>) -> Result<()> {
-        let Self { search, filter, links, .. } = self;
+        let Self { search, filter, links, encoding, .. } = self;
+        let encoding = *encoding;
+        let links = links.as_ref().map(|links| PageLinks { links, encoding });
         match search {
             SourceSearch::Matches(extractor) => match links {
                 None => extractor.finish_numbered(on_value),
@@ -399,7 +435,7 @@ impl PageSearch {
             },
             #[cfg(feature = "select")]
             SourceSearch::Elements(search) => {
-                search.finish(&mut |found| pass(found, filter.as_mut(), links.as_ref(), on_value))
+                search.finish(encoding, &mut |found| pass(found, filter.as_mut(), links.as_ref(), on_value))
             }
             #[cfg(feature = "select")]
             SourceSearch::Json(search) => {
@@ -420,13 +456,13 @@ impl fmt::Debug for PageSearch {
 fn pass(
     found: FoundValue<'_>,
     filter: Option<&mut Extractor>,
-    links: Option<&LinkResolver>,
+    links: Option<&PageLinks<'_>>,
     on_value: &mut OnValue<'_>,
 ) -> Result<()> {
     let FoundValue { query, bytes, base } = found;
     let mut give = |bytes: &[u8]| match links {
         None => on_value(query, bytes),
-        Some(links) => links.pass(query, bytes, base.or(links.base.as_ref()), on_value),
+        Some(links) => links.pass(query, bytes, base, on_value),
     };
     match filter {
         None => give(bytes),
@@ -437,25 +473,45 @@ fn pass(
     }
 }
 
-impl LinkResolver {
+/// A resolver of links, and the encoding of the page that has them.
+struct PageLinks<'l> {
+    links: &'l LinkResolver,
+    encoding: &'static Encoding,
+}
+
+impl PageLinks<'_> {
     /// Passes on the URL of a match in the text of a page.
     fn pass_match(&self, query: usize, bytes: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
-        if self.is_markup && memchr::memmem::find(bytes, b"&amp;").is_some() {
-            let text = String::from_utf8_lossy(bytes).replace("&amp;", "&");
-            return self.pass(query, text.as_bytes(), self.base.as_ref(), on_value);
+        if self.links.is_markup && memchr::memchr(b'&', bytes).is_some() {
+            return self.pass(query, &without_references(bytes), None, on_value);
         }
-        self.pass(query, bytes, self.base.as_ref(), on_value)
+        self.pass(query, bytes, None, on_value)
     }
 
+    /// Passes on the URL of a reference. `base` is the one that the page sets, if it does.
     fn pass(&self, query: usize, bytes: &[u8], base: Option<&PageBase>, on_value: &mut OnValue<'_>) -> Result<()> {
+        let base = base.or(self.links.base.as_ref());
         // Bytes that are not UTF-8 are refused where the URL is made.
         let (Some(base), Ok(text)) = (base, std::str::from_utf8(bytes)) else { return on_value(query, bytes) };
-        match base.link(text) {
+        match base.link(&with_encoded_query(text, self.encoding)) {
             PageLink::Url(url) => on_value(query, url.as_bytes()),
             PageLink::NotFetchable => {
-                self.skipped.fetch_add(1, Ordering::Relaxed);
+                self.links.skipped.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
         }
     }
+}
+
+/// Decodes the character references in a match, as in the value of an attribute, where
+/// `&copy=1` is no reference.
+#[cfg(feature = "select")]
+fn without_references(text: &[u8]) -> Cow<'_, [u8]> {
+    htmlize::unescape_bytes_in(text, htmlize::Context::Attribute)
+}
+
+/// Decodes the only character reference that most URLs have: `&amp;`.
+#[cfg(not(feature = "select"))]
+fn without_references(text: &[u8]) -> Cow<'_, [u8]> {
+    Cow::Owned(String::from_utf8_lossy(text).replace("&amp;", "&").into_bytes())
 }

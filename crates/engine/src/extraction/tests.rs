@@ -423,3 +423,30 @@ fn value_names_come_from_group_1() {
     let pattern = ExtractPattern::all_of(&["(?<id>a)(?<other>b)", "(c)", "d", "(?P<n>e)"]).unwrap();
     assert_eq!(pattern.value_names().collect::<Vec<_>>(), ["id", "n"]);
 }
+
+/// Returns the URLs to fetch that a regular expression finds in a page of this type.
+fn links(content_type: &str, page: &str) -> Vec<String> {
+    let url = crate::Target::parse("http://h/dir/page").unwrap();
+    let pattern = ExtractPattern::new("href=\"([^\"]+)\"").unwrap();
+    let mut search = PageSearch::new(pattern.into()).as_links(std::sync::Arc::default());
+    search.begin(&PageInfo { url: Some(&url), content_type: Some(content_type.as_bytes()) });
+    let mut found = Vec::new();
+    let mut take = |_: usize, value: &[u8]| {
+        found.push(String::from_utf8(value.to_vec()).unwrap());
+        Ok(())
+    };
+    search.push(page.as_bytes(), &mut take).unwrap();
+    search.finish(&mut take).unwrap();
+    found
+}
+
+#[cfg(feature = "select")]
+#[test]
+fn references_in_matched_links_are_decoded() {
+    let page = "<a href=\"/x?a=1&#038;b=2&amp;c=3&#x26;d=&quot;&copy=4&copy;\"><a href=\"&#x2F;y&#32;z\">";
+    let expected = ["http://h/x?a=1&b=2&c=3&d=%22&copy=4%C2%A9", "http://h/y%20z"];
+    assert_eq!(links("text/html", page), expected);
+    assert_eq!(links("application/xhtml+xml; charset=utf-8", page), expected);
+    // Other text has no references.
+    assert_eq!(links("text/plain", "href=\"/x?a&amp;b\""), ["http://h/x?a&amp;b"]);
+}

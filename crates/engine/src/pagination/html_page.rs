@@ -71,7 +71,9 @@ impl HtmlPage {
     /// Searches the next piece of the page.
     pub(super) fn push(&mut self, piece: &[u8]) {
         self.advance(|search, text, found| {
-            text.push(piece, &mut |text| search.push(text, &mut |_, value| first(found, value)))
+            text.push(piece, &mut |text, encoding| {
+                search.push_converted(text, encoding, &mut |_, value| first(found, value))
+            })
         });
     }
 
@@ -86,7 +88,9 @@ impl HtmlPage {
     /// The search would have to keep too much of the page.
     pub(super) fn finish(mut self) -> Result<PageValue> {
         self.advance(|search, text, found| {
-            text.finish(&mut |text| search.push(text, &mut |_, value| first(found, value)))?;
+            text.finish(&mut |text, encoding| {
+                search.push_converted(text, encoding, &mut |_, value| first(found, value))
+            })?;
             search.finish(&mut |_, value| first(found, value))
         });
         Ok(self.found.transpose()?.map_or(PageValue::None, PageValue::Text))

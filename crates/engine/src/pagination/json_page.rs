@@ -1,33 +1,34 @@
 //! The content of a JSON page, which is kept as a whole until a JSONPath can search it.
 
+use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haul_policy::pagination::PageValue;
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use serde_json_path::JsonPath;
 
+use crate::extraction::{ParseFailure, with_value};
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of bytes of a page.
 pub(super) const MAX_PAGE: usize = 16 << 20;
 
-/// The maximum number of bytes of all pages of a [`Pagination`](super::Pagination) at a time.
-pub(super) const MAX_PAGES_MEMORY: usize = 64 << 20;
+/// The maximum number of bytes that the values of a page may take while it is searched.
+const MAX_VALUES: usize = 3 * MAX_PAGE;
 
-/// A JSONPath, and the memory of the pages that it searches.
+/// The JSONPath that selects the value in a page.
 #[derive(Debug, Clone)]
 pub(super) struct JsonPageQuery {
     path: Arc<JsonPath>,
-    /// The number of bytes of pages that are kept at present.
-    pub(super) kept: Arc<AtomicUsize>,
 }
 
 impl JsonPageQuery {
     pub(super) fn new(path: &str) -> Result<Self> {
         let path = JsonPath::parse(path)
             .map_err(|error| Error::with_source(ErrorKind::Setup, "the JSONPath is invalid", error))?;
-        Ok(Self { path: Arc::new(path), kept: Arc::default() })
+        Ok(Self { path: Arc::new(path) })
     }
 }
 
@@ -37,23 +38,27 @@ pub(super) struct JsonPage {
     query: JsonPageQuery,
     content: Vec<u8>,
     is_too_large: bool,
+    /// The value of the page, once the page is complete.
+    found: Option<Result<PageValue>>,
 }
 
 impl JsonPage {
     pub(super) fn new(query: &JsonPageQuery) -> Self {
-        Self { query: query.clone(), content: Vec::new(), is_too_large: false }
+        Self { query: query.clone(), content: Vec::new(), is_too_large: false, found: None }
+    }
+
+    /// Returns the number of bytes of the page that are kept.
+    pub(super) fn held(&self) -> usize {
+        self.content.len()
     }
 
     /// Adds a piece of the content. If the page is too large, drops all of it.
     pub(super) fn push(&mut self, piece: &[u8]) {
-        if self.is_too_large || piece.is_empty() {
+        if self.is_too_large {
             return;
         }
-        let all = self.query.kept.fetch_add(piece.len(), Ordering::Relaxed) + piece.len();
-        self.is_too_large = self.content.len() + piece.len() > MAX_PAGE || all > MAX_PAGES_MEMORY;
-        if self.is_too_large {
-            self.query.kept.fetch_sub(piece.len(), Ordering::Relaxed);
-            self.release();
+        if self.content.len() + piece.len() > MAX_PAGE {
+            (self.is_too_large, self.content) = (true, Vec::new());
         } else {
             self.content.extend_from_slice(piece);
         }
@@ -61,49 +66,152 @@ impl JsonPage {
 
     /// Forgets the content so far, since it is delivered from the beginning again.
     pub(super) fn restart(&mut self) {
-        self.release();
-        self.is_too_large = false;
+        (self.content, self.is_too_large, self.found) = (Vec::new(), false, None);
     }
 
-    fn release(&mut self) {
-        self.query.kept.fetch_sub(self.content.len(), Ordering::Relaxed);
-        self.content = Vec::new();
+    /// Searches the page, which is complete, and drops its content.
+    pub(super) fn end(&mut self) {
+        if self.found.is_none() {
+            let content = std::mem::take(&mut self.content);
+            self.found = Some(self.value(&content));
+        }
     }
 
     /// Returns the first value that the path selects in the page, which is complete.
     ///
     /// # Errors
     /// The content is too large to be searched, or it is not JSON.
-    pub(super) fn value(&self) -> Result<PageValue> {
+    pub(super) fn finish(mut self) -> Result<PageValue> {
+        self.end();
+        self.found.unwrap_or(Ok(PageValue::None))
+    }
+
+    fn value(&self, content: &[u8]) -> Result<PageValue> {
         if self.is_too_large {
-            let message = format!(
-                "the page is too large to look for the next one in it: more than {MAX_PAGE} bytes, or {MAX_PAGES_MEMORY} \
-                 in all pages at a time"
-            );
-            return Err(Error::new(ErrorKind::TooLarge, message));
+            return Err(too_large("the page has more than 16 MiB"));
         }
-        let content = self.content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&self.content);
+        let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
         if content.trim_ascii().is_empty() {
             return Ok(PageValue::None);
         }
-        let page: Value = serde_json::from_slice(content).map_err(|error| {
-            let message = "the page is not JSON, in which the next page is looked for";
-            Error::with_source(ErrorKind::ContentCoding, message, error)
-        })?;
-        Ok(match self.query.path.query(&page).first() {
-            None | Some(Value::Null | Value::Bool(false)) => PageValue::None,
-            Some(Value::String(text)) if text.is_empty() => PageValue::None,
-            Some(Value::String(text)) => PageValue::Text(text.clone()),
-            Some(Value::Number(number)) => PageValue::Number(number.to_string()),
-            Some(Value::Bool(true)) => PageValue::True,
-            Some(Value::Array(_)) => PageValue::Unusable("an array"),
-            Some(Value::Object(_)) => PageValue::Unusable("an object"),
+        with_value(content, MAX_VALUES, |page| self.first_in(page, content)).map_err(|failure| match failure {
+            ParseFailure::TooLarge => too_large("its values take more than 48 MiB"),
+            ParseFailure::Invalid { cause, line, column } => {
+                let message = format!(
+                    "the page is not JSON, in which the next page is looked for: {cause} at line {line} column {column}"
+                );
+                Error::new(ErrorKind::ContentCoding, message)
+            }
         })
+    }
+
+    /// Returns the first value that the path selects in `page`, whose text is `content`.
+    fn first_in(&self, page: &Value, content: &[u8]) -> PageValue {
+        let Some(found) = self.query.path.query(page).first() else { return PageValue::None };
+        match found {
+            Value::Null | Value::Bool(false) => PageValue::None,
+            Value::String(text) if text.is_empty() => PageValue::None,
+            Value::String(text) => PageValue::Text(text.clone()),
+            Value::Number(number) => {
+                let text = text_at(page, found, content);
+                PageValue::Number(text.map_or_else(|| number.to_string(), str::to_owned))
+            }
+            Value::Bool(true) => PageValue::True,
+            Value::Array(_) => PageValue::Unusable("an array"),
+            Value::Object(_) => PageValue::Unusable("an object"),
+        }
     }
 }
 
-impl Drop for JsonPage {
-    fn drop(&mut self) {
-        self.release();
+fn too_large(cause: &str) -> Error {
+    let message =
+        format!("the page is too large to look for the next one in it: {cause}; ask the server for smaller pages");
+    Error::new(ErrorKind::TooLarge, message)
+}
+
+/// Returns the text of a value in `content`, the text of `page`. A number keeps all of its digits
+/// there, which it may lose as a [`Value`].
+fn text_at<'c>(page: &Value, value: &Value, content: &'c [u8]) -> Option<&'c str> {
+    let mut steps = Vec::new();
+    if !find(page, value, &mut steps) {
+        return None;
+    }
+    let mut text: &RawValue = serde_json::from_slice(content).ok()?;
+    for step in steps.into_iter().rev() {
+        text = step.deserialize(&mut serde_json::Deserializer::from_str(text.get())).ok()??;
+    }
+    Some(text.get())
+}
+
+/// Finds the place of `value` in `page`, and appends the steps to it, the last one first.
+fn find<'v>(page: &'v Value, value: &Value, steps: &mut Vec<JsonStep<'v>>) -> bool {
+    if std::ptr::eq(page, value) {
+        return true;
+    }
+    let step = match page {
+        Value::Array(list) => {
+            let index = list.iter().position(|element| find(element, value, steps));
+            index.map(JsonStep::Index)
+        }
+        Value::Object(members) => {
+            let mut found = None;
+            for (name, member) in members {
+                if find(member, value, steps) {
+                    found = Some(JsonStep::Name(name));
+                    break;
+                }
+            }
+            found
+        }
+        _ => None,
+    };
+    let is_found = step.is_some();
+    steps.extend(step);
+    is_found
+}
+
+/// A step from a JSON value to one inside it. Reads a text, and returns the part of it that belongs
+/// to the inner value.
+#[derive(Clone, Copy, Debug)]
+enum JsonStep<'v> {
+    Index(usize),
+    Name(&'v str),
+}
+
+impl<'de> DeserializeSeed<'de> for JsonStep<'_> {
+    type Value = Option<&'de RawValue>;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for JsonStep<'_> {
+    type Value = Option<&'de RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array or object")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
+        let JsonStep::Index(index) = self else { return Ok(None) };
+        for _ in 0..index {
+            elements.next_element::<IgnoredAny>()?;
+        }
+        let found = elements.next_element()?;
+        while elements.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(found)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(name) = members.next_key::<String>()? {
+            let text = members.next_value()?;
+            // The last of several members with one name counts.
+            if matches!(self, JsonStep::Name(wanted) if wanted == name) {
+                found = Some(text);
+            }
+        }
+        Ok(found)
     }
 }

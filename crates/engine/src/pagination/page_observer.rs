@@ -9,7 +9,7 @@ use super::Pagination;
 #[cfg(feature = "select")]
 use super::html_page::HtmlPage;
 #[cfg(feature = "select")]
-use super::json_page::JsonPage;
+use super::json_page::{JsonPage, MAX_PAGE};
 use crate::Result;
 use crate::extraction::PageInfo;
 
@@ -31,6 +31,9 @@ pub(crate) struct PageObserver {
     digest: Option<DefaultHasher>,
     /// True if values were extracted from the page; `None` if values are not extracted from pages.
     has_values: Option<bool>,
+    /// The number of bytes of the content, if the response says so.
+    #[cfg(feature = "select")]
+    length: Option<u64>,
     /// The content that a JSONPath will search; `None` if none does.
     #[cfg(feature = "select")]
     json: Option<JsonPage>,
@@ -45,6 +48,8 @@ impl PageObserver {
             start: ContentStart::default(),
             digest: pagination.rules.counts().then(DefaultHasher::new),
             has_values: None,
+            #[cfg(feature = "select")]
+            length: None,
             #[cfg(feature = "select")]
             json: pagination.json.as_ref().map(JsonPage::new),
             #[cfg(feature = "select")]
@@ -66,6 +71,42 @@ impl PageObserver {
         }
         #[cfg(not(feature = "select"))]
         let _ = page;
+    }
+
+    /// Sets the number of bytes of the content that follow, if the response says so.
+    pub(crate) fn set_length(&mut self, length: Option<u64>) {
+        #[cfg(feature = "select")]
+        {
+            self.length = length.map(|length| length.saturating_add(self.held()));
+        }
+        #[cfg(not(feature = "select"))]
+        let _ = length;
+    }
+
+    /// Returns the number of bytes of the content that are kept for a JSONPath.
+    pub(crate) fn held(&self) -> u64 {
+        #[cfg(feature = "select")]
+        let held = self.json.as_ref().map_or(0, |json| json.held() as u64);
+        #[cfg(not(feature = "select"))]
+        let held = 0;
+        held
+    }
+
+    /// Returns the maximum of [`held`](Self::held).
+    pub(crate) fn max_held(&self) -> u64 {
+        #[cfg(feature = "select")]
+        let most = self.json.as_ref().map_or(0, |_| self.length.unwrap_or(u64::MAX).min(MAX_PAGE as u64));
+        #[cfg(not(feature = "select"))]
+        let most = 0;
+        most
+    }
+
+    /// Searches the content, which is complete, and drops it.
+    pub(crate) fn end(&mut self) {
+        #[cfg(feature = "select")]
+        if let Some(json) = &mut self.json {
+            json.end();
+        }
     }
 
     /// Observes the next piece of the decoded content.
@@ -106,8 +147,8 @@ impl PageObserver {
         #[cfg(not(feature = "select"))]
         let value = PageValue::None;
         #[cfg(feature = "select")]
-        let value = match (&self.json, self.html) {
-            (Some(json), _) => json.value()?,
+        let value = match (self.json, self.html) {
+            (Some(json), _) => json.finish()?,
             (None, Some(html)) => html.finish()?,
             (None, None) => PageValue::None,
         };

@@ -127,12 +127,9 @@ fn hostile_json_is_an_error() {
 #[cfg(feature = "select")]
 #[test]
 fn memory_of_searched_pages_is_bounded() {
-    use std::sync::atomic::Ordering;
-
-    use super::json_page::{MAX_PAGE, MAX_PAGES_MEMORY};
+    use super::json_page::MAX_PAGE;
 
     let pagination = Pagination::by_json("$.next").unwrap();
-    let kept = || pagination.json.as_ref().unwrap().kept.load(Ordering::Relaxed);
     let piece = vec![b' '; 1 << 20];
     let fill = |pieces: usize| {
         let mut observer = pagination.observer().unwrap();
@@ -140,15 +137,66 @@ fn memory_of_searched_pages_is_bounded() {
         observer
     };
     assert!(fill(MAX_PAGE / piece.len()).finish().is_ok());
-    assert_eq!(fill(MAX_PAGE / piece.len() + 1).finish().unwrap_err().kind(), ErrorKind::TooLarge);
-    // All pages at a time have a limit, too.
-    let others: Vec<_> = (0..MAX_PAGES_MEMORY / MAX_PAGE).map(|_| fill(MAX_PAGE / piece.len())).collect();
-    assert_eq!(fill(1).finish().unwrap_err().kind(), ErrorKind::TooLarge);
-    drop(others);
-    assert_eq!(kept(), 0);
+    let large = fill(MAX_PAGE / piece.len() + 1);
+    assert_eq!(large.held(), 0);
+    let error = large.finish().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    assert!(error.to_string().contains("more than 16 MiB; ask the server for smaller pages"), "{error}");
     let mut observer = fill(3);
+    assert_eq!((observer.held(), observer.max_held()), (3 << 20, MAX_PAGE as u64));
+    observer.set_length(Some(1 << 20));
+    assert_eq!(observer.max_held(), 4 << 20);
+    observer.end();
+    assert_eq!(observer.held(), 0);
     observer.restart();
-    assert_eq!(kept(), 0);
+    observer.push(b"{\"next\": \"x\"}");
+    assert_eq!(observer.finish().unwrap().value, PageValue::Text("x".into()));
+}
+
+#[cfg(feature = "select")]
+#[test]
+fn json_pages_do_not_fail_because_of_others() {
+    // Credit, not failure, keeps the memory of pages side by side small.
+    let pagination = Pagination::by_json("$.next").unwrap();
+    let page = format!("{{\"next\": \"x\", \"pad\": \"{}\"}}", " ".repeat(15 << 20));
+    let others: Vec<_> = (0..5)
+        .map(|_| {
+            let mut observer = pagination.observer().unwrap();
+            observer.push(page.as_bytes());
+            observer
+        })
+        .collect();
+    for observer in others {
+        assert_eq!(observer.finish().unwrap().value, PageValue::Text("x".into()));
+    }
+}
+
+#[cfg(feature = "select")]
+#[test]
+fn small_values_of_a_page_have_a_budget() {
+    let pagination = Pagination::by_json("$.next").unwrap();
+    let page = format!("{{\"next\": \"x\", \"items\": [{}0]}}", "{\"a\":0},".repeat(1 << 20));
+    let error = findings(&pagination, page.as_bytes(), 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    assert!(error.to_string().contains("its values take more than 48 MiB"), "{error}");
+}
+
+#[cfg(feature = "select")]
+#[test]
+fn number_is_sent_as_the_page_writes_it() {
+    let value =
+        |path: &str, content: &str| findings(&Pagination::by_json(path).unwrap(), content.as_bytes(), 0).unwrap().value;
+    for number in
+        ["123456789012345678901234", "1732617600.100", "1.0", "-0", "1e2", "1E+2", "0.1", "18446744073709551616"]
+    {
+        let expected = PageValue::Number(number.into());
+        assert_eq!(value("$.a[1].next", &format!("{{\"a\": [[], {{\"x\": [1], \"next\": {number} }}]}}")), expected);
+        assert_eq!(value("$", &format!("\u{feff} {number}\n")), expected);
+        assert_eq!(value("$..next", &format!("[{{\"b\": 1}}, {{\"next\":{number},\"next\":{number}}}]")), expected);
+    }
+    // The last member with a name counts.
+    assert_eq!(value("$.n", r#"{"n": 1.50, "m": 3, "n": 2.50}"#), PageValue::Number("2.50".into()));
+    assert_eq!(value(r#"$["a\"b"]"#, r#"{"a\u0022b": 1.50}"#), PageValue::Number("1.50".into()));
 }
 
 /// Returns the value that leads from an HTML page to the next one. The page arrives in two pieces,

@@ -10,6 +10,9 @@
 
 use std::sync::Arc;
 
+/// The maximum number of bytes of memory that an empty list keeps for further values.
+const KEPT: usize = 128 << 10;
+
 /// Extracted values in the order in which they were found.
 #[derive(Debug, Default, Clone)]
 pub struct MatchList {
@@ -115,6 +118,12 @@ impl MatchList {
             + self.expressions.capacity() * size_of::<u16>()
     }
 
+    /// Returns the number of bytes of all values together.
+    #[must_use]
+    pub fn value_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Returns the values as lines, each ended by a line feed.
     #[must_use]
     pub fn to_lines(&self) -> Vec<u8> {
@@ -126,9 +135,10 @@ impl MatchList {
         lines
     }
 
-    /// Removes all values, and keeps the allocated memory for further values.
+    /// Removes all values, and keeps some of the allocated memory for further values.
     pub fn clear(&mut self) {
         self.bytes.clear();
+        self.bytes.shrink_to(KEPT);
         self.ends.clear();
         self.expressions.clear();
     }

@@ -25,6 +25,7 @@ mod value;
 
 use std::sync::Arc;
 
+use encoding_rs::Encoding;
 use haul_policy::page_reference::PageBase;
 
 use super::css::{CssQuery, SelectorProgram};
@@ -85,10 +86,10 @@ impl HtmlSearch {
         self.tokenizer.held() + self.tree.held()
     }
 
-    /// Searches the next piece of the page.
-    pub(super) fn push(&mut self, piece: &[u8], on_found: &mut OnFound<'_>) -> Result<()> {
+    /// Searches the next piece of the page, which was converted to UTF-8 from this encoding.
+    pub(super) fn push(&mut self, piece: &[u8], encoding: &'static Encoding, on_found: &mut OnFound<'_>) -> Result<()> {
         let Self { queries, tokenizer, tree, start } = self;
-        let mut builder = TreeBuilder::new(tree, queries, on_found);
+        let mut builder = TreeBuilder::new(tree, queries, encoding, on_found);
         let Some(held) = start else { return tokenizer.push(piece, &mut builder) };
         held.extend_from_slice(piece);
         if held.len() < XML_DECLARATION.len() && XML_DECLARATION.starts_with(held) {
@@ -102,9 +103,9 @@ impl HtmlSearch {
     }
 
     /// Ends the page.
-    pub(super) fn finish(&mut self, on_found: &mut OnFound<'_>) -> Result<()> {
+    pub(super) fn finish(&mut self, encoding: &'static Encoding, on_found: &mut OnFound<'_>) -> Result<()> {
         let Self { queries, tokenizer, tree, start } = self;
-        let mut builder = TreeBuilder::new(tree, queries, on_found);
+        let mut builder = TreeBuilder::new(tree, queries, encoding, on_found);
         let first = start.take().unwrap_or_default();
         let outcome = tokenizer
             .push(&first, &mut builder)

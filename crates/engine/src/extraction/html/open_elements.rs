@@ -61,19 +61,22 @@ pub(super) enum ElementScope {
 /// The open elements, the outermost first. The first entry is the document itself.
 pub(super) struct OpenElements {
     stack: Vec<OpenElement>,
-    /// The number of open elements `<p>`, so that most start tags need no search for one.
-    paragraphs: usize,
+    /// The number of open elements by the bucket of their name, so that most searches for an element
+    /// that is not open end at once.
+    counts: [u16; 256],
+    /// The number of open headings.
+    headings: u16,
 }
 
 impl OpenElements {
     pub(super) fn new() -> Self {
-        Self { stack: vec![OpenElement::default()], paragraphs: 0 }
+        Self { stack: vec![OpenElement::default()], counts: [0; 256], headings: 0 }
     }
 
     pub(super) fn reset(&mut self) {
         self.stack.clear();
         self.stack.push(OpenElement::default());
-        self.paragraphs = 0;
+        (self.counts, self.headings) = ([0; 256], 0);
     }
 
     /// Returns the number of open elements.
@@ -91,15 +94,22 @@ impl OpenElements {
     }
 
     pub(super) fn push(&mut self, element: OpenElement) {
-        self.paragraphs += usize::from(element.name == names::P);
+        self.counts[element.name.bucket()] += 1;
+        self.headings += u16::from(element.has(properties::HEADING));
         self.stack.push(element);
     }
 
     /// Removes the open element at this depth, from 1.
     pub(super) fn remove(&mut self, depth: usize) -> OpenElement {
         let element = self.stack.remove(depth);
-        self.paragraphs -= usize::from(element.name == names::P);
+        self.counts[element.name.bucket()] -= 1;
+        self.headings -= u16::from(element.has(properties::HEADING));
         element
+    }
+
+    /// Returns false if no element with this name is open.
+    fn may_be_open(&self, name: TagName) -> bool {
+        self.counts[name.bucket()] > 0
     }
 
     /// Returns true if the next tag is one of SVG or MathML.
@@ -118,12 +128,15 @@ impl OpenElements {
 
     /// Returns the depth of the innermost open element with this name, whatever its kind.
     pub(super) fn find(&self, name: TagName) -> Option<usize> {
+        if !self.may_be_open(name) {
+            return None;
+        }
         (1..self.stack.len()).rev().find(|depth| self.stack[*depth].name == name)
     }
 
     /// Returns the depth of the innermost HTML element for which `is_it` is true, unless the scope
     /// ends before.
-    pub(super) fn find_in_scope(&self, scope: ElementScope, is_it: impl Fn(&OpenElement) -> bool) -> Option<usize> {
+    fn find_in_scope(&self, scope: ElementScope, is_it: impl Fn(&OpenElement) -> bool) -> Option<usize> {
         for depth in (1..self.stack.len()).rev() {
             let element = &self.stack[depth];
             if element.namespace == Namespace::Html && is_it(element) {
@@ -148,19 +161,41 @@ impl OpenElements {
 
     /// Returns the depth of the innermost element with this name in this scope.
     pub(super) fn named_in_scope(&self, scope: ElementScope, name: TagName) -> Option<usize> {
+        if !self.may_be_open(name) {
+            return None;
+        }
         self.find_in_scope(scope, |element| element.name == name)
+    }
+
+    /// Returns the depth of the innermost `<td>` or `<th>` in scope.
+    pub(super) fn cell_in_scope(&self) -> Option<usize> {
+        if !self.may_be_open(names::TD) && !self.may_be_open(names::TH) {
+            return None;
+        }
+        self.find_in_scope(ElementScope::Default, |element| matches!(element.name, names::TD | names::TH))
+    }
+
+    /// Returns the depth of the innermost heading in scope.
+    pub(super) fn heading_in_scope(&self) -> Option<usize> {
+        if self.headings == 0 {
+            return None;
+        }
+        self.find_in_scope(ElementScope::Default, |element| element.has(properties::HEADING))
     }
 
     /// Returns the depth of an open `<p>` that a block closes.
     pub(super) fn open_paragraph(&self) -> Option<usize> {
-        if self.paragraphs == 0 { None } else { self.named_in_scope(ElementScope::Button, names::P) }
+        self.named_in_scope(ElementScope::Button, names::P)
     }
 
     /// Returns the depth of an open `<li>`, or `<dd>` or `<dt>`, that the next one closes.
-    pub(super) fn open_item(&self, is_item: impl Fn(TagName) -> bool) -> Option<usize> {
+    pub(super) fn open_item(&self, items: &[TagName]) -> Option<usize> {
+        if !items.iter().any(|name| self.may_be_open(*name)) {
+            return None;
+        }
         for depth in (1..self.stack.len()).rev() {
             let element = &self.stack[depth];
-            if element.namespace == Namespace::Html && is_item(element.name) {
+            if element.namespace == Namespace::Html && items.contains(&element.name) {
                 return Some(depth);
             }
             let is_passed = matches!(element.name, names::ADDRESS | names::DIV | names::P);
@@ -180,6 +215,9 @@ impl OpenElements {
     /// Returns the depth of the element that an end tag without rules of its own closes. `None` if
     /// it closes nothing.
     pub(super) fn closed_by_any(&self, name: TagName) -> Option<usize> {
+        if !self.may_be_open(name) {
+            return None;
+        }
         for depth in (1..self.stack.len()).rev() {
             let element = &self.stack[depth];
             if element.is_html(name) {
@@ -201,9 +239,12 @@ impl OpenElements {
     /// Returns the depth of a table whose rows are open without a cell, so that another table
     /// cannot stand in it.
     pub(super) fn open_table_without_cell(&self) -> Option<usize> {
-        let is_part =
-            matches!(self.current().name, names::TABLE | names::TBODY | names::THEAD | names::TFOOT | names::TR);
-        if is_part { self.named_in_scope(ElementScope::Table, names::TABLE) } else { None }
+        if self.is_between_cells() { self.named_in_scope(ElementScope::Table, names::TABLE) } else { None }
+    }
+
+    /// Returns true if the innermost element is a table, a group of rows or a row.
+    pub(super) fn is_between_cells(&self) -> bool {
+        matches!(self.current().name, names::TABLE | names::TBODY | names::THEAD | names::TFOOT | names::TR)
     }
 
     /// Returns true if `is_it` is true for an element inside the one at this depth.
@@ -214,6 +255,9 @@ impl OpenElements {
     /// Returns the depth of the element of SVG or MathML with this name that an end tag closes.
     /// Returns `None` if an HTML element is reached first.
     pub(super) fn closed_in_foreign(&self, name: TagName) -> Option<usize> {
+        if !self.may_be_open(name) {
+            return None;
+        }
         let is_foreign = |depth: &usize| self.stack[*depth].namespace != Namespace::Html;
         (1..self.stack.len()).rev().take_while(is_foreign).find(|depth| self.stack[*depth].name == name)
     }

@@ -27,6 +27,11 @@ impl TagName {
         Self(hash | 1 << 63)
     }
 
+    /// Returns a number below 256 that is often different for different names.
+    pub(super) fn bucket(self) -> usize {
+        (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
+    }
+
     /// Returns the properties of the HTML element with this name, as bits.
     pub(super) fn properties(self) -> u32 {
         let at = TABLE.binary_search_by(|(name, _)| if *name < self.0 { Ordering::Less } else { name.cmp(&self.0) });
@@ -212,13 +217,13 @@ pub(super) mod names {
     }
 
     names! {
-        A = "a", ADDRESS = "address", ANNOTATION_XML = "annotation-xml", BASE = "base", BODY = "body",
+        A = "a", ADDRESS = "address", ANNOTATION_XML = "annotation-xml", BASE = "base", BODY = "body", BR = "br",
         BUTTON = "button", CAPTION = "caption", COL = "col", COLGROUP = "colgroup", DD = "dd", DESC = "desc",
         DIV = "div", DT = "dt", FONT = "font", FOREIGN_OBJECT = "foreignobject", FORM = "form", FRAMESET = "frameset",
-        HEAD = "head", HTML = "html", IFRAME = "iframe", LI = "li", MATH = "math", MI = "mi", MN = "mn", MO = "mo",
+        HEAD = "head", HTML = "html", IFRAME = "iframe", IMAGE = "image", IMG = "img", INPUT = "input", LI = "li", MATH = "math", MI = "mi", MN = "mn", MO = "mo",
         MS = "ms", MTEXT = "mtext", NOBR = "nobr", NOEMBED = "noembed", NOFRAMES = "noframes", OL = "ol",
         OPTGROUP = "optgroup", OPTION = "option", P = "p", PLAINTEXT = "plaintext", SCRIPT = "script",
-        STYLE = "style", SVG = "svg", TABLE = "table", TBODY = "tbody", TD = "td", TEMPLATE = "template",
+        SELECT = "select", STYLE = "style", SVG = "svg", TABLE = "table", TBODY = "tbody", TD = "td", TEMPLATE = "template",
         TEXTAREA = "textarea", TFOOT = "tfoot", TH = "th", THEAD = "thead", TITLE = "title", TR = "tr", UL = "ul",
         XMP = "xmp",
     }

@@ -210,19 +210,130 @@ fn hostile_pages_stay_within_memory() {
     assert_eq!(run("b", "<", "xyz", "><b>y</b>").unwrap(), 1);
     assert_eq!(run("b", "<!--", "x", "--><b>y</b>").unwrap(), 1);
     assert_eq!(run("b", "<div>", "&#00000", "<b>y</b>").unwrap(), 1);
+    assert_eq!(run("p", "<p>&#", "0", "</p>").unwrap(), 1);
     assert_eq!(run("div b", "", "<i><u><div>", "<b>y</b>").unwrap(), 1);
     assert_eq!(run(":nth-of-type(2)", "<x>", "<a></a><b></b>", "").unwrap(), 0);
-    for (text, start, part) in [
-        ("p", "<p>", "x"),
-        ("a@title", "<a title='", "x"),
-        ("p", "<p>&#", "0"),
-        ("u", "", "<u>"),
-        ("p|a@title", "<p>", "<a title=x>"),
-    ] {
+    for (text, start, part) in
+        [("p", "<p>", "x"), ("a@title", "<a title='", "x"), ("u", "", "<u>"), ("p|a@title", "<p>", "<a title=x>")]
+    {
         let error = run(text, start, part, "'></p>").expect_err("the value is too long");
         assert_eq!(error.kind(), ErrorKind::TooLarge, "{text}");
         assert!(error.to_string().contains("more than 1 MiB"), "{error}");
     }
+}
+
+#[test]
+fn repeated_text_of_nested_values_is_bounded() {
+    const LIMIT: usize = 1 << 20;
+    let pass = |depth: usize, length: usize| -> Result<(usize, u64)> {
+        let query = PageQuery::css(&[CssQuery::new("div").unwrap()]).unwrap();
+        let mut search = PageSearch::with_memory(query, LIMIT as u64);
+        let (mut passed, mut held) = (0, 0);
+        let mut take = |_: usize, value: &[u8]| {
+            passed += value.len();
+            Ok(())
+        };
+        search.push("<div>".repeat(depth).as_bytes(), &mut take)?;
+        for piece in "x".repeat(length).as_bytes().chunks(1000) {
+            search.push(piece, &mut take)?;
+            held = held.max(search.held());
+        }
+        search.finish(&mut take)?;
+        Ok((passed, held))
+    };
+    let error = pass(500, 100 << 10).expect_err("the values have 50 MB");
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    let (passed, held) = pass(10, 50 << 10).unwrap();
+    assert_eq!(passed, 10 * (50 << 10));
+    // What waits counts before it is passed on, so that credit can stop the page.
+    assert!(held as usize >= passed, "{held}");
+    // A single value may have nearly all of the memory.
+    assert_eq!(pass(1, LIMIT - 1000).unwrap().0, LIMIT - 1000);
+    // What follows a closed element counts once.
+    let page = format!("<div><div>a</div>{}</div>", "x".repeat(LIMIT - 1000));
+    let mut search = search(&["div"]);
+    assert_eq!(values_in(&mut search, &PageInfo::default(), page.as_bytes(), 1000).unwrap().len(), 2);
+}
+
+#[test]
+fn stray_end_tags_insert_empty_elements() {
+    // WHATWG HTML, 13.2.6.4.7.
+    selects("p + b", "<div>a</p><b>c</b></div>", &["c"]);
+    selects("p:first-of-type + p", "<div></p><p>a</div>", &["a"]);
+    selects("br + i", "<div>a</br><i>b</i></div>", &["b"]);
+    selects("div", "<div>a</p>b</br>c</div>", &["a b c"]);
+    selects("body > br + p", "</br><p>a", &["a"]);
+    selects("body > p:first-child", "</p><p>a", &["a"]);
+    selects("body > p:nth-child(2)", "<svg><g></p><p>a", &[]);
+    selects("body > svg + p + p", "<svg><g></p><p>a", &["a"]);
+    selects("p + b", "<p>a</p><b>c</b>", &["c"]);
+}
+
+#[test]
+fn missing_head_is_supplied_before_body() {
+    selects("head + body", "<body>a", &["a"]);
+    selects("head + body", "<html><body>a", &["a"]);
+    selects("head + body", "a", &["a"]);
+    selects("body:first-child", "<p>a", &[]);
+    selects("html > head:first-child + body > p", "<head></head><p>a", &["a"]);
+    selects("head + head", "<head></head><body>a", &[]);
+}
+
+#[test]
+fn image_is_img() {
+    selects("img@src", "<image src=1><img src=2>", &["http://h/dir/1", "http://h/dir/2"]);
+    selects("image@src", "<image src=1>", &[]);
+    selects("svg image@href", "<svg><image href=1 /></svg>", &["http://h/dir/1"]);
+}
+
+#[test]
+fn forms_do_not_nest() {
+    selects("form@id", "<form id=1><form id=2><form id=3></form></form><form id=4>", &["1", "4"]);
+    selects("form@id", "<div><form id=1></div><form id=2></form><form id=3>", &["1", "3"]);
+    selects("form input@id", "<form><div><form><input id=1></form><input id=2>", &["1"]);
+    selects("form@id", "<template><form id=1></form></template><form id=2>", &["1", "2"]);
+    selects("form@id", "<table><form id=1><tr><td><form id=2></table>", &["1"]);
+    selects("tr > td", "<table><form><tr><td>a</form><td>b</table>", &["a", "b"]);
+}
+
+#[test]
+fn input_closes_select() {
+    selects("select input@id", "<select><option>a<input id=1></select>", &[]);
+    selects("select + input@id", "<select><option>a<input id=1></select>", &["1"]);
+    selects("select", "<select><option>a<select><option>b</select>", &["a"]);
+}
+
+#[test]
+fn base_of_a_template_does_not_count() {
+    selects("a@href", "<template><base href='/t/'></template><a href=x>", &["http://h/dir/x"]);
+    selects("a@href", "<template><base href='/t/'></template><base href='/b/'><a href=x>", &["http://h/b/x"]);
+    // Elements in a template are selected as others are; `:not()` leaves them out.
+    selects("a@href", "<template><a href=1></a></template><a href=2>", &["http://h/dir/1", "http://h/dir/2"]);
+    selects("a:not(template *)@href", "<template><a href=1></a></template><a href=2>", &["http://h/dir/2"]);
+}
+
+#[test]
+fn long_numeric_references_are_whole_at_every_split() {
+    let zeros = "0".repeat(100);
+    selects("p", &format!("<p>&#{zeros}65;&#x{zeros}42;"), &["AB"]);
+    selects("p", &format!("<p>&#{zeros}65&#x{zeros}42 z"), &["AB z"]);
+    selects("p", &format!("<p>a&#{}b", "9".repeat(100)), &["a\u{fffd}b"]);
+    selects("p", &format!("<p>&#{}", "z".repeat(100)), &[&format!("&#{}", "z".repeat(100))]);
+    selects("p", &format!("<p>a&#{zeros}"), &["a\u{fffd}"]);
+    selects("p", "<p>&#x;&#;&#", &["&#x;&#;&#"]);
+}
+
+#[test]
+fn queries_of_links_have_the_charset_of_the_page() {
+    let url = Target::parse("http://h/dir/page").unwrap();
+    let page = PageInfo { url: Some(&url), content_type: Some(b"text/html; charset=windows-1251") };
+    let query = PageQuery::css(&[CssQuery::new("a@href").unwrap()]).unwrap();
+    let values = |page: &PageInfo<'_>, body: &[u8]| query.values_in(page, body).unwrap();
+    assert_eq!(values(&page, b"<a href='/\xef?q=\xef#\xef'>"), ["http://h/%D0%BF?q=%EF#%D0%BF"]);
+    assert_eq!(values(&page, b"<a href='?q=&#8364;&#26085;'>"), ["http://h/dir/page?q=%88%26%2326085%3B"]);
+    let undeclared = PageInfo { content_type: Some(b"text/html"), ..page };
+    assert_eq!(values(&undeclared, b"<a href='?q=\xe9'>"), ["http://h/dir/page?q=%E9"]);
+    assert_eq!(values(&undeclared, "<a href='?q=\u{e9}'>".as_bytes()), ["http://h/dir/page?q=%C3%A9"]);
 }
 
 /// A sink that writes down the tokens of html5lib's tests that matter to values.

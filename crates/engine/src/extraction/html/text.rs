@@ -88,6 +88,7 @@ impl ElementText {
         let end = reference_start(text).unwrap_or(text.len());
         self.push_decoded(&text[..end], is_preformatted);
         self.reference.extend_from_slice(&text[end..]);
+        shorten(&mut self.reference);
     }
 
     fn push_decoded(&mut self, text: &[u8], is_preformatted: bool) {
@@ -137,7 +138,30 @@ fn reference_start(text: &[u8]) -> Option<usize> {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'#';
     let end = text.iter().rposition(|byte| !is_part(byte))?;
     let tail = &text[end..];
-    // A numeric reference may have any number of leading zeros.
-    let is_open = tail[0] == b'&' && (tail.get(1) == Some(&b'#') || tail.len() <= MAX_NAMED_REFERENCE);
+    let is_open = tail[0] == b'&' && (tail.len() <= MAX_NAMED_REFERENCE || digits_start(tail).is_some());
     is_open.then_some(end)
+}
+
+/// Returns the index of the first digit of a numeric character reference, if `reference` has nothing
+/// but digits from there on.
+fn digits_start(reference: &[u8]) -> Option<usize> {
+    let (start, is_digit): (_, fn(&u8) -> bool) = match reference {
+        [b'&', b'#', b'x' | b'X', ..] => (3, u8::is_ascii_hexdigit),
+        [b'&', b'#', ..] => (2, u8::is_ascii_digit),
+        _ => return None,
+    };
+    reference[start..].iter().all(is_digit).then_some(start)
+}
+
+/// The number of significant digits with which a numeric character reference is no character
+/// anyway.
+const MAX_DIGITS: usize = 8;
+
+/// Drops the digits of an unfinished numeric character reference that do not matter: zeros before
+/// others, and those after [`MAX_DIGITS`].
+fn shorten(reference: &mut Vec<u8>) {
+    let Some(start) = digits_start(reference).filter(|start| reference.len() > start + MAX_DIGITS) else { return };
+    let zeros = reference[start..].iter().take_while(|digit| **digit == b'0').count();
+    reference.drain(start..start + zeros.min(reference.len() - start - 1));
+    reference.truncate(start + MAX_DIGITS);
 }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 
+use encoding_rs::Encoding;
 use haul_policy::page_reference::PageBase;
 
 use super::open_elements::{MAX_DEPTH, Namespace, OpenElement, OpenElements};
@@ -15,6 +16,7 @@ use super::{HtmlQueries, too_long};
 use crate::Result;
 use crate::extraction::css::ElementView;
 use crate::extraction::page_search::{FoundValue, OnFound};
+use crate::extraction::query_charset::with_encoded_query;
 
 /// The part of the page that has been reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +68,8 @@ pub(super) struct PageTree {
     pub(super) part: PagePart,
     base: Option<PageBase>,
     has_base_element: bool,
+    /// True from a `<form>` on up to the next `</form>`, even if its element is closed before.
+    pub(super) has_form: bool,
     is_xml: bool,
     text: ElementText,
     /// The values of elements and attributes that began after the outermost open selected element.
@@ -74,6 +78,10 @@ pub(super) struct PageTree {
     waiting_bytes: usize,
     /// The number of open elements whose text is selected, counted for each query.
     open_texts: usize,
+    /// The bytes of text before `counted` that belong to several waiting values, each time but the
+    /// first.
+    repeated: usize,
+    counted: usize,
     muted: Option<OpenMuted>,
     muted_ranges: Vec<MutedRange>,
     limit: usize,
@@ -89,11 +97,14 @@ impl PageTree {
             part: PagePart::BeforeHead,
             base: None,
             has_base_element: false,
+            has_form: false,
             is_xml: false,
             text: ElementText::default(),
             waiting: Vec::new(),
             waiting_bytes: 0,
             open_texts: 0,
+            repeated: 0,
+            counted: 0,
             muted: None,
             muted_ranges: Vec::new(),
             limit,
@@ -108,6 +119,7 @@ impl PageTree {
         self.open.reset();
         self.part = PagePart::BeforeHead;
         (self.base, self.has_base_element, self.is_xml) = (None, false, false);
+        self.has_form = false;
         self.clear_values();
         (self.open_texts, self.muted) = (0, None);
     }
@@ -117,13 +129,27 @@ impl PageTree {
         self.waiting.clear();
         self.waiting.shrink_to(64);
         self.muted_ranges.clear();
-        self.waiting_bytes = 0;
+        (self.waiting_bytes, self.repeated, self.counted) = (0, 0, 0);
     }
 
-    /// Returns the number of bytes that the page needs at present.
+    /// Returns the bytes of text that several waiting values have in common, counted for each of
+    /// them but the first.
+    fn repeated(&self) -> usize {
+        let more = self.text.position() - self.counted;
+        self.repeated + more * self.open_texts.saturating_sub(1)
+    }
+
+    /// Opens or closes a selected element: changes the number of those whose text follows.
+    fn change_open_texts(&mut self, open_texts: usize) {
+        (self.repeated, self.counted) = (self.repeated(), self.text.position());
+        self.open_texts = open_texts;
+    }
+
+    /// Returns the number of bytes that the page needs at present, or will need when the values that
+    /// wait are passed on.
     pub(super) fn held(&self) -> usize {
         let lists = self.waiting.len() * size_of::<WaitingValue>() + self.muted_ranges.len() * size_of::<MutedRange>();
-        self.text.held() + self.waiting_bytes + lists
+        self.text.held() + self.repeated() + self.waiting_bytes + lists
     }
 }
 
@@ -131,6 +157,8 @@ impl PageTree {
 pub(super) struct TreeBuilder<'a, 'f> {
     pub(super) tree: &'a mut PageTree,
     queries: &'a HtmlQueries,
+    /// The encoding of the page, in which browsers encode queries.
+    encoding: &'static Encoding,
     on_found: &'a mut OnFound<'f>,
 }
 
@@ -179,6 +207,10 @@ impl TokenSink for TreeBuilder<'_, '_> {
                 Some(depth) => self.close_to(depth - 1),
                 None => Ok(()),
             };
+        }
+        if open.is_foreign() && matches!(name, names::P | names::BR) {
+            self.close_to(open.depth_outside_foreign())?;
+            return self.html_end(name);
         }
         match open.closed_in_foreign(name) {
             Some(depth) => self.close_to(depth - 1),
@@ -247,8 +279,13 @@ impl PageTree {
 }
 
 impl<'a, 'f> TreeBuilder<'a, 'f> {
-    pub(super) fn new(tree: &'a mut PageTree, queries: &'a HtmlQueries, on_found: &'a mut OnFound<'f>) -> Self {
-        Self { tree, queries, on_found }
+    pub(super) fn new(
+        tree: &'a mut PageTree,
+        queries: &'a HtmlQueries,
+        encoding: &'static Encoding,
+        on_found: &'a mut OnFound<'f>,
+    ) -> Self {
+        Self { tree, queries, encoding, on_found }
     }
 
     /// Reads the page as XML.
@@ -290,7 +327,12 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         let parent = tree.open.current_mut();
         let is_preformatted = bits & properties::PREFORMATTED != 0 || parent.is_preformatted;
         let (matches, selectors) = match tag {
-            Some(tag) => self.queries.program.start(&mut parent.selectors, is_root, name, Some(tag.name()), tag),
+            Some(tag) => {
+                // `<image>` in HTML is an `<img>`.
+                let is_image = namespace == Namespace::Html && name == names::IMG;
+                let full_name = if is_image { b"img" } else { tag.name() };
+                self.queries.program.start(&mut parent.selectors, is_root, name, Some(full_name), tag)
+            }
             None => self.queries.program.start(&mut parent.selectors, is_root, name, None, &NoAttributes),
         };
         let first_value = tree.waiting.len();
@@ -327,7 +369,9 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             values: if texts > 0 { values } else { 0..0 },
             is_preformatted,
         });
-        if name == names::BASE && namespace == Namespace::Html && !tree.has_base_element {
+        let is_base = name == names::BASE && namespace == Namespace::Html && !tree.has_base_element;
+        // The content of a template is not part of the page.
+        if is_base && tree.open.find(names::TEMPLATE).is_none() {
             self.set_base(tag);
         }
         Ok(())
@@ -342,7 +386,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             let Some(attribute) = css.attribute() else {
                 let start = self.tree.text.position();
                 self.tree.waiting.push(WaitingValue::Text { query, start, end: None });
-                self.tree.open_texts += 1;
+                self.tree.change_open_texts(self.tree.open_texts + 1);
                 texts += 1;
                 continue;
             };
@@ -361,7 +405,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
 
     /// Passes on the values of an attribute, or lets them wait for the text around it.
     fn attribute(&mut self, query: usize, element: &[u8], attribute: &str, value: &[u8]) -> Result<()> {
-        let Self { tree, on_found, .. } = self;
+        let Self { tree, on_found, encoding, .. } = self;
         let PageTree { base, waiting, waiting_bytes, open_texts, keeps_empty, .. } = &mut **tree;
         let is_empty = Cell::new(true);
         let mut pass = |value: &[u8]| {
@@ -373,7 +417,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             waiting.push(WaitingValue::Attribute { query, value: value.into() });
             Ok(())
         };
-        attribute_values(element, attribute, value, base.as_ref(), &mut pass)?;
+        attribute_values(element, attribute, value, base.as_ref(), *encoding, &mut pass)?;
         if is_empty.get() && *keeps_empty {
             pass(b"")?;
         }
@@ -384,7 +428,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         let Some(AttributeValue::Whole(href)) = tag.and_then(|tag| tag.value("href")) else { return };
         self.tree.has_base_element = true;
         if let Some(base) = &mut self.tree.base {
-            base.set(&String::from_utf8_lossy(&href));
+            base.set(&with_encoded_query(&String::from_utf8_lossy(&href), self.encoding));
         }
     }
 
@@ -419,12 +463,14 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             }
         }
         if !element.values.is_empty() {
+            let mut closed = 0;
             for value in &mut tree.waiting[element.values] {
                 if let WaitingValue::Text { end: end @ None, .. } = value {
                     *end = Some(position);
-                    tree.open_texts -= 1;
+                    closed += 1;
                 }
             }
+            tree.change_open_texts(tree.open_texts - closed);
             if tree.open_texts == 0 {
                 return self.flush();
             }

@@ -11,17 +11,20 @@ use crate::Result;
 impl TreeBuilder<'_, '_> {
     /// Handles a start tag by the rules of HTML.
     pub(super) fn html_start(&mut self, name: TagName, bits: u32, tag: &Tag<'_>) -> Result<TextKind> {
-        if !self.enter_part(name, bits, tag)? {
+        let (name, bits) = if name == names::IMAGE { (names::IMG, names::IMG.properties()) } else { (name, bits) };
+        if !self.enter_part(name, bits, tag)? || self.ignores(name)? {
             return Ok(TextKind::Markup);
         }
         self.close_before(name, bits)?;
+        // A form between the cells of a table has no content.
+        let is_empty = bits & properties::VOID != 0 || name == names::FORM && self.tree.open.is_between_cells();
         match name {
             names::SVG => return self.open_foreign(name, Namespace::Svg, tag),
             names::MATH => return self.open_foreign(name, Namespace::MathMl, tag),
             _ => {}
         }
         self.open(name, Namespace::Html, bits, Some(tag))?;
-        if bits & properties::VOID != 0 {
+        if is_empty {
             self.close_to(self.tree.open.depth() - 1)?;
         }
         Ok(match name {
@@ -31,6 +34,21 @@ impl TreeBuilder<'_, '_> {
             names::PLAINTEXT => TextKind::Plain,
             _ => TextKind::Markup,
         })
+    }
+
+    /// Returns true if a start tag opens nothing: a form in another one, or a `<select>` in another
+    /// one, which it closes.
+    fn ignores(&mut self, name: TagName) -> Result<bool> {
+        match name {
+            names::FORM if self.tree.open.find(names::TEMPLATE).is_none() => {
+                Ok(std::mem::replace(&mut self.tree.has_form, true))
+            }
+            names::SELECT => match self.tree.open.named_in_scope(ElementScope::Default, names::SELECT) {
+                Some(depth) => self.close_to(depth - 1).map(|()| true),
+                None => Ok(false),
+            },
+            _ => Ok(false),
+        }
     }
 
     /// Opens `<html>`, `<head>` and `<body>` before a tag that belongs into one of them. Returns
@@ -65,7 +83,7 @@ impl TreeBuilder<'_, '_> {
             }
             _ if is_in_head => {}
             (_, names::BODY | names::FRAMESET) => {
-                self.close_to(1)?;
+                self.leave_head()?;
                 self.tree.part = PagePart::Body;
                 self.open(name, Namespace::Html, bits, Some(tag))?;
                 return Ok(false);
@@ -80,18 +98,27 @@ impl TreeBuilder<'_, '_> {
         if self.tree.open.depth() == 0 {
             self.open_missing("html")?;
         }
-        self.close_to(1)?;
+        self.leave_head()?;
         self.tree.part = PagePart::Body;
         self.open_missing("body")
+    }
+
+    /// Closes `<head>`, which is supplied if it is missing.
+    fn leave_head(&mut self) -> Result<()> {
+        if self.tree.part == PagePart::BeforeHead {
+            self.open_missing("head")?;
+        }
+        self.close_to(1)
     }
 
     /// Closes the elements that a start tag ends, and opens the missing parts of a table.
     fn close_before(&mut self, name: TagName, bits: u32) -> Result<()> {
         let open = &self.tree.open;
         let closed = match name {
-            names::LI => open.open_item(|item| item == names::LI),
-            names::DD | names::DT => open.open_item(|item| matches!(item, names::DD | names::DT)),
+            names::LI => open.open_item(&[names::LI]),
+            names::DD | names::DT => open.open_item(&[names::DD, names::DT]),
             names::BUTTON => open.named_in_scope(ElementScope::Default, names::BUTTON),
+            names::INPUT => open.named_in_scope(ElementScope::Default, names::SELECT),
             names::OPTION if open.current().name == names::OPTION => Some(open.depth()),
             names::OPTGROUP => open
                 .named_in_scope(ElementScope::Default, names::OPTGROUP)
@@ -138,9 +165,7 @@ impl TreeBuilder<'_, '_> {
         if !open.is_in_table() {
             // A fragment without its table.
             let closed = match name {
-                names::TD | names::TH => {
-                    open.find_in_scope(ElementScope::Default, |element| matches!(element.name, names::TD | names::TH))
-                }
+                names::TD | names::TH => open.cell_in_scope(),
                 names::TR => open.named_in_scope(ElementScope::Table, names::TR),
                 _ => None,
             };
@@ -190,7 +215,19 @@ impl TreeBuilder<'_, '_> {
                 }
                 None
             }
-            names::P => open.open_paragraph(),
+            names::P | names::BR if self.tree.part != PagePart::Body && open.find(names::TEMPLATE).is_none() => {
+                if name == names::P {
+                    return Ok(());
+                }
+                self.enter_body()?;
+                return self.open_empty("br");
+            }
+            // These end tags stand for an empty element.
+            names::BR => return self.open_empty("br"),
+            names::P => match open.open_paragraph() {
+                Some(depth) => Some(depth),
+                None => return self.open_empty("p"),
+            },
             names::LI => open.named_in_scope(ElementScope::ListItem, name),
             names::FORM => return self.end_form(),
             names::TABLE
@@ -202,9 +239,7 @@ impl TreeBuilder<'_, '_> {
             | names::TH
             | names::CAPTION => open.named_in_scope(ElementScope::Table, name),
             names::TEMPLATE => open.find(name),
-            _ if bits & properties::HEADING != 0 => {
-                open.find_in_scope(ElementScope::Default, |element| element.has(properties::HEADING))
-            }
+            _ if bits & properties::HEADING != 0 => open.heading_in_scope(),
             _ if bits & properties::FORMATTING != 0 => {
                 return match open.open_format(name) {
                     Some(depth) => self.end_format(depth),
@@ -217,7 +252,14 @@ impl TreeBuilder<'_, '_> {
         closed.map_or(Ok(()), |depth| self.close_to(depth - 1))
     }
 
+    /// Opens and closes an element.
+    fn open_empty(&mut self, name: &'static str) -> Result<()> {
+        self.open_missing(name)?;
+        self.close_to(self.tree.open.depth() - 1)
+    }
+
     fn end_form(&mut self) -> Result<()> {
+        self.tree.has_form &= self.tree.open.find(names::TEMPLATE).is_some();
         let Some(depth) = self.tree.open.named_in_scope(ElementScope::Default, names::FORM) else { return Ok(()) };
         while self.tree.open.depth() > depth && self.tree.open.current().has(properties::IMPLIED_END) {
             self.close_to(self.tree.open.depth() - 1)?;

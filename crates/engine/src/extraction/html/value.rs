@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use encoding_rs::Encoding;
 use haul_policy::page_reference::PageBase;
 
 use super::tag::is_space;
+use crate::extraction::query_charset::with_encoded_query;
 
 /// Returns true if the attribute of an element, both in lower case, is a URL.
 fn is_url(element: &[u8], attribute: &str) -> bool {
@@ -17,12 +19,13 @@ fn is_url(element: &[u8], attribute: &str) -> bool {
 }
 
 /// Passes the values of an attribute to `on_value`: one, or for a list of URLs each of them. URLs
-/// are absolute if there is a base.
+/// are absolute if there is a base. `encoding` is that of the page, which applies to queries.
 pub(super) fn attribute_values<E>(
     element: &[u8],
     attribute: &str,
     value: &[u8],
     base: Option<&PageBase>,
+    encoding: &'static Encoding,
     on_value: &mut dyn FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut url = |text: &[u8]| {
@@ -30,7 +33,8 @@ pub(super) fn attribute_values<E>(
         if text.is_empty() {
             return Ok(());
         }
-        let resolved = base.and_then(|base| base.resolve(&String::from_utf8_lossy(text)));
+        let resolve = |base: &PageBase| base.resolve(&with_encoded_query(&String::from_utf8_lossy(text), encoding));
+        let resolved = base.and_then(resolve);
         on_value(resolved.as_ref().map_or(&*one_line(text), String::as_bytes))
     };
     match attribute {
@@ -101,6 +105,7 @@ mod tests {
             attribute,
             value.as_bytes(),
             Some(&PageBase::new(&page)),
+            encoding_rs::UTF_8,
             &mut |value| {
                 found.push(String::from_utf8(value.to_vec()).unwrap());
                 Ok(())

@@ -18,7 +18,7 @@ const ALLOCATION: usize = 16;
 
 /// The reason why a text gives no value.
 #[derive(Debug)]
-pub(super) enum ParseFailure {
+pub(crate) enum ParseFailure {
     /// The values take more memory than allowed.
     TooLarge,
     /// The text is not JSON. Line and column count from 1.

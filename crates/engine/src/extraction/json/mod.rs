@@ -22,7 +22,7 @@ use serde_json_path::JsonPath;
 use super::page_search::{FoundValue, OnFound};
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
-use bounded_value::ParseFailure;
+pub(crate) use bounded_value::ParseFailure;
 use document_splitter::{DocumentSplitter, Position};
 
 /// The length of a document from which on only one thread at a time has its values in memory.
@@ -142,7 +142,22 @@ impl JsonSearch {
     }
 }
 
-/// Passes on the values of one document.
+/// Parses a JSON document whose values take at most about `memory` bytes, and passes its value to
+/// `use_value`. Only one thread at a time has the values of a large document.
+///
+/// # Errors
+/// The document is not JSON, or its values take more memory.
+pub(crate) fn with_value<T>(
+    document: &[u8],
+    memory: usize,
+    use_value: impl FnOnce(&Value) -> T,
+) -> Result<T, ParseFailure> {
+    let _only = (document.len() > LARGE).then(|| LARGE_DOCUMENT.lock().ignore_poison());
+    bounded_value::parse(document, memory).map(|value| use_value(&value))
+}
+
+/// Passes on the values of one document. Together they have at most three times `memory` bytes:
+/// nested values repeat those inside them.
 fn select(
     queries: &JsonQueries,
     document: &[u8],
@@ -151,8 +166,34 @@ fn select(
     text: &mut Vec<u8>,
     on_found: &mut OnFound<'_>,
 ) -> Result<()> {
-    let _only = (document.len() > LARGE).then(|| LARGE_DOCUMENT.lock().ignore_poison());
-    let value = bounded_value::parse(document, memory.saturating_mul(3)).map_err(|failure| match failure {
+    let most = memory.saturating_mul(3);
+    let selected = with_value(document, most, |value| {
+        let mut passed = 0_usize;
+        for (query, path) in queries.queries.iter().enumerate() {
+            for found in path.path.query(value).iter() {
+                let bytes = match found {
+                    Value::String(string) if !queries.is_quoted => string.as_bytes(),
+                    other => {
+                        text.clear();
+                        serde_json::to_writer(&mut *text, other)
+                            .map_err(|error| Error::with_source(ErrorKind::Write, "a value has no JSON text", error))?;
+                        &text[..]
+                    }
+                };
+                passed = passed.saturating_add(bytes.len());
+                if passed > most {
+                    return Err(too_many_values(position, most));
+                }
+                if !bytes.is_empty() || queries.keeps_empty {
+                    on_found(FoundValue { query, bytes, base: None })?;
+                }
+            }
+        }
+        Ok(())
+    });
+    text.clear();
+    text.shrink_to(LARGE);
+    selected.map_err(|failure| match failure {
         ParseFailure::TooLarge => too_long(position, memory),
         ParseFailure::Invalid { cause, line, column } => {
             let (line, column) = position.of(line, column);
@@ -161,25 +202,17 @@ fn select(
                 format!("the body is not JSON: {cause} at line {line} column {column}"),
             )
         }
-    })?;
-    for (query, path) in queries.queries.iter().enumerate() {
-        for found in path.path.query(&value).iter() {
-            let bytes = match found {
-                Value::String(string) if !queries.is_quoted => string.as_bytes(),
-                other => {
-                    text.clear();
-                    serde_json::to_writer(&mut *text, other)
-                        .map_err(|error| Error::with_source(ErrorKind::Write, "a value has no JSON text", error))?;
-                    &text[..]
-                }
-            };
-            if !bytes.is_empty() || queries.keeps_empty {
-                on_found(FoundValue { query, bytes, base: None })?;
-            }
-        }
-    }
-    text.shrink_to(LARGE);
-    Ok(())
+    })?
+}
+
+fn too_many_values(position: Position, most: usize) -> Error {
+    let (line, column) = position.of(1, 1);
+    let message = format!(
+        "the values selected from the JSON document at line {line} column {column} take more than {} MiB; select fewer \
+         of the values that contain others, or raise --max-memory",
+        most.div_ceil(1 << 20)
+    );
+    Error::new(ErrorKind::TooLarge, message)
 }
 
 fn too_long(position: Position, memory: usize) -> Error {

@@ -125,6 +125,45 @@ fn large_documents_are_refused_and_small_ones_unlimited() {
 }
 
 #[test]
+fn values_that_repeat_others_are_bounded() {
+    let body = format!("{}\"{}\"{}", "{\"a\":".repeat(100), "x".repeat(10 << 10), "}".repeat(100));
+    let mut search = PageSearch::with_memory(query(&["$..a"]), 64 << 10);
+    let (values, error) = values_in(&mut search, body.as_bytes(), 1000);
+    let error = error.expect("the values have 1 MB");
+    assert!(error.contains("the values selected from the JSON document at line 1 column 1 take more"), "{error}");
+    assert!(values.iter().map(String::len).sum::<usize>() <= 3 * (64 << 10));
+    let (values, error) = values_in(&mut PageSearch::new(query(&["$..a"])), body.as_bytes(), 1000);
+    assert_eq!((values.len(), error), (100, None));
+}
+
+#[test]
+fn decimal_numbers_are_the_nearest_doubles() {
+    for number in [
+        "31.245270191439438",
+        "64.12345678901234",
+        "122.416294033786585",
+        "65.613616999999977",
+        "2.2250738585072014e-308",
+    ] {
+        let nearest = number.parse::<f64>().unwrap();
+        let (values, _) = selected(&["$[0]"], &format!("[{number}]"));
+        assert_eq!(values[0].parse::<f64>().unwrap().to_bits(), nearest.to_bits(), "{number}");
+    }
+}
+
+#[test]
+fn json_without_charset_is_utf8() {
+    use crate::extraction::PageInfo;
+
+    for content_type in [None, Some(&b"text/plain"[..]), Some(b"application/octet-stream")] {
+        let page = PageInfo { url: None, content_type };
+        assert_eq!(query(&["$"]).values_in(&page, b"\"\xe9\xc3\xa9\"").unwrap(), ["\u{fffd}\u{e9}"]);
+    }
+    let page = PageInfo { url: None, content_type: Some(b"application/json; charset=latin1") };
+    assert_eq!(query(&["$"]).values_in(&page, b"\"\xe9\"").unwrap(), ["\u{e9}"]);
+}
+
+#[test]
 fn malformed_paths_are_refused() {
     for (path, words) in
         [("", "begins with $"), (".a", "begins with $"), ("$.", "position"), ("$[?@.a = 1]", "position")]

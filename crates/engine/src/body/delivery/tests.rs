@@ -1,0 +1,136 @@
+//! Tests of the memory that the delivery of a body takes: batches of values, and bodies that wait
+//! for each other.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use haul_proto::head::ResponseHead;
+
+use super::*;
+use crate::extraction::{ExtractPattern, PageQuery};
+use crate::sink::memory::MemorySink;
+use crate::transfer_facts::TransferFacts;
+
+/// A sink that measures the batches of values that it gets.
+#[derive(Default)]
+struct BatchSizes {
+    largest: Arc<AtomicUsize>,
+    values: Arc<AtomicUsize>,
+}
+
+impl Sink for BatchSizes {
+    fn begin(&mut self, _begin: &BodyInfo<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn bytes(&mut self, _lease: BufferLease<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn records(&mut self, records: &mut MatchList) -> Result<()> {
+        self.largest.fetch_max(records.value_bytes(), Ordering::Relaxed);
+        self.values.fetch_add(records.len(), Ordering::Relaxed);
+        records.clear();
+        Ok(())
+    }
+
+    fn restart(&mut self) -> bool {
+        true
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn long_values_are_delivered_in_small_batches() {
+    let pattern = ExtractPattern::new("a[^a]{1,40000}").unwrap();
+    let sink = BatchSizes::default();
+    let (largest, values) = (Arc::clone(&sink.largest), Arc::clone(&sink.values));
+    let mut body =
+        BodyDelivery::new(Box::new(sink)).with_search(PageSearch::new(pattern.into()), SearchInputKind::Bytes);
+    let page = format!("a{}", "x".repeat(30_000)).repeat(100);
+    body.push(BufferLease::borrowed(page.as_bytes())).unwrap();
+    body.finish().unwrap();
+    assert_eq!(values.load(Ordering::Relaxed), 100);
+    assert!(largest.load(Ordering::Relaxed) <= BATCH_BYTES + 30_001, "{largest:?}");
+}
+
+/// A waker that counts.
+#[derive(Default)]
+struct WakeCount(AtomicUsize);
+
+impl TransferWaker for WakeCount {
+    fn wake(&self, _token: usize) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(feature = "select")]
+#[test]
+fn json_pages_of_listings_wait_for_memory() {
+    let memory = Arc::new(DecoderMemory::new(2 << 20));
+    let pagination = crate::pagination::Pagination::by_json("$.next").unwrap();
+    let target = Target::parse("http://h/").unwrap();
+    let head = ResponseHead::from_raw(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n").unwrap();
+    let page = format!("{{\"next\": \"x\", \"pad\": \"{}\"}}", "x".repeat((1 << 20) - 30));
+    let facts = TransferFacts::new(std::time::Instant::now());
+    let woken = Arc::new(WakeCount::default());
+    let waker: Arc<dyn TransferWaker> = woken.clone();
+    let mut pages: Vec<BodyDelivery> = (0..3)
+        .map(|_| {
+            let mut body = BodyDelivery::new(Box::new(MemorySink::default()))
+                .with_decoder_memory(&memory)
+                .with_page_observer(pagination.observer());
+            let begin = BodyInfo {
+                head: &head,
+                target: &target,
+                place: &target,
+                history: &[],
+                facts: &facts,
+                length: Some(page.len() as u64),
+                offset: 0,
+                total: None,
+                validator: None,
+                deadline: None,
+            };
+            body.begin(&begin, b"", b"", DecodeLimits::default()).unwrap();
+            body.push(BufferLease::borrowed(&page.as_bytes()[..300 << 10])).unwrap();
+            body
+        })
+        .collect();
+    let credits: Vec<bool> = pages.iter_mut().map(|body| body.credit(Some(&waker), 0) > 0).collect();
+    assert_eq!(credits, [true, true, false], "two pages of 1 MiB fit in 2 MiB");
+    let rest = &page.as_bytes()[300 << 10..];
+    for body in &mut pages {
+        body.push(BufferLease::borrowed(rest)).unwrap();
+        body.finish().unwrap();
+    }
+    assert_eq!((woken.0.load(Ordering::Relaxed), memory.used()), (1, 0));
+    assert!(pages[2].credit(Some(&waker), 0) > 0);
+    for body in &mut pages {
+        body.take_page_observer().unwrap().finish().unwrap();
+    }
+}
+
+#[cfg(feature = "select")]
+#[test]
+fn nested_values_wait_for_memory() {
+    let memory = Arc::new(DecoderMemory::new(1 << 20));
+    let query = PageQuery::css(&[crate::extraction::CssQuery::new("div").unwrap()]).unwrap();
+    let mut pages: Vec<BodyDelivery> = (0..2)
+        .map(|_| {
+            let search = PageSearch::with_memory(query.clone(), 1 << 20);
+            BodyDelivery::new(Box::new(MemorySink::default()))
+                .with_decoder_memory(&memory)
+                .with_search(search, SearchInputKind::Bytes)
+        })
+        .collect();
+    // 20 KB of text in 30 elements are values of 600 KB.
+    let page = format!("{}{}", "<div>".repeat(30), "x".repeat(20_000));
+    for body in &mut pages {
+        body.push(BufferLease::borrowed(page.as_bytes())).unwrap();
+    }
+    let credits: Vec<bool> = pages.iter_mut().map(|body| body.credit(None, 0) > 0).collect();
+    assert_eq!(credits, [true, false]);
+}
