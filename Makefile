@@ -29,7 +29,7 @@ DOCDIR := $(DATADIR)/doc/haul
 MANDIR := $(DATADIR)/man/man1
 
 .DEFAULT_GOAL := help
-.PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory tsan miri c-soak demo test setup fmt \
+.PHONY: help build check-targets portable-test bindings libhaul perl perl-test perl-soak lwp-suite header c-memory tsan miri c-soak demo test setup fmt \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
 	python python-test python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills tools bench-smoke scorecard \
 	generate install uninstall clean msrv words h3-interop
@@ -174,6 +174,12 @@ python-soak: python ## 200,000 requests in Python, and as many with asyncio; mem
 
 purity: ## check the dependencies between the crates, and that the protocol crate is no_std
 	sh scripts/check-dependencies.sh
+
+check-targets: ## type-check the command for macOS, FreeBSD, NetBSD, musl and aarch64 (rustup installs what is missing)
+	sh scripts/check-targets.sh
+
+portable-test: ## the tests of the engine and the command with the code for systems other than Linux
+	$(CARGO) test $(LOCKED) -p httphaul -p httphaul-cli --features httphaul/portable,httphaul-cli/portable --no-fail-fast
 
 licences: ## check the licences of all dependencies, and list duplicate versions
 	sh scripts/licences.sh

@@ -1,5 +1,7 @@
 //! Links the unwinder into the program where the C compiler has it to link: a shared library less to map, relocate and
 //! initialise, which is an eighth of what a start takes (docs/design/startup.md). Elsewhere it stays `libgcc_s.so.1`.
+//!
+//! Defines the cfg `linux_calls`, as the build script of the engine does.
 
 use std::env;
 use std::path::Path;
@@ -9,6 +11,7 @@ const UNWINDER: &str = "libgcc_eh.a";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    define_linux_calls();
     println!("cargo::rerun-if-env-changed=CC");
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
     let is_native = env::var("HOST").ok() == env::var("TARGET").ok();
@@ -22,5 +25,13 @@ fn main() {
     if let Some(directory) = Path::new(answer.trim()).parent().filter(|directory| directory.is_absolute()) {
         println!("cargo::rustc-link-search=native={}", directory.display());
         println!("cargo::rustc-link-lib=static:-bundle=gcc_eh");
+    }
+}
+
+fn define_linux_calls() {
+    println!("cargo::rustc-check-cfg=cfg(linux_calls)");
+    let is_linux = env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux");
+    if is_linux && env::var_os("CARGO_FEATURE_PORTABLE").is_none() {
+        println!("cargo::rustc-cfg=linux_calls");
     }
 }

@@ -32,12 +32,12 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use haul::RequestOptions;
+use haul::net::socket::WITHOUT_SIGPIPE;
 use haul::sink::pipe_capacity::widen;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, sendmsg};
-use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, recv, sendmsg};
 
 use super::AgentArgs;
 use super::protocol::{AgentCallResult, AgentFrameBuffer, AgentMessage, CallerMessage, FileIdentity, ResponseStart};
@@ -52,7 +52,7 @@ const HELD_BACK: u64 = 64 << 10;
 
 /// The most bytes that one call of splice(2) moves from the agent's pipe to the output. It is the
 /// default maximum of a pipe's capacity on Linux.
-#[cfg(target_os = "linux")]
+#[cfg(linux_calls)]
 const PIECE: usize = 1 << 20;
 
 /// The descriptor that receives the body of a response, and the process that writes to it.
@@ -175,9 +175,10 @@ impl AgentConnection {
 
     fn relayed(&mut self, order: &CallerMessage, out: BorrowedFd<'_>) -> AgentCallOutcome {
         let started = Instant::now();
-        let Ok((pipe, ours)) = pipe_with(PipeFlags::CLOEXEC) else {
+        let Ok((pipe, ours)) = io::pipe() else {
             return AgentCallOutcome::nothing(AgentCallEnd::Refused);
         };
+        let (pipe, ours) = (OwnedFd::from(pipe), OwnedFd::from(ours));
         // For all of an opening, so that its reader holds up no connection. One that stays small
         // has the agent wait for us.
         widen(&pipe);
@@ -216,7 +217,7 @@ impl AgentConnection {
             control.push(SendAncillaryMessage::ScmRights(descriptors));
         }
         while !rest.is_empty() {
-            match sendmsg(&self.socket, &[IoSlice::new(rest)], &mut control, SendFlags::NOSIGNAL) {
+            match sendmsg(&self.socket, &[IoSlice::new(rest)], &mut control, WITHOUT_SIGPIPE) {
                 Ok(sent) => {
                     rest = &rest[sent..];
                     control.clear();
@@ -426,7 +427,7 @@ impl PipeMover {
     /// Moves the bytes that the pipe holds to `out`, and waits for the first byte if the pipe is
     /// empty. Returns the number of moved bytes, which is 0 at the end of the pipe.
     fn step(&mut self, pipe: &OwnedFd, out: BorrowedFd<'_>) -> io::Result<usize> {
-        #[cfg(target_os = "linux")]
+        #[cfg(linux_calls)]
         while self.buffer.is_none() {
             use haul::drive::zero_copy;
             use rustix::pipe::{SpliceFlags, splice};

@@ -282,27 +282,28 @@ fn our_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Checks that the process at the other end of the agent's socket runs as this user. On a system
-/// that does not report the user of a peer, nothing is checked here: the permissions of the
-/// directory already exclude other users.
+/// Checks that the process at the other end of the agent's socket runs as this user.
 ///
 /// # Errors
 /// [`AgentUnavailable::Unsafe`] if the peer is another user's process.
 pub fn check_peer(stream: impl AsFd, socket: &Path) -> Result<(), AgentUnavailable> {
-    #[cfg(target_os = "linux")]
-    {
-        let refused = |why| Err(AgentUnavailable::Unsafe { path: socket.to_owned(), why });
-        match rustix::net::sockopt::socket_peercred(stream) {
-            Ok(peer) if peer.uid.as_raw() == our_uid() => Ok(()),
-            Ok(_) => refused("belongs to another user"),
-            Err(_) => refused("does not report its user"),
-        }
+    let refused = |why| Err(AgentUnavailable::Unsafe { path: socket.to_owned(), why });
+    match peer_uid(stream) {
+        Ok(uid) if uid == our_uid() => Ok(()),
+        Ok(_) => refused("belongs to another user"),
+        Err(_) => refused("does not report its user"),
     }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (stream, socket);
-        Ok(())
-    }
+}
+
+/// Returns the user ID of the process at the other end of a Unix socket.
+#[cfg(target_os = "linux")]
+fn peer_uid(stream: impl AsFd) -> std::io::Result<u32> {
+    Ok(rustix::net::sockopt::socket_peercred(stream)?.uid.as_raw())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn peer_uid(stream: impl AsFd) -> std::io::Result<u32> {
+    Ok(nix::unistd::getpeereid(stream)?.0.as_raw())
 }
 
 #[cfg(test)]

@@ -70,9 +70,35 @@ pub fn connect_or_start(place: &AgentSocketPath, idle: Duration) -> Result<UnixS
 /// Returns the path of the running executable, from which the agent is started.
 ///
 /// # Errors
-/// The error of the system call.
+/// The error of the system call; `NotFound` if no directory of `PATH` has the program.
+#[cfg(not(any(target_os = "openbsd", all(target_os = "linux", not(linux_calls)))))]
 pub fn program() -> io::Result<PathBuf> {
     std::env::current_exe()
+}
+
+/// Returns the path of the running executable, from which the agent is started. OpenBSD does not
+/// tell a process its path, so the program is searched for as the shell does.
+///
+/// # Errors
+/// `NotFound` if no directory of `PATH` has the program.
+#[cfg(any(target_os = "openbsd", all(target_os = "linux", not(linux_calls))))]
+pub fn program() -> io::Result<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+
+    /// The directories if there is no `PATH`, as in execvp(3).
+    const DEFAULT_PATH: &str = "/usr/bin:/bin";
+
+    let name = PathBuf::from(std::env::args_os().next().unwrap_or_default());
+    if name.components().count() > 1 {
+        return name.canonicalize();
+    }
+    let directories = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
+    let is_program =
+        |path: &PathBuf| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    std::env::split_paths(&directories)
+        .map(|directory| directory.join(&name))
+        .find(is_program)
+        .ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 fn start(program: &OsStr, listener: UnixListener, place: &AgentSocketPath, idle: Duration) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! Tests that the kernel moves bodies without copying them to haul's memory. strace counts every
 //! call that could move bytes of a body. Only the bytes that arrive together with the head are
 //! read.
-#![cfg(target_os = "linux")]
+#![cfg(linux_calls)]
 
 use crate::common;
 

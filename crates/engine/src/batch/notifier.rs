@@ -7,20 +7,20 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 #[derive(Debug)]
 pub(super) struct Notifier {
     read: OwnedFd,
-    #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+    #[cfg(not(any(linux_calls, target_os = "android", target_os = "freebsd")))]
     write: OwnedFd,
     is_readable: bool,
 }
 
 impl Notifier {
-    #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+    #[cfg(any(linux_calls, target_os = "android", target_os = "freebsd"))]
     pub(super) fn new() -> io::Result<Self> {
         use rustix::event::{EventfdFlags, eventfd};
         let read = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self { read, is_readable: false })
     }
 
-    #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+    #[cfg(not(any(linux_calls, target_os = "android", target_os = "freebsd")))]
     pub(super) fn new() -> io::Result<Self> {
         let (read, write) = rustix::pipe::pipe()?;
         for end in [&read, &write] {
@@ -49,12 +49,12 @@ impl Notifier {
         }
     }
 
-    #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+    #[cfg(any(linux_calls, target_os = "android", target_os = "freebsd"))]
     fn write_end(&self) -> BorrowedFd<'_> {
         self.read.as_fd()
     }
 
-    #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+    #[cfg(not(any(linux_calls, target_os = "android", target_os = "freebsd")))]
     fn write_end(&self) -> BorrowedFd<'_> {
         self.write.as_fd()
     }

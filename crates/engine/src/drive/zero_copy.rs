@@ -21,7 +21,7 @@
 //! use std::{fs::File, os::fd::AsFd};
 //! use haul::drive::zero_copy::{ZeroCopyMethod, target_of};
 //! let null = File::options().write(true).open("/dev/null")?;
-//! let expected = cfg!(all(target_os = "linux", not(feature = "portable"))).then_some(ZeroCopyMethod::Nowhere);
+//! let expected = cfg!(linux_calls).then_some(ZeroCopyMethod::Nowhere);
 //! assert_eq!(target_of(null.as_fd()), expected);
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -161,7 +161,7 @@ fn ready(fds: &mut [PollFd<'_>], quiet: Option<Duration>, deadline: Option<Insta
     }
 }
 
-#[cfg(all(target_os = "linux", not(feature = "portable")))]
+#[cfg(linux_calls)]
 mod sys {
     use std::io;
     use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -361,7 +361,7 @@ mod sys {
     }
 }
 
-#[cfg(not(all(target_os = "linux", not(feature = "portable"))))]
+#[cfg(not(linux_calls))]
 mod sys {
     use std::os::fd::BorrowedFd;
 

@@ -32,11 +32,12 @@ use std::{
 
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, sockopt};
 
+/// The flags of a send that fails at a closed connection, and does not end the process by `SIGPIPE`.
 #[cfg(not(target_vendor = "apple"))]
-const SEND: SendFlags = SendFlags::NOSIGNAL;
-// Apple's systems have a socket option instead of the flag; `open` and `from` set it.
+pub const WITHOUT_SIGPIPE: SendFlags = SendFlags::NOSIGNAL;
+/// No flags: Apple's systems have a socket option instead, which `open` and `from` set.
 #[cfg(target_vendor = "apple")]
-const SEND: SendFlags = SendFlags::empty();
+pub const WITHOUT_SIGPIPE: SendFlags = SendFlags::empty();
 
 /// A TCP or Unix stream socket, which is closed when dropped.
 #[derive(Debug)]
@@ -123,7 +124,7 @@ impl Socket {
     ///
     /// On Linux, this calls `connect(2)` again, which returns the result at once. That replaces the
     /// three system calls `poll`, `SO_ERROR` and `getpeername`.
-    #[cfg(target_os = "linux")]
+    #[cfg(linux_calls)]
     pub fn connect_result(&self, address: &SocketAddr) -> Option<io::Result<()>> {
         use rustix::io::Errno;
         match net::connect(&self.fd, address) {
@@ -135,7 +136,7 @@ impl Socket {
 
     /// Returns the result of a [`connect`](Self::connect) in progress; `None` if it has not ended
     /// yet.
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(linux_calls))]
     pub fn connect_result(&self, _address: &SocketAddr) -> Option<io::Result<()>> {
         match self.take_error() {
             Ok(()) => self.peer_addr().is_ok().then_some(Ok(())),
@@ -165,7 +166,7 @@ impl Socket {
     /// # Errors
     /// The errors of `send(2)`.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(net::send(&self.fd, bytes, SEND)?)
+        Ok(net::send(&self.fd, bytes, WITHOUT_SIGPIPE)?)
     }
 
     /// Sends bytes without waiting, even if the socket is blocking.
@@ -173,7 +174,7 @@ impl Socket {
     /// # Errors
     /// The errors of `send(2)`; `WouldBlock` if the socket accepts no bytes now.
     pub fn send_nonblocking(&self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(net::send(&self.fd, bytes, SEND | SendFlags::DONTWAIT)?)
+        Ok(net::send(&self.fd, bytes, WITHOUT_SIGPIPE | SendFlags::DONTWAIT)?)
     }
 
     /// Sends several buffers in one call (a head and a small body), so that they share a segment.
@@ -181,7 +182,7 @@ impl Socket {
     /// # Errors
     /// The errors of `sendmsg(2)`.
     pub fn send_vectored(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        Ok(net::sendmsg(&self.fd, pieces, &mut net::SendAncillaryBuffer::default(), SEND)?)
+        Ok(net::sendmsg(&self.fd, pieces, &mut net::SendAncillaryBuffer::default(), WITHOUT_SIGPIPE)?)
     }
 
     /// Ends the sending direction. Input can still be received.

@@ -4,7 +4,7 @@
 //!
 //! The way to write without waiting depends on the kind of descriptor: `RWF_NOWAIT` for a pipe,
 //! `MSG_DONTWAIT` for a socket. If the kernel does not support `RWF_NOWAIT` for pipes (Linux before
-//! 6.4), at most `PIPE_BUF` bytes are written once `poll` reports the pipe writable, which cannot
+//! 6.4, other systems), at most `PIPE_BUF` bytes are written once `poll` reports the pipe writable, which cannot
 //! block (pipe(7)). Files, devices and terminals are written directly.
 //!
 //! Bytes that could not be written are kept. The caller gets [`OutputReadiness::Full`] and must
@@ -28,13 +28,15 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, fstat};
-use rustix::io::{Errno, ReadWriteFlags, pwritev2};
+use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
+use rustix::pipe::PIPE_BUF;
 
 use super::null_device::is_null;
 use super::pipe_capacity::widen;
 use super::{BodyInfo, Sink};
 use crate::buffer_pool::BufferLease;
+use crate::net::socket::WITHOUT_SIGPIPE;
 use crate::{Error, ErrorKind, Result};
 
 /// The answer of an output to a write: whether it accepts more bytes now.
@@ -51,9 +53,6 @@ pub enum OutputReadiness {
 const SMALL: usize = 16 << 10;
 /// The number of buffered bytes at which all of them are written.
 const GATHERED: usize = 64 << 10;
-/// The maximum number of bytes that can be written to a writable pipe without blocking (POSIX
-/// `PIPE_BUF`; its value on Linux).
-const PIPE_BUF: usize = 4096;
 /// The number of bytes at the beginning of an output that are searched for NUL, to distinguish text
 /// from binary content, as in curl.
 const TELLING: usize = 2000;
@@ -245,9 +244,9 @@ impl DescriptorWriter {
             let outcome = match way {
                 WriteMethod::Direct => this.write_vectored(parts),
                 WriteMethod::Nowhere => Ok(parts.iter().map(|part| part.len()).sum()),
-                WriteMethod::Nowait => pwritev2(this, parts, u64::MAX, ReadWriteFlags::NOWAIT).map_err(io::Error::from),
+                WriteMethod::Nowait => write_nowait(this, parts),
                 WriteMethod::Socket => {
-                    send(this, first, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).map_err(io::Error::from)
+                    send(this, first, SendFlags::DONTWAIT | WITHOUT_SIGPIPE).map_err(io::Error::from)
                 }
                 WriteMethod::Poll => {
                     let mut fds = [PollFd::new(this, PollFlags::OUT)];
@@ -285,6 +284,19 @@ impl DescriptorWriter {
             self.done = 0;
         }
     }
+}
+
+/// Writes without waiting to a descriptor that may be blocking.
+#[cfg(linux_calls)]
+fn write_nowait(file: &File, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    use rustix::io::{ReadWriteFlags, pwritev2};
+    Ok(pwritev2(file, parts, u64::MAX, ReadWriteFlags::NOWAIT)?)
+}
+
+/// Fails, since only Linux can do that.
+#[cfg(not(linux_calls))]
+fn write_nowait(_file: &File, _parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    Err(Errno::OPNOTSUPP.into())
 }
 
 fn is_unsupported(error: &io::Error) -> bool {

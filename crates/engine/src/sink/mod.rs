@@ -16,6 +16,7 @@
 //! [`naming`] names complete files, [`partial`] keeps files that a later run can complete, and
 //! [`pipe_capacity`] sets the capacity of pipes.
 
+mod boot_id;
 pub mod checksum;
 pub mod descriptor_writer;
 pub mod file;

@@ -133,7 +133,7 @@ pub(super) fn give_name(from: &Path, target: &Path, clobber: ClobberMode) -> io:
 }
 
 /// Files without a name (`O_TMPFILE`): creating them, and giving them a name.
-#[cfg(target_os = "linux")]
+#[cfg(linux_calls)]
 pub(super) mod unnamed {
     use std::fs::{self, File, OpenOptions};
     use std::io::{self, Seek};

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 
 /// Returns true if the descriptor is that of the null device, open for writing. Returns false if
 /// that cannot be determined cheaply.
-#[cfg(target_os = "linux")]
+#[cfg(linux_calls)]
 pub(crate) fn is_null(fd: impl AsFd) -> bool {
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, makedev};
     // These numbers are in the kernel's Documentation/admin-guide/devices.txt.
@@ -18,12 +18,12 @@ pub(crate) fn is_null(fd: impl AsFd) -> bool {
     is_null && fcntl_getfl(&fd).is_ok_and(|flags| flags.intersects(OFlags::WRONLY | OFlags::RDWR))
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(linux_calls))]
 pub(crate) fn is_null(_fd: impl AsFd) -> bool {
     false
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, linux_calls))]
 mod tests {
     use std::fs::File;
 

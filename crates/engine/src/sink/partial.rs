@@ -74,13 +74,6 @@ fn identity(target: &Target) -> [u8; 32] {
     identity
 }
 
-/// Returns an identifier of the current boot of this computer. Returns an empty vector if it is
-/// unknown.
-fn boot() -> Vec<u8> {
-    let text = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    text.trim_ascii().iter().copied().take(64).collect()
-}
-
 impl PartialFile {
     /// Returns the path of the partial file for this target. Returns `None` if its file name would
     /// be too long.
@@ -99,7 +92,7 @@ impl PartialFile {
     pub fn open(path: &Path, target: &Target, syncs: bool) -> Option<Self> {
         let file = open_existing(path)?;
         let noted = read_note(&file).filter(|(_, note)| {
-            note.identity == identity(target) && note.holds_after(&boot()) && note.done.covered() > 0
+            note.identity == identity(target) && note.holds_after(&super::boot_id::read()) && note.done.covered() > 0
         });
         let Some((sequence, note)) = noted else {
             // The file belongs to this user and is locked here; the next run may make a new one.
@@ -149,7 +142,7 @@ impl PartialFile {
         })?;
         let note = Checkpoint {
             identity: identity(target),
-            boot: boot(),
+            boot: super::boot_id::read(),
             is_synced: false,
             total,
             validator: validator.clone(),
@@ -247,7 +240,7 @@ impl PartialFile {
     /// receive more bytes than necessary.
     fn write_note(&self, progress: &mut CheckpointProgress) {
         progress.unnoted = 0;
-        progress.note.is_synced = self.syncs && rustix::fs::fdatasync(&self.file).is_ok();
+        progress.note.is_synced = self.syncs && self.file.sync_data().is_ok();
         progress.sequence += 1;
         let slot = self.total + (progress.sequence % 2) * SLOT;
         let _ = self.file.write_all_at(&progress.note.encode(progress.sequence), slot);

@@ -11,7 +11,7 @@
 use std::os::fd::AsFd;
 
 /// The largest capacity that Linux by default allows every user, in bytes.
-#[cfg(target_os = "linux")]
+#[cfg(linux_calls)]
 const WIDE: usize = 1 << 20;
 
 /// Enlarges a pipe's capacity to the maximum that every user may set. A pipe of 64 KiB is always
@@ -19,17 +19,17 @@ const WIDE: usize = 1 << 20;
 /// pipe are not affected by its size. Returns true if the capacity has become larger. If the system
 /// refuses, the capacity is unchanged.
 pub fn widen(pipe: impl AsFd) -> bool {
-    #[cfg(target_os = "linux")]
+    #[cfg(linux_calls)]
     return rustix::pipe::fcntl_getpipe_size(&pipe).is_ok_and(|size| size < WIDE)
         && rustix::pipe::fcntl_setpipe_size(pipe, WIDE).is_ok();
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(linux_calls))]
     {
         let _ = pipe;
         false
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, linux_calls))]
 mod tests {
     use super::*;
 

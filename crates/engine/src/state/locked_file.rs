@@ -158,6 +158,7 @@ fn wait_for_lock(file: &File, deadline: Option<Instant>) -> io::Result<bool> {
 
 /// Returns the ID of the process that holds the lock on the file. Returns `None` if the system does
 /// not reveal it.
+#[cfg(target_os = "linux")]
 fn holder(file: &File) -> Option<u32> {
     let metadata = file.metadata().ok()?;
     let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
@@ -168,6 +169,12 @@ fn holder(file: &File) -> Option<u32> {
         let is_it = fields.get(1) == Some(&"FLOCK") && fields.get(5) == Some(&place.as_str());
         fields.get(4).filter(|_| is_it)?.parse().ok().filter(|&process| process > 0)
     })
+}
+
+/// Returns `None`: this system does not reveal who holds a lock.
+#[cfg(not(target_os = "linux"))]
+fn holder(_file: &File) -> Option<u32> {
+    None
 }
 
 #[cfg(test)]

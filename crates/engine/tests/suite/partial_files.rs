@@ -249,7 +249,7 @@ fn partial_file_is_not_written_through_links() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
+#[cfg(linux_calls)]
 fn too_small_disk_fails_before_fetching() {
     let origin = origin();
     let (dir, file, _) = download_paths();

@@ -144,7 +144,7 @@ fn closed_pipe_ends_the_transfer() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
+#[cfg(linux_calls)]
 fn full_device_error_names_the_device() {
     let peer = Arc::new(RawPeer::start(vec![head_then_body(2 * MIB)]));
     let told = fetch(&Client::new(), &peer, FileSink::new("/dev/full"), &options());
@@ -160,7 +160,7 @@ fn body_larger_than_disk_fails_before_fetching() {
     let script = vec![ScriptStep::ReadHead, head(1_u64 << 62), ScriptStep::ReadToEnd];
     let peer = Arc::new(RawPeer::start(vec![script]));
     let told = fetch(&Client::new(), &peer, FileSink::new(dir.path().join("file")), &within(10_000));
-    let expected = if cfg!(target_os = "linux") { 23 } else { 28 };
+    let expected = if cfg!(linux_calls) { 23 } else { 28 };
     assert_eq!(told.exit, expected, "{:?}", told.error);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }

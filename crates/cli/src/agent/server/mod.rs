@@ -307,6 +307,13 @@ impl AgentServer {
     }
 }
 
+/// The flag that makes received descriptors end with an `exec`. Apple's systems have none, and the
+/// agent runs no other program.
+#[cfg(not(target_vendor = "apple"))]
+const CLOSED_AT_EXEC: RecvFlags = RecvFlags::CMSG_CLOEXEC;
+#[cfg(target_vendor = "apple")]
+const CLOSED_AT_EXEC: RecvFlags = RecvFlags::empty();
+
 impl CallerConnection {
     /// Reads the bytes and descriptors that have arrived from the caller. Returns `false` if the
     /// caller has closed the connection.
@@ -315,7 +322,7 @@ impl CallerConnection {
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
         loop {
             let mut control = RecvAncillaryBuffer::new(&mut space);
-            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+            let flags = RecvFlags::DONTWAIT | CLOSED_AT_EXEC;
             match recvmsg(&self.socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags) {
                 Ok(message) if message.bytes == 0 => return false,
                 Ok(message) => {

@@ -6,7 +6,9 @@ use std::io::{self, Seek};
 
 use rustix::io::Errno;
 
-use super::naming::{self, ClobberMode};
+use super::naming;
+#[cfg(linux_calls)]
+use super::naming::ClobberMode;
 use super::open_file::OpenFile;
 use super::partial::PartialFile;
 use super::{AppendPosition, FileSink};
@@ -18,7 +20,7 @@ impl FileSink {
         let target = self.target.clone().unwrap_or_else(|| self.path.clone());
         let give_ownership = |file: &File| self.replaced.iter().for_each(|replaced| replaced.give_to(file));
         let named = match state {
-            #[cfg(target_os = "linux")]
+            #[cfg(linux_calls)]
             OpenFile::Unnamed(file) => {
                 give_ownership(&file);
                 self.sync_content(&file)?;
@@ -108,7 +110,7 @@ impl FileSink {
                 return;
             };
             match &self.state {
-                #[cfg(target_os = "linux")]
+                #[cfg(linux_calls)]
                 OpenFile::Unnamed(file) => {
                     let _ = naming::unnamed::give_name(file, &beside, ClobberMode::Replace, false);
                 }

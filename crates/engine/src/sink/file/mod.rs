@@ -226,7 +226,7 @@ impl Sink for FileSink {
         self.hasher = self.options.checksum.as_ref().filter(|_| in_passing).map(ExpectedChecksum::hasher);
         self.space = DiskSpaceReservation::default();
         let gathers = match &self.state {
-            #[cfg(target_os = "linux")]
+            #[cfg(linux_calls)]
             OpenFile::Unnamed(_) => true,
             OpenFile::Beside(..) | OpenFile::Elsewhere(_) => true,
             _ => false,

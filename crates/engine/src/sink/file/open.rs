@@ -73,7 +73,7 @@ impl FileSink {
         }
         // If this fails for a reason that also prevents a file with a name, the error is reported
         // there.
-        #[cfg(target_os = "linux")]
+        #[cfg(linux_calls)]
         if let Ok(file) = naming::unnamed::create(parent, mode) {
             return Ok(OpenFile::Unnamed(file));
         }

@@ -52,7 +52,7 @@ pub(super) enum OpenFile {
     Due,
     /// A file without a name, in the directory of the target. It vanishes when it is closed, unless
     /// it is given a name before.
-    #[cfg(target_os = "linux")]
+    #[cfg(linux_calls)]
     Unnamed(File),
     Beside(File, TempPath),
     Partial(PartialFileWriter),
@@ -71,7 +71,7 @@ impl OpenFile {
 
     pub(super) fn file(&self) -> Option<&File> {
         match self {
-            #[cfg(target_os = "linux")]
+            #[cfg(linux_calls)]
             Self::Unnamed(file) => Some(file),
             Self::Beside(file, _) | Self::Elsewhere(file) => Some(file),
             Self::InPlace(file) | Self::Null(file) => Some(file),

@@ -92,7 +92,7 @@ pub(in crate::sink) fn fits(file: &File, length: u64) -> io::Result<()> {
 ///
 /// # Errors
 /// There is no space. A file system that cannot allocate blocks in advance is no error.
-#[cfg(target_os = "linux")]
+#[cfg(linux_calls)]
 pub(in crate::sink) fn allocate(file: &File, at: u64, length: u64) -> io::Result<()> {
     use rustix::fs::{FallocateFlags, fallocate};
     if length == 0 {
@@ -104,7 +104,7 @@ pub(in crate::sink) fn allocate(file: &File, at: u64, length: u64) -> io::Result
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(linux_calls))]
 pub(in crate::sink) fn allocate(_file: &File, _at: u64, _length: u64) -> io::Result<()> {
     Ok(())
 }
@@ -112,12 +112,12 @@ pub(in crate::sink) fn allocate(_file: &File, _at: u64, _length: u64) -> io::Res
 /// Frees the disk blocks that were allocated for a range of a file without content, if the file
 /// system supports that.
 pub(in crate::sink) fn release_blocks(file: &File, at: u64, length: u64) {
-    #[cfg(target_os = "linux")]
+    #[cfg(linux_calls)]
     {
         use rustix::fs::{FallocateFlags, fallocate};
         let _ = fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, length);
     }
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(linux_calls))]
     let _ = (file, at, length);
 }
 

@@ -21,7 +21,7 @@ pub(crate) const MIB: usize = 1 << 20;
 
 /// True if this build can splice bodies, i.e. let the kernel move them from the socket to their
 /// destination.
-pub(crate) const CAN_SPLICE: bool = cfg!(all(target_os = "linux", not(feature = "portable")));
+pub(crate) const CAN_SPLICE: bool = cfg!(linux_calls);
 
 pub(crate) fn body(len: usize) -> Vec<u8> {
     BytePattern::new(7).slice(0, len)

@@ -1,0 +1,54 @@
+#!/bin/sh
+# Type-checks the command for the systems that haul supports beside this one. Usage: check-targets.sh [TARGET...]
+#
+# The C parts of dependencies are not compiled: their build scripts get a compiler that makes empty files. So no cross compiler
+# is needed, and nothing is linked. Rust's standard library for a target comes by `rustup target add`; a target that rustup cannot
+# install is reported and left out.
+set -eu
+
+cd "$(dirname "$0")/.."
+target_dir=${CARGO_TARGET_DIR:-target}
+mkdir -p "$target_dir/targets"
+target_dir=$(cd "$target_dir/targets" && pwd)
+
+cat >"$target_dir/cc" <<'END'
+#!/bin/sh
+# Makes the file that -o names, empty. What a build script asks about the compiler itself is answered by the one of this system.
+for word; do
+    case $word in
+    -E | --version | -v | -dumpmachine) exec cc "$@" ;;
+    esac
+    [ "${before:-}" != -o ] || : >"$word"
+    before=$word
+done
+END
+cat >"$target_dir/ar" <<'END'
+#!/bin/sh
+# Makes the archive that is named, empty.
+for word; do
+    case $word in
+    *.a) : >"$word" ;;
+    esac
+done
+END
+chmod +x "$target_dir/cc" "$target_dir/ar"
+export TARGET_CC="$target_dir/cc" TARGET_CXX="$target_dir/cc" TARGET_AR="$target_dir/ar"
+
+[ $# -gt 0 ] || set -- aarch64-apple-darwin x86_64-unknown-freebsd x86_64-unknown-netbsd x86_64-unknown-linux-musl \
+    aarch64-unknown-linux-gnu
+failed=
+for triple; do
+    if ! rustup target add "$triple" >/dev/null 2>&1; then
+        echo "check-targets: $triple: rustup cannot install its standard library" >&2
+        continue
+    fi
+    if CARGO_TARGET_DIR=$target_dir "${CARGO:-cargo}" check --quiet --locked --target "$triple" -p httphaul-cli; then
+        echo "check-targets: $triple: passes"
+    else
+        failed="$failed $triple"
+    fi
+done
+[ -z "$failed" ] || {
+    echo "check-targets: these do not compile:$failed" >&2
+    exit 1
+}
