@@ -69,7 +69,8 @@ fn has_bound_content(group: &NextOptionGroup, format: RecordFormat) -> bool {
             TextOrFile::Text(text) => text.contains(&b'{'),
             TextOrFile::File(_) => false,
         };
-        !options.is_empty() && !(format.has_columns() && options.iter().any(has_column))
+        let goes_to_all = format.has_columns() && options.iter().any(has_column);
+        !options.is_empty() && !goes_to_all
     };
     !request.form.is_empty() || is_bound(&request.data) || is_bound(&request.query)
 }

@@ -146,9 +146,8 @@ fn read_files(group: &UrlGroup) -> GroupFiles {
 
 /// Returns the files that a group writes.
 fn written_files(group: &UrlGroup) -> GroupFiles {
-    let mut files = GroupFiles::default();
     // A record may name its output.
-    files.has_others = group.records.is_some();
+    let mut files = GroupFiles { has_others: group.records.is_some(), ..GroupFiles::default() };
     for token in group.stages[0].report.write_out.iter().flat_map(WriteOut::tokens) {
         if let WriteOutToken::Stream(WriteOutStream::File(path, _)) = token {
             files.add(path);

@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn parts_compressed_apart_form_one_member() {
-        let text: Vec<u8> = (0..300_000_u64).map(|n| (n * n >> 11) as u8).collect();
+        let text: Vec<u8> = (0..300_000_u64).map(|n| ((n * n) >> 11) as u8).collect();
         let cases: [&[&[u8]]; 5] = [&[], &[b""], &[b"a"], &[&text[..70_000], &text[70_000..], b"end"], &[&text]];
         for pieces in cases {
             for deflater in [Some(Deflater::new()), None] {

@@ -119,7 +119,7 @@ fn report_of_an_empty_job_is_a_page() {
 #[test]
 fn browser_shows_the_report_without_errors() {
     let browsers = ["chromium", "chromium-browser", "google-chrome", "headless_shell"];
-    let Some(browser) = browsers.into_iter().find(|name| common::installed(*name, "the report in a browser").is_some())
+    let Some(browser) = browsers.into_iter().find(|name| common::installed(name, "the report in a browser").is_some())
     else {
         return;
     };

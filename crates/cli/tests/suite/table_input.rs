@@ -211,7 +211,8 @@ fn content_without_columns_stays_with_written_origins() {
         (["--url-query", "key=secret", "-d", "password=hunter2"], "", "", "GET"),
         (["--url-query", "key={n}", "-d", "row={n}"], "row=1", "&key=1", "POST"),
     ] {
-        (own.forget(), strange.forget());
+        own.forget();
+        strange.forget();
         run_table(dir.path(), "t.csv", &table, &[&args[..], &["-o", "/dev/null", &urls[0], &urls[1]]].concat()).ok();
         let sent = &log(&strange)[0];
         assert_eq!((&*sent.method, &*sent.target), (method, &*format!("/echo?strange{query}")));

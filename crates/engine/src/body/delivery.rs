@@ -488,5 +488,5 @@ fn gather(expression: usize, found: &[u8], records: &mut MatchList, sink: &mut d
     if is_full { sink.records(records) } else { Ok(()) }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "select"))]
 mod tests;

@@ -148,6 +148,7 @@ mod tests {
             (b"<meta charset=windows-1251>\xcf", "text/html", Some("<meta charset=windows-1251>П")),
             (b"caf\xe9", "text/plain", Some("café")),
             (b"caf\xe9", "application/json", None),
+            (b"caf\xe9", "text/event-stream", None),
             (b"caf\xe9", "text/html; charset=utf-8", None),
             (b"\xff\xfe\0", "text/plain", None),
             (b"\x82", "text/plain; charset=shift_jis", None),

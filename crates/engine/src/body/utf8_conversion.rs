@@ -56,7 +56,7 @@ impl Utf8ConvertingReader {
     /// Makes a reader for a body whose `Content-Type` field has this value.
     pub(crate) fn new(content_type: Option<&[u8]>) -> Self {
         let media_type = media_type(content_type);
-        let declared = declared_by(content_type).or_else(|| is_always_utf8(&media_type).then_some(UTF_8));
+        let declared = declared_by(content_type);
         let declares = DeclarationPlace::of(&media_type);
         Self { declared, declares, state: CharsetState::Opening, held: Vec::new() }
     }
@@ -263,10 +263,12 @@ fn is_always_utf8(media_type: &[u8]) -> bool {
     memchr::memmem::find(subtype, b"json").is_some() || subtype == b"event-stream"
 }
 
-/// Returns the encoding that the `charset` parameter of a `Content-Type` value names. Returns `None`
-/// if there is none, or if it is not supported.
+/// Returns the encoding that the `charset` parameter of a `Content-Type` value names, else UTF-8 for
+/// media types that are always UTF-8. Returns `None` for others, also if the charset is not
+/// supported.
 pub(super) fn declared_by(content_type: Option<&[u8]>) -> Option<&'static Encoding> {
-    content_type.and_then(charset).and_then(|label| known(label.as_bytes()))
+    let named = content_type.and_then(charset).and_then(|label| known(label.as_bytes()));
+    named.or_else(|| is_always_utf8(&media_type(content_type)).then_some(UTF_8))
 }
 
 /// Returns the encoding of a body that begins with `start`: that of its byte order mark, else

