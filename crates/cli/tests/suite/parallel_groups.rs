@@ -200,7 +200,7 @@ fn group_waits_for_files_it_may_read() {
         ("output = \"./file\"", "file"),
         ("output = \"{name}\"", "7"),
         ("output = \"sub/../file\"", "file"),
-        ("output = \"file\"", "f[i]le"),
+        ("output = \"file\"", "{file}"),
         ("mirror-paths", "127.0.0.1+{port}/small/7"),
         ("write-out = \"%output{file}small 7\\n\"\nout-null", "file"),
     ] {
@@ -208,7 +208,7 @@ fn group_waits_for_files_it_may_read() {
         fs::create_dir(dir.path().join("sub")).unwrap();
         let upload = upload.replace("{port}", &origin.http_addr().port().to_string());
         fs::create_dir_all(dir.path().join(&upload).parent().unwrap()).unwrap();
-        fs::write(dir.path().join(upload.replace(['[', ']'], "")), "old").unwrap();
+        fs::write(dir.path().join(upload.replace(['{', '}'], "")), "old").unwrap();
         let groups = [
             format!("url = \"{}\"\n{output}\n", origin.url("/small/7")),
             format!("url = \"{}\"\nupload-file = \"{upload}\"\nout-null\n", origin.url("/echo")),
