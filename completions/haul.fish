@@ -199,6 +199,7 @@ complete -c haul -l select -x -d 'Print values of HTML elements instead of bodie
 complete -c haul -l select-json -x -d 'Print values of JSON instead of bodies'
 complete -c haul -l service-name -x -d 'No effect, accepted for compatibility with curl'
 complete -c haul -l sessionid -d 'Resume TLS sessions'
+complete -c haul -l shard -x -d 'Fetch only the URLs of shard K of N'
 complete -c haul -s S -l show-error -d 'Show errors even with -s'
 complete -c haul -l show-headers -d 'The same as --include'
 complete -c haul -s s -l silent -d 'Show neither progress nor messages'

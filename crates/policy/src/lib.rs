@@ -30,6 +30,7 @@
 //! | [`queue`] | the order of jobs, fairly between hosts |
 //! | [`range`] | parts of a body: claims, received bytes, checkpoints |
 //! | [`rate`] | a limit on bytes a second |
+//! | [`shard`] | parts of a list of URLs, by host, for several machines |
 //! | [`speed`] | detection of slow and stalled transfers |
 //! | [`url_template`] | URLs made from matches in pages that are not trusted |
 //! | [`page_reference`] | URLs made from references in pages, such as those of links |
@@ -76,6 +77,7 @@ pub mod rate;
 pub mod redirect;
 pub mod retry;
 pub mod secrets;
+pub mod shard;
 pub mod speed;
 pub mod target;
 pub mod terminal_text;

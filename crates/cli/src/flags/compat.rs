@@ -33,6 +33,7 @@ const OWN: &[&str] = &[
     "refresh",
     "select",
     "select-json",
+    "shard",
     "sort",
     "split",
     "stats",

@@ -203,6 +203,7 @@ mod retry_max_time;
 mod select;
 mod select_json;
 mod sessionid;
+mod shard;
 mod show_error;
 mod show_headers;
 mod silent;
@@ -471,6 +472,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &select_json::SelectJsonFlag,
     &no_effect::SERVICE_NAME,
     &sessionid::SessionidFlag,
+    &shard::ShardFlag,
     &show_error::ShowErrorFlag,
     &show_headers::ShowHeadersFlag,
     &silent::SilentFlag,

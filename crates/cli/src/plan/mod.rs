@@ -42,6 +42,7 @@ use std::time::Duration;
 
 use haul::pagination::Pagination;
 use haul_policy::output_name::{has_url_part, placeholder_names};
+use haul_policy::shard::Shard;
 use haul_policy::url_template::UrlTemplate;
 
 use crate::program_persona::ProgramPersona;
@@ -134,6 +135,8 @@ pub struct GlobalArgs {
     pub host_pace: Option<Duration>,
     /// `--limit-rate-total`: the most bytes a second over the whole run, in each direction.
     pub limit_rate_total: Option<u64>,
+    /// `--shard`: the shard of hosts whose URLs are fetched; `None` for all.
+    pub shard: Option<Shard>,
     /// `--fail-early`: begins no further transfers after one has failed.
     pub fail_early: bool,
     /// `--jsonl` or `--csv`: prints records instead of bodies or values; `None` without either.
@@ -177,6 +180,7 @@ impl Default for GlobalArgs {
             pace: None,
             host_pace: None,
             limit_rate_total: None,
+            shard: None,
             fail_early: false,
             record_output: None,
             with_url: false,

@@ -241,6 +241,7 @@ fn carry_out(
             _ if sequential::is_sequential(plan, operation) => {
                 sequential::run(client, plan, operation, &reporter, stores)
             }
+            Some(url) if is_in_other_shard(&plan.global, operation, url) => Ok(0),
             Some(url) => {
                 reporter.wait_for_pace();
                 let job = single_url::UrlJob { url, given: url, index: 0, parts: &GlobValues::default(), upload: None };
@@ -261,6 +262,12 @@ fn carry_out(
             if ends { ControlFlow::Break(code) } else { ControlFlow::Continue(code) }
         }
     }
+}
+
+/// Returns true if `--shard` leaves the URL to another run.
+fn is_in_other_shard(global: &GlobalArgs, operation: &UrlGroup, url: &str) -> bool {
+    let scheme = operation.stages[0].transfer.redirect.default_scheme;
+    global.shard.is_some_and(|shard| !shard.contains_url(url, scheme))
 }
 
 /// Replaces `-D -` by `-i` if the transfers of a URL group run in parallel and all send their

@@ -170,9 +170,8 @@ fn examples(document: &str) -> Vec<GuideExample> {
 }
 
 #[track_caller]
-fn run_examples(document: &str) {
-    let needed = ["jq", "sha256sum", "sqlite3", "zcat"].map(|name| installed(name, document));
-    if needed.iter().any(Option::is_none) {
+fn run_examples(document: &str, needed: &[&'static str]) {
+    if needed.iter().any(|name| installed(name, document).is_none()) {
         return;
     }
     let found = examples(document);
@@ -198,22 +197,27 @@ fn run_examples(document: &str) {
 
 #[test]
 fn recipes_run_as_printed() {
-    run_examples("recipes.md");
+    run_examples("recipes.md", &["jq", "sha256sum", "sqlite3"]);
 }
 
 #[cfg(feature = "job")]
 #[test]
 fn examples_of_the_jobs_guide_run_as_printed() {
-    run_examples("jobs.md");
+    run_examples("jobs.md", &["jq", "sha256sum", "sqlite3"]);
 }
 
 #[test]
 #[cfg(feature = "warc")]
 fn examples_of_the_archives_guide_run_as_printed() {
-    run_examples("archives.md");
+    run_examples("archives.md", &["jq", "zcat"]);
 }
 
 #[test]
 fn examples_of_the_records_guide_run_as_printed() {
-    run_examples("records.md");
+    run_examples("records.md", &["jq", "sha256sum", "sqlite3"]);
+}
+
+#[test]
+fn examples_of_the_scale_guide_run_as_printed() {
+    run_examples("scale-out.md", &["jq", "sha256sum", "parallel"]);
 }

@@ -71,6 +71,7 @@ mod retries;
 mod run_limits;
 mod selection;
 mod servers;
+mod shards;
 mod shell_recipes;
 mod single_and_multiple_urls;
 mod state_files;

@@ -266,6 +266,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("select", tested("\"--select\"", &["selection.rs"])),
     ("select-json", tested("\"--select-json\"", &["selection.rs"])),
     ("sessionid", tested("--no-sessionid", &["differential/cases/methods.txt"])),
+    ("shard", tested("--shard", &["shards.rs"])),
     ("show-error", with("--show-error", "--silent", "gone")),
     ("show-headers", seen("--show-headers")),
     ("silent", with("--silent", "", "gone")),

@@ -10,6 +10,7 @@ use crate::plan::RunPlan;
 use crate::run::report::reporter::{GroupReport, Reporter};
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::parallel::request_of_many;
+use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_items::{ItemRequests, UrlItems};
 
@@ -39,7 +40,8 @@ impl GroupItems {
         let method = operation.stages[0].request.method.clone();
         let context = Some(ItemContext::new(Arc::new(GroupReport { reporter, method })));
         let requests = ItemRequests { options, is_joined: true, context };
-        Ok(UrlItems::new(operation, requests, None, UrlNumbers::default(), names))
+        let shard = ShardFilter::new(self.plan.global.shard, operation.stages[0].transfer.redirect.default_scheme);
+        Ok(UrlItems::new(operation, requests, None, UrlNumbers::default(), names, shard))
     }
 }
 

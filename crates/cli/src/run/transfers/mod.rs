@@ -12,6 +12,7 @@ mod record_items;
 mod record_requests;
 mod row_requests;
 pub(crate) mod sequential;
+pub(crate) mod shard_filter;
 pub(crate) mod signals;
 pub(crate) mod single_url;
 pub(crate) mod state_stores;

@@ -26,6 +26,7 @@ use crate::run::report::reporter::{FleetReporter, Reporter};
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::descriptor_limit;
 use crate::run::transfers::group_items::GroupItems;
+use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_items::{ItemRequests, UrlItems};
 
@@ -82,7 +83,8 @@ pub(crate) fn run(
         }
         None => None,
     };
-    let items = UrlItems::new(operation, requests, list, numbers, reporter.names().clone());
+    let shard = ShardFilter::new(plan.global.shard, operation.stages[0].transfer.redirect.default_scheme);
+    let items = UrlItems::new(operation, requests, list, numbers, reporter.names().clone(), shard);
     let items = Box::new(match reporter.job() {
         Some(job) => items.of_job(job)?,
         None => items,

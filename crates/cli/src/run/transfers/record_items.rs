@@ -59,7 +59,7 @@ impl UrlItems {
     }
 
     /// Returns the next item of the open list of rows. Returns `None` at its end, and
-    /// `Some(Ok(None))` for a row that `--skip-existing` skips.
+    /// `Some(Ok(None))` for a row that is in another shard or that `--skip-existing` skips.
     pub(super) fn next_row_item(&mut self, source: usize) -> Option<Result<Option<FleetItem>>> {
         // Taken out, since the list is used together with the names of the output files.
         let OpenUrlSource::Rows(mut list) = std::mem::replace(&mut self.current, OpenUrlSource::None) else {
@@ -87,7 +87,7 @@ impl UrlItems {
         row: &Arc<CsvRow>,
         number: usize,
     ) -> Result<Option<FleetItem>> {
-        let listed = requests.request(row, number)?;
+        let Some(listed) = self.shard.chosen(requests.request(row, number))? else { return Ok(None) };
         let url = self.usable(listed.url)?;
         let columns = |name: &str| requests.value(row, name);
         let destination = self.destination(source, &url, &url, &GlobValues::default(), &columns)?;
@@ -102,11 +102,16 @@ impl UrlItems {
     }
 
     /// Returns the item for a record of a list. A wrong record is an item that fails, so that the
-    /// records after it are not lost. Returns `None` if `--skip-existing` skips the record.
+    /// records after it are not lost. Returns `None` if the record is in another shard, or
+    /// `--skip-existing` skips it.
     pub(super) fn item_of_record(&mut self, source: usize, numbered: NumberedRecord) -> Result<Option<FleetItem>> {
         self.position += 1;
         let NumberedRecord { place, id, record } = numbered;
-        let made = record.and_then(|record| self.item_of_request(source, record, &place));
+        let made = match record {
+            Ok(record) => self.item_of_request(source, record, &place),
+            Err(_) if !self.shard.contains_unusable_urls() => Ok(None),
+            Err(error) => Err(error),
+        };
         Ok(self.finished_item(id, made))
     }
 
@@ -118,13 +123,14 @@ impl UrlItems {
     }
 
     fn item_of_request(&mut self, source: usize, record: JsonlRequest, place: &str) -> Result<Option<FleetItem>> {
-        let Some(records) = &self.records else { return Ok(None) };
+        let Self { records: Some(records), shard, .. } = self else { return Ok(None) };
         let output = record.output.clone();
+        let Some(listed) = shard.chosen(records.request(record, place))? else { return Ok(None) };
+        let ListedRequest { url, mut request, is_trusted } = listed;
         if let Some(option) = self.shared_by().filter(|_| output.is_some()) {
             let text = format!("with {option} all values go to one output: leave {option} out, or the key");
             return Err(Error::new(ErrorKind::Read, format!("{place}: key \"output\": {text}")));
         }
-        let ListedRequest { url, mut request, is_trusted } = records.request(record, place)?;
         let url = if is_trusted { self.prepared(url)? } else { self.usable(url)? };
         let destination = match &output {
             Some(name) => self.file_of_record(name, &url, place)?,

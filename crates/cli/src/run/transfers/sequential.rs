@@ -99,6 +99,10 @@ impl SequentialRun<'_> {
     /// globs in that source.
     fn one(&mut self, index: usize, url: &str, parts: GlobValues, upload: &UrlUpload) -> Result<ControlFlow<()>> {
         let global = &self.plan.global;
+        let scheme = self.operation.stages[0].transfer.redirect.default_scheme;
+        if global.shard.is_some_and(|shard| !shard.contains_url(url, scheme)) {
+            return Ok(ControlFlow::Continue(()));
+        }
         self.reporter.wait_for_pace();
         let parts = upload.with_named_values(parts);
         let sent = match upload.for_url(url, self.operation) {

@@ -29,6 +29,7 @@ use crate::run::transfers::listing_files::{ListingFiles, PageNaming};
 use crate::run::transfers::output_names::OutputNames;
 use crate::run::transfers::record_items::RowSource;
 use crate::run::transfers::record_requests::RecordRequests;
+use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::url_uploads::{UrlUpload, uploads};
 
 /// Iterates over the URLs of a URL group, as items for the engine's fleet. A file of URLs is read
@@ -54,6 +55,7 @@ pub(crate) struct UrlItems {
     near: Option<Origin>,
     made: u64,
     numbers: UrlNumbers,
+    pub(super) shard: ShardFilter,
     pub(super) names: OutputNames,
     /// The number of URLs so far, with those that are skipped.
     pub(super) position: u64,
@@ -119,6 +121,7 @@ impl UrlItems {
         list: Option<(Arc<ChecksumList>, String)>,
         numbers: UrlNumbers,
         names: OutputNames,
+        shard: ShardFilter,
     ) -> Self {
         let json = operation.records.as_ref().filter(|args| args.format == RecordFormat::JsonLines);
         Self {
@@ -134,6 +137,7 @@ impl UrlItems {
             near: None,
             made: 0,
             numbers,
+            shard,
             names,
             position: 0,
             job: None,
@@ -147,9 +151,12 @@ impl UrlItems {
     }
 
     /// Returns the item for the engine's fleet for a URL of the source at this index. Returns
-    /// `None` if `--skip-existing` skips the URL.
+    /// `None` if the URL is in another shard, or `--skip-existing` skips it.
     fn item(&mut self, source: usize, given: String, parts: GlobValues) -> Result<Option<FleetItem>> {
         self.position += 1;
+        if !self.shard.contains(&given) {
+            return Ok(None);
+        }
         let parts = self.upload.with_named_values(parts);
         let (url, content) = match &self.upload {
             UrlUpload::Nothing => (self.prepared(given)?, None),
@@ -379,7 +386,7 @@ impl UrlItems {
     }
 
     /// Returns the next item of the open glob or file of URLs. Returns `None` at its end, or if
-    /// none is open, and `Some(Ok(None))` for a URL that `--skip-existing` skips.
+    /// none is open, and `Some(Ok(None))` for a URL that is skipped.
     fn next_of_current(&mut self) -> Option<Result<Option<FleetItem>>> {
         let source = self.at.saturating_sub(1);
         let next = match &mut self.current {

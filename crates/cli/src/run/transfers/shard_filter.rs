@@ -1,0 +1,74 @@
+//! Chooses the URLs of a shard (`--shard`).
+
+use haul::Result;
+use haul_policy::shard::Shard;
+use haul_policy::target::{Origin, Scheme, Target};
+
+use super::record_requests::ListedRequest;
+
+/// Chooses the URLs whose host is in a shard. A URL often has the origin of the one before it, whose
+/// result is kept.
+pub(crate) struct ShardFilter {
+    /// The shard; `None` chooses all URLs.
+    shard: Option<Shard>,
+    /// The scheme of URLs that name none.
+    default_scheme: Scheme,
+    /// The origin of the last URL, and true if it is in the shard.
+    last: Option<(Origin, bool)>,
+}
+
+impl ShardFilter {
+    pub(crate) fn new(shard: Option<Shard>, default_scheme: Scheme) -> Self {
+        Self { shard, default_scheme, last: None }
+    }
+
+    /// Returns true if the URL is in the shard. Shard 0 contains each text that is not a URL.
+    pub(crate) fn contains(&mut self, url: &str) -> bool {
+        let Some(shard) = self.shard else { return true };
+        let near = self.last.as_ref().map(|(origin, _)| origin);
+        let Ok(target) = Target::parse_near(url, near, self.default_scheme, true) else {
+            return shard.contains_unusable_urls();
+        };
+        let origin = target.origin();
+        match &self.last {
+            Some((last, is_contained)) if *last == origin => *is_contained,
+            _ => {
+                let is_contained = shard.contains(&origin);
+                self.last = Some((origin, is_contained));
+                is_contained
+            }
+        }
+    }
+
+    /// Returns the request if its URL is in the shard; `None` if it is in another one. Returns the
+    /// error if the shard contains what cannot be requested.
+    pub(crate) fn chosen(&mut self, made: Result<ListedRequest>) -> Result<Option<ListedRequest>> {
+        match made {
+            Ok(listed) => Ok(self.contains(&listed.url).then_some(listed)),
+            Err(_) if !self.contains_unusable_urls() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns true if the shard contains what is not a URL, such as a line of a list that cannot be
+    /// parsed.
+    pub(crate) fn contains_unusable_urls(&self) -> bool {
+        self.shard.is_none_or(Shard::contains_unusable_urls)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filter_agrees_with_the_shard_of_each_url() {
+        let shard = Shard::parse("0/2").unwrap();
+        let mut filter = ShardFilter::new(Some(shard), Scheme::Https);
+        let urls =
+            ["http://a/", "http://a/b", "http://b/", "https://b/", "b/x", "ftp://no/", "http://b:81/", "http://a/"];
+        for url in urls {
+            assert_eq!(filter.contains(url), shard.contains_url(url, Scheme::Https), "{url}");
+        }
+    }
+}
