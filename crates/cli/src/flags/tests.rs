@@ -7,7 +7,7 @@ use std::path::Path;
 use super::*;
 use crate::build_plan::resolve;
 use crate::file_access::FileAccess;
-use crate::parse::parse;
+use crate::parse::parse_recorded;
 
 /// A [`FileAccess`] in which every file exists. Each contains a harmless line, which is valid as a
 /// config line, as a header field and as data.
@@ -100,7 +100,7 @@ fn flag_examples_use_their_flag_and_parse() {
         };
         assert!(words.iter().any(|word| long(word) || short(word)), "{}", spec.example);
         let args = words[1..].iter().map(Into::into);
-        let low = parse(args, &mut AnyFileAccess).unwrap_or_else(|error| panic!("{}: {error}", spec.example));
+        let low = parse_recorded(args, &mut AnyFileAccess).unwrap_or_else(|error| panic!("{}: {error}", spec.example));
         assert_eq!(low.warnings, [""; 0], "{}", spec.example);
         if low.info.is_none() && low.agent_command.is_none() {
             let plan = resolve(low, &mut AnyFileAccess);

@@ -271,14 +271,23 @@ mod tests {
 
     #[test]
     fn continued_command_takes_secrets_and_limits() {
-        let stored = identity(&command(&["-u", "me:pw", "http://h/", "--then", "http://i/{}", "-u", "b:c"]));
+        let stored =
+            identity(&command(&["-u", "me:pw", "http://h/", "--extract", "x", "--then", "http://i/{}", "-u", "b:c"]));
         let given = command(&["--job", "f", "-u", "me:new", "--rate", "5/s", "-u", "b:new"]);
         assert!(is_bare(&given) && !is_bare(&command(&["--job", "f", "--jsonl"])));
         let words = continued(&stored, &given).unwrap();
         let words: Vec<_> = words.iter().map(|word| word.to_str().unwrap()).collect();
         assert_eq!(
             words,
-            ["--user=me:new", "http://h/", "--then=http://i/{}", "--user=b:new", "--job=f", "--rate=5/s"]
+            [
+                "--user=me:new",
+                "http://h/",
+                "--extract=x",
+                "--then=http://i/{}",
+                "--user=b:new",
+                "--job=f",
+                "--rate=5/s"
+            ]
         );
         assert_eq!(continued(&stored, &command(&["--job", "f"])).unwrap_err(), "user");
     }

@@ -180,9 +180,8 @@ fn http2_records_have_heads_of_http1() {
 
 #[test]
 fn error_of_the_recorder_fails_transfers() {
-    let origin = start_origin();
     for (refuses_bodies, refuses_ends) in [(true, false), (false, true)] {
-        origin.forget();
+        let origin = start_origin();
         let recorder = Arc::new(MemoryRecorder { refuses_bodies, refuses_ends, ..MemoryRecorder::default() });
         let options = RequestOptions { recorder: Some(Arc::clone(&recorder) as _), ..retrying(3) };
         let client = Client::new();
