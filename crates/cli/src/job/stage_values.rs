@@ -75,12 +75,13 @@ impl StageMemory for JobRun {
 
     fn recall(&self, stage: usize, kind: RecalledKind, value: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let connection = self.connection()?;
+        // Each of them uses the last parameter, so that all take the same number.
         let select = match kind {
             RecalledKind::Queued => {
                 "SELECT value FROM url WHERE id BETWEEN ?2 AND ?3 AND value IS NOT NULL ORDER BY id"
             }
-            RecalledKind::Kept => "SELECT value FROM value WHERE stage = ?1 AND NOT is_printed ORDER BY id",
-            RecalledKind::Printed => "SELECT value FROM value WHERE stage = ?1 AND is_printed ORDER BY id",
+            RecalledKind::Kept => "SELECT value FROM value WHERE stage = ?1 AND ?2 < ?3 AND NOT is_printed ORDER BY id",
+            RecalledKind::Printed => "SELECT value FROM value WHERE stage = ?1 AND ?2 < ?3 AND is_printed ORDER BY id",
             RecalledKind::FinishedUrl => {
                 "SELECT CAST(url AS BLOB) FROM url WHERE id BETWEEN ?2 AND ?3 AND state NOT IN ('again', 'queued') \
                  ORDER BY id"
