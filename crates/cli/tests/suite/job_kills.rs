@@ -47,7 +47,7 @@ const SHAPES: &[JobShape] = &[
     JobShape { name: "a record file", options: &["--jsonl", "-o", "out"], list: JobList::Pages },
     JobShape { name: "piped bodies", options: &[], list: JobList::PipedPages },
     JobShape { name: "values", options: &["--extract", "page [0-9]+"], list: JobList::Pages },
-    JobShape { name: "stages", options: &["--extract", "/page/[0-9]+", "--then", "$site{}"], list: JobList::Indexes },
+    JobShape { name: "stages", options: &["--extract", "/page/[0-9]+", "--then", "{}"], list: JobList::Indexes },
     JobShape {
         name: "files of a stage",
         options: &["--extract", ">([0-9]+)<", "--then", "$site/page/{}", "-o", "f-#1"],

@@ -112,7 +112,7 @@ fn interrupted_job_notes_what_is_finished() {
     let args = ["--job", "j", "--jsonl=no-body", "--input-file", &list];
     let child = appending(dir, &args).spawn().unwrap();
     eventually("all others wait", || gated.site.requests().len() == 8 && out(dir).lines().count() == 5);
-    kill_process(rustix::process::Pid::from_child(&child), Signal::INT).unwrap();
+    kill_process(rustix::process::Pid::from_child(&child), Signal::TERM).unwrap();
     let ended = child.wait_with_output().unwrap();
     assert!(String::from_utf8_lossy(&ended.stderr).contains("goes on with it"), "{ended:?}");
     gated.open();
