@@ -47,9 +47,8 @@ fn check_group(group: &NextOptionGroup, unordered: bool) -> Result<(), UsageErro
         (group.stages.iter().any(reads_stdin), stdin),
         (earlier.iter().any(prints_text), "-w and -i belong to the last stage of a job"),
         (earlier.iter().any(|stage| stage.sort), "--sort belongs to the last stage of a job"),
-        (last.sort && !last.unique && last.depth == 0, "a job sorts unique values; add --unique"),
-        (last.sort && last.depth > 0, "the links of --depth are not sorted in a job; leave --sort out"),
-        (unordered && last.depth > 0, "--depth has an order in a job; leave --unordered out"),
+        (last.sort && !last.unique, "a job sorts unique values; add --unique"),
+        (last.depth > 0, "the levels of --depth cannot go on after a kill; use a --then for each level"),
         (
             unordered && stages.iter().any(|stage| stage.pagination.is_given()),
             "the pages of a listing have an order in a job; leave --unordered out",

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::*;
 use crate::build_plan::resolve;
 use crate::file_access::FileAccess;
-use crate::parse::parse_recorded;
+use crate::parse::parse;
 
 /// A [`FileAccess`] in which every file exists. Each contains a harmless line, which is valid as a
 /// config line, as a header field and as data.
@@ -100,9 +100,11 @@ fn flag_examples_use_their_flag_and_parse() {
         };
         assert!(words.iter().any(|word| long(word) || short(word)), "{}", spec.example);
         let args = words[1..].iter().map(Into::into);
-        let low = parse_recorded(args, &mut AnyFileAccess).unwrap_or_else(|error| panic!("{}: {error}", spec.example));
+        let low = parse(args, &mut AnyFileAccess).unwrap_or_else(|error| panic!("{}: {error}", spec.example));
         assert_eq!(low.warnings, [""; 0], "{}", spec.example);
-        if low.info.is_none() && low.agent_command.is_none() {
+        // The command line of a job is stored in the job before it is resolved.
+        let is_run = low.info.is_none() && low.agent_command.is_none() && low.global.job.is_none();
+        if is_run {
             let plan = resolve(low, &mut AnyFileAccess);
             let plan = plan.unwrap_or_else(|error| panic!("{}: {error}", spec.example));
             assert_eq!(plan.warnings, [""; 0], "{}", spec.example);

@@ -16,7 +16,7 @@ impl Flag for WarcSecretsFlag {
             doc: "Keeps the fields Authorization, Proxy-Authorization and Cookie, and those of API keys, in the request \
                   records of --warc. Only the owner may read the files then (0600). By default, these fields are left \
                   out. User and password are never part of a URL in the archive.",
-            example: "haul -u me --warc mine.warc --warc-secrets https://example.com/",
+            example: "haul -n --warc mine.warc --warc-secrets https://example.com/",
             see_also: &["warc"],
         }
     }

@@ -69,7 +69,6 @@ const SHAPES: &[JobShape] = &[
         options: &["--extract", ">([0-9]+)<", "--then", "$site/page/{}", "--extract", "[0-9]", "--unique"],
         list: JobList::Indexes,
     },
-    JobShape { name: "levels", options: &["--extract", "/page/[0-9]+", "--depth", "2"], list: JobList::Indexes },
     JobShape { name: "listings", options: &["--paginate-query", "page"], list: JobList::Listings },
     JobShape {
         name: "files of listings",
@@ -153,7 +152,9 @@ fn left(dir: &Path, shape: &JobShape) -> Vec<String> {
         left.sort();
     }
     let other = ["j", "j-wal", "j-shm", LIST, "out", "unused"];
-    for name in names(dir).into_iter().filter(|name| !other.contains(&name.as_str())) {
+    // A kill may come just before a file with such a name is renamed to its own.
+    let is_temporary = |name: &str| name.starts_with(".haul-") && name.ends_with(".part");
+    for name in names(dir).into_iter().filter(|name| !other.contains(&name.as_str()) && !is_temporary(name)) {
         left.push(format!("{name}: {}", fs::read_to_string(dir.join(&name)).unwrap()));
     }
     left

@@ -1,4 +1,4 @@
-//! Tests of jobs with stages, levels, listings and unique values. `job_kills.rs` kills such jobs at
+//! Tests of jobs with stages, listings and unique values. `job_kills.rs` kills such jobs at
 //! random moments.
 
 use crate::common;
@@ -82,7 +82,7 @@ fn orders_that_a_job_cannot_keep_are_refused() {
         (&["--extract", "a", "--sort"][..], "a job sorts unique values; add --unique"),
         (&["--extract", "a", "-w", "x", "--then", "http://h/{}"], "-w and -i belong to the last stage"),
         (&["--extract", "a", "--sort", "--then", "http://h/{}"], "--sort belongs to the last stage"),
-        (&["--extract", "a", "--depth", "2", "--unordered"], "--depth has an order in a job"),
+        (&["--extract", "a", "--depth", "2"], "the levels of --depth cannot go on after a kill"),
         (&["--paginate-query", "page", "--unordered"], "the pages of a listing have an order"),
     ] {
         let refused = run_in(dir.path(), HAUL, &[&["--job", "j", "http://h/"], options].concat());
