@@ -27,7 +27,7 @@ is(scalar @responses, 200, 'batch returns all responses');
 is_deeply([map { $_->{content} } @responses], [map { "GET $_ " } 1 .. 200], 'batch returns responses in input order');
 is($responses[6]{url}, $urls[6], 'response has its URL');
 my %connections = map { $_->{headers}{'x-connection'} => 1 } @responses;
-cmp_ok(scalar keys %connections, '<=', 6, 'batch uses at most six connections');
+cmp_ok(scalar keys %connections, '<=', 50, 'batch opens at most fifty connections to a host');
 is(scalar @{ $http->batch([@urls[0 .. 4]]) }, 5, 'batch returns an array reference in scalar context');
 
 # Requests from a code reference.
