@@ -69,6 +69,3 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(&pair[1].block, if is_revisit { head } else { block });
     }
 });
-        }
-    }
-});
