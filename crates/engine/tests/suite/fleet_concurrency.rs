@@ -123,7 +123,7 @@ fn batch_of_a_distant_host_uses_more_connections() {
 #[test]
 fn requests_refused_for_load_are_repeated() {
     for (bears, refusal, retries) in
-        [(12, OverloadReply::Unavailable, 0), (12, OverloadReply::Close, 0), (3, OverloadReply::Close, 3)]
+        [(12, OverloadReply::Unavailable, 0), (12, OverloadReply::Close, 0), (3, OverloadReply::Close, 10)]
     {
         let server = BoundedServer::start(bears, Duration::from_millis(40), refusal);
         let retry = RetryRules { max: retries, ..RetryRules::default() };
