@@ -1,6 +1,6 @@
 //! A strict reader of web archives (WARC/1.1), for tests of programs that write them.
 //!
-//! It accepts only what is unambiguous: CR LF in each line, one Content-Length, the two empty lines
+//! Only what is unambiguous is accepted: CR LF in each line, one Content-Length, the two empty lines
 //! after each block, and one gzip member for each record of a compressed archive. Digests in SHA-1
 //! are checked.
 //!

@@ -51,6 +51,7 @@ pub mod job;
 #[cfg(not(feature = "job"))]
 #[path = "without_job.rs"]
 pub mod job;
+mod job_interface;
 pub mod man;
 pub mod parse;
 pub mod parsed_args;

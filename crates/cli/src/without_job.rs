@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::BufRead;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use haul::fleet::{FleetJob, OutputObserver, RecalledKind, StageMemory, UnfinishedTransfers};
@@ -13,16 +13,9 @@ use haul_policy::target::Origin;
 
 use crate::parsed_args::ParsedArgs;
 use crate::plan::{JobArgs, UrlGroup};
-use crate::usage_error::UsageError;
 
-/// The reason why the command line of a job cannot be run.
-#[derive(Debug)]
-pub enum JobCommandError {
-    /// An option is wrong.
-    Usage(UsageError),
-    /// The job's file cannot be used.
-    Job(Error),
-}
+pub use crate::job_interface::JobCommandError;
+pub(crate) use crate::job_interface::{KnownUrl, UrlPlace};
 
 /// Returns false: there are no commands for jobs.
 #[must_use]
@@ -62,21 +55,6 @@ pub(crate) struct JobOutput {
     pub(crate) descriptor: OwnedFd,
     pub(crate) is_new: bool,
     pub(crate) note: Option<String>,
-}
-
-/// The place of a URL in a job.
-pub(crate) enum UrlPlace {
-    New,
-    Finished,
-    Known(KnownUrl),
-}
-
-/// The validators of a URL that was fetched before, and its file.
-pub(crate) struct KnownUrl {
-    pub(crate) etag: Option<String>,
-    pub(crate) last_modified: Option<String>,
-    pub(crate) size: Option<u64>,
-    pub(crate) file: Option<PathBuf>,
 }
 
 /// A cursor over the rows of a job, of which there is none.

@@ -34,20 +34,12 @@ use crate::file_access::SystemFileAccess;
 use crate::parse::parse_recorded;
 use crate::parsed_args::ParsedArgs;
 use crate::plan::JobArgs;
-use crate::usage_error::UsageError;
 
+pub use crate::job_interface::JobCommandError;
+pub(crate) use crate::job_interface::{KnownUrl, UrlPlace};
 pub use command::{is_called, run};
 pub(crate) use job_run::{JobOutput, JobRun};
-pub(crate) use url_cursor::{KnownUrl, UrlCursor, UrlPlace};
-
-/// The reason why the command line of a job cannot be run.
-#[derive(Debug)]
-pub enum JobCommandError {
-    /// An option is wrong.
-    Usage(UsageError),
-    /// The job's file cannot be used.
-    Job(Error),
-}
+pub(crate) use url_cursor::UrlCursor;
 
 /// Returns true if a command line of haul may have a job: if one of its words begins with `--job`.
 #[must_use]

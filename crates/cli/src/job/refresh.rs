@@ -3,6 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::job_error::DatabaseResult;
+use super::schema::LATER_STAGES;
 
 /// The results of a refresh, by the numbers of their URLs, in the order of their names.
 pub(super) fn changes(connection: &Connection, round: u64) -> DatabaseResult<Vec<(String, u64)>> {
@@ -23,8 +24,8 @@ pub(super) fn shown(changes: &[(String, u64)]) -> String {
 /// Notes the end of a refresh, if all URLs of the list were refreshed. Returns a text for the user.
 pub(super) fn end(connection: &Connection, round: u64) -> DatabaseResult<String> {
     let note = "UPDATE job SET refresh_is_complete = 1 WHERE total = (SELECT count(*) FROM url \
-                WHERE refresh_round = ?1 AND state <> 'again' AND id < 1099511627776)";
-    let is_complete = connection.execute(note, params![round as i64])? > 0;
+                WHERE refresh_round = ?1 AND state <> 'again' AND id < ?2)";
+    let is_complete = connection.execute(note, params![round as i64, LATER_STAGES])? > 0;
     let found = shown(&changes(connection, round)?);
     Ok(match is_complete {
         true => format!("refreshed: {found}"),

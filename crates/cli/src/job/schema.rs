@@ -13,6 +13,9 @@ pub(super) const VERSION: i32 = 1;
 /// The number of bits of a URL's id that are its number in its stage. The bits above are the stage.
 pub(super) const NUMBER_BITS: u32 = 40;
 
+/// The first id of a row of a later stage: all rows of the first stage are below.
+pub(super) const LATER_STAGES: i64 = 1 << NUMBER_BITS;
+
 const TABLES: &str = "
 CREATE TABLE job (
     id INTEGER PRIMARY KEY CHECK (id = 1),

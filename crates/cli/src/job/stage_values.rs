@@ -19,7 +19,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::job_error::{DatabaseResult, database};
 use super::job_run::JobRun;
-use super::schema::NUMBER_BITS;
+use super::schema::{LATER_STAGES, NUMBER_BITS};
 use super::url_row::row_id;
 use super::writer::JobEvent;
 
@@ -75,33 +75,20 @@ impl StageMemory for JobRun {
 
     fn recall(&self, stage: usize, kind: RecalledKind, value: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let connection = self.connection()?;
-        // Each of them uses the last parameter, so that all take the same number.
-        let select = match kind {
-            RecalledKind::Queued => {
-                "SELECT value FROM url WHERE id BETWEEN ?2 AND ?3 AND value IS NOT NULL ORDER BY id"
-            }
-            RecalledKind::Kept => "SELECT value FROM value WHERE stage = ?1 AND ?2 < ?3 AND NOT is_printed ORDER BY id",
-            RecalledKind::Printed => "SELECT value FROM value WHERE stage = ?1 AND ?2 < ?3 AND is_printed ORDER BY id",
-            RecalledKind::FinishedUrl => {
-                "SELECT CAST(url AS BLOB) FROM url WHERE id BETWEEN ?2 AND ?3 AND state NOT IN ('again', 'queued') \
-                 ORDER BY id"
-            }
+        let of_stage = "SELECT value FROM value WHERE stage = ?1 AND is_printed = ?2 ORDER BY id";
+        let (select, parameters) = match kind {
+            RecalledKind::Queued => (
+                "SELECT value FROM url WHERE id BETWEEN ?1 AND ?2 AND value IS NOT NULL ORDER BY id",
+                [row_id(stage, 0), row_id(stage + 1, 0) - 1],
+            ),
+            RecalledKind::Kept => (of_stage, [stage as i64, 0]),
+            RecalledKind::Printed => (of_stage, [stage as i64, 1]),
         };
         let failed = |error| database(self.path(), error);
         let mut statement = connection.prepare(select).map_err(failed)?;
-        let ends = params![stage as i64, row_id(stage, 0), row_id(stage + 1, 0) - 1];
-        let mut rows = statement.query(ends).map_err(failed)?;
+        let mut rows = statement.query(parameters).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
-            let found = row.get_ref(0).map_err(failed)?.as_blob().unwrap_or_default();
-            match kind {
-                // A link has the form in which its target is requested.
-                RecalledKind::FinishedUrl => {
-                    if let Ok(target) = Target::parse(&String::from_utf8_lossy(found)) {
-                        value(target.to_url().as_bytes())?;
-                    }
-                }
-                _ => value(found)?,
-            }
+            value(row.get_ref(0).map_err(failed)?.as_blob().unwrap_or_default())?;
         }
         Ok(())
     }
@@ -132,7 +119,7 @@ impl JobRun {
     pub(crate) fn first_origin(&self) -> Option<Origin> {
         let first = "SELECT url FROM url WHERE id < ?1 AND state NOT IN ('again', 'skipped') ORDER BY id LIMIT 1";
         let connection = self.connection().ok()?;
-        let url = connection.query_row(first, params![1_i64 << NUMBER_BITS], |row| row.get::<_, String>(0));
+        let url = connection.query_row(first, [LATER_STAGES], |row| row.get::<_, String>(0));
         Some(Target::parse(&url.optional().ok()??).ok()?.origin())
     }
 }

@@ -1,8 +1,8 @@
 //! A cursor over the rows of a job beside the list of URLs: it tells which URLs of the list need not
 //! be fetched.
 //!
-//! The list is walked in order, and the rows are read in the same order, some thousand at a time.
-//! So neither the list nor the rows are ever in memory as a whole.
+//! The list is walked in order, and the rows are read in the same order, some thousand at a time:
+//! neither the list nor the rows are ever in memory as a whole.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -11,28 +11,11 @@ use haul::Result;
 use rusqlite::{Connection, params};
 
 use super::job_error::{DatabaseResult, database};
-use super::schema::NUMBER_BITS;
+use super::schema::LATER_STAGES;
+use crate::job_interface::{KnownUrl, UrlPlace};
 
 /// The number of rows that are read at once.
 const ROWS: i64 = 4096;
-
-/// The place of a URL in a job.
-pub(crate) enum UrlPlace {
-    /// The URL has not been fetched.
-    New,
-    /// The URL needs no request in this run.
-    Finished,
-    /// The URL was fetched before, and is refreshed.
-    Known(KnownUrl),
-}
-
-/// The validators of a URL that was fetched before, and its file.
-pub(crate) struct KnownUrl {
-    pub(crate) etag: Option<String>,
-    pub(crate) last_modified: Option<String>,
-    pub(crate) size: Option<u64>,
-    pub(crate) file: Option<PathBuf>,
-}
 
 /// The rows of the first stage, in the order of the list.
 pub(crate) struct UrlCursor {
@@ -74,7 +57,7 @@ impl UrlCursor {
 
     /// Reads the rows from this number on that need no request, or a conditional one.
     fn read(&self, from: u64) -> DatabaseResult<VecDeque<(u64, Option<KnownUrl>)>> {
-        let ends = params![from as i64, 1_i64 << NUMBER_BITS, ROWS, self.refresh.map(|round| round as i64)];
+        let ends = params![from as i64, LATER_STAGES, ROWS, self.refresh.map(|round| round as i64)];
         let select = "SELECT id, state <> 'again' AND refresh_round IS ?4, etag, last_modified, size, file FROM url \
                       WHERE id >= ?1 AND id < ?2 AND (state <> 'again' AND (?4 IS NULL OR refresh_round = ?4) \
                       OR ?4 IS NOT NULL AND (etag IS NOT NULL OR last_modified IS NOT NULL)) ORDER BY id LIMIT ?3";

@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 use super::known_urls::KnownUrls;
 use super::ordered_window::{OrderedWindow, StageSink};
-use super::stage_memory::{RecalledKind, StageMemory};
 use super::stage_sink::FinalValues;
 use crate::Result;
 use crate::buffer_pool::BufferLease;
@@ -33,8 +32,6 @@ pub(super) struct LevelSink {
     next: Box<dyn StageSink>,
     passing: MatchList,
     record: Vec<u8>,
-    /// The memory of the URLs, with the index of the stage.
-    memory: Option<(Arc<dyn StageMemory>, usize)>,
 }
 
 impl LevelSink {
@@ -59,31 +56,7 @@ impl LevelSink {
             next,
             passing: MatchList::default(),
             record: Vec::new(),
-            memory: None,
         }
-    }
-
-    /// Notes the URLs of the stage with this index, and recalls those of earlier runs: they are known
-    /// and printed. Those that the next repetition has not queued yet are kept for its beginning.
-    pub(super) fn remembering(mut self, memory: &Arc<dyn StageMemory>, stage: usize) -> Result<Self> {
-        let mut queued = 0_u64;
-        memory.recall(stage + 1, RecalledKind::Queued, &mut |_| {
-            queued += 1;
-            Ok(())
-        })?;
-        memory.recall(stage, RecalledKind::FinishedUrl, &mut |url| self.known.is_new(url).map(drop))?;
-        let Self { known, kept, count, record, .. } = &mut self;
-        memory.recall(stage, RecalledKind::Kept, &mut |value| {
-            known.is_new(value)?;
-            // The next repetition queues the URLs in this order, so the first ones are queued.
-            match kept.as_mut().filter(|_| queued == 0) {
-                Some(kept) => keep(kept, count, record, value)?,
-                None => queued -= 1,
-            }
-            Ok(())
-        })?;
-        self.memory = Some((Arc::clone(memory), stage));
-        Ok(self)
     }
 
     fn print(&mut self) -> Result<()> {
@@ -101,15 +74,6 @@ impl LevelSink {
     }
 }
 
-/// Adds a URL after its number to the URLs of the next repetition.
-fn keep(kept: &mut Sorter, count: &mut u64, record: &mut Vec<u8>, value: &[u8]) -> Result<()> {
-    record.clear();
-    record.extend_from_slice(&count.to_be_bytes());
-    record.extend_from_slice(value);
-    *count += 1;
-    kept.push(record)
-}
-
 impl StageSink for LevelSink {
     fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         self.next.bytes(bytes)
@@ -120,10 +84,11 @@ impl StageSink for LevelSink {
             let Some(kept) = self.kept.as_mut().filter(|_| !value.is_empty()) else { continue };
             if self.known.is_new(value)? {
                 self.passing.push(value);
-                keep(kept, &mut self.count, &mut self.record, value)?;
-                if let Some((memory, stage)) = &self.memory {
-                    memory.kept(*stage, value);
-                }
+                self.record.clear();
+                self.record.extend_from_slice(&self.count.to_be_bytes());
+                self.record.extend_from_slice(value);
+                self.count += 1;
+                kept.push(&self.record)?;
             }
         }
         records.clear();

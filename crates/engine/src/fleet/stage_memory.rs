@@ -23,8 +23,7 @@ pub trait StageMemory: Send + Sync {
     /// Notes that an unfinished transfer of a stage after the first need not be fetched.
     fn skipped(&self, stage: usize, number: u64);
 
-    /// Notes a value that a stage keeps until its end. In a repeated stage it is a new link, which
-    /// has been printed.
+    /// Notes a value that a stage keeps until its end.
     fn kept(&self, stage: usize, value: &[u8]);
 
     /// Notes a value that the last stage has printed, and prints only once.
@@ -53,8 +52,6 @@ pub enum RecalledKind {
     Kept,
     /// The values of [`StageMemory::printed`].
     Printed,
-    /// The URLs of finished transfers.
-    FinishedUrl,
 }
 
 /// The transfers of a stage that earlier runs queued and did not finish, in their order.

@@ -53,11 +53,7 @@ pub(super) fn windows(
         let known = known_urls.filter(|_| stage.depth > 0);
         let sifts = stage.extract.is_some() && (feeds || known.is_some() || stage.unique || stage.sort);
         let sink: Box<dyn StageSink> = if let Some(known) = known.filter(|_| feeds) {
-            let sink = LevelSink::new(known, stage.sort, share / 2, &options.temporary, &windows, sink);
-            Box::new(match &options.stage_memory {
-                Some(memory) => sink.remembering(memory, number)?,
-                None => sink,
-            })
+            Box::new(LevelSink::new(known, stage.sort, share / 2, &options.temporary, &windows, sink))
         } else if sifts {
             let unique = feeds || known.is_some() || stage.unique;
             let sifter = UniqueSortSink::new(unique, stage.sort, share / 2, &options.temporary, sink);
@@ -186,9 +182,6 @@ impl UniqueSortSink {
                 Ok(())
             })?;
             memory.recall(stage, RecalledKind::Kept, &mut |value| distinct.recall_deferred(value))?;
-        }
-        if let Some(known) = &self.known_urls {
-            memory.recall(of, kind, &mut |value| known.is_new(value).map(drop))?;
         }
         if let Some(sorter) = &mut self.sorter {
             memory.recall(stage, RecalledKind::Kept, &mut |value| sorter.push(value))?;

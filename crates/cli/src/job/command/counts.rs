@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::job::job_error::DatabaseResult;
+use crate::job::schema::LATER_STAGES;
 
 /// The numbers of a job's URLs.
 #[derive(Debug, Default)]
@@ -48,10 +49,9 @@ pub(super) struct LastRun {
 impl JobCounts {
     pub(super) fn read(connection: &Connection) -> DatabaseResult<Self> {
         let mut counts = Self::default();
-        let mut states = connection.prepare(
-            "SELECT state, count(*), sum(size), id < 1099511627776 FROM url GROUP BY state, id < 1099511627776",
-        )?;
-        let mut rows = states.query([])?;
+        let mut states =
+            connection.prepare("SELECT state, count(*), sum(size), id < ?1 FROM url GROUP BY state, id < ?1")?;
+        let mut rows = states.query([LATER_STAGES])?;
         while let Some(row) = rows.next()? {
             let count = row.get::<_, i64>(1)? as u64;
             let is_first: bool = row.get(3)?;

@@ -9,7 +9,7 @@ use rusqlite::types::Value;
 use super::{Arguments, misused, refuse};
 use crate::job::job_error::database;
 use crate::job::job_file::JobFile;
-use crate::job::schema::NUMBER_BITS;
+use crate::job::schema::LATER_STAGES;
 
 /// The URLs to set back: a condition in SQL, with its parameters.
 struct RetryFilter {
@@ -61,7 +61,7 @@ pub(super) fn text(path: &Path, arguments: &Arguments) -> Result<String> {
                 [],
             )?;
             transaction.execute("DELETE FROM value", [])?;
-            let later = transaction.execute("DELETE FROM url WHERE id >= ?1", [1_i64 << NUMBER_BITS])?;
+            let later = transaction.execute("DELETE FROM url WHERE id >= ?1", [LATER_STAGES])?;
             later + transaction.execute("UPDATE url SET state = 'again' WHERE state <> 'again'", [])?
         } else {
             let update = format!("UPDATE url SET state = 'again' WHERE {}", filter.condition);

@@ -7,7 +7,7 @@ use haul::Result;
 use indicatif::{HumanBytes, HumanDuration};
 use serde_json::json;
 
-use super::counts::{JobCounts, LastRun};
+use super::counts::JobCounts;
 use crate::job::job_error::database;
 use crate::job::job_file::{self, JobSettings};
 use crate::job::url_row::now_ms;
@@ -22,6 +22,18 @@ enum JobState {
     Complete,
 }
 
+/// The facts that `haul job status` shows.
+struct JobStatus<'a> {
+    path: &'a Path,
+    state: JobState,
+    settings: JobSettings,
+    counts: JobCounts,
+    /// The number of URLs that are left; `None` before a run has read the whole list.
+    left: Option<u64>,
+    /// The results of the last refresh.
+    changes: Vec<(String, u64)>,
+}
+
 /// Returns the text of `haul job status`.
 pub(super) fn text(path: &Path, as_json: bool) -> Result<String> {
     let is_running = job_file::is_locked(path);
@@ -34,117 +46,108 @@ pub(super) fn text(path: &Path, as_json: bool) -> Result<String> {
         (false, Some(0)) => JobState::Complete,
         (false, _) => JobState::Stopped,
     };
-    Ok(match as_json {
-        true => json_text(path, state, &settings, &counts, left, &changes),
-        false => plain_text(path, state, &settings, &counts, left, &changes),
-    })
+    let status = JobStatus { path, state, settings, counts, left, changes };
+    Ok(if as_json { status.json_text() } else { status.plain_text() })
 }
 
-fn plain_text(
-    path: &Path,
-    state: JobState,
-    settings: &JobSettings,
-    counts: &JobCounts,
-    left: Option<u64>,
-    changes: &[(String, u64)],
-) -> String {
-    let mut text = String::new();
-    let mut line = |name: &str, value: &str| {
-        let _ = writeln!(text, "{name:<10} {}", sanitized(value));
-    };
-    line("job", &path.to_string_lossy());
-    line("command", &command_line::shown(&settings.command));
-    line("directory", &settings.directory.to_string_lossy());
-    let process = counts.last_run.as_ref().map_or(0, |run| run.process);
-    line(
-        "state",
-        &match state {
-            JobState::Running => format!("running, process {process}"),
-            JobState::Stopped => format!("stopped; 'haul --job {}' goes on", path.display()),
-            JobState::Complete => "complete".to_owned(),
-        },
-    );
-    line("done", &counts.done.to_string());
-    line("failed", &counts.failed.to_string());
-    if counts.again > 0 {
-        line("again", &counts.again.to_string());
-    }
-    if counts.skipped > 0 {
-        line("skipped", &counts.skipped.to_string());
-    }
-    line("left", &left.map_or("not known before a run has read the whole list".to_owned(), |left| left.to_string()));
-    line("bytes", &format!("{} ({})", counts.bytes, HumanBytes(counts.bytes)));
-    if !changes.is_empty() {
-        line("refresh", &refresh::shown(changes));
-    }
-    if let Some(rate) = rate(counts.last_run.as_ref(), state) {
-        line("rate", &format!("{rate:.1} URLs/s in the last run"));
-        if let Some(left) = left.filter(|_| state == JobState::Running && rate > 0.0) {
-            let seconds = (left as f64 / rate).ceil();
-            line("time left", &HumanDuration(std::time::Duration::from_secs_f64(seconds.min(1e9))).to_string());
+impl JobStatus<'_> {
+    fn plain_text(&self) -> String {
+        let Self { path, state, settings, counts, left, changes } = self;
+        let mut text = String::new();
+        let mut line = |name: &str, value: &str| {
+            let _ = writeln!(text, "{name:<10} {}", sanitized(value));
+        };
+        line("job", &path.to_string_lossy());
+        line("command", &command_line::shown(&settings.command));
+        line("directory", &settings.directory.to_string_lossy());
+        let process = counts.last_run.as_ref().map_or(0, |run| run.process);
+        line(
+            "state",
+            &match state {
+                JobState::Running => format!("running, process {process}"),
+                JobState::Stopped => format!("stopped; 'haul --job {}' goes on", path.display()),
+                JobState::Complete => "complete".to_owned(),
+            },
+        );
+        line("done", &counts.done.to_string());
+        line("failed", &counts.failed.to_string());
+        if counts.again > 0 {
+            line("again", &counts.again.to_string());
         }
+        if counts.skipped > 0 {
+            line("skipped", &counts.skipped.to_string());
+        }
+        line(
+            "left",
+            &left.map_or("not known before a run has read the whole list".to_owned(), |left| left.to_string()),
+        );
+        line("bytes", &format!("{} ({})", counts.bytes, HumanBytes(counts.bytes)));
+        if !changes.is_empty() {
+            line("refresh", &refresh::shown(changes));
+        }
+        if let Some(rate) = self.rate() {
+            line("rate", &format!("{rate:.1} URLs/s in the last run"));
+            if let Some(left) = left.filter(|_| *state == JobState::Running && rate > 0.0) {
+                let seconds = (left as f64 / rate).ceil();
+                line("time left", &HumanDuration(std::time::Duration::from_secs_f64(seconds.min(1e9))).to_string());
+            }
+        }
+        for cause in &counts.causes {
+            let status = cause.status.map_or(String::new(), |status| format!(", status {status}"));
+            line("  failure", &format!("{} × ({}{status}) {}", cause.count, cause.exit_code, cause.error));
+        }
+        text
     }
-    for cause in &counts.causes {
-        let status = cause.status.map_or(String::new(), |status| format!(", status {status}"));
-        line("  failure", &format!("{} × ({}{status}) {}", cause.count, cause.exit_code, cause.error));
-    }
-    text
-}
 
-fn json_text(
-    path: &Path,
-    state: JobState,
-    settings: &JobSettings,
-    counts: &JobCounts,
-    left: Option<u64>,
-    changes: &[(String, u64)],
-) -> String {
-    let causes = counts.causes.iter().map(|cause| {
+    fn json_text(&self) -> String {
+        let Self { path, state, settings, counts, left, changes } = self;
+        let causes = counts.causes.iter().map(|cause| {
         json!({ "exit_code": cause.exit_code, "status": cause.status, "count": cause.count, "error": cause.error })
     });
-    let run = counts.last_run.as_ref().map(|run| {
-        json!({
-            "process": run.process,
-            "started": run.started,
-            "ended": run.ended,
-            "exit_code": run.exit_code,
-            "finished": run.finished,
-        })
-    });
-    let refreshed = changes.iter().map(|(change, count)| (change.clone(), json!(count)));
-    let refreshed: serde_json::Map<_, _> = refreshed.collect();
-    let value = json!({
-        "job": path.to_string_lossy(),
-        "command": command_line::shown(&settings.command),
-        "directory": settings.directory.to_string_lossy(),
-        "created": settings.created,
-        "state": match state {
-            JobState::Running => "running",
-            JobState::Stopped => "stopped",
-            JobState::Complete => "complete",
-        },
-        "total": settings.total,
-        "done": counts.done,
-        "failed": counts.failed,
-        "again": counts.again,
-        "skipped": counts.skipped,
-        "left": left,
-        "bytes": counts.bytes,
-        "rate": rate(counts.last_run.as_ref(), state),
-        "refresh": refreshed,
-        "causes": causes.collect::<Vec<_>>(),
-        "last_run": run,
-    });
-    format!("{value}\n")
-}
+        let run = counts.last_run.as_ref().map(|run| {
+            json!({
+                "process": run.process,
+                "started": run.started,
+                "ended": run.ended,
+                "exit_code": run.exit_code,
+                "finished": run.finished,
+            })
+        });
+        let refreshed = changes.iter().map(|(change, count)| (change.clone(), json!(count)));
+        let refreshed: serde_json::Map<_, _> = refreshed.collect();
+        let value = json!({
+            "job": path.to_string_lossy(),
+            "command": command_line::shown(&settings.command),
+            "directory": settings.directory.to_string_lossy(),
+            "created": settings.created,
+            "state": match state {
+                JobState::Running => "running",
+                JobState::Stopped => "stopped",
+                JobState::Complete => "complete",
+            },
+            "total": settings.total,
+            "done": counts.done,
+            "failed": counts.failed,
+            "again": counts.again,
+            "skipped": counts.skipped,
+            "left": left,
+            "bytes": counts.bytes,
+            "rate": self.rate(),
+            "refresh": refreshed,
+            "causes": causes.collect::<Vec<_>>(),
+            "last_run": run,
+        });
+        format!("{value}\n")
+    }
 
-/// Returns the URLs that the last run finished a second; `None` if it has finished none.
-fn rate(run: Option<&LastRun>, state: JobState) -> Option<f64> {
-    let run = run.filter(|run| run.finished > 0)?;
-    let end = match state {
-        JobState::Running => now_ms(),
-        _ => run.ended.or(run.last)?,
-    };
-    let seconds = end.saturating_sub(run.started).max(1) as f64 / 1000.0;
-    Some(run.finished as f64 / seconds)
+    /// Returns the URLs that the last run finished a second; `None` if it has finished none.
+    fn rate(&self) -> Option<f64> {
+        let run = self.counts.last_run.as_ref().filter(|run| run.finished > 0)?;
+        let end = match self.state {
+            JobState::Running => now_ms(),
+            _ => run.ended.or(run.last)?,
+        };
+        let seconds = end.saturating_sub(run.started).max(1) as f64 / 1000.0;
+        Some(run.finished as f64 / seconds)
+    }
 }
