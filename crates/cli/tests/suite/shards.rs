@@ -177,6 +177,7 @@ fn gnu_parallel_runs_shards_on_several_machines() {
     let mut parallel = program("parallel");
     parallel.args(["--will-cite", "--sshlogin", "1/one", "--sshlogin", "1/two", "--sshlogin", "1/:"]);
     parallel.args(haul).args(["--shard", "{}/5", ":::", "0", "1", "2", "3", "4"]);
-    parallel.env("PARALLEL_SSH", &ssh).env("HOME", dir.path());
+    // What GNU parallel sends to another machine starts $SHELL there, which sshd would have set.
+    parallel.env("PARALLEL_SSH", &ssh).env("HOME", dir.path()).env("SHELL", "/bin/sh");
     assert_eq!(records(run(&mut parallel)), whole);
 }
