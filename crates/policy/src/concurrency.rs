@@ -19,6 +19,7 @@
 //!
 //! **Queues.** A response that takes longer may have waited behind others, or may be a costly page.
 //! A test with fewer requests tells: if as many are served in the same time, the others only queued.
+//! If not, the test is repeated later, after longer and longer pauses.
 //! Neither may it be much slower than the best window before it: on a busy machine, each test may
 //! follow a slow window, and one after the other would lower the limit to 6.
 //! A host that answers within a millisecond is near: 6 connections keep it busy, and more cost only
@@ -26,7 +27,8 @@
 //!
 //! **Refusals** (429, 503, refused and reset connections). At most 6 requests run until as many were
 //! served without a refusal, twice as many after each further refusal. Then the limit is what the
-//! host bore when it refused, and no more is tried for five seconds, then ten, and so on.
+//! host bore when it refused, and no more is tried for five seconds, then ten, and so on. Below 6, one
+//! more is tried without that pause, unless it was just that one which the host refused.
 //!
 //! Rejected: a limit from the fastest response alone, as in TCP Vegas. A host whose pages differ in
 //! cost would keep 6 connections for ever. Rejected: to double each round (slow start).
@@ -65,6 +67,8 @@ const NEAR: Duration = Duration::from_millis(1);
 const MIN_TRIAL: usize = 8;
 /// The number of requests in a test of a limit of 6 or less.
 const LOW_TEST_LIMIT: usize = 4;
+/// The minimum time of a window, but for the first. In less time, the pauses of a busy machine decide.
+const MIN_WINDOW: Duration = Duration::from_millis(10);
 /// The share of the difference between no queue and a queue from which on a test shows a queue.
 const QUEUE_SHARE: f64 = 0.4;
 /// The share of the best rate below which a test shows no queue, however slow the last window was.
@@ -72,7 +76,9 @@ const BEST_SHARE: f64 = 0.9;
 /// The time without the end of a request from which on the limit grows.
 pub(crate) const SILENCE: Duration = Duration::from_secs(1);
 /// The first pause between trials. It doubles with each trial that changes nothing.
-const TRIAL_PAUSE: Duration = Duration::from_secs(1);
+const TRIAL_PAUSE: Duration = Duration::from_millis(100);
+/// The minimum pause after a trial, in times that the trial took.
+const TRIAL_PAUSES: u32 = 16;
 /// The first pause before a probe after a refusal. It doubles with each refusal.
 const REFUSAL_PAUSE: Duration = Duration::from_secs(5);
 /// The maximum of both pauses.
@@ -147,6 +153,9 @@ pub struct ConcurrencyLimit {
     window: SampleWindow,
     /// The mean time of a request that does not wait for others, in nanoseconds; 0 while unknown.
     base: u64,
+    /// The base before a test that showed no queue. The test may have met a pause of the machine, so
+    /// the base returns after the next pause between trials.
+    doubted_base: Option<u64>,
     /// The fastest first byte, in nanoseconds.
     fastest: u64,
     /// The most requests served in a nanosecond, by a window at any limit since the last jump.
@@ -188,6 +197,8 @@ enum LimitPhase {
 #[derive(Clone, Copy, Debug, Default)]
 struct SampleWindow {
     since: MonotonicTime,
+    /// The time of the first response.
+    begin: MonotonicTime,
     count: usize,
     first_byte: u64,
     /// The longest time to a first byte.
@@ -210,6 +221,10 @@ struct Refusals {
     strikes: u32,
     /// The time of the last such change. Requests that began earlier belong to it.
     last: MonotonicTime,
+    /// The limit was below [`INITIAL_LIMIT`], and has grown by one since the last refusal.
+    has_grown: bool,
+    /// The last refusal followed such a growth: the host bears one request less.
+    at_growth: bool,
 }
 
 impl ConcurrencyLimit {
@@ -224,6 +239,7 @@ impl ConcurrencyLimit {
             phase: LimitPhase::Measuring,
             window: SampleWindow::default(),
             base: 0,
+            doubted_base: None,
             fastest: u64::MAX,
             best_rate: 0.0,
             last_end: MonotonicTime(0),
@@ -296,11 +312,16 @@ impl ConcurrencyLimit {
         if !holds_back || sample.began() < self.window.since {
             return;
         }
+        if self.window.count == 0 {
+            self.window.begin = sample.now;
+        }
         self.window.count += 1;
         self.window.first_byte = self.window.first_byte.saturating_add(nanos(sample.first_byte));
         self.window.slowest = self.window.slowest.max(nanos(sample.first_byte));
         self.window.total = self.window.total.saturating_add(nanos(sample.total));
-        if self.window.count < self.window_size() {
+        let may_be_short = self.base == 0 || self.phase == LimitPhase::Recovering;
+        let is_short = sample.now.since(self.window.begin) < MIN_WINDOW;
+        if self.window.count < self.window_size() || is_short && !may_be_short {
             return;
         }
         let mean = (self.window.total / self.window.count as u64).max(1);
@@ -342,6 +363,12 @@ impl ConcurrencyLimit {
 
     /// Judges a window.
     fn measure(&mut self, mean: u64, now: MonotonicTime) {
+        if self.limit > INITIAL_LIMIT
+            && now >= self.try_at
+            && let Some(base) = self.doubted_base.take()
+        {
+            self.base = self.base.min(base);
+        }
         if mean < self.base {
             // Slowly, since one window of fast pages is no proof.
             self.base -= (self.base - mean) / 4;
@@ -429,6 +456,7 @@ impl ConcurrencyLimit {
             self.restart(LimitPhase::Measuring, self.limit.max(INITIAL_LIMIT.min(usual)), now);
         } else {
             self.best_rate = usual_rate;
+            self.doubted_base = self.doubted_base.or((self.base > 0).then_some(self.base));
             self.base = before;
             if usual <= INITIAL_LIMIT {
                 self.has_jumped = goes_on;
@@ -460,7 +488,12 @@ impl ConcurrencyLimit {
                 self.refusals.strikes = 0;
             }
             self.bound = sample.in_flight.saturating_sub(1).min(self.limit).max(1);
-            self.refusals = Refusals { strikes: self.refusals.strikes.saturating_add(1), last: now };
+            self.refusals = Refusals {
+                strikes: self.refusals.strikes.saturating_add(1),
+                last: now,
+                has_grown: false,
+                at_growth: self.refusals.has_grown && sample.in_flight >= self.limit,
+            };
             let doublings = self.refusals.strikes.saturating_sub(1).min(16);
             self.try_at = now + (REFUSAL_PAUSE * (1 << doublings)).min(MAX_PAUSE);
         }
@@ -472,6 +505,10 @@ impl ConcurrencyLimit {
         if self.bound > self.limit {
             self.restart(LimitPhase::Measuring, self.bound, now);
         } else if self.limit < INITIAL_LIMIT.min(self.max) {
+            if self.refusals.at_growth && now < self.try_at {
+                return self.restart(LimitPhase::Recovering, self.limit, MonotonicTime(0));
+            }
+            self.refusals.has_grown = true;
             self.bound = self.limit + 1;
             self.restart(LimitPhase::Recovering, self.bound, now);
         } else {
@@ -480,7 +517,8 @@ impl ConcurrencyLimit {
     }
 
     fn pause_trials(&mut self, now: MonotonicTime) {
-        self.try_at = self.try_at.max(now + self.trial_pause);
+        let pause = self.trial_pause.max(now.since(self.window.begin) * TRIAL_PAUSES);
+        self.try_at = self.try_at.max(now + pause);
         self.trial_pause = (self.trial_pause * 2).min(MAX_PAUSE);
     }
 
