@@ -43,6 +43,15 @@ impl ReadPacing {
         self.waited += began.elapsed();
         waited
     }
+
+    /// Sleeps for this time, but not beyond the deadline, and adds the time to `waited`.
+    #[cfg(feature = "http3")]
+    pub(super) fn pause(&mut self, pause: Duration, deadline: Option<Instant>) {
+        let began = Instant::now();
+        let left = deadline.map_or(pause, |at| at.saturating_duration_since(began));
+        std::thread::sleep(pause.min(left));
+        self.waited += began.elapsed();
+    }
 }
 
 /// Sets the number of received bytes that wakes the reader.

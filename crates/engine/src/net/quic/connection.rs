@@ -63,6 +63,8 @@ pub(crate) struct QuicConnection {
     refusals: u32,
     /// True if a new local address was chosen since the last datagram from the peer.
     was_rebound: bool,
+    /// The number of bytes of the last receive.
+    last_received: usize,
     session: Option<NegotiatedSession>,
     /// The budget of the bytes that wait for sinks.
     budget: RecvBudget,
@@ -106,6 +108,7 @@ impl QuicConnection {
             timeout: Some(now),
             refusals: 0,
             was_rebound: false,
+            last_received: 0,
             session: None,
             budget,
             windows,
@@ -124,6 +127,16 @@ impl QuicConnection {
     /// Returns the address of the peer.
     pub(crate) fn peer(&self) -> SocketAddr {
         self.socket.peer()
+    }
+
+    /// Returns the number of bytes of the last receive.
+    pub(crate) fn last_received(&self) -> usize {
+        self.last_received
+    }
+
+    /// Returns the size of the socket's receive buffer in bytes.
+    pub(crate) fn receive_buffer(&self) -> usize {
+        self.socket.receive_buffer()
     }
 
     /// Returns the results of the TLS handshake; `None` before its end.
@@ -172,7 +185,9 @@ impl QuicConnection {
         let (peer, handle) = (socket.peer(), *handle);
         // An endpoint without a server's settings answers nothing that concerns other connections.
         let mut unused = Vec::new();
+        let mut bytes = 0;
         let received = buffers.receive(socket, |datagram, ecn| {
+            bytes += datagram.len();
             let event = endpoint.handle(now, peer, None, ecn, datagram, &mut unused);
             if let Some(DatagramEvent::ConnectionEvent(for_handle, event)) = event
                 && for_handle == handle
@@ -181,6 +196,7 @@ impl QuicConnection {
             }
         });
         self.buffers.put(buffers);
+        self.last_received = bytes;
         let outcome = match received {
             Ok(has_more) => {
                 (self.refusals, self.was_rebound) = (0, false);

@@ -49,6 +49,8 @@ pub(super) struct QuicSocket {
     socket: socket2::Socket,
     state: UdpSocketState,
     peer: SocketAddr,
+    /// The size of the receive buffer in bytes, as the system has granted it.
+    receive_buffer: usize,
     /// The marks of packets; `None` if the options set none.
     marks: Option<PacketMarks>,
 }
@@ -94,7 +96,8 @@ impl QuicSocket {
         if let Some(marks) = &marks {
             marks.apply(&socket, peer);
         }
-        Ok(Self { socket, state, peer, marks })
+        let receive_buffer = socket.recv_buffer_size().unwrap_or(0);
+        Ok(Self { socket, state, peer, receive_buffer, marks })
     }
 
     /// Connects the socket to its peer again, so that the system chooses the local address anew. The
@@ -112,6 +115,11 @@ impl QuicSocket {
     /// Returns the local address.
     pub(super) fn local(&self) -> Option<SocketAddr> {
         self.socket.local_addr().ok()?.as_socket()
+    }
+
+    /// Returns the size of the receive buffer in bytes.
+    pub(super) fn receive_buffer(&self) -> usize {
+        self.receive_buffer
     }
 
     /// Returns the largest number of datagrams that one send may have.

@@ -13,8 +13,10 @@
 //! | `receive` | reads streams and passes their bytes through the machine to the transfers |
 //! | `send` | writes the machine's output to streams |
 //! | `flow_control` | stops streams whose sinks are full, and sizes the window of the connection |
+//! | `bulk_pause` | lets datagrams gather in the socket while a body comes fast |
 //! | `close` | ends streams and the connection |
 
+mod bulk_pause;
 mod close;
 mod flow_control;
 mod machine;
@@ -43,6 +45,7 @@ use crate::net::quic::{QuicConnection, QuicReceive};
 use crate::stats::WireTraffic;
 use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
+use bulk_pause::BulkPause;
 use flow_control::StalledStreams;
 use machine::NewRequest;
 use receive::{Gathered, KeptInput};
@@ -69,6 +72,9 @@ pub struct H3Connection {
     stalled: StalledStreams,
     gathered: Gathered,
     uploads: Uploads,
+    /// True if no request was queued since the last output was sent.
+    is_pumped: bool,
+    bulk_pause: BulkPause,
     /// The number of transfers with a deadline or a minimum speed.
     time_limited: usize,
     /// The highest rank (position in the output order) of all transfers that were ever started on
@@ -135,6 +141,8 @@ impl H3Connection {
             stalled: StalledStreams::default(),
             gathered: Gathered::default(),
             uploads: Uploads::default(),
+            is_pumped: false,
+            bulk_pause: BulkPause::default(),
             time_limited: 0,
             highest_rank: 0,
             answered: 0,
@@ -271,6 +279,7 @@ impl H3Connection {
         if self.active.is_empty() {
             self.heard_at = now;
         }
+        self.is_pumped = false;
         let enqueued = match self.next_stream {
             Some(stream) => transfer.enqueue(&mut NewRequest { machine: &mut self.machine, stream }, now),
             None => Err(Error::new(ErrorKind::Http3, "the connection takes no further request")),
@@ -351,6 +360,7 @@ impl H3Connection {
         if received != QuicReceive::WouldBlock {
             self.heard_at = now;
         }
+        self.bulk_pause.on_received(self.quic.last_received(), self.quic.receive_buffer(), now);
         match self.handle_events(now, waker, finished) {
             Ok(()) => self.send_and_finish(status, now, finished),
             Err(error) => self.abort(error, now, finished),
@@ -392,6 +402,13 @@ impl H3Connection {
     pub fn wait(&mut self, deadline: Option<Instant>) -> std::io::Result<ZeroCopyWaitResult> {
         // A stream that reached its rate limit is not read before this time.
         let until = [deadline, self.pacing.resumes_at].into_iter().flatten().min();
+        if !self.has_output()
+            && !self.is_uploading()
+            && let Some(pause) = self.bulk_pause.next(self.remaining())
+        {
+            self.pacing.pause(pause, until);
+            return Ok(ZeroCopyWaitResult::Ready);
+        }
         let upload =
             only_stream(&self.active).and_then(|active| active.upload.as_ref()).filter(|_| self.uploads.is_starved());
         let beside = upload.and_then(|upload| upload.source()).map(ExtraPollDescriptor::Source);

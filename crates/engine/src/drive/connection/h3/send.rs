@@ -55,12 +55,16 @@ impl H3Connection {
     /// # Errors
     /// The error of the socket.
     pub fn pump(&mut self) -> io::Result<bool> {
+        // Each receive and each timeout ends by sending.
+        if self.is_pumped && !self.uploads.are_left() && !self.quic.has_output() {
+            return Ok(true);
+        }
         self.pump_at(Instant::now())
     }
 
     pub(super) fn pump_at(&mut self, now: Instant) -> io::Result<bool> {
         let next_look = self.uploads.may_block().then(|| Instant::now() + LOOK_AFTER);
-        self.uploads.is_interrupted = false;
+        (self.uploads.is_interrupted, self.is_pumped) = (false, true);
         loop {
             self.feed();
             self.carry_out_commands();

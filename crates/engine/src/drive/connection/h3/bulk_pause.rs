@@ -1,0 +1,92 @@
+//! Pauses before the receives of a bulk body, so that one call receives many datagrams.
+//!
+//! A UDP socket has no low-water mark: each batch of the sender wakes the reader, which receives,
+//! acknowledges and sleeps again for some 50 KB. While a body comes fast, the reader sleeps a moment
+//! instead of waiting for the next batch. Datagrams gather in the socket meanwhile, so the pause is no
+//! longer than it takes to fill a part of the socket's buffer.
+//!
+//! Only the blocking driver pauses. In an event loop, other connections would wait as well.
+
+use std::time::{Duration, Instant};
+
+/// The number of bytes over which the speed is measured.
+const MEASURED: u64 = 1 << 20;
+/// The speed in bytes a second from which on a body counts as bulk.
+const FAST: f64 = 20e6;
+/// The longest pause. A longer one would delay the sender, who waits for acknowledgements.
+const MAX_PAUSE: Duration = Duration::from_millis(1);
+/// The part of the socket's buffer that may fill during a pause.
+const BUFFER_PARTS: usize = 8;
+
+/// The speed of a connection, and the pause that follows from it.
+#[derive(Debug, Default)]
+pub(super) struct BulkPause {
+    /// The number of bytes since `since`.
+    bytes: u64,
+    since: Option<Instant>,
+    pause: Duration,
+    /// True if the last receive has brought bytes.
+    has_received: bool,
+}
+
+impl BulkPause {
+    /// Notes a receive of this number of bytes. `buffer` is the size of the socket's buffer in bytes.
+    pub(super) fn on_received(&mut self, bytes: usize, buffer: usize, now: Instant) {
+        self.has_received = bytes > 0;
+        let since = *self.since.get_or_insert(now);
+        self.bytes += bytes as u64;
+        if self.bytes < MEASURED {
+            return;
+        }
+        let speed = self.bytes as f64 / now.duration_since(since).as_secs_f64().max(1e-6);
+        let fills = Duration::from_secs_f64((buffer / BUFFER_PARTS) as f64 / speed);
+        self.pause = if speed >= FAST { fills.min(MAX_PAUSE) } else { Duration::ZERO };
+        (self.bytes, self.since) = (0, Some(now));
+    }
+
+    /// Returns the time to sleep instead of waiting for the next datagram, if `remaining` bytes of the
+    /// body are still to come. Returns `None` if the caller must wait for it.
+    pub(super) fn next(&mut self, remaining: u64) -> Option<Duration> {
+        let is_bulk = remaining >= MEASURED && !self.pause.is_zero();
+        (is_bulk && std::mem::take(&mut self.has_received)).then_some(self.pause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the state after 4 MiB in pieces that arrive at this interval.
+    fn after(piece: usize, interval: Duration, buffer: usize) -> BulkPause {
+        let (mut pause, mut now) = (BulkPause::default(), Instant::now());
+        for _ in 0..(4 << 20) / piece {
+            pause.on_received(piece, buffer, now);
+            now += interval;
+        }
+        pause
+    }
+
+    const INTERVAL: Duration = Duration::from_micros(250);
+
+    #[test]
+    fn only_fast_bodies_have_pauses() {
+        assert_eq!(after(1 << 15, INTERVAL, 8 << 20).next(1 << 30), Some(MAX_PAUSE));
+        assert_eq!(after(1 << 12, INTERVAL, 8 << 20).next(1 << 30), None);
+        assert_eq!(after(1 << 15, INTERVAL, 8 << 20).next(MEASURED - 1), None, "the end of a body");
+    }
+
+    #[test]
+    fn pause_fills_a_part_of_the_buffer() {
+        // 128 MiB a second, and an eighth of 256 KiB.
+        let pause = after(1 << 15, INTERVAL, 1 << 18).next(1 << 30).expect("a pause");
+        assert!(pause > Duration::from_micros(200) && pause < Duration::from_micros(300), "{pause:?}");
+    }
+
+    #[test]
+    fn receive_without_bytes_ends_the_pauses() {
+        let mut pause = after(1 << 15, INTERVAL, 8 << 20);
+        assert_eq!((pause.next(1 << 30), pause.next(1 << 30)), (Some(MAX_PAUSE), None), "one for each receive");
+        pause.on_received(0, 8 << 20, Instant::now());
+        assert_eq!(pause.next(1 << 30), None);
+    }
+}
