@@ -16,7 +16,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use chrono::{NaiveDate, NaiveTime};
+use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat};
 
 const MONTHS: &[&str] = &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: &[&str] = &["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
@@ -54,6 +54,13 @@ const ZONES: &[(&str, i64)] = &[
     ("ast", -240),
     ("adt", -180),
 ];
+
+/// Returns a time as `2026-01-31T23:59:59.123456Z`.
+pub fn iso_text(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let date = DateTime::from_timestamp(since.as_secs().cast_signed(), since.subsec_nanos()).unwrap_or_default();
+    date.to_rfc3339_opts(SecondsFormat::Micros, true)
+}
 
 /// Parses a date. Returns the seconds since 1970-01-01 00:00 UTC, or `None` if the text is not a
 /// date from 1970 to 9999.

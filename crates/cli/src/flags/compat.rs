@@ -20,6 +20,7 @@ const OWN: &[&str] = &[
     "csv",
     "csv-in",
     "depth",
+    "events",
     "extract",
     "extract-bytes",
     "fsync",

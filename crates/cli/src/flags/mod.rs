@@ -67,6 +67,7 @@ mod doh_url;
 mod dump_header;
 mod etag_compare;
 mod etag_save;
+mod events;
 mod expect100_timeout;
 mod extract;
 mod extract_bytes;
@@ -327,6 +328,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &no_effect::EGD_FILE,
     &etag_compare::EtagCompareFlag,
     &etag_save::EtagSaveFlag,
+    &events::EventsFlag,
     &expect100_timeout::Expect100TimeoutFlag,
     &extract::ExtractFlag,
     &extract_bytes::ExtractBytesFlag,

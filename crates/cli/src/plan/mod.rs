@@ -143,6 +143,9 @@ pub struct GlobalArgs {
     pub record_output: Option<RecordOutputFormat>,
     /// `--with-url`: prints the URL of its page before each value.
     pub with_url: bool,
+    /// `--events`: the file for the events of the run, or the number of an open descriptor. `None`
+    /// without the option.
+    pub events: Option<PathBuf>,
     /// `--warc`: the archive of the run.
     pub warc: WarcArgs,
     /// `--stats`: prints the statistics of the run on stderr at its end.
@@ -184,6 +187,7 @@ impl Default for GlobalArgs {
             fail_early: false,
             record_output: None,
             with_url: false,
+            events: None,
             warc: WarcArgs::default(),
             stats: None,
             job: None,

@@ -36,12 +36,13 @@ use haul_policy::glob::{GlobValues, UrlGlob};
 use crate::file_access::print_error_line;
 use crate::job::JobRun;
 use crate::plan::{GlobalArgs, OutputArg, RunPlan, StageArgs, TraceFormat, UrlGroup, UrlSource};
+use report::events::EventLog;
 use report::progress::ProgressReporter;
 use report::reporter::{Reporter, RunState};
 use report::{error_message, statistics};
 use transfers::signals::Signals;
 use transfers::state_stores::StateStores;
-use transfers::{parallel, sequential, single_url, url_uploads};
+use transfers::{parallel, progress_signal, sequential, single_url, url_uploads};
 
 /// Runs the plan: all URL groups (operations), which `--next` separates. Returns the exit code of
 /// the program.
@@ -59,35 +60,24 @@ pub fn run(plan: RunPlan) -> u8 {
         print_error_line(&format!("Note: {note}"));
     }
     let plan = Arc::new(plan);
-    let client = Client::new();
     let progress = Arc::new(ProgressReporter::new(&plan.global));
+    // Before other threads start, which would otherwise take the signals.
+    let signals = (plan.global.job.is_some() || prints_at_end(&plan)).then(Signals::watch).flatten();
+    if prints_progress_on_signal(&plan) {
+        progress_signal::watch(&plan, &progress);
+    }
+    // Before other files are opened, of which one could have the number that the user has given.
+    let events = match EventLog::of(&plan, &progress) {
+        Ok(events) => events,
+        Err(error) => return report_setup_error(&plan, &progress, &error),
+    };
+    let mut before = match open_state(&plan, signals.as_ref(), events.clone()) {
+        Ok(before) => before,
+        Err(error) => return end_events(&plan, &progress, events, report_setup_error(&plan, &progress, &error)),
+    };
+    let client = Client::new();
     let mut stores = StateStores::default();
     let mut exit_code = 0;
-    // Before the threads of a job start, which would otherwise take the signals.
-    let signals = (plan.global.job.is_some() || prints_at_end(&plan)).then(Signals::watch).flatten();
-    let job = match plan
-        .global
-        .job
-        .as_ref()
-        .map(|args| JobRun::open(args, &plan.operations[0], plan.global.refresh))
-        .transpose()
-    {
-        Ok(job) => job,
-        Err(error) => return report_setup_error(&plan, &progress, &error),
-    };
-    let archive = match open_archive(&plan.global) {
-        Ok(archive) => archive,
-        Err(error) => return report_setup_error(&plan, &progress, &error),
-    };
-    let mut before = RunState {
-        interrupt: interrupt(signals.as_ref(), job.as_ref()),
-        job: job.clone(),
-        pace: plan.global.pace.map(StartRate::new),
-        host_pace: plan.global.host_pace.map(HostStartRate::new),
-        limit_rate_total: plan.global.limit_rate_total.map(TotalRateLimit::new),
-        archive,
-        ..RunState::default()
-    };
     let mut begin = 0;
     while begin < plan.operations.len() {
         let groups = begin..begin + joined_groups::count(&plan.global, &plan.operations[begin..]);
@@ -123,22 +113,15 @@ pub fn run(plan: RunPlan) -> u8 {
         }
     }
     progress.clear();
-    if let Some(job) = &job {
-        let ended = job.end(exit_code);
-        let (code, note) = ended.unwrap_or_else(|error| (report_setup_error(&plan, &progress, &error), None));
-        exit_code = code;
-        if let Some(note) = note.filter(|_| !plan.global.silent) {
-            print_error_line(&format!("Note: {note}"));
-        }
-        if !plan.global.silent && signals.as_ref().is_some_and(Signals::has_come) {
-            print_error_line("Note: the job is stopped, and the same command goes on with it");
-        }
+    if let Some(job) = &before.job {
+        exit_code = end_job(&plan, &progress, job, exit_code, signals.as_ref());
     }
     if let Some(format) = plan.global.stats {
         client.close_idle();
         let skipped = before.skipped_values.load(Ordering::Relaxed);
         statistics::print(&client.stats().totals(), skipped, progress.elapsed(), format);
     }
+    exit_code = end_events(&plan, &progress, events, exit_code);
     if let Some(signals) = signals {
         signals.end();
     }
@@ -156,11 +139,61 @@ fn interrupt(signals: Option<&Signals>, job: Option<&Arc<JobRun>>) -> Option<Int
     })
 }
 
+/// Opens the job and the archive of a run.
+fn open_state(plan: &RunPlan, signals: Option<&Signals>, events: Option<Arc<EventLog>>) -> haul::Result<RunState> {
+    let global = &plan.global;
+    let job = global.job.as_ref().map(|args| JobRun::open(args, &plan.operations[0], global.refresh)).transpose()?;
+    Ok(RunState {
+        interrupt: interrupt(signals, job.as_ref()),
+        job,
+        pace: global.pace.map(StartRate::new),
+        host_pace: global.host_pace.map(HostStartRate::new),
+        limit_rate_total: global.limit_rate_total.map(TotalRateLimit::new),
+        archive: open_archive(global)?,
+        events,
+        ..RunState::default()
+    })
+}
+
+/// Ends the run of a job, and prints what the user should know. Returns the exit code.
+fn end_job(plan: &RunPlan, progress: &ProgressReporter, job: &JobRun, exit_code: u8, signals: Option<&Signals>) -> u8 {
+    let ended = job.end(exit_code);
+    let (code, note) = ended.unwrap_or_else(|error| (report_setup_error(plan, progress, &error), None));
+    if let Some(note) = note.filter(|_| !plan.global.silent) {
+        print_error_line(&format!("Note: {note}"));
+    }
+    if !plan.global.silent && signals.is_some_and(Signals::has_come) {
+        print_error_line("Note: the job is stopped, and the same command goes on with it");
+    }
+    code
+}
+
+/// Writes the last event, and waits until all events are written. Returns the exit code, which is that
+/// of a failure if events are missing.
+fn end_events(plan: &RunPlan, progress: &ProgressReporter, events: Option<Arc<EventLog>>, exit_code: u8) -> u8 {
+    let Some(Err(error)) = events.map(|events| events.end(exit_code)) else { return exit_code };
+    let code = report_setup_error(plan, progress, &error);
+    if exit_code == 0 { code } else { exit_code }
+}
+
+/// Returns true if SIGUSR1 prints the progress of this run: in haul's own name, if it has many URLs.
+fn prints_progress_on_signal(plan: &RunPlan) -> bool {
+    let is_long = || match plan.operations.as_slice() {
+        [operation] => only_url(operation).is_none(),
+        _ => true,
+    };
+    !plan.global.persona.is_curl() && (plan.global.job.is_some() || is_long())
+}
+
 /// Returns true if the run prints something at its end that must appear even after Ctrl-C:
-/// statistics (`--stats`), sorted values (`--sort`), or the rest of a record.
+/// statistics (`--stats`), sorted values (`--sort`), the rest of a record, or the last event.
 fn prints_at_end(plan: &RunPlan) -> bool {
     let sorts = |operation: &UrlGroup| operation.stages.last().is_some_and(|stage| stage.sort);
-    plan.global.stats.is_some() || plan.global.record_output.is_some() || plan.operations.iter().any(sorts)
+    let global = &plan.global;
+    global.stats.is_some()
+        || global.record_output.is_some()
+        || global.events.is_some()
+        || plan.operations.iter().any(sorts)
 }
 
 /// Returns true if a URL group prints to the terminal while it runs, so that a progress line would
@@ -246,7 +279,7 @@ fn carry_out(
                 reporter.wait_for_pace();
                 let job = single_url::UrlJob { url, given: url, index: 0, parts: &GlobValues::default(), upload: None };
                 let outcome = single_url::run(client, &plan.global, operation, job, &reporter, stores);
-                outcome.or_else(|error| reporter.print_unbegun_record(url, &error).and(Err(error)))
+                outcome.or_else(|error| reporter.report_unbegun(url, &error).and(Err(error)))
             }
             None => parallel::run(client, plan, operation, &reporter, stores),
         };

@@ -16,12 +16,13 @@
 //! ```
 
 use std::fmt::{self, Display, Write};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
-use chrono::{DateTime, SecondsFormat};
 use haul::ProtocolVersion;
 use haul::exchange_record::TruncationReason;
 use haul::transfer_facts::TlsFacts;
+
+use crate::date::iso_text;
 
 /// The bytes after the block of each record.
 pub const RECORD_END: &[u8] = b"\r\n\r\n";
@@ -107,7 +108,7 @@ impl RecordHead {
         RecordHead(text)
             .field("WARC-Type", record_type.name())
             .field("WARC-Record-ID", id)
-            .field("WARC-Date", date_text(date))
+            .field("WARC-Date", iso_text(date))
     }
 
     /// Adds a field. Control characters in the value become `?`, because a line end would begin
@@ -152,7 +153,7 @@ impl RecordHead {
         self.field("WARC-Profile", SAME_PAYLOAD)
             .field("WARC-Refers-To", earlier.id)
             .field("WARC-Refers-To-Target-URI", &earlier.url)
-            .field("WARC-Refers-To-Date", date_text(earlier.date))
+            .field("WARC-Refers-To-Date", iso_text(earlier.date))
     }
 
     /// Ends the head with the media type and the length of the block.
@@ -183,16 +184,9 @@ fn http_name(version: ProtocolVersion, is_secure: bool) -> &'static str {
     }
 }
 
-/// Returns a time as `2026-01-31T23:59:59.123456Z`.
-fn date_text(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let date = DateTime::from_timestamp(since.as_secs().cast_signed(), since.subsec_nanos()).unwrap_or_default();
-    date.to_rfc3339_opts(SecondsFormat::Micros, true)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
 

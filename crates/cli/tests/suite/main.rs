@@ -26,6 +26,7 @@ mod curl_compat_write_out;
 mod curl_scripts;
 mod differential;
 mod dns;
+mod events;
 mod extraction;
 mod failures;
 mod file_urls;

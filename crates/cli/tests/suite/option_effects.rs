@@ -126,6 +126,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("dump-header", seen("--dump-header heads")),
     ("etag-compare", seen("--etag-compare tag")),
     ("etag-save", seen("--etag-save newtag")),
+    ("events", tested("--events", &["events.rs"])),
     ("expect100-timeout", tested("--expect100-timeout", &["failures.rs"])),
     ("extract", seen("--extract l+")),
     ("extract-bytes", with("--extract-bytes", "--extract caf.", "latin")),

@@ -43,6 +43,7 @@ mod value_mapper;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::thread::available_parallelism;
 
 use haul_policy::concurrency::INITIAL_LIMIT;
@@ -154,6 +155,8 @@ pub struct FleetOptions {
     /// The origin of the first URL, if an earlier run has fetched that URL. It may also receive the
     /// credentials of later stages. Default: that of the first item.
     pub first_origin: Option<Origin>,
+    /// A counter that the fleet sets to the number of its running transfers. Default: none.
+    pub running: Option<Arc<AtomicUsize>>,
     /// True to read the input in a separate thread, because reads may block.
     pub slow_input: bool,
     /// The directory for values that do not fit into memory. Default: the system's directory for
@@ -179,6 +182,7 @@ impl Default for FleetOptions {
             output_observer: None,
             stage_memory: None,
             first_origin: None,
+            running: None,
             slow_input: false,
             temporary: std::env::temp_dir(),
         }

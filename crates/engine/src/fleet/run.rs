@@ -6,7 +6,7 @@ mod listing;
 mod new_transfer;
 
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
@@ -58,6 +58,7 @@ pub(super) struct FleetRun {
     limit_rate_total: Option<TotalRateLimit>,
     stall: Option<StallLimit>,
     interrupt: Option<InterruptCallback>,
+    running: Option<Arc<AtomicUsize>>,
     heavy: bool,
     peers: Mutex<Vec<PeerWorker>>,
     searches: Vec<Mutex<Vec<PageSearch>>>,
@@ -118,6 +119,7 @@ impl FleetRun {
             limit_rate_total: options.limit_rate_total.clone(),
             stall: options.stall,
             interrupt: options.interrupt.clone(),
+            running: options.running.clone(),
             peers: Mutex::default(),
             devices: Arc::default(),
             retries: Mutex::default(),
@@ -154,8 +156,12 @@ impl FleetRun {
     }
 
     fn with_peer(&self, worker: usize, change: impl FnOnce(&mut PeerWorker)) {
-        if let Some(peer) = self.peers().get_mut(worker) {
+        let mut peers = self.peers();
+        if let Some(peer) = peers.get_mut(worker) {
             change(peer);
+        }
+        if let Some(running) = &self.running {
+            running.store(peers.iter().map(|peer| peer.running).sum(), Ordering::Relaxed);
         }
     }
 

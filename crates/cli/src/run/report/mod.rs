@@ -2,6 +2,7 @@
 //! metadata of files.
 
 pub(crate) mod error_message;
+pub(crate) mod events;
 pub(crate) mod file_metadata;
 mod header_or_trace_file;
 pub(crate) mod progress;
@@ -9,6 +10,7 @@ mod progress_bar;
 mod progress_meter;
 pub(crate) mod records;
 pub(crate) mod reporter;
+pub(crate) mod run_counts;
 pub(crate) mod statistics;
 mod trace;
 mod transfer_rate;

@@ -12,7 +12,7 @@
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use console::Term;
@@ -22,6 +22,7 @@ use indicatif::{HumanBytes, HumanDuration};
 use crate::plan::GlobalArgs;
 use crate::run::report::progress_bar::ProgressBar;
 use crate::run::report::progress_meter::ProgressMeter;
+use crate::run::report::run_counts::RunCounts;
 use crate::run::report::transfer_rate::TransferRate;
 
 /// The time from the start of the run until the progress line is first drawn. A shorter run draws
@@ -35,6 +36,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// Collects the progress of a run's transfers, and draws the progress line.
 pub(crate) struct ProgressReporter {
     began: Instant,
+    counts: Arc<RunCounts>,
     wanted: bool,
     /// True while transfers print to the terminal of the progress line, which is then not drawn.
     is_hidden: AtomicBool,
@@ -109,6 +111,7 @@ impl ProgressReporter {
     /// Begins a transfer. `to_stdout` is true if its body goes to standard output. No meter or bar
     /// is drawn then if standard output is a terminal.
     pub(crate) fn transfer_begins(&self, to_stdout: bool) {
+        self.counts.running.store(1, Ordering::Relaxed);
         let is_hidden = || to_stdout && std::io::stdout().is_terminal();
         if let Some(mut meter) = self.meter() {
             meter.transfer_begins(is_hidden());
@@ -116,6 +119,12 @@ impl ProgressReporter {
         if let Some(mut bar) = self.bar() {
             bar.transfer_begins(is_hidden());
         }
+    }
+
+    /// Ends a transfer that [`ProgressReporter::transfer_begins`] has begun. Its outcome is reported
+    /// by [`ProgressReporter::transfer_over`].
+    pub(crate) fn transfer_ends(&self) {
+        self.counts.running.store(0, Ordering::Relaxed);
     }
 
     /// Sets the offset in bytes at which the transfer resumes a partial file, for curl's meter.
@@ -136,6 +145,7 @@ impl ProgressReporter {
     fn with(global: &GlobalArgs, is_terminal: bool) -> Self {
         Self {
             began: Instant::now(),
+            counts: Arc::new(RunCounts::new()),
             wanted: global.progress && !global.silent && is_terminal,
             is_hidden: AtomicBool::new(false),
             over: AtomicU64::new(0),
@@ -148,6 +158,11 @@ impl ProgressReporter {
         }
     }
 
+    /// Returns the counts of the run.
+    pub(crate) fn counts(&self) -> &Arc<RunCounts> {
+        &self.counts
+    }
+
     /// Returns the time since the run began.
     pub(crate) fn elapsed(&self) -> Duration {
         self.began.elapsed()
@@ -156,6 +171,7 @@ impl ProgressReporter {
     /// Ends a transfer. Counts its bytes, if [`ProgressReporter::body_bytes`] has not done so.
     /// `was_reached` is false if the transfer had no connection to a server.
     pub(crate) fn transfer_over(&self, facts: &TransferFacts, was_reached: bool, failed: bool) {
+        self.counts.add(facts.body_bytes, failed);
         if let Some(mut meter) = self.meter() {
             meter.transfer_over(facts, was_reached);
         }
@@ -183,6 +199,7 @@ impl ProgressReporter {
     /// bytes that will arrive; `None` if it is unknown. `already` is the number of bytes that the
     /// output has from an earlier run or try.
     pub(crate) fn body_begins(&self, length: Option<u64>, already: u64) {
+        self.counts.body_begins();
         if let Some(mut meter) = self.meter() {
             meter.body_begins(length);
         }
@@ -198,6 +215,7 @@ impl ProgressReporter {
 
     /// Adds `bytes` to the number of body bytes that were written to the output.
     pub(crate) fn body_bytes(&self, bytes: usize) {
+        self.counts.body_bytes(bytes as u64);
         if let Some(mut meter) = self.meter() {
             meter.body_bytes(bytes as u64);
         }

@@ -26,6 +26,7 @@ use crate::plan::{self, GlobalArgs, RecordOutputFormat, StageArgs, UrlGroup, Wri
 use crate::program_persona::ProgramPersona;
 use crate::run::engine_options::output_options::{NULL, record_options};
 use crate::run::report::error_message;
+use crate::run::report::events::EventLog;
 use crate::run::report::file_metadata;
 use crate::run::report::progress::ProgressReporter;
 use crate::run::report::records::{RecordedTransfer, RowOrder, StoredFile};
@@ -74,6 +75,8 @@ pub(crate) struct RunState {
     pub(crate) limit_rate_total: Option<TotalRateLimit>,
     /// The names of output files that URLs of this run have reserved.
     pub(crate) names: OutputNames,
+    /// The output of `--events`; `None` without the option.
+    pub(crate) events: Option<Arc<EventLog>>,
     /// The archive of `--warc`; `None` without the option.
     pub(crate) archive: Option<Arc<dyn ExchangeRecorder>>,
     /// The function with which the engine ends its waits after a signal; `None` if signals are not
@@ -121,10 +124,11 @@ impl Reporter {
         self.traces.get(stage)?.clone().map(|tracer| tracer as Arc<dyn TransferObserver>)
     }
 
-    /// Returns an observer that announces long pauses before retries. Returns `None` with `-s`, and
-    /// for the curl persona, whose trace announces the pauses.
+    /// Returns an observer that announces long pauses before retries, and writes the events of
+    /// retries. Returns `None` without `--events` with `-s`, and for the curl persona, whose trace
+    /// announces the pauses.
     pub(crate) fn pauses(reporter: &Arc<Self>) -> Option<Arc<dyn RetryObserver>> {
-        let is_said = !reporter.is_silent && !reporter.persona.is_curl();
+        let is_said = !reporter.is_silent && !reporter.persona.is_curl() || reporter.before.events.is_some();
         is_said.then(|| Arc::clone(reporter) as Arc<dyn RetryObserver>)
     }
 
@@ -217,6 +221,9 @@ impl Reporter {
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
         let was_reached = report.is_local(self.persona) || report.outcome.facts.requests > 0;
         self.progress.transfer_over(&report.outcome.facts, was_reached, error.is_some());
+        if let Some(events) = &self.before.events {
+            events.ended(report, self.persona, self.file(report));
+        }
         if let (Some(error), Some(Some(tracer))) = (error, self.traces.get(report.stage)) {
             // Also where -s keeps the line below from being said.
             tracer.event(&TraceEvent::Info(error_message::text_for(self.persona, error, Some(report.outcome)).into()));
@@ -282,19 +289,23 @@ impl Reporter {
         }
     }
 
-    /// Prints the record of a URL whose transfer could not begin.
-    pub(crate) fn print_unbegun_record(&self, url: &str, error: &Error) -> Result<()> {
+    /// Reports a URL whose transfer could not begin: prints its record, and writes its event.
+    pub(crate) fn report_unbegun(&self, url: &str, error: &Error) -> Result<()> {
         let is_transfer = matches!(
             error.kind(),
             ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Write | ErrorKind::Read | ErrorKind::Login
         );
-        if !is_transfer || self.operation.record_output().is_none() {
+        if !is_transfer || self.operation.record_output().is_none() && self.before.events.is_none() {
             return Ok(());
         }
         let target = Target::parse("http://invalid/").expect("a URL");
         let outcome = TransferOutcome::unsent(target, error.again(), Instant::now());
         let method = &self.operation.stages[0].request.method;
         let report = TransferReport { url, number: 0, stage: 0, method, file: None, outcome: &outcome };
+        if let Some(events) = &self.before.events {
+            self.progress.counts().add(0, true);
+            events.ended(&report, self.persona, None);
+        }
         self.print_record(&report, RecordContent::default())
     }
 
@@ -446,7 +457,10 @@ impl Reporter {
 
 impl RetryObserver for Reporter {
     fn begins(&self, url: &str, wait: Duration, why: &str) {
-        if wait > LONG_PAUSE {
+        if let Some(events) = &self.before.events {
+            events.retried(url, wait, why);
+        }
+        if wait > LONG_PAUSE && !self.persona.is_curl() {
             let seconds = wait.as_secs_f64().ceil();
             self.warn(&format!("{url}: {why}; the next try is in {seconds} s"));
         }

@@ -10,7 +10,7 @@ use crate::record_input::{CsvFault, CsvRow, CsvRows, JsonlRequest, RecordFormat}
 use crate::url_list;
 
 /// The length limit in bytes of a line: 8 MiB.
-const MAX_LINE: u64 = 8 << 20;
+pub(super) const MAX_LINE: u64 = 8 << 20;
 
 /// An open list.
 pub(crate) struct ListReader {

@@ -26,9 +26,10 @@ use crate::run::report::reporter::{FleetReporter, Reporter};
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::descriptor_limit;
 use crate::run::transfers::group_items::GroupItems;
+use crate::run::transfers::run_total;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::state_stores::StateStores;
-use crate::run::transfers::url_items::{ItemRequests, UrlItems};
+use crate::run::transfers::url_items::{ItemCounts, ItemRequests, UrlItems};
 
 /// Fetches all URLs of a URL group (the URLs between two `--next`). Returns the exit code.
 pub(crate) fn run(
@@ -84,7 +85,9 @@ pub(crate) fn run(
         None => None,
     };
     let shard = ShardFilter::new(plan.global.shard, operation.stages[0].transfer.redirect.default_scheme);
-    let items = UrlItems::new(operation, requests, list, numbers, reporter.names().clone(), shard);
+    let counts = Some(Arc::clone(reporter.progress().counts()));
+    let counts = ItemCounts { counts, are_all_urls: run_total::is_number_of_items(plan) };
+    let items = UrlItems::new(operation, requests, list, numbers, reporter.names().clone(), shard).counted(counts);
     let items = Box::new(match reporter.job() {
         Some(job) => items.of_job(job)?,
         None => items,
@@ -221,6 +224,7 @@ fn fleet_options(plan: &RunPlan, reporter: &Reporter) -> FleetOptions {
         host_start_rate: reporter.host_pace().cloned(),
         limit_rate_total: reporter.limit_rate_total().cloned(),
         interrupt: reporter.interrupt().cloned(),
+        running: Some(Arc::clone(&reporter.progress().counts().running)),
         ..FleetOptions::default()
     }
 }

@@ -157,7 +157,7 @@ impl SequentialRun<'_> {
     /// Prints the record of a transfer that could not begin, and the output of `-w` for it. Only the
     /// curl persona prints the latter.
     fn write_out_unbegun(&self, index: usize, url: &str, error: &Error) -> Result<()> {
-        self.reporter.print_unbegun_record(url, error)?;
+        self.reporter.report_unbegun(url, error)?;
         let is_transfer = matches!(error.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Read);
         match self.plan.global.persona.is_curl() && is_transfer {
             true => self.reporter.print(self.reporter.report_unusable_url(url, index as u64, error)),

@@ -139,6 +139,7 @@ pub(crate) fn run(
         Some(local) => local.carry_out(operation, &request, uploads, sink, reporter),
         None => client.fetch(target, Arc::clone(&request), sink),
     };
+    reporter.progress().transfer_ends();
     reporter.count_retries(&host, outcome.facts.retries);
     let file = named.lock().unwrap_or_else(PoisonError::into_inner).take();
     let content = std::mem::take(&mut *content.lock().unwrap_or_else(PoisonError::into_inner));

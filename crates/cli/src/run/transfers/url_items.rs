@@ -22,6 +22,7 @@ use crate::record_input::RecordFormat;
 use crate::run::engine_options::output_options::{claims_name, file_for, options_for, unblocked};
 use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::target_url::{refuse_login, refuse_protocol, target_of};
+use crate::run::report::run_counts::RunCounts;
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::checksums;
 use crate::run::transfers::list_reader::ListReader;
@@ -60,6 +61,16 @@ pub(crate) struct UrlItems {
     /// The number of URLs so far, with those that are skipped.
     pub(super) position: u64,
     job: Option<ItemsOfJob>,
+    counts: ItemCounts,
+}
+
+/// The counts of the run, to which a list adds what it alone knows.
+#[derive(Default)]
+pub(crate) struct ItemCounts {
+    /// The counts; `None` if nobody needs them.
+    pub(crate) counts: Option<Arc<RunCounts>>,
+    /// True if the number of the list's items is the number of the run's URLs.
+    pub(crate) are_all_urls: bool,
 }
 
 /// The job of a list's items: it knows which of them are finished.
@@ -141,7 +152,13 @@ impl UrlItems {
             names,
             position: 0,
             job: None,
+            counts: ItemCounts::default(),
         }
+    }
+
+    /// Makes the list count the URLs that it skips, and set the number of the run's URLs at its end.
+    pub(crate) fn counted(self, counts: ItemCounts) -> Self {
+        Self { counts, ..self }
     }
 
     /// Leaves out the items that the job has finished, and numbers the others by their places.
@@ -348,8 +365,10 @@ impl UrlItems {
                 true => self.of_job_item(number, found),
                 false => found,
             };
-            if let Some(item) = found.transpose() {
-                return Some(item);
+            match (found.transpose(), &self.counts.counts) {
+                (Some(item), _) => return Some(item),
+                (None, Some(counts)) if is_url => counts.skip(),
+                (None, _) => {}
             }
         }
     }
@@ -378,8 +397,11 @@ impl UrlItems {
         Ok(Some(item))
     }
 
-    /// Tells the job that the list has come to its end.
+    /// Tells the job and the counts of the run that the list has come to its end.
     fn end_list(&mut self) {
+        if let Some(counts) = self.counts.counts.as_ref().filter(|_| self.counts.are_all_urls) {
+            counts.set_total(Some(self.position));
+        }
         let Some(of_job) = self.job.as_mut().filter(|of_job| !of_job.is_at_end) else { return };
         of_job.is_at_end = true;
         of_job.job.list_ended(self.position);

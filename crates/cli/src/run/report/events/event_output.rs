@@ -1,0 +1,126 @@
+//! The destination of `--events`: a file, or an open descriptor.
+
+use std::fs::File;
+use std::io::{self, ErrorKind as IoErrorKind};
+use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use haul::sink::descriptor_writer::DescriptorWriter;
+use haul::{Error, ErrorKind, Result};
+use rustix::fs::{OFlags, fcntl_getfl};
+
+/// The number of bytes of lines that are written at once at most.
+const GATHERED: usize = 64 << 10;
+
+/// The output, with lines that are not written yet.
+pub(super) struct EventOutput {
+    writer: DescriptorWriter,
+    /// The name of the file or the number of the descriptor, for messages.
+    place: PathBuf,
+    /// The file, if it is a regular one that this run has emptied.
+    file: Option<File>,
+    /// The number of bytes that were written, all of them whole lines.
+    written: u64,
+    lines: Vec<u8>,
+}
+
+impl EventOutput {
+    /// Opens the output `place`: a file, which is emptied, the descriptor with this number, or
+    /// standard output for `-`.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or the descriptor is not open for writing.
+    pub(super) fn open(place: &Path) -> Result<Self> {
+        let number = match place.to_str() {
+            Some("-") => Some("1"),
+            Some(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => Some(text),
+            _ => None,
+        };
+        let refused = |cause, text: String| Error::with_source(ErrorKind::Write, text, cause);
+        let (descriptor, file) = match number {
+            Some(number) => {
+                let failed = |cause| {
+                    let text =
+                        format!("the events cannot be written to descriptor {number}; open it, as by {number}>FILE");
+                    refused(cause, text)
+                };
+                (descriptor(number).map_err(failed)?, None)
+            }
+            None => {
+                let failed = |cause| refused(cause, format!("failed to open {} for the events", place.display()));
+                let file = File::create(place).map_err(failed)?;
+                let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
+                let copy = if is_regular { Some(file.try_clone().map_err(failed)?) } else { None };
+                (OwnedFd::from(file), copy)
+            }
+        };
+        let writer = DescriptorWriter::new(descriptor);
+        Ok(Self { writer, place: place.to_owned(), file, written: 0, lines: Vec::new() })
+    }
+
+    /// Adds a line, and writes all lines if they are many. Returns `Break` if the watcher has gone.
+    pub(super) fn add(&mut self, line: &[u8]) -> Result<ControlFlow<()>> {
+        self.lines.extend_from_slice(line);
+        if self.lines.len() < GATHERED { Ok(ControlFlow::Continue(())) } else { self.flush() }
+    }
+
+    /// Writes all lines, and waits until that is done. Returns `Break` if the watcher has gone.
+    ///
+    /// # Errors
+    /// The output cannot be written. A file then ends with its last whole line.
+    pub(super) fn flush(&mut self) -> Result<ControlFlow<()>> {
+        let outcome = self.writer.write(&self.lines).and_then(|_| self.writer.drain(None));
+        let Err(error) = outcome else {
+            self.written += self.lines.len() as u64;
+            self.lines.clear();
+            return Ok(ControlFlow::Continue(()));
+        };
+        let has_gone = |kind| matches!(kind, IoErrorKind::BrokenPipe | IoErrorKind::ConnectionReset);
+        if error.io_source().is_some_and(|source| has_gone(source.kind())) {
+            return Ok(ControlFlow::Break(()));
+        }
+        if let Some(file) = &self.file {
+            // If this fails, too, the file ends with a part of a line, and the message below says so.
+            let _ = file.set_len(self.written);
+        }
+        let text = format!("the events in {} are incomplete", self.place.display());
+        let cause = error.io_source().map_or_else(|| error.cause(), ToString::to_string);
+        Err(Error::with_source(ErrorKind::Write, text, cause))
+    }
+}
+
+/// Duplicates the descriptor with this number.
+fn descriptor(number: &str) -> io::Result<OwnedFd> {
+    let number = number.parse().map_err(|_| io::Error::from_raw_os_error(rustix::io::Errno::BADF.raw_os_error()))?;
+    let descriptor = duplicate(number)?;
+    match fcntl_getfl(&descriptor)? & OFlags::RWMODE {
+        OFlags::RDONLY => Err(io::Error::new(IoErrorKind::PermissionDenied, "it is open for reading only")),
+        _ => Ok(descriptor),
+    }
+}
+
+/// Duplicates a descriptor of this process. `/dev/fd` would open a file anew, at another position,
+/// and cannot open sockets; it is used where the kernel does not allow anything else.
+#[cfg(target_os = "linux")]
+fn duplicate(number: i32) -> io::Result<OwnedFd> {
+    use rustix::io::Errno;
+    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+
+    let this = pidfd_open(getpid(), PidfdFlags::empty());
+    match this.and_then(|this| pidfd_getfd(this, number, PidfdGetfdFlags::empty())) {
+        Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => by_name(number),
+        duplicate => Ok(duplicate?),
+    }
+}
+
+/// Duplicates a descriptor of this process by its name in `/dev/fd`.
+#[cfg(not(target_os = "linux"))]
+fn duplicate(number: i32) -> io::Result<OwnedFd> {
+    by_name(number)
+}
+
+fn by_name(number: i32) -> io::Result<OwnedFd> {
+    let file = File::options().append(true).open(format!("/dev/fd/{number}"))?;
+    Ok(OwnedFd::from(file))
+}

@@ -1,0 +1,147 @@
+//! The events of a run for programs that watch it (`--events`).
+//!
+//! ```text
+//!  Reporter ─▶ event_lines ─▶ queue of 1,024 lines ─▶ thread haul-events ─▶ FILE or descriptor
+//!                                                       └ a progress line each second
+//! ```
+//!
+//! A watcher that does not read stops the transfers once the queue is full, as a reader of standard
+//! output does. One that has gone does not: the events end, and the run continues.
+
+mod event_lines;
+mod event_output;
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use haul::{Error, ErrorKind, Result};
+
+use super::progress::ProgressReporter;
+use super::run_counts::RunCounts;
+use super::transfer_report::TransferReport;
+use crate::plan::RunPlan;
+use crate::program_persona::ProgramPersona;
+use crate::run::transfers::run_total;
+use event_lines::EndedTransfer;
+use event_output::EventOutput;
+
+/// The time between two progress lines.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The number of lines that wait for the watcher.
+const QUEUE: usize = 1024;
+
+/// The output of `--events`.
+pub(crate) struct EventLog {
+    /// The queue of lines; `None` is its end.
+    lines: SyncSender<Option<Vec<u8>>>,
+    writer: Mutex<Option<JoinHandle<Result<()>>>>,
+    counts: Arc<RunCounts>,
+}
+
+impl EventLog {
+    /// Opens the output of the option `--events`, and starts the thread that writes to it. Returns
+    /// `None` without the option.
+    ///
+    /// # Errors
+    /// The output cannot be opened, or no thread can be started.
+    pub(crate) fn of(plan: &Arc<RunPlan>, progress: &ProgressReporter) -> Result<Option<Arc<Self>>> {
+        let Some(place) = &plan.global.events else { return Ok(None) };
+        let output = EventOutput::open(place)?;
+        let (lines, queue) = sync_channel(QUEUE);
+        let counts = Arc::clone(progress.counts());
+        let (plan, watched, start) = (Arc::clone(plan), Arc::clone(&counts), SystemTime::now());
+        let writer = std::thread::Builder::new()
+            .name("haul-events".to_owned())
+            .spawn(move || write_all(output, &queue, &plan, &watched, start))
+            .map_err(|cause| Error::with_source(ErrorKind::Setup, "no thread for --events can be started", cause))?;
+        Ok(Some(Arc::new(Self { lines, writer: Mutex::new(Some(writer)), counts })))
+    }
+
+    /// Writes the line of a transfer that has ended.
+    pub(crate) fn ended(&self, report: &TransferReport<'_>, persona: ProgramPersona, file: Option<&Path>) {
+        let facts = &report.outcome.facts;
+        let was_sent = facts.requests > 0 || report.is_local(persona);
+        let effective_url = was_sent.then(|| report.effective(persona).1);
+        let file = file.filter(|_| report.error().is_none()).map(Path::to_string_lossy);
+        self.send(event_lines::ended(&EndedTransfer {
+            // In curl's place, too: the lines are for logs.
+            url: &report.shown_url(ProgramPersona::Haul),
+            effective_url: effective_url.as_deref(),
+            stage: report.stage,
+            status: (facts.status > 0).then_some(facts.status),
+            bytes: facts.body_bytes,
+            time: facts.total,
+            attempts: facts.retries + 1,
+            file: file.as_deref(),
+            error: report.error(),
+        }));
+    }
+
+    /// Writes the line of a failed attempt that another attempt follows after `pause`.
+    pub(crate) fn retried(&self, url: &str, pause: Duration, cause: &str) {
+        self.send(event_lines::retried(url, pause, cause));
+    }
+
+    /// Writes the line of the end, and waits until all lines are written.
+    ///
+    /// # Errors
+    /// Lines are missing, because the output cannot be written.
+    pub(crate) fn end(&self, exit_code: u8) -> Result<()> {
+        self.send(event_lines::finished(&self.counts.now(), exit_code));
+        // The thread has ended if the output cannot be written.
+        let _ = self.lines.send(None);
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match writer.map(JoinHandle::join) {
+            None => Ok(()),
+            Some(Ok(written)) => written,
+            Some(Err(_)) => Err(Error::new(ErrorKind::Panicked, "the thread that writes the events panicked")),
+        }
+    }
+
+    fn send(&self, line: Vec<u8>) {
+        // Not sent if the thread has ended, because the watcher has gone or the output is full.
+        let _ = self.lines.send(Some(line));
+    }
+}
+
+/// Writes the line of the start, all lines of the queue, and a progress line each second. Returns at
+/// the end of the queue, or when the watcher has gone.
+fn write_all(
+    mut output: EventOutput,
+    queue: &Receiver<Option<Vec<u8>>>,
+    plan: &RunPlan,
+    counts: &RunCounts,
+    start: SystemTime,
+) -> Result<()> {
+    // Here, because reading a long list takes time.
+    let total = run_total::of(plan);
+    counts.set_total(total);
+    output.add(&event_lines::started(start, total))?;
+    let mut next = Instant::now() + INTERVAL;
+    loop {
+        let now = Instant::now();
+        if now >= next {
+            next = now + INTERVAL;
+            output.add(&event_lines::progress(&counts.now()))?;
+        }
+        let line = match queue.try_recv() {
+            Ok(line) => line,
+            Err(_) if output.flush()?.is_break() => return Ok(()),
+            // No other line waits, and the watcher has all that there is.
+            Err(_) => match queue.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => None,
+            },
+        };
+        match line {
+            Some(line) if output.add(&line)?.is_continue() => {}
+            Some(_) => return Ok(()),
+            None => return output.flush().map(drop),
+        }
+    }
+}

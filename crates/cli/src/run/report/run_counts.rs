@@ -1,0 +1,189 @@
+//! The counts of a run, for the progress line of SIGUSR1 and for `--events`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanBytes, HumanDuration};
+
+/// The number that stands for an unknown number of URLs.
+const UNKNOWN: u64 = u64::MAX;
+
+/// The counts of all URLs of a run. They are kept in every run, because a signal may ask for them.
+#[derive(Debug)]
+pub(crate) struct RunCounts {
+    began: Instant,
+    done: AtomicU64,
+    failed: AtomicU64,
+    skipped: AtomicU64,
+    bytes: AtomicU64,
+    /// The number of body bytes of the running transfer, if transfers run one after the other.
+    current: AtomicU64,
+    /// The number of running transfers.
+    pub(crate) running: Arc<AtomicUsize>,
+    /// The number of URLs of the run, or [`UNKNOWN`].
+    total: AtomicU64,
+}
+
+/// The counts at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RunProgress {
+    pub(crate) elapsed: Duration,
+    /// The number of URLs that succeeded.
+    pub(crate) done: u64,
+    /// The number of URLs that failed.
+    pub(crate) failed: u64,
+    /// The number of transfers in progress.
+    pub(crate) running: usize,
+    /// The number of URLs that are not fetched: an earlier run of the job has done so, their file
+    /// exists, or they are in another shard.
+    pub(crate) skipped: u64,
+    /// The number of received body bytes.
+    pub(crate) bytes: u64,
+    /// The number of URLs of the run; `None` if it is not known.
+    pub(crate) total: Option<u64>,
+}
+
+impl RunCounts {
+    pub(crate) fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            done: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            skipped: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            current: AtomicU64::new(0),
+            running: Arc::default(),
+            total: AtomicU64::new(UNKNOWN),
+        }
+    }
+
+    /// Sets the number of URLs of the run.
+    pub(crate) fn set_total(&self, total: Option<u64>) {
+        self.total.store(total.unwrap_or(UNKNOWN), Ordering::Relaxed);
+    }
+
+    /// Counts a finished transfer with this number of body bytes.
+    pub(crate) fn add(&self, bytes: u64, has_failed: bool) {
+        let count = if has_failed { &self.failed } else { &self.done };
+        count.fetch_add(1, Ordering::Relaxed);
+        self.current.store(0, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts a URL that is not fetched.
+    pub(crate) fn skip(&self) {
+        self.skipped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Begins the body of the only running transfer, or begins it again.
+    pub(crate) fn body_begins(&self) {
+        self.current.store(0, Ordering::Relaxed);
+    }
+
+    /// Counts body bytes of the only running transfer.
+    pub(crate) fn body_bytes(&self, bytes: u64) {
+        self.current.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns the counts of this moment.
+    pub(crate) fn now(&self) -> RunProgress {
+        let total = self.total.load(Ordering::Relaxed);
+        RunProgress {
+            elapsed: self.began.elapsed(),
+            done: self.done.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+            running: self.running.load(Ordering::Relaxed),
+            skipped: self.skipped.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed) + self.current.load(Ordering::Relaxed),
+            total: Some(total).filter(|total| *total != UNKNOWN),
+        }
+    }
+}
+
+impl RunProgress {
+    /// Returns the number of body bytes a second since the run began.
+    pub(crate) fn byte_rate(&self) -> u64 {
+        (self.bytes as f64 / self.seconds()) as u64
+    }
+
+    fn seconds(&self) -> f64 {
+        self.elapsed.as_secs_f64().max(0.001)
+    }
+
+    /// Returns the time that the other URLs will take if they are as fast as those before; `None` if
+    /// their number is not known, or no URL has ended.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        let over = self.done + self.failed;
+        let missing = self.total?.saturating_sub(over + self.skipped);
+        let seconds = self.elapsed.as_secs_f64() * missing as f64 / over as f64;
+        (over > 0).then(|| Duration::from_secs(seconds.ceil() as u64))
+    }
+
+    /// Returns the counts as one line of text.
+    pub(crate) fn line(&self) -> String {
+        let done = match self.total {
+            Some(total) => format!("{} of {total} done", self.done),
+            None => format!("{} done", self.done),
+        };
+        let mut parts = vec![done, format!("{} failed", self.failed)];
+        if self.skipped > 0 {
+            parts.push(format!("{} skipped", self.skipped));
+        }
+        parts.push(format!("{} running", self.running));
+        parts.push(format!("{:.1} URLs/s", (self.done + self.failed) as f64 / self.seconds()));
+        parts.push(HumanBytes(self.bytes).to_string());
+        parts.push(format!("{}/s", HumanBytes(self.byte_rate())));
+        parts.extend(self.left().map(|left| format!("{:#} left", HumanDuration(left))));
+        parts.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_line_has_the_counts() {
+        let progress = RunProgress {
+            elapsed: Duration::from_secs(10),
+            done: 17,
+            failed: 3,
+            running: 6,
+            skipped: 0,
+            bytes: 10 << 20,
+            total: None,
+        };
+        assert_eq!(progress.line(), "17 done, 3 failed, 6 running, 2.0 URLs/s, 10.00 MiB, 1.00 MiB/s");
+        let known = RunProgress { total: Some(200), skipped: 80, ..progress };
+        assert_eq!(
+            known.line(),
+            "17 of 200 done, 3 failed, 80 skipped, 6 running, 2.0 URLs/s, 10.00 MiB, 1.00 MiB/s, 50s left"
+        );
+        assert_eq!(RunProgress { total: Some(5), ..RunProgress::default() }.left(), None);
+        assert_eq!(RunProgress { total: Some(5), done: 9, ..known }.left(), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn finished_transfers_are_counted() {
+        let counts = RunCounts::new();
+        counts.add(5, false);
+        counts.add(7, true);
+        counts.skip();
+        let now = counts.now();
+        assert_eq!((now.done, now.failed, now.skipped, now.bytes, now.total), (1, 1, 1, 12, None));
+        counts.set_total(Some(9));
+        assert_eq!(counts.now().total, Some(9));
+    }
+
+    #[test]
+    fn bytes_of_a_running_transfer_are_counted_once() {
+        let counts = RunCounts::new();
+        counts.body_bytes(30);
+        assert_eq!(counts.now().bytes, 30);
+        counts.body_begins();
+        counts.body_bytes(40);
+        counts.add(40, false);
+        assert_eq!(counts.now().bytes, 40);
+    }
+}

@@ -1,0 +1,54 @@
+//! The number of URLs of a run, if it can be known before its end.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+
+use haul_policy::glob::UrlGlob;
+
+use super::list_reader::MAX_LINE;
+use crate::plan::{RunPlan, UrlGroup, UrlSource};
+use crate::url_list::in_line;
+
+/// Returns the number of URLs of a run. Returns `None` if pages name further URLs, if there are
+/// uploads, if a list is no regular file, and if a list has other lines than URLs.
+pub(crate) fn of(plan: &RunPlan) -> Option<u64> {
+    plan.operations.iter().map(of_group).sum()
+}
+
+/// Returns true if the URLs of the run are those of its only group, so that their number is known
+/// once the group's lists have ended.
+pub(crate) fn is_number_of_items(plan: &RunPlan) -> bool {
+    matches!(plan.operations.as_slice(), [group] if has_only_given_urls(group))
+}
+
+fn has_only_given_urls(group: &UrlGroup) -> bool {
+    matches!(group.stages.as_slice(), [stage] if stage.pagination.is_none() && stage.depth == 0)
+}
+
+fn of_group(group: &UrlGroup) -> Option<u64> {
+    let has_uploads = || (0..group.urls.len()).any(|index| group.upload_of(index).is_some());
+    if !has_only_given_urls(group) || group.records.is_some() || has_uploads() {
+        return None;
+    }
+    let count = |(index, source)| match source {
+        UrlSource::Argument(url) if group.is_glob(index, url) => UrlGlob::parse(url).ok()?.count(),
+        UrlSource::Argument(_) => Some(1),
+        UrlSource::InputFile(path) => lines(path),
+    };
+    group.urls.iter().enumerate().map(count).sum()
+}
+
+/// Returns the number of URLs in a list.
+fn lines(path: &str) -> Option<u64> {
+    let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()))?;
+    let mut reader = BufReader::with_capacity(1 << 18, file);
+    let (mut line, mut count) = (Vec::new(), 0);
+    while (&mut reader).take(MAX_LINE).read_until(b'\n', &mut line).ok()? > 0 {
+        if line.len() as u64 == MAX_LINE {
+            return None;
+        }
+        count += u64::from(in_line(&line).is_some());
+        line.clear();
+    }
+    Some(count)
+}
