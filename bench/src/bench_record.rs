@@ -261,7 +261,16 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn figures(wall: f64) -> RunMetrics {
-        RunMetrics { wall, user: wall / 2.0, sys: 0.0, rss: 2048.0, client: None, first_byte: None, pages: None }
+        RunMetrics {
+            wall,
+            user: wall / 2.0,
+            sys: 0.0,
+            rss: 2048.0,
+            client: None,
+            first_byte: None,
+            pages: None,
+            served_bytes: None,
+        }
     }
 
     pub(crate) fn entry(name: &str, runs: Vec<Result<RunMetrics, String>>) -> ContestantRuns {

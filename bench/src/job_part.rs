@@ -12,6 +12,7 @@ use crate::bench_record::JobGoal;
 use crate::digest::OutputDigest;
 use crate::measure::RunMetrics;
 use crate::page_check::{PageCheck, PageFigures};
+use crate::versioned_site::ReplyCheck;
 
 /// A part of a job that is ready to run: the contestants, the rounds, the server and the goals.
 pub(crate) struct JobPart {
@@ -105,6 +106,9 @@ pub(crate) enum OutputCheck {
     /// In every round, the output must consist of these pages in any order. If pages are missing,
     /// the output is wrong, and the number of missing pages is recorded.
     Pages(Rc<PageCheck>),
+    /// In every round, the server must have sent these replies, and the client must have written the
+    /// present pages to files. The bytes of content that the server sent are recorded.
+    Replies(Rc<ReplyCheck>),
 }
 
 impl OutputCheck {
@@ -117,6 +121,7 @@ impl OutputCheck {
             | OutputCheck::Told(_, print)
             | OutputCheck::Watched(print) => print.len,
             OutputCheck::Pages(check) => check.len,
+            OutputCheck::Replies(_) => 0,
         }
     }
 }
@@ -207,6 +212,9 @@ pub(crate) enum MetricKind {
     /// percent.
     #[serde(rename = "rate_difference")]
     RateDifference,
+    /// The bytes of content that the server sent.
+    #[serde(rename = "served_bytes")]
+    ServedBytes,
 }
 
 impl MetricKind {
@@ -226,6 +234,7 @@ impl MetricKind {
             MetricKind::FullHandshakes => of_pages(|pages| pages.full_handshakes.map(|count| count as f64)),
             MetricKind::PeakRequests => of_pages(|pages| pages.peak_later.map(|count| count as f64)),
             MetricKind::RateDifference => of_pages(|pages| pages.rate_difference),
+            MetricKind::ServedBytes => figures.served_bytes.map(|bytes| bytes as f64),
         }
     }
 
@@ -249,6 +258,7 @@ impl MetricKind {
             MetricKind::FullHandshakes => "full handshakes",
             MetricKind::PeakRequests => "requests at a time",
             MetricKind::RateDifference => "difference from the rate",
+            MetricKind::ServedBytes => "content sent by the server",
         }
     }
 
@@ -259,6 +269,7 @@ impl MetricKind {
             (MetricKind::Cpu | MetricKind::Client, WorkPerRun::Bytes(bytes)) => (value * 1e9 / bytes as f64, "s/GB"),
             (MetricKind::Rss, _) => (value / 1024.0, "MB"),
             (MetricKind::RateDifference, _) => (value, "%"),
+            (MetricKind::ServedBytes, _) => (value / 1e6, "MB"),
             _ if self.is_count() => (value, ""),
             _ => (value, "s"),
         }

@@ -41,6 +41,7 @@ mod scorecard;
 mod server;
 mod terminal_table;
 mod tls_files;
+mod versioned_site;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -72,6 +73,7 @@ fn start() -> Result<ExitCode> {
         BenchCommand::Limit(arguments) => minimal_programs::run(&arguments)?,
         BenchCommand::QuinnClient(arguments) => quinn_client::run(&arguments)?,
         BenchCommand::ReadPackages(arguments) => jobs::package_fetcher::read(&arguments)?,
+        BenchCommand::ReadWarc(arguments) => jobs::warc::read(&arguments)?,
         BenchCommand::Render(arguments) => scorecard::run(&arguments)?,
         BenchCommand::Instructions(arguments) => return instruction_counts::run(&arguments),
         BenchCommand::Run(options) => return run::run(&options),

@@ -110,6 +110,10 @@ pub(crate) struct RunMetrics {
     /// The pages that the client got; `None` if the check of the output does not count pages.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) pages: Option<PageFigures>,
+    /// The bytes of content that the server sent; `None` if the check of the output does not count
+    /// them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) served_bytes: Option<u64>,
 }
 
 impl RunMetrics {
@@ -212,7 +216,7 @@ pub(crate) fn in_this_process(run: &MeasuredCommand) -> Result<ExitCode> {
         std::fs::write(file, print.line())?;
     }
     let [user, sys] = [used.user, used.sys].map(|time| time / f64::from(times));
-    let figures = RunMetrics { wall, user, sys, rss: used.rss, client, first_byte, pages: None };
+    let figures = RunMetrics { wall, user, sys, rss: used.rss, client, first_byte, pages: None, served_bytes: None };
     std::fs::write(&run.figures, serde_json::to_vec(&figures)?)?;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))

@@ -58,6 +58,9 @@ pub(crate) enum BenchCommand {
     /// Reads packages from a mirror. The values are the command-line arguments; see
     /// [`crate::jobs::package_fetcher`].
     ReadPackages(Vec<String>),
+    /// Checks a web archive, and prints its digests. The values are the command-line arguments; see
+    /// [`crate::jobs::warc`].
+    ReadWarc(Vec<String>),
     /// Generates documents from results. The values are the command-line arguments; see
     /// [`crate::scorecard`].
     Render(Vec<String>),
@@ -157,6 +160,7 @@ pub(crate) fn parse() -> Result<BenchCommand> {
                     "limit" => BenchCommand::Limit,
                     "quinn-client" => BenchCommand::QuinnClient,
                     "read-packages" => BenchCommand::ReadPackages,
+                    "read-warc" => BenchCommand::ReadWarc,
                     "scorecard" => BenchCommand::Render,
                     _ => {
                         options.jobs.push(word);

@@ -58,7 +58,8 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> R
     let is_proven =
         |contestant: &Contestant| matches!(contestant.check, OutputCheck::Proof(..) | OutputCheck::Told(Some(_), _));
     // A page server reads nothing from disk.
-    let has_pages = |contestant: &Contestant| matches!(contestant.check, OutputCheck::Pages(_));
+    let has_pages =
+        |contestant: &Contestant| matches!(contestant.check, OutputCheck::Pages(_) | OutputCheck::Replies(_));
     let is_cold = !bench.options.smoke && !contestants.iter().any(|entry| is_proven(entry) || has_pages(entry));
     let warm_up = warm_up && is_cold;
     let mut sheet = PartResult {
@@ -206,6 +207,11 @@ fn compete(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<Run
             let pages = check.judge(&path)?;
             std::fs::remove_file(path)?;
             Ok(ran.and_then(|figures| Ok(RunMetrics { pages: Some(pages?), ..figures })))
+        }
+        OutputCheck::Replies(check) => {
+            check.site.start_run();
+            let ran = run(RunOutput::To(File::create("/dev/null")?))?;
+            Ok(ran.and_then(|figures| check.judge(figures, &bench.work)))
         }
         OutputCheck::File(name, expected) => {
             let ran = run(RunOutput::To(File::create("/dev/null")?))?;

@@ -21,7 +21,7 @@ pub(crate) const ALL: &str = "all";
 const BUDGET: Duration = Duration::from_secs(24 * 60);
 
 /// The approximate time in seconds that some jobs need. Jobs that are not listed need [`SHARE`].
-const SHARES: [(&str, f64); 17] = [
+const SHARES: [(&str, f64); 19] = [
     ("site", 60.0),
     ("fetch", 45.0),
     ("fetcher", 80.0),
@@ -30,6 +30,8 @@ const SHARES: [(&str, f64); 17] = [
     ("get-tls", 40.0),
     ("five", 40.0),
     ("limited", 180.0),
+    ("job", 120.0),
+    ("refresh", 90.0),
     ("h2-bulk", 50.0),
     ("c-requests", 40.0),
     ("perl", 80.0),

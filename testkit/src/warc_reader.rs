@@ -1,4 +1,4 @@
-//! A strict reader of web archives (WARC/1.1), for tests of programs that write them.
+//! A strict reader of web archives (WARC/1.0 and WARC/1.1), for tests of programs that write them.
 //!
 //! Only what is unambiguous is accepted: CR LF in each line, one Content-Length, the two empty lines
 //! after each block, and one gzip member for each record of a compressed archive. Digests in SHA-1
@@ -21,6 +21,8 @@ use flate2::bufread::GzDecoder;
 /// A record of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarcRecord {
+    /// The version, such as `WARC/1.1`.
+    pub version: String,
     /// The names and values of the fields, in order.
     pub fields: Vec<(String, String)>,
     /// The block.
@@ -68,21 +70,47 @@ pub fn read(archive: &[u8]) -> Result<Vec<WarcRecord>, String> {
 /// fault, if there is one.
 #[must_use]
 pub fn read_prefix(archive: &[u8]) -> (Vec<WarcRecord>, usize, Option<String>) {
-    let is_compressed = archive.starts_with(&[0x1f, 0x8b]);
     let mut records = Vec::new();
-    let mut at = 0;
-    while at < archive.len() {
-        let rest = &archive[at..];
-        let read = if is_compressed { member(rest) } else { record(rest) };
-        match read.and_then(|(record, length)| check_digests(&record).map(|()| (record, length))) {
-            Ok((record, length)) => {
-                records.push(WarcRecord { offset: at, ..record });
-                at += length;
-            }
-            Err(fault) => return (records, at, Some(fault)),
+    let mut reader = WarcReader::new(archive);
+    let mut end = 0;
+    while let Some(read) = reader.next() {
+        match read {
+            Ok(record) => records.push(record),
+            Err(fault) => return (records, end, Some(fault)),
         }
+        end = reader.at;
     }
-    (records, at, None)
+    (records, end, None)
+}
+
+/// Reads the records of an archive, compressed or not, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct WarcReader<'a> {
+    archive: &'a [u8],
+    at: usize,
+}
+
+impl<'a> WarcReader<'a> {
+    /// Makes a reader of an archive.
+    #[must_use]
+    pub fn new(archive: &'a [u8]) -> WarcReader<'a> {
+        WarcReader { archive, at: 0 }
+    }
+}
+
+impl Iterator for WarcReader<'_> {
+    type Item = Result<WarcRecord, String>;
+
+    /// Returns the next record. After a fault, there are no further ones.
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.archive.get(self.at..).filter(|rest| !rest.is_empty())?;
+        let is_compressed = self.archive.starts_with(&[0x1f, 0x8b]);
+        let read = if is_compressed { member(rest) } else { record(rest) };
+        let read = read.and_then(|(record, length)| check_digests(&record).map(|()| (record, length)));
+        let offset = self.at;
+        self.at = read.as_ref().map_or(self.archive.len(), |(_, length)| offset + length);
+        Some(read.map(|(record, _)| WarcRecord { offset, ..record }))
+    }
 }
 
 /// Reads one gzip member, which must contain one record. Returns the length of the member.
@@ -102,9 +130,8 @@ fn record(text: &[u8]) -> Result<(WarcRecord, usize), String> {
     let end = text.windows(4).position(|window| window == b"\r\n\r\n").ok_or("a head does not end")?;
     let head = std::str::from_utf8(&text[..end]).map_err(|_| "a head is not UTF-8")?;
     let mut lines = head.split("\r\n");
-    if lines.next() != Some("WARC/1.1") {
-        return Err("a record does not begin with WARC/1.1".to_owned());
-    }
+    let version = lines.next().filter(|version| ["WARC/1.0", "WARC/1.1"].contains(version));
+    let version = version.ok_or("a record does not begin with its version")?.to_owned();
     let field = |line: &str| match line.split_once(": ") {
         Some((name, value)) if !name.is_empty() && !line.contains(|c: char| c.is_control()) => {
             Ok((name.to_owned(), value.to_owned()))
@@ -112,7 +139,7 @@ fn record(text: &[u8]) -> Result<(WarcRecord, usize), String> {
         _ => Err(format!("a field is malformed: {line:?}")),
     };
     let fields = lines.map(field).collect::<Result<Vec<_>, _>>()?;
-    let mut record = WarcRecord { fields, block: Vec::new(), offset: 0 };
+    let mut record = WarcRecord { version, fields, block: Vec::new(), offset: 0 };
     let length: usize =
         record.field("Content-Length").and_then(|length| length.parse().ok()).ok_or("there is no Content-Length")?;
     let start = end + 4;
@@ -203,7 +230,7 @@ mod tests {
     #[test]
     fn malformed_records_are_refused() {
         for (from, to) in [
-            ("WARC/1.1", "WARC/1.0"),
+            ("WARC/1.1", "WARC/1.2"),
             ("\r\nContent", "\nContent"),
             ("Length: 7", "Length: 8"),
             ("Length: 7", "Length: 6"),

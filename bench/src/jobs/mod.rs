@@ -1,7 +1,6 @@
 //! The jobs of the bench, one in each file, and the code that they share.
 
 mod adapt;
-mod archives;
 mod body_prefixes;
 pub(crate) mod c_requests;
 mod cold_start;
@@ -12,6 +11,8 @@ mod h2_site;
 mod h2_small;
 mod hosts;
 mod http3;
+mod job;
+mod job_report;
 mod language_clients;
 mod large_bodies;
 mod large_get;
@@ -26,10 +27,12 @@ mod python;
 mod rate_limited;
 mod rates;
 mod records;
+mod refresh;
 mod scaling_curves;
 mod select;
 mod small_replies;
 mod split_on_full_link;
+pub(crate) mod warc;
 mod whole_site;
 
 use std::any::Any;
@@ -59,11 +62,14 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &whole_site::JOB,
     &select::JOB,
     &fetch_pages::JOB,
-    &archives::JOB,
+    &warc::JOB,
     &small_replies::JOB,
     &pipelining::JOB,
     &post_list::JOB,
     &records::JOB,
+    &job::JOB,
+    &refresh::JOB,
+    &job_report::JOB,
     &cold_start::JOB,
     &option_parsing::JOB,
     &package_fetcher::JOB,

@@ -31,6 +31,7 @@ fn records(archive: &Path) -> Vec<WarcRecord> {
     let name = archive.file_name().unwrap().to_str();
     assert_eq!((records[0].field("WARC-Type"), records[0].field("WARC-Filename")), (Some("warcinfo"), name));
     assert!(records[0].block.starts_with(b"software: haul/"));
+    assert!(records.iter().all(|record| record.version == "WARC/1.1"));
     records[1..].to_vec()
 }
 

@@ -1,0 +1,81 @@
+//! The cost of `--job`: 200,000 small URLs, the 5,703 pages, and the whole task with its stages, each
+//! with a job and without one.
+
+use testkit::site::{GeneratedSite, INDEXES};
+
+use super::{BenchJob, JobEnvironment, SiteFiles, shell};
+use crate::Result;
+use crate::digest::{OutputDigest, OutputDigester};
+use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::server::SiteServer;
+
+pub(super) const JOB: BenchJob =
+    BenchJob { name: "job", about: "the same run with --job and without; parts small, pages, site", set_up };
+
+const WITHOUT: &str = "haul";
+const WITH: &str = "haul --job";
+
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    let small = SiteServer::embedded(GeneratedSite::scaled(bench.options.seed, 1), &bench.work)?;
+    let count = bench.count(200_000);
+    bench.write_lines("small", (0..count).map(|number| format!("http://{}/small/{number}", small.addr)))?;
+    let mut replies = OutputDigester::new();
+    (0..count).for_each(|number| replies.add(format!("small {number}\n").as_bytes()));
+    let replies = replies.finish();
+    let files = SiteFiles::prepare(bench.options)?;
+    let server = files.serve(bench)?;
+    let (host, paths) = (server.addr, files.site.as_paths());
+    bench.write_page_lists(&format!("http://{host}"), &paths)?;
+    let pages = files.pages(&paths);
+    let site = format!(
+        "'http://{host}/[1-3]' --extract 'AS[0-9]{{1,9}}' --then 'http://{host}/{{}}' --extract \
+         '[0-9.]{{7,15}}/[0-9]{{1,2}}' --unique --sort"
+    );
+    let parts = vec![
+        part(bench, "small", "-o out --input-file small", &small.name, count, |_| {
+            OutputCheck::File("out", replies.clone())
+        }),
+        part(bench, "pages", "-o /dev/null --input-file list", &server.name, paths.len(), |job| {
+            OutputCheck::Proof(format!("{job} -o out --input-file list && cat out && rm out"), pages.clone())
+        }),
+        part(bench, "site", &site, &server.name, bench.options.pages + INDEXES, |_| {
+            OutputCheck::Output(OutputDigest::clone(&files.answer))
+        }),
+    ];
+    bench.hold(small);
+    bench.hold(server);
+    Ok(parts)
+}
+
+/// Makes a part with two contestants: haul with these words, and the same with a new job. `check` gets
+/// the beginning of a contestant's command line.
+fn part(
+    bench: &JobEnvironment,
+    name: &'static str,
+    words: &str,
+    server: &str,
+    requests: usize,
+    check: impl Fn(&str) -> OutputCheck,
+) -> JobPart {
+    let contestant = |contestant: &'static str, before: &str, begin: &str| -> Contestant {
+        let begin = format!("$HAUL -s {begin}");
+        shell(contestant, format!("{before}exec {begin} {words}"), check(&format!("{before}{begin}")))
+    };
+    let entries = vec![contestant(WITHOUT, "", ""), contestant(WITH, "rm -f j j-wal j-shm && ", "--job j")];
+    JobPart {
+        part: name,
+        contestants: bench.entries(entries),
+        baseline: WITHOUT,
+        limit: None,
+        goals: vec![
+            PartGoal::ratio(MetricKind::Wall, WITH, WITHOUT, 1.3),
+            PartGoal::ratio(MetricKind::Cpu, WITH, WITHOUT, 1.5),
+        ],
+        rounds: 5,
+        warm_up: true,
+        one_core: false,
+        calls: false,
+        server: server.to_owned(),
+        unit: WorkPerRun::Requests(requests),
+    }
+}
