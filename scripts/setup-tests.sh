@@ -3,8 +3,8 @@
 # (servers, also of HTTP/2), strace (to count and refuse system calls), valgrind (to count instructions), faketime and script (clocks,
 # terminals), tinyproxy, nghttpx, squid, Dante and microsocks (proxies), openssl (client keys), stunnel (TLS for
 # scripts/curl-suite.sh), cc, c++ and pkg-config (the C interface), Perl modules, apt-ftparchive, pacman with makepkg (for repo-
-# add), bsdtar and signify (package managers), jq, sqlite3 and parallel (examples of the guides), python3-venv (the Python
-# module). Where Go is installed, also builds a server with quic-go (scripts/http3-peers.sh).
+# add), bsdtar and signify (package managers), jq, sqlite3 and parallel (examples of the guides), chromium (the report of a job),
+# python3-venv (the Python module). Where Go is installed, also builds a server with quic-go (scripts/http3-peers.sh).
 #
 #   sh scripts/setup-tests.sh            installs missing ones as root; otherwise prints the command
 #   sh scripts/setup-tests.sh --missing  only lists missing ones, for the end of a run
@@ -69,6 +69,7 @@ look_all() {
     look jq jq
     look sqlite3 sqlite3
     look parallel parallel
+    look chromium "chromium fonts-dejavu-core"
     look python3 python3-minimal
     # Debian packages venv separately; another Python with venv works, too (scripts/test-python.sh).
     python3 -c 'import venv, ensurepip' 2>/dev/null || look python3-venv python3-venv

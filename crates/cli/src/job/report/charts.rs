@@ -1,12 +1,11 @@
-//! The charts of a report as SVG. They have no text of others but in `<title>`, which is escaped.
+//! The charts of a report as SVG. They have no text of others but in `<title>`, which is escaped. The
+//! numbers of their axes are HTML, which stays readable where a chart is narrow.
 
 use super::collect::{POINTS, Timeline, WATERFALL, WaterfallBar};
-use super::html::{HtmlPage, time_text};
+use super::html::{HtmlPage, grouped, time_text};
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 160.0;
-/// The space for the numbers of the axis.
-const LEFT: f64 = 64.0;
 /// The height of a bar of the waterfall, with its gap.
 const BAR: f64 = 7.0;
 
@@ -21,13 +20,15 @@ pub(super) fn throughput(page: &mut HtmlPage, timeline: &Timeline) {
     page.raw("<h2>Throughput</h2>\n<p class=\"key\">");
     key(page, &[("good", "done"), ("bad", "failed")]);
     page.raw(format_args!(
-        "URLs a second; at most {} of bodies a second. A dashed line is the start of another run.</p>\n",
-        indicatif::HumanBytes(most_bytes as u64)
+        "At most {} URLs and {} of bodies a second.{}</p>\n",
+        grouped((most as f64 / seconds).round() as u64),
+        indicatif::HumanBytes(most_bytes as u64),
+        if timeline.later_runs().next().is_some() { " A dashed line is the start of another run." } else { "" }
     ));
-    page.raw(format_args!("<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\">", HEIGHT + 20.0));
-    let (point, scale) = ((WIDTH - LEFT) / POINTS as f64, (HEIGHT - 10.0) / most as f64);
+    begin_chart(page, HEIGHT, "URLs a second over the time of the runs");
+    let (point, scale) = (WIDTH / POINTS as f64, (HEIGHT - 4.0) / most as f64);
     for (number, (&done, &failed)) in timeline.done.iter().zip(&timeline.failed).enumerate() {
-        let x = LEFT + number as f64 * point;
+        let x = number as f64 * point;
         let mut top = HEIGHT;
         for (class, count) in [("bad", failed), ("good", done)] {
             let height = count as f64 * scale;
@@ -37,15 +38,13 @@ pub(super) fn throughput(page: &mut HtmlPage, timeline: &Timeline) {
             }
         }
     }
-    page.raw(format_args!("<line class=\"axis\" x1=\"{LEFT}\" y1=\"{HEIGHT}\" x2=\"{WIDTH}\" y2=\"{HEIGHT}\"/>"));
+    page.raw(format_args!("<line class=\"axis\" x1=\"0\" y1=\"{HEIGHT}\" x2=\"{WIDTH}\" y2=\"{HEIGHT}\"/>"));
     for start in timeline.later_runs().take(200) {
-        let x = LEFT + (WIDTH - LEFT) * start as f64 / timeline.length.max(1) as f64;
+        let x = WIDTH * start as f64 / timeline.length.max(1) as f64;
         page.raw(format_args!("<line class=\"run\" x1=\"{x:.1}\" y1=\"0\" x2=\"{x:.1}\" y2=\"{HEIGHT}\"/>"));
     }
-    label(page, LEFT - 6.0, 14.0, "end", &format!("{:.0}", most as f64 / seconds));
-    label(page, LEFT - 6.0, HEIGHT, "end", "0");
-    label(page, WIDTH, HEIGHT + 14.0, "end", &time_text(timeline.length * 1000));
     page.raw("</svg>\n");
+    time_axis(page, timeline.length * 1000);
 }
 
 /// Adds the waterfall of the first transfers.
@@ -55,13 +54,25 @@ pub(super) fn waterfall(page: &mut HtmlPage, bars: &[WaterfallBar]) {
     let mut starts: Vec<u64> = bars.iter().map(|bar| bar.start - begin + bar.times[4]).collect();
     starts.sort_unstable();
     let end = starts[(starts.len() - 1) * 98 / 100].max(1);
-    page.raw(format_args!("<h2>The first {WATERFALL} transfers</h2>\n<p class=\"key\">"));
+    match bars.len() {
+        WATERFALL => page.raw(format_args!("<h2>The first {WATERFALL} transfers</h2>\n")),
+        _ => page.raw("<h2>The transfers</h2>\n"),
+    }
+    page.raw("<p class=\"key\">");
     key(
         page,
-        &[("dns", "name"), ("connect", "connection"), ("tls", "TLS"), ("wait", "waiting"), ("receive", "receiving")],
+        &[
+            ("dns", "name"),
+            ("connect", "connection"),
+            ("tls", "TLS"),
+            ("wait", "waiting"),
+            ("receive", "receiving"),
+            ("bad", "receiving, failed"),
+        ],
     );
-    page.raw(format_args!("{} in all.</p>\n", time_text(end)));
-    page.raw(format_args!("<svg viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\">\n", bars.len() as f64 * BAR + 4.0));
+    page.raw("</p>\n");
+    time_axis(page, end);
+    begin_chart(page, bars.len() as f64 * BAR + 4.0, "The phases of each transfer");
     let scale = WIDTH / end as f64;
     for (number, bar) in bars.iter().enumerate() {
         let y = number as f64 * BAR;
@@ -90,16 +101,23 @@ fn rectangle(page: &mut HtmlPage, class: &str, [x, y, width, height]: [f64; 4]) 
     ));
 }
 
-fn label(page: &mut HtmlPage, x: f64, y: f64, anchor: &str, text: &str) {
-    page.raw(format_args!("<text x=\"{x:.0}\" y=\"{y:.0}\" text-anchor=\"{anchor}\">"));
-    page.text(text);
-    page.raw("</text>");
+/// Begins a chart that is as wide as the page, and as high as it says on any screen.
+fn begin_chart(page: &mut HtmlPage, height: f64, name: &str) {
+    page.raw(format_args!(
+        "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {height:.0}\" height=\"{height:.0}\" preserveAspectRatio=\"none\" \
+         role=\"img\" aria-label=\"{name}\">\n"
+    ));
+}
+
+/// Adds the ends of the axis of time, from 0 to this number of microseconds.
+fn time_axis(page: &mut HtmlPage, end: u64) {
+    page.raw(format_args!("<p class=\"ends\"><span>0</span><span>{}</span></p>\n", time_text(end)));
 }
 
 fn key(page: &mut HtmlPage, entries: &[(&str, &str)]) {
     for (class, name) in entries {
         page.raw(format_args!(
-            "<span><svg viewBox=\"0 0 10 10\"><rect class=\"{class}\" width=\"10\" height=\"10\"/></svg> {name}</span>"
+            "<span><svg viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect class=\"{class}\" width=\"10\" height=\"10\"/></svg> {name}</span>"
         ));
     }
 }

@@ -20,7 +20,7 @@ pub(super) enum Cell<'a> {
 
 impl<'a> Cell<'a> {
     pub(super) fn count(count: u64) -> Self {
-        Cell::Number(count.to_string(), count as f64)
+        Cell::Number(grouped(count), count as f64)
     }
 
     pub(super) fn bytes(bytes: u64) -> Self {
@@ -67,8 +67,8 @@ impl HtmlPage {
         self.raw("<div class=\"wide\"><table><thead><tr>");
         for column in columns {
             match column.strip_prefix('#') {
-                Some(name) => self.raw(format_args!("<th class=\"n\">{name}</th>")),
-                None => self.raw(format_args!("<th>{column}</th>")),
+                Some(name) => self.raw(format_args!("<th class=\"n\" scope=\"col\">{name}</th>")),
+                None => self.raw(format_args!("<th scope=\"col\">{column}</th>")),
             }
         }
         self.raw("</tr></thead><tbody>\n");
@@ -108,6 +108,16 @@ impl HtmlPage {
     }
 }
 
+/// Returns a number with a comma before each three digits.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let group = |(at, digit): (usize, char)| {
+        let comma = (at > 0 && (digits.len() - at).is_multiple_of(3)).then_some(',');
+        comma.into_iter().chain([digit])
+    };
+    digits.chars().enumerate().flat_map(group).collect()
+}
+
 /// Returns a time in microseconds as a text with three digits.
 pub(super) fn time_text(micros: u64) -> String {
     match micros {
@@ -129,6 +139,12 @@ mod tests {
         page.row(&[Cell::text("<script>alert(1)</script>\"'&\u{202e}\u{1b}[31m")]);
         let html = page.into_text();
         assert_eq!(html, "<tr><td class=\"t\">&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;??[31m</td></tr>\n");
+    }
+
+    #[test]
+    fn digits_are_grouped_by_three() {
+        let texts = [0, 999, 1_000, 123_456, 1_234_567].map(grouped);
+        assert_eq!(texts, ["0", "999", "1,000", "123,456", "1,234,567"]);
     }
 
     #[test]

@@ -18,13 +18,13 @@ use super::command_line;
 use super::job_error::database;
 use super::job_file::{self, JobSettings};
 use collect::{ReportFigures, SlowUrl};
-use html::{Cell, HtmlPage, time_text};
+use html::{Cell, HtmlPage, grouped, time_text};
 
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
 /// The SHA-256 digests of [`STYLE`] and [`SCRIPT`] in Base64, by which the page's policy allows them.
-const STYLE_DIGEST: &str = "57/yPCkC7xX+Eu2bmOVJ5hzfPUImYak0ql3FOrcXT/w=";
-const SCRIPT_DIGEST: &str = "/Vi5JnBBB4zy+ycAoEQVQlNh/gzS0ISAQd21isZBe4M=";
+const STYLE_DIGEST: &str = "L7o89faPIkhXy/9a81kTnR5PlWJWSUJ2H5SRGPu9b9A=";
+const SCRIPT_DIGEST: &str = "rbEaS86+GOzNqVs9iEPW2RClumgm5ygeIS1Kw3ufDak=";
 
 /// The number of hosts that the table of hosts shows.
 const HOSTS: usize = 200;
@@ -70,14 +70,16 @@ fn head(page: &mut HtmlPage, path: &Path, settings: &JobSettings) {
 fn summary(page: &mut HtmlPage, settings: &JobSettings, figures: &ReportFigures) {
     let seconds = figures.timeline.length as f64 / 1000.0;
     page.raw("<div class=\"numbers\">\n");
-    page.number("URLs", &figures.urls.to_string());
-    page.number("failed", &figures.failed().to_string());
-    let left = settings.total.map_or("unknown".to_owned(), |total| total.saturating_sub(figures.urls).to_string());
+    page.number("URLs", &grouped(figures.urls));
+    page.number("failed", &grouped(figures.failed()));
+    let left = settings.total.map_or("unknown".to_owned(), |total| grouped(total.saturating_sub(figures.urls)));
     page.number("left", &left);
     page.number("of bodies", &indicatif::HumanBytes(figures.bytes).to_string());
     page.number("of runs", &time_text(figures.timeline.length * 1000));
-    page.number("URLs a second", &format!("{:.1}", figures.urls as f64 / seconds.max(1e-3)));
-    page.number("attempts", &figures.attempts.to_string());
+    let rate = figures.urls as f64 / seconds.max(1e-3);
+    let rate = if rate < 100.0 { format!("{rate:.1}") } else { grouped(rate.round() as u64) };
+    page.number("URLs a second", &rate);
+    page.number("attempts", &grouped(figures.attempts));
     page.raw("</div>\n");
 }
 
@@ -117,7 +119,10 @@ fn hosts(page: &mut HtmlPage, figures: &ReportFigures) {
     let mut hosts: Vec<_> = figures.hosts.iter().map(|(name, host)| (&**name, host)).collect();
     hosts.sort_by(|(a, first), (b, second)| (second.failed, second.urls, *a).cmp(&(first.failed, first.urls, *b)));
     if hosts.len() > HOSTS {
-        page.raw(format_args!("<p>{HOSTS} of {} hosts: those with the most failures and URLs.</p>\n", hosts.len()));
+        page.raw(format_args!(
+            "<p>{HOSTS} of {} hosts: those with the most failures and URLs.</p>\n",
+            grouped(hosts.len() as u64)
+        ));
         hosts.truncate(HOSTS);
     }
     if figures.other_hosts.urls > 0 {
