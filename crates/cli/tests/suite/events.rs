@@ -210,6 +210,27 @@ fn events_of_a_job_do_not_take_its_descriptor() {
 }
 
 #[test]
+fn events_do_not_replace_a_list_or_job() {
+    let (dir, origin) = (tempfile::tempdir().unwrap(), origin());
+    let dir = dir.path();
+    list(dir, "list", [origin.url("/small")]);
+    run_in(dir, HAUL, &["-s", "--job", "j", "-o", "f", "--input-file", "list"]).ok();
+    std::os::unix::fs::symlink("list", dir.join("link")).unwrap();
+    let before = ["list", "j"].map(|name| fs::read(dir.join(name)).unwrap());
+    for args in [
+        &["--events", "./list", "--input-file", "list"][..],
+        &["--events", "link", "--input-file", "list"],
+        &["--events", "j", "--job", "j"],
+        &["--events", "new", "--job", "new", "--input-file", "list"],
+    ] {
+        let ran = run_in(dir, HAUL, &[&["-sS"], args].concat());
+        assert!(ran.failed(2).contains("would overwrite"), "{}", ran.stderr);
+    }
+    assert_eq!(["list", "j"].map(|name| fs::read(dir.join(name)).unwrap()), before);
+    assert!(!dir.join("new").exists());
+}
+
+#[test]
 fn events_go_to_a_socket() {
     let origin = origin();
     let (ours, theirs) = UnixStream::pair().unwrap();

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::{Error, ErrorKind, Result};
 use rustix::fs::{OFlags, fcntl_getfl};
+use rustix::io::Errno;
 
 /// The number of bytes of lines that are written at once at most.
 const GATHERED: usize = 64 << 10;
@@ -90,21 +91,20 @@ impl EventOutput {
     }
 }
 
-/// Duplicates the descriptor with this number.
+/// Duplicates the descriptor with this number, which must be open for writing.
 fn descriptor(number: &str) -> io::Result<OwnedFd> {
-    let number = number.parse().map_err(|_| io::Error::from_raw_os_error(rustix::io::Errno::BADF.raw_os_error()))?;
+    let number = number.parse().map_err(|_| io::Error::from(Errno::BADF))?;
     let descriptor = duplicate(number)?;
-    match fcntl_getfl(&descriptor)? & OFlags::RWMODE {
-        OFlags::RDONLY => Err(io::Error::new(IoErrorKind::PermissionDenied, "it is open for reading only")),
-        _ => Ok(descriptor),
+    if fcntl_getfl(&descriptor)? & OFlags::RWMODE == OFlags::RDONLY {
+        return Err(io::Error::new(IoErrorKind::PermissionDenied, "it is open for reading only"));
     }
+    Ok(descriptor)
 }
 
 /// Duplicates a descriptor of this process. `/dev/fd` would open a file anew, at another position,
 /// and cannot open sockets; it is used where the kernel does not allow anything else.
 #[cfg(target_os = "linux")]
 fn duplicate(number: i32) -> io::Result<OwnedFd> {
-    use rustix::io::Errno;
     use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
     let this = pidfd_open(getpid(), PidfdFlags::empty());

@@ -11,6 +11,8 @@
 mod event_lines;
 mod event_output;
 
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +24,7 @@ use haul::{Error, ErrorKind, Result};
 use super::progress::ProgressReporter;
 use super::run_counts::RunCounts;
 use super::transfer_report::TransferReport;
-use crate::plan::RunPlan;
+use crate::plan::{RunPlan, UrlSource};
 use crate::program_persona::ProgramPersona;
 use crate::run::transfers::run_total;
 use event_lines::EndedTransfer;
@@ -50,6 +52,10 @@ impl EventLog {
     /// The output cannot be opened, or no thread can be started.
     pub(crate) fn of(plan: &Arc<RunPlan>, progress: &ProgressReporter) -> Result<Option<Arc<Self>>> {
         let Some(place) = &plan.global.events else { return Ok(None) };
+        if let Some(input) = inputs(plan).find(|input| is_same_file(place, input)) {
+            let text = format!("--events would overwrite {}; give it another file", input.display());
+            return Err(Error::new(ErrorKind::Setup, text));
+        }
         let output = EventOutput::open(place)?;
         let (lines, queue) = sync_channel(QUEUE);
         let counts = Arc::clone(progress.counts());
@@ -106,6 +112,25 @@ impl EventLog {
         // Not sent if the thread has ended, because the watcher has gone or the output is full.
         let _ = self.lines.send(Some(line));
     }
+}
+
+/// Returns the files that the run reads: its job and its lists.
+fn inputs(plan: &RunPlan) -> impl Iterator<Item = &Path> {
+    let list = |source| match source {
+        UrlSource::InputFile(name) if name != "-" => Some(Path::new(name)),
+        _ => None,
+    };
+    let lists = plan.operations.iter().flat_map(move |group| group.urls.iter().filter_map(list));
+    plan.global.job.iter().map(|job| job.file.as_path()).chain(lists)
+}
+
+/// Returns true if two paths are equal, or name the same regular file.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| {
+        let metadata = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
+        Some((metadata.dev(), metadata.ino()))
+    };
+    one == other || identity(one).is_some_and(|one| Some(one) == identity(other))
 }
 
 /// Writes the line of the start, all lines of the queue, and a progress line each second. Returns at
