@@ -14,6 +14,8 @@ pub(super) struct HtmlPage {
 pub(super) enum Cell<'a> {
     /// A text, which is escaped.
     Text(&'a str),
+    /// A short text, which is escaped and not broken into lines.
+    Word(&'a str),
     /// A number with its text, and the value by which the column is sorted.
     Number(String, f64),
 }
@@ -80,6 +82,10 @@ impl HtmlPage {
             match cell {
                 Cell::Text(text) => {
                     self.raw("<td class=\"t\">");
+                    self.text(text);
+                }
+                Cell::Word(text) => {
+                    self.raw("<td class=\"w\">");
                     self.text(text);
                 }
                 Cell::Number(text, value) => {

@@ -23,7 +23,7 @@ use html::{Cell, HtmlPage, grouped, time_text};
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
 /// The SHA-256 digests of [`STYLE`] and [`SCRIPT`] in Base64, by which the page's policy allows them.
-const STYLE_DIGEST: &str = "L7o89faPIkhXy/9a81kTnR5PlWJWSUJ2H5SRGPu9b9A=";
+const STYLE_DIGEST: &str = "EtVku7UvnzSPXB03JSX+CIaCbibB+72nf466v2WlMxs=";
 const SCRIPT_DIGEST: &str = "rbEaS86+GOzNqVs9iEPW2RClumgm5ygeIS1Kw3ufDak=";
 
 /// The number of hosts that the table of hosts shows.
@@ -96,7 +96,7 @@ fn outcomes(page: &mut HtmlPage, figures: &ReportFigures) {
         let (code, count) = (Cell::count((*code).into()), Cell::count(outcome.count));
         let share = Cell::percent(outcome.count, figures.urls);
         let error = Cell::text(outcome.error.as_deref().unwrap_or_default());
-        page.row(&[Cell::text(state), status, code, count, share, error]);
+        page.row(&[Cell::Word(state), status, code, count, share, error]);
     }
     page.end_table();
 }
@@ -106,7 +106,7 @@ fn latency(page: &mut HtmlPage, figures: &ReportFigures) {
     page.begin_table(&["Time to", "#Transfers", "#50 %", "#75 %", "#90 %", "#95 %", "#99 %", "#99.9 %", "#Longest"]);
     for (name, times) in [("the first byte", &figures.first_byte), ("the end", &figures.total)] {
         let percentiles = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999].map(|part| Cell::time(times.percentile(part)));
-        let mut cells = vec![Cell::text(name), Cell::count(times.count())];
+        let mut cells = vec![Cell::Word(name), Cell::count(times.count())];
         cells.extend(percentiles);
         cells.push(Cell::time(times.max()));
         page.row(&cells);
