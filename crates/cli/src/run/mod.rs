@@ -40,6 +40,7 @@ use report::events::EventLog;
 use report::progress::ProgressReporter;
 use report::reporter::{Reporter, RunState};
 use report::{error_message, statistics};
+use transfers::output_names::OutputNames;
 use transfers::signals::Signals;
 use transfers::state_stores::StateStores;
 use transfers::{parallel, progress_signal, sequential, single_url, url_uploads};
@@ -142,8 +143,12 @@ fn interrupt(signals: Option<&Signals>, job: Option<&Arc<JobRun>>) -> Option<Int
 /// Opens the job and the archive of a run.
 fn open_state(plan: &RunPlan, signals: Option<&Signals>, events: Option<Arc<EventLog>>) -> haul::Result<RunState> {
     let global = &plan.global;
+    let names = OutputNames::default();
+    // No body may replace the events.
+    global.events.as_ref().map_or(Ok(()), |path| names.take(path, "--events"))?;
     let job = global.job.as_ref().map(|args| JobRun::open(args, &plan.operations[0], global.refresh)).transpose()?;
     Ok(RunState {
+        names,
         interrupt: interrupt(signals, job.as_ref()),
         job,
         pace: global.pace.map(StartRate::new),

@@ -59,8 +59,8 @@ impl RunCounts {
     }
 
     /// Sets the number of URLs of the run.
-    pub(crate) fn set_total(&self, total: Option<u64>) {
-        self.total.store(total.unwrap_or(UNKNOWN), Ordering::Relaxed);
+    pub(crate) fn set_total(&self, total: u64) {
+        self.total.store(total, Ordering::Relaxed);
     }
 
     /// Counts a finished transfer with this number of body bytes.
@@ -172,7 +172,7 @@ mod tests {
         counts.skip();
         let now = counts.now();
         assert_eq!((now.done, now.failed, now.skipped, now.bytes, now.total), (1, 1, 1, 12, None));
-        counts.set_total(Some(9));
+        counts.set_total(9);
         assert_eq!(counts.now().total, Some(9));
     }
 

@@ -30,8 +30,10 @@ pub(crate) fn watch(plan: &Arc<RunPlan>, progress: &Arc<ProgressReporter>) {
         let Some(mut signals) = SignalWaiter::new(set) else { return };
         while signals.wait() {
             let counts = progress.counts();
-            if counts.now().total.is_none() {
-                counts.set_total(run_total::of(&plan));
+            if counts.now().total.is_none()
+                && let Some(total) = run_total::of(&plan)
+            {
+                counts.set_total(total);
             }
             progress.clear();
             print_error_line(&format!("haul: {}", counts.now().line()));

@@ -400,7 +400,7 @@ impl UrlItems {
     /// Tells the job and the counts of the run that the list has come to its end.
     fn end_list(&mut self) {
         if let Some(counts) = self.counts.counts.as_ref().filter(|_| self.counts.are_all_urls) {
-            counts.set_total(Some(self.position));
+            counts.set_total(self.position);
         }
         let Some(of_job) = self.job.as_mut().filter(|of_job| !of_job.is_at_end) else { return };
         of_job.is_at_end = true;

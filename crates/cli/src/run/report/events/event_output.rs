@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind as IoErrorKind};
-use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +23,7 @@ pub(super) struct EventOutput {
     /// The number of bytes that were written, all of them whole lines.
     written: u64,
     lines: Vec<u8>,
+    is_read: bool,
 }
 
 impl EventOutput {
@@ -57,29 +57,38 @@ impl EventOutput {
             }
         };
         let writer = DescriptorWriter::new(descriptor);
-        Ok(Self { writer, place: place.to_owned(), file, written: 0, lines: Vec::new() })
+        Ok(Self { writer, place: place.to_owned(), file, written: 0, lines: Vec::new(), is_read: true })
     }
 
-    /// Adds a line, and writes all lines if they are many. Returns `Break` if the watcher has gone.
-    pub(super) fn add(&mut self, line: &[u8]) -> Result<ControlFlow<()>> {
+    /// Returns false if the reader of the output has gone, so that nothing more is written.
+    pub(super) fn is_read(&self) -> bool {
+        self.is_read
+    }
+
+    /// Adds a line, and writes all lines if they are many.
+    ///
+    /// # Errors
+    /// Those of [`EventOutput::flush`].
+    pub(super) fn add(&mut self, line: &[u8]) -> Result<()> {
         self.lines.extend_from_slice(line);
-        if self.lines.len() < GATHERED { Ok(ControlFlow::Continue(())) } else { self.flush() }
+        if self.lines.len() < GATHERED { Ok(()) } else { self.flush() }
     }
 
-    /// Writes all lines, and waits until that is done. Returns `Break` if the watcher has gone.
+    /// Writes all lines, and waits until that is done.
     ///
     /// # Errors
     /// The output cannot be written. A file then ends with its last whole line.
-    pub(super) fn flush(&mut self) -> Result<ControlFlow<()>> {
+    pub(super) fn flush(&mut self) -> Result<()> {
         let outcome = self.writer.write(&self.lines).and_then(|_| self.writer.drain(None));
         let Err(error) = outcome else {
             self.written += self.lines.len() as u64;
             self.lines.clear();
-            return Ok(ControlFlow::Continue(()));
+            return Ok(());
         };
         let has_gone = |kind| matches!(kind, IoErrorKind::BrokenPipe | IoErrorKind::ConnectionReset);
         if error.io_source().is_some_and(|source| has_gone(source.kind())) {
-            return Ok(ControlFlow::Break(()));
+            self.is_read = false;
+            return Ok(());
         }
         if let Some(file) = &self.file {
             // If this fails, too, the file ends with a part of a line, and the message below says so.
@@ -105,9 +114,13 @@ fn descriptor(number: &str) -> io::Result<OwnedFd> {
 /// and cannot open sockets; it is used where the kernel does not allow anything else.
 #[cfg(target_os = "linux")]
 fn duplicate(number: i32) -> io::Result<OwnedFd> {
+    use std::os::fd::AsRawFd;
+
     use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
     let this = pidfd_open(getpid(), PidfdFlags::empty());
+    // A number that the user has not opened may be that of the pidfd itself.
+    let this = this.and_then(|this| if this.as_raw_fd() == number { Err(Errno::BADF) } else { Ok(this) });
     match this.and_then(|this| pidfd_getfd(this, number, PidfdGetfdFlags::empty())) {
         Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => by_name(number),
         duplicate => Ok(duplicate?),

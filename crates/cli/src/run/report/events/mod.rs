@@ -144,10 +144,10 @@ fn write_all(
 ) -> Result<()> {
     // Here, because reading a long list takes time.
     let total = run_total::of(plan);
-    counts.set_total(total);
+    total.inspect(|total| counts.set_total(*total));
     output.add(&event_lines::started(start, total))?;
     let mut next = Instant::now() + INTERVAL;
-    loop {
+    while output.is_read() {
         let now = Instant::now();
         if now >= next {
             next = now + INTERVAL;
@@ -155,18 +155,20 @@ fn write_all(
         }
         let line = match queue.try_recv() {
             Ok(line) => line,
-            Err(_) if output.flush()?.is_break() => return Ok(()),
-            // No other line waits, and the watcher has all that there is.
-            Err(_) => match queue.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                Ok(line) => line,
-                Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => None,
-            },
+            Err(_) => {
+                // No other line waits, so the watcher gets all that there is.
+                output.flush()?;
+                match queue.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                    Ok(line) => line,
+                    Err(RecvTimeoutError::Timeout) => continue,
+                    Err(RecvTimeoutError::Disconnected) => None,
+                }
+            }
         };
         match line {
-            Some(line) if output.add(&line)?.is_continue() => {}
-            Some(_) => return Ok(()),
-            None => return output.flush().map(drop),
+            Some(line) => output.add(&line)?,
+            None => return output.flush(),
         }
     }
+    Ok(())
 }
