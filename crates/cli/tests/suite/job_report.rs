@@ -231,10 +231,13 @@ fn browser_draws_the_report_in_both_colours() {
             _ => (200, 0, ""),
         };
         let time = 2_000 + number * 37 % 90_000;
-        let ended = 1_000_000 + number * 150 + time / 1000 + number % 7 * 300;
+        let ended = 1_000_000 + number * (number + 300) * 95 / 540 + number % 7 * 300;
         (format!("https://h{}.example/page/{number}", number % 5), status, code, error.to_owned(), ended, time)
     };
     job(dir, (0..600).map(row));
+    let command = r#"[{"name":"create-dirs"},{"name":"output","value":"{host}/{path}"},{"name":"input-file","value":"pages.txt"}]"#;
+    let settings = "UPDATE job SET command = ?1, directory = '/srv/mirror', created = 1000000";
+    Connection::open(dir.join("j")).unwrap().execute(settings, [command]).unwrap();
     std::fs::write(dir.join("report.html"), report(dir)).unwrap();
     // A window of a browser may not be as narrow as a phone, but a frame may.
     let phone = "<!DOCTYPE html><body style='margin:0'><iframe src=report.html width=390 height=844 frameborder=0>";

@@ -23,7 +23,7 @@ use html::{Cell, HtmlPage, grouped, time_text};
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
 /// The SHA-256 digests of [`STYLE`] and [`SCRIPT`] in Base64, by which the page's policy allows them.
-const STYLE_DIGEST: &str = "EtVku7UvnzSPXB03JSX+CIaCbibB+72nf466v2WlMxs=";
+const STYLE_DIGEST: &str = "tTvIu/H83RQVRRD2muUyteuU53G4Tx/rs3FXCrlKhi8=";
 const SCRIPT_DIGEST: &str = "rbEaS86+GOzNqVs9iEPW2RClumgm5ygeIS1Kw3ufDak=";
 
 /// The number of hosts that the table of hosts shows.
