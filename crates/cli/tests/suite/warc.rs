@@ -362,6 +362,20 @@ fn existing_archive_is_refused_untouched() {
 }
 
 #[test]
+fn size_limit_holds_for_archived_bodies() {
+    let dir = tempfile::tempdir().unwrap();
+    let origin = origin();
+    for path in ["/bytes/15000000", "/chunked/15000000"] {
+        let archive = dir.path().join("a.warc");
+        let ran = archived(dir.path(), &["-o", "out", "--max-filesize", "1000", &origin.url(path)]);
+        assert_eq!(ran.code, 63, "{}", ran.stderr);
+        assert!(fs::metadata(&archive).unwrap().len() < 1 << 20, "{path}");
+        read(&fs::read(&archive).unwrap()).unwrap();
+        fs::remove_file(archive).unwrap();
+    }
+}
+
+#[test]
 fn full_disk_leaves_whole_records() {
     let dir = tempfile::tempdir().unwrap();
     let origin = origin();

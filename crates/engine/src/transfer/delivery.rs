@@ -73,7 +73,7 @@ impl Transfer {
             // in each transfer. With HTTP/2, the stream would be reset each time, and Tomcat closes
             // the connection after a few resets.
             (BodyDisposition::Again, Some(ContentSpan::Opening(bytes))) => MAX_DRAINED.max(*bytes),
-            _ if self.record.is_some() => MAX_RECORDED,
+            _ if self.record.is_some() => self.options.max_size.unwrap_or(u64::MAX).clamp(MAX_DRAINED, MAX_RECORDED),
             _ => MAX_DRAINED,
         };
         unwanted
