@@ -175,7 +175,7 @@ impl SiteState {
 
     /// Returns the day on which the page has changed last.
     fn version(&self, number: u64) -> u64 {
-        let changes = self.period.is_some_and(|period| number % period == 0);
+        let changes = self.period.is_some_and(|period| number.is_multiple_of(period));
         if changes { self.day.load(Ordering::SeqCst) } else { 0 }
     }
 
