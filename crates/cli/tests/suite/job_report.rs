@@ -236,7 +236,7 @@ fn browser_draws_the_report_in_both_colours() {
     };
     job(dir, (0..600).map(row));
     let command = r#"[{"name":"create-dirs"},{"name":"output","value":"{host}/{path}"},{"name":"input-file","value":"pages.txt"}]"#;
-    let settings = "UPDATE job SET command = ?1, directory = '/srv/mirror', created = 1000000";
+    let settings = "UPDATE job SET command = ?1, directory = '/srv/mirror', created = 1767225600000";
     Connection::open(dir.join("j")).unwrap().execute(settings, [command]).unwrap();
     std::fs::write(dir.join("report.html"), report(dir)).unwrap();
     // A window of a browser may not be as narrow as a phone, but a frame may.
