@@ -34,7 +34,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let urls = bench.count(URLS);
     make_job(bench, urls)?;
     let check = format!(
-        "$HAUL job report j >page && test $(wc -c <page) -le {MOST} && grep -o '<b>[0-9]*</b>' page | head -n 1 && tail -n 1 \
+        "$HAUL job report j >page && test $(wc -c <page) -le {MOST} && grep -o '<b>[0-9,]*</b>' page | head -n 1 | tr -d , && tail -n 1 \
          page"
     );
     let answer = OutputDigest::of(format!("<b>{urls}</b>\n</html>\n").as_bytes());
