@@ -134,7 +134,8 @@ const judge = (frame, width) => {
   for (const chart of page.querySelectorAll(".chart, .numbers, p"))
     check(chart.getBoundingClientRect().right <= width, "a part is wider than " + width);
   check(page.querySelectorAll(".chart").length === 2, "a chart is missing");
-  check(getComputedStyle(page.body).backgroundColor === (dark ? "rgb(20, 24, 29)" : "rgb(255, 255, 255)"), "the colour");
+  const back = dark ? "rgb(20, 24, 29)" : "rgb(255, 255, 255)";
+  check(getComputedStyle(page.body).backgroundColor === back, "the colour");
   for (const table of page.querySelectorAll("table")) {
     const heads = [...table.tHead.rows[0].cells];
     for (const column of heads.keys()) {
@@ -235,7 +236,7 @@ fn browser_draws_the_report_in_both_colours() {
         (format!("https://h{}.example/page/{number}", number % 5), status, code, error.to_owned(), ended, time)
     };
     job(dir, (0..600).map(row));
-    let command = r#"[{"name":"create-dirs"},{"name":"output","value":"{host}/{path}"},{"name":"input-file","value":"pages.txt"}]"#;
+    let command = r#"[{"name":"output","value":"{host}/{path}"},{"name":"input-file","value":"pages.txt"}]"#;
     let settings = "UPDATE job SET command = ?1, directory = '/srv/mirror', created = 1767225600000";
     Connection::open(dir.join("j")).unwrap().execute(settings, [command]).unwrap();
     std::fs::write(dir.join("report.html"), report(dir)).unwrap();

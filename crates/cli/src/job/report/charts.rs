@@ -117,7 +117,8 @@ fn time_axis(page: &mut HtmlPage, end: u64) {
 fn key(page: &mut HtmlPage, entries: &[(&str, &str)]) {
     for (class, name) in entries {
         page.raw(format_args!(
-            "<span><svg viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect class=\"{class}\" width=\"10\" height=\"10\"/></svg> {name}</span>"
+            "<span><svg viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect class=\"{class}\" width=\"10\" \
+             height=\"10\"/></svg> {name}</span>"
         ));
     }
 }

@@ -131,7 +131,8 @@ mod tests {
     #[test]
     fn line_is_an_object_whatever_its_texts() {
         let line = EventLine::at(UNIX_EPOCH, "done").field("url", "a\"\n\u{1b}\\ä").field("status", None::<u16>).end();
-        let expected = "{\"event\":\"done\",\"time\":\"1970-01-01T00:00:00.000000Z\",\"url\":\"a\\\"\\n\\u001b\\\\ä\",\"status\":null}\n";
+        let expected = "{\"event\":\"done\",\"time\":\"1970-01-01T00:00:00.000000Z\",\
+                        \"url\":\"a\\\"\\n\\u001b\\\\ä\",\"status\":null}\n";
         assert_eq!(String::from_utf8_lossy(&line), expected);
     }
 }
