@@ -198,7 +198,7 @@ fn events_go_to_an_open_descriptor() {
 }
 
 #[test]
-fn events_of_a_job_do_not_take_its_descriptor() {
+fn events_never_take_the_descriptor_of_a_job() {
     let (dir, origin) = (tempfile::tempdir().unwrap(), origin());
     for number in 3..12 {
         let script =
@@ -210,7 +210,7 @@ fn events_of_a_job_do_not_take_its_descriptor() {
 }
 
 #[test]
-fn events_and_other_files_do_not_replace_each_other() {
+fn events_and_other_files_never_replace_each_other() {
     let (dir, origin) = (tempfile::tempdir().unwrap(), origin());
     let dir = dir.path();
     list(dir, "list", [origin.url("/small")]);
