@@ -10,6 +10,7 @@
 //! bench all --smoke                      haul alone, everything tiny: is it right?
 //! bench scorecard [--check] [FILE]       documents and charts of a file of results
 //! bench instructions [--update]          instructions of fixed cases against their baseline
+//! bench partition                        simulation of tasks that share a list of URLs
 //! ```
 //!
 //! A job ([`jobs`]) sets up a server ([`server`]) and names its contestants ([`job_part`]).
@@ -34,6 +35,7 @@ mod minimal_programs;
 mod one_core;
 mod options;
 mod page_check;
+mod partition;
 mod quinn_client;
 mod rounds;
 mod run;
@@ -71,6 +73,7 @@ fn start() -> Result<ExitCode> {
         }
         BenchCommand::Measure(run) => return measure::in_this_process(&run),
         BenchCommand::Limit(arguments) => minimal_programs::run(&arguments)?,
+        BenchCommand::Partition(arguments) => partition::run(&arguments)?,
         BenchCommand::QuinnClient(arguments) => quinn_client::run(&arguments)?,
         BenchCommand::ReadPackages(arguments) => jobs::package_fetcher::read(&arguments)?,
         BenchCommand::ReadWarc(arguments) => jobs::warc::read(&arguments)?,

@@ -16,6 +16,7 @@ bench limit MODE ...: the least anyone could do, as a peer of its own (bench lim
 bench scorecard [--check] [FILE]: documents, charts and the README's figures from a file of results (default: the
     newest of the whole); --check only compares them
 bench instructions [--update]: the instructions of fixed cases against those of bench/instructions.json
+bench partition [--urls N] [--hosts N] [--tasks N] [--seed N]: a simulation of tasks that share a list of URLs
 
   --list           name the jobs
   --rounds N       counted rounds (default: the job's own), after one of warming up
@@ -52,6 +53,9 @@ pub(crate) enum BenchCommand {
     /// Runs a program that does the minimum of work for a transfer. The value are the command-line
     /// arguments; see [`crate::minimal_programs`].
     Limit(Vec<String>),
+    /// Simulates tasks that share a list of URLs. The values are the command-line arguments; see
+    /// [`crate::partition`].
+    Partition(Vec<String>),
     /// Fetches URLs over HTTP/3 with quinn and h3. The values are the command-line arguments; see
     /// [`crate::quinn_client`].
     QuinnClient(Vec<String>),
@@ -158,6 +162,7 @@ pub(crate) fn parse() -> Result<BenchCommand> {
                 let of_its_own = match word.as_str() {
                     "instructions" => BenchCommand::Instructions,
                     "limit" => BenchCommand::Limit,
+                    "partition" => BenchCommand::Partition,
                     "quinn-client" => BenchCommand::QuinnClient,
                     "read-packages" => BenchCommand::ReadPackages,
                     "read-warc" => BenchCommand::ReadWarc,

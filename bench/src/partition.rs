@@ -1,0 +1,213 @@
+//! `bench partition`: a simulation of a list of URLs that many tasks fetch, for three rules that decide
+//! which task fetches a URL. `docs/scale-out.md` explains the figures.
+//!
+//! Hosts have sizes by a Zipf law. Each permits a number of starts a second over all tasks, and each
+//! task fetches a number of URLs a second. A task ends when it has fetched its share, and when the
+//! slowest of its hosts has permitted its last start. The model leaves out waits for free slots: a
+//! task has so many hosts that another one can always start.
+
+use testkit::rng::Rng;
+
+use crate::Result;
+
+/// The settings of a simulation.
+#[derive(Clone, Copy)]
+struct Cluster {
+    urls: f64,
+    hosts: usize,
+    tasks: usize,
+    /// URLs a second of a task.
+    task_rate: f64,
+    /// The time in which a host permits all of its URLs, if it is large.
+    host_time: f64,
+    /// The fewest starts a second that a host permits.
+    least_host_rate: f64,
+}
+
+/// A rule that decides which task fetches a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PartitionRule {
+    /// Each URL belongs to a random task. Each task has an equal part of a host's rate.
+    RandomUrls,
+    /// Each host belongs to one task, by its hash.
+    WholeHosts,
+    /// The same, but a host with more URLs than a tenth of a task's share is split over tasks, each with
+    /// a part of its rate.
+    SplitHosts,
+}
+
+/// The outcome of a simulation.
+struct PartitionOutcome {
+    /// Seconds until the last URL.
+    seconds: f64,
+    /// The number of pairs of a host and a task that contacts it. Each looks up a name and opens
+    /// connections.
+    contacts: f64,
+    /// The largest number of URLs of a task.
+    largest: f64,
+}
+
+impl Cluster {
+    /// Returns the number of URLs of each host, the largest first.
+    fn sizes(&self) -> Vec<f64> {
+        let harmonic: f64 = (1..=self.hosts).map(|rank| 1.0 / rank as f64).sum();
+        (1..=self.hosts).map(|rank| (self.urls / harmonic / rank as f64).max(1.0)).collect()
+    }
+
+    /// Returns the starts a second that a host permits.
+    fn host_rate(&self, size: f64) -> f64 {
+        (size / self.host_time).max(self.least_host_rate)
+    }
+
+    /// Returns the least time that any rule can take.
+    fn ideal(&self, sizes: &[f64]) -> f64 {
+        let total: f64 = sizes.iter().sum();
+        let hosts = sizes.iter().map(|size| (size - 1.0) / self.host_rate(*size)).fold(0.0, f64::max);
+        hosts.max(total / (self.tasks as f64 * self.task_rate))
+    }
+
+    fn run(&self, sizes: &[f64], rule: PartitionRule, seed: u64) -> PartitionOutcome {
+        match rule {
+            PartitionRule::RandomUrls => self.by_url(sizes),
+            PartitionRule::WholeHosts => self.by_host(sizes, f64::INFINITY, seed),
+            PartitionRule::SplitHosts => {
+                let total: f64 = sizes.iter().sum();
+                self.by_host(sizes, total / self.tasks as f64 / 10.0, seed)
+            }
+        }
+    }
+
+    /// Splits hosts with more than `most` URLs into parts of at most that many, and gives each part to
+    /// a task.
+    fn by_host(&self, sizes: &[f64], most: f64, seed: u64) -> PartitionOutcome {
+        let mut rng = Rng::new(seed);
+        let mut shares = vec![0.0_f64; self.tasks];
+        let (mut contacts, mut slowest) = (0.0, 0.0_f64);
+        for &size in sizes {
+            let parts = (size / most).ceil().clamp(1.0, self.tasks as f64);
+            // Parts of one host go to consecutive tasks, as by `split -n r/K/N`.
+            let first = rng.below(self.tasks as u64) as usize;
+            for part in 0..parts as usize {
+                shares[(first + part) % self.tasks] += size / parts;
+            }
+            contacts += parts;
+            let of_part = (size / parts).ceil() - 1.0;
+            slowest = slowest.max(of_part / (self.host_rate(size) / parts));
+        }
+        let largest = shares.iter().copied().fold(0.0, f64::max);
+        PartitionOutcome { seconds: slowest.max(largest / self.task_rate), contacts, largest }
+    }
+
+    /// Gives each URL to a random task. The number of a host's URLs in a task has a Poisson distribution.
+    fn by_url(&self, sizes: &[f64]) -> PartitionOutcome {
+        let tasks = self.tasks as f64;
+        let (mut contacts, mut slowest) = (0.0, 0.0_f64);
+        let mut known = (0.0, 0.0);
+        for &size in sizes {
+            contacts += tasks * (1.0 - (-size / tasks).exp());
+            let mean = (size / tasks * 1e3).round() / 1e3;
+            if known.0 != mean {
+                known = (mean, largest_of_poisson(mean, tasks));
+            }
+            let wait = (known.1 - 1.0).max(0.0) / (self.host_rate(size) / tasks);
+            slowest = slowest.max(wait);
+        }
+        let largest = sizes.iter().sum::<f64>() / tasks;
+        PartitionOutcome { seconds: slowest.max(largest / self.task_rate), contacts, largest }
+    }
+}
+
+/// Returns the number that the largest of `count` values with a Poisson distribution probably has.
+fn largest_of_poisson(mean: f64, count: f64) -> f64 {
+    if mean > 500.0 {
+        return mean + (2.0 * mean * count.ln()).sqrt();
+    }
+    let (mut value, mut term, mut below) = (0.0, (-mean).exp(), 0.0);
+    // Ends: the terms add up to 1, less than the rounding of doubles.
+    while count * (1.0 - below - term) > 0.5 && value < mean * 10.0 + 100.0 {
+        below += term;
+        value += 1.0;
+        term *= mean / value;
+    }
+    value
+}
+
+/// Runs `bench partition [--urls N] [--hosts N] [--tasks N] [--seed N]` and prints a table.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let mut cluster = Cluster {
+        urls: 1e9,
+        hosts: 10_000_000,
+        tasks: 1000,
+        task_rate: 1000.0,
+        host_time: 3600.0,
+        least_host_rate: 1.0,
+    };
+    let mut seed = 1;
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let value = words.next().ok_or_else(|| format!("{word} needs a number"))?;
+        match word.as_str() {
+            "--urls" => cluster.urls = value.parse()?,
+            "--hosts" => cluster.hosts = value.parse()?,
+            "--tasks" => cluster.tasks = value.parse::<usize>()?.max(1),
+            "--seed" => seed = value.parse()?,
+            _ => return Err(format!("bench partition knows --urls, --hosts, --tasks and --seed, not {word}").into()),
+        }
+    }
+    let sizes = cluster.sizes();
+    let ideal = cluster.ideal(&sizes);
+    println!(
+        "{:.0} URLs, {} hosts, {} tasks, ideal {ideal:.0} s",
+        sizes.iter().sum::<f64>(),
+        sizes.len(),
+        cluster.tasks
+    );
+    println!("{:14} {:>12} {:>8} {:>14} {:>14}", "rule", "seconds", "ideal x", "contacts", "largest task");
+    for rule in [PartitionRule::RandomUrls, PartitionRule::WholeHosts, PartitionRule::SplitHosts] {
+        let PartitionOutcome { seconds, contacts, largest } = cluster.run(&sizes, rule, seed);
+        let name = format!("{rule:?}");
+        println!("{name:14} {seconds:>12.0} {:>8.2} {contacts:>14.0} {largest:>14.0}", seconds / ideal);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: Cluster =
+        Cluster { urls: 1e6, hosts: 10_000, tasks: 10, task_rate: 100.0, host_time: 600.0, least_host_rate: 1.0 };
+
+    #[test]
+    fn splitting_large_hosts_is_nearest_to_the_ideal() {
+        let sizes = SMALL.sizes();
+        let ideal = SMALL.ideal(&sizes);
+        let seconds = |rule| SMALL.run(&sizes, rule, 1).seconds;
+        let (split, whole) = (seconds(PartitionRule::SplitHosts), seconds(PartitionRule::WholeHosts));
+        assert!(ideal <= split && split < 1.5 * ideal, "{ideal} {split}");
+        assert!(split <= whole, "{split} {whole}");
+    }
+
+    #[test]
+    fn partition_by_url_contacts_hosts_many_times() {
+        let sizes = SMALL.sizes();
+        let contacts = |rule| SMALL.run(&sizes, rule, 1).contacts;
+        assert_eq!(contacts(PartitionRule::WholeHosts), 10_000.0);
+        assert!(contacts(PartitionRule::RandomUrls) > 40_000.0);
+    }
+
+    #[test]
+    fn simulation_repeats_with_its_seed() {
+        let sizes = SMALL.sizes();
+        let largest = |seed| SMALL.run(&sizes, PartitionRule::WholeHosts, seed).largest;
+        assert_eq!(largest(3), largest(3));
+        assert_ne!(largest(3), largest(4));
+    }
+
+    #[test]
+    fn poisson_maximum_grows_with_the_count() {
+        assert_eq!(largest_of_poisson(0.0, 1000.0), 0.0);
+        assert!((8.0..14.0).contains(&largest_of_poisson(3.6, 1000.0)));
+        assert!(largest_of_poisson(1000.0, 1000.0) > 1100.0);
+    }
+}
