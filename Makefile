@@ -28,10 +28,13 @@ DATADIR := $(DESTDIR)$(PREFIX)/share
 DOCDIR := $(DATADIR)/doc/haul
 MANDIR := $(DATADIR)/man/man1
 
+# Versions that the tests have run with. Spark needs Java.
+ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars==2.1.0 duckdb==2.0.1 pandas==3.1.1
+
 .DEFAULT_GOAL := help
 .PHONY: help build check-targets portable-test bindings libhaul perl perl-test perl-soak lwp-suite header c-memory tsan miri c-soak demo test setup fmt \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
-	python python-test python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills tools bench-smoke scorecard \
+	python python-test engines-test python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills tools bench-smoke scorecard \
 	generate install uninstall clean msrv words h3-interop
 
 help: ## list the targets
@@ -167,6 +170,11 @@ python: ## build the Python module and install it in a virtual environment: targ
 
 python-test: ## the tests of the Python module, and those of requests
 	sh scripts/test-python.sh
+
+engines-test: python ## 100,000 URLs in Ray and Spark, whose processes are killed; Dask, Polars, DuckDB, pandas; installs them all
+	$(TARGET_DIR)/py/bin/python -m pip --quiet install $(ENGINES)
+	HAUL_ENGINE_URLS=100000 HAUL_ENGINE_HOSTS=2000 $(TARGET_DIR)/py/bin/python -m pytest bindings/python/tests/test_engines.py \
+		--rootdir bindings/python -p no:cacheprovider -s
 
 python-soak: python ## 200,000 requests in Python, and as many with asyncio; memory must stay flat
 	HAUL_REQUESTS=200000 $(TARGET_DIR)/py/bin/python -m pytest bindings/python/tests/test_memory.py --rootdir bindings/python \

@@ -35,18 +35,18 @@ use crate::stop_flag::signals;
 use crate::url::LastUrlCache;
 
 /// A submitted request whose result Python has not received yet.
-struct PendingBatchRequest {
+pub(crate) struct PendingBatchRequest {
     url: String,
     cookie: Option<Vec<u8>>,
     exception: BodySourceException,
     /// The method, if the program may want the record of the request.
-    method: Option<Cow<'static, str>>,
+    pub(crate) method: Option<Cow<'static, str>>,
 }
 
 /// Requests in progress. Dropping the batch cancels them.
 #[pyclass(frozen, name = "Batch", module = "haul._haul")]
 pub(crate) struct PyBatch {
-    batch: haul::batch::Batch,
+    pub(crate) batch: haul::batch::Batch,
     pending: Mutex<HashMap<u64, PendingBatchRequest>>,
     fd: Mutex<Option<OwnedFd>>,
     last_url: LastUrlCache,
@@ -58,6 +58,12 @@ type NumberedResult = (u64, Option<ReceivedResponse>, Option<Py<PyAny>>);
 impl PyBatch {
     fn pending(&self) -> MutexGuard<'_, HashMap<u64, PendingBatchRequest>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes and returns the facts about a request that were kept until its end.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn take_pending(&self, id: u64) -> Option<PendingBatchRequest> {
+        self.pending().remove(&id)
     }
 
     fn results(&self, py: Python<'_>, finished: Vec<FinishedRequest>) -> Vec<NumberedResult> {

@@ -138,6 +138,15 @@ impl BytesSink {
         Self { stays_outside: true, ..Self::default() }
     }
 
+    /// Returns a body that was received outside of the interpreter.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn into_vec(self) -> Vec<u8> {
+        match self.store {
+            CollectedBytes::Gathered(bytes) => bytes,
+            CollectedBytes::Empty | CollectedBytes::BytesObject(_) => Vec::new(),
+        }
+    }
+
     /// Returns the body as a `bytes` object.
     pub(crate) fn into_bytes(self, py: Python<'_>) -> Py<PyBytes> {
         match self.store {

@@ -19,6 +19,8 @@
 //! `unsafe` is used in `bytes_sink` alone, to write into a `bytes` object before anyone else has
 //! it.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod batch;
 mod bytes_sink;
 mod client;
@@ -41,6 +43,9 @@ mod url;
 mod _haul {
     use pyo3::prelude::*;
 
+    #[cfg(feature = "arrow")]
+    #[pymodule_export]
+    use crate::arrow::ArrowResults;
     #[pymodule_export]
     use crate::batch::PyBatch;
     #[pymodule_export]
@@ -66,7 +71,7 @@ mod _haul {
     #[pymodule_export]
     use crate::transfer_record::{FailedTransfer, body_text};
     #[pymodule_export]
-    use crate::url::{is_secret_field, join, location_text, prepare_url, requote, split_url};
+    use crate::url::{is_secret_field, join, location_text, prepare_url, requote, shard, split_url};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

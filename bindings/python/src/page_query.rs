@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 /// A compiled query for values of pages.
 #[pyclass(frozen, name = "PageQuery", module = "haul._haul")]
 pub(crate) struct PyPageQuery {
-    query: PageQuery,
+    pub(crate) query: PageQuery,
 }
 
 /// Converts an error of a query or a page. Its text says what is wrong and where.

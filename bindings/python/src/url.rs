@@ -4,10 +4,13 @@
 //! module normalises a URL once. The program sees the normalised text, and the engine requests it.
 
 use std::net::Ipv4Addr;
+use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 
 use haul::{ErrorKind, Target};
+use haul_policy::shard::shard_of_url;
 use haul_policy::target::{Host, Scheme, TargetError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::refused;
@@ -306,4 +309,12 @@ type UrlParts = (&'static str, String, u16, Option<(String, String)>);
 pub(crate) fn split_url(url: &str) -> PyResult<UrlParts> {
     let PreparedUrl { target, .. } = prepare(url, None)?;
     Ok((target.scheme().as_str(), target.host_text().to_owned(), target.port(), target.userinfo()))
+}
+
+/// Returns the shard of a URL, from 0 to `count` - 1. A text that is not a URL is in shard 0.
+#[pyfunction]
+pub(crate) fn shard(url: &str, count: i64) -> PyResult<u32> {
+    let count = u32::try_from(count).ok().and_then(NonZeroU32::new);
+    let count = count.ok_or_else(|| PyValueError::new_err("the number of shards has to be from 1 to 4294967295"))?;
+    Ok(shard_of_url(url, Scheme::Http, count))
 }

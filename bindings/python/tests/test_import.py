@@ -23,6 +23,23 @@ def test_import_loads_few_modules() -> None:
     assert not modules & heavy
 
 
+def test_engines_are_imported_when_used() -> None:
+    out, err = start_python(
+        """
+        import sys
+        import haul
+        haul.ray, haul.spark, haul.shard("http://h/", 2)
+        print(*{"pyarrow", "ray", "pyspark", "pandas", "numpy"} & set(sys.modules), "-")
+        sys.modules["pyarrow"] = None
+        try:
+            haul.arrow
+        except ImportError as error:
+            print(error)
+        """
+    ).communicate(timeout=20)
+    assert out == "-\nhaul.arrow needs pyarrow 16 or newer: pip install 'httphaul[arrow]'\n", err
+
+
 def test_version_is_that_of_the_distribution() -> None:
     # docs/python.md: a program sees by this that the module is not that of the distribution `haul`.
     assert haul.__version__ == importlib.metadata.version("httphaul")

@@ -30,6 +30,8 @@ def test_program_passes_mypy_strict(tmp_path: Path) -> None:
         """
 import asyncio
 import haul
+import haul.ray
+import haul.spark
 from haul.adapters import HaulAdapter
 
 class Token(haul.auth.AuthBase):
@@ -59,6 +61,14 @@ def pages(urls: list[str]) -> list[str]:
             found += result.values["text"]
         print(result.page, record["status"])
     return found + named["text"] + [str(value) for value in haul.select_json("{}", "$")]
+
+def tables(batches: list[object], dataset: object, frame: object) -> int:
+    haul.ray.fetch(dataset, tasks=4, split={"https://h": 2}, per_host=4, rate_host=0.5, select={"title": "h1"})
+    haul.spark.fetch(frame, tasks=4, split=1000, per_host=4, body_column=None)
+    rows = 0
+    for batch in haul.arrow.fetch(batches, url="address", per_host=2, select=["h1"], body_column=None):
+        rows += int(batch.num_rows)
+    return rows + haul.shard("http://h/", 3)
 
 async def awaited(urls: list[str]) -> list[str]:
     async with haul.AsyncSession() as session:

@@ -26,7 +26,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 
 from . import exceptions
-from ._haul import __version__
+from ._haul import __version__, shard
 from .api import delete, get, head, options, patch, post, put, request
 from .exceptions import (
     ConnectionError,
@@ -45,7 +45,7 @@ from .sessions import Session, session
 if TYPE_CHECKING:
     from typing import Any
 
-    from . import adapters, auth, cookies, status_codes, structures
+    from . import adapters, arrow, auth, cookies, ray, spark, status_codes, structures
     from .aio import AsyncResponse, AsyncSession
     from ._listings import Pagination
     from .exceptions import JSONDecodeError
@@ -56,9 +56,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AsyncResponse", "AsyncSession", "ConnectTimeout", "ConnectionError", "FileModeWarning", "HTTPError",
     "JSONDecodeError", "Pagination", "PreparedRequest", "ReadTimeout", "Request", "RequestException", "Response",
-    "Session", "Timeout", "TooManyRedirects", "URLRequired", "__version__", "adapters", "auth", "codes", "cookies",
-    "delete", "exceptions", "fetch_many", "get", "head", "options", "patch", "post", "put", "request", "select",
-    "select_json", "session", "status_codes", "structures",
+    "Session", "Timeout", "TooManyRedirects", "URLRequired", "__version__", "adapters", "arrow", "auth", "codes",
+    "cookies", "delete", "exceptions", "fetch_many", "get", "head", "options", "patch", "post", "put", "ray", "request",
+    "select", "select_json", "session", "shard", "spark", "status_codes", "structures",
 ]  # fmt: skip
 
 # Names that many programs do not need are imported at their first use.
@@ -72,7 +72,9 @@ _LAZY_NAMES = {
     "select": "selection",
     "select_json": "selection",
 }
-_LAZY_MODULES = ("adapters", "aio", "auth", "cookies", "many", "selection", "status_codes", "structures")
+_LAZY_MODULES = (
+    "adapters", "aio", "arrow", "auth", "cookies", "many", "ray", "selection", "spark", "status_codes", "structures",
+)  # fmt: skip
 
 # Replacements for names of requests that this package does not have.
 _REPLACEMENTS = {

@@ -6,6 +6,7 @@ from typing import Any, final
 
 __all__ = [
     "ACCEPT_ENCODING",
+    "ArrowResults",
     "Batch",
     "Client",
     "EngineError",
@@ -27,6 +28,7 @@ __all__ = [
     "netrc_login",
     "prepare_url",
     "requote",
+    "shard",
     "split_url",
     "urlencode",
 ]
@@ -143,6 +145,17 @@ class Client:
     def close(self) -> None: ...
 
 @final
+class ArrowResults:
+    def __new__(
+        cls, body: str | None, text: bool, query: PageQuery | None = None, names: list[str] | None = None
+    ) -> ArrowResults: ...
+    def names(self) -> list[str]: ...
+    def push_failure(self, method: str, code: int, name: str, message: str, bytes: int) -> None: ...
+    def collect(self, batch: Batch, most: int, bytes: int, ahead: int) -> int: ...
+    def size(self) -> tuple[int, bool]: ...
+    def finish(self) -> tuple[object, object]: ...
+
+@final
 class Batch:
     def __new__(
         cls,
@@ -230,5 +243,7 @@ def multipart(
 def netrc_login(text: bytes, url: str) -> tuple[bytes, bytes] | None: ...
 def prepare_url(url: str, query: str | None = None) -> str: ...
 def requote(text: str) -> str: ...
+def shard(url: str, count: int) -> int:
+    """Returns the shard of a URL, from 0 to ``count`` - 1, as ``haul --shard`` does."""
 def split_url(url: str) -> tuple[str, str, int, tuple[str, str] | None]: ...
 def urlencode(data: Any) -> str: ...

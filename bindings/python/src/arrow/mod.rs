@@ -1,0 +1,14 @@
+//! Results of a batch as columns in the Arrow format: the basis of `haul.arrow.fetch`.
+//!
+//! ```text
+//!  PyBatch ──▶ ArrowResults::collect ──▶ row::push_row ──▶ Column ──▶ ArrayData ──▶ two capsules
+//! ```
+//!
+//! `columns` appends rows to plain vectors. The crates `arrow-data` and `arrow-schema` check the finished
+//! columns and make the two structs of the C data interface; see `docs/design/arrow.md`.
+
+mod columns;
+mod results;
+mod row;
+
+pub(crate) use results::ArrowResults;

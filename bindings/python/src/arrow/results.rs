@@ -1,0 +1,187 @@
+//! `ArrowResults`: collects the results of a batch in columns.
+//!
+//! ```python
+//! results = ArrowResults("body", False)
+//! rows = results.collect(batch, 1000, 16 << 20, 0)
+//! schema, array = results.finish()  # two capsules of the Arrow C data interface
+//! ```
+
+use std::ffi::CStr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use arrow_data::ArrayData;
+use arrow_data::ffi::FFI_ArrowArray;
+use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{ArrowError, DataType};
+use haul::ErrorKind;
+use haul::batch::FinishedRequest;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use super::columns::{self, Column};
+use super::row::{self, BodyColumn, ContentColumns, ValuesColumn};
+use crate::batch::{PendingBatchRequest, PyBatch};
+use crate::error::{FailurePhase, failure, interrupted};
+use crate::page_query::PyPageQuery;
+
+/// The names of the capsules of the Arrow C data interface.
+const SCHEMA_CAPSULE: &CStr = c"arrow_schema";
+const ARRAY_CAPSULE: &CStr = c"arrow_array";
+
+/// The largest number of bytes that the rows of a table may have. The offsets of text columns have
+/// 32 bits, and a head has less than the difference.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Results of requests, in columns. A row is a result, in the order of the requests.
+#[pyclass(frozen, module = "haul._haul")]
+pub(crate) struct ArrowResults {
+    content: ContentColumns,
+    rows: Mutex<CollectedRows>,
+}
+
+/// The rows that have been collected and not yet handed over.
+struct CollectedRows {
+    columns: Vec<Column>,
+    rows: usize,
+    /// The approximate number of bytes of the rows.
+    bytes: u64,
+    /// A result that was too large for the table, and is the first one of the next table.
+    held: Option<(FinishedRequest, PendingBatchRequest)>,
+    /// True if the table has to be handed over before other results are appended.
+    is_full: bool,
+}
+
+impl CollectedRows {
+    fn new(content: &ContentColumns) -> Self {
+        Self { columns: row::columns(content), rows: 0, bytes: 0, held: None, is_full: false }
+    }
+
+    /// Appends a result, or holds it back if the table would have more than `most` bytes and has other
+    /// rows. Returns true if it was appended.
+    fn push(
+        &mut self,
+        content: &ContentColumns,
+        finished: FinishedRequest,
+        pending: PendingBatchRequest,
+        most: u64,
+    ) -> bool {
+        let facts = &finished.outcome().facts;
+        let size = facts.decoded_bytes.unwrap_or(facts.body_bytes);
+        if self.rows > 0 && self.bytes + size > most {
+            self.held = Some((finished, pending));
+            self.is_full = true;
+            return false;
+        }
+        self.bytes += row::push_row(&mut self.columns, content, finished, pending);
+        self.rows += 1;
+        self.is_full = self.bytes >= most;
+        true
+    }
+}
+
+impl ArrowResults {
+    fn rows(&self) -> MutexGuard<'_, CollectedRows> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl ArrowResults {
+    /// Creates an empty table. `body` is the name of the column with the bodies, as bytes or as
+    /// `text`; with `None` there is no such column. With `query` there is a column `values` with the
+    /// values of pages: as lists, or as maps if the parts of the query have `names`.
+    #[new]
+    #[pyo3(signature = (body, text, query=None, names=None))]
+    fn new(
+        body: Option<String>,
+        text: bool,
+        query: Option<Py<PyPageQuery>>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let body = match body {
+            None => BodyColumn::None,
+            Some(name) if name.contains('\0') => {
+                return Err(PyValueError::new_err("the name of a column cannot contain a NUL"));
+            }
+            Some(name) if text => BodyColumn::Text(name),
+            Some(name) => BodyColumn::Binary(name),
+        };
+        let content = ContentColumns { body, values: query.map(|query| ValuesColumn { query, names }) };
+        let rows = Mutex::new(CollectedRows::new(&content));
+        Ok(Self { content, rows })
+    }
+
+    /// Returns the names of the columns.
+    fn names(&self) -> Vec<String> {
+        self.rows().columns.iter().map(|column| column.name().to_owned()).collect()
+    }
+
+    /// Appends a request that could not be sent. The table is full when its rows have `bytes` bytes.
+    fn push_failure(&self, method: &str, code: u8, name: &str, message: &str, bytes: u64) {
+        let mut rows = self.rows();
+        rows.bytes += row::push_unsent(&mut rows.columns, method, code, name, message);
+        rows.rows += 1;
+        rows.is_full = rows.bytes >= bytes.min(MAX_BYTES);
+    }
+
+    /// Waits for results and appends at most `most` of them. Stops when the rows have `bytes` bytes,
+    /// and when less than `ahead` requests of the batch are outstanding. Returns the number of appended
+    /// results; 0 if the table is full or no request is outstanding.
+    fn collect(&self, py: Python<'_>, batch: &PyBatch, most: usize, bytes: u64, ahead: usize) -> PyResult<usize> {
+        let bytes = bytes.min(MAX_BYTES);
+        let collected = py.detach(|| {
+            let mut rows = self.rows();
+            let mut taken = 0;
+            while taken < most && !rows.is_full {
+                let (finished, pending) = match rows.held.take() {
+                    Some(held) => held,
+                    None => {
+                        let Some(finished) = batch.batch.next_bunch(1, None)?.pop() else { break };
+                        let Some(pending) = batch.take_pending(finished.id()) else { continue };
+                        (finished, pending)
+                    }
+                };
+                taken += usize::from(rows.push(&self.content, finished, pending, bytes));
+                if batch.batch.outstanding() < ahead {
+                    break;
+                }
+            }
+            Ok(taken)
+        });
+        collected.map_err(|error: haul::Error| match error.kind() {
+            ErrorKind::Interrupted => interrupted(&error).unwrap_or_else(|| failure(&error, FailurePhase::Wait)),
+            _ => failure(&error, FailurePhase::Wait),
+        })
+    }
+
+    /// Returns the number of rows, and whether the table is full.
+    fn size(&self) -> (usize, bool) {
+        let rows = self.rows();
+        (rows.rows, rows.is_full)
+    }
+
+    /// Returns the rows as a struct array in capsules of the Arrow C data interface, and begins an
+    /// empty table.
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        let mut next = CollectedRows::new(&self.content);
+        let mut collected = self.rows();
+        next.held = collected.held.take();
+        let CollectedRows { columns, rows, .. } = std::mem::replace(&mut *collected, next);
+        drop(collected);
+        let (schema, array) = exported(columns, rows).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        Ok((
+            PyCapsule::new_with_value(py, schema, SCHEMA_CAPSULE)?,
+            PyCapsule::new_with_value(py, array, ARRAY_CAPSULE)?,
+        ))
+    }
+}
+
+/// Returns columns as a struct array in the two structs of the C data interface, whose `release`
+/// functions free them.
+fn exported(columns: Vec<Column>, rows: usize) -> Result<(FFI_ArrowSchema, FFI_ArrowArray), ArrowError> {
+    let kind = DataType::Struct(columns.iter().map(Column::field).collect());
+    let schema = FFI_ArrowSchema::try_from(&kind)?;
+    let data = ArrayData::try_new(kind, rows, None, 0, Vec::new(), columns::into_data(columns)?)?;
+    Ok((schema, FFI_ArrowArray::new(&data)))
+}

@@ -1,0 +1,237 @@
+"""The adapters for data engines, with those engines that are installed (``make engines-test`` installs all)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from many_hosts import ManyHosts
+
+import haul
+
+pa = pytest.importorskip("pyarrow")
+
+from haul import arrow  # noqa: E402
+from haul._cluster import host_classes, keyed, split_counts, split_numbers  # noqa: E402
+
+#: The number of URLs, and of hosts, each with a loopback address of its own.
+URLS = int(os.environ.get("HAUL_ENGINE_URLS", "600"))
+HOSTS = int(os.environ.get("HAUL_ENGINE_HOSTS", "20"))
+PER_HOST = 2
+RATE_HOST = 25.0
+LIMITS: dict[str, Any] = {"per_host": PER_HOST, "rate_host": RATE_HOST}
+
+
+@pytest.fixture
+def many() -> Iterator[ManyHosts]:
+    server = ManyHosts(HOSTS, URLS, notice=URLS // 3)
+    yield server
+    server.kill()
+
+
+def check(many: ManyHosts, ids: list[int], urls: list[str], bodies: list[bytes]) -> int:
+    """Checks that each row is there once, with its own body, and that no host was over its limits.
+    Returns the number of requests."""
+    assert sorted(ids) == list(range(URLS))
+    assert all(url == many.urls[number] for number, url in zip(ids, urls, strict=True))
+    assert all(body == url.removeprefix("http://").encode() for url, body in zip(urls, bodies, strict=True))
+    seen = many.end()
+    assert len(seen) == HOSTS
+    for host, record in seen.items():
+        assert record.most_connections <= PER_HOST, host
+        # A second for the time in which this machine does not run the server.
+        assert record.requests <= RATE_HOST * (record.seconds + 1) + 1, host
+    return sum(record.requests for record in seen.values())
+
+
+def kill_at_notice(many: ManyHosts, kill: Callable[[], None]) -> threading.Thread:
+    """Starts a thread that calls ``kill`` when a third of the URLs have been requested."""
+
+    def wait() -> None:
+        if many.wait_for_notice():
+            kill()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+@pytest.fixture
+def ray_data() -> Iterator[Any]:
+    """Ray Data on a cluster of three nodes."""
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+    nodes = [cluster.add_node(num_cpus=2), cluster.add_node(num_cpus=2)]
+    ray.init(address=cluster.address, log_to_driver=False, configure_logging=False)
+    try:
+        import ray.data
+
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        yield ray, cluster, nodes
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+def test_ray_rows_survive_a_killed_node(many: ManyHosts, ray_data: Any) -> None:
+    ray, cluster, nodes = ray_data
+    given = ray.data.from_arrow(pa.table({"id": list(range(URLS)), "url": many.urls}))
+    made = haul.ray.fetch(given, tasks=12, **LIMITS)
+    killer = kill_at_notice(many, lambda: cluster.remove_node(nodes[1], allow_graceful=False))
+    rows = pa.concat_tables(ray.get(made.to_arrow_refs()))
+    killer.join()
+    assert sum(node["Alive"] for node in ray.nodes()) == 2
+    assert "__haul_key" not in rows.column_names and rows["error"].null_count == URLS
+    requests = check(many, rows["id"].to_pylist(), rows["url"].to_pylist(), rows["body"].to_pylist())
+    print(f"Ray: {requests} requests for {URLS} rows")
+
+
+def test_ray_splits_a_large_host(ray_data: Any) -> None:
+    ray = ray_data[0]
+    with_one = ManyHosts(1, 60)
+    try:
+        given = ray.data.from_arrow(pa.table({"id": list(range(60)), "url": with_one.urls}))
+        limits: dict[str, Any] = {"per_host": 4, "rate_host": 100.0}
+        for split in (20, {with_one.urls[0]: 2}):
+            made = haul.ray.fetch(given, tasks=2, split=split, task_options={"num_cpus": 0.5}, **limits)
+            rows = made.take_all()
+            assert sorted(row["id"] for row in rows) == list(range(60))
+            assert all(row["status"] == 200 for row in rows)
+        (record,) = with_one.end().values()
+        assert record.most_connections <= 4 and record.requests == 120
+    finally:
+        with_one.kill()
+
+
+def executors(spark: Any) -> list[int]:
+    """Returns the processes of the executors that Spark's process has started."""
+    java = spark.sparkContext._gateway.proc.pid
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if b"CoarseGrainedExecutorBackend" in (path / "cmdline").read_bytes() and parent == java:
+                found.append(int(path.name))
+        except OSError:
+            pass
+    return found
+
+
+@pytest.fixture
+def spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Spark with two executors that are processes of their own."""
+    pyspark = pytest.importorskip("pyspark")
+    from pyspark.sql import SparkSession
+
+    monkeypatch.setenv("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    try:
+        yield session
+    finally:
+        session.stop()
+        # The next session starts a process with its own settings.
+        session.sparkContext._gateway.shutdown()
+        session.sparkContext._gateway.proc.stdin.close()
+        pyspark.SparkContext._gateway = pyspark.SparkContext._jvm = None
+
+
+def test_spark_rows_survive_a_killed_executor(many: ManyHosts, spark: Any) -> None:
+    given = spark.createDataFrame(list(enumerate(many.urls)), "id long, url string")
+    killer = kill_at_notice(many, lambda: os.kill(executors(spark)[0], signal.SIGKILL))
+    made = haul.spark.fetch(given, tasks=12, **LIMITS)
+    rows = made.select("id", "url", "body", "headers", "error").collect()
+    killer.join()
+    assert all(row.error is None and row.headers["content-length"] for row in rows)
+    requests = check(many, [row.id for row in rows], [row.url for row in rows], [bytes(row.body) for row in rows])
+    print(f"Spark: {requests} requests for {URLS} rows")
+
+
+def test_spark_splits_a_large_host(spark: Any) -> None:
+    with_one = ManyHosts(1, 60)
+    try:
+        given = spark.createDataFrame(list(enumerate(with_one.urls)), "id long, url string")
+        for split in (20, {with_one.urls[0]: 2}):
+            rows = haul.spark.fetch(given, tasks=2, split=split, per_host=4, rate_host=100.0).select("id", "status").collect()
+            assert sorted(row.id for row in rows) == list(range(60)) and all(row.status == 200 for row in rows)
+        (record,) = with_one.end().values()
+        assert record.most_connections <= 4 and record.requests == 120
+    finally:
+        with_one.kill()
+
+
+def test_split_hosts_get_parts_of_limits() -> None:
+    settings = {"per_host": 6, "rate_host": 3.0}
+    split = split_numbers({"https://a.example": 3, "http://B.example:80/x": 3, "https://c.example": 1}, settings)
+    whole, thirds = host_classes(split, settings)
+    assert whole.settings is settings and thirds.settings == {"per_host": 2, "rate_host": 1.0}
+    urls = [f"{host}/{n}" for host in ("https://a.example", "http://b.example", "https://c.example") for n in range(300)]
+    table = pa.table({"url": [*urls, None]})
+    kept = keyed(table, "url", 1, whole.hosts)
+    assert kept["url"].to_pylist() == [*urls[600:], None] and len(set(kept["__haul_key"].to_pylist())) == 2
+    parts = keyed(table, "url", 3, thirds.hosts)
+    assert parts["url"].to_pylist() == urls[:600]
+    places = [set(parts["__haul_key"].to_pylist()[at : at + 300]) for at in (0, 300)]
+    assert places[0] | places[1] == set(range(6)) and not places[0] & places[1]
+    assert split_counts([(1, 100), (2, 101), (3, 9999)], 100, settings) == {2: 2, 3: 6}
+    with pytest.raises(ValueError, match="split needs per_host"):
+        split_numbers({}, {})
+    for parts_of_host in (0, 7):
+        with pytest.raises(ValueError, match="cannot be split over"):
+            split_numbers({"https://a.example": parts_of_host}, settings)
+    with pytest.raises(arrow.BatchError, match="column 'address': there is no such column"):
+        keyed(table, "address", 1, ())
+
+
+def test_clusters_refuse_what_tasks_cannot_repeat() -> None:
+    with pytest.raises(TypeError, match="session"):
+        haul.ray.fetch(None, session=haul.Session())  # type: ignore[call-arg]
+    given = pa.record_batch({"url": pa.array(["http://127.0.0.1:1/"] * 2), "how": pa.array(["PUT", "POST"])})
+    found = arrow.fetch([given], method="how", only_idempotent=True)
+    assert next(found).num_rows == 1
+    with pytest.raises(arrow.BatchError, match="row 1, column 'how': POST is not idempotent"):
+        next(found)
+
+
+@pytest.mark.parametrize("name", ["pandas", "polars", "duckdb"])
+def test_tables_of_other_libraries_are_fetched(many: ManyHosts, name: str) -> None:
+    module = pytest.importorskip(name)
+    columns = {"id": list(range(20)), "url": many.urls[:20]}
+    if name == "pandas":
+        frame = pa.Table.from_batches(arrow.fetch(pa.Table.from_pandas(module.DataFrame(columns)))).to_pandas()
+        found = list(frame["status"])
+    elif name == "polars":
+        frame = module.from_arrow(pa.Table.from_batches(arrow.fetch(module.DataFrame(columns))))
+        found = frame["status"].to_list()
+    else:
+        urls = pa.table(columns)  # noqa: F841
+        # A connection has one open result at a time.
+        given = module.connect().sql("select * from urls where id >= 0").to_arrow_reader(8)
+        made = pa.RecordBatchReader.from_batches(pa.schema([*given.schema, *arrow.schema()]), arrow.fetch(given))
+        found = [status for (status,) in module.sql("select status from made").fetchall()]
+    assert found == [200] * 20
+
+
+def test_dask_maps_partitions(many: ManyHosts) -> None:
+    dask = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+
+    def fetched(part: Any) -> Any:
+        return pa.Table.from_batches(arrow.fetch(pa.Table.from_pandas(part, preserve_index=False))).to_pandas()
+
+    frame = dask.from_pandas(pandas.DataFrame({"id": range(40), "url": many.urls[:40]}), npartitions=3)
+    frame["host"] = frame["url"].map(lambda url: haul.shard(url, 2**31 - 1), meta=("host", "int64"))
+    meta = {**frame.dtypes, **dict.fromkeys(arrow.schema().names, "object")}
+    made = frame.shuffle("host").map_partitions(fetched, meta=meta).compute(scheduler="threads")
+    assert sorted(made["id"]) == list(range(40)) and list(made["status"]) == [200] * 40
