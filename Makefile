@@ -34,7 +34,7 @@ ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars
 .DEFAULT_GOAL := help
 .PHONY: help build check-targets portable-test bindings libhaul perl perl-test perl-soak lwp-suite header c-memory tsan miri c-soak demo test setup fmt \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
-	python python-test engines-test python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills tools bench-smoke scorecard \
+	python python-test engines-test engines-bench python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills tools bench-smoke scorecard \
 	generate install uninstall clean msrv words h3-interop
 
 help: ## list the targets
@@ -175,6 +175,10 @@ engines-test: python ## 100,000 URLs in Ray and Spark, whose processes are kille
 	$(TARGET_DIR)/py/bin/python -m pip --quiet install $(ENGINES)
 	HAUL_ENGINE_URLS=100000 HAUL_ENGINE_HOSTS=2000 $(TARGET_DIR)/py/bin/python -m pytest bindings/python/tests/test_engines.py \
 		--rootdir bindings/python -p no:cacheprovider -s
+
+engines-bench: python tools ## haul in Ray Data beside Ray's download, aiohttp and img2dataset's way: ARGUMENTS='--rows N --rounds N'
+	$(TARGET_DIR)/py/bin/python -m pip --quiet install 'ray[data]' aiohttp
+	$(TARGET_DIR)/release/bench engines $(ARGUMENTS)
 
 python-soak: python ## 200,000 requests in Python, and as many with asyncio; memory must stay flat
 	HAUL_REQUESTS=200000 $(TARGET_DIR)/py/bin/python -m pytest bindings/python/tests/test_memory.py --rootdir bindings/python \

@@ -10,6 +10,7 @@
 //! bench all --smoke                      haul alone, everything tiny: is it right?
 //! bench scorecard [--check] [FILE]       documents and charts of a file of results
 //! bench instructions [--update]          instructions of fixed cases against their baseline
+//! bench engines                          tables of URLs in Ray Data
 //! bench partition                        simulation of tasks that share a list of URLs
 //! ```
 //!
@@ -24,6 +25,7 @@
 mod bench_record;
 mod body_files;
 mod digest;
+mod engines;
 mod http3_server;
 mod installed_programs;
 mod instruction_counts;
@@ -73,6 +75,7 @@ fn start() -> Result<ExitCode> {
         }
         BenchCommand::Measure(run) => return measure::in_this_process(&run),
         BenchCommand::Limit(arguments) => minimal_programs::run(&arguments)?,
+        BenchCommand::Engines(arguments) => engines::run(&arguments)?,
         BenchCommand::Partition(arguments) => partition::run(&arguments)?,
         BenchCommand::QuinnClient(arguments) => quinn_client::run(&arguments)?,
         BenchCommand::ReadPackages(arguments) => jobs::package_fetcher::read(&arguments)?,

@@ -16,6 +16,8 @@ bench limit MODE ...: the least anyone could do, as a peer of its own (bench lim
 bench scorecard [--check] [FILE]: documents, charts and the README's figures from a file of results (default: the
     newest of the whole); --check only compares them
 bench instructions [--update]: the instructions of fixed cases against those of bench/instructions.json
+bench engines [--python FILE] [--rows N] [--bytes N] [--hosts N] [--rounds N] [--parallel N]: tables of URLs in Ray
+     Data, with haul and its peers
 bench partition [--urls N] [--hosts N] [--tasks N] [--seed N]: a simulation of tasks that share a list of URLs
 
   --list           name the jobs
@@ -53,6 +55,9 @@ pub(crate) enum BenchCommand {
     /// Runs a program that does the minimum of work for a transfer. The value are the command-line
     /// arguments; see [`crate::minimal_programs`].
     Limit(Vec<String>),
+    /// Fetches tables of URLs in Ray Data. The values are the command-line arguments; see
+    /// [`crate::engines`].
+    Engines(Vec<String>),
     /// Simulates tasks that share a list of URLs. The values are the command-line arguments; see
     /// [`crate::partition`].
     Partition(Vec<String>),
@@ -160,6 +165,7 @@ pub(crate) fn parse() -> Result<BenchCommand> {
             Value(word) => {
                 let word = word.string()?;
                 let of_its_own = match word.as_str() {
+                    "engines" => BenchCommand::Engines,
                     "instructions" => BenchCommand::Instructions,
                     "limit" => BenchCommand::Limit,
                     "partition" => BenchCommand::Partition,
