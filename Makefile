@@ -18,6 +18,7 @@ FUZZ_SECONDS ?= 20
 SEED         ?= 1
 OFFSETS      ?= 100
 KILLS        ?= 1000
+URLS         ?= 10000000
 REPLIES      ?= 10000
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
@@ -34,7 +35,7 @@ ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars
 .DEFAULT_GOAL := help
 .PHONY: help build check-targets portable-test bindings libhaul perl perl-test perl-soak lwp-suite header c-memory tsan miri c-soak demo test setup fmt \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
-	python python-test engines-test engines-bench python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills tools bench-smoke scorecard \
+	python python-test engines-test engines-bench python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke scorecard \
 	generate install uninstall clean msrv words h3-interop
 
 help: ## list the targets
@@ -157,8 +158,11 @@ torture: ## refuse each descriptor, thread and allocation of 60 command lines an
 agent-kills: ## kill -9 of the agent at random moments during 1,000 calls, all of which must succeed (make test: 60)
 	HAUL_KILLS=1000 $(CARGO) test $(LOCKED) -p httphaul-cli --test suite -- downloads_complete_when_the_agent_is_killed
 
-job-kills: ## kill -9 of jobs (--job) at KILLS=1000 random moments; nothing may be missing or twice (make test: 30)
-	HAUL_JOB_KILLS=$(KILLS) HAUL_SEED=$(SEED) $(CARGO) test $(LOCKED) -p httphaul-cli --test suite -- killed_jobs_leave
+job-kills: ## kill -9 of jobs (--job) at KILLS=1000 random moments; nothing may be missing or twice (make test: 45)
+	HAUL_JOB_KILLS=$(KILLS) HAUL_SEED=$(SEED) $(CARGO) test $(LOCKED) -p httphaul-cli --test suite -- job_kills::
+
+job-memory: ## the memory of jobs with URLS=10000000 URLs, from a file and from a pipe: 64 MB (some 40 minutes, 8 GB of disk)
+	HAUL_JOB_URLS=$(URLS) $(CARGO) test --release $(LOCKED) -p httphaul-cli --test suite -- memory_of_a_job --nocapture
 
 # Writes bodies of 1 GiB to the directory for temporary files. The servers are those of the test http3_servers.
 h3-interop: ## HTTP/3 with quic-go and Caddy: 1 GiB, 50 x 100 MB and 20,000 x 300 B over one connection (some minutes)

@@ -1,8 +1,9 @@
 //! The types of jobs that exist with and without the feature `job`.
 
+use std::io;
 use std::path::PathBuf;
 
-use haul::Error;
+use haul::{Error, Result};
 
 use crate::usage_error::UsageError;
 
@@ -30,6 +31,66 @@ pub(crate) enum UrlPlace {
 pub(crate) struct KnownUrl {
     pub(crate) etag: Option<String>,
     pub(crate) last_modified: Option<String>,
+    /// The size of the file; `None` if it is not compared.
     pub(crate) size: Option<u64>,
     pub(crate) file: Option<PathBuf>,
+}
+
+impl KnownUrl {
+    /// Returns the header fields that make a request conditional: the server sends the content only
+    /// if it has changed. Returns none if the file of the known content is no longer there.
+    pub(crate) fn conditions(self) -> Vec<(String, Vec<u8>)> {
+        let is_there = self.file.as_ref().is_none_or(|file| {
+            std::fs::metadata(file)
+                .is_ok_and(|metadata| metadata.is_file() && self.size.is_none_or(|size| metadata.len() == size))
+        });
+        let conditions = [("If-None-Match", self.etag), ("If-Modified-Since", self.last_modified)];
+        let given = conditions.into_iter().filter(|_| is_there);
+        given.filter_map(|(name, value)| Some((name.to_owned(), value?.into_bytes()))).collect()
+    }
+}
+
+/// An archive that holds the records of exchanges back until the job notes their transfers.
+#[cfg_attr(not(feature = "job"), expect(dead_code, reason = "without jobs, no archive is held"))]
+pub(crate) trait HeldArchive: Send + Sync {
+    /// Appends the records with these numbers, in this order. Returns the payloads that are new in
+    /// the archive.
+    ///
+    /// # Errors
+    /// The archive cannot be written.
+    fn append(&self, records: &[u64]) -> Result<Vec<ArchivedPayload>>;
+
+    /// Drops the records with these numbers, because their transfer is to be repeated.
+    fn discard(&self, records: &[u64]);
+
+    /// Returns the end of the archive.
+    fn position(&self) -> ArchivePosition;
+
+    /// Syncs all that was appended.
+    ///
+    /// # Errors
+    /// A file of the archive cannot be synced.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// The end of the last whole record of an archive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ArchivePosition {
+    /// The number of the file that is being written.
+    pub number: u32,
+    /// The length of the file.
+    pub offset: u64,
+}
+
+/// A payload of an archive, to which revisit records of later runs refer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ArchivedPayload {
+    /// The SHA-1 digest of the payload.
+    pub digest: [u8; 20],
+    /// The identifier of the record that has it.
+    pub record: [u8; 16],
+    /// The URL of the record.
+    pub url: Box<str>,
+    /// The time of the record, in microseconds since 1970.
+    pub date: u64,
 }

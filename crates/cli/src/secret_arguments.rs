@@ -13,7 +13,7 @@ use std::ffi::OsString;
 #[cfg(target_os = "linux")]
 use std::io;
 
-use haul_policy::secrets::is_hidden_field;
+use haul_policy::secrets::{drop_userinfo, is_hidden_field};
 
 /// The secret at the end of an argument of the program. It is the whole argument, or the value
 /// after an option.
@@ -28,7 +28,7 @@ pub struct SecretArgumentPart {
 
 /// Returns true if the value of an option is a secret. `option` is the long name of the option.
 pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
-    match option {
+    match option.strip_prefix("expand-").unwrap_or(option) {
         "user" | "proxy-user" | "oauth2-bearer" | "pass" | "proxy-pass" => true,
         // "@" names a file.
         "header" | "proxy-header" if value.first() == Some(&b'@') => false,
@@ -40,6 +40,14 @@ pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
         "cert" | "proxy-cert" => value.contains(&b':'),
         // Without "=" it names a file.
         "cookie" => value.contains(&b'='),
+        // The text of a variable is often a secret. "@" comes first if it is in a file, and an
+        // environment variable has no text here.
+        "variable" => {
+            let text = value.iter().position(|&byte| byte == b'=');
+            text.is_some_and(|text| !value[..text].contains(&b'@'))
+        }
+        // The login of a URL.
+        "referer" => std::str::from_utf8(value).is_ok_and(|url| drop_userinfo(url) != url),
         "proxy" | "preproxy" | "proxy1.0" | "socks4" | "socks4a" | "socks5" | "socks5-hostname" => {
             value.contains(&b'@')
         }
@@ -110,6 +118,9 @@ mod tests {
             ("cookie", "sid=1"),
             ("cert", "me.pem:phrase"),
             ("proxy", "http://u:p@h:1"),
+            ("variable", "token=x"),
+            ("expand-header", "Authorization: Bearer {{token}}"),
+            ("referer", "http://u:p@h/"),
         ] {
             assert!(is_secret(option, value.as_bytes()), "{option} {value}");
         }
@@ -120,6 +131,9 @@ mod tests {
             ("cookie", "file"),
             ("proxy", "http://h:1"),
             ("output", "token"),
+            ("variable", "token@file"),
+            ("variable", "%TOKEN"),
+            ("referer", "http://h/a@b"),
         ] {
             assert!(!is_secret(option, value.as_bytes()), "{option} {value}");
         }

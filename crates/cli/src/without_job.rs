@@ -5,12 +5,15 @@ use std::io::BufRead;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use haul::fleet::{FleetJob, OutputObserver, RecalledKind, StageMemory, UnfinishedTransfers};
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 use haul_policy::target::Origin;
 
+#[cfg(feature = "warc")]
+use crate::job_interface::{ArchivePosition, ArchivedPayload, HeldArchive};
 use crate::parsed_args::ParsedArgs;
 use crate::plan::{JobArgs, UrlGroup};
 
@@ -92,6 +95,29 @@ impl JobRun {
     }
 
     pub(crate) fn finished(&self, _: &FleetJob, _: &TransferOutcome, _sha256: Option<&str>, _prints: bool) {
+        match *self {}
+    }
+
+    #[cfg(feature = "warc")]
+    pub(crate) fn archive_position(&self, _begin: impl FnOnce() -> Result<()>) -> Result<ArchivePosition> {
+        match *self {}
+    }
+
+    #[cfg(feature = "warc")]
+    pub(crate) fn archived_payloads(&self, _most: u64, _each: impl FnMut(ArchivedPayload)) -> Result<()> {
+        match *self {}
+    }
+
+    #[cfg(feature = "warc")]
+    pub(crate) fn set_archive(&self, _archive: Arc<dyn HeldArchive>) {
+        match *self {}
+    }
+
+    pub(crate) fn finished_files(&self, _: bool, _each: impl FnMut(&Path, &str) -> Result<()>) -> Result<()> {
+        match *self {}
+    }
+
+    pub(crate) fn created(&self) -> SystemTime {
         match *self {}
     }
 

@@ -19,6 +19,8 @@ use haul_policy::target::Target;
 use haul_proto::head::ProtocolVersion;
 
 use crate::transfer_facts::TlsFacts;
+#[cfg(doc)]
+use crate::transfer_facts::TransferFacts;
 use crate::{Error, Result};
 
 /// Makes the records of exchanges. Any worker's thread may call it.
@@ -46,11 +48,13 @@ pub trait ExchangeRecord: Send {
     /// The record cannot be kept. The transfer fails with this error.
     fn response_body(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// Ends the record of an exchange that has a response.
+    /// Ends the record of an exchange that has a response. Returns a number if the recorder holds the
+    /// record back until the program has noted the whole transfer. The transfer's
+    /// [`held_records`](TransferFacts::held_records) are these numbers.
     ///
     /// # Errors
     /// The record cannot be written. The transfer fails with this error.
-    fn end(self: Box<Self>, end: ExchangeEnd) -> Result<()>;
+    fn end(self: Box<Self>, end: ExchangeEnd) -> Result<Option<u64>>;
 }
 
 /// A request that is about to be sent, and the connection that carries it.

@@ -71,6 +71,9 @@ pub struct TransferFacts {
     /// The last 32 failed attempts before the final one, in order, if
     /// [`keep_history`](crate::RequestOptions::keep_history) is set.
     pub failed_attempts: Vec<FailedAttempt>,
+    /// The numbers of the exchanges of all attempts that the
+    /// [`recorder`](crate::RequestOptions::recorder) holds back.
+    pub held_records: Vec<u64>,
     /// The local address and port of the connection; `None` without a connection.
     pub local: Option<SocketAddr>,
     /// The time when the host's name was resolved.
@@ -211,6 +214,7 @@ impl TransferFacts {
             certificates: None,
             tls: None,
             failed_attempts: Vec::new(),
+            held_records: Vec::new(),
             local: None,
             resolved: Duration::ZERO,
             connected: Duration::ZERO,
@@ -259,7 +263,18 @@ impl TransferFacts {
         let Self { retries, requests, phase_times, phase, phase_began, .. } = *self;
         let earlier = EarlierAttempts { connects: self.earlier.connects + self.connects, ..self.earlier };
         let failed_attempts = self.failed_attempts.clone();
-        Self { retries, requests, phase_times, earlier, phase, phase_began, failed_attempts, ..Self::new(at) }
+        let held_records = self.held_records.clone();
+        Self {
+            retries,
+            requests,
+            phase_times,
+            earlier,
+            phase,
+            phase_began,
+            failed_attempts,
+            held_records,
+            ..Self::new(at)
+        }
     }
 
     /// Records that a request was sent at the time `now`.

@@ -64,8 +64,10 @@ fn check_group(group: &NextOptionGroup, unordered: bool) -> Result<(), UsageErro
 fn check_refresh(group: &NextOptionGroup) -> Result<(), UsageError> {
     let first = &group.stages[0];
     let refusals = [
-        (group.stages.len() > 1 || first.takes_values(), "it is for the pages of a list, not for values of pages"),
-        (first.pagination.is_given(), "it is for the pages of a list, not for listings"),
+        (
+            group.stages.iter().any(|stage| stage.pagination.is_given()),
+            "a listing has no validators, because its pages move; leave --refresh out, or --paginate",
+        ),
         (group.skip_existing, "--skip-existing leaves nothing to refresh; leave it out"),
         (
             first.request.time_cond.is_some() || first.request.etag_compare.is_some(),

@@ -16,8 +16,8 @@ impl Flag for WarcFlag {
             doc: "Writes each request and its reply to FILE in the format WARC/1.1, with redirects, challenges and \
                   replies that were retried. If the name ends in .gz, each record is compressed. A reply whose body the \
                   archive has already becomes a revisit record. Credentials in requests are left out \
-                  (--warc-secrets keeps them). An existing file is refused (23). Bodies are not split, and the agent is \
-                  not used.",
+                  (--warc-secrets keeps them). An existing file is refused (23), but a job (--job) continues its own. \
+                  Bodies are not split, and the agent is not used.",
             example: "haul --warc site.warc.gz -O 'https://example.com/page-[1-9].html'",
             see_also: &["warc-max-size", "warc-secrets", "jsonl", "dump-header"],
         }

@@ -13,17 +13,22 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 
-use super::job_error::database;
+use super::event_queue::EventQueue;
+use super::job_error::{DatabaseResult, database};
 use super::writer::{JobEvent, JobShared};
+use crate::job_interface::ArchivePosition;
 
 /// The time between two syncs, and so the time whose work a loss of power may cost.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The number of pages of the write-ahead log from which on it should begin anew: 32 MiB.
+const LONG_LOG: i64 = 8192;
 
 /// The number of directories that are remembered, so that each is examined once. Those beyond are on
 /// the same file systems in practice.
@@ -36,6 +41,19 @@ pub(super) struct DurableState {
     pub(super) commit: u64,
     /// The offset in the output file of the end of the last committed output.
     pub(super) output: u64,
+    /// The end of the archive.
+    pub(super) archive: ArchivePosition,
+}
+
+impl DurableState {
+    /// Notes that the state is on the disk.
+    pub(super) fn write(&self, connection: &Connection) -> DatabaseResult<()> {
+        let update = "UPDATE job SET durable_commit = ?1, durable_output = ?2, durable_archive_number = ?3, \
+                      durable_archive_end = ?4";
+        let ArchivePosition { number, offset } = self.archive;
+        let values = params![self.commit as i64, self.output as i64, number, offset as i64];
+        connection.prepare_cached(update)?.execute(values).map(drop)
+    }
 }
 
 /// The output and the file systems to which a job writes.
@@ -114,7 +132,7 @@ pub(super) struct Syncer {
     pub(super) connection: Connection,
     pub(super) path: PathBuf,
     pub(super) shared: Arc<JobShared>,
-    pub(super) events: SyncSender<JobEvent>,
+    pub(super) events: Arc<EventQueue>,
 }
 
 impl Syncer {
@@ -127,7 +145,7 @@ impl Syncer {
                 continue;
             }
             last = state;
-            if self.sync() && self.events.send(JobEvent::Durable(state)).is_err() {
+            if self.sync() && !self.events.send(JobEvent::Durable(state)) {
                 return;
             }
             // The note itself is a commit, which needs no other.
@@ -140,13 +158,14 @@ impl Syncer {
         if self.shared.failure.is_set() {
             return false;
         }
-        if let Err(error) = self.shared.targets.sync().and_then(|()| sync_log(&self.path)) {
+        if let Err(error) = sync_targets(&self.shared).and_then(|()| sync_log(&self.path)) {
             let text = format!("failed to sync what the job {} has written", self.path.display());
             self.shared.failure.set(haul::Error::with_source(haul::ErrorKind::Write, text, error));
             return false;
         }
         match checkpoint(&self.connection, "PASSIVE") {
-            Ok(()) => true,
+            Ok(pages) if pages >= LONG_LOG => self.events.send(JobEvent::LongLog),
+            Ok(_) => true,
             Err(error) => {
                 self.shared.failure.set(database(&self.path, error));
                 false
@@ -166,12 +185,13 @@ fn sync_log(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Moves the content of the write-ahead log into the job's file.
-pub(super) fn checkpoint(connection: &Connection, mode: &str) -> Result<(), rusqlite::Error> {
-    connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()))
+/// Moves the content of the write-ahead log into the job's file. Returns the number of its pages.
+pub(super) fn checkpoint(connection: &Connection, mode: &str) -> DatabaseResult<i64> {
+    connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| row.get(1))
 }
 
-/// Syncs the output and the files of a run that is over.
+/// Syncs the output, the archive and the files of a run.
 pub(super) fn sync_targets(shared: &JobShared) -> std::io::Result<()> {
-    shared.targets.sync()
+    shared.targets.sync()?;
+    shared.archive.get().map_or(Ok(()), |archive| archive.sync())
 }

@@ -3,20 +3,22 @@
 //! One process at a time runs a job. It holds a lock (`flock`) on the file until it ends, however it
 //! ends. Readers such as `haul job status` need no lock.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use haul::{Error, Result};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{Access, FlockOperation, access, flock};
 
 use super::job_error::{DatabaseResult, database, io, refused};
 use super::schema::{self, APPLICATION_ID, VERSION};
 use super::url_row::now_ms;
 use super::{command_line, output_file};
 use crate::given_option::GivenOption;
+use crate::job_interface::ArchivePosition;
 use crate::program_persona;
 
 /// An open job that this process has locked.
@@ -42,6 +44,9 @@ pub(super) struct JobSettings {
     pub(super) last_commit: u64,
     pub(super) durable_commit: u64,
     pub(super) durable_output: u64,
+    /// The end of the archive; `None` as long as no run has begun it.
+    pub(super) archive: Option<ArchivePosition>,
+    pub(super) durable_archive: ArchivePosition,
     pub(super) boot: Option<String>,
     pub(super) is_clean: bool,
     pub(super) created: u64,
@@ -58,11 +63,16 @@ impl JobFile {
         let file = options.read(true).write(true).create(creates).truncate(false).mode(0o600).open(path);
         let file = file.map_err(|error| io(path, error))?;
         check_file(path, &file)?;
+        check_owner(path, &file)?;
         if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
             return Err(match error {
                 rustix::io::Errno::WOULDBLOCK => is_running(path),
                 error => io(path, error.into()),
             });
+        }
+        // An empty file may be anybody's to read. SQLite gives its mode to the log.
+        if file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+            file.set_permissions(Permissions::from_mode(0o600)).map_err(|error| io(path, error))?;
         }
         let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let exists = has_tables(&connection, path)?;
@@ -109,15 +119,20 @@ impl JobFile {
             return Ok(());
         }
         settings.output_end = settings.output_end.min(settings.durable_output.max(settings.output_start));
+        settings.archive = settings.archive.map(|_| settings.durable_archive);
         let set_back = || {
             let transaction = self.connection.unchecked_transaction()?;
             let durable = params![settings.durable_commit as i64];
             transaction.execute("DELETE FROM value WHERE commit_number > ?1", durable)?;
+            transaction.execute("DELETE FROM payload WHERE commit_number > ?1", durable)?;
             transaction.execute("DELETE FROM url WHERE queued_commit > ?1", durable)?;
             // A file may be lost, too, so its validators no longer help.
-            let set_back = "UPDATE url SET state = 'again', etag = NULL, last_modified = NULL WHERE commit_number > ?1";
+            let set_back = "UPDATE url SET state = 'again', etag = NULL, last_modified = NULL, refresh_round = 0 \
+                            WHERE commit_number > ?1";
             transaction.execute(set_back, durable)?;
-            transaction.execute("UPDATE job SET output_end = ?1", params![settings.output_end as i64])?;
+            let cut = "UPDATE job SET output_end = ?1, archive_number = ?2, archive_end = ?3";
+            let (number, end) = settings.archive.map_or((None, 0), |end| (Some(end.number), end.offset as i64));
+            transaction.execute(cut, params![settings.output_end as i64, number, end])?;
             transaction.commit()
         };
         set_back().map_err(|error| database(&self.path, error))
@@ -130,12 +145,44 @@ pub(super) fn open_to_read(path: &Path) -> Result<(Connection, JobSettings)> {
     check_file(path, &file)?;
     drop(file);
     // Reading a database with a write-ahead log may have to write its index.
-    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let opened =
+        connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).and_then(|connection| with_settings(connection, path));
+    match opened {
+        Err(_) if is_at_rest(path) => with_settings(connect_at_rest(path)?, path),
+        opened => opened,
+    }
+}
+
+fn with_settings(connection: Connection, path: &Path) -> Result<(Connection, JobSettings)> {
     if !has_tables(&connection, path)? {
         return Err(refused(path, "it is no job of haul"));
     }
     let settings = read_settings(&connection, path)?;
     Ok((connection, settings))
+}
+
+/// Returns true if the write-ahead log of a job has nothing, as after a run that ended in order, and
+/// if this process cannot write the directory. Then the file alone is read, without a lock.
+fn is_at_rest(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::metadata(Path::new(&log)).map_or(true, |log| log.len() == 0)
+        && access(directory, Access::WRITE_OK).is_err()
+}
+
+/// Opens a job that nobody writes, for reading.
+fn connect_at_rest(path: &Path) -> Result<Connection> {
+    let absolute = std::path::absolute(path).map_err(|error| io(path, error))?;
+    let escaped = |&byte: &u8| match byte {
+        b'/' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
+        byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    let name: String = absolute.as_os_str().as_bytes().iter().map(escaped).collect();
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opened = Connection::open_with_flags(format!("file:{name}?immutable=1"), flags);
+    opened.map_err(|error| database(path, error))
 }
 
 /// Returns true if a process runs the job.
@@ -165,6 +212,20 @@ fn check_file(path: &Path, file: &File) -> Result<()> {
     Ok(())
 }
 
+/// Refuses to run a job that others can write: its command line may be theirs. An empty file becomes
+/// private.
+fn check_owner(path: &Path, file: &File) -> Result<()> {
+    let metadata = file.metadata().map_err(|error| io(path, error))?;
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        let owner = metadata.uid();
+        return Err(refused(path, format!("it belongs to another user ({owner}), and so does its command line")));
+    }
+    if metadata.len() > 0 && metadata.mode() & 0o022 != 0 {
+        return Err(refused(path, "other users can write it, and so its command line; 'chmod 600' makes it private"));
+    }
+    Ok(())
+}
+
 fn is_running(path: &Path) -> Error {
     let process = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).ok().and_then(|connection| {
         connection.query_row("SELECT process FROM run ORDER BY id DESC LIMIT 1", [], |row| row.get::<_, i64>(0)).ok()
@@ -179,8 +240,8 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
         connection.busy_timeout(std::time::Duration::from_secs(10))?;
         connection.set_prepared_statement_cache_capacity(16);
         connection.execute_batch(
-            "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA cache_size = -4096; \
-             PRAGMA temp_store = MEMORY; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;",
+            "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA cache_size = -1024; \
+             PRAGMA temp_store = FILE; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;",
         )?;
         Ok(connection)
     };
@@ -231,6 +292,14 @@ fn read_settings(connection: &Connection, path: &Path) -> Result<JobSettings> {
             last_commit: number(row, "last_commit")?,
             durable_commit: number(row, "durable_commit")?,
             durable_output: number(row, "durable_output")?,
+            archive: match row.get::<_, Option<u32>>("archive_number")? {
+                Some(file) => Some(ArchivePosition { number: file, offset: number(row, "archive_end")? }),
+                None => None,
+            },
+            durable_archive: ArchivePosition {
+                number: row.get("durable_archive_number")?,
+                offset: number(row, "durable_archive_end")?,
+            },
             boot: row.get("boot")?,
             is_clean: row.get("is_clean")?,
             created: number(row, "created")?,

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
 
 use haul::fleet::{BodyDestination, FleetJob, OutputObserver};
 use haul::transfer::TransferOutcome;
@@ -14,31 +15,36 @@ use haul::{Error, ErrorKind, Result};
 use rusqlite::{OptionalExtension, params};
 
 use super::durability::{DurableState, Syncer, checkpoint, sync_targets};
+use super::event_queue::EventQueue;
 use super::job_error::{DatabaseResult, database, refused};
 use super::job_file::{JobFile, JobSettings, boot};
+use super::leftover_files::LeftoverFiles;
 use super::list_copy::{self, CopiedListReader, ListCopier};
-use super::list_guard::GuardedFile;
+use super::list_guard::{GuardedFile, GuardedStates};
 use super::output_file::{EarlierOutput, PreparedOutput, named_file, standard_output};
 use super::url_cursor::UrlCursor;
 use super::url_row::{UrlRow, now_ms};
 use super::writer::{JobEvent, JobShared, JobWriter};
 use super::{command_line, refresh};
 use crate::given_option::GivenOption;
+use crate::job_interface::ArchivePosition;
 use crate::plan::{JobArgs, UrlGroup, UrlSource};
-
-/// The number of events that wait for the writer at most. Beyond them, workers wait for the disk.
-const EVENTS: usize = 8192;
 
 /// A run of a job. All threads of the run share it.
 pub(crate) struct JobRun {
     path: PathBuf,
     shared: Arc<JobShared>,
-    events: SyncSender<JobEvent>,
+    events: Arc<EventQueue>,
     state: Mutex<RunState>,
+    leftovers: LeftoverFiles,
+    /// The lists as they were at the beginning of the run.
+    lists: GuardedStates,
     /// True if this run or an earlier one knew of a URL.
     is_resumed: bool,
     /// The number of the refresh, if this run refreshes.
     refresh: Option<u64>,
+    /// For each stage, true if a refresh may make its requests conditional.
+    conditional_stages: Vec<bool>,
 }
 
 /// The parts of a run that are needed only at its beginning and its end.
@@ -74,9 +80,9 @@ impl JobRun {
         let mut settings = file.settings()?;
         let boot = boot();
         file.recover(&mut settings, boot.as_deref())?;
-        for guarded in guarded_files(operation, &args.command) {
-            file.guard(&guarded)?;
-        }
+        let guarded = guarded_files(operation, &args.command);
+        let lists = GuardedStates::of(&guarded);
+        guarded.iter().try_for_each(|guarded| file.guard(guarded))?;
         let begins = refreshes && settings.refresh_is_complete;
         settings.refresh_round += u64::from(begins);
         let begin = || -> DatabaseResult<i64> {
@@ -90,11 +96,14 @@ impl JobRun {
             Ok(file.connection.last_insert_rowid())
         };
         let run = begin().map_err(|error| database(&args.file, error))?;
+        let leftovers = LeftoverFiles::of_earlier_runs(&file.connection, run);
+        let leftovers = leftovers.map_err(|error| database(&args.file, error))?;
         let is_resumed = settings.last_commit > 0;
         let shared = Arc::new(JobShared::default());
-        let noted = DurableState { commit: settings.last_commit, output: settings.output_end };
+        let archive = settings.archive.unwrap_or_default();
+        let noted = DurableState { commit: settings.last_commit, output: settings.output_end, archive };
         *shared.committed.lock().unwrap_or_else(PoisonError::into_inner) = noted;
-        let (events, receiver) = sync_channel(EVENTS);
+        let events = Arc::<EventQueue>::default();
         let writer = JobWriter {
             connection: file.another()?,
             path: args.file.clone(),
@@ -106,12 +115,13 @@ impl JobRun {
             state: super::writer::WriterState::default(),
         };
         let no_thread = |error| Error::with_source(ErrorKind::Write, "no thread for the job's file", error);
-        let writer = std::thread::Builder::new().name("haul-job".to_owned()).spawn(move || writer.run(&receiver));
+        let queue = Arc::clone(&events);
+        let writer = std::thread::Builder::new().name("haul-job".to_owned()).spawn(move || writer.run(&queue));
         let syncer = Syncer {
             connection: file.another()?,
             path: args.file.clone(),
             shared: Arc::clone(&shared),
-            events: events.clone(),
+            events: Arc::clone(&events),
         };
         let (stop, stopped) = channel();
         let synced = std::thread::Builder::new().name("haul-job-sync".to_owned()).spawn(move || syncer.run(&stopped));
@@ -122,7 +132,17 @@ impl JobRun {
             writer: Some(writer.map_err(no_thread)?),
             syncer: Some((stop, synced.map_err(no_thread)?)),
         };
-        Ok(Arc::new(Self { path: args.file.clone(), shared, events, state: Mutex::new(state), is_resumed, refresh }))
+        Ok(Arc::new(Self {
+            path: args.file.clone(),
+            shared,
+            events,
+            state: Mutex::new(state),
+            leftovers,
+            lists,
+            is_resumed,
+            refresh,
+            conditional_stages: operation.stages.iter().map(|stage| stage.request.method == "GET").collect(),
+        }))
     }
 
     fn lock(&self) -> MutexGuard<'_, RunState> {
@@ -134,6 +154,31 @@ impl JobRun {
         &self.path
     }
 
+    /// Returns the state that the threads of the run share.
+    pub(super) fn shared(&self) -> &JobShared {
+        &self.shared
+    }
+
+    /// Returns the number of the refresh, if this run refreshes.
+    pub(super) fn refresh(&self) -> Option<u64> {
+        self.refresh
+    }
+
+    /// Returns true if a refresh may make the requests of a stage conditional.
+    pub(super) fn is_conditional(&self, stage: usize) -> bool {
+        self.conditional_stages.get(stage).is_some_and(|&is_conditional| is_conditional)
+    }
+
+    /// Returns the time when the job was begun.
+    pub(crate) fn created(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_millis(self.lock().settings.created)
+    }
+
+    /// Returns the end of the archive, if an earlier run has begun it.
+    pub(super) fn noted_archive(&self) -> Option<ArchivePosition> {
+        self.lock().settings.archive
+    }
+
     /// Opens another connection to the job's file.
     pub(super) fn connection(&self) -> Result<rusqlite::Connection> {
         match &self.lock().file {
@@ -142,9 +187,9 @@ impl JobRun {
         }
     }
 
-    /// Returns true if the job's file can no longer be written, so that the run must end.
+    /// Returns true if the run must end: the job's file can no longer be written, or a disk is full.
     pub(crate) fn has_failed(&self) -> bool {
-        self.shared.failure.is_set()
+        self.shared.failure.is_set() || self.shared.stop.is_set()
     }
 
     /// Returns the cursor by which the list skips the URLs that are finished.
@@ -177,7 +222,7 @@ impl JobRun {
                 connection: self.connection()?,
                 path: self.path.clone(),
                 shared: Arc::clone(&self.shared),
-                events: self.events.clone(),
+                events: Arc::clone(&self.events),
             };
             // It is not joined: a read that never returns must not keep the program from ending.
             let started = std::thread::Builder::new().name("haul-job-list".to_owned()).spawn(move || copier.run());
@@ -216,7 +261,7 @@ impl JobRun {
                 ],
             );
             // It must be on the disk before the output is, which would otherwise be kept as another's.
-            let note = note.and_then(|_| checkpoint(&file.connection, "PASSIVE"));
+            let note = note.and_then(|_| checkpoint(&file.connection, "PASSIVE").map(drop));
             note.map_err(|error| database(&self.path, error))?;
         }
         if identity.is_some() {
@@ -240,6 +285,12 @@ impl JobRun {
     /// Notes a finished transfer. `sha256` is the checksum of its file, if it is known. `prints` is
     /// true if the transfer has a part of the output, or values for the next stage.
     pub(crate) fn finished(&self, job: &FleetJob, outcome: &TransferOutcome, sha256: Option<&str>, prints: bool) {
+        if let BodyDestination::File { path, .. } = &job.destination {
+            self.leftovers.remove_beside(path);
+        }
+        if let Some(error) = outcome.result.as_ref().err().filter(|error| is_disk_full(error)) {
+            self.shared.stop.set(error.again());
+        }
         let waits = prints || job.destination == BodyDestination::Output || job.is_page_of_listing();
         self.send(JobEvent::Finished {
             row: Box::new(UrlRow::new(job, outcome, sha256, self.refresh.is_some())),
@@ -258,12 +309,15 @@ impl JobRun {
 
     /// Notes the number of URLs of the whole list.
     pub(crate) fn list_ended(&self, total: u64) {
-        self.send(JobEvent::ListEnded(total));
+        match self.lists.check(&self.path) {
+            Ok(()) => self.send(JobEvent::ListEnded(total)),
+            Err(error) => self.shared.failure.set(error),
+        }
     }
 
     /// Sends an event to the writer. The writer has ended only after a failure, which ends the run.
     pub(super) fn send(&self, event: JobEvent) {
-        let _ = self.events.send(event);
+        self.events.send(event);
     }
 
     /// Ends the run: everything is committed and synced. Returns the exit code of the job: that of
@@ -283,6 +337,8 @@ impl JobRun {
         if !joined {
             return Err(Error::new(ErrorKind::Panicked, "the thread that writes the job's file panicked"));
         }
+        // Its message was printed with its URL.
+        let exit_code = self.shared.stop.take().map_or(exit_code, |error| error.exit_code());
         let Some(file) = state.file.take() else { return Ok((exit_code, None)) };
         if let Err(error) = sync_targets(&self.shared) {
             let text = format!("failed to sync what the job {} has written", self.path.display());
@@ -290,7 +346,8 @@ impl JobRun {
         }
         let finish = || -> DatabaseResult<Option<u8>> {
             file.connection.execute(
-                "UPDATE job SET is_clean = 1, durable_commit = last_commit, durable_output = output_end",
+                "UPDATE job SET is_clean = 1, durable_commit = last_commit, durable_output = output_end, \
+                 durable_archive_number = coalesce(archive_number, 0), durable_archive_end = archive_end",
                 [],
             )?;
             checkpoint(&file.connection, "TRUNCATE")?;
@@ -314,6 +371,13 @@ impl OutputObserver for JobRun {
     fn written(&self, end: u64) {
         self.send(JobEvent::Written(end));
     }
+}
+
+/// Returns true if an output file has no space left. Every other file would fail so, too.
+fn is_disk_full(error: &Error) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    let source = error.io_source().map(std::io::Error::kind);
+    error.kind() == ErrorKind::Write && matches!(source, Some(StorageFull | QuotaExceeded))
 }
 
 /// Refuses a command line that is not that of the job.

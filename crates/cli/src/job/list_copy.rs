@@ -11,11 +11,12 @@
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 
 use haul::{Error, ErrorKind, Result};
+use haul_policy::secrets::drop_userinfo;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::event_queue::EventQueue;
 use super::job_error::{DatabaseResult, database};
 use super::schema::NUMBER_BITS;
 use super::writer::{CopiedList, JobEvent, JobShared};
@@ -70,20 +71,21 @@ pub(super) struct ListCopier {
     pub(super) connection: Connection,
     pub(super) path: PathBuf,
     pub(super) shared: Arc<JobShared>,
-    pub(super) events: SyncSender<JobEvent>,
+    pub(super) events: Arc<EventQueue>,
 }
 
 impl ListCopier {
     /// Copies the list to its end. An error ends the run.
     pub(super) fn run(mut self) {
-        if let Err(error) = self.compare().and_then(|()| self.copy()) {
+        if let Err(error) = self.compare().and_then(|line| self.copy(line)) {
             self.shared.failure.set(error);
             let _ = self.send(Vec::new(), self.copied.chunks, true);
         }
     }
 
-    /// Reads the lines that were copied before, and compares them.
-    fn compare(&mut self) -> Result<()> {
+    /// Reads the lines that were copied before, and compares them. Returns the number of the line
+    /// after them.
+    fn compare(&mut self) -> Result<usize> {
         let mut line = 1;
         for chunk in 0..self.copied.chunks {
             let known = read_chunk(&self.connection, self.source, chunk);
@@ -97,7 +99,7 @@ impl ListCopier {
             }
             line += known.iter().filter(|&&byte| byte == b'\n').count();
         }
-        Ok(())
+        Ok(line)
     }
 
     fn differs(&self, line: usize, is_short: bool) -> Error {
@@ -112,7 +114,7 @@ impl ListCopier {
         )
     }
 
-    fn copy(&mut self) -> Result<()> {
+    fn copy(&mut self, mut line: usize) -> Result<()> {
         let mut text = Vec::with_capacity(CHUNK);
         let mut buffer = vec![0; CHUNK];
         let mut chunk = self.copied.chunks;
@@ -132,6 +134,7 @@ impl ListCopier {
                 None => continue,
             };
             let rest = text.split_off(whole);
+            self.check_lines(&text, &mut line)?;
             let is_sent = self.send(std::mem::replace(&mut text, rest), chunk, is_last);
             chunk += 1;
             if is_last || !is_sent {
@@ -140,8 +143,27 @@ impl ListCopier {
         }
     }
 
+    /// Refuses URLs with credentials, which must not be stored. `line` is the number of the next line.
+    fn check_lines(&self, text: &[u8], line: &mut usize) -> Result<()> {
+        for given in text.split_inclusive(|&byte| byte == b'\n') {
+            let has_login = given.contains(&b'@')
+                && std::str::from_utf8(given).is_ok_and(|url| url.contains("://") && drop_userinfo(url) != url);
+            if has_login {
+                let text = format!(
+                    "{}: line {line} of the list from {} has credentials in its URL, which a job does not store; give \
+                     them by -u or --netrc, or name the list as a file",
+                    self.path.display(),
+                    self.name
+                );
+                return Err(Error::new(ErrorKind::Setup, text));
+            }
+            *line += usize::from(given.ends_with(b"\n"));
+        }
+        Ok(())
+    }
+
     fn send(&self, text: Vec<u8>, chunk: u64, is_last: bool) -> bool {
-        self.events.send(JobEvent::ListText { source: self.source, chunk, text, is_last }).is_ok()
+        self.events.send(JobEvent::ListText { source: self.source, chunk, text, is_last })
     }
 
     fn unreadable(&self, error: io::Error) -> Error {

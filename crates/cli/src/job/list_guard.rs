@@ -55,6 +55,35 @@ impl JobFile {
     }
 }
 
+/// The files of a job as they were when the run began.
+pub(super) struct GuardedStates(Vec<(String, Option<(u64, i64, i64)>)>);
+
+impl GuardedStates {
+    pub(super) fn of(files: &[GuardedFile<'_>]) -> Self {
+        Self(files.iter().map(|file| (file.name.to_owned(), state(file.name))).collect())
+    }
+
+    /// Returns an error if a file has changed since, so that places in it are wrong.
+    pub(super) fn check(&self, job: &Path) -> Result<()> {
+        match self.0.iter().find(|(name, before)| state(name) != *before) {
+            Some((name, _)) => Err(refused(
+                job,
+                format!(
+                    "{name} has changed during the run, so the places in it are no longer known; restore it, or begin a \
+                     new job"
+                ),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the size and the time of modification of a file.
+fn state(name: &str) -> Option<(u64, i64, i64)> {
+    let metadata = std::fs::metadata(name).ok()?;
+    Some((metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
+}
+
 fn changed(job: &Path, name: &str, old: i64, new: i64) -> Error {
     let what = match old == new {
         true => "other content".to_owned(),

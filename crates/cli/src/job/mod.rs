@@ -11,9 +11,12 @@
 mod command;
 mod command_line;
 mod durability;
+mod event_queue;
+mod job_archive;
 mod job_error;
 mod job_file;
 mod job_run;
+mod leftover_files;
 mod list_copy;
 mod list_guard;
 mod output_file;

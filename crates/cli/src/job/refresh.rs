@@ -1,9 +1,25 @@
-//! The end of a refresh, and what it has found.
+//! The refresh of a job: what it knows of a URL, its end, and what it has found.
 
-use rusqlite::{Connection, params};
+use std::path::PathBuf;
+
+use rusqlite::{Connection, Row, params};
 
 use super::job_error::DatabaseResult;
 use super::schema::LATER_STAGES;
+use crate::job_interface::KnownUrl;
+
+impl KnownUrl {
+    /// Reads the columns `etag`, `last_modified`, `size` and `file`, the first of which has the index
+    /// `first`.
+    pub(super) fn from_row(row: &Row<'_>, first: usize) -> DatabaseResult<Self> {
+        Ok(Self {
+            etag: row.get(first)?,
+            last_modified: row.get(first + 1)?,
+            size: row.get::<_, Option<i64>>(first + 2)?.map(|size| size as u64),
+            file: row.get::<_, Option<String>>(first + 3)?.map(PathBuf::from),
+        })
+    }
+}
 
 /// The results of a refresh, by the numbers of their URLs, in the order of their names.
 pub(super) fn changes(connection: &Connection, round: u64) -> DatabaseResult<Vec<(String, u64)>> {
@@ -21,10 +37,23 @@ pub(super) fn shown(changes: &[(String, u64)]) -> String {
     if texts.is_empty() { "nothing".to_owned() } else { texts.join(", ") }
 }
 
-/// Notes the end of a refresh, if all URLs of the list were refreshed. Returns a text for the user.
+/// Returns the number of URLs that a refresh has not asked for, of a list with this number of URLs.
+pub(super) fn left(connection: &Connection, round: u64, total: u64) -> DatabaseResult<u64> {
+    let count = "SELECT coalesce(sum(id < ?2 AND refresh_round = ?1), 0), \
+                 coalesce(sum(id >= ?2 AND refresh_round <> ?1), 0) FROM url";
+    let (asked, later) = connection.query_row(count, params![round as i64, LATER_STAGES], |row| {
+        Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64))
+    })?;
+    Ok(total.saturating_sub(asked) + later)
+}
+
+/// Notes the end of a refresh, if all URLs of the list and of later stages were asked for. A failure
+/// of this computer counts too: the next run repeats it, and the next refresh asks for all URLs again.
+/// Returns a text for the user.
 pub(super) fn end(connection: &Connection, round: u64) -> DatabaseResult<String> {
     let note = "UPDATE job SET refresh_is_complete = 1 WHERE total = (SELECT count(*) FROM url \
-                WHERE refresh_round = ?1 AND state <> 'again' AND id < ?2)";
+                WHERE refresh_round = ?1 AND id < ?2) \
+                AND NOT EXISTS (SELECT 1 FROM url WHERE id >= ?2 AND refresh_round <> ?1)";
     let is_complete = connection.execute(note, params![round as i64, LATER_STAGES])? > 0;
     let found = shown(&changes(connection, round)?);
     Ok(match is_complete {

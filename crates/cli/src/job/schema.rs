@@ -30,9 +30,13 @@ CREATE TABLE job (
     output_inode INTEGER,
     output_start INTEGER NOT NULL DEFAULT 0,
     output_end INTEGER NOT NULL DEFAULT 0,
+    archive_number INTEGER,
+    archive_end INTEGER NOT NULL DEFAULT 0,
     last_commit INTEGER NOT NULL DEFAULT 0,
     durable_commit INTEGER NOT NULL DEFAULT 0,
     durable_output INTEGER NOT NULL DEFAULT 0,
+    durable_archive_number INTEGER NOT NULL DEFAULT 0,
+    durable_archive_end INTEGER NOT NULL DEFAULT 0,
     boot TEXT,
     is_clean INTEGER NOT NULL DEFAULT 1
 ) STRICT;
@@ -89,6 +93,14 @@ CREATE TABLE value (
     stage INTEGER NOT NULL,
     is_printed INTEGER NOT NULL,
     value BLOB NOT NULL,
+    commit_number INTEGER NOT NULL
+) STRICT;
+CREATE TABLE payload (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL,
+    record BLOB NOT NULL,
+    url TEXT NOT NULL,
+    date INTEGER NOT NULL,
     commit_number INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX url_failed ON url (id) WHERE state IN ('failed', 'again');

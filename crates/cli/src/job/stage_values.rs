@@ -10,21 +10,30 @@
 //! printed again after the output was cut back.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use haul::fleet::{RecalledKind, StageMemory, UnfinishedTransfers};
+use haul::fleet::{RecalledKind, RecalledTransfer, StageMemory, UnfinishedTransfers};
 use haul::{Result, Target};
 use haul_policy::target::Origin;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Statement, params};
 
 use super::job_error::{DatabaseResult, database};
 use super::job_run::JobRun;
 use super::schema::{LATER_STAGES, NUMBER_BITS};
 use super::url_row::row_id;
 use super::writer::JobEvent;
+use crate::job_interface::KnownUrl;
 
 /// The number of rows that are read at once.
 const ROWS: i64 = 1024;
+
+/// The statement that writes a value.
+pub(super) const INSERT_VALUE: &str =
+    "INSERT INTO value (stage, is_printed, value, commit_number) VALUES (?1, ?2, ?3, ?4)";
+
+/// The statement that writes the row of a queued value.
+pub(super) const INSERT_QUEUED: &str = "INSERT OR IGNORE INTO url (id, state, url, attempts, redirects, ended, \
+     commit_number, queued_commit, value) VALUES (?1, 'queued', '', 0, 0, 0, ?2, ?2, ?3)";
 
 /// A value that is noted with its page.
 #[derive(Debug)]
@@ -35,24 +44,22 @@ pub(super) struct StageValue {
 }
 
 impl StageValue {
-    pub(super) fn write(&self, connection: &Connection, commit: u64) -> DatabaseResult<()> {
-        let insert = "INSERT INTO value (stage, is_printed, value, commit_number) VALUES (?1, ?2, ?3, ?4)";
-        let values = params![self.stage as i64, self.is_printed, self.value, commit as i64];
-        connection.prepare_cached(insert)?.execute(values)?;
+    /// Writes the value by the statement [`INSERT_VALUE`].
+    pub(super) fn write(&self, statement: &mut Statement<'_>, commit: u64) -> DatabaseResult<()> {
+        statement.execute(params![self.stage as i64, self.is_printed, self.value, commit as i64])?;
         Ok(())
     }
 }
 
-/// Writes the row of a value that became a URL of a later stage.
+/// Writes the row of a value that became a URL of a later stage, by the statement
+/// [`INSERT_QUEUED`].
 pub(super) fn write_queued(
-    connection: &Connection,
+    statement: &mut Statement<'_>,
     (stage, number): (usize, u64),
     value: &[u8],
     commit: u64,
 ) -> DatabaseResult<()> {
-    let insert = "INSERT OR IGNORE INTO url (id, state, url, attempts, redirects, ended, commit_number, queued_commit, \
-                  value) VALUES (?1, 'queued', '', 0, 0, 0, ?2, ?2, ?3)";
-    connection.prepare_cached(insert)?.execute(params![row_id(stage, number), commit as i64, value])?;
+    statement.execute(params![row_id(stage, number), commit as i64, value])?;
     Ok(())
 }
 
@@ -100,6 +107,8 @@ impl StageMemory for JobRun {
             stage,
             next: 0,
             rows: VecDeque::new(),
+            refresh: self.refresh(),
+            is_conditional: self.is_conditional(stage),
         })
     }
 
@@ -115,6 +124,29 @@ impl StageMemory for JobRun {
 }
 
 impl JobRun {
+    /// Calls `each` with the file and the URL of each finished transfer of a later stage, so that no
+    /// other transfer takes the name. With `has_first`, also those of the first stage. In a refresh
+    /// these transfers take their names themselves.
+    pub(crate) fn finished_files(
+        &self,
+        has_first: bool,
+        mut each: impl FnMut(&Path, &str) -> Result<()>,
+    ) -> Result<()> {
+        if self.refresh().is_some() {
+            return Ok(());
+        }
+        let connection = self.connection()?;
+        let failed = |error| database(self.path(), error);
+        let select = "SELECT file, url FROM url WHERE id >= ?1 AND file IS NOT NULL AND state <> 'again'";
+        let mut select = connection.prepare(select).map_err(failed)?;
+        let mut rows = select.query([if has_first { 0 } else { LATER_STAGES }]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let text = |column: usize| row.get_ref(column).ok().and_then(|text| text.as_str().ok()).unwrap_or_default();
+            each(Path::new(text(0)), text(1))?;
+        }
+        Ok(())
+    }
+
     /// Returns the origin of the first URL, if an earlier run has fetched that URL.
     pub(crate) fn first_origin(&self) -> Option<Origin> {
         let first = "SELECT url FROM url WHERE id < ?1 AND state NOT IN ('again', 'skipped') ORDER BY id LIMIT 1";
@@ -124,44 +156,58 @@ impl JobRun {
     }
 }
 
-/// The unfinished transfers of a stage, read some at a time.
+/// The unfinished transfers of a stage, or those that a refresh requests, read some at a time.
 struct UnfinishedRows {
     connection: Result<Connection>,
     path: PathBuf,
     stage: usize,
     /// The number from which on rows are read next.
     next: u64,
-    rows: VecDeque<(u64, Vec<u8>)>,
+    rows: VecDeque<UnfinishedRow>,
+    /// The number of the refresh, if this run refreshes.
+    refresh: Option<u64>,
+    /// True if the requests of the stage may have conditions.
+    is_conditional: bool,
+}
+
+/// The row of an unfinished transfer.
+struct UnfinishedRow {
+    number: u64,
+    value: Vec<u8>,
+    known: KnownUrl,
 }
 
 impl UnfinishedRows {
-    fn read(connection: &Connection, stage: usize, from: u64) -> DatabaseResult<VecDeque<(u64, Vec<u8>)>> {
+    fn read(&self, connection: &Connection) -> DatabaseResult<VecDeque<UnfinishedRow>> {
         let mut statement = connection.prepare_cached(
-            "SELECT id, value FROM url WHERE id >= ?1 AND id < ?2 AND state IN ('queued', 'again') \
-             AND value IS NOT NULL ORDER BY id LIMIT ?3",
+            "SELECT id, value, etag, last_modified, size, file FROM url WHERE id >= ?1 AND id < ?2 \
+             AND (state IN ('queued', 'again') OR refresh_round <> ?4) AND value IS NOT NULL ORDER BY id LIMIT ?3",
         )?;
-        let mask = (1_u64 << NUMBER_BITS) - 1;
-        let rows = statement.query_map(params![row_id(stage, from), row_id(stage + 1, 0), ROWS], |row| {
-            Ok((row.get::<_, i64>(0)? as u64 & mask, row.get(1)?))
+        let ends = (row_id(self.stage, self.next), row_id(self.stage + 1, 0));
+        let round = self.refresh.map(|round| round as i64);
+        let rows = statement.query_map(params![ends.0, ends.1, ROWS, round], |row| {
+            let number = row.get::<_, i64>(0)? as u64 & ((1 << NUMBER_BITS) - 1);
+            Ok(UnfinishedRow { number, value: row.get(1)?, known: KnownUrl::from_row(row, 2)? })
         })?;
         rows.collect()
     }
 }
 
 impl UnfinishedTransfers for UnfinishedRows {
-    fn next_transfer(&mut self) -> Result<Option<(u64, Vec<u8>)>> {
+    fn next_transfer(&mut self) -> Result<Option<RecalledTransfer>> {
         if self.rows.is_empty() {
             let connection = match &self.connection {
                 Ok(connection) => connection,
                 Err(error) => return Err(error.again()),
             };
-            let rows = Self::read(connection, self.stage, self.next);
-            self.rows = rows.map_err(|error| database(&self.path, error))?;
+            self.rows = self.read(connection).map_err(|error| database(&self.path, error))?;
         }
-        let next = self.rows.pop_front();
-        if let Some((number, _)) = &next {
-            self.next = number + 1;
-        }
-        Ok(next)
+        let Some(UnfinishedRow { number, value, known }) = self.rows.pop_front() else { return Ok(None) };
+        self.next = number + 1;
+        // The existing file is that of the job, also if the response chose its name.
+        let replaces_file = self.refresh.is_some() && known.file.is_some();
+        let is_conditional = self.refresh.is_some() && self.is_conditional;
+        let fields = if is_conditional { known.conditions() } else { Vec::new() };
+        Ok(Some(RecalledTransfer { number, value, fields, replaces_file }))
     }
 }

@@ -67,13 +67,7 @@ impl UrlCursor {
             if self.refresh.is_none() || row.get(1)? {
                 return Ok((number, None));
             }
-            let known = KnownUrl {
-                etag: row.get(2)?,
-                last_modified: row.get(3)?,
-                size: row.get::<_, Option<i64>>(4)?.map(|size| size as u64),
-                file: row.get::<_, Option<String>>(5)?.map(PathBuf::from),
-            };
-            Ok((number, Some(known)))
+            Ok((number, Some(KnownUrl::from_row(row, 2)?)))
         })?;
         rows.collect()
     }

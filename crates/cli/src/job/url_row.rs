@@ -6,12 +6,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use haul::fleet::{BodyDestination, FleetJob};
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind};
+use haul_policy::range::validator::Validator;
 use haul_policy::secrets::{drop_userinfo, without_userinfo};
-use rusqlite::{Connection, params};
+use rusqlite::{Statement, params};
 
 use super::job_error::DatabaseResult;
 use super::schema::NUMBER_BITS;
 use crate::run::engine_options::output_options::NULL;
+
+/// The longest date of a response that is kept.
+const LONGEST_DATE: usize = 64;
+
+/// The number of characters of an error message that are kept.
+const LONGEST_ERROR: usize = 500;
 
 /// The state of a URL in a job. A URL without a row has not been fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +49,9 @@ impl UrlState {
         match result {
             Ok(()) => UrlState::Done,
             Err(error) => match error.kind() {
+                // Without a system call that failed, the next run would only repeat the error: for
+                // example, another URL has the name of the file.
+                ErrorKind::Write | ErrorKind::Read if error.io_source().is_none() => UrlState::Failed,
                 ErrorKind::Write | ErrorKind::Read | ErrorKind::Interrupted | ErrorKind::Panicked => UrlState::Again,
                 _ => UrlState::Failed,
             },
@@ -54,7 +64,8 @@ impl UrlState {
 enum UrlChange {
     /// The server has confirmed that nothing has changed.
     Fresh,
-    /// The URL was fetched for the first time. In a row that exists, it is a change.
+    /// The URL was fetched for the first time. In the row of a URL that was fetched before, it is a
+    /// change.
     New,
     /// The URL no longer exists (404, 410).
     Vanished,
@@ -101,6 +112,10 @@ pub(super) struct UrlRow {
     change: Option<UrlChange>,
     ended: u64,
     times: Option<UrlTimes>,
+    /// True if the end of the run interrupted the transfer, so that a refresh has not asked for it.
+    is_interrupted: bool,
+    /// The numbers of the exchanges that the archive holds back.
+    pub(super) records: Vec<u64>,
 }
 
 /// The times of a transfer since its start.
@@ -137,12 +152,12 @@ impl UrlRow {
             },
             status: (facts.status > 0).then_some(facts.status),
             exit_code: error.map_or(0, Error::exit_code),
-            error: error.map(|error| error.cause().to_owned()),
+            error: error.map(|error| shortened(&error.cause())),
             attempts: facts.retries + 1,
             redirects: facts.redirects,
             size: error.is_none().then(|| facts.decoded_bytes.unwrap_or(facts.body_bytes)),
-            etag: field("etag"),
-            last_modified: field("last-modified"),
+            etag: field("etag").filter(|tag| is_entity_tag(tag)),
+            last_modified: field("last-modified").filter(|date| date.len() <= LONGEST_DATE),
             sha256: sha256.map(str::to_owned),
             file: file.map(|path| path.to_string_lossy().into_owned()),
             change: UrlChange::of(facts.status, error.is_some()).filter(|_| refreshes),
@@ -154,18 +169,21 @@ impl UrlRow {
                 first_byte: facts.first_byte,
                 total: facts.total,
             }),
+            is_interrupted: error.is_some_and(Error::is_interrupted),
+            records: facts.held_records.clone(),
         }
     }
 
     /// Adds the facts of a later page of the same listing.
     pub(super) fn add_page(&mut self, page: UrlRow) {
+        self.attempts += page.attempts;
+        self.size = Some(self.size.unwrap_or(0) + page.size.unwrap_or(0));
+        self.ended = page.ended;
+        self.records.extend(page.records);
         if page.exit_code != 0 {
             let UrlRow { state, status, exit_code, error, .. } = page;
             (self.state, self.status, self.exit_code, self.error) = (state, status, exit_code, error);
         }
-        self.attempts += page.attempts;
-        self.size = Some(self.size.unwrap_or(0) + page.size.unwrap_or(0));
-        self.ended = page.ended;
     }
 
     /// Makes the row of a URL that `--skip-existing` skipped.
@@ -188,6 +206,8 @@ impl UrlRow {
             change: None,
             ended: now_ms(),
             times: None,
+            is_interrupted: false,
+            records: Vec::new(),
         }
     }
 
@@ -207,10 +227,9 @@ impl UrlRow {
         self.file.as_deref().map(Path::new)
     }
 
-    /// Writes the row with the number of its commit. A row of an earlier run is replaced, and its
-    /// attempts are added.
-    pub(super) fn write(&self, connection: &Connection, commit: u64, round: u64) -> DatabaseResult<()> {
-        let mut statement = connection.prepare_cached(UPSERT)?;
+    /// Writes the row with the number of its commit, by the statement [`UPSERT`]. A row of an earlier
+    /// run is replaced, and its attempts are added.
+    pub(super) fn write(&self, statement: &mut Statement<'_>, commit: u64, round: u64) -> DatabaseResult<()> {
         let micros = |time: fn(&UrlTimes) -> Duration| {
             let time = time(self.times.as_ref()?).as_micros();
             i64::try_from(time).ok().filter(|&time| time > 0)
@@ -236,7 +255,7 @@ impl UrlRow {
             micros(|times| times.first_byte),
             micros(|times| times.total),
             commit as i64,
-            round as i64,
+            if self.is_interrupted { 0 } else { round as i64 },
             self.change.map(UrlChange::as_str),
             self.keeps_file(),
         ])?;
@@ -244,7 +263,8 @@ impl UrlRow {
     }
 }
 
-const UPSERT: &str = "INSERT INTO url (id, state, url, status, exit_code, error, attempts, redirects, size, etag, \
+/// The statement that writes a row.
+pub(super) const UPSERT: &str = "INSERT INTO url (id, state, url, status, exit_code, error, attempts, redirects, size, etag, \
      last_modified, sha256, file, ended, resolved_us, connected_us, secured_us, first_byte_us, total_us, \
      commit_number, refresh_round, change) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22) \
@@ -256,7 +276,24 @@ const UPSERT: &str = "INSERT INTO url (id, state, url, status, exit_code, error,
      sha256 = iif(?23, sha256, excluded.sha256), file = iif(?23, file, excluded.file), ended = excluded.ended, \
      resolved_us = excluded.resolved_us, connected_us = excluded.connected_us, secured_us = excluded.secured_us, \
      first_byte_us = excluded.first_byte_us, total_us = excluded.total_us, commit_number = excluded.commit_number, \
-     refresh_round = excluded.refresh_round, change = iif(excluded.change = 'new', 'changed', excluded.change)";
+     refresh_round = excluded.refresh_round, \
+     change = CASE excluded.change WHEN 'new' THEN iif(state = 'queued', 'new', 'changed') \
+     WHEN 'vanished' THEN iif(size IS NULL, NULL, 'vanished') ELSE excluded.change END";
+
+/// Returns true if a text is an entity tag, strong or weak. Another text would make a later request
+/// fail, or match everything.
+fn is_entity_tag(text: &str) -> bool {
+    let opaque = text.strip_prefix("W/").unwrap_or(text);
+    opaque.starts_with('"') && Validator::from_bytes(opaque.as_bytes()).is_some()
+}
+
+/// Returns the beginning of a message, which may have a text of a hostile server.
+fn shortened(message: &str) -> String {
+    match message.char_indices().nth(LONGEST_ERROR) {
+        Some((end, _)) => format!("{}…", &message[..end]),
+        None => message.to_owned(),
+    }
+}
 
 /// Returns the id of a URL's row.
 pub(super) fn row_id(stage: usize, number: u64) -> i64 {
@@ -267,4 +304,29 @@ pub(super) fn row_id(stage: usize, number: u64) -> i64 {
 pub(super) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use haul_policy::range::validator::MAX_ETAG;
+
+    use super::*;
+
+    #[test]
+    fn only_quoted_entity_tags_are_kept() {
+        for tag in ["\"\"", "\"a\"", "W/\"a-1\"", "\"ä\""] {
+            assert!(is_entity_tag(tag), "{tag}");
+        }
+        let long = format!("\"{}\"", "e".repeat(MAX_ETAG));
+        for other in ["", "*", "a", "\"", "\"a", "\"a\", \"b\"", "w/\"a\"", "\"a b\"", "\"a\tb\"", &long] {
+            assert!(!is_entity_tag(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn long_messages_are_shortened() {
+        assert_eq!(shortened("ä"), "ä");
+        assert_eq!(shortened(&"ä".repeat(LONGEST_ERROR)).chars().count(), LONGEST_ERROR);
+        assert_eq!(shortened(&"ä".repeat(LONGEST_ERROR + 1)).chars().count(), LONGEST_ERROR + 1);
+    }
 }

@@ -1,8 +1,8 @@
-//! The thread that writes a job's file. It takes the ends of transfers from a channel, and commits
+//! The thread that writes a job's file. It takes the ends of transfers from a queue, and commits
 //! all that wait at once.
 //!
 //! ```text
-//!  workers ─▶ channel ─▶ waiting (not yet in the output) ─▶ passed on ─▶ written ─▶ batch ─▶ commit
+//!  workers ─▶ queue ─▶ waiting (not yet in the output) ─▶ passed on ─▶ written ─▶ batch ─▶ commit
 //!                    └──────────────── a file of its own ───────────────────────────┘
 //! ```
 //!
@@ -12,24 +12,24 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use haul::Error;
-use rusqlite::{Connection, params};
+use haul::{Error, ErrorKind};
+use rusqlite::{CachedStatement, Connection, params};
 
-use super::durability::{DurableState, SyncTargets};
+use super::durability::{DurableState, SyncTargets, checkpoint};
+use super::event_queue::EventQueue;
+use super::job_archive;
 use super::job_error::{DatabaseResult, database};
 use super::stage_values::{self, StageValue};
-use super::url_row::UrlRow;
+use super::url_row::{self, UrlRow, UrlState};
+use crate::job_interface::{ArchivedPayload, HeldArchive};
 
 /// The shortest time between two commits. A slow run commits each row at once; a fast one commits
 /// those of this time together, since a commit costs some 50 µs.
 const COMMIT_INTERVAL: Duration = Duration::from_millis(5);
-
-/// The number of rows that are committed together at most.
-const MAX_BATCH: usize = 4096;
 
 /// An event for the writer of a job.
 pub(super) enum JobEvent {
@@ -51,25 +51,43 @@ pub(super) enum JobEvent {
     ListEnded(u64),
     /// Everything up to this state is on the disk.
     Durable(DurableState),
+    /// The write-ahead log is long, and should begin anew.
+    LongLog,
     /// The run is over: commit what waits, and end the thread.
     End { exit_code: u8 },
 }
 
-/// The first error of a job's threads.
+impl JobEvent {
+    /// Returns the number of bytes of the values and lists in the event.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            JobEvent::Queued { value, .. } => value.len(),
+            JobEvent::Value(value) => value.value.len(),
+            JobEvent::ListText { text, .. } => text.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// The first error that ends a run.
 #[derive(Default)]
-pub(super) struct JobFailure(Mutex<Option<Error>>);
+pub(super) struct JobFailure {
+    error: Mutex<Option<Error>>,
+    is_set: AtomicBool,
+}
 
 impl JobFailure {
     pub(super) fn set(&self, error: Error) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.is_set.store(true, Ordering::Release);
     }
 
     pub(super) fn is_set(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.is_set.load(Ordering::Acquire)
     }
 
     pub(super) fn take(&self) -> Option<Error> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -116,11 +134,40 @@ impl CommittedLists {
 /// The shared state of a job's threads.
 #[derive(Default)]
 pub(super) struct JobShared {
+    /// The first error of the threads, after which nothing is committed.
     pub(super) failure: JobFailure,
+    /// The error because of which no further URL is fetched. What is finished is committed.
+    pub(super) stop: JobFailure,
     pub(super) lists: CommittedLists,
     /// The state after the last commit.
     pub(super) committed: Mutex<DurableState>,
     pub(super) targets: SyncTargets,
+    /// The archive of the run, if it has one.
+    pub(super) archive: OnceLock<Arc<dyn HeldArchive>>,
+}
+
+impl JobShared {
+    /// Sets the archive of the run.
+    pub(super) fn set_archive(&self, archive: Arc<dyn HeldArchive>) {
+        let _ = self.archive.set(archive);
+    }
+}
+
+/// Lets no other thread wait for the writer after its end, even if it panics.
+struct WriterEnd<'a> {
+    queue: &'a EventQueue,
+    shared: &'a JobShared,
+}
+
+impl Drop for WriterEnd<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let text = "the thread that writes the job's file panicked";
+            self.shared.failure.set(Error::new(ErrorKind::Panicked, text));
+        }
+        self.queue.close();
+        self.shared.lists.end();
+    }
 }
 
 /// The writer of a job's file.
@@ -153,6 +200,7 @@ pub(super) struct WriterState {
     lists: Vec<(i64, u64, Vec<u8>, bool)>,
     total: Option<u64>,
     durable: Option<DurableState>,
+    has_long_log: bool,
     /// The offset in the output file of the first byte that the transfers of this run pass on.
     output_base: u64,
     /// The offset at which the output of this run begins, if that is not noted yet.
@@ -173,17 +221,34 @@ enum BatchEntry {
     Value(StageValue),
 }
 
-impl BatchEntry {
-    fn write(&self, connection: &Connection, commit: u64, round: u64) -> DatabaseResult<()> {
-        match self {
-            BatchEntry::Url(row) => row.write(connection, commit, round),
-            BatchEntry::Queued { stage, number, value } => {
-                stage_values::write_queued(connection, (*stage, *number), value, commit)
-            }
-            BatchEntry::Value(value) => value.write(connection, commit),
-        }
+/// The statements for the entries of a batch.
+struct BatchStatements<'c> {
+    url: CachedStatement<'c>,
+    queued: CachedStatement<'c>,
+    value: CachedStatement<'c>,
+}
+
+impl BatchStatements<'_> {
+    fn prepare(connection: &Connection) -> DatabaseResult<BatchStatements<'_>> {
+        Ok(BatchStatements {
+            url: connection.prepare_cached(url_row::UPSERT)?,
+            queued: connection.prepare_cached(stage_values::INSERT_QUEUED)?,
+            value: connection.prepare_cached(stage_values::INSERT_VALUE)?,
+        })
     }
 
+    fn write(&mut self, entry: &BatchEntry, commit: u64, round: u64) -> DatabaseResult<()> {
+        match entry {
+            BatchEntry::Url(row) => row.write(&mut self.url, commit, round),
+            BatchEntry::Queued { stage, number, value } => {
+                stage_values::write_queued(&mut self.queued, (*stage, *number), value, commit)
+            }
+            BatchEntry::Value(value) => value.write(&mut self.value, commit),
+        }
+    }
+}
+
+impl BatchEntry {
     /// Returns the file of a URL, if this is a URL with a file.
     fn file(&self) -> Option<&Path> {
         match self {
@@ -226,6 +291,7 @@ impl WriterState {
             JobEvent::ListText { source, chunk, text, is_last } => self.lists.push((source, chunk, text, is_last)),
             JobEvent::ListEnded(total) => self.total = Some(total),
             JobEvent::Durable(state) => self.durable = Some(state),
+            JobEvent::LongLog => self.has_long_log = true,
             JobEvent::End { exit_code } => return Some(exit_code),
         }
         None
@@ -243,35 +309,39 @@ impl WriterState {
 }
 
 impl JobWriter {
-    /// Writes the events of the channel until the run is over.
-    pub(super) fn run(mut self, events: &Receiver<JobEvent>) {
-        let mut last = Instant::now().checked_sub(COMMIT_INTERVAL).unwrap_or_else(Instant::now);
+    /// Writes the events of the queue until the run is over.
+    pub(super) fn run(mut self, queue: &EventQueue) {
+        let shared = Arc::clone(&self.shared);
+        let _end = WriterEnd { queue, shared: &shared };
+        let mut next_commit = Instant::now();
         let mut exit_code = None;
+        let mut events = Vec::new();
         while exit_code.is_none() {
-            let left = COMMIT_INTERVAL.saturating_sub(last.elapsed());
-            let next = match self.state.is_empty() {
-                true => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                false => events.recv_timeout(left),
-            };
-            match next {
-                Ok(event) => exit_code = self.state.apply(event),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
+            queue.take(&mut events, next_commit);
+            for event in events.drain(..) {
+                exit_code = self.state.apply(event).or(exit_code);
             }
-            while exit_code.is_none() && self.state.batch.len() < MAX_BATCH {
-                let Ok(event) = events.try_recv() else { break };
-                exit_code = self.state.apply(event);
-            }
-            let is_due = last.elapsed() >= COMMIT_INTERVAL || self.state.batch.len() >= MAX_BATCH;
-            if !self.state.is_empty() && (is_due || exit_code.is_some()) {
+            if !self.state.is_empty() {
                 self.commit();
-                last = Instant::now();
+                next_commit = Instant::now() + COMMIT_INTERVAL;
+            }
+            if std::mem::take(&mut self.state.has_long_log) {
+                self.restart_log();
             }
         }
         if let Some(exit_code) = exit_code {
             self.end(exit_code);
         }
-        self.shared.lists.end();
+    }
+
+    /// Lets the write-ahead log begin anew. While this thread writes, another one cannot move all of
+    /// the log into the job's file, and the log would grow without end.
+    fn restart_log(&self) {
+        if !self.shared.failure.is_set()
+            && let Err(error) = checkpoint(&self.connection, "PASSIVE")
+        {
+            self.shared.failure.set(database(&self.path, error));
+        }
     }
 
     /// Commits everything that waits. After a failure nothing more is written, so that the file
@@ -285,20 +355,42 @@ impl JobWriter {
             (state.total, state.durable, state.batch_end) = (None, None, None);
             return;
         }
-        if let Err(error) = self.try_commit() {
+        let committed = self
+            .archive_batch()
+            .and_then(|payloads| self.try_commit(&payloads).map_err(|error| database(&self.path, error)));
+        if let Err(error) = committed {
             let _ = self.connection.execute_batch("ROLLBACK");
-            self.shared.failure.set(database(&self.path, error));
+            self.shared.failure.set(error);
             self.shared.lists.end();
         }
     }
 
-    fn try_commit(&mut self) -> DatabaseResult<()> {
+    /// Appends the exchanges of the rows to the archive. Those of a URL that is fetched again are
+    /// dropped.
+    fn archive_batch(&self) -> Result<Vec<ArchivedPayload>, Error> {
+        let Some(archive) = self.shared.archive.get() else { return Ok(Vec::new()) };
+        let mut records = Vec::new();
+        for entry in &self.state.batch {
+            match entry {
+                BatchEntry::Url(row) if row.state == UrlState::Again => archive.discard(&row.records),
+                BatchEntry::Url(row) => records.extend_from_slice(&row.records),
+                BatchEntry::Queued { .. } | BatchEntry::Value(_) => {}
+            }
+        }
+        archive.append(&records)
+    }
+
+    fn try_commit(&mut self, payloads: &[ArchivedPayload]) -> DatabaseResult<()> {
         let state = &mut self.state;
         self.output_end = state.output_begin.take().unwrap_or(self.output_end);
         let end = state.batch_end.take().map_or(self.output_end, |end| state.output_base + end);
+        let archive = self.shared.archive.get().map(|archive| archive.position());
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        for entry in &state.batch {
-            entry.write(&self.connection, self.commit, self.refresh_round)?;
+        if !state.batch.is_empty() {
+            let mut statements = BatchStatements::prepare(&self.connection)?;
+            for entry in &state.batch {
+                statements.write(entry, self.commit, self.refresh_round)?;
+            }
         }
         for (source, chunk, text, is_last) in &state.lists {
             super::list_copy::write(&self.connection, *source, *chunk, text, *is_last)?;
@@ -307,13 +399,15 @@ impl JobWriter {
             self.connection.execute("UPDATE job SET total = ?1", params![total as i64])?;
         }
         if let Some(durable) = state.durable {
-            let update = "UPDATE job SET durable_commit = ?1, durable_output = ?2";
-            self.connection.prepare_cached(update)?.execute(params![durable.commit as i64, durable.output as i64])?;
+            durable.write(&self.connection)?;
         }
         let update = "UPDATE job SET last_commit = ?1, output_end = ?2";
         self.connection.prepare_cached(update)?.execute(params![self.commit as i64, end as i64])?;
+        if let Some(position) = archive {
+            job_archive::note(&self.connection, position, payloads, self.commit)?;
+        }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
-        let noted = DurableState { commit: self.commit, output: end };
+        let noted = DurableState { commit: self.commit, output: end, archive: archive.unwrap_or_default() };
         // Before the targets are read by the thread that syncs, they must have all files of the rows.
         self.shared.targets.add(state.batch.iter().filter_map(BatchEntry::file));
         *self.shared.committed.lock().unwrap_or_else(PoisonError::into_inner) = noted;

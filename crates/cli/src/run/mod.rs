@@ -144,9 +144,9 @@ fn interrupt(signals: Option<&Signals>, job: Option<&Arc<JobRun>>) -> Option<Int
 fn open_state(plan: &RunPlan, signals: Option<&Signals>, events: Option<Arc<EventLog>>) -> haul::Result<RunState> {
     let global = &plan.global;
     let names = OutputNames::default();
-    // No body may replace the events.
-    global.events.as_ref().map_or(Ok(()), |path| names.take(path, "--events"))?;
     let job = global.job.as_ref().map(|args| JobRun::open(args, &plan.operations[0], global.refresh)).transpose()?;
+    let archive = open_archive(global, job.as_deref())?;
+    reserve_own_files(plan, &names)?;
     Ok(RunState {
         names,
         interrupt: interrupt(signals, job.as_ref()),
@@ -154,7 +154,7 @@ fn open_state(plan: &RunPlan, signals: Option<&Signals>, events: Option<Arc<Even
         pace: global.pace.map(StartRate::new),
         host_pace: global.host_pace.map(HostStartRate::new),
         limit_rate_total: global.limit_rate_total.map(TotalRateLimit::new),
-        archive: open_archive(global)?,
+        archive,
         events,
         ..RunState::default()
     })
@@ -232,17 +232,46 @@ fn archive_memory(global: &GlobalArgs) -> u64 {
     global.warc.path.as_ref().map_or(0, |_| global.max_memory / 4)
 }
 
-/// Creates the archive of `--warc`. Returns `None` without the option.
+/// Reserves the files of the job, its lists and the archive, so that no output replaces them.
+fn reserve_own_files(plan: &RunPlan, names: &OutputNames) -> haul::Result<()> {
+    if let Some(path) = &plan.global.warc.path {
+        names.reserve(path, "the archive")?;
+    }
+    if let Some(path) = &plan.global.events {
+        names.reserve(path, "the file of --events")?;
+    }
+    let Some(job) = &plan.global.job else { return Ok(()) };
+    names.reserve(&job.file, "the job")?;
+    for suffix in ["-wal", "-shm"] {
+        let mut name = job.file.clone().into_os_string();
+        name.push(suffix);
+        names.reserve(Path::new(&name), "a part of the job")?;
+    }
+    for url in plan.operations.iter().flat_map(|operation| operation.urls.iter()) {
+        if let UrlSource::InputFile(name) = url {
+            names.reserve(Path::new(name), "the list")?;
+        }
+    }
+    Ok(())
+}
+
+/// Creates the archive of `--warc`, or continues that of a job. Returns `None` without the option.
 #[cfg(feature = "warc")]
-fn open_archive(global: &GlobalArgs) -> haul::Result<Option<Arc<dyn ExchangeRecorder>>> {
+fn open_archive(global: &GlobalArgs, job: Option<&JobRun>) -> haul::Result<Option<Arc<dyn ExchangeRecorder>>> {
+    use crate::warc::WarcArchive;
     let Some(path) = global.warc.path.clone() else { return Ok(None) };
     let memory = usize::try_from(archive_memory(global)).unwrap_or(usize::MAX);
-    Ok(Some(Arc::new(crate::warc::WarcArchive::create(path, &global.warc, memory)?)))
+    let Some(job) = job else { return Ok(Some(Arc::new(WarcArchive::create(path, &global.warc, memory)?))) };
+    let position = job.archive_position(|| WarcArchive::refuse_existing(path.clone(), &global.warc))?;
+    let archive = Arc::new(WarcArchive::of_job(path, &global.warc, memory, position)?);
+    job.archived_payloads(WarcArchive::most_payloads(memory), |payload| archive.recall(payload))?;
+    job.set_archive(Arc::clone(&archive) as _);
+    Ok(Some(archive))
 }
 
 /// Fails if there is a `--warc`, which this build does not have.
 #[cfg(not(feature = "warc"))]
-fn open_archive(global: &GlobalArgs) -> haul::Result<Option<Arc<dyn ExchangeRecorder>>> {
+fn open_archive(global: &GlobalArgs, _job: Option<&JobRun>) -> haul::Result<Option<Arc<dyn ExchangeRecorder>>> {
     match &global.warc.path {
         Some(_) => Err(Error::new(ErrorKind::Setup, "--warc is not part of this build; leave it out")),
         None => Ok(None),

@@ -1,20 +1,22 @@
 //! The archive of a run: the recorder that the engine calls, and what its exchanges share.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
+use std::{fmt, io};
 
 use haul::exchange_record::{ExchangeRecord, ExchangeRecorder, ExchangeStart};
-use haul::{Error, Result};
+use haul::{Error, ErrorKind, Result};
 
-use super::archive_file::ArchiveFile;
+use super::archive_file::{ArchiveFile, check_new};
 use super::digest::Sha1Digest;
 use super::exchange::WarcExchange;
 use super::file_name::ArchiveName;
+use super::held_records::HeldRecords;
 use super::message::{MessageStore, RecordBytes};
 use super::payload_memory::PayloadMemory;
 use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType};
+use crate::job_interface::{ArchivePosition, ArchivedPayload, HeldArchive};
 use crate::plan::WarcArgs;
 
 /// The text of a warcinfo record.
@@ -30,15 +32,6 @@ const WARCINFO: &str = concat!(
 #[derive(Debug)]
 pub struct WarcArchive(Arc<ArchiveState>);
 
-/// The end of the last whole record of an archive.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArchivePosition {
-    /// The file that is being written.
-    pub path: PathBuf,
-    /// The length of the file.
-    pub offset: u64,
-}
-
 impl WarcArchive {
     /// Creates the archive with the file `path`. Messages that wait for the end of their exchange, and the list of
     /// payloads that the archive has, take at most `memory` bytes.
@@ -47,18 +40,81 @@ impl WarcArchive {
     /// A file of the archive exists already, or cannot be created.
     pub fn create(path: PathBuf, args: &WarcArgs, memory: usize) -> Result<WarcArchive> {
         let name = ArchiveName::new(path, args.max_size.is_some());
-        let store = Arc::new(MessageStore::new(name.directory(), name.is_compressed(), memory / 2));
-        let file = ArchiveFile::create(name, args.max_size, args.keeps_secrets, |path| warcinfo(&store, path))?;
-        let writer = ArchiveWriter { file, payloads: PayloadMemory::new(memory / 2), failure: None };
-        let keeps_secrets = args.keeps_secrets;
-        Ok(WarcArchive(Arc::new(ArchiveState { store, keeps_secrets, writer: Mutex::new(writer) })))
+        check_new(&name)?;
+        Self::open(name, args, memory, None)
     }
 
-    /// Returns the end of the last whole record. Exchanges that ended before the call are in the
-    /// archive up to there.
-    pub fn position(&self) -> ArchivePosition {
-        let writer = self.0.writer();
-        ArchivePosition { path: writer.file.path(), offset: writer.file.length() }
+    /// Refuses an archive of which a file exists already.
+    ///
+    /// # Errors
+    /// There is such a file.
+    pub(crate) fn refuse_existing(path: PathBuf, args: &WarcArgs) -> Result<()> {
+        check_new(&ArchiveName::new(path, args.max_size.is_some()))
+    }
+
+    /// Opens the archive of a job, which ends at `position`. All behind that is removed. The archive
+    /// holds the records of each transfer back until the job has it append them.
+    ///
+    /// # Errors
+    /// The archive is shorter than that, or cannot be opened.
+    pub(crate) fn of_job(path: PathBuf, args: &WarcArgs, memory: usize, position: ArchivePosition) -> Result<Self> {
+        let name = ArchiveName::new(path, args.max_size.is_some());
+        Self::open(name, args, memory, Some(position))
+    }
+
+    fn open(name: ArchiveName, args: &WarcArgs, memory: usize, position: Option<ArchivePosition>) -> Result<Self> {
+        let store = Arc::new(MessageStore::new(name.directory(), name.is_compressed(), memory / 2));
+        let begin = |path: &Path| warcinfo(&store, path);
+        let file = match position {
+            None => ArchiveFile::create(name, args.max_size, args.keeps_secrets, begin),
+            Some(position) => ArchiveFile::reopen(name, args.max_size, args.keeps_secrets, position, begin),
+        };
+        let file = file?;
+        let writer = ArchiveWriter { file, payloads: PayloadMemory::new(memory / 2), failure: None };
+        let held = position.map(|_| HeldRecords::new(&store));
+        let keeps_secrets = args.keeps_secrets;
+        Ok(WarcArchive(Arc::new(ArchiveState { store, keeps_secrets, held, writer: Mutex::new(writer) })))
+    }
+
+    /// Returns the number of payloads that the archive remembers at most.
+    pub(crate) fn most_payloads(memory: usize) -> u64 {
+        PayloadMemory::most(memory / 2) as u64
+    }
+
+    /// Adds a payload that an earlier run has archived.
+    pub(crate) fn recall(&self, payload: ArchivedPayload) {
+        let date = SystemTime::UNIX_EPOCH + std::time::Duration::from_micros(payload.date);
+        let record = EarlierRecord { id: RecordId(payload.record), url: payload.url, date };
+        self.0.writer().payloads.insert(Sha1Digest(payload.digest), record);
+    }
+}
+
+impl HeldArchive for WarcArchive {
+    fn append(&self, records: &[u64]) -> Result<Vec<ArchivedPayload>> {
+        let mut payloads = Vec::new();
+        for records in self.0.held.iter().flat_map(|held| held.take(records)) {
+            if let Some((digest, record)) = &records.payload {
+                let since = record.date.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                let date = u64::try_from(since.as_micros()).unwrap_or(u64::MAX);
+                let url = record.url.clone();
+                payloads.push(ArchivedPayload { digest: digest.0, record: record.id.0, url, date });
+            }
+            self.0.append(records.bytes, records.payload)?;
+        }
+        Ok(payloads)
+    }
+
+    fn discard(&self, records: &[u64]) {
+        self.0.held.iter().for_each(|held| held.take(records).for_each(drop));
+    }
+
+    fn position(&self) -> ArchivePosition {
+        self.0.writer().file.position()
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let files = self.0.writer().file.unsynced();
+        files.iter().try_for_each(|file| file.sync_data())
     }
 }
 
@@ -77,6 +133,8 @@ pub(super) struct ArchiveState {
     pub(super) store: Arc<MessageStore>,
     /// True to keep credentials in request records.
     pub(super) keeps_secrets: bool,
+    /// The records that wait until a job has noted their transfers; `None` without a job.
+    held: Option<HeldRecords>,
     writer: Mutex<ArchiveWriter>,
 }
 
@@ -104,11 +162,25 @@ impl ArchiveState {
         self.writer().payloads.get(payload).cloned()
     }
 
-    /// Appends the records of an exchange. `payload` is what later records may refer to.
+    /// Appends the records of an exchange, or holds them back and returns their number. `payload` is
+    /// what later records may refer to.
     ///
     /// # Errors
     /// The archive cannot be written, now or before.
-    pub(super) fn append(&self, records: RecordBytes, payload: Option<(Sha1Digest, EarlierRecord)>) -> Result<()> {
+    pub(super) fn add(
+        &self,
+        records: RecordBytes,
+        payload: Option<(Sha1Digest, EarlierRecord)>,
+    ) -> Result<Option<u64>> {
+        let Some(held) = &self.held else { return self.append(records, payload).map(|()| None) };
+        let number = held.add(records, payload).map_err(|cause| {
+            let message = "a temporary file beside the archive cannot be written";
+            self.fail(Error::with_source(ErrorKind::Write, message, cause))
+        })?;
+        Ok(Some(number))
+    }
+
+    fn append(&self, records: RecordBytes, payload: Option<(Sha1Digest, EarlierRecord)>) -> Result<()> {
         let mut writer = self.writer();
         if let Some(failure) = &writer.failure {
             return Err(failure.again());

@@ -1,14 +1,16 @@
 //! The files of an archive: whole records are appended, one after the other.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use haul::{Error, ErrorKind, Result};
 
 use super::file_name::ArchiveName;
-use super::message::{RecordBytes, RecordPart};
+use super::message::RecordBytes;
+use crate::job_interface::ArchivePosition;
 
 /// The current file of an archive.
 #[derive(Debug)]
@@ -17,7 +19,9 @@ pub(super) struct ArchiveFile {
     /// The size that a file does not exceed if it has more than one exchange.
     max_size: Option<u64>,
     is_private: bool,
-    file: File,
+    file: Arc<File>,
+    /// The earlier files that were written since the last sync.
+    unsynced: Vec<Arc<File>>,
     number: u32,
     /// The length of the file: the end of its last whole record.
     length: u64,
@@ -29,49 +33,100 @@ impl ArchiveFile {
     /// Creates the first file of an archive. `opening` makes the first record of a file.
     ///
     /// # Errors
-    /// The archive has files already, or the file cannot be created.
+    /// The file exists already, or cannot be created.
     pub(super) fn create(
         name: ArchiveName,
         max_size: Option<u64>,
         is_private: bool,
-        opening: impl FnOnce(&std::path::Path) -> RecordBytes,
+        opening: impl FnOnce(&Path) -> RecordBytes,
     ) -> Result<Self> {
-        let others = std::fs::read_dir(name.directory()).into_iter().flatten().flatten();
-        if let Some(other) = others.map(|other| other.file_name()).find(|other| name.has_file(other)) {
-            return Err(existing(name.directory().join(other)));
-        }
-        let path = name.of_file(0);
-        let file = open(&path, is_private)?;
-        let mut archive = Self { name, max_size, is_private, file, number: 0, length: 0, opening: 0 };
-        archive.write(opening(&path))?;
-        archive.opening = archive.length;
-        Ok(archive)
+        let file = create(&name.of_file(0), is_private, OpenOptions::new().create_new(true))?;
+        Self::begun(Self::at(name, max_size, is_private, file, ArchivePosition::default()), opening)
     }
 
-    /// Returns the path of the current file.
-    pub(super) fn path(&self) -> PathBuf {
+    /// Opens the archive of a job, which ends at `position`, and removes all behind that: records of
+    /// transfers that the job has not noted, and further files.
+    ///
+    /// # Errors
+    /// The file is missing or shorter, or cannot be opened.
+    pub(super) fn reopen(
+        name: ArchiveName,
+        max_size: Option<u64>,
+        is_private: bool,
+        position: ArchivePosition,
+        opening: impl FnOnce(&Path) -> RecordBytes,
+    ) -> Result<Self> {
+        let ArchivePosition { number, offset } = position;
+        let path = name.of_file(number);
+        let file = match offset {
+            0 => create(&path, is_private, OpenOptions::new().create(true))?,
+            _ => OpenOptions::new().write(true).open(&path).map_err(|cause| unusable(&path, cause))?,
+        };
+        let length = file.metadata().map_err(|cause| unusable(&path, cause))?.len();
+        if length < offset {
+            let message = format!(
+                "the archive {} has {length} bytes, but the job has written {offset}; restore it, or begin a new job",
+                path.display()
+            );
+            return Err(Error::new(ErrorKind::Setup, message));
+        }
+        cut(&file, offset).map_err(|cause| unusable(&path, cause))?;
+        if max_size.is_some() {
+            let later = (number + 1..).map(|number| name.of_file(number));
+            for path in later.take_while(|path| path.symlink_metadata().is_ok()) {
+                std::fs::remove_file(&path).map_err(|cause| unusable(&path, cause))?;
+            }
+        }
+        Self::begun(Self::at(name, max_size, is_private, file, position), opening)
+    }
+
+    fn at(
+        name: ArchiveName,
+        max_size: Option<u64>,
+        is_private: bool,
+        file: File,
+        ArchivePosition { number, offset }: ArchivePosition,
+    ) -> Self {
+        let unsynced = Vec::new();
+        Self { name, max_size, is_private, file: Arc::new(file), unsynced, number, length: offset, opening: 0 }
+    }
+
+    /// Writes the first record, if the file is empty.
+    fn begun(mut self, opening: impl FnOnce(&Path) -> RecordBytes) -> Result<Self> {
+        if self.length == 0 {
+            self.write(opening(&self.path()))?;
+            self.opening = self.length;
+        }
+        Ok(self)
+    }
+
+    fn path(&self) -> PathBuf {
         self.name.of_file(self.number)
     }
 
-    /// Returns the length of the current file: the end of its last whole record.
-    pub(super) fn length(&self) -> u64 {
-        self.length
+    /// Returns the end of the last whole record.
+    pub(super) fn position(&self) -> ArchivePosition {
+        ArchivePosition { number: self.number, offset: self.length }
+    }
+
+    /// Returns the files that were written since the last call.
+    pub(super) fn unsynced(&mut self) -> Vec<Arc<File>> {
+        let mut files = std::mem::take(&mut self.unsynced);
+        files.push(Arc::clone(&self.file));
+        files
     }
 
     /// Appends the records of one exchange, in the next file if they do not fit into this one.
     ///
     /// # Errors
     /// The file cannot be written. It is cut back to its last whole record.
-    pub(super) fn append(
-        &mut self,
-        records: RecordBytes,
-        opening: impl FnOnce(&std::path::Path) -> RecordBytes,
-    ) -> Result<()> {
+    pub(super) fn append(&mut self, records: RecordBytes, opening: impl FnOnce(&Path) -> RecordBytes) -> Result<()> {
         let is_full = |limit| self.length > self.opening && self.length + records.length() > limit;
         if self.max_size.is_some_and(is_full) {
             self.number += 1;
             let path = self.path();
-            self.file = open(&path, self.is_private)?;
+            let file = create(&path, self.is_private, OpenOptions::new().create_new(true))?;
+            self.unsynced.push(std::mem::replace(&mut self.file, Arc::new(file)));
             self.length = 0;
             self.write(opening(&path))?;
             self.opening = self.length;
@@ -88,7 +143,7 @@ impl ArchiveFile {
             }
             Err(cause) => {
                 let path = self.path();
-                let cut = self.file.set_len(self.length).and_then(|()| self.file.seek(SeekFrom::Start(self.length)));
+                let cut = cut(&self.file, self.length);
                 let rest =
                     if cut.is_ok() { "" } else { ", and its last record, which is incomplete, cannot be removed" };
                 Err(Error::with_source(
@@ -101,35 +156,46 @@ impl ArchiveFile {
     }
 
     fn write_parts(&mut self, records: RecordBytes) -> io::Result<()> {
-        for part in records.parts {
-            match part {
-                RecordPart::Memory(bytes) => self.file.write_all(&bytes)?,
-                RecordPart::File(mut content, bytes) => {
-                    content.rewind()?;
-                    if io::copy(&mut content.take(bytes), &mut self.file)? != bytes {
-                        return Err(io::ErrorKind::UnexpectedEof.into());
-                    }
-                }
-            }
-        }
-        Ok(())
+        records.parts.into_iter().try_for_each(|part| part.write_to(&self.file))
     }
 }
 
-/// Creates a file that does not exist yet. With `is_private`, only its owner may read it.
-fn open(path: &std::path::Path, is_private: bool) -> Result<File> {
-    let mode = if is_private { 0o600 } else { 0o666 };
-    OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(|cause| match cause.kind() {
-        io::ErrorKind::AlreadyExists => existing(path.to_owned()),
-        _ => Error::with_source(ErrorKind::Write, format!("the archive {} cannot be created", path.display()), cause),
-    })
+/// Refuses to begin an archive of which a file exists already.
+pub(super) fn check_new(name: &ArchiveName) -> Result<()> {
+    let others = std::fs::read_dir(name.directory()).into_iter().flatten().flatten();
+    match others.map(|other| other.file_name()).find(|other| name.has_file(other)) {
+        Some(other) => Err(existing(&name.directory().join(other))),
+        None => Ok(()),
+    }
 }
 
 /// Makes the error for a file of the archive that exists already.
-fn existing(path: PathBuf) -> Error {
+fn existing(path: &Path) -> Error {
     let message = format!(
         "the archive file {} exists, and nothing is added to it; remove it, or choose another name for --warc",
         path.display()
     );
     Error::new(ErrorKind::Write, message)
+}
+
+/// Creates a file of the archive. With `is_private`, only its owner may read it.
+fn create(path: &Path, is_private: bool, options: &mut OpenOptions) -> Result<File> {
+    let mode = if is_private { 0o600 } else { 0o666 };
+    options.write(true).mode(mode).open(path).map_err(|cause| match cause.kind() {
+        io::ErrorKind::AlreadyExists => existing(path),
+        _ => Error::with_source(ErrorKind::Write, format!("the archive {} cannot be created", path.display()), cause),
+    })
+}
+
+/// Removes all after the first `length` bytes of a file, and continues there.
+fn cut(mut file: &File, length: u64) -> io::Result<()> {
+    file.set_len(length)?;
+    file.seek(SeekFrom::Start(length)).map(drop)
+}
+
+/// Makes the error for an archive that a job cannot continue.
+fn unusable(path: &Path, cause: io::Error) -> Error {
+    let message =
+        format!("the archive {} of the job cannot be continued; restore it, or begin a new job", path.display());
+    Error::with_source(ErrorKind::Write, message, cause)
 }

@@ -91,7 +91,7 @@ impl ExchangeRecord for WarcExchange {
         self.response.push(bytes).map_err(|cause| Self::unkept(&self.archive, cause))
     }
 
-    fn end(self: Box<Self>, end: ExchangeEnd) -> Result<()> {
+    fn end(self: Box<Self>, end: ExchangeEnd) -> Result<Option<u64>> {
         let Self { archive, context, request, response, failed } = *self;
         failed.map_or(Ok(()), Err)?;
         let finished = |message: RecordedMessage| message.finish().map_err(|cause| Self::unkept(&archive, cause));
@@ -105,7 +105,7 @@ impl ExchangeRecord for WarcExchange {
         if let Some(earlier) = is_whole.then(|| archive.earlier(&response.payload)).flatten() {
             let head = context.head(RecordType::Revisit, response_id, request_id);
             encode_revisit(&response, head.revisit(&earlier), &mut records);
-            return archive.append(records, None);
+            return archive.add(records, None);
         }
         let own = is_whole.then_some(response.payload);
         let mut head = context.head(RecordType::Response, response_id, request_id);
@@ -114,7 +114,7 @@ impl ExchangeRecord for WarcExchange {
         }
         encode(response, RecordType::Response, head, &mut records);
         let record = |payload| (payload, EarlierRecord { id: response_id, url: context.url, date: context.date });
-        archive.append(records, own.map(record))
+        archive.add(records, own.map(record))
     }
 }
 

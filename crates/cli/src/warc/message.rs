@@ -6,7 +6,8 @@
 //! that the end of a large message costs one copy and no compression.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -38,6 +39,17 @@ impl MessageStore {
     pub(super) fn new(directory: &Path, is_compressed: bool, memory: usize) -> Self {
         let budget = Arc::new(MemoryBudget::new(memory));
         Self { directory: directory.to_owned(), is_compressed, budget, idle: Mutex::default() }
+    }
+
+    /// Reserves memory for records that wait. Returns `None` if the budget has too little left.
+    pub(super) fn reserve(&self, bytes: usize) -> Option<ReservedMemory> {
+        let mut reserved = ReservedMemory::new(&self.budget);
+        reserved.grow(bytes).then_some(reserved)
+    }
+
+    /// Creates an unnamed file beside the archive.
+    pub(super) fn temporary_file(&self) -> io::Result<File> {
+        tempfile::tempfile_in(&self.directory)
     }
 
     fn take_deflater(&self) -> Deflater {
@@ -168,7 +180,7 @@ impl RecordedMessage {
 
 impl FileContent {
     fn create(store: &MessageStore, head: &[u8]) -> io::Result<Self> {
-        let file = tempfile::tempfile_in(&store.directory)?;
+        let file = store.temporary_file()?;
         let mut reserved = ReservedMemory::new(&store.budget);
         let text = store.is_compressed.then(|| match reserved.grow(DEFLATER_MEMORY) {
             true => MemberText::new(store.take_deflater()),
@@ -269,10 +281,49 @@ pub(super) struct RecordBytes {
     pub(super) parts: Vec<RecordPart>,
 }
 
-/// Bytes in memory, or this number of bytes in a file.
+/// Bytes of a record.
 pub(super) enum RecordPart {
+    /// Bytes in memory.
     Memory(Vec<u8>),
+    /// The first bytes of a file.
     File(File, u64),
+    /// Bytes of a file that others share: its offset, and their number.
+    Slice(Arc<File>, u64, u64),
+}
+
+impl RecordPart {
+    /// Returns the number of bytes.
+    pub(super) fn length(&self) -> u64 {
+        match self {
+            RecordPart::Memory(bytes) => bytes.len() as u64,
+            RecordPart::File(_, bytes) | RecordPart::Slice(_, _, bytes) => *bytes,
+        }
+    }
+
+    /// Writes the bytes to a file.
+    pub(super) fn write_to(self, mut file: &File) -> io::Result<()> {
+        match self {
+            RecordPart::Memory(bytes) => file.write_all(&bytes),
+            RecordPart::File(mut content, bytes) => {
+                content.rewind()?;
+                match io::copy(&mut content.take(bytes), &mut file)? == bytes {
+                    true => Ok(()),
+                    false => Err(io::ErrorKind::UnexpectedEof.into()),
+                }
+            }
+            RecordPart::Slice(content, mut from, bytes) => {
+                let end = from + bytes;
+                let mut buffer = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX).min(64 << 10)];
+                while from < end {
+                    let piece = usize::try_from(end - from).unwrap_or(usize::MAX).min(buffer.len());
+                    content.read_exact_at(&mut buffer[..piece], from)?;
+                    file.write_all(&buffer[..piece])?;
+                    from += piece as u64;
+                }
+                Ok(())
+            }
+        }
+    }
 }
 
 impl RecordBytes {
@@ -289,18 +340,12 @@ impl RecordBytes {
 
     /// Returns the number of bytes of all parts.
     pub(super) fn length(&self) -> u64 {
-        let length = |part: &RecordPart| match part {
-            RecordPart::Memory(bytes) => bytes.len() as u64,
-            RecordPart::File(_, bytes) => *bytes,
-        };
-        self.parts.iter().map(length).sum()
+        self.parts.iter().map(RecordPart::length).sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Seek};
-
     use flate2::read::GzDecoder;
 
     use super::*;
@@ -329,6 +374,7 @@ mod tests {
                     file.rewind().unwrap();
                     assert_eq!(file.read_to_end(&mut record).unwrap() as u64, bytes);
                 }
+                RecordPart::Slice(..) => panic!("only held records share a file"),
             }
         }
         assert_eq!(record.len() as u64, length);

@@ -12,6 +12,7 @@
 //! | `exchange` | the record of one exchange, while it is made |
 //! | `message` | a request or response in memory or in a temporary file, with its digests |
 //! | `archive_file` | the files of the archive, and appending to them |
+//! | `held_records` | records that wait until a job has noted their transfers |
 //! | [`record_head`] | the heads of records |
 //! | [`digest`] | digests in Base32 |
 //! | [`gzip_member`] | records as gzip members |
@@ -29,10 +30,11 @@ pub mod digest;
 mod exchange;
 pub mod file_name;
 pub mod gzip_member;
+mod held_records;
 mod memory_budget;
 mod message;
 pub mod payload_memory;
 pub mod record_head;
 pub mod request_head;
 
-pub use archive::{ArchivePosition, WarcArchive};
+pub use archive::WarcArchive;

@@ -39,6 +39,11 @@ impl PayloadMemory {
         PayloadMemory { records: HashMap::new(), oldest: VecDeque::new(), bytes: 0, limit }
     }
 
+    /// Returns the number of records that fit into `limit` bytes, if their URLs are short.
+    pub fn most(limit: usize) -> usize {
+        limit / ENTRY
+    }
+
     /// Returns the record that has a payload; `None` if it is not known.
     pub fn get(&self, digest: &Sha1Digest) -> Option<&EarlierRecord> {
         self.records.get(digest)

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 pub mod agent;
+pub mod daily_site;
 pub mod gated_site;
 pub mod peak_memory;
 pub mod servers;

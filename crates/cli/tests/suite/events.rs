@@ -229,7 +229,7 @@ fn events_and_other_files_never_replace_each_other() {
     assert_eq!(["list", "j"].map(|name| fs::read(dir.join(name)).unwrap()), before);
     assert!(!dir.join("new").exists());
     let ran = run_in(dir, HAUL, &["-sS", "--events", "e", "-o", "e", &origin.url("/small")]);
-    assert!(ran.failed(23).contains("e is the output of --events"), "{}", ran.stderr);
+    assert!(ran.failed(23).contains("e is the file of --events"), "{}", ran.stderr);
     assert!(fs::read_to_string(dir.join("e")).unwrap().ends_with("\"exit_code\":23}\n"));
 }
 

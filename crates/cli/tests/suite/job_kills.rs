@@ -5,15 +5,18 @@
 
 use crate::common;
 
+use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use common::daily_site::DailySite;
 use common::small_site::SmallSite;
 use common::{haul, list, names};
 use testkit::rng::Rng;
+use testkit::warc_reader::read;
 
 /// The number of URLs in the list of a job without stages.
 const URLS: usize = 150;
@@ -34,9 +37,14 @@ enum JobList {
     Indexes,
     /// Listings of several pages.
     Listings,
+    /// Pages of which many are equal, some after a redirect.
+    Copies,
 }
 
 const LIST: &str = "list";
+
+/// The archive of a job, whose files may have numbers.
+const ARCHIVE: &str = "a.warc.gz";
 
 const SHAPES: &[JobShape] = &[
     JobShape { name: "bodies", options: &[], list: JobList::Pages },
@@ -75,6 +83,29 @@ const SHAPES: &[JobShape] = &[
         options: &["--paginate-query", "page", "-o", "f-{name}-{page}"],
         list: JobList::Listings,
     },
+    JobShape { name: "archive of files", options: &["--warc", ARCHIVE, "-o", "f-{name}"], list: JobList::Pages },
+    JobShape { name: "plain archive of records", options: &["--warc", "a.warc", "--jsonl"], list: JobList::Copies },
+    JobShape { name: "archive of copies", options: &["-L", "--warc", ARCHIVE, "--out-null"], list: JobList::Copies },
+    JobShape {
+        name: "numbered archive",
+        options: &["-L", "--warc", ARCHIVE, "--warc-max-size", "8K", "-o", "f-{name}"],
+        list: JobList::Copies,
+    },
+    JobShape {
+        name: "numbered archive of bodies from a pipe",
+        options: &["--warc", "a.warc", "--warc-max-size", "8K"],
+        list: JobList::PipedPages,
+    },
+    JobShape {
+        name: "archive of stages",
+        options: &["--warc", ARCHIVE, "--extract", ">([0-9]+)<", "--then", "$site/page/{}", "-o", "f-#1"],
+        list: JobList::Indexes,
+    },
+    JobShape {
+        name: "archive of listings",
+        options: &["--warc", ARCHIVE, "--paginate-query", "page"],
+        list: JobList::Listings,
+    },
 ];
 
 /// Starts the server of the jobs. Some of its pages take some milliseconds.
@@ -90,6 +121,8 @@ fn site() -> SmallSite {
         let text = match kind {
             "page" if number < 1000 => format!("page {number}, {}, /page/{}\n", number * 7919, number + 1000),
             "page" => format!("page {number}\n"),
+            "copy" if number % 5 == 4 => return Some(("redirect", format!("/copy/{}", number - 4).into_bytes())),
+            "copy" => format!("copy {}\n", number % 7).repeat(40),
             "index" => (0..20).map(|link_number| link(number * 7 + link_number)).collect(),
             "listing" => {
                 let page: usize = query.strip_prefix("page=")?.parse().ok()?;
@@ -107,6 +140,7 @@ fn lines(site: &SmallSite, list: JobList) -> String {
         JobList::Pages | JobList::PipedPages => (URLS, |number| format!("/page/{number}")),
         JobList::Indexes => (20, |number| format!("/index/{number}")),
         JobList::Listings => (40, |number| format!("/listing/{number}?page=1")),
+        JobList::Copies => (URLS, |number| format!("/copy/{number}")),
     };
     (0..count).map(|number| site.url(&path(number)) + "\n").collect()
 }
@@ -136,7 +170,7 @@ fn start(dir: &Path, shape: &JobShape, site: &SmallSite, lines: &str) -> Child {
 }
 
 /// Returns what the job has left, in a form that does not depend on times: the lines of the output in
-/// their order, unless the job has none, and the files by name.
+/// their order, unless the job has none, the exchanges of the archive, and the files by name.
 fn left(dir: &Path, shape: &JobShape) -> Vec<String> {
     let text = fs::read_to_string(dir.join("out")).unwrap_or_default();
     let is_json = shape.options.contains(&"--jsonl");
@@ -152,21 +186,68 @@ fn left(dir: &Path, shape: &JobShape) -> Vec<String> {
         left.sort();
     }
     let other = ["j", "j-wal", "j-shm", LIST, "out", "unused"];
-    // A kill may come just before a file with such a name is renamed to its own.
-    let is_temporary = |name: &str| name.starts_with(".haul-") && name.ends_with(".part");
-    for name in names(dir).into_iter().filter(|name| !other.contains(&name.as_str()) && !is_temporary(name)) {
+    let files = names(dir).into_iter().filter(|name| !other.contains(&name.as_str()));
+    let (archives, files): (Vec<String>, Vec<String>) = files.partition(|name| name.contains(".warc"));
+    left.extend(exchanges(dir, &archives));
+    for name in files {
         left.push(format!("{name}: {}", fs::read_to_string(dir.join(&name)).unwrap()));
     }
     left
 }
 
+/// Returns the URLs and the digests of the exchanges in an archive, sorted. Each response may be a
+/// response record or a revisit record, which depends on times. Asserts that each file is whole, that
+/// records have their pairs, and that each revisit record refers to a response with its payload.
+fn exchanges(dir: &Path, archives: &[String]) -> Vec<String> {
+    let (mut responses, mut revisits, mut exchanges) = (HashSet::new(), Vec::new(), Vec::new());
+    for name in archives {
+        let records = read(&fs::read(dir.join(name)).unwrap()).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        assert_eq!(records[0].field("WARC-Filename"), Some(name.as_str()));
+        let (pairs, alone) = records[1..].as_chunks::<2>();
+        assert!(alone.is_empty(), "{name}");
+        for [request, response] in pairs {
+            assert_eq!(request.field("WARC-Concurrent-To"), response.field("WARC-Record-ID"), "{name}");
+            let field = |name: &str| response.field(name).unwrap_or_default().to_owned();
+            exchanges.push(format!("{} {}", field("WARC-Target-URI"), field("WARC-Payload-Digest")));
+            match response.field("WARC-Type") {
+                Some("response") => drop(responses.insert((field("WARC-Record-ID"), field("WARC-Payload-Digest")))),
+                _ => revisits.push((field("WARC-Refers-To"), field("WARC-Payload-Digest"))),
+            }
+        }
+    }
+    assert!(revisits.iter().all(|revisit| responses.contains(revisit)), "a revisit record refers to nothing");
+    exchanges.sort();
+    exchanges
+}
+
+/// The number of kills after which a job may end, so that the next kind of job has its turn.
+fn most_kills(kills: u64) -> u64 {
+    if kills > 500 { 12 } else { 2 }
+}
+
+/// Kills a run after a random time, unless it has ended by then or `may_kill` is false. Returns true
+/// if it was killed.
+fn killed(mut child: Child, random: &mut Rng, may_kill: bool, name: &str) -> bool {
+    if may_kill {
+        std::thread::sleep(Duration::from_micros(random.below(60_000)));
+        if child.try_wait().unwrap().is_none() {
+            child.kill().unwrap();
+        }
+    }
+    let ended = child.wait_with_output().unwrap();
+    if ended.status.code().is_some() {
+        assert!(ended.status.success(), "{name}: {ended:?}");
+    }
+    ended.status.code().is_none()
+}
+
 #[test]
 fn killed_jobs_leave_what_whole_ones_do() {
-    let kills = setting("HAUL_JOB_KILLS", 30);
+    let kills = setting("HAUL_JOB_KILLS", SHAPES.len() as u64);
     let mut random = Rng::new(setting("HAUL_SEED", 1));
     let site = site();
-    let (mut killed, mut round) = (0, 0);
-    while killed < kills {
+    let (mut count, mut round) = (0, 0);
+    while count < kills {
         let shape = &SHAPES[round % SHAPES.len()];
         let (whole, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let lines = lines(&site, shape.list);
@@ -175,28 +256,108 @@ fn killed_jobs_leave_what_whole_ones_do() {
         }
         let ended = start(whole.path(), shape, &site, &lines).wait_with_output().unwrap();
         assert!(ended.status.success(), "{}: {ended:?}", shape.name);
-        let mut runs = 0;
-        loop {
-            runs += 1;
-            let mut child = start(dir.path(), shape, &site, &lines);
-            // After many kills the job may end, so that the next one has its turn.
-            if runs <= 12 {
-                std::thread::sleep(Duration::from_micros(random.below(60_000)));
-                if child.try_wait().unwrap().is_none() {
-                    child.kill().unwrap();
-                }
-            }
-            let ended = child.wait_with_output().unwrap();
-            if ended.status.code().is_none() {
-                killed += 1;
-                continue;
-            }
-            assert!(ended.status.success(), "{}, run {runs}: {ended:?}", shape.name);
-            break;
+        let mut of_job = 0;
+        while killed(start(dir.path(), shape, &site, &lines), &mut random, of_job < most_kills(kills), shape.name) {
+            of_job += 1;
         }
+        count += of_job;
         let (expected, found) = (left(whole.path(), shape), left(dir.path(), shape));
         assert!(expected.len() >= 10, "{}: {} lines", shape.name, expected.len());
-        assert_eq!(found, expected, "{}, after {runs} runs, {killed} kills", shape.name);
+        assert_eq!(found, expected, "{}, after {of_job} kills, {count} in all", shape.name);
+        round += 1;
+    }
+}
+
+/// The jobs that are refreshed. Their lists are the indexes of [`daily_site`].
+const REFRESHED: &[JobShape] = &[
+    JobShape { name: "refreshed files", options: &["-o", "f-{name}"], list: JobList::Indexes },
+    JobShape { name: "refreshed records", options: &["--jsonl"], list: JobList::Indexes },
+    JobShape {
+        name: "refreshed files of a stage",
+        options: &["--extract", ">([0-9]+)<", "--then", "$site/page/{}", "-o", "f-#1"],
+        list: JobList::Indexes,
+    },
+    JobShape {
+        name: "refreshed values of a stage",
+        options: &["--extract", ">([0-9]+)<", "--then", "$site/page/{}", "--extract", "page.*", "--unique"],
+        list: JobList::Indexes,
+    },
+    JobShape {
+        name: "refreshed archive",
+        options: &["--warc", ARCHIVE, "--extract", ">([0-9]+)<", "--then", "$site/page/{}", "-o", "f-#1"],
+        list: JobList::Indexes,
+    },
+];
+
+/// Starts a server whose pages change on the second day. Some indexes have other links then, and some
+/// pages are gone.
+fn daily_site() -> DailySite {
+    DailySite::start(|target, day| {
+        let (kind, number) = target.strip_prefix('/')?.split_once('/')?;
+        let number: usize = number.parse().ok()?;
+        if number % 10 == 3 {
+            std::thread::sleep(Duration::from_millis(number as u64 % 7));
+        }
+        let version = if number % 4 == 0 { day } else { 1 };
+        match kind {
+            "page" => (day == 1 || number % 9 != 8).then(|| format!("page {number}, version {version}\n")),
+            "index" => Some((0..10 + version).map(|link| format!("<a>{}</a>\n", number * 7 + link)).collect()),
+            _ => None,
+        }
+    })
+}
+
+/// Starts a run of a job of [`REFRESHED`] in `dir`.
+fn start_refreshed(dir: &Path, shape: &JobShape, site: &DailySite, refreshes: bool) -> Child {
+    let mut command: Command = haul(["--job", "j", "-s", "--parallel-max", "16", "--input-file", LIST]);
+    command.args(shape.options.iter().map(|option| option.replace("$site", &site.url(""))));
+    command.args(refreshes.then_some("--refresh")).current_dir(dir).stderr(Stdio::piped());
+    command.stdout(OpenOptions::new().create(true).append(true).open(dir.join("out")).unwrap());
+    command.spawn().unwrap()
+}
+
+/// Returns the results of the last refresh, or `None` as long as it is not complete.
+fn refreshed(dir: &Path) -> Option<Vec<(Option<String>, i64)>> {
+    let job = rusqlite::Connection::open(dir.join("j")).unwrap();
+    let ended = "SELECT refresh_round = 1 AND refresh_is_complete FROM job";
+    if !job.query_row(ended, [], |row| row.get::<_, bool>(0)).unwrap() {
+        return None;
+    }
+    let mut changes = job.prepare("SELECT change, count(*) FROM url GROUP BY change ORDER BY change").unwrap();
+    let rows = changes.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    Some(rows.map(Result::unwrap).collect())
+}
+
+#[test]
+fn killed_refreshes_leave_what_whole_ones_do() {
+    let kills = setting("HAUL_JOB_KILLS", 4 * REFRESHED.len() as u64) / 4;
+    let mut random = Rng::new(setting("HAUL_SEED", 1));
+    let site = daily_site();
+    let (mut count, mut round) = (0, 0);
+    while count < kills {
+        let shape = &REFRESHED[round % REFRESHED.len()];
+        let (whole, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        site.set_day(1);
+        for dir in [whole.path(), dir.path()] {
+            list(dir, LIST, (0..20).map(|number| site.url(&format!("/index/{number}"))));
+            let ended = start_refreshed(dir, shape, &site, false).wait_with_output().unwrap();
+            assert!(ended.status.success(), "{}: {ended:?}", shape.name);
+        }
+        site.set_day(2);
+        start_refreshed(whole.path(), shape, &site, true).wait_with_output().unwrap();
+        let mut of_job = 0;
+        while refreshed(dir.path()).is_none() {
+            let mut child = start_refreshed(dir.path(), shape, &site, true);
+            if of_job < most_kills(kills) {
+                std::thread::sleep(Duration::from_micros(random.below(60_000)));
+                child.kill().unwrap();
+            }
+            of_job += u64::from(child.wait_with_output().unwrap().status.code().is_none());
+        }
+        count += of_job;
+        let (expected, found) = (left(whole.path(), shape), left(dir.path(), shape));
+        assert_eq!(found, expected, "{}, after {of_job} kills, {count} in all", shape.name);
+        assert_eq!(refreshed(dir.path()), refreshed(whole.path()), "{}", shape.name);
         round += 1;
     }
 }

@@ -9,7 +9,9 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
+use common::daily_site::DailySite;
 use common::{HAUL, eventually, haul, list, run_in};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 /// A site whose pages have versions. Pages with an even number have entity tags, the others dates.
 struct VersionedSite {
@@ -194,12 +196,108 @@ fn killed_refresh_goes_on() {
 }
 
 #[test]
+fn refresh_with_a_local_failure_comes_to_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let site = DailySite::start(|target, day| Some(format!("{target}, day {day}\n")));
+    // Two URLs have one file name, and another file becomes a directory.
+    list(dir, "list", ["/a", "/b", "/c", "/a"].map(|target| site.url(target)));
+    assert_eq!(run_in(dir, HAUL, &ARGS).code, 23);
+    fs::remove_file(dir.join("b")).unwrap();
+    fs::create_dir(dir.join("b")).unwrap();
+    for day in 2..4 {
+        site.set_day(day);
+        let ran = run_in(dir, HAUL, &["--job", "j", "--refresh"]);
+        assert_eq!(ran.code, 23);
+        assert!(ran.stderr.contains("Note: refreshed: 2 changed\n"), "{}", ran.stderr);
+        for page in ["a", "c"] {
+            assert_eq!(fs::read_to_string(dir.join(page)).unwrap(), format!("/{page}, day {day}\n"));
+        }
+    }
+    let states = run_in(dir, HAUL, &["job", "list", "j"]).text();
+    let states: Vec<&str> = states.lines().map(|line| line.split('\t').next().unwrap()).collect();
+    assert_eq!(states, ["done", "again", "done", "failed"]);
+}
+
+#[test]
+fn texts_that_are_no_validators_are_not_sent() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let long = format!("\"{}\"", "e".repeat(100_000));
+    for tag in ["*", "unquoted", "\"a\", \"b\"", &long] {
+        let head = format!("HTTP/1.1 200 OK\r\nETag: {tag}\r\nContent-Length: 2\r\n\r\nok");
+        let reply = || vec![ScriptStep::ReadHead, ScriptStep::send(&head)];
+        let server = RawPeer::start(vec![reply(), reply()]);
+        run_in(dir, HAUL, &["--job", "j", "-s", "--out-null", &server.url("/")]).ok();
+        run_in(dir, HAUL, &["--job", "j", "-s", "--refresh"]).ok();
+        assert!(!String::from_utf8_lossy(&server.received(1)).to_lowercase().contains("if-none-match"), "{tag:.20}");
+        fs::remove_file(dir.join("j")).unwrap();
+    }
+}
+
+#[test]
+fn refresh_asks_for_the_pages_of_each_stage() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    // On the second day, the index has another link, one page has changed, and one is gone.
+    let site = DailySite::start(|target, day| match (target, day) {
+        ("/index", _) => Some((1..4 + day).map(|page| format!("<{page}>")).collect()),
+        ("/same", _) => Some("<2>".to_owned()),
+        ("/page/1", 2..) => None,
+        ("/page/2", _) => Some(format!("page 2, day {day}\n")),
+        (page, _) => Some(format!("{page}\n")),
+    });
+    list(dir, "list", [site.url("/index"), site.url("/same")]);
+    let then = site.url("/page/{}");
+    let args = ["--job", "j", "-s", "--extract", "<(.)>", "--then", &then, "-o", "p-#1", "--input-file", "list"];
+    run_in(dir, HAUL, &args).ok();
+    let page = |number: usize| fs::read_to_string(dir.join(format!("p-{number}"))).ok();
+    assert_eq!((page(2).unwrap().as_str(), page(4).unwrap().as_str(), page(5)), ("page 2, day 1\n", "/page/4\n", None));
+    site.set_day(2);
+    let ran = run_in(dir, HAUL, &["--job", "j", "--refresh"]);
+    assert_eq!(ran.code, 22, "{}", ran.stderr);
+    let found = "Note: refreshed: 2 changed, 3 fresh, 1 new, 1 vanished";
+    assert!(ran.stderr.contains(found), "{}", ran.stderr);
+    assert_eq!(page(1).unwrap(), "/page/1\n", "the file of a page that is gone stays");
+    assert_eq!((page(2).unwrap().as_str(), page(5).unwrap().as_str()), ("page 2, day 2\n", "/page/5\n"));
+    let vanished = run_in(dir, HAUL, &["job", "list", "--vanished", "j"]).text();
+    assert_eq!(vanished, format!("{}\n", site.url("/page/1")));
+    let ran = run_in(dir, HAUL, &["--job", "j", "--refresh"]);
+    assert!(ran.stderr.contains("Note: refreshed: 6 fresh, 1 vanished"), "{}", ran.stderr);
+}
+
+#[test]
+fn refresh_prints_the_values_of_changed_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let site = DailySite::start(|target, day| {
+        let day = if target == "/1" { day } else { 1 };
+        Some((0..=day).map(|value| format!("<{target} {value}>")).collect())
+    });
+    list(dir, "list", [site.url("/1"), site.url("/2")]);
+    let values = |options: &[&str]| {
+        let args =
+            [&["--job", "j", "-s", "--extract", "<(.*?)>", "--input-file", "list", "-o", "out"], options].concat();
+        site.set_day(1);
+        run_in(dir, HAUL, &args).ok();
+        site.set_day(2);
+        run_in(dir, HAUL, &["--job", "j", "-s", "--refresh"]).ok();
+        fs::remove_file(dir.join("j")).unwrap();
+        fs::read_to_string(dir.join("out")).unwrap().replace('\n', ",")
+    };
+    let first = "/1 0,/1 1,/2 0,/2 1,";
+    assert_eq!(values(&[]), format!("{first}/1 0,/1 1,/1 2,"));
+    assert_eq!(values(&["--unique"]), format!("{first}/1 2,"));
+    assert_eq!(values(&["--unique", "--sort"]), "/1 0,/1 1,/1 2,/2 0,/2 1,");
+}
+
+#[test]
 fn refresh_is_refused_where_it_has_no_meaning() {
     let dir = tempfile::tempdir().unwrap();
     for (args, text) in [
         (&["--refresh", "http://h/"][..], "only a job knows what was fetched before"),
         (&["--job", "j", "--refresh", "--skip-existing", "-O", "http://h/x"], "--skip-existing leaves nothing"),
-        (&["--job", "j", "--refresh", "--extract", "a", "http://h/"], "not for values of pages"),
+        (&["--job", "j", "--refresh", "--paginate-query", "p", "http://h/?p=1"], "a listing has no validators"),
         (&["--job", "j", "--refresh", "-z", "2020-01-01", "http://h/"], "the job has conditions of its own"),
     ] {
         let refused = run_in(dir.path(), HAUL, args);

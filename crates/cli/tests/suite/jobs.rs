@@ -14,6 +14,7 @@ use common::small_site::SmallSite;
 use common::{CommandOutput, RunningCommand, eventually, haul, list, names, run, run_in};
 use rusqlite::Connection;
 use rustix::process::{Signal, kill_process};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 fn pages(count: usize) -> SmallSite {
     SmallSite::start(move |target| {
@@ -250,6 +251,106 @@ fn piped_list_is_copied_into_the_job() {
     let copied: String =
         Connection::open(dir.join("j")).and_then(|job| job.query_row(copy, [], |row| row.get(0))).unwrap();
     assert_eq!(copied, lines);
+}
+
+#[test]
+fn secrets_of_lists_and_variables_are_not_stored() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), pages(1));
+    let dir = dir.path();
+    let url = site.url("/0").replace("http://", "http://me:word@");
+    let refused =
+        piped(dir, &["--job", "j", "--out-null", "--input-file", "-"], &format!("{}\n{url}\n", site.url("/0")));
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("line 2 of the list from standard input has credentials"), "{}", refused.stderr);
+    let has_secret = |job: &str| {
+        let files = names(dir).into_iter().filter(|name| name.starts_with(job));
+        let contents: Vec<u8> = files.flat_map(|name| fs::read(dir.join(name)).unwrap()).collect();
+        contents.windows(4).any(|window| window == b"word")
+    };
+    assert!(!has_secret("j"));
+    let header = ["--variable", "token=word", "--expand-header", "X-Api-Key: {{token}}", "-e", "http://u:word@h/"];
+    let url = site.url("/0");
+    let args = [&["--job", "k", "-s", "--out-null"][..], &header, &[&url]].concat();
+    run_in(dir, common::HAUL, &args).ok();
+    assert!(!has_secret("k"));
+    let refused = run_in(dir, common::HAUL, &["--job", "k", "-sS"]);
+    assert!(refused.code == 2 && refused.stderr.contains("is a secret and not stored"), "{}", refused.stderr);
+    run_in(dir, common::HAUL, &[&["--job", "k", "-s"], &header[..]].concat()).ok();
+}
+
+#[test]
+fn files_of_the_run_are_no_outputs() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let site = SmallSite::start(|_| Some(("text/plain", b"content".to_vec())));
+    list(dir, "list", [site.url("/j")]);
+    let text = fs::read_to_string(dir.join("list")).unwrap();
+    let (url, list_args) = (site.url("/j"), ["--input-file", "list"]);
+    for (args, owner) in [
+        (&["-o", "j", &url][..], "j is the job of this run"),
+        (&["-o", "j-wal", &url], "j-wal is a part of the job of this run"),
+        (&["-O", list_args[0], list_args[1], "--remote-name-all"], "j is the job of this run"),
+        (&["--jsonl", "-o", "list", list_args[0], list_args[1]], "list is the list of this run"),
+        (&["--warc", "a.warc", "-o", "a.warc", &url], "a.warc is the archive of this run"),
+    ] {
+        let refused = run_in(dir, common::HAUL, &[&["--job", "j", "-sS"], args].concat());
+        assert_eq!(refused.code, 23, "{args:?}: {}", refused.stderr);
+        assert!(refused.stderr.contains(owner), "{args:?}: {}", refused.stderr);
+        assert_eq!(fs::read_to_string(dir.join("list")).unwrap(), text);
+        Connection::open(dir.join("j")).and_then(|job| job.execute("DELETE FROM run", [])).unwrap();
+        for name in names(dir).iter().filter(|name| *name != "list") {
+            fs::remove_file(dir.join(name)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn files_named_by_responses_are_replaced_by_their_job() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let reply = |number: usize| {
+        let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Disposition: attachment; filename=";
+        vec![ScriptStep::ReadHead, ScriptStep::send(format!("{head}f{number}\r\nContent-Length: 4\r\n\r\nbody"))]
+    };
+    let server = RawPeer::start([1, 2, 1, 1].into_iter().map(reply).collect());
+    fs::write(dir.join("f2"), "a stranger's").unwrap();
+    list(dir, "list", [server.url("/1"), server.url("/2")]);
+    let args = ["--job", "j", "-sS", "-J", "--remote-name-all", "--parallel-max", "1", "--input-file", "list"];
+    let ran = run_in(dir, common::HAUL, &args);
+    assert_eq!(ran.code, 23, "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(dir.join("f2")).unwrap(), "a stranger's");
+    // As if the run had been killed after the file had got its name.
+    Connection::open(dir.join("j")).and_then(|job| job.execute("DELETE FROM url WHERE number = 0", [])).unwrap();
+    fs::write(dir.join("f1"), "older").unwrap();
+    fs::remove_file(dir.join("f2")).unwrap();
+    let ran = run_in(dir, common::HAUL, &args);
+    assert_eq!(fs::read_to_string(dir.join("f1")).unwrap(), "body", "{}", ran.stderr);
+    // The second URL suggests the name of the first one now.
+    assert_eq!(ran.code, 23);
+    assert!(ran.stderr.contains("f1 is the output of"), "{}", ran.stderr);
+}
+
+#[test]
+fn finished_job_is_read_without_write_access() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), pages(2));
+    let dir = dir.path();
+    fs::create_dir(dir.join("a?b%")).unwrap();
+    let inner = dir.join("a?b%");
+    run_in(&inner, common::HAUL, &["--job", "j", "-s", "--out-null", &site.url("/[0-1]")]).ok();
+    fs::set_permissions(&inner, fs::Permissions::from_mode(0o555)).unwrap();
+    let listed = run_in(&inner, common::HAUL, &["job", "list", "j"]);
+    fs::set_permissions(&inner, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(listed.text().lines().count(), 2);
+}
+
+#[test]
+fn empty_file_becomes_a_private_job() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), pages(1));
+    let job = dir.path().join("j");
+    fs::write(&job, "").unwrap();
+    fs::set_permissions(&job, fs::Permissions::from_mode(0o644)).unwrap();
+    run_in(dir.path(), common::HAUL, &["--job", "j", "-s", "--out-null", &site.url("/0")]).ok();
+    assert_eq!(fs::metadata(&job).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]

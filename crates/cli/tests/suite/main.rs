@@ -42,11 +42,15 @@ mod job_faults;
 #[cfg(feature = "job")]
 mod job_kills;
 #[cfg(feature = "job")]
+mod job_memory;
+#[cfg(feature = "job")]
 mod job_refresh;
 #[cfg(feature = "job")]
 mod job_report;
 #[cfg(feature = "job")]
 mod job_stages;
+#[cfg(all(feature = "job", feature = "warc"))]
+mod job_warc;
 #[cfg(feature = "job")]
 mod jobs;
 mod large_download;

@@ -220,7 +220,7 @@ impl Dispatcher {
             if let Some((stage, transfers)) = state.unfinished.last_mut() {
                 let stage = *stage;
                 match transfers.next_transfer()? {
-                    Some((number, value)) => self.add_unfinished(state, (stage, number), &value, view),
+                    Some(transfer) => self.add_unfinished(state, stage, transfer, view),
                     None => drop(state.unfinished.pop()),
                 }
                 continue;
@@ -238,7 +238,7 @@ impl Dispatcher {
                     // These values come after all that the stage passed on immediately.
                     let order = [u64::MAX, state.numbers[stage + 1]].into();
                     let window = &view.windows[stage + 1];
-                    self.add_value(state, ValuePlace { number: stage + 1, stage: next, window, order }, &value, true);
+                    self.add_value(state, ValuePlace { number: stage + 1, stage: next, window, order }, &value, None);
                 }
                 continue;
             }

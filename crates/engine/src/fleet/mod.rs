@@ -57,7 +57,7 @@ pub use item_source::FleetItems;
 pub use output_observer::OutputObserver;
 pub use page_destination::PageDestination;
 pub use record::{RecordContent, RecordOptions, RecordPieces, RecordSink, RecordText};
-pub use stage_memory::{RecalledKind, StageMemory, UnfinishedTransfers};
+pub use stage_memory::{RecalledKind, RecalledTransfer, StageMemory, UnfinishedTransfers};
 pub(crate) use start_rate::StartLimits;
 pub use start_rate::{HostStartRate, StartRate};
 pub use value_mapper::ExtractedValueMapper;

@@ -36,7 +36,8 @@ pub trait StageMemory: Send + Sync {
     /// The memory cannot be read.
     fn recall(&self, stage: usize, kind: RecalledKind, value: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
 
-    /// Returns the transfers of a stage after the first that earlier runs queued and did not finish.
+    /// Returns the transfers of a stage after the first that earlier runs queued and did not finish. A
+    /// program that asks again for all pages returns all of them.
     fn unfinished(&self, stage: usize) -> Box<dyn UnfinishedTransfers>;
 
     /// Returns the number of the first new transfer of a stage after the first.
@@ -56,11 +57,25 @@ pub enum RecalledKind {
 
 /// The transfers of a stage that earlier runs queued and did not finish, in their order.
 pub trait UnfinishedTransfers: Send {
-    /// Returns the number and the value of the next transfer; `None` if there are no more.
+    /// Returns the next transfer; `None` if there are no more.
     ///
     /// # Errors
     /// The memory cannot be read.
-    fn next_transfer(&mut self) -> Result<Option<(u64, Vec<u8>)>>;
+    fn next_transfer(&mut self) -> Result<Option<RecalledTransfer>>;
+}
+
+/// A transfer that an earlier run queued.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecalledTransfer {
+    /// The number of the transfer in its stage.
+    pub number: u64,
+    /// The value from which it is made.
+    pub value: Vec<u8>,
+    /// Header fields to send in addition to those of the stage, such as conditions.
+    pub fields: Vec<(String, Vec<u8>)>,
+    /// True if the transfer replaces an existing file, because it is the file of its earlier
+    /// attempt.
+    pub replaces_file: bool,
 }
 
 impl fmt::Debug for dyn StageMemory {

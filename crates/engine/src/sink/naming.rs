@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 use std::{fmt, io};
 
 use haul_policy::target::Target;
@@ -19,6 +20,9 @@ pub enum ClobberMode {
     /// keeps the existing file and fails.
     #[default]
     Own,
+    /// Like [`Own`](Self::Own), but also replaces a file whose name the response suggested, if that
+    /// file was made or changed after this time: an earlier run of the same program has written it.
+    OwnSince(SystemTime),
     /// Replaces the existing file.
     Replace,
     /// Keeps the existing file, and adds a number to the name of the new file: `.1` to `.100`
@@ -29,6 +33,13 @@ pub enum ClobberMode {
     /// Keeps the existing file, and makes the sink fail. A fleet then counts the transfer as
     /// successful, and receives no more of the body.
     Skip,
+}
+
+impl ClobberMode {
+    /// Returns true if an existing file may be replaced.
+    pub(super) fn replaces(self) -> bool {
+        matches!(self, Self::Own | Self::OwnSince(_) | Self::Replace)
+    }
 }
 
 /// A check that accepts or refuses a file's path before the file is opened. The check can reserve
@@ -74,13 +85,15 @@ pub(super) fn directory_of(target: &Path) -> &Path {
     }
 }
 
-/// Creates a file in `dir` under a new random name, by calling `make` with that path. The file is
-/// removed when the returned value is dropped, unless it is renamed before.
+/// Creates a file in `dir` under a new random name, by calling `make` with that path. The name begins
+/// with `.haul-` and the number of this process, so that others can tell the files that a killed
+/// process has left. The file is removed when the returned value is dropped, unless it is renamed before.
 pub(super) fn with_temporary_name<T>(
     dir: &Path,
     make: impl FnMut(&Path) -> io::Result<T>,
 ) -> io::Result<(T, TempPath)> {
-    let named = tempfile::Builder::new().prefix(".haul-").suffix(".part").make_in(dir, make)?;
+    let prefix = format!(".haul-{}-", std::process::id());
+    let named = tempfile::Builder::new().prefix(&prefix).suffix(".part").make_in(dir, make)?;
     Ok(NamedTempFile::into_parts(named))
 }
 
@@ -111,7 +124,7 @@ pub(super) fn names(target: &Path, clobber: ClobberMode) -> impl Iterator<Item =
 /// Renames the file `from` to `target`, as `clobber` allows. Returns the path that the file now
 /// has, which may have a number.
 pub(super) fn give_name(from: &Path, target: &Path, clobber: ClobberMode) -> io::Result<PathBuf> {
-    if matches!(clobber, ClobberMode::Own | ClobberMode::Replace) {
+    if clobber.replaces() {
         std::fs::rename(from, target)?;
         return Ok(target.to_owned());
     }
@@ -184,7 +197,7 @@ pub(super) mod unnamed {
         for name in super::names(target, clobber) {
             match link(&name) {
                 Ok(()) => return Ok(name),
-                Err(Errno::EXIST) if matches!(clobber, ClobberMode::Own | ClobberMode::Replace) => {
+                Err(Errno::EXIST) if clobber.replaces() => {
                     let name = |name: &Path| link(name).map_err(io::Error::from);
                     match super::with_temporary_name(super::directory_of(target), name) {
                         Ok(((), beside)) => beside.persist(target).map_err(io::Error::from)?,

@@ -118,10 +118,12 @@ impl Transfer {
     /// The record cannot be written.
     pub(super) fn end_record(&mut self, error: Option<&Error>) -> Result<()> {
         let Some(own) = self.record.take().filter(|own| own.has_head) else { return Ok(()) };
-        own.record.end(match own.is_complete {
+        let held = own.record.end(match own.is_complete {
             true => ExchangeEnd::Complete,
             false => ExchangeEnd::Truncated(error.map_or(TruncationReason::Length, truncation_by)),
-        })
+        })?;
+        self.facts.held_records.extend(held);
+        Ok(())
     }
 }
 

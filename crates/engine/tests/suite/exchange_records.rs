@@ -98,11 +98,12 @@ impl ExchangeRecord for MemoryRecord {
         self.unless(self.recorder.refuses_bodies)
     }
 
-    fn end(mut self: Box<Self>, end: ExchangeEnd) -> Result<()> {
+    fn end(mut self: Box<Self>, end: ExchangeEnd) -> Result<Option<u64>> {
         self.unless(self.recorder.refuses_ends || self.recorder.has_failed.load(Ordering::SeqCst))?;
         self.exchange.end = end;
-        self.recorder.seen.lock().unwrap().push(self.exchange);
-        Ok(())
+        let mut seen = self.recorder.seen.lock().unwrap();
+        seen.push(self.exchange);
+        Ok(Some(seen.len() as u64))
     }
 }
 

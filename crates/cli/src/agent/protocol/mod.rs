@@ -364,6 +364,7 @@ frame_fields! {
         // Only records have them: with records the agent is not used.
         tls,
         failed_attempts,
+        held_records,
     }
     from TransferFacts::new(Instant::now())
 }

@@ -40,7 +40,13 @@ pub(super) fn text(path: &Path, as_json: bool) -> Result<String> {
     let (connection, settings) = job_file::open_to_read(path)?;
     let counts = JobCounts::read(&connection).map_err(|error| database(path, error))?;
     let changes = refresh::changes(&connection, settings.refresh_round).map_err(|error| database(path, error))?;
-    let left = settings.total.map(|total| counts.left(total));
+    let left = match settings.total {
+        Some(total) if !settings.refresh_is_complete => {
+            let left = refresh::left(&connection, settings.refresh_round, total);
+            Some(left.map_err(|error| database(path, error))?)
+        }
+        total => total.map(|total| counts.left(total)),
+    };
     let state = match (is_running, left) {
         (true, _) => JobState::Running,
         (false, Some(0)) => JobState::Complete,
@@ -65,7 +71,10 @@ impl JobStatus<'_> {
             "state",
             &match state {
                 JobState::Running => format!("running, process {process}"),
-                JobState::Stopped => format!("stopped; 'haul --job {}' goes on", path.display()),
+                JobState::Stopped => {
+                    let option = if settings.refresh_is_complete { "" } else { " --refresh" };
+                    format!("stopped; 'haul --job {}{option}' goes on", path.display())
+                }
                 JobState::Complete => "complete".to_owned(),
             },
         );

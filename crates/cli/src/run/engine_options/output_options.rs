@@ -176,7 +176,9 @@ pub(crate) fn options_for(
         named_by_response: is_named_by_response(operation, output),
         name_check: names.filter(|_| is_checked).map(|names| names.check(existing == ExistingFilePolicy::Skip)),
         clobber: match existing {
-            ExistingFilePolicy::ReplaceOwn => ClobberMode::Own,
+            ExistingFilePolicy::ReplaceOwn => {
+                names.and_then(OutputNames::own_since).map_or(ClobberMode::Own, ClobberMode::OwnSince)
+            }
             ExistingFilePolicy::Skip => ClobberMode::Skip,
             ExistingFilePolicy::Replace => ClobberMode::Replace,
             ExistingFilePolicy::Number => ClobberMode::Number,

@@ -3,6 +3,7 @@
 mod checksums;
 mod descriptor_limit;
 pub(crate) mod group_items;
+mod hash_index;
 mod list_reader;
 mod listing_files;
 mod local_file;

@@ -1,65 +1,72 @@
 //! The names of the output files of a run. They ensure that the body of one URL never replaces the
 //! body of another URL.
 //!
-//! Only hashes of the names are kept in memory. The URLs, which are needed for messages, are kept
-//! in memory up to [`IN_MEMORY`] bytes, and then in an unnamed temporary file. So a million files
-//! need about 30 MB. If two names had the same 64-bit hash, the second one would be refused; a disk
-//! failure is more likely.
+//! The names are kept as hashes in a [`HashIndex`], and the URLs, which are needed for messages, in an
+//! [`UrlLog`]. Both use temporary files beyond some megabytes, so that ten million files need less
+//! than 20 MB of memory. If two names had the same 64-bit hash, the second one would be refused; a
+//! disk failure is more likely.
 
-use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use haul::sink::naming::FilePathCheck;
 use haul::{Error, ErrorKind, Result};
-use tempfile::SpooledTempFile;
 
-/// The number of bytes of URLs that are kept in memory for messages. If there are more, all URLs go
-/// to a temporary file.
-const IN_MEMORY: usize = 4 << 20;
+use crate::run::transfers::hash_index::HashIndex;
+
+/// The number of bytes of URLs that are kept in memory for messages. If there are more, they are
+/// written to a temporary file.
+const IN_MEMORY: usize = 1 << 20;
+
+/// The character before the text of [`OutputNames::reserve`]. No URL begins so.
+const OWNER_MARK: char = '\0';
 
 /// The output file names that URLs of the run have reserved. Clones refer to the same set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OutputNames(Arc<Mutex<TakenNames>>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct TakenNames {
     hasher: RandomState,
     /// The reserved names of output files: the hash of each, and the offset in `urls` of the URL
     /// that reserved it.
-    names: HashMap<u64, u64>,
-    urls: SpooledTempFile,
+    names: HashIndex,
+    urls: UrlLog,
     /// The hashes of the directories in which [`OutputNames::unblocked`] has put files.
-    directories: HashSet<u64>,
+    directories: HashIndex,
     /// A cache of one entry: the directory of the last output file as written, and its canonical
     /// path.
     directory: Option<(PathBuf, PathBuf)>,
     /// A cache of one entry: the last output path that is a device or pipe. With `-o /dev/null`,
     /// many URLs have this path.
     device: Option<PathBuf>,
-}
-
-impl Default for TakenNames {
-    fn default() -> Self {
-        Self {
-            hasher: RandomState::new(),
-            names: HashMap::new(),
-            urls: SpooledTempFile::new(IN_MEMORY),
-            directories: HashSet::new(),
-            directory: None,
-            device: None,
-        }
-    }
+    /// The time when the job of the run began; `None` without a job.
+    own_since: Option<SystemTime>,
+    /// The first error of a temporary file, after which no name can be reserved.
+    failure: Option<io::Error>,
 }
 
 impl OutputNames {
+    /// Sets the time when the job of the run began: files that were made since are its own.
+    pub(crate) fn set_own_since(&self, time: SystemTime) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).own_since = Some(time);
+    }
+
+    /// Returns the time when the job of the run began; `None` without a job.
+    pub(crate) fn own_since(&self) -> Option<SystemTime> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).own_since
+    }
+
     /// Returns true if a URL of the run has reserved this name of an output file.
     pub(crate) fn has(&self, path: &Path) -> bool {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let name = taken.hash(path);
-        taken.names.contains_key(&name)
+        taken.has_name(name)
     }
 
     /// Returns a path with whose directories no file is in conflict, and which is no directory, below
@@ -81,8 +88,7 @@ impl OutputNames {
             }
             made.push(name);
             if !is_file {
-                let directory = taken.hasher.hash_one(made.as_os_str());
-                taken.directories.insert(directory);
+                taken.add_directory(&made);
             }
         }
         if made == path { path } else { made }
@@ -99,6 +105,18 @@ impl OutputNames {
         })
     }
 
+    /// Reserves the name of a file that no output may replace. `owner` says in a message what uses the
+    /// file.
+    ///
+    /// # Errors
+    /// A temporary file cannot be written.
+    pub(crate) fn reserve(&self, path: &Path, owner: &str) -> Result<()> {
+        if self.has(path) {
+            return Ok(());
+        }
+        self.take(path, &format!("{OWNER_MARK}{owner}"))
+    }
+
     /// Reserves the name of an output file for a URL.
     ///
     /// # Errors
@@ -110,37 +128,68 @@ impl OutputNames {
             return Ok(());
         }
         let name = taken.hash(path);
-        let Some(&position) = taken.names.get(&name) else {
-            let position = taken.add(url).map_err(|error| {
-                Error::with_source(ErrorKind::Write, "failed to note the URL of an output file", error)
-            })?;
-            taken.names.insert(name, position);
-            return Ok(());
+        let unnoted = |error| Error::with_source(ErrorKind::Write, "failed to note the name of an output file", error);
+        if let Some(error) = taken.failure.take() {
+            return Err(unnoted(error));
+        }
+        let Some(position) = taken.names.get(name).map_err(unnoted)? else {
+            let position = taken.urls.add(url).map_err(unnoted)?;
+            return taken.names.insert(name, position).map_err(unnoted);
         };
         if is_device(path) {
             taken.device = Some(path.to_owned());
             return Ok(());
         }
-        let first = taken.url(position).unwrap_or_default();
-        let message = format!(
-            "{} is the output of {} in this run; tell them apart by #1 in -o, or number them by --no-clobber",
-            path.display(),
-            crate::usage_error::shown_url(&first),
-        );
+        let first = taken.urls.get(position).unwrap_or_default();
+        let name = path.display();
+        let message = match first.strip_prefix(OWNER_MARK) {
+            Some(owner) => format!("{name} is {owner} of this run; choose another name for the output"),
+            None => format!(
+                "{name} is the output of {} in this run; tell them apart by #1 in -o, or number them by --no-clobber",
+                crate::usage_error::shown_url(&first),
+            ),
+        };
         Err(Error::new(ErrorKind::Write, message).with_url(crate::usage_error::shown_url(url)))
     }
 }
 
 impl TakenNames {
+    fn has_name(&mut self, name: u64) -> bool {
+        let found = self.names.get(name);
+        self.is_found(found)
+    }
+
+    fn is_found(&mut self, found: io::Result<Option<u64>>) -> bool {
+        found
+            .unwrap_or_else(|error| {
+                self.failure = Some(error);
+                None
+            })
+            .is_some()
+    }
+
+    fn has_directory(&mut self, path: &Path) -> bool {
+        let found = self.directories.get(self.hasher.hash_one(path.as_os_str()));
+        self.is_found(found)
+    }
+
+    fn add_directory(&mut self, path: &Path) {
+        if !self.has_directory(path)
+            && let Err(error) = self.directories.insert(self.hasher.hash_one(path.as_os_str()), 0)
+        {
+            self.failure = Some(error);
+        }
+    }
+
     /// Returns true if a file cannot have this path, or if `is_file` is false, a directory cannot.
     fn is_blocked(&mut self, path: &Path, is_file: bool) -> bool {
-        let is_known_directory = self.directories.contains(&self.hasher.hash_one(path.as_os_str()));
+        let is_known_directory = self.has_directory(path);
         if is_file {
             return is_known_directory || path.is_dir();
         }
         let is_taken = |names: &mut Self| {
             let name = names.hash(path);
-            names.names.contains_key(&name)
+            names.has_name(name)
         };
         !is_known_directory && (path.metadata().is_ok_and(|metadata| !metadata.is_dir()) || is_taken(self))
     }
@@ -158,22 +207,59 @@ impl TakenNames {
         let directory = self.directory.as_ref().map(|(_, canonical)| canonical);
         self.hasher.hash_one((directory, path.file_name()))
     }
+}
 
-    /// Appends a URL to `urls`. Returns the offset of the URL in `urls`.
-    fn add(&mut self, url: &str) -> std::io::Result<u64> {
-        let position = self.urls.seek(SeekFrom::End(0))?;
-        self.urls.write_all(&(url.len() as u64).to_le_bytes())?;
-        self.urls.write_all(url.as_bytes())?;
-        Ok(position)
+/// URLs that are appended, and rarely read: the last ones in memory, the others in an unnamed
+/// temporary file.
+#[derive(Debug, Default)]
+struct UrlLog {
+    /// The file; `None` as long as memory has all URLs.
+    file: Option<File>,
+    /// The number of bytes in the file.
+    written: u64,
+    /// The bytes after those of the file.
+    last: Vec<u8>,
+}
+
+impl UrlLog {
+    /// Appends a URL. Returns its offset.
+    fn add(&mut self, url: &str) -> io::Result<u64> {
+        if self.last.len() >= IN_MEMORY {
+            let file = match self.file.take() {
+                Some(file) => file,
+                None => tempfile::tempfile()?,
+            };
+            let file = self.file.insert(file);
+            file.write_all_at(&self.last, self.written)?;
+            self.written += self.last.len() as u64;
+            self.last.clear();
+        }
+        let offset = self.written + self.last.len() as u64;
+        self.last.extend_from_slice(&(url.len() as u64).to_le_bytes());
+        self.last.extend_from_slice(url.as_bytes());
+        Ok(offset)
     }
 
-    fn url(&mut self, position: u64) -> std::io::Result<String> {
+    /// Returns the URL at this offset.
+    fn get(&self, offset: u64) -> io::Result<String> {
         let mut length = [0; 8];
-        self.urls.seek(SeekFrom::Start(position))?;
-        self.urls.read_exact(&mut length)?;
-        let mut url = String::new();
-        (&mut self.urls).take(u64::from_le_bytes(length)).read_to_string(&mut url)?;
-        Ok(url)
+        self.read(offset, &mut length)?;
+        let mut url = vec![0; usize::try_from(u64::from_le_bytes(length)).unwrap_or(usize::MAX)];
+        self.read(offset + 8, &mut url)?;
+        String::from_utf8(url).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        match (offset.checked_sub(self.written), &self.file) {
+            (Some(at), _) => {
+                let at = usize::try_from(at).unwrap_or(usize::MAX);
+                let found = self.last.get(at..).and_then(|rest| rest.get(..bytes.len()));
+                bytes.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+                Ok(())
+            }
+            (None, Some(file)) => file.read_exact_at(bytes, offset),
+            (None, None) => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
     }
 }
 
@@ -230,6 +316,18 @@ mod tests {
         for _ in 0..2 {
             names.take(Path::new("/dev/null"), "http://h/5").unwrap();
         }
+    }
+
+    #[test]
+    fn reserved_file_is_no_output() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = OutputNames::default();
+        let path = dir.path().join("job");
+        std::fs::write(&path, "").unwrap();
+        names.reserve(&path, "the job").unwrap();
+        names.reserve(&path, "the list").unwrap();
+        let error = names.take(&dir.path().join("./job"), "http://h/").unwrap_err();
+        assert!(error.to_string().contains("job is the job of this run"), "{error}");
     }
 
     #[test]

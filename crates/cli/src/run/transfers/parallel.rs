@@ -18,8 +18,8 @@ use crate::run::archive_memory;
 use crate::run::engine_options;
 use crate::run::engine_options::later_stage::LaterStage;
 use crate::run::engine_options::output_options::{
-    NULL, claims_name, in_output_dir, names_stdout, options_for, record_options, shown_output, shows_content,
-    standard_output,
+    NULL, claims_name, in_output_dir, is_named_by_response, names_stdout, options_for, record_options, shown_output,
+    shows_content, standard_output,
 };
 use crate::run::report::records::csv_rows;
 use crate::run::report::reporter::{FleetReporter, Reporter};
@@ -70,6 +70,9 @@ pub(crate) fn run(
         options.stage_memory = Some(Arc::clone(job) as Arc<dyn StageMemory>);
         // The lines of a list may be a stranger's, and their origins are not the user's.
         options.first_origin = job.first_origin().filter(|_| operation.records.is_none());
+        // What is done is not fetched again, but its names are taken.
+        job.finished_files(are_named_by_responses(operation), |file, url| reporter.names().take(file, url))?;
+        reporter.names().set_own_since(job.created());
     }
     descriptor_limit::raise();
     let fleet = Fleet::new(stages, options);
@@ -102,6 +105,9 @@ pub(crate) fn run(
     let summary = match file {
         file if reporter.job().is_some() => {
             let path = file.as_ref().map(|(path, _)| path.as_path());
+            if let Some(path) = path {
+                reporter.names().take(path, first_url(operation))?;
+            }
             let output = job_output(reporter, &plan.global, operation, path, &header)?;
             fleet.run(client, items, output, report)?
         }
@@ -111,9 +117,7 @@ pub(crate) fn run(
             fleet.run(client, items, output, report)?
         }
         Some((path, output)) => {
-            let (UrlSource::Argument(first) | UrlSource::InputFile(first)) =
-                operation.urls.get(0).unwrap_or(UrlSource::Argument(""));
-            if !claims_name(operation, reporter.names(), output, &path, first)? {
+            if !claims_name(operation, reporter.names(), output, &path, first_url(operation))? {
                 return Ok(0);
             }
             let mut sink = FileSink::with(path, options_for(operation, output, None, None));
@@ -126,6 +130,18 @@ pub(crate) fn run(
     };
     reporter.count_skipped_values(summary.skipped_values);
     Ok(summary.exit_code)
+}
+
+/// Returns true if responses choose all names of files of the first stage.
+fn are_named_by_responses(operation: &UrlGroup) -> bool {
+    (0..operation.urls.len()).all(|source| is_named_by_response(operation, operation.output_of(source)))
+}
+
+/// Returns the first URL of a group, or the name of its first list.
+fn first_url(operation: &UrlGroup) -> &str {
+    let (UrlSource::Argument(first) | UrlSource::InputFile(first)) =
+        operation.urls.get(0).unwrap_or(UrlSource::Argument(""));
+    first
 }
 
 /// Opens the output of a job: the file `path` that all transfers share, or standard output. It

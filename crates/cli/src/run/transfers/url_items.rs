@@ -391,8 +391,11 @@ impl UrlItems {
             Err(error) => FleetItem::failed(error),
         };
         let mut item = FleetItem { number: Some(number), ..item };
-        if let Some(known) = known.filter(|_| self.operation.stages[0].request.method == "GET") {
-            add_condition(&mut item, known);
+        let stage = &self.operation.stages[0];
+        if let Some(known) = known.filter(|_| stage.request.method == "GET") {
+            // With -i, the file has the head, too, but the size is that of the body.
+            let size = known.size.filter(|_| !stage.report.include);
+            add_condition(&mut item, KnownUrl { size, ..known });
         }
         Ok(Some(item))
     }
@@ -437,19 +440,15 @@ fn add_condition(item: &mut FleetItem, known: KnownUrl) {
     let has_content = item.request.as_ref().is_some_and(|request| {
         request.overrides.body.is_some() || request.overrides.method.as_deref().is_some_and(|method| method != "GET")
     });
-    let is_there = known.file.as_ref().is_none_or(|file| {
-        std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file() && Some(metadata.len()) == known.size)
-    });
-    if has_content || !is_there {
+    let conditions = if has_content { Vec::new() } else { known.conditions() };
+    if conditions.is_empty() {
         return;
     }
     if let BodyDestination::File { options, .. } = &mut item.destination {
         // The existing file is that of the job, also if the response chose its name.
         options.clobber = ClobberMode::Replace;
     }
-    let fields = &mut item.request.get_or_insert_default().overrides.fields;
-    let conditions = [("If-None-Match", known.etag), ("If-Modified-Since", known.last_modified)];
-    fields.extend(conditions.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into_bytes()))));
+    item.request.get_or_insert_default().overrides.fields.extend(conditions);
 }
 
 impl Iterator for UrlItems {

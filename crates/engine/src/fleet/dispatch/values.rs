@@ -9,6 +9,10 @@ use super::{
     BodyDestination, DispatchState, Dispatcher, DispatcherStages, FleetStage, InvalidJob, NewJob, OrderedWindow,
     placeholder_target, url_error,
 };
+use crate::fleet::fleet_item::ItemRequest;
+use crate::fleet::stage_memory::RecalledTransfer;
+use crate::request::RequestOverrides;
+use crate::sink::naming::ClobberMode;
 use crate::{Error, ErrorKind, Result};
 
 /// The place of a transfer that is made from a value.
@@ -18,6 +22,25 @@ pub(super) struct ValuePlace<'a> {
     pub(super) stage: &'a FleetStage,
     pub(super) window: &'a OrderedWindow,
     pub(super) order: Arc<[u64]>,
+}
+
+/// The request of a transfer that an earlier run queued.
+pub(super) struct RecalledRequest {
+    fields: Vec<(String, Vec<u8>)>,
+    replaces_file: bool,
+}
+
+impl RecalledRequest {
+    /// Adapts the destination of the transfer. Returns the settings of its request, if it has any.
+    fn apply(self, destination: &mut BodyDestination) -> Option<Box<ItemRequest>> {
+        if let BodyDestination::File { options, .. } = destination
+            && self.replaces_file
+        {
+            options.clobber = ClobberMode::Replace;
+        }
+        let overrides = RequestOverrides { fields: self.fields, ..RequestOverrides::default() };
+        (!overrides.fields.is_empty()).then(|| Box::new(ItemRequest { options: None, overrides }))
+    }
 }
 
 impl Dispatcher {
@@ -31,42 +54,48 @@ impl Dispatcher {
         value: &[u8],
         order: Arc<[u64]>,
     ) {
-        self.add_value(&mut self.lock(), ValuePlace { number, stage, window, order }, value, true);
+        self.add_value(&mut self.lock(), ValuePlace { number, stage, window, order }, value, None);
     }
 
     /// Adds a transfer that an earlier run queued, under its number.
     pub(super) fn add_unfinished(
         &self,
         state: &mut DispatchState,
-        (stage, number): (usize, u64),
-        value: &[u8],
+        stage: usize,
+        transfer: RecalledTransfer,
         view: &DispatcherStages<'_>,
     ) {
-        let next = std::mem::replace(&mut state.numbers[stage], number);
-        let order = [number].into();
+        let next = std::mem::replace(&mut state.numbers[stage], transfer.number);
+        let order = [transfer.number].into();
         let place = ValuePlace { number: stage, stage: &view.stages[stage], window: &view.windows[stage], order };
-        self.add_value(state, place, value, false);
+        let RecalledTransfer { value, fields, replaces_file, .. } = transfer;
+        self.add_value(state, place, &value, Some(RecalledRequest { fields, replaces_file }));
         state.numbers[stage] = next;
     }
 
-    /// Adds the transfer that a stage makes from a value. `is_new` is false if an earlier run queued
-    /// it.
-    pub(super) fn add_value(&self, state: &mut DispatchState, place: ValuePlace<'_>, value: &[u8], is_new: bool) {
+    /// Adds the transfer that a stage makes from a value. `recalled` is its request if an earlier run
+    /// queued it.
+    pub(super) fn add_value(
+        &self,
+        state: &mut DispatchState,
+        place: ValuePlace<'_>,
+        value: &[u8],
+        recalled: Option<RecalledRequest>,
+    ) {
         let ValuePlace { number, stage, window, order } = place;
         let made = job_from_value(stage, value);
-        match &self.memory {
-            Some(memory) if is_new && !matches!(made, Ok(None)) => {
-                memory.queued(number, state.numbers[number], value);
-            }
-            Some(memory) if !is_new && matches!(made, Ok(None)) => memory.skipped(number, state.numbers[number]),
+        match (&self.memory, &recalled) {
+            (Some(memory), None) if !matches!(made, Ok(None)) => memory.queued(number, state.numbers[number], value),
+            (Some(memory), Some(_)) if matches!(made, Ok(None)) => memory.skipped(number, state.numbers[number]),
             _ => {}
         }
         match made {
-            Ok(Some((url, target, destination))) => {
+            Ok(Some((url, target, mut destination))) => {
                 state.note_url(stage, &target);
+                let request = recalled.and_then(|recalled| recalled.apply(&mut destination));
                 let job = state.job(number, url, order, destination, window.reserve());
                 let value = stage.value_mapper.is_some().then(|| value.into());
-                let job = NewJob { job, target, value, request: None, kept: 0 };
+                let job = NewJob { job, target, value, request, kept: 0 };
                 self.add(state, job.in_listing(stage, None));
             }
             Ok(None) => {}

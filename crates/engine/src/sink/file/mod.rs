@@ -29,8 +29,10 @@ use std::fs::{self, File};
 use std::io::{self, IoSlice, Write};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use haul_policy::filename;
 use haul_policy::target::Target;
@@ -185,6 +187,15 @@ fn suggested(begin: &BodyInfo<'_>) -> Option<String> {
         })
 }
 
+/// Returns true if a regular file was made or changed after a time.
+fn is_changed_after(path: &Path, time: SystemTime) -> bool {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    path.symlink_metadata().is_ok_and(|metadata| {
+        let changed = (metadata.ctime(), metadata.ctime_nsec());
+        metadata.is_file() && changed > (since.as_secs().cast_signed(), i64::from(since.subsec_nanos()))
+    })
+}
+
 impl Sink for FileSink {
     fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
         // The server refers to the existing file (RFC 9110 section 15.4.5).
@@ -202,9 +213,11 @@ impl Sink for FileSink {
                 self.path = named;
                 self.is_begun = false;
             }
-            if self.clobber == ClobberMode::Own {
-                self.clobber = ClobberMode::Refuse;
-            }
+            self.clobber = match self.clobber {
+                ClobberMode::OwnSince(time) if is_changed_after(&self.path, time) => ClobberMode::Replace,
+                ClobberMode::Own | ClobberMode::OwnSince(_) => ClobberMode::Refuse,
+                other => other,
+            };
         }
         if let Some(check) = self.options.name_check.as_ref().filter(|_| self.options.named_by_response)
             && self.taken.as_ref() != Some(&self.path)

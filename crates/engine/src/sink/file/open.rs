@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::beneath;
-use super::naming::{self, ClobberMode, prevents_replacement};
+use super::naming::{self, prevents_replacement};
 use super::open_file::{DeviceFile, OpenFile};
 use super::partial::{PartialFile, PartialFileWriter};
 use super::reservation::{WORTH_RESERVING, is_full};
@@ -99,7 +99,7 @@ impl FileSink {
         let mut options = OpenOptions::new();
         options.write(true).read(self.options.checksum.is_some()).mode(self.options.mode.unwrap_or(0o666));
         // A second attempt writes the file that the first one has made.
-        let is_own = self.is_begun || matches!(self.clobber, ClobberMode::Own | ClobberMode::Replace);
+        let is_own = self.is_begun || self.clobber.replaces();
         if is_own {
             options.create(true).truncate(true);
         } else {

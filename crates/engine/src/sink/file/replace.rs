@@ -52,7 +52,7 @@ impl FileSink {
     /// Returns true if an existing file at the target's path may be replaced, according to the
     /// [`ClobberMode`] of the sink.
     fn replaces(&self) -> bool {
-        matches!(self.clobber, ClobberMode::Own | ClobberMode::Replace)
+        self.clobber.replaces()
     }
 
     /// Determines what exists at the path of the sink, and the path to which a complete file can be

@@ -1,0 +1,182 @@
+//! The queue of events between the threads of a run and the writer of the job.
+//!
+//! A channel would wake the writer for each event, thousands of times a second. This queue wakes it
+//! for the first event after a time without any, and then lets it sleep until the next commit is due.
+//! The writer takes all events at once.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::writer::JobEvent;
+
+/// The number of events that wait at most. Beyond them, workers wait for the disk.
+const MOST_EVENTS: usize = 4096;
+
+/// The number of bytes of values and lists that wait at most.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Events for the writer of a job.
+#[derive(Default)]
+pub(super) struct EventQueue {
+    state: Mutex<QueueState>,
+    /// Wakes the writer.
+    arrived: Condvar,
+    /// Wakes the threads that wait for room.
+    taken: Condvar,
+}
+
+#[derive(Default)]
+struct QueueState {
+    events: Vec<JobEvent>,
+    /// The bytes of values and lists in the events.
+    bytes: usize,
+    has_end: bool,
+    sleep: WriterSleep,
+    /// The number of threads that wait for room.
+    waiting: usize,
+    is_closed: bool,
+}
+
+/// The state of the writer's thread.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum WriterSleep {
+    /// The thread works.
+    #[default]
+    Awake,
+    /// The thread waits for the first event.
+    Idle,
+    /// The thread waits for the time of the next commit.
+    Pausing,
+}
+
+impl QueueState {
+    fn is_full(&self) -> bool {
+        self.events.len() >= MOST_EVENTS || self.bytes >= MOST_BYTES
+    }
+
+    /// Returns true if the writer must not wait any longer.
+    fn is_urgent(&self) -> bool {
+        self.has_end || self.events.len() >= MOST_EVENTS / 2 || self.bytes >= MOST_BYTES / 2
+    }
+}
+
+impl EventQueue {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an event. Waits if too many wait already. Returns false if the writer has ended.
+    pub(super) fn send(&self, event: JobEvent) -> bool {
+        let mut state = self.lock();
+        while state.is_full() && !state.is_closed {
+            state.waiting += 1;
+            state = self.taken.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
+        }
+        if state.is_closed {
+            return false;
+        }
+        state.bytes += event.bytes();
+        state.has_end |= matches!(event, JobEvent::End { .. });
+        match (state.events.last_mut(), event) {
+            // Only the last position counts.
+            (Some(JobEvent::Written(last)), JobEvent::Written(end)) => *last = end.max(*last),
+            (_, event) => state.events.push(event),
+        }
+        let wakes = match state.sleep {
+            WriterSleep::Awake => false,
+            WriterSleep::Idle => true,
+            WriterSleep::Pausing => state.is_urgent(),
+        };
+        if wakes {
+            state.sleep = WriterSleep::Awake;
+            self.arrived.notify_one();
+        }
+        true
+    }
+
+    /// Moves all events to `events`, which is empty. Waits for the first event, and then until the
+    /// time `earliest`, unless an event is urgent.
+    pub(super) fn take(&self, events: &mut Vec<JobEvent>, earliest: Instant) {
+        let mut state = self.lock();
+        loop {
+            if state.events.is_empty() {
+                state.sleep = WriterSleep::Idle;
+                state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let left = earliest.saturating_duration_since(Instant::now());
+            if left.is_zero() || state.is_urgent() {
+                break;
+            }
+            state.sleep = WriterSleep::Pausing;
+            (state, _) = self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.sleep = WriterSleep::Awake;
+        std::mem::swap(&mut state.events, events);
+        state.bytes = 0;
+        if state.waiting > 0 {
+            self.taken.notify_all();
+        }
+    }
+
+    /// Refuses all further events, because the writer ends.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        state.events.clear();
+        self.taken.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn writer_takes_all_events_in_order() {
+        let queue = Arc::new(EventQueue::default());
+        let sender = Arc::clone(&queue);
+        let sending = thread::spawn(move || (0..20_000).all(|total| sender.send(JobEvent::ListEnded(total))));
+        let (mut events, mut next) = (Vec::new(), 0);
+        while next < 20_000 {
+            queue.take(&mut events, Instant::now());
+            assert!(!events.is_empty() && events.len() <= MOST_EVENTS);
+            for event in events.drain(..) {
+                assert!(matches!(event, JobEvent::ListEnded(total) if total == next));
+                next += 1;
+            }
+        }
+        assert!(sending.join().unwrap());
+    }
+
+    #[test]
+    fn full_queue_waits_for_the_writer() {
+        let queue = Arc::new(EventQueue::default());
+        let text = || JobEvent::ListText { source: 0, chunk: 0, text: vec![0; MOST_BYTES / 4], is_last: false };
+        (0..4).for_each(|_| assert!(queue.send(text())));
+        let sender = Arc::clone(&queue);
+        let sending = thread::spawn(move || sender.send(JobEvent::ListEnded(1)));
+        while queue.lock().waiting == 0 {
+            thread::yield_now();
+        }
+        let mut events = Vec::new();
+        queue.take(&mut events, Instant::now());
+        assert_eq!(events.len(), 4);
+        assert!(sending.join().unwrap());
+        queue.close();
+        assert!(!queue.send(JobEvent::ListEnded(2)));
+    }
+
+    #[test]
+    fn positions_of_the_output_become_one_event() {
+        let queue = EventQueue::default();
+        (0..9).for_each(|end| assert!(queue.send(JobEvent::Written(end))));
+        let mut events = Vec::new();
+        queue.take(&mut events, Instant::now());
+        assert!(matches!(events[..], [JobEvent::Written(8)]));
+    }
+}

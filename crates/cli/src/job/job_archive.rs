@@ -1,0 +1,79 @@
+//! The archive of a job (`--warc`): where it ends, and the payloads that it has. The next run cuts
+//! the archive back to there, so that it has the exchanges of each noted transfer once.
+
+use std::sync::Arc;
+
+use haul::Result;
+use rusqlite::{Connection, params};
+
+use super::durability::checkpoint;
+use super::job_error::{DatabaseResult, database};
+use super::job_run::JobRun;
+use crate::job_interface::{ArchivePosition, ArchivedPayload, HeldArchive};
+
+/// Notes the end of the archive, and the payloads that are new in it.
+pub(super) fn note(
+    connection: &Connection,
+    position: ArchivePosition,
+    payloads: &[ArchivedPayload],
+    commit: u64,
+) -> DatabaseResult<()> {
+    let update = "UPDATE job SET archive_number = ?1, archive_end = ?2";
+    connection.prepare_cached(update)?.execute(params![position.number, position.offset as i64])?;
+    if payloads.is_empty() {
+        return Ok(());
+    }
+    let insert = "INSERT INTO payload (digest, record, url, date, commit_number) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let mut insert = connection.prepare_cached(insert)?;
+    for ArchivedPayload { digest, record, url, date } in payloads {
+        insert.execute(params![digest, record, url, *date as i64, commit as i64])?;
+    }
+    Ok(())
+}
+
+#[cfg_attr(not(feature = "warc"), expect(dead_code, reason = "without archives, no job has one"))]
+impl JobRun {
+    /// Returns the end of the job's archive. If no earlier run has begun it, `begin` is called, and
+    /// then the beginning is noted.
+    ///
+    /// # Errors
+    /// The error of `begin`, or the job's file cannot be written.
+    pub(crate) fn archive_position(&self, begin: impl FnOnce() -> Result<()>) -> Result<ArchivePosition> {
+        if let Some(position) = self.noted_archive() {
+            return Ok(position);
+        }
+        begin()?;
+        let connection = self.connection()?;
+        // It must be on the disk before the archive is, which would otherwise be refused as another's.
+        let noted = note(&connection, ArchivePosition::default(), &[], 0)
+            .and_then(|()| checkpoint(&connection, "PASSIVE").map(drop));
+        noted.map_err(|error| database(self.path(), error))?;
+        Ok(ArchivePosition::default())
+    }
+
+    /// Calls `each` with the last `most` payloads of the archive, in their order.
+    ///
+    /// # Errors
+    /// The job's file cannot be read.
+    pub(crate) fn archived_payloads(&self, most: u64, mut each: impl FnMut(ArchivedPayload)) -> Result<()> {
+        let connection = self.connection()?;
+        let mut read = || -> DatabaseResult<()> {
+            let select = "SELECT digest, record, url, date FROM payload \
+                          WHERE id > (SELECT max(id) FROM payload) - ?1 ORDER BY id";
+            let mut select = connection.prepare(select)?;
+            let mut rows = select.query(params![i64::try_from(most).unwrap_or(i64::MAX)])?;
+            while let Some(row) = rows.next()? {
+                let url = row.get::<_, String>(2)?.into_boxed_str();
+                let date = row.get::<_, i64>(3)? as u64;
+                each(ArchivedPayload { digest: row.get(0)?, record: row.get(1)?, url, date });
+            }
+            Ok(())
+        };
+        read().map_err(|error| database(self.path(), error))
+    }
+
+    /// Sets the archive, to which the job's writer appends the exchanges of noted transfers.
+    pub(crate) fn set_archive(&self, archive: Arc<dyn HeldArchive>) {
+        self.shared().set_archive(archive);
+    }
+}

@@ -1,0 +1,95 @@
+//! Removes the temporary files that killed runs of a job have left beside its output files.
+//!
+//! The name of a temporary file has the number of its process: `.haul-1234-Xy7aBc.part`. A file is
+//! removed if its process was a run of this job that did not end in order, and no process has that
+//! number now. A directory is examined when the first of its URLs is fetched.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use rusqlite::{Connection, params};
+use rustix::process::{Pid, test_kill_process};
+
+use super::job_error::DatabaseResult;
+
+/// The number of earlier runs whose files are looked for.
+const MOST_RUNS: i64 = 1000;
+
+/// The number of directories that are examined.
+const MOST_DIRECTORIES: usize = 64 << 10;
+
+/// The temporary files of killed runs.
+pub(super) struct LeftoverFiles {
+    /// The beginnings of their names.
+    prefixes: Vec<String>,
+    /// The hashes of the directories that were examined.
+    directories: Mutex<HashSet<u64>>,
+    hasher: RandomState,
+}
+
+impl LeftoverFiles {
+    /// Returns the files of the runs before `run` that did not end in order.
+    pub(super) fn of_earlier_runs(connection: &Connection, run: i64) -> DatabaseResult<Self> {
+        let select = "SELECT DISTINCT process FROM run WHERE ended IS NULL AND id < ?1 ORDER BY id DESC LIMIT ?2";
+        let mut select = connection.prepare(select)?;
+        let processes = select.query_map(params![run, MOST_RUNS], |row| row.get::<_, i32>(0))?;
+        let processes = processes.collect::<DatabaseResult<Vec<i32>>>()?;
+        Ok(Self::of_processes(processes.into_iter().filter(|&process| !is_running(process))))
+    }
+
+    fn of_processes(processes: impl Iterator<Item = i32>) -> Self {
+        let prefixes = processes.map(|process| format!(".haul-{process}-")).collect();
+        Self { prefixes, directories: Mutex::default(), hasher: RandomState::new() }
+    }
+
+    /// Removes those beside an output file, once for each directory.
+    pub(super) fn remove_beside(&self, file: &Path) {
+        if self.prefixes.is_empty() {
+            return;
+        }
+        let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let hash = self.hasher.hash_one(directory);
+        {
+            let mut directories = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
+            if directories.len() >= MOST_DIRECTORIES || !directories.insert(hash) {
+                return;
+            }
+        }
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name.ends_with(".part") && self.prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+                // What cannot be removed does no harm.
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+/// Returns true if there is a process with this number.
+fn is_running(process: i32) -> bool {
+    Pid::from_raw(process).is_some_and(|process| test_kill_process(process) != Err(rustix::io::Errno::SRCH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_dead_runs_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str| dir.path().join(name);
+        let names = [".haul-12-abcdef.part", ".haul-123-abcdef.part", ".haul-12-abcdef", "page", ".page.haul-part"];
+        names.iter().for_each(|name| std::fs::write(file(name), "").unwrap());
+        let files = LeftoverFiles::of_processes([12].into_iter());
+        files.remove_beside(&file("page"));
+        let left: Vec<bool> = names.iter().map(|name| file(name).exists()).collect();
+        assert_eq!(left, [false, true, true, true, true]);
+        std::fs::write(file(names[0]), "").unwrap();
+        files.remove_beside(&file("other"));
+        assert!(file(names[0]).exists(), "a directory is examined once");
+        assert!(is_running(std::process::id().cast_signed()) && !is_running(0));
+    }
+}

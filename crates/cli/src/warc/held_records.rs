@@ -1,0 +1,176 @@
+//! The records of exchanges that wait until a job has noted their transfers. They wait in memory, or
+//! in a temporary file that they share.
+//!
+//! ```text
+//!  exchange ends ─▶ add ─▶ number ─▶ the transfer's outcome ─▶ the job's writer ─▶ take ─▶ archive
+//! ```
+//!
+//! A run that is killed loses the waiting records, and the next run makes their requests again. So
+//! the archive never has the records of a transfer that the job does not know.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{SeekFrom, seek};
+
+use super::digest::Sha1Digest;
+use super::memory_budget::ReservedMemory;
+use super::message::{MessageStore, RecordBytes, RecordPart};
+use super::record_head::EarlierRecord;
+
+/// The number of waiting records that have a temporary file of their own at most, because each file
+/// takes a descriptor.
+const MOST_FILES: usize = 64;
+
+/// The records that wait.
+pub(super) struct HeldRecords {
+    store: Arc<MessageStore>,
+    state: Mutex<HeldState>,
+}
+
+#[derive(Default)]
+struct HeldState {
+    next: u64,
+    records: HashMap<u64, HeldExchange>,
+    /// The number of waiting records with a file of their own.
+    files: usize,
+    /// The shared file, and the end of its content.
+    shared: Option<(Arc<File>, u64)>,
+}
+
+/// The records of an exchange, and the payload to which later records may refer.
+pub(super) struct HeldExchange {
+    pub(super) bytes: RecordBytes,
+    pub(super) payload: Option<(Sha1Digest, EarlierRecord)>,
+    has_file: bool,
+    _reserved: Option<ReservedMemory>,
+}
+
+impl HeldRecords {
+    pub(super) fn new(store: &Arc<MessageStore>) -> Self {
+        Self { store: Arc::clone(store), state: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HeldState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds the records of an exchange. Returns their number.
+    ///
+    /// # Errors
+    /// There is neither memory nor space for them.
+    pub(super) fn add(&self, bytes: RecordBytes, payload: Option<(Sha1Digest, EarlierRecord)>) -> io::Result<u64> {
+        let in_memory = bytes.parts.iter().filter(|part| matches!(part, RecordPart::Memory(_)));
+        let in_memory: u64 = in_memory.map(RecordPart::length).sum();
+        let has_file = bytes.parts.iter().any(|part| matches!(part, RecordPart::File(..)));
+        let mut state = self.lock();
+        let may_stay = !has_file || state.files < MOST_FILES;
+        let reserved = match may_stay {
+            true => self.store.reserve(usize::try_from(in_memory).unwrap_or(usize::MAX)),
+            false => None,
+        };
+        let exchange = match reserved {
+            Some(_) => HeldExchange { bytes, payload, has_file, _reserved: reserved },
+            None => {
+                let bytes = state.share(bytes, &self.store)?;
+                HeldExchange { bytes, payload, has_file: false, _reserved: None }
+            }
+        };
+        state.files += usize::from(exchange.has_file);
+        let number = state.next;
+        state.next += 1;
+        state.records.insert(number, exchange);
+        Ok(number)
+    }
+
+    /// Removes the records with these numbers, and returns them.
+    pub(super) fn take<'a>(&'a self, numbers: &'a [u64]) -> impl Iterator<Item = HeldExchange> + 'a {
+        numbers.iter().filter_map(|number| {
+            let mut state = self.lock();
+            let exchange = state.records.remove(number)?;
+            state.files -= usize::from(exchange.has_file);
+            Some(exchange)
+        })
+    }
+}
+
+impl HeldState {
+    /// Moves records to the shared file.
+    fn share(&mut self, bytes: RecordBytes, store: &MessageStore) -> io::Result<RecordBytes> {
+        let (file, from) = match self.shared.take() {
+            // Nobody refers to its content any more, so it is used from its beginning.
+            Some((file, _)) if Arc::strong_count(&file) == 1 => {
+                file.set_len(0)?;
+                (file, 0)
+            }
+            Some(shared) => shared,
+            None => (Arc::new(store.temporary_file()?), 0),
+        };
+        let length = bytes.length();
+        seek(&file, SeekFrom::Start(from))?;
+        bytes.parts.into_iter().try_for_each(|part| part.write_to(&file))?;
+        self.shared = Some((Arc::clone(&file), from + length));
+        Ok(RecordBytes { parts: vec![RecordPart::Slice(file, from, length)] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek};
+
+    use super::*;
+
+    fn held(records: &HeldRecords, text: &[u8]) -> u64 {
+        let bytes = RecordBytes { parts: vec![RecordPart::Memory(text.to_vec())] };
+        records.add(bytes, None).unwrap()
+    }
+
+    fn taken(records: &HeldRecords, numbers: &[u64]) -> Vec<u8> {
+        let mut file = tempfile::tempfile().unwrap();
+        for exchange in records.take(numbers) {
+            exchange.bytes.parts.into_iter().for_each(|part| part.write_to(&file).unwrap());
+        }
+        let mut text = Vec::new();
+        file.rewind().unwrap();
+        file.read_to_end(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn records_beyond_the_memory_share_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Arc::new(MessageStore::new(dir.path(), false, 100));
+        let records = HeldRecords::new(&store);
+        let texts: Vec<Vec<u8>> = (0..10).map(|number| vec![b'a' + number; 40]).collect();
+        for _ in 0..2 {
+            let numbers: Vec<u64> = texts.iter().map(|text| held(&records, text)).collect();
+            let shared = records.lock().shared.as_ref().map(|(_, end)| *end);
+            assert_eq!(shared, Some(8 * 40));
+            let (first, rest) = numbers.split_at(4);
+            assert_eq!(taken(&records, rest), texts[4..].concat());
+            assert_eq!(taken(&records, first), texts[..4].concat());
+            assert_eq!(taken(&records, &numbers), b"");
+        }
+        assert!(records.lock().records.is_empty());
+    }
+
+    #[test]
+    fn few_records_keep_files_of_their_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Arc::new(MessageStore::new(dir.path(), false, 1 << 20));
+        let records = HeldRecords::new(&store);
+        let numbers: Vec<u64> = (0..2 * MOST_FILES)
+            .map(|_| {
+                let file = store.temporary_file().unwrap();
+                RecordPart::Memory(b"content".to_vec()).write_to(&file).unwrap();
+                let bytes = RecordBytes { parts: vec![RecordPart::File(file, 7)] };
+                records.add(bytes, None).unwrap()
+            })
+            .collect();
+        assert_eq!(records.lock().files, MOST_FILES);
+        assert_eq!(taken(&records, &numbers), b"content".repeat(2 * MOST_FILES));
+        assert_eq!(records.lock().files, 0);
+    }
+}
