@@ -18,7 +18,7 @@ use super::output_options::{NULL, claim_name, in_output_dir, options_for, unbloc
 use super::target_url::{refuse_login, refuse_protocol};
 use crate::plan::{BodyArg, OutputArg, PlaceholderEncoding, UrlGroup, append_query};
 use crate::run::transfers::output_names::OutputNames;
-use crate::run::transfers::virtual_host::{for_other_host, is_host_field, without_userinfo};
+use crate::run::transfers::virtual_host::{for_other_host, is_host_field, url_without_login};
 
 /// The placeholder in a URL, header field or body of a later stage. A value that `--extract` found
 /// replaces it.
@@ -125,7 +125,7 @@ impl LaterStage {
 impl ExtractedValueMapper for LaterStage {
     fn url(&self, value: &[u8], url: String) -> String {
         let scheme = self.operation.stages[self.number].transfer.redirect.default_scheme;
-        let url = if self.page_names_host() { without_userinfo(url, scheme) } else { url };
+        let url = if self.page_names_host() { url_without_login(url, scheme) } else { url };
         match &self.operation.stages[self.number].request.query {
             Some(query) => append_query(&url, &query.replace("{}", &percent(value))),
             None => url,

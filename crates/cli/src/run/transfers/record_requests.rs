@@ -15,7 +15,7 @@ use haul_policy::target::Scheme;
 
 use crate::plan::{HeaderArg, RecordArgs, RequestArgs, UrlGroup, append_query};
 use crate::record_input::{JsonlRequest, RecordAuth, RecordBody};
-use crate::run::transfers::virtual_host::{for_other_host, names_other_host, without_userinfo};
+use crate::run::transfers::virtual_host::{for_other_host, names_other_host, url_without_login};
 
 /// The settings from which the requests of records are made.
 pub(crate) struct RecordRequests {
@@ -186,7 +186,7 @@ impl RecordRequests {
     /// Returns the URL without userinfo if its origin is that of the command line's URL, whose
     /// userinfo it may have.
     fn without_userinfo_of_base(&self, url: String) -> String {
-        if self.is_trusted(&url) { without_userinfo(url, self.default_scheme) } else { url }
+        if self.is_trusted(&url) { url_without_login(url, self.default_scheme) } else { url }
     }
 
     /// Returns true if the origin of a URL is that of the URL on the command line.

@@ -21,7 +21,7 @@ use crate::plan::{
 use crate::record_input::CsvRow;
 use crate::run::engine_options::target_url::target_of;
 use crate::run::transfers::record_requests::{ListedRequest, without_content};
-use crate::run::transfers::virtual_host::{for_other_host, is_host_field, is_host_of, without_userinfo};
+use crate::run::transfers::virtual_host::{for_other_host, is_host_field, is_host_of, url_without_login};
 
 /// The column that has the URL if the command line names none.
 const URL_COLUMN: &str = "url";
@@ -190,7 +190,7 @@ impl RowRequests {
             overrides.fields.push((field.name.clone(), value));
         }
         if names_other_host {
-            url = without_userinfo(url, self.default_scheme);
+            url = url_without_login(url, self.default_scheme);
         }
         let is_written = target.is_some_and(|target| self.origins.contains(&target.origin()));
         let is_trusted = is_written && !names_other_host;

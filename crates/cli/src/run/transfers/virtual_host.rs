@@ -53,7 +53,7 @@ pub(crate) fn for_other_host(options: &RequestOptions) -> RequestOptions {
 }
 
 /// Returns a URL without its user and password. A URL that cannot be parsed stays as it is.
-pub(crate) fn without_userinfo(url: String, default_scheme: Scheme) -> String {
+pub(crate) fn url_without_login(url: String, default_scheme: Scheme) -> String {
     match Target::parse_with(&url, default_scheme, false) {
         Ok(target) if target.userinfo_bytes().is_some() => target.to_url(),
         _ => url,
