@@ -49,6 +49,6 @@ pub use extract::{ExtractPattern, Extractor};
 #[cfg(feature = "select")]
 pub use json::JsonPathQuery;
 #[cfg(feature = "select")]
-pub(crate) use json::{ParseFailure, with_value};
+pub(crate) use json::{ParseFailure, with_first};
 pub use page_search::{OnValue, PageInfo, PageQuery, PageSearch};
 pub use sort::{SortedValues, Sorter};

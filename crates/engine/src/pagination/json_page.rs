@@ -7,9 +7,8 @@ use haul_policy::pagination::PageValue;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json_path::JsonPath;
 
-use crate::extraction::{ParseFailure, with_value};
+use crate::extraction::{JsonPathQuery, ParseFailure, with_first};
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of bytes of a page.
@@ -21,14 +20,12 @@ const MAX_VALUES: usize = 3 * MAX_PAGE;
 /// The JSONPath that selects the value in a page.
 #[derive(Debug, Clone)]
 pub(super) struct JsonPageQuery {
-    path: Arc<JsonPath>,
+    path: Arc<JsonPathQuery>,
 }
 
 impl JsonPageQuery {
     pub(super) fn new(path: &str) -> Result<Self> {
-        let path = JsonPath::parse(path)
-            .map_err(|error| Error::with_source(ErrorKind::Setup, "the JSONPath is invalid", error))?;
-        Ok(Self { path: Arc::new(path) })
+        Ok(Self { path: Arc::new(JsonPathQuery::new(path)?) })
     }
 }
 
@@ -94,7 +91,10 @@ impl JsonPage {
         if content.trim_ascii().is_empty() {
             return Ok(PageValue::None);
         }
-        with_value(content, MAX_VALUES, |page| self.first_in(page, content)).map_err(|failure| match failure {
+        let first = with_first(content, MAX_VALUES, &self.query.path, |page, found| {
+            found.map_or(PageValue::None, |found| page_value(page, found, content))
+        });
+        first.map_err(|failure| match failure {
             ParseFailure::TooLarge => too_large("its values take more than 48 MiB"),
             ParseFailure::Invalid { cause, line, column } => {
                 let message = format!(
@@ -104,22 +104,21 @@ impl JsonPage {
             }
         })
     }
+}
 
-    /// Returns the first value that the path selects in `page`, whose text is `content`.
-    fn first_in(&self, page: &Value, content: &[u8]) -> PageValue {
-        let Some(found) = self.query.path.query(page).first() else { return PageValue::None };
-        match found {
-            Value::Null | Value::Bool(false) => PageValue::None,
-            Value::String(text) if text.is_empty() => PageValue::None,
-            Value::String(text) => PageValue::Text(text.clone()),
-            Value::Number(number) => {
-                let text = text_at(page, found, content);
-                PageValue::Number(text.map_or_else(|| number.to_string(), str::to_owned))
-            }
-            Value::Bool(true) => PageValue::True,
-            Value::Array(_) => PageValue::Unusable("an array"),
-            Value::Object(_) => PageValue::Unusable("an object"),
+/// Returns the value that was found in `page`, whose text is `content`, by its use for a listing.
+fn page_value(page: &Value, found: &Value, content: &[u8]) -> PageValue {
+    match found {
+        Value::Null | Value::Bool(false) => PageValue::None,
+        Value::String(text) if text.is_empty() => PageValue::None,
+        Value::String(text) => PageValue::Text(text.clone()),
+        Value::Number(number) => {
+            let text = text_at(page, found, content);
+            PageValue::Number(text.map_or_else(|| number.to_string(), str::to_owned))
         }
+        Value::Bool(true) => PageValue::True,
+        Value::Array(_) => PageValue::Unusable("an array"),
+        Value::Object(_) => PageValue::Unusable("an object"),
     }
 }
 

@@ -3,18 +3,10 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Deserializer, Map, Number, Value};
 
-/// The memory for a value in an array that may have grown to twice its size.
-const ELEMENT: usize = 2 * size_of::<Value>();
-/// The memory for a member of an object: its entry and its place in the index, both at twice their
-/// size.
-const MEMBER: usize = 2 * (size_of::<(u64, String, Value)>() + 16);
-/// The memory for the smallest object or array.
-const CONTAINER: usize = 4 * MEMBER;
-/// The memory that the allocator adds to a string.
-const ALLOCATION: usize = 16;
+use super::value_budget::{ObjectCapacity, OutOfBudget, ValueBudget, longest_number};
 
 /// The reason why a text gives no value.
 #[derive(Debug)]
@@ -25,48 +17,79 @@ pub(crate) enum ParseFailure {
     Invalid { cause: String, line: usize, column: usize },
 }
 
-/// Parses a JSON text whose values take at most about `memory` bytes.
-pub(super) fn parse(text: &[u8], memory: usize) -> Result<Value, ParseFailure> {
-    let mut budget = ValueBudget { left: memory, is_exceeded: false };
+/// A JSON document as a value, with the rest of the memory for it.
+pub(super) struct BoundedDocument {
+    // Dropped before the budget, which may lock other threads out.
+    pub(super) value: Value,
+    pub(super) budget: ValueBudget,
+    pub(super) shape: DocumentShape,
+}
+
+/// The shape of a document.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DocumentShape {
+    /// The number of its values, itself included.
+    pub(super) values: usize,
+    /// The number of objects and arrays around the innermost value.
+    pub(super) depth: usize,
+    /// True if an object has a name twice. The last of its values counts.
+    pub(super) has_repeated_names: bool,
+}
+
+/// Parses a JSON text whose values take at most `memory` bytes.
+pub(super) fn parse(text: &[u8], memory: usize) -> Result<BoundedDocument, ParseFailure> {
+    let mut parser = ValueParser { budget: ValueBudget::new(memory), shape: DocumentShape::default() };
+    parser.budget.take_copy(longest_number(text)).map_err(|_| ParseFailure::TooLarge)?;
     let mut deserializer = Deserializer::from_slice(text);
-    let value = BoundedValue { budget: &mut budget }.deserialize(&mut deserializer);
+    let value = BoundedValue { parser: &mut parser, depth: 0 }.deserialize(&mut deserializer);
     let ended = value.and_then(|value| deserializer.end().map(|()| value));
-    ended.map_err(|error| {
-        if budget.is_exceeded {
-            return ParseFailure::TooLarge;
+    let ValueParser { mut budget, shape } = parser;
+    match ended {
+        Ok(value) => {
+            budget.end_parsing();
+            Ok(BoundedDocument { value, budget, shape })
         }
-        let text = error.to_string();
-        let cause = text.rsplit_once(" at line ").map_or(&*text, |(cause, _)| cause).to_owned();
-        ParseFailure::Invalid { cause, line: error.line(), column: error.column() }
-    })
-}
-
-/// The memory that values may still take.
-struct ValueBudget {
-    left: usize,
-    is_exceeded: bool,
-}
-
-impl ValueBudget {
-    fn take<E: serde::de::Error>(&mut self, bytes: usize) -> Result<(), E> {
-        let Some(left) = self.left.checked_sub(bytes) else {
-            self.is_exceeded = true;
-            return Err(E::custom("the values take too much memory"));
-        };
-        self.left = left;
-        Ok(())
+        Err(_) if budget.is_exceeded() => Err(ParseFailure::TooLarge),
+        Err(error) => {
+            let text = error.to_string();
+            let cause = text.rsplit_once(" at line ").map_or(&*text, |(cause, _)| cause).to_owned();
+            Err(ParseFailure::Invalid { cause, line: error.line(), column: error.column() })
+        }
     }
 }
 
-/// The parser of one value within a budget.
-struct BoundedValue<'b> {
-    budget: &'b mut ValueBudget,
+/// The state of the parser of one document.
+struct ValueParser {
+    budget: ValueBudget,
+    shape: DocumentShape,
+}
+
+fn too_large<E: Error>(_: OutOfBudget) -> E {
+    E::custom("the values take too much memory")
+}
+
+impl ValueParser {
+    fn text<E: Error>(&mut self, text: &str, is_copied: bool) -> Result<String, E> {
+        let copied = if is_copied { text.len() } else { 0 };
+        self.budget.take_copy(copied).and_then(|()| self.budget.take_string(text.len())).map_err(too_large)?;
+        Ok(text.to_owned())
+    }
+}
+
+/// The parser of one value within the budget of its document.
+struct BoundedValue<'p> {
+    parser: &'p mut ValueParser,
+    /// The number of objects and arrays around the value.
+    depth: usize,
 }
 
 impl<'de> DeserializeSeed<'de> for BoundedValue<'_> {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        let shape = &mut self.parser.shape;
+        shape.values += 1;
+        shape.depth = shape.depth.max(self.depth);
         deserializer.deserialize_any(self)
     }
 }
@@ -94,9 +117,12 @@ impl<'de> Visitor<'de> for BoundedValue<'_> {
         Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
     }
 
-    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
-        self.budget.take(value.len() + ALLOCATION)?;
-        Ok(Value::String(value.to_owned()))
+    fn visit_borrowed_str<E: Error>(self, value: &'de str) -> Result<Value, E> {
+        self.parser.text(value, false).map(Value::String)
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        self.parser.text(value, true).map(Value::String)
     }
 
     fn visit_unit<E>(self) -> Result<Value, E> {
@@ -104,23 +130,62 @@ impl<'de> Visitor<'de> for BoundedValue<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
+        let Self { parser, depth } = self;
         let mut list = Vec::new();
-        while let Some(value) = elements.next_element_seed(BoundedValue { budget: self.budget })? {
-            // The first elements share one allocation.
-            self.budget.take(if list.is_empty() { CONTAINER } else { ELEMENT })?;
+        while let Some(value) = elements.next_element_seed(BoundedValue { parser, depth: depth + 1 })? {
+            if list.len() == list.capacity() {
+                parser.budget.grow(&mut list).map_err(too_large)?;
+            }
             list.push(value);
         }
         Ok(Value::Array(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
-        while let Some(name) = members.next_key::<String>()? {
-            let first = if object.is_empty() { CONTAINER } else { 0 };
-            self.budget.take(first + MEMBER + name.len() + ALLOCATION)?;
-            let value = members.next_value_seed(BoundedValue { budget: self.budget })?;
-            object.insert(name, value);
+        let Self { parser, depth } = self;
+        let (mut object, mut capacity) = (Map::new(), ObjectCapacity::default());
+        while let Some(name) = members.next_key_seed(MemberName { parser })? {
+            let value = members.next_value_seed(BoundedValue { parser, depth: depth + 1 })?;
+            // A name that is known takes no place.
+            let grows = object.len() == capacity.members() && !object.contains_key(&name);
+            if grows {
+                parser.budget.take(capacity.grown().memory()).map_err(too_large)?;
+            }
+            parser.shape.has_repeated_names |= object.insert(name, value).is_some();
+            if grows {
+                parser.budget.give_back(capacity.memory());
+                capacity = capacity.grown();
+            }
         }
         Ok(Value::Object(object))
+    }
+}
+
+/// The parser of the name of an object's member.
+struct MemberName<'p> {
+    parser: &'p mut ValueParser,
+}
+
+impl<'de> DeserializeSeed<'de> for MemberName<'_> {
+    type Value = String;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<String, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for MemberName<'_> {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<String, E> {
+        self.parser.text(name, false)
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<String, E> {
+        self.parser.text(name, true)
     }
 }

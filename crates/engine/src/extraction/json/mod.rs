@@ -10,26 +10,28 @@
 
 mod bounded_value;
 mod document_splitter;
+mod number_texts;
 #[cfg(test)]
 mod tests;
+mod value_budget;
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
 use super::page_search::{FoundValue, OnFound};
-use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
+use bounded_value::DocumentShape;
 pub(crate) use bounded_value::ParseFailure;
 use document_splitter::{DocumentSplitter, Position};
+use number_texts::NumberTexts;
 
-/// The length of a document from which on only one thread at a time has its values in memory.
-const LARGE: usize = 1 << 20;
-
-/// The lock for the values of a large document.
-static LARGE_DOCUMENT: Mutex<()> = Mutex::new(());
+/// The capacity that the buffer for the text of a value keeps.
+const KEPT_TEXT: usize = 1 << 20;
+/// The memory for each node that a query visits.
+const NODE: usize = 2 * size_of::<&Value>();
 
 /// A JSONPath query (RFC 9535).
 ///
@@ -44,6 +46,10 @@ static LARGE_DOCUMENT: Mutex<()> = Mutex::new(());
 pub struct JsonPathQuery {
     source: String,
     path: JsonPath,
+    /// True if the query can select more than one node for each of its selectors.
+    selects_many: bool,
+    /// The number of `..` in the query.
+    descents: u32,
 }
 
 impl JsonPathQuery {
@@ -57,7 +63,8 @@ impl JsonPathQuery {
             let text = format!("JSONPath {query:?} cannot be used: {flaw}{remedy}");
             Error::new(ErrorKind::Setup, text)
         })?;
-        Ok(Self { source: query.to_owned(), path })
+        let (selects_many, descents) = multipliers(query);
+        Ok(Self { source: query.to_owned(), path, selects_many, descents })
     }
 
     /// Returns the query as it was given.
@@ -65,6 +72,36 @@ impl JsonPathQuery {
     pub fn source(&self) -> &str {
         &self.source
     }
+
+    /// Returns the memory for the nodes that the query may select in a document. Each `..` after
+    /// the first one selects below each node of the one before, so a node counts as often as there
+    /// are nodes around it.
+    fn node_memory(&self, document: DocumentShape) -> usize {
+        if !self.selects_many {
+            return 0;
+        }
+        let times = document.depth.max(1).saturating_pow(self.descents.saturating_sub(1));
+        document.values.saturating_mul(times).saturating_mul(NODE)
+    }
+}
+
+/// Returns true if a query has a wildcard, slice, filter or `..`, and the number of its `..`. The
+/// names in it do not count.
+fn multipliers(query: &str) -> (bool, u32) {
+    let (mut selects_many, mut descents) = (false, 0);
+    let mut quote = None;
+    let mut bytes = query.bytes().peekable();
+    while let Some(byte) = bytes.next() {
+        match (byte, quote) {
+            (b'\\', Some(_)) => drop(bytes.next()),
+            (b'"' | b'\'', None) => quote = Some(byte),
+            (byte, Some(open)) if byte == open => quote = None,
+            (b'.', None) if bytes.peek() == Some(&b'.') => (selects_many, descents) = (true, descents + 1),
+            (b'*' | b':' | b'?', None) => selects_many = true,
+            _ => {}
+        }
+    }
+    (selects_many, descents)
 }
 
 impl fmt::Debug for JsonPathQuery {
@@ -128,81 +165,114 @@ impl JsonSearch {
     /// Searches the next piece of the body.
     pub(super) fn push(&mut self, piece: &[u8], on_found: &mut OnFound<'_>) -> Result<()> {
         let Self { queries, splitter, memory, text } = self;
-        splitter.push(piece, &mut |document, position| select(queries, document, position, *memory, text, on_found))?;
-        if splitter.held() > *memory { Err(too_long(splitter.position(), *memory)) } else { Ok(()) }
+        let memory = *memory;
+        splitter.push(piece, &mut |bytes, position| {
+            select(queries, &DocumentText { bytes, position, memory }, text, on_found)
+        })?;
+        if splitter.held() > memory { Err(too_long(splitter.position(), memory)) } else { Ok(()) }
     }
 
     /// Ends the body.
     pub(super) fn finish(&mut self, on_found: &mut OnFound<'_>) -> Result<()> {
         let Self { queries, splitter, memory, text } = self;
-        let outcome =
-            splitter.finish(&mut |document, position| select(queries, document, position, *memory, text, on_found));
+        let memory = *memory;
+        let outcome = splitter
+            .finish(&mut |bytes, position| select(queries, &DocumentText { bytes, position, memory }, text, on_found));
         self.reset();
         outcome
     }
 }
 
-/// Parses a JSON document whose values take at most about `memory` bytes, and passes its value to
-/// `use_value`. Only one thread at a time has the values of a large document.
+/// Parses a JSON document whose values take at most `memory` bytes. Passes its value to `use_values`,
+/// and the first one in it that the query selects.
 ///
 /// # Errors
-/// The document is not JSON, or its values take more memory.
-pub(crate) fn with_value<T>(
+/// The document is not JSON, or its values or the nodes that the query may select take more memory.
+pub(crate) fn with_first<T>(
     document: &[u8],
     memory: usize,
-    use_value: impl FnOnce(&Value) -> T,
+    query: &JsonPathQuery,
+    use_values: impl FnOnce(&Value, Option<&Value>) -> T,
 ) -> Result<T, ParseFailure> {
-    let _only = (document.len() > LARGE).then(|| LARGE_DOCUMENT.lock().ignore_poison());
-    bounded_value::parse(document, memory).map(|value| use_value(&value))
+    let mut document = bounded_value::parse(document, memory)?;
+    document.budget.take(query.node_memory(document.shape)).map_err(|_| ParseFailure::TooLarge)?;
+    let found = query.path.query(&document.value);
+    Ok(use_values(&document.value, found.first()))
 }
 
-/// Passes on the values of one document. Together they have at most three times `memory` bytes:
-/// nested values repeat those inside them.
-fn select(
-    queries: &JsonQueries,
-    document: &[u8],
+/// The text and the memory of one document.
+struct DocumentText<'d> {
+    bytes: &'d [u8],
     position: Position,
     memory: usize,
+}
+
+/// Passes on the values of one document. Together they have at most three times the document's
+/// memory: nested values repeat those inside them. `text` is a buffer for one value.
+fn select(
+    queries: &JsonQueries,
+    document: &DocumentText<'_>,
     text: &mut Vec<u8>,
     on_found: &mut OnFound<'_>,
 ) -> Result<()> {
-    let most = memory.saturating_mul(3);
-    let selected = with_value(document, most, |value| {
-        let mut passed = 0_usize;
-        for (query, path) in queries.queries.iter().enumerate() {
-            for found in path.path.query(value).iter() {
-                let bytes = match found {
-                    Value::String(string) if !queries.is_quoted => string.as_bytes(),
-                    other => {
-                        text.clear();
-                        serde_json::to_writer(&mut *text, other)
-                            .map_err(|error| Error::with_source(ErrorKind::Write, "a value has no JSON text", error))?;
-                        &text[..]
-                    }
-                };
-                passed = passed.saturating_add(bytes.len());
-                if passed > most {
-                    return Err(too_many_values(position, most));
-                }
-                if !bytes.is_empty() || queries.keeps_empty {
-                    on_found(FoundValue { query, bytes, base: None })?;
-                }
-            }
-        }
-        Ok(())
-    });
+    let selected = pass_values(queries, document, text, on_found);
     text.clear();
-    text.shrink_to(LARGE);
-    selected.map_err(|failure| match failure {
+    text.shrink_to(KEPT_TEXT);
+    selected
+}
+
+fn pass_values(
+    queries: &JsonQueries,
+    document: &DocumentText<'_>,
+    text: &mut Vec<u8>,
+    on_found: &mut OnFound<'_>,
+) -> Result<()> {
+    let DocumentText { bytes: source, position, memory } = *document;
+    let most = memory.saturating_mul(3);
+    let mut parsed = bounded_value::parse(source, most).map_err(|failure| match failure {
         ParseFailure::TooLarge => too_long(position, memory),
         ParseFailure::Invalid { cause, line, column } => {
             let (line, column) = position.of(line, column);
-            Error::new(
-                ErrorKind::ContentCoding,
-                format!("the body is not JSON: {cause} at line {line} column {column}"),
-            )
+            let message = format!("the body is not JSON: {cause} at line {line} column {column}");
+            Error::new(ErrorKind::ContentCoding, message)
         }
-    })?
+    })?;
+    let (root, budget) = (&parsed.value, &mut parsed.budget);
+    let mut numbers = NumberTexts::new(source, root, parsed.shape.has_repeated_names);
+    let mut passed = 0_usize;
+    for (index, query) in queries.queries.iter().enumerate() {
+        let node_memory = query.node_memory(parsed.shape);
+        budget.take(node_memory).map_err(|_| too_many_nodes(position, query))?;
+        for found in query.path.query(root).iter() {
+            let bytes = match found {
+                Value::String(string) if !queries.is_quoted => string.as_bytes(),
+                other => {
+                    text.clear();
+                    numbers.write(other, budget, text).map_err(|_| too_long(position, memory))?;
+                    &text[..]
+                }
+            };
+            passed = passed.saturating_add(bytes.len());
+            if passed > most {
+                return Err(too_many_values(position, most));
+            }
+            if !bytes.is_empty() || queries.keeps_empty {
+                on_found(FoundValue { query: index, bytes, base: None })?;
+            }
+        }
+        budget.give_back(node_memory);
+    }
+    Ok(())
+}
+
+fn too_many_nodes(position: Position, query: &JsonPathQuery) -> Error {
+    let (line, column) = position.of(1, 1);
+    let message = format!(
+        "the nodes that {} may select in the JSON document at line {line} column {column} take too much memory; use \
+         fewer `..`, or raise --max-memory",
+        query.source
+    );
+    Error::new(ErrorKind::TooLarge, message)
 }
 
 fn too_many_values(position: Position, most: usize) -> Error {

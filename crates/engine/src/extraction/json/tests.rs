@@ -44,8 +44,8 @@ fn selects(path: &str, body: &str, expected: &[&str]) {
 fn strings_are_raw_and_others_compact() {
     let body = r#"{"z": "a\"\u00e9\n", "b": [1, 2.50, true, null, {"y": 1, "x": []}], "c": ""}"#;
     selects("$.z", body, &["a\"\u{e9}\n"]);
-    selects("$.b[*]", body, &["1", "2.5", "true", "null", r#"{"y":1,"x":[]}"#]);
-    selects("$.b", body, &[r#"[1,2.5,true,null,{"y":1,"x":[]}]"#]);
+    selects("$.b[*]", body, &["1", "2.50", "true", "null", r#"{"y":1,"x":[]}"#]);
+    selects("$.b", body, &[r#"[1,2.50,true,null,{"y":1,"x":[]}]"#]);
     selects("$.c", body, &[]);
     selects("$.none", body, &[]);
     selects("$[?@.a > 1].n", r#"[{"a":1,"n":"x"},{"a":2,"n":"y"}]"#, &["y"]);
@@ -137,7 +137,38 @@ fn values_that_repeat_others_are_bounded() {
 }
 
 #[test]
-fn decimal_numbers_are_the_nearest_doubles() {
+fn numbers_keep_their_text() {
+    let numbers = [
+        "0",
+        "-0",
+        "1.50",
+        "1e3",
+        "-1.0E+2",
+        "0.10",
+        "2.5",
+        "100.0",
+        "18446744073709551616",
+        "-123456789012345678901234567890",
+        "12345678901234567890.10",
+        "0.1234567890123456789012345",
+        "1e-400",
+    ];
+    let list = format!("[{}]", numbers.join(","));
+    selects("$[*]", &list, &numbers);
+    selects("$", &list, &[&list]);
+    let first = "{\"1.0 \\\" -2e3\": [3.0, \"4.0\"], \"b\":[[ 5.00 ],{}, {\"c\" :6E1}],\"d\":7.5}";
+    selects("$", first, &["{\"1.0 \\\" -2e3\":[3.0,\"4.0\"],\"b\":[[5.00],{},{\"c\":6E1}],\"d\":7.5}"]);
+    selects("$..c", first, &["6E1"]);
+    selects("$[?@.p > 1.4].p", "[{\"p\":1.400},{\"p\":1.410},{\"p\":2}]", &["1.410", "2"]);
+    selects("$.a", "{\"a\":1.0}\n{\"b\":2.0,\"a\":3.0}\n", &["1.0", "3.0"]);
+    let (values, error) = selected(&["$.b", "$.a", "$"], "{\"a\":1.0,\"b\":2.0}");
+    assert_eq!((values, error), (["2.0", "1.0", "{\"a\":1.0,\"b\":2.0}"].map(str::to_owned).to_vec(), None));
+}
+
+#[test]
+fn numbers_beside_repeated_names_are_doubles() {
+    selects("$", "{\"a\":\"x\",\"b\":2.50,\"a\":1.10}", &["{\"a\":1.1,\"b\":2.5}"]);
+    selects("$.b", "{\"a\":[1.0,1.0],\"a\":1,\"b\":18446744073709551616}", &["1.8446744073709552e+19"]);
     for number in [
         "31.245270191439438",
         "64.12345678901234",
@@ -146,8 +177,31 @@ fn decimal_numbers_are_the_nearest_doubles() {
         "2.2250738585072014e-308",
     ] {
         let nearest = number.parse::<f64>().unwrap();
-        let (values, _) = selected(&["$[0]"], &format!("[{number}]"));
+        let (values, _) = selected(&["$.b"], &format!("{{\"a\":1,\"a\":1,\"b\":{number}}}"));
         assert_eq!(values[0].parse::<f64>().unwrap().to_bits(), nearest.to_bits(), "{number}");
+    }
+}
+
+#[test]
+fn many_small_objects_fit_the_default_memory() {
+    let item = |number| format!("{{\"id\":{number},\"name\":\"item {number}\",\"price\":1.50}}");
+    let items: Vec<String> = (0..30_000).map(item).collect();
+    let body = format!("[{}]", items.join(","));
+    assert!(body.len() > 1_300_000);
+    let (values, error) = values_in(&mut PageSearch::new(query(&["$[*].price"])), body.as_bytes(), 100_000);
+    assert_eq!(error, None);
+    assert!(values.len() == 30_000 && values.iter().all(|value| value == "1.50"));
+}
+
+#[test]
+fn queries_that_multiply_nodes_are_bounded() {
+    let deep = format!("[{}1{}]", "{\"a\":".repeat(120), "}".repeat(120));
+    let body = format!("[{}1]", format!("{deep},").repeat(300));
+    for (path, fits) in [("$..a", true), ("$..['..a..']", true), ("$..a..a", false), ("$..*..*..*", false)] {
+        let (_, error) = values_in(&mut PageSearch::with_memory(query(&[path]), 8 << 20), body.as_bytes(), 1 << 20);
+        let is_refused = error.as_ref().is_some_and(|error| error.contains("fewer `..`"));
+        let repeats = error.as_ref().is_some_and(|error| error.contains("select fewer of the values"));
+        assert!(if fits { error.is_none() || repeats } else { is_refused }, "{path}: {error:?}");
     }
 }
 
