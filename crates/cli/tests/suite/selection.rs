@@ -3,7 +3,9 @@
 use crate::common;
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
+use std::thread;
+use std::time::Duration;
 
 use common::peak_memory::peak_memory;
 use common::small_site::SmallSite;
@@ -196,6 +198,47 @@ fn large_pages_are_selected_in_little_memory() {
         assert_eq!(printed.lines().count(), 1, "{option}: {printed}");
         assert!(peak <= 24 << 10, "{option}: {peak} KiB");
     }
+}
+
+/// Each of the pages gives 29 MB of values at once. They are printed after the first page, which
+/// waits until another one is complete.
+#[test]
+fn values_behind_the_first_page_leave_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let done = dir.path().join("done");
+    let say = format!("%output{{>>{}}}x", done.display());
+    let deep = format!("{}\"{}\"{}", "{\"a\":".repeat(120), "x".repeat(240_000), "}".repeat(120));
+    let site = SmallSite::start(move |target| {
+        if target != "/0" {
+            return Some(("application/json", deep.clone().into_bytes()));
+        }
+        while fs::metadata(&done).map_or(0, |metadata| metadata.len()) == 0 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        Some(("application/json", b"{\"a\":0}".to_vec()))
+    });
+    let mut bytes = 0;
+    let peak = peak_memory(&["-s", "--select-json", "$..a", "-w", &say, &site.url("/[0-6]")], |mut output| {
+        bytes = io::copy(&mut output, &mut io::sink()).unwrap();
+    });
+    assert!(bytes > 6 * 28_000_000, "{bytes} bytes");
+    assert!(peak <= 96 << 10, "{peak} KiB");
+}
+
+#[test]
+fn json_numbers_are_printed_as_written() {
+    let text = r#"{"items":[{"id":123456789012345678901234567890,"price":2.50},{"id":7,"price":1e1}]}"#;
+    let site = SmallSite::of(&[("/", "application/json", text)]);
+    let url = site.url("/");
+    let printed = |args: &[&str]| run_haul([&["-s", &*url], args].concat()).text();
+    assert_eq!(printed(&["--select-json", "$.items[*].id"]), "123456789012345678901234567890\n7\n");
+    assert_eq!(
+        printed(&["--select-json", "$.items[?@.price < 5]"]),
+        "{\"id\":123456789012345678901234567890,\"price\":2.50}\n"
+    );
+    let record = printed(&["--jsonl", "--select-json", "$..price"]);
+    assert!(record.contains(r#""values":["2.50","1e1"]"#), "{record}");
+    assert_eq!(printed(&["--csv", "--select-json", "p=$..price"]), "p\n2.50\n1e1\n");
 }
 
 /// The pages that the commands of the guide fetch.

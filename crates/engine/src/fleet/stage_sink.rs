@@ -79,7 +79,7 @@ pub(super) fn windows(
         // The content of one record may come on top of a full budget.
         let memory = memory - stage.records.map_or(0, |records| records.max_content.min(memory / 2));
         let window = OrderedWindow::new(order, usize::try_from(memory).unwrap_or(usize::MAX), sink);
-        let window = window.counting(decoders, stages.len());
+        let window = window.counting(decoders, stages.len()).overflowing_to(&options.temporary);
         windows.push(Arc::new(window.observed_by(options.output_observer.as_ref(), &progress, number)));
     }
     windows.reverse();

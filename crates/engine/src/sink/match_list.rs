@@ -8,10 +8,17 @@
 //! assert_eq!(records.to_lines(), b"AS1\nAS22\n");
 //! ```
 
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// The maximum number of bytes of memory that an empty list keeps for further values.
 const KEPT: usize = 128 << 10;
+
+/// The number of bytes for each value in the index that [`MatchList::write_at`] writes: the end of
+/// the value, and its expression.
+const INDEX_ENTRY: usize = size_of::<u64>() + size_of::<u16>();
 
 /// Extracted values in the order in which they were found.
 #[derive(Debug, Default, Clone)]
@@ -135,6 +142,46 @@ impl MatchList {
         lines
     }
 
+    /// Writes the values to a file from the offset `at` on, without their position. Returns the
+    /// offset after them.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn write_at(&self, file: &File, at: u64) -> io::Result<u64> {
+        let mut index = Vec::with_capacity(8 + INDEX_ENTRY * self.ends.len());
+        index.extend_from_slice(&(self.ends.len() as u64).to_le_bytes());
+        for (end, expression) in self.ends.iter().zip(&self.expressions) {
+            index.extend_from_slice(&(*end as u64).to_le_bytes());
+            index.extend_from_slice(&expression.to_le_bytes());
+        }
+        let bytes = at + index.len() as u64;
+        file.write_all_at(&index, at)?;
+        file.write_all_at(&self.bytes, bytes)?;
+        Ok(bytes + self.bytes.len() as u64)
+    }
+
+    /// Reads values that [`MatchList::write_at`] has written at the offset `at`.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn read_at(file: &File, at: u64) -> io::Result<Self> {
+        let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+        let mut count = [0; 8];
+        file.read_exact_at(&mut count, at)?;
+        let size = usize::try_from(u64::from_le_bytes(count)).ok().and_then(|count| count.checked_mul(INDEX_ENTRY));
+        let mut index = vec![0; size.ok_or_else(invalid)?];
+        file.read_exact_at(&mut index, at + 8)?;
+        let mut values = Self::default();
+        for entry in index.chunks_exact(INDEX_ENTRY) {
+            let (end, expression) = entry.split_first_chunk::<8>().ok_or_else(invalid)?;
+            values.ends.push(usize::try_from(u64::from_le_bytes(*end)).map_err(|_| invalid())?);
+            values.expressions.push(u16::from_le_bytes(expression.try_into().map_err(|_| invalid())?));
+        }
+        values.bytes = vec![0; values.ends.last().copied().unwrap_or(0)];
+        file.read_exact_at(&mut values.bytes, at + 8 + index.len() as u64)?;
+        Ok(values)
+    }
+
     /// Removes all values, and keeps some of the allocated memory for further values.
     pub fn clear(&mut self) {
         self.bytes.clear();
@@ -161,5 +208,22 @@ mod tests {
             [(&b"x"[..], 0), (b"yy", 2), (b"", 0)]
         );
         assert_eq!(a.iter().collect::<Vec<_>>(), [&b"x"[..], b"yy", b""]);
+    }
+
+    #[test]
+    fn lists_come_back_from_a_file() {
+        let file = tempfile::tempfile().unwrap();
+        let mut list = MatchList::default();
+        let after_empty = list.write_at(&file, 0).unwrap();
+        for (expression, value) in [(0, &b"a"[..]), (7, b""), (65_535, b"\x00\n"), (1, &[b'x'; 70_000])] {
+            list.push_found(expression, value);
+        }
+        let end = list.write_at(&file, after_empty).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), end);
+        assert!(MatchList::read_at(&file, 0).unwrap().is_empty());
+        let again = MatchList::read_at(&file, after_empty).unwrap();
+        assert!(again.iter().eq(list.iter()));
+        assert!((0..4).all(|index| again.expression(index) == list.expression(index)));
+        assert!(MatchList::read_at(&file, end).is_err());
     }
 }

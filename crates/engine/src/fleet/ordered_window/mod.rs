@@ -23,9 +23,11 @@
 
 mod departures;
 mod guard;
+mod overflow;
 mod slot;
 
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -43,6 +45,7 @@ use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::match_list::MatchList;
 use departures::Departures;
 use guard::OrderedWindowGuard;
+use overflow::KEPT_BEYOND_BUDGET;
 use slot::{OrderedBodySlot, OrderedSlotContent};
 
 /// The order in which bodies leave a window.
@@ -115,6 +118,8 @@ pub(super) struct OrderedWindow {
     claimed: AtomicU64,
     wants_flush: AtomicBool,
     departures: Option<Departures>,
+    /// The directory for files with values beyond the budget; `None` to keep them in memory.
+    overflow_dir: Option<PathBuf>,
     state: Mutex<OrderedWindowState>,
 }
 
@@ -155,6 +160,7 @@ impl OrderedWindow {
             claimed: AtomicU64::new(NO_SLOT),
             wants_flush: AtomicBool::new(false),
             departures: None,
+            overflow_dir: None,
             state: Mutex::new(OrderedWindowState {
                 sink,
                 room: OutputReadiness::Free,
@@ -176,6 +182,12 @@ impl OrderedWindow {
     /// share the decoders subtracts an equal part.
     pub(super) fn counting(mut self, decoders: &Arc<DecoderMemory>, windows: usize) -> Self {
         self.decoders = Some((Arc::clone(decoders), windows as u64));
+        self
+    }
+
+    /// Keeps values beyond the budget in files in the directory `dir`.
+    pub(super) fn overflowing_to(mut self, dir: &Path) -> Self {
+        self.overflow_dir = Some(dir.to_owned());
         self
     }
 
@@ -346,7 +358,12 @@ impl OrderedWindow {
             state.dirty = true;
             state.room = state.sink.records(records)?;
         } else {
-            let content = OrderedSlotContent::Records(std::mem::take(records));
+            let values = std::mem::take(records);
+            let is_beyond = state.held + values.cost() > self.budget() + KEPT_BEYOND_BUDGET;
+            let content = match self.overflow_dir.as_ref().filter(|_| is_beyond) {
+                Some(dir) => state.slot(self.order, slot).store(values, dir),
+                None => OrderedSlotContent::Records(values),
+            };
             state.held += content.cost();
             state.slot(self.order, slot).content.push_back(content);
         }
@@ -404,6 +421,7 @@ impl OrderedWindow {
             state.room = match content {
                 OrderedSlotContent::Bytes(chunk) => state.sink.bytes(chunk.bytes())?,
                 OrderedSlotContent::Records(mut records) => state.sink.records(&mut records)?,
+                OrderedSlotContent::Stored(values) => state.sink.records(&mut values.read()?)?,
                 OrderedSlotContent::Pieces(mut rest) => {
                     if let Some(piece) = rest.pieces.next() {
                         state.room = state.sink.bytes(&piece)?;

@@ -1,8 +1,10 @@
 //! A slot of an ordered window: the content of one body that has not left yet.
 
 use std::collections::VecDeque;
+use std::path::Path;
 
 use super::super::record::RecordPieces;
+use super::overflow::{OverflowFile, StoredValues};
 use crate::buffer_pool::Chunk;
 use crate::sink::match_list::MatchList;
 
@@ -11,6 +13,8 @@ use crate::sink::match_list::MatchList;
 pub(super) enum OrderedSlotContent {
     Bytes(Chunk),
     Records(MatchList),
+    /// Values that are kept in a file.
+    Stored(StoredValues),
     Pieces(RecordPieces),
 }
 
@@ -20,6 +24,7 @@ impl OrderedSlotContent {
         match self {
             Self::Bytes(chunk) => chunk.cost(),
             Self::Records(records) => records.cost(),
+            Self::Stored(values) => values.cost(),
             Self::Pieces(pieces) => pieces.cost,
         }
     }
@@ -42,9 +47,21 @@ pub(super) struct OrderedBodySlot {
     pub(super) outside: usize,
     /// The number of the transfer whose content this is, if the output is observed.
     pub(super) transfer: Option<u64>,
+    /// The file for values beyond the budget, if there were any.
+    overflow: Option<OverflowFile>,
 }
 
 impl OrderedBodySlot {
+    /// Returns values as content that is kept in a file in the directory `dir`. If they cannot be
+    /// written, they stay in memory: the budget is exceeded, but nothing is lost.
+    pub(super) fn store(&mut self, values: MatchList, dir: &Path) -> OrderedSlotContent {
+        if self.overflow.is_none() {
+            self.overflow = OverflowFile::create(dir).ok();
+        }
+        let stored = self.overflow.as_mut().and_then(|overflow| overflow.store(&values).ok());
+        stored.map_or(OrderedSlotContent::Records(values), OrderedSlotContent::Stored)
+    }
+
     /// Returns true if a part of the slot's first piece may have been passed to the sink.
     pub(super) fn may_have_left(&self) -> bool {
         self.has_left || self.complete > 0

@@ -293,3 +293,62 @@ fn page_that_left_in_part_does_not_restart() {
     assert_eq!(seen.text(), "b1b2");
     assert!(!window.restart(1));
 }
+
+/// Puts values into a slot, as many as one document may make final at once.
+fn put_values(window: &OrderedWindow, slot: u64, value: &str, times: usize) {
+    for _ in 0..times {
+        let mut values = MatchList::default();
+        values.push(value.as_bytes());
+        window.records(slot, &mut values).unwrap();
+        assert!(values.is_empty());
+    }
+}
+
+/// Returns the memory of the content that a window keeps.
+fn in_memory(window: &OrderedWindow) -> usize {
+    let state = window.lock();
+    let kept = state.slots.iter().chain(state.unordered.values()).flat_map(|slot| &slot.content);
+    kept.filter(|content| !matches!(content, OrderedSlotContent::Stored(_))).map(OrderedSlotContent::cost).sum()
+}
+
+#[test]
+fn values_beyond_the_budget_leave_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let value = "v".repeat(64 << 10);
+    for order in [DeliveryOrder::Input, DeliveryOrder::Whole] {
+        let (window, seen) = window(order, 1 << 20, 5);
+        let window = window.overflowing_to(dir.path());
+        for slot in 1..5 {
+            put_values(&window, slot, &value, 64);
+        }
+        put_values(&window, 3, "last", 1);
+        assert!(in_memory(&window) <= (1 << 20) + KEPT_BEYOND_BUDGET);
+        assert!(window.state.lock().unwrap().held >= 3 * 64 * value.len(), "they count as if they were in memory");
+        assert_eq!(window.credit(4, None, 0), 0);
+        // A transfer that starts again takes its values back.
+        assert!(window.restart(2));
+        put_values(&window, 0, "first", 1);
+        for slot in 0..5 {
+            window.finish(slot).unwrap();
+        }
+        let text = seen.text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3 * 64 + 2);
+        assert_eq!(lines.iter().filter(|line| **line == value).count(), 3 * 64);
+        if order == DeliveryOrder::Input {
+            assert_eq!((lines[0], lines[1 + 2 * 64]), ("first", "last"));
+        }
+        assert!(window.is_empty() && window.state.lock().unwrap().held == 0);
+    }
+}
+
+#[test]
+fn values_stay_in_memory_without_a_directory() {
+    let (window, seen) = window(DeliveryOrder::Input, 1 << 10, 2);
+    let window = window.overflowing_to(std::path::Path::new("/nonexistent"));
+    put_values(&window, 1, &"v".repeat(1 << 20), 4);
+    assert!(in_memory(&window) >= 4 << 20);
+    window.finish(0).unwrap();
+    window.finish(1).unwrap();
+    assert_eq!(seen.text().len(), 4 * ((1 << 20) + 1));
+}

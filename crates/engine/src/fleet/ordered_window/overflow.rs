@@ -1,0 +1,73 @@
+//! Values beyond the budget of a window, which are kept in a temporary file until their slot's turn.
+//!
+//! One piece of a page can make megabytes of values final, because nested values repeat each other.
+//! The piece is received, so the values have to be kept somewhere. Bodies never need the file: they
+//! wait in their sockets.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::sink::match_list::{MatchList, MatchPosition};
+use crate::{Error, ErrorKind, Result};
+
+/// The number of bytes by which the values in memory may exceed the budget of a window.
+pub(super) const KEPT_BEYOND_BUDGET: usize = 1 << 20;
+
+/// The file for the values of one slot. It has no name, so it vanishes with the slot.
+#[derive(Debug)]
+pub(super) struct OverflowFile {
+    file: Arc<File>,
+    end: u64,
+}
+
+/// Values in the file of their slot.
+#[derive(Debug)]
+pub(super) struct StoredValues {
+    file: Arc<File>,
+    at: u64,
+    position: Option<MatchPosition>,
+    /// The number of bytes that the values count for in the budget: as many as in memory, so that
+    /// no more is received than without the file.
+    cost: usize,
+}
+
+impl OverflowFile {
+    /// Makes a file in the directory `dir`.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub(super) fn create(dir: &Path) -> io::Result<Self> {
+        Ok(Self { file: Arc::new(tempfile::tempfile_in(dir)?), end: 0 })
+    }
+
+    /// Writes values at the end of the file.
+    ///
+    /// # Errors
+    /// The disk is full, or another error of the file system.
+    pub(super) fn store(&mut self, values: &MatchList) -> io::Result<StoredValues> {
+        let at = self.end;
+        self.end = values.write_at(&self.file, at)?;
+        let position = values.place.clone();
+        Ok(StoredValues { file: Arc::clone(&self.file), at, position, cost: values.cost() })
+    }
+}
+
+impl StoredValues {
+    pub(super) fn cost(&self) -> usize {
+        self.cost
+    }
+
+    /// Reads the values back.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn read(self) -> Result<MatchList> {
+        let mut values = MatchList::read_at(&self.file, self.at).map_err(|error| {
+            Error::with_source(ErrorKind::Write, "the temporary file with values cannot be read", error)
+        })?;
+        values.place = self.position;
+        Ok(values)
+    }
+}
