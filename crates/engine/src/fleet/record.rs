@@ -9,7 +9,8 @@
 //! ```
 //! use haul::fleet::{RecordOptions, RecordSink};
 //! use haul::sink::Sink;
-//! let mut sink = RecordSink::new(RecordOptions { max_content: 1 << 20, keeps_body: true });
+//! let options = RecordOptions { max_content: 1 << 20, keeps_body: true, file_checksum: None };
+//! let mut sink = RecordSink::new(options);
 //! assert!(!sink.take_record().unwrap().is_complete);
 //! ```
 
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 use super::ordered_window::OrderedWindow;
 use crate::buffer_pool::BufferLease;
+use crate::sink::checksum::HashAlgorithm;
 use crate::sink::file::FileSink;
 use crate::sink::match_list::MatchList;
 use crate::sink::memory::MemorySink;
@@ -35,6 +37,9 @@ pub struct RecordOptions {
     pub max_content: u64,
     /// True to keep the body. False to drop it, so that records have only facts and values.
     pub keeps_body: bool,
+    /// The algorithm of the checksum of a file to which a body is written
+    /// ([`RecordContent::file_checksum`]); `None` for no checksum.
+    pub file_checksum: Option<HashAlgorithm>,
 }
 
 /// The content of a finished transfer.
@@ -45,6 +50,9 @@ pub struct RecordContent {
     pub body: Vec<u8>,
     /// The values that were extracted from the body.
     pub values: MatchList,
+    /// The checksum of the regular file to which the body was written. `None` if it was written to
+    /// none or cannot be read, or if [`RecordOptions::file_checksum`] asks for none.
+    pub file_checksum: Option<Vec<u8>>,
     /// True if the transfer delivered the whole body. That can be so for a failed transfer, too, if
     /// its status is the failure.
     pub is_complete: bool,
@@ -215,7 +223,9 @@ impl Sink for RecordSink {
     fn take_record(&mut self) -> Option<RecordContent> {
         let body = std::mem::take(&mut self.body).into_bytes();
         let values = std::mem::take(&mut self.values);
-        Some(RecordContent { body, values, is_complete: self.is_complete })
+        let file = self.file.as_mut().and_then(Sink::take_record);
+        let file_checksum = file.and_then(|content| content.file_checksum);
+        Some(RecordContent { body, values, file_checksum, is_complete: self.is_complete })
     }
 
     fn file_name(&self) -> Option<&Path> {

@@ -1,6 +1,7 @@
 //! A running fleet, shared by its workers: it gives them transfers, receives the results, and
 //! decides when the fleet is over.
 
+mod file_checksums;
 mod finished_jobs;
 mod listing;
 mod new_transfer;
@@ -13,7 +14,8 @@ use std::time::Instant;
 use haul_policy::concurrency::RefusedLoad;
 use haul_policy::queue::{HostId, JobEnd, QueueCaps};
 
-use finished_jobs::FleetTally;
+use file_checksums::FileChecksums;
+use finished_jobs::{FinishedJob, FleetTally};
 use listing::PageEnd;
 
 use super::dispatch::{Dispatcher, DispatcherStages, NextJob};
@@ -71,6 +73,7 @@ pub(super) struct FleetRun {
     devices: Arc<OpenDeviceCache>,
     /// The transfers that wait to be tried again and hold no slot.
     retries: Mutex<WaitingRetries>,
+    checksums: FileChecksums,
     tally: Mutex<FleetTally>,
     over: AtomicBool,
 }
@@ -123,6 +126,7 @@ impl FleetRun {
             peers: Mutex::default(),
             devices: Arc::default(),
             retries: Mutex::default(),
+            checksums: FileChecksums::default(),
             tally: Mutex::default(),
             over: AtomicBool::new(false),
         });
@@ -366,11 +370,11 @@ impl Scheduler for FleetRun {
             }
         }
         // A skipped file is not this transfer's, so it is not reported.
-        let text = match is_skipped || matches!(end, PageEnd::Beyond) {
-            true => RecordText::Whole(Vec::new()),
-            false => self.report_finished(&job, &mut outcome, content.unwrap_or_default()),
-        };
-        self.finish_job(&job, &outcome, text, end);
+        if is_skipped || matches!(end, PageEnd::Beyond) {
+            self.finish_job(&job, &outcome, RecordText::Whole(Vec::new()), end);
+        } else {
+            self.report_with_checksum(FinishedJob { job, outcome, content: content.unwrap_or_default(), end });
+        }
     }
 
     fn out_of_descriptors(&self) {
@@ -414,6 +418,10 @@ impl Scheduler for FleetRun {
         let deadline = self.retries().next_deadline();
         let asks_at = self.interrupt.as_ref().map(|_| now + TICK);
         [next_timeout, deadline, asks_at].into_iter().flatten().min()
+    }
+
+    fn end_turn(&self, now: Instant) -> Option<Instant> {
+        self.hash_piece().then_some(now)
     }
 
     fn backlog(&self) -> usize {

@@ -37,20 +37,15 @@ impl HashAlgorithm {
     /// # Errors
     /// The file cannot be read.
     pub fn of_file(self, file: &File) -> io::Result<Vec<u8>> {
-        let mut hasher = ChecksumHasher { context: Context::new(self.of()) };
-        let mut buffer = vec![0; 256 << 10];
-        let mut at = 0;
-        loop {
-            match file.read_at(&mut buffer, at) {
-                Ok(0) => return Ok(hasher.finish()),
-                Ok(n) => {
-                    hasher.update(&buffer[..n]);
-                    at += n as u64;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let mut hash = FileHash::new(self);
+        hash.advance(file, u64::MAX)?;
+        Ok(hash.finish())
+    }
+
+    /// Makes a hasher for this algorithm.
+    #[must_use]
+    pub fn hasher(self) -> ChecksumHasher {
+        ChecksumHasher { context: Context::new(self.of()) }
     }
 
     fn of(self) -> &'static digest::Algorithm {
@@ -92,7 +87,7 @@ impl ExpectedChecksum {
     /// Makes a hasher for the algorithm of this checksum.
     #[must_use]
     pub fn hasher(&self) -> ChecksumHasher {
-        ChecksumHasher { context: Context::new(self.algorithm.of()) }
+        self.algorithm.hasher()
     }
 
     /// Computes the checksum of a file's content with the algorithm of this checksum.
@@ -144,6 +139,45 @@ impl ChecksumHasher {
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
         self.context.finish().as_ref().to_vec()
+    }
+}
+
+/// The computation of the checksum of a file's content, a piece at a time.
+#[derive(Debug)]
+pub(crate) struct FileHash {
+    hasher: ChecksumHasher,
+    at: u64,
+}
+
+impl FileHash {
+    pub(crate) fn new(algorithm: HashAlgorithm) -> Self {
+        Self { hasher: algorithm.hasher(), at: 0 }
+    }
+
+    /// Adds the next bytes of the file, at most about `most`. Returns true at the end of the file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn advance(&mut self, file: &File, most: u64) -> io::Result<bool> {
+        let mut buffer = vec![0; 64 << 10];
+        let end = self.at.saturating_add(most);
+        while self.at < end {
+            match file.read_at(&mut buffer, self.at) {
+                Ok(0) => return Ok(true),
+                Ok(n) => {
+                    self.hasher.update(&buffer[..n]);
+                    self.at += n as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Ends the computation, and returns the checksum.
+    pub(crate) fn finish(self) -> Vec<u8> {
+        self.hasher.finish()
     }
 }
 

@@ -27,6 +27,7 @@ mod fleet_listings;
 mod fleet_model;
 mod fleet_order;
 mod fleet_pipeline;
+mod fleet_records;
 mod fleet_retries;
 mod fleet_silent_hosts;
 mod fleet_stages;

@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use haul::fleet::RecordOptions;
-use haul::sink::checksum::ExpectedChecksum;
+use haul::sink::checksum::{ExpectedChecksum, HashAlgorithm};
 use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::{AppendPosition, FileOptions};
 use haul::sink::naming::ClobberMode;
@@ -17,7 +17,9 @@ use haul_policy::filename::decoded;
 use haul_policy::glob::{GlobValues, fill_template, placeholders};
 use haul_policy::output_name::{ColumnLookup, fill_url_parts, mirrored};
 
-use crate::plan::{ContinueAt, ExistingFilePolicy, GlobalArgs, OutputArg, PAGE_PLACEHOLDER, StageArgs, UrlGroup};
+use crate::plan::{
+    ContinueAt, ExistingFilePolicy, GlobalArgs, OutputArg, PAGE_PLACEHOLDER, RecordOutputFormat, StageArgs, UrlGroup,
+};
 use crate::run::transfers::output_names::OutputNames;
 
 /// The name of the output file for `-O`, as in curl, if the URL's path does not end in a name.
@@ -256,7 +258,17 @@ pub(crate) fn shows_content(operation: &UrlGroup) -> bool {
 /// those that wait for their turn.
 pub(crate) fn record_options(global: &GlobalArgs, operation: &UrlGroup) -> Option<RecordOptions> {
     let records = operation.record_output()?;
-    Some(RecordOptions { max_content: (global.max_memory / 4).max(1), keeps_body: records.keeps_bodies })
+    Some(RecordOptions {
+        max_content: (global.max_memory / 4).max(1),
+        keeps_body: records.keeps_bodies,
+        file_checksum: file_checksum(operation),
+    })
+}
+
+/// Returns the algorithm of the checksum that records have of a file; `None` without such records.
+pub(crate) fn file_checksum(operation: &UrlGroup) -> Option<HashAlgorithm> {
+    let records = operation.record_output()?;
+    (records.format != RecordOutputFormat::Csv).then_some(HashAlgorithm::Sha256)
 }
 
 /// Returns standard output as the destination of response bodies. Unless `-o -` is given, it

@@ -250,7 +250,8 @@ impl Reporter {
         id: Option<&str>,
         content: RecordContent,
     ) -> Option<(RecordText, Option<String>)> {
-        let transfer = RecordedTransfer { id, ..self.recorded(report)? };
+        let checksum = content.file_checksum.as_deref();
+        let transfer = RecordedTransfer { id, ..self.recorded(report, checksum)? };
         let text = transfer.json_line(content);
         Some((text, transfer.file.and_then(|file| file.sha256)))
     }
@@ -261,19 +262,20 @@ impl Reporter {
     /// The values are no rows.
     fn csv_rows(&self, report: &TransferReport<'_>, content: &mut RecordContent) -> Option<Result<RecordText>> {
         let is_csv = self.operation.record_output().is_some_and(|records| records.format == RecordOutputFormat::Csv);
-        let transfer = is_csv.then(|| self.recorded(report))??;
+        let transfer = is_csv.then(|| self.recorded(report, None))??;
         let stage = self.operation.stages.get(report.stage)?;
         let order = if stage.sort || stage.unique { RowOrder::Compared(self.max_content) } else { RowOrder::AsFound };
         Some(transfer.rows(std::mem::take(content), self.with_url, order))
     }
 
-    fn recorded<'t>(&'t self, report: &'t TransferReport<'t>) -> Option<RecordedTransfer<'t>> {
+    /// Returns the facts for the record of a transfer. `checksum` is that of its file, if it is known.
+    fn recorded<'t>(&'t self, report: &'t TransferReport<'t>, checksum: Option<&[u8]>) -> Option<RecordedTransfer<'t>> {
         let records = self.operation.record_output()?;
         let stage = self.operation.stages.get(report.stage)?;
         let facts = &report.outcome.facts;
         let delivered = facts.decoded_bytes.unwrap_or(facts.body_bytes);
         let is_stored = report.outcome.result.is_ok() && records.format != RecordOutputFormat::Csv;
-        let file = self.file(report).filter(|_| is_stored).map(|path| StoredFile::of(path, delivered));
+        let file = self.file(report).filter(|_| is_stored).map(|path| StoredFile::of(path, delivered, checksum));
         let (extracts, names) = (stage.takes_values(), &*stage.value_names);
         Some(RecordedTransfer { report, persona: self.persona, records, file, id: None, extracts, names })
     }

@@ -27,7 +27,8 @@ use crate::file_access::print_error_line;
 use crate::plan::{ContinueAt, ExistingFilePolicy, GlobalArgs, UrlGroup, append_query};
 use crate::run::engine_options;
 use crate::run::engine_options::output_options::{
-    claims_name, file_for, file_options, options_for, record_options, shows_content, standard_output, unblocked,
+    claims_name, file_checksum, file_for, file_options, options_for, record_options, shows_content, standard_output,
+    unblocked,
 };
 use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::target_url::{refuse_login, target_of};
@@ -119,7 +120,8 @@ pub(crate) fn run(
         (Some(path), checksum) => {
             let options = options_for(operation, output, checksum, Some(reporter.names()));
             let append = options.append.filter(|_| !uploads);
-            Box::new(FileSink::with(path, FileOptions { append, ..options }))
+            let file = FileSink::with(path, FileOptions { append, ..options });
+            Box::new(file.with_record_checksum(file_checksum(operation)))
         }
         (None, checksum) => match record_options(global, operation) {
             Some(records) => checked(RecordSink::new(records), checksum),

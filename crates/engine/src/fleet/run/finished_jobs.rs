@@ -26,6 +26,14 @@ pub(super) struct FleetTally {
     ended: usize,
 }
 
+/// A job whose transfer is over, and that is not reported yet.
+pub(super) struct FinishedJob {
+    pub(super) job: FleetJob,
+    pub(super) outcome: TransferOutcome,
+    pub(super) content: RecordContent,
+    pub(super) end: PageEnd,
+}
+
 impl FleetRun {
     /// Finishes the output after all workers have ended, and returns the summary.
     pub(in crate::fleet) fn finish(&self) -> Result<FleetSummary> {
@@ -79,6 +87,13 @@ impl FleetRun {
             self.dispatch.lock().stop();
             self.stop(None);
         }
+    }
+
+    /// Reports a finished job, and finishes it.
+    pub(super) fn report_and_finish(&self, finished: FinishedJob) {
+        let FinishedJob { job, mut outcome, content, end } = finished;
+        let text = self.report_finished(&job, &mut outcome, content);
+        self.finish_job(&job, &outcome, text, end);
     }
 
     /// Reports a finished job. Returns the text that follows its body, or its record.

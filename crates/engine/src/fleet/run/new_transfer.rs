@@ -43,7 +43,8 @@ impl FleetRun {
             (BodyDestination::Output, None) => Box::new(in_window()),
             (BodyDestination::Output, Some(records)) => Box::new(in_record(records, None)),
             (BodyDestination::File { path, options }, records) => {
-                let file = FileSink::with(path, options).sharing(&self.devices);
+                let algorithm = records.and_then(|records| records.file_checksum);
+                let file = FileSink::with(path, options).sharing(&self.devices).with_record_checksum(algorithm);
                 match records {
                     Some(records) if stage.extract.is_some() => Box::new(in_record(records, Some(file))),
                     None if feeds => Box::new(PageFileSink::new(in_window(), file)),

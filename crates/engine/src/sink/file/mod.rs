@@ -22,6 +22,7 @@ mod complete;
 mod open;
 mod open_file;
 mod options;
+mod record_checksum;
 mod replace;
 pub(in crate::sink) mod reservation;
 
@@ -37,15 +38,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use haul_policy::filename;
 use haul_policy::target::Target;
 
-use super::checksum::{ChecksumHasher, ExpectedChecksum};
+use super::checksum::{ChecksumHasher, ExpectedChecksum, HashAlgorithm};
 use super::naming::{self, ClobberMode};
 use super::partial::{self, PartialFile};
 use super::{BodyInfo, ExistingPartialContent, Sink};
 use crate::buffer_pool::BufferLease;
+use crate::fleet::RecordContent;
 use crate::{Error, ErrorKind, Result};
 pub use open_file::OpenDeviceCache;
 use open_file::OpenFile;
 pub use options::{AppendPosition, FileOptions, directory_mode};
+use record_checksum::RecordChecksum;
 use replace::FileOwnership;
 use reservation::{DiskSpaceReservation, fits};
 
@@ -60,6 +63,8 @@ pub struct FileSink {
     /// be completed. `None` if there is no such file.
     left: Option<Arc<PartialFile>>,
     hasher: Option<ChecksumHasher>,
+    /// The checksum for the record of the transfer; `None` if none is asked for.
+    record: Option<Box<RecordChecksum>>,
     state: OpenFile,
     space: DiskSpaceReservation,
     /// The path to which the complete file is renamed. `None` before `FileSink::look` was called,
@@ -102,6 +107,7 @@ impl FileSink {
             devices: None,
             left: None,
             hasher: None,
+            record: None,
             state: OpenFile::Closed,
             space: DiskSpaceReservation::default(),
             target: None,
@@ -120,6 +126,33 @@ impl FileSink {
     pub fn sharing(mut self, devices: &Arc<OpenDeviceCache>) -> Self {
         self.devices = Some(Arc::clone(devices));
         self
+    }
+
+    /// Makes this sink compute the checksum of the file while it is written, for the content of a
+    /// record ([`RecordContent::file_checksum`]). A file that is not written from its first byte to
+    /// its last one, or that is no regular file, has none. `None` computes none.
+    #[must_use]
+    pub fn with_record_checksum(mut self, algorithm: Option<HashAlgorithm>) -> Self {
+        self.record = algorithm.map(|algorithm| Box::new(RecordChecksum::new(algorithm)));
+        self
+    }
+
+    /// Returns true if the file is a regular one that has no content yet.
+    fn is_written_in_order(&self, begin: &BodyInfo<'_>) -> bool {
+        let is_new = match &self.state {
+            OpenFile::Due | OpenFile::Beside(..) | OpenFile::Elsewhere(_) => true,
+            #[cfg(linux_calls)]
+            OpenFile::Unnamed(_) => true,
+            OpenFile::Partial(writer) => writer.partial().done().covered() == 0,
+            OpenFile::InPlace(_) | OpenFile::Null(_) | OpenFile::Closed => false,
+        };
+        is_new && begin.offset == 0
+    }
+
+    fn stop_record_checksum(&mut self) {
+        if let Some(record) = &mut self.record {
+            record.stop();
+        }
     }
 
     /// Opens the file, and returns a descriptor to write to. [`Sink::finish`] then completes the
@@ -198,6 +231,7 @@ fn is_changed_after(path: &Path, time: SystemTime) -> bool {
 
 impl Sink for FileSink {
     fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+        self.stop_record_checksum();
         // The server refers to the existing file (RFC 9110 section 15.4.5).
         if begin.head.status() == 304 {
             self.shows_unchanged = self.options.in_place;
@@ -237,6 +271,10 @@ impl Sink for FileSink {
             matches!(self.state, OpenFile::Due | OpenFile::InPlace(_) | OpenFile::Null(_)) && !self.appends_to_file();
         self.is_failure = self.options.statuses_fail && begin.head.status() >= 400;
         self.hasher = self.options.checksum.as_ref().filter(|_| in_passing).map(ExpectedChecksum::hasher);
+        let in_order = self.is_written_in_order(begin);
+        if let Some(record) = self.record.as_mut().filter(|_| in_order) {
+            record.begin();
+        }
         self.space = DiskSpaceReservation::default();
         let gathers = match &self.state {
             #[cfg(linux_calls)]
@@ -254,6 +292,9 @@ impl Sink for FileSink {
     fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         if let Some(hasher) = &mut self.hasher {
             hasher.update(lease.bytes());
+        }
+        if let Some(record) = &mut self.record {
+            record.update(lease.bytes());
         }
         if self.shows_unchanged && !lease.bytes().is_empty() {
             self.shows_unchanged = false;
@@ -278,6 +319,9 @@ impl Sink for FileSink {
         if let Some(hasher) = &mut self.hasher {
             pieces.iter().for_each(|piece| hasher.update(piece));
         }
+        if let Some(record) = &mut self.record {
+            pieces.iter().for_each(|piece| record.update(piece));
+        }
         self.reserve_ahead();
         self.space.wrote(pieces.iter().map(|piece| piece.len() as u64).sum());
         match &mut self.state {
@@ -292,7 +336,7 @@ impl Sink for FileSink {
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         self.reserve_ahead();
         match &mut self.state {
-            _ if self.hasher.is_some() => None,
+            _ if self.hasher.is_some() || self.record.as_ref().is_some_and(|record| record.is_running()) => None,
             OpenFile::Partial(writer) => Some(writer.descriptor()),
             OpenFile::Elsewhere(_) => None,
             state => state.file().map(File::as_fd),
@@ -344,11 +388,15 @@ impl Sink for FileSink {
         let OpenFile::Partial(writer) = &mut self.state else { return None };
         let partial = Arc::clone(writer.partial());
         let gap = partial.gap(0)?;
+        if let Some(record) = &mut self.record {
+            record.stop();
+        }
         *writer = partial.writer(gap.clone()).ok()?;
         Some(gap)
     }
 
     fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
+        self.stop_record_checksum();
         match &self.state {
             OpenFile::Partial(writer) => Some(Arc::clone(writer.partial())),
             _ => None,
@@ -359,6 +407,7 @@ impl Sink for FileSink {
         let adds = self.options.in_place && matches!(self.options.append, Some(AppendPosition::AtEnd));
         let is_kept = adds && matches!(self.state, OpenFile::InPlace(_)) && self.was_long.is_some();
         if is_kept {
+            self.stop_record_checksum();
             (self.state, self.was_long) = (OpenFile::Closed, None);
         }
         is_kept
@@ -389,6 +438,7 @@ impl Sink for FileSink {
             writer.partial().complete().map_err(|error| self.error(error))?;
         }
         if self.is_failure && self.options.remove_on_error {
+            self.stop_record_checksum();
             self.remove();
             return Ok(());
         }
@@ -398,7 +448,15 @@ impl Sink for FileSink {
         let state = std::mem::replace(&mut self.state, OpenFile::Closed);
         self.give_name(state).map_err(|error| self.error(error))?;
         (self.is_begun, self.was_long) = (false, None);
+        if let Some(record) = &mut self.record {
+            record.finish();
+        }
         Ok(())
+    }
+
+    fn take_record(&mut self) -> Option<RecordContent> {
+        let file_checksum = self.record.as_mut()?.take();
+        Some(RecordContent { is_complete: file_checksum.is_some(), file_checksum, ..RecordContent::default() })
     }
 
     fn file_name(&self) -> Option<&Path> {

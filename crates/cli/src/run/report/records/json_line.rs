@@ -1,6 +1,6 @@
 //! The JSON line of a finished transfer.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::path::Path;
 
 use haul::body::text::BodyText;
@@ -42,14 +42,14 @@ pub(crate) struct StoredFile<'a> {
 }
 
 impl<'a> StoredFile<'a> {
-    /// Reads the size and the checksum of a complete file. `delivered` is the number of bytes that
-    /// were written to it.
-    pub(crate) fn of(path: &'a Path, delivered: u64) -> Self {
+    /// Reads the size of a complete file, and its checksum if `checksum` is not the known one.
+    /// `delivered` is the number of bytes that were written to the file.
+    pub(crate) fn of(path: &'a Path, delivered: u64, checksum: Option<&[u8]>) -> Self {
         // A FIFO would wait for a writer when it is opened.
-        let file = path.is_file().then(|| File::open(path).ok()).flatten();
-        let size = file.as_ref().and_then(|file| Some(file.metadata().ok()?.len()));
-        let sha256 = file.and_then(|file| HashAlgorithm::Sha256.of_file(&file).ok());
-        Self { path, size: size.unwrap_or(delivered), sha256: sha256.map(|checksum| hex(&checksum)) }
+        let metadata = path.metadata().ok().filter(Metadata::is_file);
+        let read = || HashAlgorithm::Sha256.of_file(&File::open(path).ok()?).ok();
+        let sha256 = metadata.as_ref().and_then(|_| checksum.map(hex).or_else(|| read().map(|found| hex(&found))));
+        Self { path, size: metadata.map_or(delivered, |metadata| metadata.len()), sha256 }
     }
 }
 

@@ -1,0 +1,112 @@
+//! The checksums of files that records name and that were not hashed while they were written, because
+//! a transfer completed a file of an earlier run. A file may have many gigabytes, so it is hashed a
+//! piece at a time, at the ends of a worker's turns. Other transfers continue between two pieces.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::FleetRun;
+use super::finished_jobs::FinishedJob;
+use crate::fleet::fleet_job::BodyDestination;
+use crate::ignore_poison::IgnorePoison;
+use crate::sink::checksum::FileHash;
+
+/// The number of bytes that are hashed at a time.
+const PIECE: u64 = 1 << 20;
+
+/// The maximum number of jobs that wait for the checksums of their files. At one more, a worker
+/// hashes a whole file before it continues.
+const MAX_WAITING: usize = 64;
+
+/// The jobs that wait for the checksums of their files.
+#[derive(Default)]
+pub(super) struct FileChecksums {
+    waiting: Mutex<VecDeque<Box<UnhashedJob>>>,
+    /// A copy of the number of `waiting` that can be read without the lock.
+    count: AtomicUsize,
+}
+
+impl FileChecksums {
+    fn change<T>(&self, change: impl FnOnce(&mut VecDeque<Box<UnhashedJob>>) -> T) -> T {
+        let mut waiting = self.waiting.lock().ignore_poison();
+        let changed = change(&mut waiting);
+        self.count.store(waiting.len(), Ordering::Relaxed);
+        changed
+    }
+}
+
+/// A job that waits for the checksum of its file.
+struct UnhashedJob {
+    finished: FinishedJob,
+    file: File,
+    hash: FileHash,
+}
+
+impl UnhashedJob {
+    /// Hashes at most `most` bytes more. Returns the job if it waits no longer, because all of the
+    /// file is hashed or because the file cannot be read.
+    fn advance(mut self: Box<Self>, most: u64) -> Result<FinishedJob, Box<Self>> {
+        match self.hash.advance(&self.file, most) {
+            Ok(false) => Err(self),
+            Ok(true) => {
+                let Self { mut finished, hash, .. } = *self;
+                finished.content.file_checksum = Some(hash.finish());
+                Ok(finished)
+            }
+            Err(_) => Ok(self.finished),
+        }
+    }
+}
+
+impl FleetRun {
+    /// Reports a finished job, once the checksum of its file is known if its record needs one.
+    pub(super) fn report_with_checksum(&self, finished: FinishedJob) {
+        let job = match self.unhashed(finished) {
+            Ok(finished) => return self.report_and_finish(finished),
+            Err(job) => job,
+        };
+        match job.advance(PIECE) {
+            Ok(finished) => self.report_and_finish(finished),
+            Err(job) => {
+                self.checksums.change(|waiting| waiting.push_back(job));
+                if self.checksums.count.load(Ordering::Relaxed) > MAX_WAITING {
+                    self.advance_first(u64::MAX);
+                }
+            }
+        }
+    }
+
+    /// Hashes a piece of the file that has waited longest. Returns false if no job waits.
+    pub(super) fn hash_piece(&self) -> bool {
+        self.checksums.count.load(Ordering::Relaxed) > 0
+            && !self.over.load(Ordering::SeqCst)
+            && self.advance_first(PIECE)
+    }
+
+    fn advance_first(&self, most: u64) -> bool {
+        // Another worker may take the next job meanwhile.
+        let Some(job) = self.checksums.change(VecDeque::pop_front) else { return false };
+        match job.advance(most) {
+            Ok(finished) => self.report_and_finish(finished),
+            Err(job) => self.checksums.change(|waiting| waiting.push_front(job)),
+        }
+        true
+    }
+
+    /// Returns a job whose file must be hashed for its record as an error.
+    fn unhashed(&self, finished: FinishedJob) -> Result<FinishedJob, Box<UnhashedJob>> {
+        let algorithm = self.stages[finished.job.stage].records.and_then(|records| records.file_checksum);
+        let BodyDestination::File { path, .. } = &finished.job.destination else { return Ok(finished) };
+        let (Some(algorithm), None, Ok(())) = (algorithm, &finished.content.file_checksum, &finished.outcome.result)
+        else {
+            return Ok(finished);
+        };
+        // A FIFO would wait for a writer when it is opened.
+        match path.is_file().then(|| File::open(path)) {
+            Some(Ok(file)) => Err(Box::new(UnhashedJob { finished, file, hash: FileHash::new(algorithm) })),
+            Some(Err(_)) | None => Ok(finished),
+        }
+    }
+}

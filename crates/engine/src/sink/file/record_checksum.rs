@@ -1,0 +1,49 @@
+//! The checksum of a file for its record, computed while the file is written.
+
+use super::super::checksum::{ChecksumHasher, HashAlgorithm};
+
+/// The checksum of one file. Only a file that is written from its first byte to its last one has one.
+#[derive(Debug)]
+pub(super) struct RecordChecksum {
+    algorithm: HashAlgorithm,
+    /// The computation; `None` while bytes may be written in another order.
+    hasher: Option<ChecksumHasher>,
+    /// The checksum of the complete file.
+    found: Option<Vec<u8>>,
+}
+
+impl RecordChecksum {
+    pub(super) fn new(algorithm: HashAlgorithm) -> Self {
+        Self { algorithm, hasher: None, found: None }
+    }
+
+    /// Begins a file whose bytes are all written in order.
+    pub(super) fn begin(&mut self) {
+        (self.hasher, self.found) = (Some(self.algorithm.hasher()), None);
+    }
+
+    /// Gives the computation up: not all bytes are written in order.
+    pub(super) fn stop(&mut self) {
+        (self.hasher, self.found) = (None, None);
+    }
+
+    /// Returns true if the computation needs the bytes that are written.
+    pub(super) fn is_running(&self) -> bool {
+        self.hasher.is_some()
+    }
+
+    pub(super) fn update(&mut self, bytes: &[u8]) {
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(bytes);
+        }
+    }
+
+    /// Ends the file.
+    pub(super) fn finish(&mut self) {
+        self.found = self.hasher.take().map(ChecksumHasher::finish);
+    }
+
+    pub(super) fn take(&mut self) -> Option<Vec<u8>> {
+        self.found.take()
+    }
+}
