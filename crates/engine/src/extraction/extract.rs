@@ -183,6 +183,19 @@ impl Extractor {
         give_out(found, settled, on_value)
     }
 
+    /// Searches a whole body that is in memory, as one [`push`](Self::push) and
+    /// [`finish`](Self::finish) do, but without a copy.
+    #[cfg(feature = "select")]
+    pub(super) fn search_whole(&mut self, body: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        if let [search] = self.searches.as_mut_slice() {
+            let outcome = search.search(body, true, &mut |_, value| on_match(value));
+            search.reset();
+            return outcome;
+        }
+        self.push(body, on_match)?;
+        self.finish(on_match)
+    }
+
     /// Ends the body, and passes the remaining values to `on_match`. The extractor can then search
     /// another body.
     ///

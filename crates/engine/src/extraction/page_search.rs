@@ -466,10 +466,7 @@ fn pass(
     };
     match filter {
         None => give(bytes),
-        Some(filter) => {
-            filter.push(bytes, &mut give)?;
-            filter.finish(&mut give)
-        }
+        Some(filter) => filter.search_whole(bytes, &mut give),
     }
 }
 

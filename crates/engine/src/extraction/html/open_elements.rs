@@ -101,7 +101,8 @@ impl OpenElements {
 
     /// Removes the open element at this depth, from 1.
     pub(super) fn remove(&mut self, depth: usize) -> OpenElement {
-        let element = self.stack.remove(depth);
+        let is_last = depth + 1 == self.stack.len();
+        let element = if is_last { self.stack.pop().expect("an open element") } else { self.stack.remove(depth) };
         self.counts[element.name.bucket()] -= 1;
         self.headings -= u16::from(element.has(properties::HEADING));
         element

@@ -6,12 +6,14 @@ use std::ops::Range;
 
 use memchr::memchr;
 
+use super::tag_name::TagName;
 use crate::extraction::css::ElementView;
 
 /// A parsed tag.
 pub(super) struct Tag<'t> {
     /// The bytes of the tag, from its `<` on. All ranges refer to them.
     pub(super) bytes: &'t [u8],
+    pub(super) id: TagName,
     pub(super) name: Range<usize>,
     pub(super) attributes: &'t [AttributeSpan],
     pub(super) is_self_closing: bool,
@@ -114,6 +116,8 @@ pub(super) struct TagParser {
     state: TagState,
     /// The index of the next byte to parse.
     at: usize,
+    /// The name as a number, once the tag is complete.
+    id: TagName,
     name: Range<usize>,
     attributes: Vec<AttributeSpan>,
     /// True if the attribute that is being parsed is the last of `attributes`, not a surplus one.
@@ -129,6 +133,37 @@ impl TagParser {
         self.name = name..name;
         self.attributes.clear();
         self.is_self_closing = false;
+    }
+
+    /// Parses a tag of the usual form at the beginning of `bytes`: a name of letters and digits, and
+    /// attributes as in `name="value"`, each after one blank. `start` is the index of the name. Returns
+    /// the index after the tag's `>`, or `None` for any other tag, and for one that is not complete.
+    ///
+    /// Most tags have this form. It needs no states.
+    pub(super) fn parse_usual(&mut self, bytes: &[u8], start: usize) -> Option<usize> {
+        self.attributes.clear();
+        self.is_self_closing = false;
+        let mut packed = 0_u64;
+        let mut at = start;
+        while let Some(letter) = bytes.get(at).filter(|byte| byte.is_ascii_alphanumeric()) {
+            packed = packed << 8 | u64::from(*letter | 0x20);
+            at += 1;
+        }
+        self.name = start..at;
+        self.id = TagName::of_lower_case(packed, &bytes[start..at]);
+        while *bytes.get(at)? != b'>' {
+            let name = at + 1;
+            let length = bytes[name..].iter().position(|byte| !is_in_usual_name(*byte))?;
+            let value = name + length + 2;
+            let is_usual = bytes[at] == b' ' && length > 0 && self.attributes.len() < MAX_ATTRIBUTES;
+            if !is_usual || !bytes[name + length..].starts_with(b"=\"") {
+                return None;
+            }
+            let value = value..value + memchr(b'"', &bytes[value..])?;
+            at = value.end + 1;
+            self.attributes.push(AttributeSpan { name: name..name + length, value, is_cut: false });
+        }
+        Some(at + 1)
     }
 
     /// Parses the tag in `bytes`, which begin with its `<`. Returns the index after its `>`, or
@@ -285,15 +320,25 @@ impl TagParser {
         self.attributes.iter().map(|span| span.name.end.max(span.value.end)).max().unwrap_or(0).max(self.name.end)
     }
 
+    /// Notes the number of the name of a tag that [`TagParser::parse`] has completed.
+    pub(super) fn identify(&mut self, bytes: &[u8]) {
+        self.id = TagName::new(&bytes[self.name.clone()]);
+    }
+
     /// Returns the parsed tag. `bytes` are those of [`TagParser::parse`].
     pub(super) fn tag<'t>(&'t self, bytes: &'t [u8]) -> Tag<'t> {
-        Tag { bytes, name: self.name.clone(), attributes: &self.attributes, is_self_closing: self.is_self_closing }
+        let Self { name, attributes, is_self_closing, .. } = self;
+        Tag { bytes, id: self.id, name: name.clone(), attributes, is_self_closing: *is_self_closing }
     }
 }
 
 /// Returns true for the white space of HTML.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
+}
+
+fn is_in_usual_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b':')
 }
 
 fn ends_name(byte: u8) -> bool {

@@ -64,7 +64,8 @@ impl ElementText {
 
     /// Adds a piece of text.
     pub(super) fn push(&mut self, text: &[u8], has_references: bool, is_preformatted: bool) {
-        if !has_references {
+        let is_plain = || self.reference.is_empty() && memchr(b'&', text).is_none();
+        if !has_references || is_plain() {
             self.push_plain(text, is_preformatted);
         } else if self.reference.is_empty() {
             self.push_with_references(text, is_preformatted);
@@ -100,26 +101,47 @@ impl ElementText {
     }
 
     fn push_plain(&mut self, text: &[u8], is_preformatted: bool) {
+        if is_preformatted { self.push_preformatted(text) } else { self.push_words(text) }
+    }
+
+    /// Adds text whose blanks are joined.
+    fn push_words(&mut self, text: &[u8]) {
         let mut rest = text;
         while let Some(&first) = rest.first() {
             if first == 0 {
                 rest = &rest[1..];
             } else if is_space(first) {
-                if !is_preformatted {
-                    self.is_separated = true;
-                } else if !(first == b'\n' && self.is_after_return) {
-                    self.put_separator();
-                    let blank = if matches!(first, b'\n' | b'\r' | 0x0c) { b' ' } else { first };
-                    self.bytes.push(blank);
-                }
+                self.is_separated = true;
                 self.is_after_return = first == b'\r';
                 rest = &rest[1..];
             } else {
-                let length = rest.iter().position(|byte| is_space(*byte) || *byte == 0).unwrap_or(rest.len());
+                let length = words_length(rest);
                 self.put_separator();
                 self.bytes.extend_from_slice(&rest[..length]);
                 self.is_after_return = false;
                 rest = &rest[length..];
+            }
+        }
+    }
+
+    /// Adds text whose blanks stay. Line breaks become blanks.
+    fn push_preformatted(&mut self, text: &[u8]) {
+        for part in text.split_inclusive(|byte| matches!(byte, 0 | b'\r')) {
+            let after_return = self.is_after_return && part[0] == b'\n';
+            let part = if after_return { &part[1..] } else { part };
+            let part = part.strip_suffix(b"\0").unwrap_or(part);
+            if after_return {
+                self.is_after_return = false;
+            }
+            let Some(last) = part.last() else { continue };
+            self.put_separator();
+            self.is_after_return = *last == b'\r';
+            let start = self.bytes.len();
+            self.bytes.extend_from_slice(part);
+            for byte in &mut self.bytes[start..] {
+                if matches!(byte, b'\n' | b'\r' | 0x0c) {
+                    *byte = b' ';
+                }
             }
         }
     }
@@ -130,6 +152,20 @@ impl ElementText {
         }
         self.is_separated = false;
     }
+}
+
+/// Returns the length of the words at the beginning of `text` that single blanks separate, so that
+/// nothing in them changes.
+fn words_length(text: &[u8]) -> usize {
+    let mut after_blank = false;
+    for (at, &byte) in text.iter().enumerate() {
+        let is_blank = byte == b' ';
+        if is_blank && after_blank || byte == 0 || is_space(byte) && !is_blank {
+            return at - usize::from(after_blank);
+        }
+        after_blank = is_blank;
+    }
+    text.len() - usize::from(after_blank)
 }
 
 /// Returns the index of an `&` near the end of `text` from which on a character reference may

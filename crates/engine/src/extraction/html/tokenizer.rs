@@ -16,6 +16,9 @@ const LOOKAHEAD: usize = 16;
 /// The smallest part of a piece that is added to an unfinished tag at once.
 const TAG_STEP: usize = 256;
 
+/// The number of bytes in which the next tag is looked for byte by byte.
+const NEAR: usize = 12;
+
 /// The receiver of tokens.
 pub(super) trait TokenSink {
     /// Receives a start tag. Returns how the text after it is read.
@@ -242,7 +245,7 @@ impl Tokenizer {
     fn read_markup(&mut self, bytes: &[u8], sink: &mut impl TokenSink) -> Result<usize> {
         let mut from = 0;
         loop {
-            let Some(at) = memchr(b'<', &bytes[from..]).map(|at| from + at) else {
+            let Some(at) = find_near(b'<', &bytes[from..]).map(|at| from + at) else {
                 self.give_text(bytes, true, sink)?;
                 return Ok(bytes.len());
             };
@@ -284,6 +287,10 @@ impl Tokenizer {
     /// Reads a tag at the beginning of `bytes`, whose name begins at the index `name`. Returns the
     /// number of bytes read: all, if the tag continues after them.
     fn begin_tag(&mut self, bytes: &[u8], name: usize, sink: &mut impl TokenSink) -> Result<usize> {
+        if let Some(end) = self.tag.parse_usual(bytes, name) {
+            self.give_tag(&bytes[..end], sink)?;
+            return Ok(end);
+        }
         self.tag.begin(name);
         let Some(end) = self.tag.parse(bytes) else {
             self.tag_bytes.clear();
@@ -291,6 +298,7 @@ impl Tokenizer {
             self.is_in_tag = true;
             return Ok(bytes.len());
         };
+        self.tag.identify(bytes);
         self.give_tag(&bytes[..end], sink)?;
         Ok(end)
     }
@@ -306,6 +314,7 @@ impl Tokenizer {
             if let Some(end) = self.tag.parse(&bytes) {
                 taken -= bytes.len() - end;
                 self.is_in_tag = false;
+                self.tag.identify(&bytes);
                 self.give_tag(&bytes[..end], sink)?;
                 bytes.clear();
                 bytes.shrink_to(TAG_STEP);
@@ -455,6 +464,14 @@ impl Tokenizer {
         self.give_text(bytes, false, sink)?;
         Ok(bytes.len())
     }
+}
+
+/// Returns the index of the first `byte`, as `memchr` does. It is faster if the byte is near, as the
+/// next tag mostly is.
+fn find_near(byte: u8, bytes: &[u8]) -> Option<usize> {
+    let near = bytes.len().min(NEAR);
+    let found = bytes[..near].iter().position(|other| *other == byte);
+    found.or_else(|| memchr(byte, &bytes[near..]).map(|at| near + at))
 }
 
 /// Returns the meaning of the `<` at the beginning of `bytes`.

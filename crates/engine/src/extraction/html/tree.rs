@@ -174,7 +174,7 @@ impl ElementView for NoAttributes {
 impl TokenSink for TreeBuilder<'_, '_> {
     fn start_tag(&mut self, tag: &Tag<'_>) -> Result<TextKind> {
         self.end_run();
-        let name = TagName::new(tag.name());
+        let name = tag.id;
         if self.tree.is_xml {
             self.open(name, Namespace::Xml, 0, Some(tag))?;
             if tag.is_self_closing {
@@ -197,7 +197,7 @@ impl TokenSink for TreeBuilder<'_, '_> {
 
     fn end_tag(&mut self, tag: &Tag<'_>) -> Result<()> {
         self.end_run();
-        let name = TagName::new(tag.name());
+        let name = tag.id;
         let open = &self.tree.open;
         if open.current().namespace == Namespace::Html {
             return self.html_end(name);
@@ -261,6 +261,9 @@ impl PageTree {
     /// styles and templates inside. `joined` is memory for the parts.
     fn text_of<'t>(&'t self, index: usize, range: Range<usize>, joined: &'t mut Vec<u8>) -> &'t [u8] {
         let bytes = self.text.bytes();
+        if self.muted_ranges.is_empty() {
+            return &bytes[range];
+        }
         let first = self.muted_ranges.partition_point(|muted| muted.start < range.start);
         let inside = self.muted_ranges[first..].iter().take_while(|muted| muted.end <= range.end);
         let mut hidden = inside.filter(|muted| index < muted.first_inside).peekable();

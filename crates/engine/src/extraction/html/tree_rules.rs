@@ -11,29 +11,42 @@ use crate::Result;
 impl TreeBuilder<'_, '_> {
     /// Handles a start tag by the rules of HTML.
     pub(super) fn html_start(&mut self, name: TagName, bits: u32, tag: &Tag<'_>) -> Result<TextKind> {
+        if bits & properties::START_RULES != 0 || self.tree.part != PagePart::Body {
+            return self.start_by_rules(name, bits, tag);
+        }
+        if bits & properties::TABLE_PART != 0 {
+            self.close_before_table_part(name)?;
+        } else if bits & properties::RUBY != 0 {
+            self.close_ruby()?;
+        } else if bits & properties::CLOSES_P != 0 {
+            self.close_paragraph(bits)?;
+        }
+        self.open(name, Namespace::Html, bits, Some(tag))?;
+        if bits & properties::VOID != 0 {
+            self.close_to(self.tree.open.depth() - 1)?;
+        }
+        Ok(text_kind(name, bits))
+    }
+
+    /// Handles the start tag of an element that has rules of its own, or that may not be in the body.
+    fn start_by_rules(&mut self, name: TagName, bits: u32, tag: &Tag<'_>) -> Result<TextKind> {
         let (name, bits) = if name == names::IMAGE { (names::IMG, names::IMG.properties()) } else { (name, bits) };
         if !self.enter_part(name, bits, tag)? || self.ignores(name)? {
             return Ok(TextKind::Markup);
         }
         self.close_before(name, bits)?;
-        // A form between the cells of a table has no content.
-        let is_empty = bits & properties::VOID != 0 || name == names::FORM && self.tree.open.is_between_cells();
         match name {
             names::SVG => return self.open_foreign(name, Namespace::Svg, tag),
             names::MATH => return self.open_foreign(name, Namespace::MathMl, tag),
             _ => {}
         }
+        // A form between the cells of a table has no content.
+        let is_empty = bits & properties::VOID != 0 || name == names::FORM && self.tree.open.is_between_cells();
         self.open(name, Namespace::Html, bits, Some(tag))?;
         if is_empty {
             self.close_to(self.tree.open.depth() - 1)?;
         }
-        Ok(match name {
-            names::TITLE | names::TEXTAREA => TextKind::References,
-            names::STYLE | names::XMP | names::IFRAME | names::NOEMBED | names::NOFRAMES => TextKind::Raw,
-            names::SCRIPT => TextKind::Script,
-            names::PLAINTEXT => TextKind::Plain,
-            _ => TextKind::Markup,
-        })
+        Ok(text_kind(name, bits))
     }
 
     /// Returns true if a start tag opens nothing: a form in another one, or a `<select>` in another
@@ -129,34 +142,32 @@ impl TreeBuilder<'_, '_> {
                     None => Ok(()),
                 };
             }
-            names::CAPTION
-            | names::COLGROUP
-            | names::COL
-            | names::TBODY
-            | names::TFOOT
-            | names::THEAD
-            | names::TR
-            | names::TD
-            | names::TH => return self.close_before_table_part(name),
             names::TABLE => open.open_table_without_cell(),
-            // `<rb>`, `<rt>` and their like.
-            _ if bits == properties::IMPLIED_END && open.current().properties == properties::IMPLIED_END => {
-                Some(open.depth())
-            }
+            _ if bits & properties::TABLE_PART != 0 => return self.close_before_table_part(name),
+            _ if bits & properties::RUBY != 0 => return self.close_ruby(),
             _ => None,
         };
         if let Some(depth) = closed {
             self.close_to(depth - 1)?;
         }
-        if bits & properties::CLOSES_P != 0 {
-            if let Some(depth) = self.tree.open.open_paragraph() {
-                self.close_to(depth - 1)?;
-            }
-            if bits & properties::HEADING != 0 && self.tree.open.current().has(properties::HEADING) {
-                self.close_to(self.tree.open.depth() - 1)?;
-            }
+        if bits & properties::CLOSES_P != 0 { self.close_paragraph(bits) } else { Ok(()) }
+    }
+
+    /// Closes the paragraph that a block ends, and a heading that another one ends.
+    fn close_paragraph(&mut self, bits: u32) -> Result<()> {
+        if let Some(depth) = self.tree.open.open_paragraph() {
+            self.close_to(depth - 1)?;
+        }
+        if bits & properties::HEADING != 0 && self.tree.open.current().has(properties::HEADING) {
+            self.close_to(self.tree.open.depth() - 1)?;
         }
         Ok(())
+    }
+
+    /// Closes an `<rb>`, `<rt>` or the like that another one ends.
+    fn close_ruby(&mut self) -> Result<()> {
+        let is_open = self.tree.open.current().has(properties::RUBY);
+        if is_open { self.close_to(self.tree.open.depth() - 1) } else { Ok(()) }
     }
 
     fn close_before_table_part(&mut self, name: TagName) -> Result<()> {
@@ -204,8 +215,31 @@ impl TreeBuilder<'_, '_> {
 
     /// Handles an end tag by the rules of HTML.
     pub(super) fn html_end(&mut self, name: TagName) -> Result<()> {
-        let open = &self.tree.open;
         let bits = name.properties();
+        if bits & properties::END_RULES != 0 {
+            return self.end_by_rules(name);
+        }
+        let open = &self.tree.open;
+        let closed = if bits & properties::ENDS_IN_TABLE != 0 {
+            open.named_in_scope(ElementScope::Table, name)
+        } else if bits & properties::HEADING != 0 {
+            open.heading_in_scope()
+        } else if bits & properties::FORMATTING != 0 {
+            return match open.open_format(name) {
+                Some(depth) => self.end_format(depth),
+                None => Ok(()),
+            };
+        } else if bits & properties::CLOSES_ALL != 0 {
+            open.named_in_scope(ElementScope::Default, name)
+        } else {
+            open.closed_by_any(name)
+        };
+        closed.map_or(Ok(()), |depth| self.close_to(depth - 1))
+    }
+
+    /// Handles the end tag of an element that has rules of its own.
+    fn end_by_rules(&mut self, name: TagName) -> Result<()> {
+        let open = &self.tree.open;
         let closed = match name {
             names::HTML | names::BODY => None,
             names::HEAD => {
@@ -230,23 +264,7 @@ impl TreeBuilder<'_, '_> {
             },
             names::LI => open.named_in_scope(ElementScope::ListItem, name),
             names::FORM => return self.end_form(),
-            names::TABLE
-            | names::TBODY
-            | names::TFOOT
-            | names::THEAD
-            | names::TR
-            | names::TD
-            | names::TH
-            | names::CAPTION => open.named_in_scope(ElementScope::Table, name),
             names::TEMPLATE => open.find(name),
-            _ if bits & properties::HEADING != 0 => open.heading_in_scope(),
-            _ if bits & properties::FORMATTING != 0 => {
-                return match open.open_format(name) {
-                    Some(depth) => self.end_format(depth),
-                    None => Ok(()),
-                };
-            }
-            _ if bits & properties::CLOSES_ALL != 0 => open.named_in_scope(ElementScope::Default, name),
             _ => open.closed_by_any(name),
         };
         closed.map_or(Ok(()), |depth| self.close_to(depth - 1))
@@ -285,5 +303,18 @@ impl TreeBuilder<'_, '_> {
             self.close_to(self.tree.open.depth() - 1)?;
         }
         Ok(TextKind::Markup)
+    }
+}
+
+/// Returns how the text of an element is read.
+fn text_kind(name: TagName, bits: u32) -> TextKind {
+    if bits & properties::READS_TEXT == 0 {
+        return TextKind::Markup;
+    }
+    match name {
+        names::TITLE | names::TEXTAREA => TextKind::References,
+        names::SCRIPT => TextKind::Script,
+        names::PLAINTEXT => TextKind::Plain,
+        _ => TextKind::Raw,
     }
 }
