@@ -36,7 +36,7 @@ ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars
 .PHONY: help build check-targets portable-test bindings libhaul perl perl-test perl-soak lwp-suite header c-memory tsan miri c-soak demo test setup fmt \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
 	python python-test engines-test engines-bench python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke scorecard \
-	generate install uninstall clean msrv words h3-interop
+	generate install uninstall clean msrv words h3-interop selection-suites check-features
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -164,6 +164,9 @@ job-kills: ## kill -9 of jobs (--job) at KILLS=1000 random moments; nothing may 
 job-memory: ## the memory of jobs with URLS=10000000 URLs, from a file and from a pipe: 64 MB (some 40 minutes, 8 GB of disk)
 	HAUL_JOB_URLS=$(URLS) $(CARGO) test --release $(LOCKED) -p httphaul-cli --test suite -- memory_of_a_job --nocapture
 
+selection-suites: ## html5lib's tokenizer tests and the JSONPath compliance suite (fetches both with git)
+	LOCKED="$(LOCKED)" sh scripts/selection-suites.sh
+
 # Writes bodies of 1 GiB to the directory for temporary files. The servers are those of the test http3_servers.
 h3-interop: ## HTTP/3 with quic-go and Caddy: 1 GiB, 50 x 100 MB and 20,000 x 300 B over one connection (some minutes)
 	sh scripts/setup-tests.sh
@@ -193,6 +196,9 @@ purity: ## check the dependencies between the crates, and that the protocol crat
 
 check-targets: ## type-check the command for macOS, FreeBSD, NetBSD, musl and aarch64 (rustup installs what is missing)
 	sh scripts/check-targets.sh
+
+check-features: ## check the engine and the command with and without their optional parts
+	LOCKED="$(LOCKED)" sh scripts/check-features.sh
 
 portable-test: ## the tests of the engine and the command with the code for systems other than Linux
 	$(CARGO) test $(LOCKED) -p httphaul -p httphaul-cli --features httphaul/portable,httphaul-cli/portable --no-fail-fast
