@@ -56,7 +56,10 @@ impl JobFile {
 }
 
 /// The files of a job as they were when the run began.
-pub(super) struct GuardedStates(Vec<(String, Option<(u64, i64, i64)>)>);
+pub(super) struct GuardedStates(Vec<(String, Option<FileState>)>);
+
+/// The size of a file, and its time of modification in seconds and nanoseconds.
+type FileState = (u64, i64, i64);
 
 impl GuardedStates {
     pub(super) fn of(files: &[GuardedFile<'_>]) -> Self {
@@ -79,7 +82,7 @@ impl GuardedStates {
 }
 
 /// Returns the size and the time of modification of a file.
-fn state(name: &str) -> Option<(u64, i64, i64)> {
+fn state(name: &str) -> Option<FileState> {
     let metadata = std::fs::metadata(name).ok()?;
     Some((metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }
