@@ -298,7 +298,7 @@ fn daily_site() -> DailySite {
         if number % 10 == 3 {
             std::thread::sleep(Duration::from_millis(number as u64 % 7));
         }
-        let version = if number % 4 == 0 { day } else { 1 };
+        let version = if number.is_multiple_of(4) { day } else { 1 };
         match kind {
             "page" => (day == 1 || number % 9 != 8).then(|| format!("page {number}, version {version}\n")),
             "index" => Some((0..10 + version).map(|link| format!("<a>{}</a>\n", number * 7 + link)).collect()),

@@ -77,7 +77,9 @@ fn peak_of_job(site: SocketAddr, count: u64, is_piped: bool) -> u64 {
     let args = ["--job", &job, "-s", "-o", &output, "--input-file", list.to_str().unwrap()];
     let (code, stderr, peak) = measured(&args, |mut output| drop(std::io::copy(&mut output, &mut std::io::sink())));
     assert_eq!((code.as_str(), stderr.as_str()), ("22", ""));
-    writer.map(|writer| writer.join().unwrap());
+    if let Some(writer) = writer {
+        writer.join().unwrap();
+    }
     let rows = rusqlite::Connection::open(&job).unwrap().query_row("SELECT count(*) FROM url", [], |row| row.get(0));
     assert_eq!(rows, Ok(count.cast_signed()));
     let size = |name: &str| fs::metadata(path(name)).map_or(0, |metadata| metadata.len());
