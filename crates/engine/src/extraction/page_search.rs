@@ -204,6 +204,7 @@ impl PageInfo<'_> {
 }
 
 /// A value that was found, before the last steps.
+#[cfg(feature = "select")]
 pub(super) struct FoundValue<'a> {
     /// The index of the query.
     pub(super) query: usize,
@@ -213,6 +214,7 @@ pub(super) struct FoundValue<'a> {
 }
 
 /// The callback that receives the values that a search finds.
+#[cfg(feature = "select")]
 pub(super) type OnFound<'f> = dyn FnMut(FoundValue<'_>) -> Result<()> + 'f;
 
 /// The callback that receives values: the index of the query, and the value.
@@ -384,7 +386,14 @@ impl PageSearch {
     /// needs too much memory ([`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge)). Then call
     /// [`reset`](Self::reset).
     pub fn push(&mut self, piece: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
-        let Self { search, filter, links, encoding, .. } = self;
+        let Self {
+            search,
+            #[cfg(feature = "select")]
+            filter,
+            links,
+            encoding,
+            ..
+        } = self;
         let encoding = *encoding;
         let links = links.as_ref().map(|links| PageLinks { links, encoding });
         match search {
@@ -425,7 +434,14 @@ impl PageSearch {
     /// # Errors
     /// The errors of [`push`](Self::push).
     pub fn finish(&mut self, on_value: &mut OnValue<'_>) -> Result<()> {
-        let Self { search, filter, links, encoding, .. } = self;
+        let Self {
+            search,
+            #[cfg(feature = "select")]
+            filter,
+            links,
+            encoding,
+            ..
+        } = self;
         let encoding = *encoding;
         let links = links.as_ref().map(|links| PageLinks { links, encoding });
         match search {
