@@ -1,7 +1,7 @@
 //! A site whose pages have versions and entity tags, for runs that fetch only what has changed.
 //!
-//! A request for `/day` begins the next day of the site: each page whose number is a multiple of
-//! [`VersionedSite::period`] has new content then. Each connection has a thread.
+//! A request for `/day` begins the next day of the site: each page whose number is a multiple of the
+//! period has new content then. Each connection has a thread.
 
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

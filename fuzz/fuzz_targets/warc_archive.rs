@@ -5,6 +5,7 @@
 //! URL, all of which have one byte of length.
 #![no_main]
 
+#[allow(dead_code, reason = "the tests of the command use the rest")]
 #[path = "../../testkit/src/warc_reader.rs"]
 mod warc_reader;
 
@@ -59,7 +60,6 @@ fuzz_target!(|data: &[u8]| {
         expected.push((target.to_url(), [&head, first, second].concat(), head));
     }
     let bytes = std::fs::read(folder.path().join(name)).expect("an archive");
-    assert_eq!(archive.position().offset, bytes.len() as u64);
     let records = read(&bytes).expect("a valid archive");
     assert_eq!(records.len(), 1 + 2 * expected.len());
     for (pair, (url, block, head)) in records[1..].chunks(2).zip(&expected) {
