@@ -3,13 +3,14 @@
 mod common;
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use common::get;
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::relay::Relay;
+use testkit::unused_port::unused_port;
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
@@ -160,7 +161,7 @@ fn relay_never_exceeds_its_rate() {
 
 #[test]
 fn unreachable_target_closes_the_relayed_connection() {
-    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = SocketAddr::from(([127, 0, 0, 1], unused_port()));
     let relay = Relay::to(gone).start().unwrap();
     let mut stream = TcpStream::connect(relay.addr()).unwrap();
     assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)));

@@ -39,8 +39,8 @@ fn http3_is_used_where_the_program_asks_for_it() {
     let origin = Origin::builder().http2(100).http3(Http3Settings::new()).start().unwrap();
     let ca = directory.path("ca.pem");
     std::fs::write(&ca, origin.ca_pem()).unwrap();
-    let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let (url, closed_url) = (origin.https_url("/small"), format!("https://{closed}/"));
+    let (url, closed_url) =
+        (origin.https_url("/small"), format!("https://127.0.0.1:{}/", testkit::unused_port::unused_port()));
     let program = directory.compile("tests/c/http3.c");
     let arguments: [&std::ffi::OsStr; 3] = [url.as_ref(), ca.as_ref(), closed_url.as_ref()];
     assert_eq!(program.run_well(arguments), "by HTTP/3\n");

@@ -2,7 +2,7 @@
 //! free ports of the loopback interface, and are stopped when dropped.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -38,11 +38,6 @@ impl Drop for ExternalServer {
         let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
         let _ = self.0.wait();
     }
-}
-
-/// Returns a port of 127.0.0.1 on which no process listens.
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Returns the path of a server program, which may be outside the user's PATH. If it is not

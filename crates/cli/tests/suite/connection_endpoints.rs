@@ -9,10 +9,11 @@ use std::io::{Read, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use common::{run_haul, servers::free_port};
+use common::run_haul;
 use servers::compare_with_curl::{both, both_with, text};
 use servers::nginx::NginxServer;
 use testkit::test_certificates::TestCertificates;
+use testkit::unused_port::unused_port;
 
 /// Runs haul and curl with these arguments. Asserts that nginx echoes the same request for both,
 /// except for the client's port. Returns haul's output.
@@ -98,7 +99,7 @@ fn interface_and_local_port_bind_the_socket() {
         assert!(got.contains(from), "{interface} {got}");
     }
     assert_eq!(both(&["--interface", "no-such-device", &url]).code, 45);
-    let port = free_port();
+    let port = unused_port();
     let got = run_haul(["-sS", "--interface", "127.0.0.9", "--local-port", &port.to_string(), &url]).text();
     assert!(got.contains(&format!(" 127.0.0.9:{port} ")), "{got}");
     let (first, last) = (port, port.saturating_add(20));

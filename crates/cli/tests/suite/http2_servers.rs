@@ -9,11 +9,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use common::servers::{ExternalServer, found, free_port, is_root, make_open};
+use common::servers::{ExternalServer, found, is_root, make_open};
 use common::{CommandOutput, haul, installed, list, program, run, run_haul, skipped};
 use testkit::byte_pattern::BytePattern;
 use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
+use testkit::unused_port::unused_port;
 
 const KNOWING: &str = "--http2-prior-knowledge";
 /// The format of `-w` whose output must be the same for haul and curl. It has no values that depend
@@ -125,7 +126,7 @@ impl ServedFiles {
 fn http2_with_nginx_matches_curl() {
     let Some(nginx) = found("nginx", "HTTP/2") else { return };
     let files = ServedFiles::new();
-    let (port, plain) = (free_port(), free_port());
+    let (port, plain) = (unused_port(), unused_port());
     let dir = files.path().display();
     let user = if is_root() { "user root;" } else { "" };
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -156,7 +157,7 @@ fn http2_with_nghttpd_matches_curl() {
     let Some(nghttpd) = found("nghttpd", "HTTP/2") else { return };
     let files = ServedFiles::new();
     for (scheme, knows) in [("https", false), ("http", true)] {
-        let port = free_port();
+        let port = unused_port();
         let mut command = Command::new(&nghttpd);
         command.args(["-a", "127.0.0.1", "-m", "100", "--echo-upload", "--trailer", "x-end: yes", "-d"]);
         command.arg(files.path().join("root"));
@@ -181,7 +182,7 @@ fn http2_with_apache2_matches_curl() {
         return skipped("apache2: it has no mod_http2");
     }
     let files = ServedFiles::new();
-    let (port, plain) = (free_port(), free_port());
+    let (port, plain) = (unused_port(), unused_port());
     let dir = files.path().display();
     let load: String =
         ["mpm_event", "authz_core", "http2", "ssl", "socache_shmcb", "unixd", "dav", "dav_fs", "setenvif"]
@@ -216,7 +217,7 @@ fn http2_with_apache2_matches_curl() {
 fn http2_with_caddy_matches_curl() {
     let Some(caddy) = found("caddy", "HTTP/2") else { return };
     let files = ServedFiles::new();
-    let (port, plain) = (free_port(), free_port());
+    let (port, plain) = (unused_port(), unused_port());
     // Uploads go on to an origin of ours, by HTTP/1.1.
     let origin = Origin::builder().start().unwrap();
     let dir = files.path().display();

@@ -16,8 +16,9 @@ use testkit::byte_pattern::BytePattern;
 use testkit::http3::Http3Settings;
 use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
+use testkit::unused_port::unused_port;
 
-use crate::common::servers::{ExternalServer, found, free_port};
+use crate::common::servers::{ExternalServer, found};
 use crate::common::{CommandOutput, HAUL, PATIENCE, RunningCommand, list, program, skipped};
 
 /// The seed of all bodies. testkit's origin serves the same.
@@ -224,7 +225,7 @@ fn http3_with_caddy_keeps_bodies_and_connection() {
     let files = BodyFiles::new(load());
     // Uploads go on to an origin of ours, by HTTP/1.1.
     let origin = Origin::builder().start().unwrap();
-    let port = free_port();
+    let port = unused_port();
     let dir = files.dir.path().display();
     let conf = format!(
         "{{\nadmin off\nauto_https off\nstorage file_system {dir}/caddy\nservers {{\nprotocols h1 h2 h3\n}}\n}}\n\

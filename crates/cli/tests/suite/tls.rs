@@ -5,6 +5,7 @@ use crate::common;
 use std::fs;
 
 use common::{origin, program, run, run_haul, servers};
+use testkit::unused_port::unused_port;
 
 #[test]
 fn certificates_are_verified() {
@@ -55,7 +56,7 @@ fn https_host_with_edge_hyphens_is_fetched() {
         make.args(["-keyout", &format!("{name}.key"), "-out", &format!("{name}.pem")]);
         assert_eq!(run(&mut make).code, 0, "openssl makes a certificate");
     }
-    let port = servers::free_port();
+    let port = unused_port();
     let mut serve = program("openssl");
     serve.args(["s_server", "-quiet", "-www", "-accept", &format!("127.0.0.1:{port}"), "-servername", HOST]);
     serve.args("-cert other.pem -key other.key -cert2 odd.pem -key2 odd.key".split(' ')).current_dir(dir.path());

@@ -13,6 +13,7 @@ use tempfile::NamedTempFile;
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
+use testkit::unused_port::unused_port;
 
 /// An origin, and another server that may serve as its alternative service (RFC 7838).
 struct OriginWithAlternative {
@@ -112,7 +113,7 @@ fn alternatives_to_self_or_h3_are_ignored() {
 
 #[test]
 fn unreachable_alternative_falls_back_without_using_a_retry() {
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let closed = unused_port();
     let stranger = TestCertificates::for_names(&["elsewhere.test"]);
     for driver in DRIVERS {
         let two = OriginWithAlternative::start();
@@ -185,7 +186,7 @@ fn alternative_is_unused_when_disabled_unverified_or_rerouted() {
 fn failed_alternative_stays_in_the_saved_file() {
     let two = OriginWithAlternative::start();
     let file = tempfile::NamedTempFile::new().unwrap();
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let closed = unused_port();
     two.announce("h2", closed);
     two.get(DriverKind::Blocking).ok();
     two.known.save(file.path()).unwrap();

@@ -19,6 +19,7 @@ use haul::{Client, ErrorKind, RequestOptions};
 use testkit::frames::{FramePeer, data, headers};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
+use testkit::unused_port::unused_port;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// A reader of the pieces in a channel. A read blocks until the channel has a piece.
@@ -207,9 +208,13 @@ fn stream_may_use_the_awaiting_tasks_runtime() {
             client.post(&url).body_stream(TimedStream(5, None), None).send_async().await.unwrap().json().await.unwrap();
         assert_eq!(echo["body_len"], 500_000);
         // A body that was not read yet can be used by another request.
-        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let body = RequestBody::stream(TimedStream(3, None));
-        let error = client.post(&format!("http://{closed}/")).body(body.clone()).send_async().await.unwrap_err();
+        let error = client
+            .post(&format!("http://127.0.0.1:{}/", unused_port()))
+            .body(body.clone())
+            .send_async()
+            .await
+            .unwrap_err();
         assert!(error.is_connect(), "{error}");
         let echo: serde_json::Value = client.post(&url).body(body).send_async().await.unwrap().json().await.unwrap();
         assert_eq!(echo["body_len"], 300_000);

@@ -2,7 +2,6 @@
 
 use crate::common;
 
-use std::net::UdpSocket;
 use std::time::Duration;
 
 use common::{DRIVERS, trusting_ca};
@@ -10,6 +9,7 @@ use haul::request::Http3Policy;
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::http3::{Http3Fault, Http3Settings};
 use testkit::origin::Origin;
+use testkit::unused_port::unused_port;
 
 fn faulty(fault: Http3Fault) -> (Origin, RequestOptions, tempfile::NamedTempFile) {
     let origin = Origin::builder().http3(Http3Settings::new().fault(fault)).start().expect("an origin");
@@ -46,7 +46,7 @@ fn silent_quic_servers_reach_the_connect_timeout() {
 
 #[test]
 fn closed_udp_port_is_a_refused_connection() {
-    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = unused_port();
     let options = RequestOptions { http3: Http3Policy::Only, ..RequestOptions::default() };
     for driver in DRIVERS {
         let got = driver.get(&Client::new(), &format!("https://127.0.0.1:{port}/"), &options);

@@ -3,7 +3,6 @@
 use crate::common;
 use crate::support::proxy;
 
-use std::net::TcpListener;
 use std::time::Duration;
 
 use common::{DRIVERS, start_origin, with_proxy};
@@ -12,6 +11,7 @@ use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::proxy::{NoProxy, ProxyEnvironment};
 use proxy::{adjusted, assert_fails, client};
 use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::unused_port::unused_port;
 
 #[test]
 fn proxy_that_refuses_connect_is_not_retried() {
@@ -84,8 +84,7 @@ fn unusable_proxy_does_not_fall_back_to_direct() {
         let origin = start_origin();
         let nowhere = with_proxy("http://nowhere.invalid:1", &RequestOptions::default());
         assert_fails(&driver.get(&Client::new(), &origin.url("/"), &nowhere), ErrorKind::ProxyResolve, 5, "proxy");
-        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let refused = with_proxy(&format!("socks5://{closed}"), &RequestOptions::default());
+        let refused = with_proxy(&format!("socks5://127.0.0.1:{}", unused_port()), &RequestOptions::default());
         assert_eq!(driver.get(&Client::new(), &origin.url("/"), &refused).exit, 7);
         let environment = ProxyEnvironment::read(|name| (name == "http_proxy").then_some("ftp://me:secret@x"));
         let mut proxy = ProxyOptions::default();

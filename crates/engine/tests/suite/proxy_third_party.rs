@@ -4,7 +4,7 @@
 use crate::common;
 
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use common::{DRIVERS, http2_origin, start_origin, trusting_ca, with_h2_alpn, with_proxy};
 use haul::{Client, ErrorKind, ProtocolVersion, RequestOptions};
 use testkit::test_certificates::TestCertificates;
+use testkit::unused_port::unused_port;
 
 /// A running third-party proxy. Its process is killed when the value is dropped.
 struct ProxyProcess {
@@ -31,7 +32,7 @@ impl Drop for ProxyProcess {
 fn start(program: &str, mut arguments: impl FnMut(u16) -> Vec<String>) -> Option<ProxyProcess> {
     // Another process may take the free port before the program does.
     for _ in 0..20 {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = unused_port();
         let spawned = Command::new(program).args(arguments(port)).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let mut child = match spawned {
             Ok(child) => child,

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::servers::{ExternalServer, found, free_port, is_root, make_open, open_directory};
+use crate::common::servers::{ExternalServer, found, is_root, make_open, open_directory};
 use crate::common::skipped;
 use testkit::test_certificates::TestCertificates;
+use testkit::unused_port::unused_port;
 
 /// The user and password, as a value of `-u`, of all protected paths on the Apache server.
 pub const LOGIN: &str = "me:secret";
@@ -94,7 +95,7 @@ impl ApacheServer {
             fs::create_dir(dir.join(name)).unwrap();
             make_open(&dir.join(name));
         }
-        let (port, tls_port, other) = (free_port(), free_port(), free_port());
+        let (port, tls_port, other) = (unused_port(), unused_port(), unused_port());
         put("conf", &configuration(&load, dir, port, tls_port, other));
         let mut command = Command::new(apache);
         command.arg("-f").arg(dir.join("conf")).arg("-X");

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::servers::{ExternalServer, found, free_port, is_root, open_directory};
+use crate::common::servers::{ExternalServer, found, is_root, open_directory};
+use testkit::unused_port::unused_port;
 
 /// A running nginx; dropping it stops the server and removes its files.
 pub struct NginxServer {
@@ -31,7 +32,7 @@ impl NginxServer {
         fs::write(dir.path().join("users"), "me:{PLAIN}secret\n").unwrap();
         fs::create_dir_all(dir.path().join("root/basic")).unwrap();
         fs::write(dir.path().join("root/basic/page"), "for me\n").unwrap();
-        let (port, h2_port, tls_port) = (free_port(), free_port(), free_port());
+        let (port, h2_port, tls_port) = (unused_port(), unused_port(), unused_port());
         let user = if is_root() { "user root;" } else { "" };
         let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|name| format!("{name}_temp_path {at}/{name};"))

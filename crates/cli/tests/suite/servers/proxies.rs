@@ -5,9 +5,10 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::servers::{ExternalServer, found, free_port, is_root, make_open, open_directory};
+use crate::common::servers::{ExternalServer, found, is_root, make_open, open_directory};
 use crate::common::skipped;
 use testkit::test_certificates::TestCertificates;
+use testkit::unused_port::unused_port;
 
 /// A running proxy, which accepts requests from this machine. Dropping it stops the proxy.
 pub struct ProxyServer {
@@ -38,7 +39,7 @@ impl ProxyServer {
         let scratch = open_directory();
         let dir = scratch.path();
         let at = dir.display();
-        let (port, tls_port) = (free_port(), free_port());
+        let (port, tls_port) = (unused_port(), unused_port());
         let identity = TestCertificates::generate();
         fs::write(dir.join("ca"), identity.ca_pem()).unwrap();
         fs::write(dir.join("leaf"), identity.chain_pem()).unwrap();
@@ -85,7 +86,7 @@ impl ProxyServer {
     /// Starts tinyproxy, which requires user `me` and password `secret` with Basic authentication.
     pub fn tinyproxy(what: &str) -> Option<ProxyServer> {
         let tinyproxy = found("tinyproxy", what)?;
-        let (dir, port) = (open_directory(), free_port());
+        let (dir, port) = (open_directory(), unused_port());
         let conf = dir.path().join("conf");
         fs::write(&conf, format!("Port {port}\nListen 127.0.0.1\nTimeout 60\nMaxClients 50\nBasicAuth me secret\n"))
             .unwrap();
@@ -96,7 +97,7 @@ impl ProxyServer {
     /// Starts Dante, a SOCKS4 and SOCKS5 proxy without authentication.
     pub fn dante(what: &str) -> Option<ProxyServer> {
         let danted = found("danted", what)?;
-        let (dir, port) = (open_directory(), free_port());
+        let (dir, port) = (open_directory(), unused_port());
         let user = if is_root() { "user.privileged: root\nuser.unprivileged: nobody\n" } else { "" };
         let conf = format!(
             "logoutput: {}/log\ninternal: 127.0.0.1 port = {port}\nexternal: 127.0.0.1\nclientmethod: none\n\
@@ -115,7 +116,7 @@ impl ProxyServer {
     /// password `secret`.
     pub fn microsocks(what: &str, asks: bool) -> Option<ProxyServer> {
         let microsocks = found("microsocks", what)?;
-        let (dir, port) = (open_directory(), free_port());
+        let (dir, port) = (open_directory(), unused_port());
         let mut command = Command::new(microsocks);
         command.args(["-i", "127.0.0.1", "-p", &port.to_string()]);
         if asks {
