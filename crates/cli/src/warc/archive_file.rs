@@ -20,8 +20,8 @@ pub(super) struct ArchiveFile {
     max_size: Option<u64>,
     is_private: bool,
     file: Arc<File>,
-    /// The earlier files that were written since the last sync.
-    unsynced: Vec<Arc<File>>,
+    /// The full files that were written since the last sync; `None` without a job, which never syncs.
+    unsynced: Option<Vec<Arc<File>>>,
     number: u32,
     /// The length of the file: the end of its last whole record.
     length: u64,
@@ -41,7 +41,7 @@ impl ArchiveFile {
         opening: impl FnOnce(&Path) -> RecordBytes,
     ) -> Result<Self> {
         let file = create(&name.of_file(0), is_private, OpenOptions::new().create_new(true))?;
-        Self::begun(Self::at(name, max_size, is_private, file, ArchivePosition::default()), opening)
+        Self::at(name, max_size, is_private, file, ArchivePosition::default()).begin(opening)
     }
 
     /// Opens the archive of a job, which ends at `position`, and removes all behind that: records of
@@ -77,7 +77,8 @@ impl ArchiveFile {
                 std::fs::remove_file(&path).map_err(|cause| unusable(&path, cause))?;
             }
         }
-        Self::begun(Self::at(name, max_size, is_private, file, position), opening)
+        let archive = Self::at(name, max_size, is_private, file, position);
+        Self { unsynced: Some(Vec::new()), ..archive }.begin(opening)
     }
 
     fn at(
@@ -87,12 +88,11 @@ impl ArchiveFile {
         file: File,
         ArchivePosition { number, offset }: ArchivePosition,
     ) -> Self {
-        let unsynced = Vec::new();
-        Self { name, max_size, is_private, file: Arc::new(file), unsynced, number, length: offset, opening: 0 }
+        Self { name, max_size, is_private, file: Arc::new(file), unsynced: None, number, length: offset, opening: 0 }
     }
 
     /// Writes the first record, if the file is empty.
-    fn begun(mut self, opening: impl FnOnce(&Path) -> RecordBytes) -> Result<Self> {
+    fn begin(mut self, opening: impl FnOnce(&Path) -> RecordBytes) -> Result<Self> {
         if self.length == 0 {
             self.write(opening(&self.path()))?;
             self.opening = self.length;
@@ -109,9 +109,9 @@ impl ArchiveFile {
         ArchivePosition { number: self.number, offset: self.length }
     }
 
-    /// Returns the files that were written since the last call.
+    /// Returns the files of a job's archive that were written since the last call.
     pub(super) fn unsynced(&mut self) -> Vec<Arc<File>> {
-        let mut files = std::mem::take(&mut self.unsynced);
+        let mut files = self.unsynced.as_mut().map(std::mem::take).unwrap_or_default();
         files.push(Arc::clone(&self.file));
         files
     }
@@ -126,7 +126,8 @@ impl ArchiveFile {
             self.number += 1;
             let path = self.path();
             let file = create(&path, self.is_private, OpenOptions::new().create_new(true))?;
-            self.unsynced.push(std::mem::replace(&mut self.file, Arc::new(file)));
+            let full = std::mem::replace(&mut self.file, Arc::new(file));
+            self.unsynced.iter_mut().for_each(|unsynced| unsynced.push(Arc::clone(&full)));
             self.length = 0;
             self.write(opening(&path))?;
             self.opening = self.length;

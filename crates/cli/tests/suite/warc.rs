@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::{
-    CommandOutput, RunningCommand, bash, can_trace, eventually, haul, list, names, origin, program, received,
+    CommandOutput, HAUL, RunningCommand, bash, can_trace, eventually, haul, list, names, origin, program, received,
     reply_steps, run, run_haul,
 };
 use rustix::process::{Signal, kill_process};
@@ -346,6 +346,17 @@ fn max_size_divides_the_archive_into_numbered_files() {
     let line = run(haul(&all).current_dir(dir.path())).failed(23).to_owned();
     assert!(line.contains("a-00003.warc exists"), "{line}");
     assert_eq!(names(dir.path()), ["a-00003.warc"]);
+}
+
+#[test]
+fn full_files_of_an_archive_are_closed() {
+    let (dir, origin) = (tempfile::tempdir().unwrap(), origin());
+    let list = list(dir.path(), "list", (0..100).map(|n| origin.url(&format!("/bytes/{}", 3_000 + n))));
+    let mut command = program("sh");
+    command.args(["-c", "ulimit -n 60; exec \"$0\" \"$@\"", HAUL, "-sS", "--parallel-max", "4", "--out-null"]);
+    command.args(["--warc", "a.warc", "--warc-max-size", "4k", "--input-file"]).arg(list);
+    run(command.current_dir(dir.path())).ok();
+    assert_eq!(names(dir.path()).iter().filter(|name| name.ends_with(".warc")).count(), 100);
 }
 
 #[test]
