@@ -33,14 +33,23 @@ pub enum ProtocolVersion {
     Http3,
 }
 
+impl ProtocolVersion {
+    /// Returns the number of the version: `1.0`, `1.1`, `2` or `3`.
+    #[must_use]
+    pub fn number(self) -> &'static str {
+        match self {
+            ProtocolVersion::Http10 => "1.0",
+            ProtocolVersion::Http11 => "1.1",
+            ProtocolVersion::Http2 => "2",
+            ProtocolVersion::Http3 => "3",
+        }
+    }
+}
+
 impl fmt::Display for ProtocolVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ProtocolVersion::Http10 => "HTTP/1.0",
-            ProtocolVersion::Http11 => "HTTP/1.1",
-            ProtocolVersion::Http2 => "HTTP/2",
-            ProtocolVersion::Http3 => "HTTP/3",
-        })
+        f.write_str("HTTP/")?;
+        f.write_str(self.number())
     }
 }
 

@@ -1,6 +1,5 @@
 //! The columns of a result. Their names are the keys of `docs/records.schema.json`.
 
-use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use haul::body::text::BodyText;
 use haul::extraction::PageInfo;
 use haul::transfer::TransferOutcome;
 use haul::transfer_facts::TransferFacts;
+use haul::transfer_record::{attempt_count, field_text, sorted_fields};
 use haul::{Error, ProtocolVersion, ResponseHead};
 use pyo3::Py;
 
@@ -149,7 +149,7 @@ pub(super) fn push_row(
     effective_url.push_text((facts.requests > 0).then(|| target.to_url()).as_deref());
     of_method.push_text(Some(method));
     status.push_int((facts.status > 0).then_some(facts.status.into()));
-    version.push_text(facts.version.map(version_text));
+    version.push_text(facts.version.map(ProtocolVersion::number));
     match head {
         Some(head) => headers.push_list(|entries| push_fields(entries, head)),
         None => headers.push_null(),
@@ -164,7 +164,7 @@ pub(super) fn push_row(
             items.push_struct(|members| {
                 members[0].push_text(Some(&redirect.target.to_url()));
                 members[1].push_int(Some(redirect.head.status().into()));
-                members[2].push_text(redirect.head.get("location").map(text_of).as_deref());
+                members[2].push_text(redirect.head.get("location").map(field_text).as_deref());
             });
         }
     });
@@ -234,14 +234,12 @@ fn push_error_texts(members: &mut [Column], code: u8, name: &str, message: &str)
 
 /// Appends the header fields of a response as a map, sorted by name. The names are in lower case.
 fn push_fields(entries: &mut Column, head: &ResponseHead) {
-    let mut fields: Vec<_> = head.fields().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
-    fields.sort_by(|a, b| a.0.cmp(&b.0));
-    for of_name in fields.chunk_by(|a, b| a.0 == b.0) {
+    for of_name in sorted_fields(head).chunk_by(|a, b| a.0 == b.0) {
         entries.push_struct(|members| {
             members[0].push_text(Some(&of_name[0].0));
             members[1].push_list(|values| {
                 for (_, value) in of_name {
-                    values.push_text(Some(&text_of(value)));
+                    values.push_text(Some(&field_text(value)));
                 }
             });
         });
@@ -249,8 +247,7 @@ fn push_fields(entries: &mut Column, head: &ResponseHead) {
 }
 
 fn push_attempts(members: &mut [Column], facts: &TransferFacts, error: Option<&Error>) {
-    let was_made = error.is_none_or(|error| !error.is_setup());
-    members[0].push_int(Some(u64::from(was_made) + u64::from(facts.retries)));
+    members[0].push_int(Some(attempt_count(facts, error)));
     members[1].push_list(|items| {
         for attempt in &facts.failed_attempts {
             items.push_struct(|members| {
@@ -297,23 +294,4 @@ fn push_body_text(column: &mut Column, content: Vec<u8>, head: Option<&ResponseH
         whole.extend_from_slice(piece.as_bytes());
     }
     column.push_owned(whole);
-}
-
-/// Returns the value of a header field as text: as UTF-8 if it is valid, otherwise as ISO-8859-1, so
-/// that no byte is lost (RFC 9110 section 5.5).
-fn text_of(value: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(value) {
-        Ok(text) => text.into(),
-        Err(_) => value.iter().map(|&byte| char::from(byte)).collect::<String>().into(),
-    }
-}
-
-fn version_text(version: ProtocolVersion) -> &'static str {
-    match version {
-        ProtocolVersion::Http10 => "1.0",
-        ProtocolVersion::Http11 => "1.1",
-        ProtocolVersion::Http2 => "2",
-        ProtocolVersion::Http3 => "3",
-        _ => "unknown",
-    }
 }

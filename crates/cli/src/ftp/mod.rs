@@ -41,6 +41,7 @@ use haul::net::local_address::LocalInterface;
 use haul::net::proxy::{ProxyEnvironment, ProxyOptions};
 use haul::request::{RequestOptions, SplitDownloadOptions};
 use haul::sink::file::{AppendPosition, FileOptions};
+use haul::sink::naming::directory_of;
 use haul::state::cookie_jar::SharedCookieJar;
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
@@ -373,8 +374,7 @@ impl FtpClient {
 /// Returns true if this process may create files in the directory of `path`. This is needed to
 /// write a download to a new file and rename the file to `path`.
 fn may_rename_in(path: &Path) -> bool {
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    access(directory, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+    access(directory_of(path), Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
 /// Returns the proxies that the environment variables name. For https URLs, `http_proxy` is used if

@@ -17,6 +17,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use haul::sink::naming::directory_of;
 use rusqlite::{Connection, params};
 
 use super::event_queue::EventQueue;
@@ -83,7 +84,7 @@ impl SyncTargets {
     pub(super) fn add<'p>(&self, files: impl Iterator<Item = &'p Path>) {
         let mut set = self.lock();
         for file in files {
-            let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let parent = directory_of(file);
             if set.directories.contains(parent) || set.directories.len() >= MAX_DIRECTORIES {
                 continue;
             }

@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use haul::sink::naming::directory_of;
 use haul::{Error, Result};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use rustix::fs::{Access, FlockOperation, access, flock};
@@ -166,9 +167,8 @@ fn with_settings(connection: Connection, path: &Path) -> Result<(Connection, Job
 fn is_at_rest(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::metadata(Path::new(&log)).map_or(true, |log| log.len() == 0)
-        && access(directory, Access::WRITE_OK).is_err()
+        && access(directory_of(path), Access::WRITE_OK).is_err()
 }
 
 /// Opens a job that nobody writes, for reading.

@@ -9,6 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use haul::sink::naming::{TEMPORARY_SUFFIX, directory_of, temporary_prefix};
 use rusqlite::{Connection, params};
 use rustix::process::{Pid, test_kill_process};
 
@@ -40,7 +41,7 @@ impl LeftoverFiles {
     }
 
     fn of_processes(processes: impl Iterator<Item = i32>) -> Self {
-        let prefixes = processes.map(|process| format!(".haul-{process}-")).collect();
+        let prefixes = processes.map(|process| temporary_prefix(process.unsigned_abs())).collect();
         Self { prefixes, directories: Mutex::default(), hasher: RandomState::new() }
     }
 
@@ -49,7 +50,7 @@ impl LeftoverFiles {
         if self.prefixes.is_empty() {
             return;
         }
-        let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory = directory_of(file);
         let hash = self.hasher.hash_one(directory);
         {
             let mut directories = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,7 +61,7 @@ impl LeftoverFiles {
         for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            if name.ends_with(".part") && self.prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+            if name.ends_with(TEMPORARY_SUFFIX) && self.prefixes.iter().any(|prefix| name.starts_with(prefix)) {
                 // What cannot be removed does no harm.
                 let _ = std::fs::remove_file(entry.path());
             }

@@ -12,6 +12,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use haul::sink::naming::directory_of;
+
 /// The least number of digits in the name of a numbered file.
 const DIGITS: usize = 5;
 
@@ -35,10 +37,7 @@ impl ArchiveName {
 
     /// Returns the directory of the archive.
     pub fn directory(&self) -> &Path {
-        match self.path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        }
+        directory_of(&self.path)
     }
 
     /// Returns the path of the file with this number, counted from 0.

@@ -77,23 +77,30 @@ impl PartialEq for FilePathCheck {
 
 impl Eq for FilePathCheck {}
 
-/// Returns the directory that contains the path.
-pub(super) fn directory_of(target: &Path) -> &Path {
+/// Returns the directory that contains the path: `.` for a bare name.
+pub fn directory_of(target: &Path) -> &Path {
     match target.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     }
 }
 
-/// Creates a file in `dir` under a new random name, by calling `make` with that path. The name begins
-/// with `.haul-` and the number of this process, so that others can tell the files that a killed
-/// process has left. The file is removed when the returned value is dropped, unless it is renamed before.
+/// Returns the beginning of the names of the temporary files of a process, by which others can tell
+/// what a killed process has left. The names end in [`TEMPORARY_SUFFIX`].
+pub fn temporary_prefix(process: u32) -> String {
+    format!(".haul-{process}-")
+}
+
+/// The end of the names of temporary files.
+pub const TEMPORARY_SUFFIX: &str = ".part";
+
+/// Creates a file in `dir` under a new random name, by calling `make` with that path. The file is removed when the returned value is dropped, unless it is renamed before.
 pub(super) fn with_temporary_name<T>(
     dir: &Path,
     make: impl FnMut(&Path) -> io::Result<T>,
 ) -> io::Result<(T, TempPath)> {
-    let prefix = format!(".haul-{}-", std::process::id());
-    let named = tempfile::Builder::new().prefix(&prefix).suffix(".part").make_in(dir, make)?;
+    let prefix = temporary_prefix(std::process::id());
+    let named = tempfile::Builder::new().prefix(&prefix).suffix(TEMPORARY_SUFFIX).make_in(dir, make)?;
     Ok(NamedTempFile::into_parts(named))
 }
 

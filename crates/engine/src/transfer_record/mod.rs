@@ -61,7 +61,7 @@ impl<'a> TransferRecord<'a> {
         json.text("effective_url", self.effective_url);
         json.text("method", facts.method.as_deref().unwrap_or(self.method));
         json.number("status", (facts.status > 0).then_some(facts.status));
-        json.text("http_version", facts.version.map(version));
+        json.text("http_version", facts.version.map(ProtocolVersion::number));
         match self.head {
             Some(head) => json.object_in("headers", |json| fields(head, json)),
             None => json.text("headers", None::<&str>),
@@ -86,8 +86,7 @@ impl<'a> TransferRecord<'a> {
     }
 
     fn attempts(&self, json: &mut JsonWriter) {
-        let was_made = self.error.is_none_or(|error| !error.is_setup());
-        json.value("count", u64::from(was_made) + u64::from(self.facts.retries));
+        json.value("count", attempt_count(self.facts, self.error));
         json.array_in("failed", |json| {
             for attempt in &self.facts.failed_attempts {
                 json.object_element(|json| {
@@ -103,7 +102,7 @@ impl<'a> TransferRecord<'a> {
             json.object_element(|json| {
                 json.text("url", &*redirect.target.to_url());
                 json.value("status", redirect.head.status());
-                let location = redirect.head.get("location").map(text_of);
+                let location = redirect.head.get("location").map(field_text);
                 json.text("location", location.as_deref());
             });
         }
@@ -117,15 +116,28 @@ impl<'a> TransferRecord<'a> {
     }
 }
 
-/// Writes the header fields of a response, sorted by name. The names are in lower case, and each
-/// has a list of values.
-fn fields(head: &ResponseHead, json: &mut JsonWriter) {
+/// Returns the number of attempts of a transfer. A request with wrong settings made none.
+#[must_use]
+pub fn attempt_count(facts: &TransferFacts, error: Option<&Error>) -> u64 {
+    let was_made = error.is_none_or(|error| !error.is_setup());
+    u64::from(was_made) + u64::from(facts.retries)
+}
+
+/// Returns the header fields of a response, sorted by name. The names are in lower case; the values
+/// of one name keep their order.
+#[must_use]
+pub fn sorted_fields(head: &ResponseHead) -> Vec<(String, &[u8])> {
     let mut fields: Vec<_> = head.fields().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
     fields.sort_by(|a, b| a.0.cmp(&b.0));
-    for of_name in fields.chunk_by(|a, b| a.0 == b.0) {
+    fields
+}
+
+/// Writes the header fields of a response. Each name has a list of values.
+fn fields(head: &ResponseHead, json: &mut JsonWriter) {
+    for of_name in sorted_fields(head).chunk_by(|a, b| a.0 == b.0) {
         json.array_in(&of_name[0].0, |json| {
             for (_, value) in of_name {
-                json.text_element(&text_of(value));
+                json.text_element(&field_text(value));
             }
         });
     }
@@ -133,20 +145,11 @@ fn fields(head: &ResponseHead, json: &mut JsonWriter) {
 
 /// Returns the value of a header field as text: as UTF-8 if it is valid, otherwise as ISO-8859-1,
 /// so that no byte is lost (RFC 9110 section 5.5).
-fn text_of(value: &[u8]) -> std::borrow::Cow<'_, str> {
+#[must_use]
+pub fn field_text(value: &[u8]) -> std::borrow::Cow<'_, str> {
     match std::str::from_utf8(value) {
         Ok(text) => text.into(),
         Err(_) => value.iter().map(|&byte| char::from(byte)).collect::<String>().into(),
-    }
-}
-
-fn version(version: ProtocolVersion) -> &'static str {
-    match version {
-        ProtocolVersion::Http10 => "1.0",
-        ProtocolVersion::Http11 => "1.1",
-        ProtocolVersion::Http2 => "2",
-        ProtocolVersion::Http3 => "3",
-        _ => "unknown",
     }
 }
 

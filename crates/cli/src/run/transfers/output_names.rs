@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use haul::sink::naming::FilePathCheck;
+use haul::sink::naming::{FilePathCheck, directory_of};
 use haul::{Error, ErrorKind, Result};
 
 use crate::run::transfers::hash_index::HashIndex;
@@ -200,7 +200,7 @@ impl TakenNames {
         let is_link = path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
         let linked = is_link.then(|| path.canonicalize().ok()).flatten();
         let path = linked.as_deref().unwrap_or(path);
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent = directory_of(path);
         if self.directory.as_ref().is_none_or(|(written, _)| written != parent) {
             self.directory = Some((parent.to_owned(), absolute(parent)));
         }
