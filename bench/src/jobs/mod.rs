@@ -36,7 +36,8 @@ pub(crate) mod warc;
 mod whole_site;
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -116,6 +117,8 @@ pub(crate) struct JobEnvironment<'a> {
     /// absolute path.
     pub(crate) work: PathBuf,
     held: Vec<Box<dyn Any>>,
+    /// The messages about contestants that are left out, each printed once.
+    skipped: RefCell<BTreeSet<String>>,
 }
 
 impl<'a> JobEnvironment<'a> {
@@ -125,7 +128,7 @@ impl<'a> JobEnvironment<'a> {
             fs::remove_dir_all(&work)?;
         }
         fs::create_dir_all(&work)?;
-        Ok(JobEnvironment { job, options, work, held: Vec::new() })
+        Ok(JobEnvironment { job, options, work, held: Vec::new(), skipped: RefCell::default() })
     }
 
     /// Keeps a server or a relay running until the job is done.
@@ -199,13 +202,22 @@ impl<'a> JobEnvironment<'a> {
                 }
             };
             let found = self.program(needs).is_some();
-            if !found && !self.options.smoke {
+            if !found {
                 let how = if PEERS.contains(&needs) { ": sh scripts/bench-peers.sh" } else { "" };
-                println!("{}: skipped, {needs} is not installed{how}", entry.name);
+                self.say_skipped(format!("{}: skipped, {needs} is not installed{how}", entry.name));
             }
             found
         };
         entries.into_iter().filter(installed).collect()
+    }
+
+    /// Prints why a contestant is left out, once for all parts of the job. A smoke run leaves the
+    /// peers out in any case.
+    fn say_skipped(&self, message: String) {
+        if !self.options.smoke && !self.skipped.borrow().contains(&message) {
+            println!("{message}");
+            self.skipped.borrow_mut().insert(message);
+        }
     }
 
     /// Writes a text file in the working directory, with a line for each item.

@@ -89,9 +89,7 @@ impl PythonScript {
             python.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
         };
         if link_environment(bench).is_err() || !has_modules() {
-            if !bench.options.smoke {
-                println!("{name}: skipped, no {} for Python: sh scripts/bench-python.sh", self.modules);
-            }
+            bench.say_skipped(format!("{name}: skipped, no {} for Python: sh scripts/bench-python.sh", self.modules));
             return None;
         }
         let file = format!("../../python/{}", self.file);
