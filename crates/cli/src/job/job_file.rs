@@ -3,6 +3,7 @@
 //! One process at a time runs a job. It holds a lock (`flock`) on the file until it ends, however it
 //! ends. Readers such as `haul job status` need no lock.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -17,7 +18,7 @@ use rustix::fs::{Access, FlockOperation, access, flock};
 use super::job_error::{DatabaseResult, database, io, refused};
 use super::schema::{self, APPLICATION_ID, VERSION};
 use super::url_row::now_ms;
-use super::{command_line, output_file};
+use super::{command_line, leftover_files, output_file};
 use crate::given_option::GivenOption;
 use crate::job_interface::ArchivePosition;
 use crate::program_persona;
@@ -67,7 +68,7 @@ impl JobFile {
         check_owner(path, &file)?;
         if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
             return Err(match error {
-                rustix::io::Errno::WOULDBLOCK => is_running(path),
+                rustix::io::Errno::WOULDBLOCK => in_use(path),
                 error => io(path, error.into()),
             });
         }
@@ -89,11 +90,12 @@ impl JobFile {
             let transaction = self.connection.unchecked_transaction()?;
             schema::create(&transaction)?;
             transaction.execute(
-                "INSERT INTO job (id, haul_version, created, directory, command) VALUES (1, ?1, ?2, ?3, ?4)",
+                "INSERT INTO job (id, haul_version, created, directory, command) \
+                 VALUES (1, ?1, ?2, CAST(?3 AS TEXT), ?4)",
                 params![
                     program_persona::VERSION,
                     now_ms() as i64,
-                    directory.to_string_lossy(),
+                    directory.as_os_str().as_bytes(),
                     command_line::to_json(command)
                 ],
             )?;
@@ -185,10 +187,32 @@ fn connect_at_rest(path: &Path) -> Result<Connection> {
     opened.map_err(|error| database(path, error))
 }
 
-/// Returns true if a process runs the job.
-pub(super) fn is_locked(path: &Path) -> bool {
+/// Returns the number of the process that runs the job; `None` if none does.
+///
+/// A lock alone does not tell a run from `haul job retry`, and a row of the table `run` without an
+/// end may be that of a killed process.
+pub(super) fn running_process(path: &Path, connection: &Connection) -> Option<i64> {
+    let last = "SELECT process, ended IS NULL FROM run ORDER BY id DESC LIMIT 1";
+    let (process, is_open) = connection.query_row(last, [], |row| Ok((row.get(0)?, row.get::<_, bool>(1)?))).ok()?;
+    let exists = i32::try_from(process).is_ok_and(leftover_files::is_running);
+    (is_open && exists && is_locked(path)).then_some(process)
+}
+
+fn is_locked(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
-    flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
+    flock(&file, FlockOperation::NonBlockingLockShared).is_err()
+}
+
+/// Refuses to run a job in another directory than that in which it was begun.
+pub(super) fn same_directory(path: &Path, settings: &JobSettings, directory: &Path) -> Result<()> {
+    if settings.directory == directory {
+        return Ok(());
+    }
+    let text = format!(
+        "the job was begun in {}, to which its file names refer; run it there, or by its name alone",
+        settings.directory.display()
+    );
+    Err(refused(path, text))
 }
 
 /// Refuses a file that is not the user's own job.
@@ -226,12 +250,15 @@ fn check_owner(path: &Path, file: &File) -> Result<()> {
     Ok(())
 }
 
-fn is_running(path: &Path) -> Error {
-    let process = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).ok().and_then(|connection| {
-        connection.query_row("SELECT process FROM run ORDER BY id DESC LIMIT 1", [], |row| row.get::<_, i64>(0)).ok()
-    });
-    let process = process.map_or(String::new(), |process| format!(" ({process})"));
-    refused(path, format!("another process{process} is running this job; wait for it, or end it"))
+/// Returns the error for a job that another process has locked.
+fn in_use(path: &Path) -> Error {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).ok();
+    let process = connection.and_then(|connection| running_process(path, &connection));
+    let text = match process {
+        Some(process) => format!("another process ({process}) is running this job; wait for it, or end it"),
+        None => "another process is using this job, such as 'haul job retry'; wait until it has ended".to_owned(),
+    };
+    refused(path, text)
 }
 
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
@@ -283,7 +310,8 @@ fn read_settings(connection: &Connection, path: &Path) -> Result<JobSettings> {
             _ => None,
         };
         Ok(JobSettings {
-            directory: row.get::<_, String>("directory")?.into(),
+            // A name need not be UTF-8; SQLite keeps its bytes.
+            directory: OsStr::from_bytes(row.get_ref("directory")?.as_bytes()?).into(),
             command: command_line::from_json(&row.get::<_, String>("command")?).unwrap_or_default(),
             total: row.get::<_, Option<i64>>("total")?.map(|total| total as u64),
             output,

@@ -17,7 +17,7 @@ use rusqlite::{OptionalExtension, params};
 use super::durability::{DurableState, Syncer, checkpoint, sync_targets};
 use super::event_queue::EventQueue;
 use super::job_error::{DatabaseResult, database, refused};
-use super::job_file::{JobFile, JobSettings, boot};
+use super::job_file::{JobFile, JobSettings, boot, same_directory};
 use super::leftover_files::LeftoverFiles;
 use super::list_copy::{self, CopiedListReader, ListCopier};
 use super::list_guard::{GuardedFile, GuardedStates};
@@ -391,14 +391,7 @@ fn same_command(file: &JobFile, args: &JobArgs) -> Result<()> {
         );
         return Err(refused(&args.file, text));
     }
-    if settings.directory != args.directory {
-        let text = format!(
-            "the job was begun in {}, to which its file names refer; run it there, or by its name alone",
-            settings.directory.display()
-        );
-        return Err(refused(&args.file, text));
-    }
-    Ok(())
+    same_directory(&args.file, &settings, &args.directory)
 }
 
 /// Returns the lists and config files that must not change between two runs.

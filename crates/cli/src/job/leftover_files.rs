@@ -70,7 +70,7 @@ impl LeftoverFiles {
 }
 
 /// Returns true if there is a process with this number.
-fn is_running(process: i32) -> bool {
+pub(super) fn is_running(process: i32) -> bool {
     Pid::from_raw(process).is_some_and(|process| test_kill_process(process) != Err(rustix::io::Errno::SRCH))
 }
 

@@ -45,6 +45,13 @@ pub(super) struct EarlierOutput {
     pub(super) end: u64,
 }
 
+impl EarlierOutput {
+    /// Returns true if the job has written nothing, or is to write everything again.
+    fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+}
+
 /// Prepares standard output. Cuts a regular file back to the end of the last noted record.
 pub(super) fn standard_output(earlier: EarlierOutput) -> Result<PreparedOutput> {
     let fd = std::io::stdout().as_fd().try_clone_to_owned();
@@ -72,7 +79,7 @@ pub(super) fn named_file(path: &Path, mode: Option<u32>, earlier: EarlierOutput)
         return Ok(PreparedOutput { descriptor: file.into(), identity: None, start: 0, end: 0, note: None });
     }
     let identity = FileIdentity { device: metadata.dev(), inode: metadata.ino() };
-    if earlier.identity.is_none() {
+    if earlier.identity.is_none() || earlier.is_empty() && earlier.identity != Some(identity) {
         file.set_len(0).map_err(|error| failed(&name, error))?;
         return Ok(PreparedOutput { descriptor: file.into(), identity: Some(identity), start: 0, end: 0, note: None });
     }
@@ -88,7 +95,8 @@ fn prepare(
     earlier: EarlierOutput,
     name: &str,
 ) -> Result<PreparedOutput> {
-    if earlier.identity == Some(identity) {
+    // A file without output of the job may have been emptied.
+    if earlier.identity == Some(identity) && !(earlier.is_empty() && length < earlier.end) {
         if length < earlier.end {
             let text = format!(
                 "{name} has {length} bytes, but the job has written {}: a shell's > empties a file, and >> does not; \
@@ -104,7 +112,7 @@ fn prepare(
     }
     let at = if appends { SeekFrom::End(0) } else { SeekFrom::Current(0) };
     let start = file.seek(at).map_err(|error| failed(name, error))?;
-    let note = earlier.identity.filter(|_| earlier.end > earlier.start).map(|_| {
+    let note = earlier.identity.filter(|_| !earlier.is_empty()).map(|_| {
         format!("{name} is another file than before, whose records end at byte {}; the rest comes here", earlier.end)
     });
     Ok(PreparedOutput { descriptor: file.into(), identity: Some(identity), start, end: start, note })
@@ -138,6 +146,24 @@ mod tests {
         std::fs::write(&path, "").unwrap();
         let error = prepared(&path, earlier).unwrap_err();
         assert!(error.to_string().contains("has 0 bytes, but the job has written 8"), "{error}");
+    }
+
+    #[test]
+    fn output_without_records_begins_at_its_start() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        std::fs::write(&path, "of others\nold record\n").unwrap();
+        let file = || OpenOptions::new().append(true).open(&path).unwrap();
+        let metadata = file().metadata().unwrap();
+        let identity = FileIdentity { device: metadata.dev(), inode: metadata.ino() };
+        let earlier = EarlierOutput { identity: Some(identity), start: 10, end: 10 };
+        let begun = prepare(file(), identity, metadata.len(), true, earlier, "out").unwrap();
+        assert_eq!((begun.start, begun.end), (10, 10));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "of others\n");
+        // If the file was emptied meanwhile, the output begins at its end.
+        file().set_len(0).unwrap();
+        let begun = prepare(file(), identity, 0, true, earlier, "out").unwrap();
+        assert_eq!((begun.start, begun.end, begun.note), (0, 0, None));
     }
 
     #[test]

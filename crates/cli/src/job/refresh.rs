@@ -1,6 +1,7 @@
 //! The refresh of a job: what it knows of a URL, its end, and what it has found.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 use rusqlite::{Connection, Row, params};
 
@@ -16,7 +17,7 @@ impl KnownUrl {
             etag: row.get(first)?,
             last_modified: row.get(first + 1)?,
             size: row.get::<_, Option<i64>>(first + 2)?.map(|size| size as u64),
-            file: row.get::<_, Option<String>>(first + 3)?.map(PathBuf::from),
+            file: row.get_ref(first + 3)?.as_bytes_or_null()?.map(|name| OsStr::from_bytes(name).into()),
         })
     }
 }

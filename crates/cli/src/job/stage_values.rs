@@ -10,6 +10,8 @@
 //! printed again after the output was cut back.
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use haul::fleet::{RecalledKind, RecalledTransfer, StageMemory, UnfinishedTransfers};
@@ -141,8 +143,8 @@ impl JobRun {
         let mut select = connection.prepare(select).map_err(failed)?;
         let mut rows = select.query([if has_first { 0 } else { LATER_STAGES }]).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
-            let text = |column: usize| row.get_ref(column).ok().and_then(|text| text.as_str().ok()).unwrap_or_default();
-            each(Path::new(text(0)), text(1))?;
+            let text = |column: usize| row.get_ref(column).and_then(|text| Ok(text.as_bytes()?)).unwrap_or_default();
+            each(Path::new(OsStr::from_bytes(text(0))), std::str::from_utf8(text(1)).unwrap_or_default())?;
         }
         Ok(())
     }

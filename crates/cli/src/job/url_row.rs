@@ -1,6 +1,7 @@
 //! The row of a finished URL, and how it is written to the job's file.
 
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use haul::fleet::{BodyDestination, FleetJob};
@@ -107,7 +108,7 @@ pub(super) struct UrlRow {
     etag: Option<String>,
     last_modified: Option<String>,
     sha256: Option<String>,
-    file: Option<String>,
+    file: Option<PathBuf>,
     /// The result of a refresh; `None` in other runs.
     change: Option<UrlChange>,
     ended: u64,
@@ -159,7 +160,7 @@ impl UrlRow {
             etag: field("etag").filter(|tag| is_entity_tag(tag)),
             last_modified: field("last-modified").filter(|date| date.len() <= LONGEST_DATE),
             sha256: sha256.map(str::to_owned),
-            file: file.map(|path| path.to_string_lossy().into_owned()),
+            file: file.cloned(),
             change: UrlChange::of(facts.status, error.is_some()).filter(|_| refreshes),
             ended: now_ms(),
             times: (facts.requests > 0).then_some(UrlTimes {
@@ -224,7 +225,7 @@ impl UrlRow {
 
     /// Returns the file of the URL, if it has one.
     pub(super) fn file(&self) -> Option<&Path> {
-        self.file.as_deref().map(Path::new)
+        self.file.as_deref()
     }
 
     /// Writes the row with the number of its commit, by the statement [`UPSERT`]. A row of an earlier
@@ -247,7 +248,7 @@ impl UrlRow {
             self.etag,
             self.last_modified,
             self.sha256,
-            self.file,
+            self.file.as_ref().map(|file| file.as_os_str().as_bytes()),
             self.ended as i64,
             micros(|times| times.resolved),
             micros(|times| times.connected),
@@ -263,11 +264,11 @@ impl UrlRow {
     }
 }
 
-/// The statement that writes a row.
+/// The statement that writes a row. The name of a file need not be UTF-8; SQLite keeps its bytes.
 pub(super) const UPSERT: &str = "INSERT INTO url (id, state, url, status, exit_code, error, attempts, redirects, size, etag, \
      last_modified, sha256, file, ended, resolved_us, connected_us, secured_us, first_byte_us, total_us, \
      commit_number, refresh_round, change) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, CAST(?13 AS TEXT), ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22) \
      ON CONFLICT (id) DO UPDATE SET state = excluded.state, url = excluded.url, status = excluded.status, \
      exit_code = excluded.exit_code, error = excluded.error, attempts = attempts + excluded.attempts, \
      redirects = excluded.redirects, size = iif(?23, size, excluded.size), \

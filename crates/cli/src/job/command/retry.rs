@@ -54,12 +54,8 @@ pub(super) fn text(path: &Path, arguments: &Arguments) -> Result<String> {
     let set_back = || {
         let transaction = connection.unchecked_transaction()?;
         let count = if sets_all {
-            // The output begins anew, so the earlier file is no longer known.
-            transaction.execute(
-                "UPDATE job SET output_device = NULL, output_inode = NULL, output_start = 0, \
-                 output_end = 0, durable_output = 0",
-                [],
-            )?;
+            // The next run cuts the output back to where the job's part of it begins.
+            transaction.execute("UPDATE job SET output_end = output_start, durable_output = output_start", [])?;
             transaction.execute("DELETE FROM value", [])?;
             let later = transaction.execute("DELETE FROM url WHERE id >= ?1", [LATER_STAGES])?;
             later + transaction.execute("UPDATE url SET state = 'again' WHERE state <> 'again'", [])?

@@ -36,8 +36,8 @@ struct JobStatus<'a> {
 
 /// Returns the text of `haul job status`.
 pub(super) fn text(path: &Path, as_json: bool) -> Result<String> {
-    let is_running = job_file::is_locked(path);
     let (connection, settings) = job_file::open_to_read(path)?;
+    let is_running = job_file::running_process(path, &connection).is_some();
     let counts = JobCounts::read(&connection).map_err(|error| database(path, error))?;
     let changes = refresh::changes(&connection, settings.refresh_round).map_err(|error| database(path, error))?;
     let left = match settings.total {
