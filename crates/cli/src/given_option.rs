@@ -6,6 +6,7 @@
 //!
 //! let header = GivenOption::new("header", true, Some(b"Authorization: x"));
 //! assert!(header.is_secret);
+//! assert_eq!(header.secret_name.as_deref(), Some("authorization"));
 //! assert_eq!(format!("{header:?}"), "GivenOption(\"header\")");
 //! ```
 
@@ -26,13 +27,22 @@ pub struct GivenOption {
     pub value: Option<Vec<u8>>,
     /// True if the value is a secret, such as a password.
     pub is_secret: bool,
+    /// The part of a secret value that is no secret and tells it from others of the same option:
+    /// the name of the header field or of the variable.
+    pub secret_name: Option<String>,
 }
 
 impl GivenOption {
     /// Makes an option, and decides by its name and value whether the value is a secret.
     pub fn new(name: &str, is_on: bool, value: Option<&[u8]>) -> Self {
-        let is_secret = value.is_some_and(|value| secret_arguments::is_secret(name, value));
-        Self { name: name.to_owned(), is_on, value: value.map(<[u8]>::to_vec), is_secret }
+        let secret = value.filter(|value| secret_arguments::is_secret(name, value));
+        Self {
+            name: name.to_owned(),
+            is_on,
+            value: value.map(<[u8]>::to_vec),
+            is_secret: secret.is_some(),
+            secret_name: secret.and_then(|value| secret_arguments::secret_name(name, value)),
+        }
     }
 }
 

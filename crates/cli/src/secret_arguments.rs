@@ -55,6 +55,21 @@ pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
     }
 }
 
+/// Returns the part of a secret value that is no secret and tells it from other values of the same
+/// option: the name of the header field in lower case, or the name of the variable. Returns `None`
+/// for options whose values have no such name.
+pub(crate) fn secret_name(option: &str, value: &[u8]) -> Option<String> {
+    let before = |separators: &[u8]| {
+        let name = value.split(|byte| separators.contains(byte)).next()?;
+        Some(std::str::from_utf8(name).ok()?.trim().to_owned())
+    };
+    match option.strip_prefix("expand-").unwrap_or(option) {
+        "header" | "proxy-header" => before(b":;").map(|name| name.to_ascii_lowercase()),
+        "variable" => before(b"="),
+        _ => None,
+    }
+}
+
 /// Overwrites the secrets in the arguments of this process with blanks. `left` is the number of
 /// arguments that the parser got; they are the last ones of the command line.
 pub fn blank(left: usize, secrets: &[SecretArgumentPart]) {
@@ -136,6 +151,19 @@ mod tests {
             ("referer", "http://h/a@b"),
         ] {
             assert!(!is_secret(option, value.as_bytes()), "{option} {value}");
+        }
+    }
+
+    #[test]
+    fn names_of_fields_and_variables_are_no_secrets() {
+        for (option, value, name) in [
+            ("header", "X-Api-Key : k:1", Some("x-api-key")),
+            ("expand-header", "Authorization: Bearer {{token}}", Some("authorization")),
+            ("proxy-header", "Proxy-Authorization;", Some("proxy-authorization")),
+            ("variable", "Token=a=b", Some("Token")),
+            ("user", "me:pw", None),
+        ] {
+            assert_eq!(secret_name(option, value.as_bytes()).as_deref(), name, "{option} {value}");
         }
     }
 }

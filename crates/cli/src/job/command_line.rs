@@ -74,8 +74,7 @@ fn stored_value(option: &GivenOption) -> Option<Vec<u8>> {
     option.value.clone().filter(|_| !option.is_secret)
 }
 
-/// Returns true if a run is given none of the options that identify a job, so that it goes on with
-/// the stored ones. Secrets are not stored, and are given again.
+/// Returns true if a run is given no option that a job stores: none but secrets, limits and the like.
 pub(super) fn is_bare(given: &[GivenOption]) -> bool {
     identity(given).iter().all(|option| option.is_secret)
 }
@@ -98,7 +97,10 @@ pub(super) fn to_json(command: &[GivenOption]) -> String {
     let options = command.iter().map(|option| {
         let value = option.value.as_deref().map(String::from_utf8_lossy);
         match (option.is_secret, option.is_on, value) {
-            (true, ..) => json!({ "name": option.name, "secret": true }),
+            (true, ..) => match &option.secret_name {
+                Some(secret_name) => json!({ "name": option.name, "secret": true, "secret_name": secret_name }),
+                None => json!({ "name": option.name, "secret": true }),
+            },
             (false, false, _) => json!({ "name": option.name, "off": true }),
             (false, true, Some(value)) => json!({ "name": option.name, "value": value }),
             (false, true, None) => json!({ "name": option.name }),
@@ -117,34 +119,60 @@ pub(super) fn from_json(text: &str) -> Option<Vec<GivenOption>> {
             is_on: !flag("off"),
             value: option.get("value").and_then(Value::as_str).map(|value| value.as_bytes().to_vec()),
             is_secret: flag("secret"),
+            secret_name: option.get("secret_name").and_then(Value::as_str).map(str::to_owned),
         })
     };
     options.iter().map(option).collect()
 }
 
 /// Returns the arguments of a run that goes on with the stored command line. `given` are the options
-/// of this run: its secrets fill the places of those that were left out, and its other options are
-/// added.
+/// of this run: its secrets fill the places of those that were left out, each by its name, and its
+/// limits and the like are added. Another option must be one of the stored ones.
 ///
 /// # Errors
-/// The name of an option whose secret is not given again.
+/// A text for the user: a secret is not given again, or an option is not one of the job.
 pub(super) fn continued(stored: &[GivenOption], given: &[GivenOption]) -> Result<Vec<OsString>, String> {
-    let mut secrets: Vec<&GivenOption> = given.iter().filter(|option| option.is_secret).collect();
+    let (mut secrets, others): (Vec<&GivenOption>, Vec<&GivenOption>) =
+        given.iter().partition(|option| option.is_secret);
     let mut arguments = Vec::new();
     for option in stored {
         let option = match option.is_secret {
             false => option,
-            true => match secrets.iter().position(|secret| secret.name == option.name) {
+            true => match secrets.iter().position(|secret| is_same_secret(secret, option)) {
                 Some(at) => secrets.remove(at),
-                None => return Err(option.name.clone()),
+                None => {
+                    return Err(format!(
+                        "the job was begun with {}, whose value is a secret and not stored; give it again",
+                        shown_secret(option)
+                    ));
+                }
             },
         };
         arguments.push(argument(option));
     }
-    let others = given.iter().filter(|option| FREE.contains(&option.name.as_str()));
-    arguments.extend(others.map(argument));
-    arguments.extend(secrets.into_iter().map(argument));
+    let is_free = |option: &&&GivenOption| FREE.contains(&option.name.as_str());
+    let foreign = others.iter().find(|option| !is_free(option) && !stored.contains(option));
+    if let Some(option) = foreign.or(secrets.first()) {
+        return Err(format!(
+            "{} is no option of the job; leave it out to go on with the job, or begin another one with its URLs in \
+             another file",
+            if option.is_secret { shown_secret(option) } else { shown_name(option) }
+        ));
+    }
+    arguments.extend(others.iter().filter(is_free).map(|option| argument(option)));
     Ok(arguments)
+}
+
+/// Returns true if two secrets have the same option, and the same name if they have one.
+fn is_same_secret(a: &GivenOption, b: &GivenOption) -> bool {
+    (&a.name, &a.secret_name) == (&b.name, &b.secret_name)
+}
+
+fn shown_secret(option: &GivenOption) -> String {
+    match &option.secret_name {
+        Some(secret_name) => format!("--{} '{}'", option.name, crate::usage_error::printable(secret_name.as_bytes())),
+        None => format!("--{}", option.name),
+    }
 }
 
 fn argument(option: &GivenOption) -> OsString {
@@ -199,7 +227,10 @@ fn shown_name(option: &GivenOption) -> String {
 
 fn shown_value(option: &GivenOption) -> String {
     match &option.value {
-        _ if option.is_secret => "a secret".to_owned(),
+        _ if option.is_secret => match &option.secret_name {
+            Some(secret_name) => format!("a secret ({})", crate::usage_error::printable(secret_name.as_bytes())),
+            None => "a secret".to_owned(),
+        },
         Some(value) => format!("'{}'", crate::usage_error::printable(value)),
         None if option.is_on => "given".to_owned(),
         None => "turned off".to_owned(),
@@ -210,7 +241,10 @@ fn shown_value(option: &GivenOption) -> String {
 pub(super) fn shown(command: &[GivenOption]) -> String {
     let word = |option: &GivenOption| {
         let word = match option.is_secret {
-            true => format!("--{}=(secret)", option.name),
+            true => match &option.secret_name {
+                Some(secret_name) => format!("--{}={secret_name}: (secret)", option.name),
+                None => format!("--{}=(secret)", option.name),
+            },
             false => argument(option).to_string_lossy().into_owned(),
         };
         let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_=./:@%+,".contains(&byte));
@@ -289,7 +323,35 @@ mod tests {
                 "--rate=5/s"
             ]
         );
-        assert_eq!(continued(&stored, &command(&["--job", "f"])).unwrap_err(), "user");
+        assert_eq!(
+            continued(&stored, &command(&["--job", "f"])).unwrap_err().split(',').next().unwrap(),
+            "the job was begun with --user"
+        );
+    }
+
+    #[test]
+    fn secret_fields_are_matched_by_name() {
+        let stored = identity(&command(&["-H", "Authorization: a", "-H", "X-Api-Key: b", "http://h/"]));
+        let stored = from_json(&to_json(&stored)).unwrap();
+        let given = command(&["-H", "x-api-key: key", "-H", "authorization: tok"]);
+        let words = continued(&stored, &given).unwrap();
+        assert_eq!(words, ["--header=authorization: tok", "--header=x-api-key: key", "http://h/"]);
+        let error = continued(&stored, &command(&["-H", "X-Api-Key: key"])).unwrap_err();
+        assert!(error.contains("begun with --header 'authorization', whose value is a secret"), "{error}");
+        let given = command(&["-H", "X-Api-Key: k", "-H", "Authorization: t", "-H", "Cookie: a=b"]);
+        let error = continued(&stored, &given).unwrap_err();
+        assert!(error.contains("--header 'cookie' is no option of the job"), "{error}");
+        let other = identity(&command(&["-H", "Authorization: a", "-H", "Cookie: b", "http://h/"]));
+        assert_eq!(difference(&stored, &other).unwrap(), "--header is a secret (cookie), and was a secret (x-api-key)");
+    }
+
+    #[test]
+    fn continued_command_may_repeat_its_options() {
+        let stored = identity(&command(&["--jsonl", "-o", "a", "http://h/"]));
+        let words = continued(&stored, &command(&["--job", "f", "-o", "a", "-v"])).unwrap();
+        assert_eq!(words, ["--jsonl", "--output=a", "http://h/", "--job=f", "--verbose"]);
+        let error = continued(&stored, &command(&["--job", "f", "--csv"])).unwrap_err();
+        assert!(error.contains("--csv is no option of the job; leave it out"), "{error}");
     }
 
     #[test]

@@ -53,8 +53,8 @@ pub fn is_asked(words: &[OsString]) -> bool {
     })
 }
 
-/// Parses the command line of a job. If it has no options but the job, limits and secrets, adds
-/// those that the job has stored, and enters the directory in which the job was begun.
+/// Parses the command line of a job. If it names no URL, goes on with the options that the job has
+/// stored, in the directory in which the job was begun.
 ///
 /// # Errors
 /// An option is wrong, or the job's file cannot be read.
@@ -66,7 +66,7 @@ pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommand
         return Ok(parsed);
     }
     let path = job.file.clone();
-    if command_line::is_bare(&given) {
+    if command_line::is_bare(&given) || lacks_urls(&parsed) {
         return go_on(&path, &given, parsed).map_err(JobCommandError::Job);
     }
     let command = command_line::identity(&given);
@@ -77,7 +77,7 @@ pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommand
         };
         return Err(JobCommandError::Job(job_error::refused(&path, text)));
     }
-    let directory = std::env::current_dir().map_err(|error| JobCommandError::Job(job_error::io(&path, error)))?;
+    let directory = job_directory(&path).map_err(JobCommandError::Job)?;
     parsed.global.job = Some(JobArgs { file: path, command, directory });
     Ok(parsed)
 }
@@ -90,10 +90,11 @@ fn go_on(path: &Path, given: &[crate::given_option::GivenOption], parsed: Parsed
     }
     let (connection, settings) = job_file::open_to_read(path)?;
     drop(connection);
-    let words = command_line::continued(&settings.command, given).map_err(|name| {
-        let text = format!("the job was begun with --{name}, whose value is a secret and not stored; give it again");
-        job_error::refused(path, text)
-    })?;
+    let words = command_line::continued(&settings.command, given).map_err(|text| job_error::refused(path, text))?;
+    if !command_line::is_bare(given) {
+        // Its relative file names would be those of another directory.
+        job_file::same_directory(path, &settings, &job_directory(path)?)?;
+    }
     let file = absolute(path)?;
     std::env::set_current_dir(&settings.directory).map_err(|error| {
         let text = format!("{}: failed to enter its directory {}", path.display(), settings.directory.display());
@@ -106,6 +107,16 @@ fn go_on(path: &Path, given: &[crate::given_option::GivenOption], parsed: Parsed
     let mut all = ParsedArgs { given: None, secrets: parsed.secrets, ..stored };
     all.global.job = Some(JobArgs { file, command: settings.command, directory: settings.directory });
     Ok(all)
+}
+
+/// Returns true if a command line has no URL and no list of URLs.
+fn lacks_urls(parsed: &ParsedArgs) -> bool {
+    parsed.groups.iter().all(|group| group.urls.is_empty())
+}
+
+/// Returns the directory of this process. `path` is the file of its job.
+fn job_directory(path: &Path) -> Result<PathBuf> {
+    std::env::current_dir().map_err(|error| job_error::io(path, error))
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
