@@ -19,6 +19,7 @@ mod conditions;
 mod conflicts;
 pub(crate) mod credentials;
 mod job;
+mod own_files;
 mod pagination;
 mod records;
 mod upload;
@@ -61,6 +62,7 @@ pub fn resolve(parsed: ParsedArgs, files: &mut dyn FileAccess) -> Result<RunPlan
     let operations = parsed.groups.into_iter().map(|group| resolver.group(group));
     let operations: Vec<_> = operations.collect::<Result<_, _>>()?;
     conflicts::check_archive(&parsed.global, &operations)?;
+    own_files::check(&parsed.global, &operations)?;
     let mut global = parsed.global;
     global.agent = resolver.agent(global.agent).map(|agent| AgentArgs { idle: global.agent_idle, ..agent });
     Ok(RunPlan { operations, global, warnings: resolver.warnings, outspoken, notes: resolver.notes })

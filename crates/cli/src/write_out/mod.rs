@@ -120,6 +120,14 @@ impl WriteOut {
         self.tokens.iter().any(shows)
     }
 
+    /// Returns the destinations to which the format of `-w` switches.
+    pub fn streams(&self) -> impl Iterator<Item = &WriteOutStream> {
+        self.tokens.iter().filter_map(|token| match token {
+            WriteOutToken::Stream(stream) => Some(stream),
+            _ => None,
+        })
+    }
+
     /// Parses the value of `-w`. Returns the parsed format, and warnings about unknown variables,
     /// for which nothing is printed.
     pub fn parse(format: &[u8]) -> (WriteOut, Vec<String>) {

@@ -44,6 +44,8 @@ mod job_kills;
 #[cfg(feature = "job")]
 mod job_memory;
 #[cfg(feature = "job")]
+mod job_options;
+#[cfg(feature = "job")]
 mod job_refresh;
 #[cfg(feature = "job")]
 mod job_report;

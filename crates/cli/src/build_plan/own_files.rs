@@ -1,0 +1,210 @@
+//! Refuses options that name the file of the job (`--job`), of the archive (`--warc`) or of the
+//! events (`--events`), which only the run itself may write or read.
+//!
+//! Without this check a run would wait for its own lock, empty its own job, or close a descriptor of
+//! it, which ends the locks of SQLite. The outputs of `-o` and `-O` are checked when their names are
+//! known (`run/transfers/output_names.rs`).
+
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::misused;
+use crate::plan::{
+    BodyArg, FormPartSource, GlobalArgs, RequestArgs, StageArgs, StateFileArg, UploadArg, UrlGroup, UrlSource,
+};
+use crate::usage_error::UsageError;
+use crate::write_out::{WriteOut, WriteOutStream};
+
+/// A file that belongs to the run alone.
+struct OwnFile {
+    /// The option that names the file.
+    option: &'static str,
+    /// The role of the file, for messages.
+    role: &'static str,
+    identity: FileIdentity,
+}
+
+/// The identity of a regular file, or of the place at which it will be made.
+#[derive(PartialEq, Eq)]
+enum FileIdentity {
+    Existing { device: u64, inode: u64 },
+    Missing(PathBuf),
+}
+
+impl FileIdentity {
+    /// Returns the identity of a file; `None` for a device, a pipe, a directory, and for `-` and `%`,
+    /// which are no files.
+    fn of(path: &Path) -> Option<Self> {
+        if [Path::new("-"), Path::new("%"), Path::new("")].contains(&path) {
+            return None;
+        }
+        if let Ok(metadata) = std::fs::metadata(path) {
+            return Self::of_metadata(&metadata);
+        }
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory = directory.canonicalize().or_else(|_| std::path::absolute(directory)).ok()?;
+        Some(Self::Missing(directory.join(path.file_name()?)))
+    }
+
+    fn of_metadata(metadata: &std::fs::Metadata) -> Option<Self> {
+        metadata.is_file().then(|| Self::Existing { device: metadata.dev(), inode: metadata.ino() })
+    }
+
+    /// Returns the identity of the file to which a standard stream was redirected.
+    fn of_stream(stream: impl AsFd) -> Option<Self> {
+        let file = std::fs::File::from(stream.as_fd().try_clone_to_owned().ok()?);
+        Self::of_metadata(&file.metadata().ok()?)
+    }
+}
+
+/// Refuses two options that name one file, if the file belongs to the run alone.
+///
+/// # Errors
+/// The text names the file, its owner and the remedy.
+pub(super) fn check(global: &GlobalArgs, operations: &[UrlGroup]) -> Result<(), UsageError> {
+    let own = own_files(global)?;
+    if own.is_empty() {
+        return Ok(());
+    }
+    let refuse = |option: &str, path: &Path| match FileIdentity::of(path) {
+        Some(identity) => refuse_own(&own, option, &path.display().to_string(), &identity),
+        None => Ok(()),
+    };
+    // The shell may have redirected a stream to the archive or the events on purpose.
+    let job = || own.iter().filter(|own| own.option == "--job");
+    let streams = [
+        ("standard output", FileIdentity::of_stream(std::io::stdout())),
+        ("standard error", FileIdentity::of_stream(std::io::stderr())),
+    ];
+    for (name, identity) in streams {
+        identity.map_or(Ok(()), |identity| refuse_own(job(), "--job", name, &identity))?;
+    }
+    let configs = global.job.iter().flat_map(|job| &job.command).filter(|option| option.name == "config");
+    for value in configs.filter_map(|option| std::str::from_utf8(option.value.as_deref()?).ok()) {
+        refuse("--config", Path::new(value))?;
+    }
+    for (option, path) in [("--stderr", &global.stderr), ("--trace", &global.trace.file)] {
+        path.as_deref().map_or(Ok(()), |path| refuse(option, path))?;
+    }
+    for operation in operations {
+        for url in operation.urls.iter() {
+            if let UrlSource::InputFile(name) = url {
+                refuse("--input-file", Path::new(name))?;
+            }
+        }
+        for upload in &operation.uploads {
+            if let UploadArg::File(name) = upload {
+                refuse("--upload-file", Path::new(name))?;
+            }
+        }
+        operation.stages.iter().flat_map(files_of_stage).try_for_each(|(option, path)| refuse(option, path))?;
+    }
+    Ok(())
+}
+
+/// Returns the files that belong to the run alone.
+fn own_files(global: &GlobalArgs) -> Result<Vec<OwnFile>, UsageError> {
+    let mut own = Vec::new();
+    let mut add = |option: &'static str, role: &'static str, path: &Path| {
+        let Some(identity) = FileIdentity::of(path) else { return Ok(()) };
+        refuse_own(&own, option, &path.display().to_string(), &identity)?;
+        own.push(OwnFile { option, role, identity });
+        Ok(())
+    };
+    if let Some(job) = &global.job {
+        add("--job", "the job", &job.file)?;
+        for suffix in ["-wal", "-shm", "-journal"] {
+            let mut name = job.file.clone().into_os_string();
+            name.push(suffix);
+            add("--job", "a part of the job", Path::new(&name))?;
+        }
+    }
+    if let Some(path) = &global.warc.path {
+        add("--warc", "the archive", path)?;
+    }
+    // A number is a descriptor.
+    let is_number = |path: &&PathBuf| path.to_str().is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+    if let Some(path) = global.events.as_ref().filter(|path| !is_number(path)) {
+        add("--events", "the file of --events", path)?;
+    }
+    Ok(own)
+}
+
+/// Refuses a file that is one of the run's own files.
+fn refuse_own<'o>(
+    own: impl IntoIterator<Item = &'o OwnFile>,
+    option: &str,
+    name: &str,
+    identity: &FileIdentity,
+) -> Result<(), UsageError> {
+    match own.into_iter().find(|own| own.identity == *identity) {
+        Some(own) => Err(misused(option, &format!("{name} is {} of this run; name another file", own.role))),
+        None => Ok(()),
+    }
+}
+
+/// Returns the files of a stage, each with its option.
+fn files_of_stage(stage: &StageArgs) -> Vec<(&'static str, &Path)> {
+    let transfer = &stage.transfer;
+    let mut files: Vec<(&'static str, &Path)> = Vec::new();
+    let options = [
+        ("--dump-header", &stage.report.dump_header),
+        ("--cookie-jar", &transfer.cookies.jar),
+        ("--etag-save", &stage.request.etag_save),
+    ];
+    files.extend(options.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))));
+    files.extend(transfer.cookies.files.iter().map(|path| ("--cookie", path.as_path())));
+    for (option, store) in [("--hsts", &transfer.hsts), ("--alt-svc", &transfer.alt_svc)] {
+        if let StateFileArg::File(path) = store {
+            files.push((option, path));
+        }
+    }
+    let streams = stage.report.write_out.iter().flat_map(WriteOut::streams);
+    files.extend(streams.filter_map(|stream| match stream {
+        WriteOutStream::File(path, _) => Some(("--write-out", path.as_path())),
+        WriteOutStream::Stdout | WriteOutStream::Stderr => None,
+    }));
+    files.extend(files_of_body(&stage.request));
+    files
+}
+
+fn files_of_body(request: &RequestArgs) -> Vec<(&'static str, &Path)> {
+    match &request.body {
+        Some(BodyArg::File(path)) => vec![("--data", path)],
+        Some(BodyArg::Multipart(form)) => {
+            let files = form.sources().into_iter().filter_map(|source| match source {
+                FormPartSource::File(path) => Some(("--form", path.as_path())),
+                FormPartSource::Stdin => None,
+            });
+            files.collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_file_has_one_identity() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let is_same = |a: &str, b: &str| FileIdentity::of(&path(a)) == FileIdentity::of(&path(b));
+        std::fs::create_dir(path("d")).unwrap();
+        std::fs::write(path("a"), "").unwrap();
+        std::os::unix::fs::symlink("a", path("link")).unwrap();
+        std::os::unix::fs::symlink("d", path("e")).unwrap();
+        std::fs::hard_link(path("a"), path("hard")).unwrap();
+        for (a, b) in [("a", "d/../a"), ("a", "link"), ("a", "hard"), ("d/new", "e/new"), ("d/new", "./d/./new")] {
+            assert!(is_same(a, b), "{a} {b}");
+        }
+        for (a, b) in [("a", "b"), ("d/new", "new"), ("a", "d/a")] {
+            assert!(!is_same(a, b), "{a} {b}");
+        }
+        for other in ["-", "%", "/dev/null", "/"] {
+            assert!(FileIdentity::of(Path::new(other)).is_none(), "{other}");
+        }
+    }
+}
