@@ -6,8 +6,8 @@
 //!                                           └─▶ limits, rates, verbosity, secrets: of this run only
 //! ```
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use haul_policy::secrets::drop_userinfo;
 use serde_json::{Value, json};
@@ -161,6 +161,24 @@ pub(super) fn continued(stored: &[GivenOption], given: &[GivenOption]) -> Result
     }
     arguments.extend(others.iter().filter(is_free).map(|option| argument(option)));
     Ok(arguments)
+}
+
+/// Returns the options of a run, with absolute names for the files of those that a job does not
+/// store. The run enters the directory of its job, to which the stored names refer.
+///
+/// # Errors
+/// The present directory is not known.
+pub(super) fn with_absolute_files(given: &[GivenOption]) -> std::io::Result<Vec<GivenOption>> {
+    let absolute = |option: &GivenOption| {
+        let names_file = ["events", "stderr", "trace", "trace-ascii"].contains(&option.name.as_str());
+        let is_stream = |value: &[u8]| [&b"-"[..], b"%"].contains(&value) || value.iter().all(u8::is_ascii_digit);
+        let value = match option.value.as_deref().filter(|value| names_file && !is_stream(value)) {
+            Some(name) => Some(std::path::absolute(OsStr::from_bytes(name))?.into_os_string().into_vec()),
+            None => option.value.clone(),
+        };
+        Ok(GivenOption { value, ..option.clone() })
+    };
+    given.iter().map(absolute).collect()
 }
 
 /// Returns true if two secrets have the same option, and the same name if they have one.
@@ -352,6 +370,14 @@ mod tests {
         assert_eq!(words, ["--jsonl", "--output=a", "http://h/", "--job=f", "--verbose"]);
         let error = continued(&stored, &command(&["--job", "f", "--csv"])).unwrap_err();
         assert!(error.contains("--csv is no option of the job; leave it out"), "{error}");
+    }
+
+    #[test]
+    fn files_of_this_run_are_in_its_directory() {
+        let given = command(&["--job", "f", "--events", "e", "--trace", "-", "--stderr", "/log"]);
+        let values = with_absolute_files(&given).unwrap().into_iter().map(|option| option.value.unwrap());
+        let here = std::env::current_dir().unwrap().join("e").into_os_string().into_vec();
+        assert_eq!(values.collect::<Vec<_>>(), [b"f".to_vec(), here, b"-".to_vec(), b"/log".to_vec()]);
     }
 
     #[test]

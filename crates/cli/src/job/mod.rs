@@ -90,6 +90,7 @@ fn go_on(path: &Path, given: &[crate::given_option::GivenOption], parsed: Parsed
     }
     let (connection, settings) = job_file::open_to_read(path)?;
     drop(connection);
+    let given = &command_line::with_absolute_files(given).map_err(|error| job_error::io(path, error))?;
     let words = command_line::continued(&settings.command, given).map_err(|text| job_error::refused(path, text))?;
     if !command_line::is_bare(given) {
         // Its relative file names would be those of another directory.
