@@ -9,6 +9,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use haul::sink::naming::directory_of;
+
 use super::misused;
 use crate::plan::{
     BodyArg, FormPartSource, GlobalArgs, RequestArgs, StageArgs, StateFileArg, UploadArg, UrlGroup, UrlSource,
@@ -42,7 +44,7 @@ impl FileIdentity {
         if let Ok(metadata) = std::fs::metadata(path) {
             return Self::of_metadata(&metadata);
         }
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory = directory_of(path);
         let directory = directory.canonicalize().or_else(|_| std::path::absolute(directory)).ok()?;
         Some(Self::Missing(directory.join(path.file_name()?)))
     }
