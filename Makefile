@@ -35,7 +35,7 @@ ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars
 .DEFAULT_GOAL := help
 .PHONY: help build check-targets portable-test bindings libhaul perl perl-test perl-soak lwp-suite header c-memory tsan miri c-soak demo test setup fmt \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
-	python python-test engines-test engines-bench python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke scorecard \
+	python python-test fsspec-suite engines-test engines-bench python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke scorecard \
 	generate install uninstall clean msrv words h3-interop selection-suites check-features
 
 help: ## list the targets
@@ -178,10 +178,13 @@ python: ## build the Python module and install it in a virtual environment: targ
 python-test: ## the tests of the Python module, and those of requests
 	sh scripts/test-python.sh
 
+fsspec-suite: python ## fsspec's own tests with haul for http and https (fetches fsspec's repository with git): CHECKOUT=dir
+	sh scripts/fsspec-suite.sh $(CHECKOUT)
+
 engines-test: python ## 100,000 URLs in Ray and Spark, whose processes are killed; Dask, Polars, DuckDB, pandas; installs them all
 	$(TARGET_DIR)/py/bin/python -m pip --quiet install $(ENGINES)
 	HAUL_ENGINE_URLS=100000 HAUL_ENGINE_HOSTS=2000 $(TARGET_DIR)/py/bin/python -m pytest bindings/python/tests/test_engines.py \
-		--rootdir bindings/python -p no:cacheprovider -s
+		bindings/python/tests/test_fsspec.py --rootdir bindings/python -p no:cacheprovider -s
 
 engines-bench: python tools ## haul in Ray Data beside Ray's download, aiohttp and img2dataset's way: ARGUMENTS='--rows N --rounds N'
 	$(TARGET_DIR)/py/bin/python -m pip --quiet install 'ray[data]' aiohttp

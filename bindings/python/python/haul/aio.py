@@ -85,6 +85,15 @@ class AsyncResponse(Response):
             self._content_consumed = True
         return self._content or b""
 
+    async def _read(self, size: int | None) -> bytes:
+        """Reads the next ``size`` bytes of a streamed body, or fewer at its end; with ``None`` the
+        rest."""
+        stream = self._stream
+        try:
+            return await self._calls.run(stream.close, stream.read, size, True)  # type: ignore[no-any-return]
+        except EngineError as failure:
+            raise _stream_error(failure, self.request) from None
+
     async def _adiscard_body(self) -> None:
         """Reads and drops the body like :meth:`_discard_body`. A truncated body is no failure."""
         if self._stream is None or self._content_consumed:
