@@ -1,9 +1,10 @@
 //! The engine's response, as `haul.Response` uses it. Rarely used parts are parsed on demand.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use haul::transfer_facts::TransferFacts;
+use haul::transfer_facts::{TlsFacts, TransferFacts};
 use haul::{ProtocolVersion, ResponseHead, Target};
 use haul_policy::redirect::location_text;
 use pyo3::prelude::*;
@@ -25,25 +26,51 @@ pub(crate) struct ReceivedResponse {
     pub(crate) body: Option<Py<PyBytes>>,
     /// The value of the Cookie field that was sent; `None` if none was sent.
     pub(crate) cookie: Option<Vec<u8>>,
-    pub(crate) facts: ResponseTimings,
+    pub(crate) facts: ResponseFacts,
     /// The other facts, for the record of a response from a batch; `None` for other responses.
     pub(crate) record: Option<RecordParts>,
 }
 
 /// The part of the engine's [`TransferFacts`] that a response keeps.
-#[derive(Clone, Copy)]
-pub(crate) struct ResponseTimings {
+pub(crate) struct ResponseFacts {
+    resolved: Duration,
+    connected: Duration,
+    secured: Duration,
+    sent: Duration,
     first_byte: Duration,
     total: Duration,
     connects: u32,
+    connection: Option<u64>,
     peer: Option<SocketAddr>,
+    local: Option<SocketAddr>,
+    tls: Option<Box<TlsFacts>>,
+    certificates: Option<Arc<[Vec<u8>]>>,
 }
 
-impl From<&TransferFacts> for ResponseTimings {
+impl From<&TransferFacts> for ResponseFacts {
     fn from(facts: &TransferFacts) -> Self {
-        Self { first_byte: facts.first_byte, total: facts.total, connects: facts.connects, peer: facts.peer }
+        Self {
+            resolved: facts.resolved,
+            connected: facts.connected,
+            secured: facts.secured,
+            sent: facts.sent,
+            first_byte: facts.first_byte,
+            total: facts.total,
+            connects: facts.connects,
+            connection: facts.connection,
+            peer: facts.peer,
+            local: facts.local,
+            tls: facts.tls.clone(),
+            certificates: facts.certificates.clone(),
+        }
     }
 }
+
+/// An address and its port.
+type Address = (String, u16);
+
+/// The version, the cipher suite and the protocol of a TLS session, and whether it was resumed.
+type TlsParameters = (&'static str, String, Option<String>, bool);
 
 #[pymethods]
 impl ReceivedResponse {
@@ -152,7 +179,52 @@ impl ReceivedResponse {
 
     /// Returns the server's address and port.
     #[getter]
-    fn peer(&self) -> Option<(String, u16)> {
-        self.facts.peer.map(|peer| (peer.ip().to_string(), peer.port()))
+    fn peer(&self) -> Option<Address> {
+        self.facts.peer.map(address)
     }
+
+    /// Returns the program's own address and port.
+    #[getter]
+    fn local(&self) -> Option<Address> {
+        self.facts.local.map(address)
+    }
+
+    /// Returns the number of the connection in this process.
+    #[getter]
+    fn connection(&self) -> Option<u64> {
+        self.facts.connection
+    }
+
+    /// Returns the times in seconds from the call: when the name was resolved, the connection made,
+    /// TLS set up, the request sent, the first byte received, and the body received. 0 stands for a
+    /// time that has not come.
+    fn times(&self) -> (f64, f64, f64, f64, f64, f64) {
+        let facts = &self.facts;
+        let of = Duration::as_secs_f64;
+        (
+            of(&facts.resolved),
+            of(&facts.connected),
+            of(&facts.secured),
+            of(&facts.sent),
+            of(&facts.first_byte),
+            of(&facts.total),
+        )
+    }
+
+    /// Returns the version, cipher suite and protocol of the TLS session, and whether it was
+    /// resumed; `None` without TLS.
+    fn tls(&self) -> Option<TlsParameters> {
+        let tls = self.facts.tls.as_ref()?;
+        Some((tls.version, tls.cipher.clone(), tls.alpn.clone(), tls.resumed))
+    }
+
+    /// Returns the server's certificates in DER, its own first; an empty list without TLS.
+    fn certificates<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        let chain = self.facts.certificates.as_deref().unwrap_or_default();
+        chain.iter().map(|certificate| PyBytes::new(py, certificate)).collect()
+    }
+}
+
+fn address(address: SocketAddr) -> Address {
+    (address.ip().to_string(), address.port())
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use haul::net::proxy::ProxyOptions;
-use haul::net::tls::ClientIdentity;
+use haul::net::tls::{ClientIdentity, Passphrase, Pem, TlsVersion};
 use haul::request::Http3Policy;
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul::state::http3::Http3Cache;
@@ -42,20 +42,29 @@ pub(crate) struct SharedOptions {
 #[pymethods]
 impl SharedOptions {
     #[new]
-    #[pyo3(signature = (fields, *, verify=true, ca_file=None, ca_path=None, cert=None, key=None, proxy=None, proxy_fields=None,
-        connect_timeout=None, read_timeout=None, digest=None, http2=false, http3=None))]
+    #[pyo3(signature = (fields, *, verify=true, ca_file=None, ca_path=None, ca_pem=None, cert=None, key=None,
+        passphrase=None, min_tls=None, max_tls=None, proxy=None, proxy_fields=None, connect_timeout=None,
+        read_timeout=None, write_timeout=None, total_timeout=None, max_size=None, digest=None, http2=false,
+        http3=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, one a setting")]
     fn new(
         fields: &Bound<'_, PyAny>,
         verify: bool,
         ca_file: Option<PathBuf>,
         ca_path: Option<PathBuf>,
+        ca_pem: Option<Vec<u8>>,
         cert: Option<PathBuf>,
         key: Option<PathBuf>,
+        passphrase: Option<Vec<u8>>,
+        min_tls: Option<&str>,
+        max_tls: Option<&str>,
         proxy: Option<&str>,
         proxy_fields: Option<&Bound<'_, PyAny>>,
         connect_timeout: Option<f64>,
         read_timeout: Option<f64>,
+        write_timeout: Option<f64>,
+        total_timeout: Option<f64>,
+        max_size: Option<u64>,
         digest: Option<(Vec<u8>, Vec<u8>)>,
         http2: bool,
         http3: Option<&Bound<'_, PyAny>>,
@@ -66,12 +75,20 @@ impl SharedOptions {
             without: vec!["Accept".to_owned()],
             expect_timeout: Duration::ZERO,
             interrupt: Some(signals()),
+            max_size,
+            // The facts about TLS are kept with it.
+            keep_history: true,
             ..RequestOptions::default()
         };
         merge(&mut options.fields, fields_of(fields)?);
         options.tls.verify = verify;
+        options.tls.keep_certificates = true;
         options.tls.ca_file = ca_file;
         options.tls.ca_path = ca_path;
+        options.tls.ca_pem = ca_pem.map(Pem::new);
+        options.tls.passphrase = passphrase.map(Passphrase::new);
+        options.tls.min_version = min_tls.map_or(Ok(options.tls.min_version), tls_version)?;
+        options.tls.max_version = max_tls.map_or(Ok(options.tls.max_version), tls_version)?;
         options.tls.identity = cert.map(|certificate| ClientIdentity { certificate, key });
         if http2 {
             options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -82,6 +99,8 @@ impl SharedOptions {
             options.connect.timeout = seconds(limit)?;
         }
         options.read_timeout = read_timeout.map(seconds).transpose()?;
+        options.write_timeout = write_timeout.map(seconds).transpose()?;
+        options.total_time = total_timeout.map(seconds).transpose()?;
         if let Some((user, password)) = digest {
             let user =
                 Credentials::new(user, password).map_err(|error| refused(ErrorKind::Setup, error.to_string()))?;
@@ -109,7 +128,6 @@ impl SharedOptions {
     #[pyo3(signature = (redirects, jar, proxies=None))]
     fn following(&self, redirects: Option<u32>, jar: Option<&PyJar>, proxies: Option<SchemeProxies>) -> Self {
         let mut options = RequestOptions::clone(&self.engine_options);
-        options.keep_history = true;
         options.redirects.follow = redirects.is_some();
         options.redirects.max = redirects.unwrap_or(0);
         options.jar = jar.map(|jar| jar.jar.clone());
@@ -177,6 +195,13 @@ fn http3_policy(value: &Bound<'_, PyAny>) -> PyResult<Http3Policy> {
         return Err(refused(ErrorKind::Setup, "this build of haul has no HTTP/3".to_owned()));
     }
     Ok(policy)
+}
+
+/// Converts the name of a TLS version.
+fn tls_version(name: &str) -> PyResult<TlsVersion> {
+    let known = [TlsVersion::V1_2, TlsVersion::V1_3];
+    let unknown = || pyo3::exceptions::PyValueError::new_err(format!("haul has no {name}, only TLSv1.2 and TLSv1.3"));
+    known.into_iter().find(|version| version.name() == name).ok_or_else(unknown)
 }
 
 /// Converts a number of seconds to a duration. A huge number means no limit.

@@ -55,12 +55,19 @@ class SharedOptions:
         verify: bool = True,
         ca_file: str | None = None,
         ca_path: str | None = None,
+        ca_pem: bytes | None = None,
         cert: str | None = None,
         key: str | None = None,
+        passphrase: bytes | None = None,
+        min_tls: str | None = None,
+        max_tls: str | None = None,
         proxy: str | None = None,
         proxy_fields: Iterable[tuple[Any, Any]] | None = None,
         connect_timeout: float | None = None,
         read_timeout: float | None = None,
+        write_timeout: float | None = None,
+        total_timeout: float | None = None,
+        max_size: int | None = None,
         digest: tuple[bytes, bytes] | None = None,
         http2: bool = False,
         http3: bool | str | None = None,
@@ -94,6 +101,13 @@ class ReceivedResponse:
     def reused(self) -> bool: ...
     @property
     def peer(self) -> tuple[str, int] | None: ...
+    @property
+    def local(self) -> tuple[str, int] | None: ...
+    @property
+    def connection(self) -> int | None: ...
+    def times(self) -> tuple[float, float, float, float, float, float]: ...
+    def tls(self) -> tuple[str, str, str | None, bool] | None: ...
+    def certificates(self) -> list[bytes]: ...
     def fields(self) -> list[tuple[str, str]]: ...
     def get(self, name: str) -> str | None: ...
     def joined(self, name: str) -> str | None: ...

@@ -52,6 +52,7 @@ impl fmt::Debug for RequestOptions {
             .field("max_time", &self.max_time)
             .field("total_time", &self.total_time)
             .field("read_timeout", &self.read_timeout)
+            .field("write_timeout", &self.write_timeout)
             .field("stall", &self.stall)
             .field("max_size", &self.max_size)
             .field("resume_from", &self.resume_from)

@@ -165,6 +165,9 @@ pub struct RequestOptions {
     /// body itself ([`Response`](crate::Response)), the time between its reads does not count.
     /// Default: none.
     pub read_timeout: Option<Duration>,
+    /// The maximum time for which the server takes no byte of the request. Default: none;
+    /// [`read_timeout`](Self::read_timeout) and [`stall`](Self::stall) then apply to the request, too.
+    pub write_timeout: Option<Duration>,
     /// The time for which no byte may move in either direction. Unlike
     /// [`read_timeout`](Self::read_timeout), it need not apply while the head is awaited. Default:
     /// none.
@@ -407,6 +410,7 @@ impl Default for RequestOptions {
             max_time: None,
             total_time: None,
             read_timeout: None,
+            write_timeout: None,
             stall: None,
             max_size: None,
             resume_from: None,

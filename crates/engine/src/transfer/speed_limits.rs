@@ -90,6 +90,10 @@ struct SilenceLimit {
     body_ms: u32,
     /// While the head is awaited, in milliseconds; 0 for none.
     head_ms: u32,
+    /// While bytes of the request wait until the server takes them, in milliseconds; 0 for none.
+    send_ms: u32,
+    /// True if the request has a write timeout.
+    has_write_timeout: bool,
     since: Instant,
     is_paused: bool,
     has_head: bool,
@@ -110,13 +114,33 @@ impl SilenceLimit {
         let on_head = on_body.filter(|_| limits.stall_awaits_head);
         let lowest = |stall: Option<u32>| [read, stall].into_iter().flatten().min().unwrap_or(0);
         let (body_ms, head_ms) = (lowest(on_body), lowest(on_head));
-        let new = Self { body_ms, head_ms, since: now, is_paused: false, has_head: false, is_sending: false };
-        (body_ms > 0).then_some(new)
+        let write = options.write_timeout.map(milliseconds);
+        let send_ms = write.map_or(body_ms, |write| on_body.map_or(write, |stall| write.min(stall)));
+        let new = Self {
+            body_ms,
+            head_ms,
+            send_ms,
+            has_write_timeout: write.is_some(),
+            since: now,
+            is_paused: false,
+            has_head: false,
+            is_sending: false,
+        };
+        (body_ms > 0 || send_ms > 0).then_some(new)
+    }
+
+    /// Returns true if the write timeout applies now.
+    fn is_writing(&self) -> bool {
+        self.has_write_timeout && self.is_sending
     }
 
     /// Returns the limit that applies now, if there is one.
     fn limit(&self) -> Option<Duration> {
-        let ms = if self.has_head || self.is_sending { self.body_ms } else { self.head_ms };
+        let ms = match self.is_sending {
+            true => self.send_ms,
+            false if self.has_head => self.body_ms,
+            false => self.head_ms,
+        };
         (ms > 0 && !self.is_paused).then(|| Duration::from_millis(ms.into()))
     }
 }
@@ -316,8 +340,10 @@ impl SpeedLimits {
     /// the number of bytes received so far.
     pub(super) fn check(&mut self, bytes: u64, now: Instant) -> Option<Error> {
         if self.silence_deadline().is_some_and(|at| at <= now) {
-            let limit = self.silence.as_ref().and_then(SilenceLimit::limit).unwrap_or_default();
-            return Some(Error::new(ErrorKind::Timeout, format!("the server was silent for {limit:?}")));
+            let silence = self.silence.as_ref();
+            let limit = silence.and_then(SilenceLimit::limit).unwrap_or_default();
+            let what = if silence.is_some_and(SilenceLimit::is_writing) { "took no data" } else { "was silent" };
+            return Some(Error::new(ErrorKind::Timeout, format!("the server {what} for {limit:?}")));
         }
         let min_speed = self.min_speed.as_mut().filter(|min_speed| min_speed.next_check <= now)?;
         let time = clock::policy_time(now);

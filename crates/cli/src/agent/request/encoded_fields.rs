@@ -45,6 +45,7 @@ frame_fields! {
         max_time,
         total_time,
         read_timeout,
+        write_timeout,
         stall,
         max_size,
         limit_rate,

@@ -106,6 +106,7 @@ fn request() -> AgentRequest {
         max_time: Some(SECOND),
         total_time: Some(SECOND),
         read_timeout: Some(SECOND),
+        write_timeout: Some(SECOND),
         stall: Some(StallLimit { time: SECOND, awaits_head: true }),
         max_size: Some(1),
         limit_rate: Some(2),
