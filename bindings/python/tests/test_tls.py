@@ -63,12 +63,10 @@ def test_verify_of_a_request_overrides_the_session(adapter_session: requests.Ses
 def test_certificates_are_paths_of_any_type(
     adapter_session: requests.Session, secure_pages: Any, bundle: str
 ) -> None:
-    import ssl
-
     for its in (haul.Session(), adapter_session):
         for path in (bundle, os.fsencode(bundle), Path(bundle)):
             assert its.get(secure_pages.url, verify=path).ok
-        for wrong in (ssl.create_default_context(), 1.5, object()):
+        for wrong in (1.5, object()):
             with pytest.raises(TypeError, match="verify"):
                 its.get(secure_pages.url, verify=wrong)
             with pytest.raises(TypeError, match="cert"):
@@ -76,6 +74,39 @@ def test_certificates_are_paths_of_any_type(
         for cert in (b"/none/such.pem", (bundle, b"/none/such.pem"), [Path(bundle), Path("/none/such.pem")]):
             with pytest.raises(OSError, match="invalid path: /none/such.pem"):
                 its.get(secure_pages.url, cert=cert)
+
+
+def test_ssl_context_decides_who_is_trusted(
+    adapter_session: requests.Session, secure_pages: Any, authority: trustme.CA, bundle: str
+) -> None:
+    trusting = ssl.create_default_context(cafile=bundle)
+    trusting.minimum_version = ssl.TLSVersion.TLSv1_3
+    careless = ssl.create_default_context()
+    careless.check_hostname, careless.verify_mode = False, ssl.CERT_NONE
+    other = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trustme.CA().configure_trust(other)
+    for its, refusal in ((haul.Session(), haul.exceptions.SSLError), (adapter_session, requests.exceptions.SSLError)):
+        for context in (trusting, careless):
+            assert its.get(secure_pages.url, verify=context).ok
+        with pytest.raises(refusal):
+            its.get(secure_pages.url, verify=other)
+
+
+def test_ssl_context_with_other_settings_is_refused(secure_pages: Any, bundle: str) -> None:
+    def context_with(**settings: Any) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=bundle)
+        for name, value in settings.items():
+            setattr(context, name, value)
+        return context
+
+    for context, message in (
+        (context_with(check_hostname=False), "check_hostname"),
+        (context_with(verify_flags=ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF), "revocation"),
+        (context_with(minimum_version=ssl.TLSVersion.MINIMUM_SUPPORTED, maximum_version=ssl.TLSVersion.TLSv1_1), "TLSv1_1"),
+        (ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), "no CA certificates"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            haul.get(secure_pages.url, verify=context)
 
 
 def test_refused_client_certificate_is_an_ssl_error(

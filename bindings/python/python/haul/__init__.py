@@ -73,7 +73,7 @@ _LAZY_NAMES = {
     "select_json": "selection",
 }
 _LAZY_MODULES = (
-    "adapters", "aio", "arrow", "auth", "cookies", "fsspec", "many", "ray", "selection", "spark", "status_codes", "structures",
+    "adapters", "aio", "arrow", "auth", "cookies", "fsspec", "httpx", "many", "ray", "selection", "spark", "status_codes", "structures",
 )  # fmt: skip
 
 # Replacements for names of requests that this package does not have.

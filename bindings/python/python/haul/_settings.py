@@ -233,10 +233,14 @@ def tls_options(verify: Any, cert: Any, url: str) -> dict[str, Any]:
         if not os.path.exists(path) and url.lstrip()[:5].lower() == "https":
             raise OSError(f"Could not find a suitable TLS CA certificate bundle, invalid path: {path}")
         settings["ca_path" if os.path.isdir(path) else "ca_file"] = path
+    elif hasattr(verify, "get_ca_certs"):
+        from ._ssl_context import options_of
+
+        settings = options_of(verify)
     elif verify is not None and not isinstance(verify, int):
         # Such a value must not be taken for True: the caller wants to trust particular
         # certificates.
-        raise TypeError(f"verify has to be a bool or the path of certificates, not {type(verify).__name__}")
+        raise TypeError(f"verify has to be a bool, the path of certificates or an SSLContext, not {type(verify).__name__}")
     elif verify is not None and not verify:
         settings["verify"] = False
     if cert:

@@ -1,0 +1,38 @@
+"""Converts an ``ssl.SSLContext`` of the program into settings of the engine."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+#: The versions that haul has, with the names that the engine gives them.
+_VERSIONS = {ssl.TLSVersion.TLSv1_2: "TLSv1.2", ssl.TLSVersion.TLSv1_3: "TLSv1.3"}
+_REVOCATION = ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF | ssl.VerifyFlags.VERIFY_CRL_CHECK_CHAIN
+
+
+def options_of(context: ssl.SSLContext) -> dict[str, Any]:
+    """Returns the keyword arguments of ``SharedOptions`` for a context: whether certificates are
+    verified, which authorities are trusted, and the versions of TLS.
+
+    OpenSSL keeps a client certificate to itself, so ``cert=`` has to name it.
+
+    :raises TypeError: the context has a setting that the engine would not obey."""
+    if context.verify_mode is ssl.CERT_NONE:
+        settings: dict[str, Any] = {"verify": False}
+    else:
+        if not context.check_hostname:
+            raise TypeError("an SSLContext that verifies certificates has to check host names, too (check_hostname)")
+        if context.verify_flags & _REVOCATION:
+            raise TypeError("haul does not read the revocation lists of an SSLContext")
+        trusted = context.get_ca_certs(binary_form=True)
+        if not trusted:
+            raise TypeError("the SSLContext has loaded no CA certificates; pass their file or directory as verify=, or verify=True")
+        settings = {"ca_pem": "".join(map(ssl.DER_cert_to_PEM_cert, trusted)).encode("ascii")}
+    lowest, highest = context.minimum_version, context.maximum_version
+    if lowest is ssl.TLSVersion.TLSv1_3:
+        settings["min_tls"] = _VERSIONS[lowest]
+    if highest is not ssl.TLSVersion.MAXIMUM_SUPPORTED:
+        if highest not in _VERSIONS:
+            raise TypeError(f"the SSLContext allows {highest.name} at most; haul has TLS 1.2 and 1.3")
+        settings["max_tls"] = _VERSIONS[highest]
+    return settings

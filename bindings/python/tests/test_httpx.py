@@ -1,0 +1,265 @@
+"""The transports of httpx (haul.httpx)."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from conftest import EventRoute, pattern
+from haul.httpx import AsyncHaulTransport, HaulTransport
+
+#: Sends one request by the transport, and reads its response.
+Send = Callable[..., httpx.Response]
+
+
+def send_sync(method: str, url: str, transport: dict[str, Any] | None = None, **arguments: Any) -> httpx.Response:
+    with httpx.Client(transport=HaulTransport(**(transport or {}))) as client:
+        return client.request(method, url, **arguments)
+
+
+def send_async(method: str, url: str, transport: dict[str, Any] | None = None, **arguments: Any) -> httpx.Response:
+    async def main() -> httpx.Response:
+        async with httpx.AsyncClient(transport=AsyncHaulTransport(**(transport or {}))) as client:
+            return await client.request(method, url, **arguments)
+
+    return asyncio.run(main())
+
+
+@pytest.fixture(params=[send_sync, send_async])
+def send(request: Any) -> Any:
+    return request.param
+
+
+def test_request_and_response_are_those_of_httpx(send: Send, pages: Any) -> None:
+    pages.routes["/form"] = lambda handler: handler.answer(b"\xe4", 201, Content_Type="text/plain; charset=latin-1", Set_Cookie="a=1")
+    response = send("POST", f"{pages.url}/form?q=%20%41", data={"b": "2"}, headers={"X-Own": "caf\xe9".encode("latin-1")})
+    assert (response.status_code, response.text, response.reason_phrase, response.http_version) == (201, "ä", "Created", "HTTP/1.1")
+    assert response.cookies["a"] == "1" and response.extensions["network_stream"].get_extra_info("server_addr")[1] == pages.server_port
+    path, fields = pages.heads[-1]
+    assert path == "/form?q=%20%41" and pages.bodies == [b"b=2"]
+    assert ("X-Own", "caf\xe9") in fields and [name for name, _ in fields].count("Host") == 1
+    assert ("User-Agent", f"python-httpx/{httpx.__version__}") in fields
+
+
+def test_redirects_cookies_and_credentials_are_left_to_httpx(send: Send, pages: Any) -> None:
+    pages.routes["/from"] = lambda handler: handler.answer(b"", 302, Location="/to")
+    assert send("GET", f"{pages.url}/from").status_code == 302
+    url = f"{pages.url}/from".replace("//", "//user:word@")
+    assert send("GET", url, follow_redirects=True).text == "page /to"
+    assert ("Authorization", "Basic dXNlcjp3b3Jk") in pages.heads[-2][1]
+
+
+def test_content_is_decoded_by_httpx(send: Send, pages: Any) -> None:
+    import gzip
+
+    packed = gzip.compress(b"unpacked")
+    pages.routes["/gzip"] = lambda handler: handler.answer(packed, Content_Encoding="gzip")
+    response = send("GET", f"{pages.url}/gzip")
+    assert response.content == b"unpacked" and response.headers["content-length"] == str(len(packed))
+
+
+def test_content_of_requests_is_streamed(pages: Any) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield from (b"ab", b"cd")
+
+    async def async_pieces() -> AsyncIterator[bytes]:
+        for piece in (b"ab", b"cd"):
+            await asyncio.sleep(0)
+            yield piece
+
+    for send, content in ((send_sync, pieces()), (send_async, async_pieces())):
+        assert send("PUT", pages.url, content=content).is_success
+    assert pages.bodies == [b"abcd", b"abcd"]
+    assert all(("Transfer-Encoding", "chunked") in fields for _, fields in pages.heads)
+
+
+def test_failure_of_a_content_reaches_the_program(pages: Any) -> None:
+    def broken() -> Iterator[bytes]:
+        yield b"x"
+        raise KeyError("mine")
+
+    async def async_broken() -> AsyncIterator[bytes]:
+        yield b"x"
+        raise KeyError("mine")
+
+    for send, content in ((send_sync, broken()), (send_async, async_broken())):
+        with pytest.raises(KeyError, match="mine"):
+            send("PUT", pages.url, content=content)
+
+
+def test_response_is_streamed(events: EventRoute) -> None:
+    with httpx.Client(transport=HaulTransport()) as client, client.stream("GET", events.url) as response:
+        for i, piece in enumerate(response.iter_raw()):
+            assert piece == b"event %d\n" % i
+            events.taken.release()
+
+    async def main() -> None:
+        async with httpx.AsyncClient(transport=AsyncHaulTransport()) as client, client.stream("GET", events.url) as response:
+            i = 0
+            async for piece in response.aiter_raw():
+                assert piece == b"event %d\n" % i
+                events.taken.release()
+                i += 1
+
+    asyncio.run(main())
+
+
+def test_connection_is_reused(pages: Any) -> None:
+    with httpx.Client(transport=HaulTransport()) as client:
+        for _ in range(3):
+            assert client.get(f"{pages.url}/bytes/300000").content == pattern(300000)
+    assert pages.connections == 1
+
+
+def test_failures_are_exceptions_of_httpx(send: Send, pages: Any, raw: Any, secure_pages: Any) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        with pytest.raises(httpx.ConnectError):
+            send("GET", f"http://127.0.0.1:{unused.getsockname()[1]}/")
+    for url, cls in (
+        (f"{secure_pages.url}/", httpx.ConnectError),
+        ("ftp://127.0.0.1/", httpx.UnsupportedProtocol),
+        (raw(b"").url, httpx.RemoteProtocolError),
+        (raw(b"nonsense\r\n\r\n").url, httpx.RemoteProtocolError),
+        (raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc").url, httpx.RemoteProtocolError),
+        (raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n").url, httpx.RemoteProtocolError),
+    ):
+        with pytest.raises(cls) as caught:
+            send("GET", url)
+        assert caught.type is cls and caught.value.request.url == url
+    with pytest.raises(httpx.LocalProtocolError):
+        send("GET", pages.url, headers={"X": "a\r\nb"})
+
+
+def test_limits_are_timeouts_of_httpx(send: Send, pages: Any) -> None:
+    with pytest.raises(httpx.ReadTimeout):
+        send("GET", f"{pages.url}/never", timeout=httpx.Timeout(None, read=0.05))
+    # A server that accepts connections, and reads nothing.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        with pytest.raises(httpx.WriteTimeout):
+            send("PUT", f"http://127.0.0.1:{silent.getsockname()[1]}/", content=bytes(64 << 20), timeout=httpx.Timeout(None, write=0.1))
+    assert send("GET", pages.url, timeout=0.0 or None).is_success
+
+
+def test_connections_are_limited(pages: Any) -> None:
+    limits = httpx.Limits(max_connections=1)
+    timeout = httpx.Timeout(None, pool=0.01)
+    with httpx.Client(transport=HaulTransport(limits=limits), timeout=timeout) as client:
+        with client.stream("GET", pages.url):
+            with pytest.raises(httpx.PoolTimeout):
+                client.get(pages.url)
+        assert client.get(pages.url).is_success
+
+    async def main() -> None:
+        async with httpx.AsyncClient(transport=AsyncHaulTransport(limits=limits), timeout=timeout) as client:
+            async with client.stream("GET", pages.url):
+                with pytest.raises(httpx.PoolTimeout):
+                    await client.get(pages.url)
+            assert (await client.get(pages.url)).is_success
+
+    asyncio.run(main())
+
+
+def test_certificates_are_verified(send: Send, secure_pages: Any, bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert send("GET", secure_pages.url, {"verify": bundle}).is_success
+    assert send("GET", secure_pages.url, {"verify": False}).is_success
+    monkeypatch.setenv("SSL_CERT_FILE", bundle)
+    assert send("GET", secure_pages.url).is_success
+    assert send("GET", secure_pages.url, {"verify": ssl.create_default_context(cafile=bundle)}).is_success
+
+
+def test_requests_go_through_the_proxy(send: Send, proxy: Any) -> None:
+    url = proxy.url.replace("//", "//user:w%40rd@")
+    assert send("GET", "http://elsewhere.example/x", {"proxy": url}).status_code == 200
+    path, fields = proxy.heads[-1]
+    assert path == "http://elsewhere.example/x" and ("Proxy-Authorization", "Basic dXNlcjp3QHJk") in fields
+
+
+def test_connecting_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        with pytest.raises(httpx.ConnectError):
+            send_sync("GET", f"http://127.0.0.1:{unused.getsockname()[1]}/", {"retries": 3})
+    assert pauses == [0, 0.5, 1.0]
+
+
+def test_steps_of_a_request_are_traced(pages: Any) -> None:
+    told: list[str] = []
+
+    def trace(name: str, info: dict[str, Any]) -> None:
+        told.append(name)
+        if name.endswith("receive_response_headers.complete"):
+            assert info["return_value"][:3] == (b"HTTP/1.1", 200, b"OK")
+
+    with httpx.Client(transport=HaulTransport()) as client:
+        client.get(pages.url, extensions={"trace": trace})
+        assert told[:2] == ["connection.connect_tcp.started", "connection.connect_tcp.complete"]
+        assert told[2:] == [f"http11.{part}.{when}" for part in ("send_request_headers", "receive_response_headers") for when in ("started", "complete")]
+        client.get(pages.url, extensions={"trace": trace})
+        assert told[6:] == told[2:6]
+
+
+def test_settings_without_a_counterpart_are_refused() -> None:
+    for settings in ({"uds": "/x"}, {"http1": False}, {"local_address": "127.0.0.1"}, {"socket_options": []}):
+        with pytest.raises(TypeError):
+            HaulTransport(**settings)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="scheme"):
+        HaulTransport(proxy="ftp://127.0.0.1")
+
+
+def test_cancelled_request_ends_its_connection(pages: Any) -> None:
+    async def main() -> None:
+        async with httpx.AsyncClient(transport=AsyncHaulTransport()) as client:
+            task = asyncio.ensure_future(client.get(f"{pages.url}/never"))
+            while not pages.heads:
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert (await client.get(pages.url)).is_success
+
+    asyncio.run(main())
+
+
+def test_trio_sends_and_receives(pages: Any) -> None:
+    trio = pytest.importorskip("trio")
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for piece in (b"ab", b"cd"):
+            await trio.lowlevel.checkpoint()
+            yield piece
+
+    async def main() -> str:
+        async with httpx.AsyncClient(transport=AsyncHaulTransport()) as client:
+            await client.put(pages.url, content=pieces())
+            return (await client.get(f"{pages.url}/x")).text
+
+    assert trio.run(main) == "page /x" and pages.bodies[0] == b"abcd"
+
+
+def test_transport_is_used_from_many_threads(pages: Any) -> None:
+    failures: list[BaseException] = []
+
+    def fetch(client: httpx.Client, number: int) -> None:
+        try:
+            for i in range(20):
+                assert client.get(f"{pages.url}/{number}/{i}").text == f"page /{number}/{i}"
+        except BaseException as failure:
+            failures.append(failure)
+
+    with httpx.Client(transport=HaulTransport()) as client:
+        threads = [threading.Thread(target=fetch, args=(client, number)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not failures
