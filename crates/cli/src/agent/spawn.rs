@@ -35,7 +35,8 @@ use std::time::Duration;
 use super::socket::{AgentSocketPath, AgentUnavailable};
 
 /// The first argument with which a caller starts the agent's process. It is not for users: standard
-/// input must be the listening socket.
+/// input must be the listening socket. The socket's path, the idle time in seconds and the path of
+/// the program follow.
 pub const SERVE: &str = "--agent-serve";
 
 /// Connects to the agent, and starts it if none is running. `idle` is the time without a call after
@@ -77,7 +78,8 @@ pub fn program() -> io::Result<PathBuf> {
 }
 
 /// Returns the path of the running executable, from which the agent is started. OpenBSD does not
-/// tell a process its path, so the program is searched for as the shell does.
+/// tell a process its path, so the program is searched for as the shell does. The agent, whose
+/// first argument is not a file's name, has the path from its caller.
 ///
 /// # Errors
 /// `NotFound` if no directory of `PATH` has the program.
@@ -85,10 +87,14 @@ pub fn program() -> io::Result<PathBuf> {
 pub fn program() -> io::Result<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
 
-    /// The directories if there is no `PATH`, as in execvp(3).
-    const DEFAULT_PATH: &str = "/usr/bin:/bin";
+    /// The directories if there is no `PATH`, as in execvp(3), and that of OpenBSD's packages.
+    const DEFAULT_PATH: &str = "/usr/bin:/bin:/usr/local/bin";
 
-    let name = PathBuf::from(std::env::args_os().next().unwrap_or_default());
+    let mut words = std::env::args_os();
+    let mut name = PathBuf::from(words.next().unwrap_or_default());
+    if words.next().is_some_and(|word| word == SERVE) {
+        name = PathBuf::from(words.nth(2).unwrap_or_default());
+    }
     if name.components().count() > 1 {
         return name.canonicalize();
     }
@@ -99,6 +105,7 @@ pub fn program() -> io::Result<PathBuf> {
         .map(|directory| directory.join(&name))
         .find(is_program)
         .ok_or_else(|| io::ErrorKind::NotFound.into())
+        .and_then(|path| path.canonicalize())
 }
 
 fn start(program: &OsStr, listener: UnixListener, place: &AgentSocketPath, idle: Duration) -> io::Result<()> {
@@ -110,6 +117,7 @@ fn start(program: &OsStr, listener: UnixListener, place: &AgentSocketPath, idle:
         .arg(SERVE)
         .arg(place.socket())
         .arg(idle.as_secs().to_string())
+        .arg(program)
         // A call's settings are sent with the call: the environment of the first one must not
         // affect the others.
         .env_clear()

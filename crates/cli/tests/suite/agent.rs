@@ -182,6 +182,21 @@ fn agent_works_in_an_empty_environment() {
     eventually("it ends when it was idle", || !runtime.path().join("haul/agent").exists());
 }
 
+/// OpenBSD does not tell a process its own path, and pkg_add calls its fetcher by a name.
+#[test]
+fn program_called_by_name_starts_the_agent() {
+    let origin = origin();
+    let agent = TestAgent::new();
+    let directory = std::path::Path::new(HAUL).parent().unwrap();
+    for _ in 0..2 {
+        let mut command = program("env");
+        command.args(["-i", &format!("PATH={}", directory.display()), "haul", "ftp", &agent.option()]);
+        command.args(["-o", "-", &origin.url("/small")]);
+        assert_eq!(run(&mut command).text(), "small\n");
+    }
+    assert_eq!(origin.connections(), 1);
+}
+
 /// Runs haul with an agent that it must refuse to use. Asserts that haul prints the reason `why`,
 /// and fetches the URL without the agent.
 #[track_caller]
