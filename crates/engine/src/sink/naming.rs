@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use std::{fmt, io};
 
 use haul_policy::target::Target;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::CWD;
 use rustix::io::Errno;
 use tempfile::{NamedTempFile, TempPath};
 
@@ -136,7 +136,7 @@ pub(super) fn give_name(from: &Path, target: &Path, clobber: ClobberMode) -> io:
         return Ok(target.to_owned());
     }
     for name in names(target, clobber) {
-        match renameat_with(CWD, from, CWD, &name, RenameFlags::NOREPLACE) {
+        match rename_unless_taken(from, &name) {
             Ok(()) => return Ok(name),
             Err(Errno::EXIST) => {}
             Err(Errno::INVAL | Errno::NOSYS) if !name.try_exists()? => {
@@ -150,6 +150,24 @@ pub(super) fn give_name(from: &Path, target: &Path, clobber: ClobberMode) -> io:
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Renames a file, unless the new name exists.
+#[cfg(any(linux_calls, target_vendor = "apple"))]
+fn rename_unless_taken(from: &Path, to: &Path) -> rustix::io::Result<()> {
+    rustix::fs::renameat_with(CWD, from, CWD, to, rustix::fs::RenameFlags::NOREPLACE)
+}
+
+/// Renames a file, unless the new name exists. A link, unlike a rename, never replaces a file; for a
+/// moment the file has both names. `INVAL` means that the file system has no links.
+#[cfg(not(any(linux_calls, target_vendor = "apple")))]
+fn rename_unless_taken(from: &Path, to: &Path) -> rustix::io::Result<()> {
+    use rustix::fs::{AtFlags, linkat, unlinkat};
+
+    match linkat(CWD, from, CWD, to, AtFlags::empty()) {
+        Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK) => Err(Errno::INVAL),
+        linked => linked.and_then(|()| unlinkat(CWD, from, AtFlags::empty())),
+    }
 }
 
 /// Files without a name (`O_TMPFILE`): creating them, and giving them a name.
@@ -250,5 +268,24 @@ pub(super) mod unnamed {
             copy.sync_all()?;
         }
         Ok(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rename_never_replaces_an_existing_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, taken, free) = (dir.path().join("from"), dir.path().join("taken"), dir.path().join("free"));
+        std::fs::write(&from, "new").unwrap();
+        std::fs::write(&taken, "old").unwrap();
+        assert_eq!(rename_unless_taken(&from, &taken), Err(Errno::EXIST));
+        assert_eq!(std::fs::read(&taken).unwrap(), b"old");
+        rename_unless_taken(&from, &free).unwrap();
+        assert_eq!(std::fs::read(&free).unwrap(), b"new");
+        assert!(!from.exists());
+        assert_eq!(give_name(&free, &taken, ClobberMode::Number).unwrap(), dir.path().join("taken.1"));
     }
 }

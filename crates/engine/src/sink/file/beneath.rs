@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path};
 
-use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use rustix::fs::{CWD, Mode, OFlags, RawMode, mkdirat, openat};
 use rustix::io::Errno;
 
 /// Opens a directory to look up names in it, which needs no permission to list it.
@@ -46,7 +46,7 @@ pub(super) fn enter(base: &Path, directory: &Path, make: Option<u32>) -> io::Res
         let enter =
             || openat(&parent, name, SEARCH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
         let entered = match (enter(), make) {
-            (Err(Errno::NOENT), Some(mode)) => match mkdirat(&parent, name, Mode::from_raw_mode(mode)) {
+            (Err(Errno::NOENT), Some(mode)) => match mkdirat(&parent, name, Mode::from_raw_mode(mode as RawMode)) {
                 Ok(()) | Err(Errno::EXIST) => enter(),
                 Err(error) => Err(error),
             },
