@@ -10,7 +10,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -105,7 +105,7 @@ impl SyncTargets {
             (set.output.clone(), directories)
         };
         if let Some(output) = output {
-            match rustix::fs::fdatasync(output.as_fd()) {
+            match sync_content(output.as_fd()) {
                 // Not every file system can do that.
                 Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => {}
                 synced => synced?,
@@ -113,6 +113,18 @@ impl SyncTargets {
         }
         directories.iter().try_for_each(|directory| sync_file_system(directory))
     }
+}
+
+/// Syncs the content of a file.
+#[cfg(not(target_vendor = "apple"))]
+fn sync_content(file: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    rustix::fs::fdatasync(file)
+}
+
+/// Syncs the content of a file. Apple's other calls leave it in the memory of the disk.
+#[cfg(target_vendor = "apple")]
+fn sync_content(file: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    rustix::fs::fcntl_fullfsync(file)
 }
 
 /// Syncs the file system of a directory.

@@ -280,9 +280,17 @@ impl Socket {
     }
 
     /// Turns keep-alive probes on. If the system does not support them, as in sandboxes, the
-    /// connection is still used.
+    /// connection is still used. OpenBSD has no times for one socket.
     pub fn set_keepalive(&self, keepalive: TcpKeepalive) {
         let _ = sockopt::set_socket_keepalive(&self.fd, true);
+        #[cfg(not(target_os = "openbsd"))]
+        self.set_keepalive_times(keepalive);
+        #[cfg(target_os = "openbsd")]
+        let _ = keepalive;
+    }
+
+    #[cfg(not(target_os = "openbsd"))]
+    fn set_keepalive_times(&self, keepalive: TcpKeepalive) {
         let _ = sockopt::set_tcp_keepidle(&self.fd, keepalive.idle.max(Duration::from_secs(1)));
         let _ = sockopt::set_tcp_keepintvl(&self.fd, keepalive.interval.max(Duration::from_secs(1)));
         if let Some(count) = keepalive.count {

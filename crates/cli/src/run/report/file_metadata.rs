@@ -10,7 +10,6 @@ use haul::ResponseHead;
 use haul::sink::file::directory_mode;
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
-use rustix::fs::{XattrFlags, setxattr};
 
 use crate::date;
 use crate::file_access::Stdout;
@@ -32,7 +31,7 @@ pub(crate) fn file(operation: &UrlGroup, path: &Path, url: &str, outcome: &Trans
             vec![("user.creator", b"haul".to_vec()), ("user.xdg.origin.url", without_user(url).into_bytes())];
         attributes.extend(head.get("content-type").map(|kind| ("user.mime_type", kind.to_vec())));
         for (name, value) in attributes {
-            if let Err(error) = setxattr(path, name, &value, XattrFlags::empty()) {
+            if let Err(error) = xattr::set_deref(path, name, &value) {
                 failed.push(format!("Error setting extended attributes on '{}': {error}", path.display()));
                 break;
             }
