@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use common::{assert_same, retrying};
+use common::assert_same;
 use haul::sink::checksum::{ChecksumSink, ExpectedChecksum, HashAlgorithm};
 use haul::sink::file::{AppendPosition, FileOptions, FileSink};
 use haul::sink::naming::ClobberMode;
@@ -254,7 +254,7 @@ fn too_small_disk_fails_before_fetching() {
     let origin = origin();
     let (dir, file, _) = download_paths();
     let path = origin.serve("huge", FaultPlan { size: 1 << 62, rate: Some(MIB), ..FaultPlan::default() });
-    let outcome = fetch(&Client::new(), &origin.url(&path), &retrying(3), FileSink::new(&file));
+    let outcome = fetch(&Client::new(), &origin.url(&path), &common::retrying(3), FileSink::new(&file));
     assert_eq!((exit_code(&outcome), outcome.facts.body_bytes), (23, 0), "{:?}", outcome.result);
     assert_eq!((names(dir.path()).len(), origin.seen("huge").requests.len()), (0, 1));
 }
