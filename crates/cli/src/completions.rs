@@ -1,4 +1,4 @@
-//! Generates the files with which bash, zsh and fish complete haul's options.
+//! Generates the files with which bash, zsh, fish and PowerShell complete haul's options.
 //!
 //! ```
 //! use haul_cli::completions;
@@ -95,6 +95,30 @@ pub fn fish() -> String {
     text
 }
 
+/// Returns the completion file for PowerShell (`. completions/haul.ps1` in a profile).
+pub fn powershell() -> String {
+    let mut text = String::from(
+        "# Completion of haul for PowerShell. Made from the table of flags: make generate.\n\
+         Register-ArgumentCompleter -Native -CommandName haul -ScriptBlock {\n\
+         \x20   param($word, $command, $position)\n\
+         \x20   if (-not $word.StartsWith('-')) { return }\n\
+         \x20   @(\n",
+    );
+    for spec in specs() {
+        let help = spec.help.replace('\'', "''");
+        for name in spelled(spec) {
+            text.push_str(&format!("        , @('{name}', '{help}')\n"));
+        }
+    }
+    text.push_str(
+        "    ) | Where-Object { $_[0].StartsWith($word, [StringComparison]::Ordinal) } | ForEach-Object {\n\
+         \x20       [System.Management.Automation.CompletionResult]::new($_[0], $_[0], 'ParameterName', $_[1])\n\
+         \x20   }\n\
+         }\n",
+    );
+    text
+}
+
 /// Escapes a text for use inside single quotes of a shell.
 fn quoted(text: &str) -> String {
     text.replace('\'', "'\\''")
@@ -108,11 +132,12 @@ mod tests {
 
     #[test]
     fn completions_of_each_shell_have_every_flag() {
-        let (bash, zsh, fish) = (bash(), zsh(), fish());
+        let (bash, zsh, fish, powershell) = (bash(), zsh(), fish(), powershell());
         for spec in specs() {
             let long = format!("--{}", spec.long);
             assert!(bash.contains(&long) && zsh.contains(&long), "{long}");
             assert!(fish.contains(&format!("-l {}", spec.long)), "{long}");
+            assert!(powershell.contains(&format!("@('{long}', ")), "{long}");
         }
     }
 

@@ -8,7 +8,8 @@
 //! use haul_cli::generated_files;
 //!
 //! let names: Vec<_> = generated_files::all().map(|(name, _)| name).collect();
-//! assert_eq!(names, ["docs/curl-compat.md", "docs/haul.1", "completions/haul.bash", "completions/_haul", "completions/haul.fish"]);
+//! assert_eq!(names[..2], ["docs/curl-compat.md", "docs/haul.1"]);
+//! assert_eq!(names[2..], ["completions/haul.bash", "completions/_haul", "completions/haul.fish", "completions/haul.ps1"]);
 //! ```
 
 use std::path::Path;
@@ -24,6 +25,7 @@ pub fn all() -> impl Iterator<Item = (&'static str, String)> {
         ("completions/haul.bash", completions::bash),
         ("completions/_haul", completions::zsh),
         ("completions/haul.fish", completions::fish),
+        ("completions/haul.ps1", completions::powershell),
     ]
     .into_iter()
     .map(|(name, make)| (name, make()))
