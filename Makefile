@@ -11,6 +11,7 @@
 CARGO        ?= cargo
 PREFIX       ?= /usr/local
 DESTDIR      ?=
+LIBDIR       ?= lib
 JOB          ?=
 ROUNDS       ?=
 BUDGET       ?=
@@ -22,6 +23,8 @@ URLS         ?= 10000000
 REPLIES      ?= 10000
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+# What `install` takes: the directory of haul, libhaul_c.so and libhaul_c.a.
+BUILT ?= $(TARGET_DIR)/release
 # In CI, a lock file that does not match the manifests is an error.
 LOCKED := $(if $(CI),--locked)
 BINDIR := $(DESTDIR)$(PREFIX)/bin
@@ -33,10 +36,10 @@ MANDIR := $(DATADIR)/man/man1
 ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars==2.1.0 duckdb==2.0.1 pandas==3.1.1
 
 .DEFAULT_GOAL := help
-.PHONY: help build check-targets portable-test bindings libhaul perl perl-test perl-soak lwp-suite header c-memory tsan miri c-soak demo test setup fmt \
+.PHONY: help build check-targets portable-test portable-slice bindings libhaul perl perl-test perl-soak lwp-suite header c-memory tsan miri c-soak demo test setup fmt \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
 	python python-test fsspec-suite httpx-suite engines-test engines-bench python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke scorecard \
-	generate install uninstall clean msrv words h3-interop selection-suites check-features
+	generate dist dist-test install install-command install-lib uninstall clean msrv words h3-interop selection-suites check-features
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -200,7 +203,7 @@ python-soak: python ## 200,000 requests in Python, and as many with asyncio; mem
 purity: ## check the dependencies between the crates, and that the protocol crate is no_std
 	sh scripts/check-dependencies.sh
 
-check-targets: ## type-check the command for macOS, FreeBSD, NetBSD, musl and aarch64 (rustup installs what is missing)
+check-targets: ## type-check the command and libhaul for macOS, FreeBSD, NetBSD, OpenBSD, musl and aarch64 (rustup installs what is missing)
 	sh scripts/check-targets.sh
 
 check-features: ## check the engine and the command with and without their optional parts
@@ -208,6 +211,13 @@ check-features: ## check the engine and the command with and without their optio
 
 portable-test: ## the tests of the engine and the command with the code for systems other than Linux
 	$(CARGO) test $(LOCKED) -p httphaul -p httphaul-cli --features httphaul/portable,httphaul-cli/portable --no-fail-fast
+
+# Only the engine, the command and their two binaries of tests are built once more: the dependencies are those of `unit`, because
+# Cargo unites the same features in them.
+portable-slice: ## the part of `portable-test` that concerns files, pipes and the agent
+	$(CARGO) test $(LOCKED) --workspace --features httphaul/portable,httphaul-cli/portable --test suite -- \
+		agent:: openbsd_ftp:: output_files:: partial_files:: splice_faults:: \
+		--skip downloads_complete_when_the_agent_is_killed
 
 licences: ## check the licences of all dependencies, and list duplicate versions
 	sh scripts/licences.sh
@@ -247,27 +257,40 @@ fuzz-smoke: ## run each fuzz target for FUZZ_SECONDS=20 (needs a nightly toolcha
 generate: ## regenerate the man page, the completions and docs/curl-compat.md
 	$(CARGO) run $(LOCKED) -q -p httphaul-cli --bin haul -- --generate .
 
+# The packages of docs/packaging.md. With REBUILD=1 everything is built a second time, from another directory, and must have the
+# same bytes; without, only what follows the compiler is repeated.
+dist: ## packages with sums and an SBOM in dist/: PARTS="source tarball deb rpm cpan ports", ARCHES=x86_64, REBUILD=1
+	sh packaging/dist.sh
+
+dist-test: ## install each package of dist/ in a clean Debian root, run a first job there, remove it (needs root)
+	sh packaging/dist-test.sh
+
 # Installs the result of `make build`, because root often has no toolchain. Documents keep their layout, for their links.
-install: ## install haul, libhaul and their documentation under PREFIX (/usr/local), below DESTDIR
-	test -x $(TARGET_DIR)/release/haul || $(MAKE) build
+install: install-command install-lib ## install haul, libhaul and their documentation under PREFIX (/usr/local), below DESTDIR
+
+install-command: ## install haul without libhaul
+	test -x $(BUILT)/haul || $(MAKE) build
 	install -d $(BINDIR) $(DOCDIR)/docs/design $(DOCDIR)/docs/benchmarks
-	install -m 755 $(TARGET_DIR)/release/haul $(BINDIR)/haul
+	install -m 755 $(BUILT)/haul $(BINDIR)/haul
 	install -m 644 README.md SECURITY.md CONTRIBUTING.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE $(DOCDIR)
 	install -m 644 docs/*.md $(DOCDIR)/docs
 	install -m 644 docs/design/*.md $(DOCDIR)/docs/design
 	install -m 644 docs/benchmarks/*.svg $(DOCDIR)/docs/benchmarks
-	test -f $(TARGET_DIR)/release/libhaul_c.a || $(MAKE) libhaul
-	sh scripts/libhaul.sh $(abspath $(TARGET_DIR))/release $(DESTDIR)$(PREFIX) $(PREFIX)
 	install -d $(MANDIR) $(DATADIR)/bash-completion/completions $(DATADIR)/zsh/site-functions \
 		$(DATADIR)/fish/vendor_completions.d
 	install -m 644 docs/haul.1 $(MANDIR)/haul.1
 	install -m 644 completions/haul.bash $(DATADIR)/bash-completion/completions/haul
 	install -m 644 completions/_haul $(DATADIR)/zsh/site-functions/_haul
 	install -m 644 completions/haul.fish $(DATADIR)/fish/vendor_completions.d/haul.fish
+	install -m 644 completions/haul.ps1 $(DOCDIR)/haul.ps1
+
+install-lib: ## install libhaul without the command
+	test -f $(BUILT)/libhaul_c.a || $(MAKE) libhaul
+	sh scripts/libhaul.sh $(abspath $(BUILT)) $(DESTDIR)$(PREFIX) $(PREFIX) $(LIBDIR)
 
 uninstall: ## remove the installed files
-	rm -f $(BINDIR)/haul $(DESTDIR)$(PREFIX)/include/haul.h $(DESTDIR)$(PREFIX)/lib/libhaul.*
-	rm -f $(DESTDIR)$(PREFIX)/lib/pkgconfig/haul.pc
+	rm -f $(BINDIR)/haul $(DESTDIR)$(PREFIX)/include/haul.h $(DESTDIR)$(PREFIX)/$(LIBDIR)/libhaul.*
+	rm -f $(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig/haul.pc
 	rm -rf $(DOCDIR)
 	rm -f $(MANDIR)/haul.1 $(DATADIR)/bash-completion/completions/haul $(DATADIR)/zsh/site-functions/_haul \
 		$(DATADIR)/fish/vendor_completions.d/haul.fish

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Type-checks the command for the systems that haul supports beside this one. Usage: check-targets.sh [TARGET...]
+# Type-checks the command and libhaul for the systems that haul supports beside this one. Usage: check-targets.sh [TARGET...]
 #
 # The C parts of dependencies are not compiled: their build scripts get a compiler that makes empty files. So no cross compiler
 # is needed, and nothing is linked. Rust's standard library for a target comes by `rustup target add`; a target that rustup cannot
-# install is reported and left out.
+# install is reported and left out. For OpenBSD rustup has none: Cargo compiles it from its sources, which needs a nightly toolchain with
+# rust-src.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -34,15 +35,31 @@ END
 chmod +x "$target_dir/cc" "$target_dir/ar"
 export TARGET_CC="$target_dir/cc" TARGET_CXX="$target_dir/cc" TARGET_AR="$target_dir/ar"
 
-[ $# -gt 0 ] || set -- aarch64-apple-darwin x86_64-unknown-freebsd x86_64-unknown-netbsd x86_64-unknown-linux-musl \
-    aarch64-unknown-linux-gnu
+[ $# -gt 0 ] || set -- aarch64-apple-darwin x86_64-unknown-freebsd x86_64-unknown-netbsd x86_64-unknown-openbsd \
+    x86_64-unknown-linux-musl aarch64-unknown-linux-gnu
 failed=
 for triple; do
-    if ! rustup target add "$triple" >/dev/null 2>&1; then
-        echo "check-targets: $triple: rustup cannot install its standard library" >&2
-        continue
-    fi
-    if CARGO_TARGET_DIR=$target_dir "${CARGO:-cargo}" check --quiet --locked --target "$triple" -p httphaul-cli; then
+    toolchain=
+    standard_library=
+    case $triple in
+    *-openbsd)
+        if ! [ -e "$(rustc +nightly --print sysroot 2>/dev/null)/lib/rustlib/src/rust/library/std/Cargo.toml" ]; then
+            echo "check-targets: $triple: left out, because there is no nightly toolchain with rust-src" >&2
+            continue
+        fi
+        toolchain=+nightly
+        standard_library=-Zbuild-std=std,panic_unwind
+        ;;
+    *)
+        if ! rustup target add "$triple" >/dev/null 2>&1; then
+            echo "check-targets: $triple: left out, because rustup cannot install its standard library" >&2
+            continue
+        fi
+        ;;
+    esac
+    # shellcheck disable=SC2086 # an argument or none
+    if CARGO_TARGET_DIR=$target_dir "${CARGO:-cargo}" $toolchain check --quiet --locked $standard_library --target "$triple" \
+        -p httphaul-cli -p httphaul-capi; then
         echo "check-targets: $triple: passes"
     else
         failed="$failed $triple"
