@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import threading
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 import haul
+from conftest import pattern
 
 
 def runners() -> list[Any]:
@@ -375,5 +377,44 @@ def test_cancellation_ends_an_asynchronous_generator(pages: Any, stream: bool) -
             await post
         await asyncio.sleep(0.05)
         assert ended == ["cancelled"] * 2
+
+    asyncio.run(main())
+
+
+def test_call_is_awaited_or_entered(pages: Any) -> None:
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            assert (await session.get(f"{pages.url}/1")).text == "page /1"
+            async with session.post(f"{pages.url}/2", json={}) as response:
+                assert response.text == "page /2"
+            async with session.get(f"{pages.url}/bytes/300000", stream=True) as response:
+                assert not response._stream.ended
+            assert response._stream.ended, "leaving the block closes it"
+            async with session.stream("GET", f"{pages.url}/bytes/300000") as response:
+                assert await response.aread() == pattern(300000)
+            task = asyncio.create_task(session.get(f"{pages.url}/3"))
+            assert (await asyncio.wait_for(task, 20)).text == "page /3"
+            async with asyncio.timeout(20) if hasattr(asyncio, "timeout") else contextlib.nullcontext():
+                with pytest.raises(haul.HTTPError):
+                    pages.routes["/4"] = lambda handler: handler.answer(b"", 500)
+                    async with session.get(f"{pages.url}/4") as response:
+                        response.raise_for_status()
+
+    asyncio.run(main())
+    with pytest.warns(RuntimeWarning, match="never awaited"):
+        haul.AsyncSession().get(pages.url)
+        gc.collect()
+
+
+def test_request_of_a_subclass_is_called(pages: Any) -> None:
+    class Own(haul.AsyncSession):
+        async def request(self, method: str, url: Any, **kwargs: Any) -> haul.AsyncResponse:  # type: ignore[override]
+            return await super().request(method, f"{pages.url}{url}", **kwargs)
+
+    async def main() -> None:
+        async with Own() as session:
+            assert (await session.get("/x")).text == "page /x"
+            async with session.get("/y", stream=True) as response:
+                assert await response.aread() == b"page /y"
 
     asyncio.run(main())

@@ -178,3 +178,17 @@ def test_early_response_ends_a_slow_body(face: str, kind: str, pages: Any) -> No
         with haul.post(url, data=body, stream=face == "stream") as response:
             status = response.status_code
     assert status == 401
+
+
+def test_body_beyond_max_size_is_an_error(pages: Any, raw: Any) -> None:
+    session = haul.Session()
+    session.max_size = 1000
+    assert len(session.get(f"{pages.url}/bytes/1000").content) == 1000
+    endless = raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"100\r\n" + bytes(256) + b"\r\n" + b"400\r\n" + bytes(1024)).url
+    for url in (f"{pages.url}/bytes/1001", endless):
+        with pytest.raises(haul.exceptions.ResponseTooLarge):
+            session.get(url)
+        with pytest.raises(haul.exceptions.ResponseTooLarge), session.get(url, stream=True) as response:
+            response.content  # noqa: B018
+    (result,) = haul.fetch_many([f"{pages.url}/bytes/1001"], session=session)
+    assert isinstance(result.error, haul.exceptions.ResponseTooLarge)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import threading
 from pathlib import Path
 from typing import Any
@@ -213,3 +214,24 @@ def test_replaced_send_is_called(pages: Any, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.undo()
     assert haul.get(pages.url).status_code == 200
     assert len(pages.heads) == 1
+
+
+def test_stream_is_a_setting_and_a_method(pages: Any) -> None:
+    session = haul.Session()
+    assert not session.stream and session.stream == False and repr(session.stream) == "False"  # noqa: E712
+    with session.stream("GET", f"{pages.url}/bytes/300000") as response:
+        assert response._content is False and len(response.content) == 300000
+    session.stream = True
+    assert session.stream and pickle.loads(pickle.dumps(session)).stream == True  # noqa: E712
+    with session.get(f"{pages.url}/bytes/300000") as response:
+        assert response._content is False
+    assert session.get(pages.url, stream=False)._content == b"page /"
+
+
+def test_settings_of_a_session_survive_pickling() -> None:
+    session = haul.Session(timeout=haul.ClientTimeout(3), retries=haul.Retry(2, backoff=1))
+    session.max_size = 10
+    session.event_hooks["done"].append(print)
+    copy = pickle.loads(pickle.dumps(session))
+    assert (copy.timeout, copy.retries, copy.max_size) == (haul.ClientTimeout(3), haul.Retry(2, backoff=1), 10)
+    assert copy.event_hooks["done"] == [print]

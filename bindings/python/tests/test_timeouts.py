@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import requests
 
 import haul
+from haul.adapters import HaulAdapter
 
 
 def test_unaccepted_connection_is_a_connect_timeout() -> None:
@@ -83,3 +85,64 @@ def test_urllib3_timeout_with_total_limits_reads(pages: Any) -> None:
             haul.get(f"{pages.url}/never", timeout=timeout)
     assert haul.get(pages.url, timeout=Timeout()).ok
     assert haul.get(pages.url, timeout=Timeout.DEFAULT_TIMEOUT).ok
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_client_timeout_has_a_limit_for_each_wait(pages: Any, stream: bool) -> None:
+    get = haul.Session().get
+    assert get(pages.url, timeout=haul.ClientTimeout(5, 5, 5, 5), stream=stream).ok
+    with pytest.raises(haul.ReadTimeout):
+        get(f"{pages.url}/never", timeout=haul.ClientTimeout(read=0.05), stream=stream)
+    with pytest.raises(haul.ReadTimeout):
+        get(f"{pages.url}/never", timeout=haul.ClientTimeout(total=0.05), stream=stream)
+
+
+def test_server_that_takes_nothing_is_a_write_timeout() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        with pytest.raises(haul.exceptions.WriteTimeout):
+            haul.put(url, data=bytes(64 << 20), timeout=haul.ClientTimeout(write=0.1))
+        session = requests.Session()
+        session.mount("http://", HaulAdapter())
+        with pytest.raises(requests.exceptions.Timeout):
+            session.put(url, data=bytes(64 << 20), timeout=haul.ClientTimeout(write=0.1))
+
+
+def test_total_limits_a_body_that_never_ends(pages: Any) -> None:
+    def drip(handler: Any) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000000")
+        handler.end_headers()
+        while not handler.server.released.wait(0.02):
+            handler.wfile.write(b"x")
+            handler.wfile.flush()
+
+    pages.routes["/drip"] = drip
+    with pytest.raises(haul.ConnectionError):
+        haul.get(f"{pages.url}/drip", timeout=haul.ClientTimeout(total=0.3, read=5))
+
+
+def test_session_has_a_timeout_for_all_requests(pages: Any) -> None:
+    session = haul.Session(timeout=haul.ClientTimeout(read=0.05))
+    for _ in range(2):
+        with pytest.raises(haul.ReadTimeout):
+            session.get(f"{pages.url}/never")
+    with pytest.raises(haul.ReadTimeout):
+        session.get(f"{pages.url}/never", stream=True)
+    assert session.get(f"{pages.url}/wait", timeout=20).ok
+    (result,) = haul.fetch_many([f"{pages.url}/never"], session=session)
+    assert isinstance(result.error, haul.ReadTimeout)
+
+    async def main() -> None:
+        async with haul.AsyncSession(timeout=0.05) as of_asyncio:
+            with pytest.raises(haul.ReadTimeout):
+                await of_asyncio.get(f"{pages.url}/never")
+
+    asyncio.run(main())
+
+
+def test_client_timeout_is_checked() -> None:
+    assert haul.ClientTimeout(3) == haul.ClientTimeout(total=3) != haul.ClientTimeout(read=3)
+    for wrong in (0, -1, True, "3"):
+        with pytest.raises(ValueError):
+            haul.ClientTimeout(total=wrong)  # type: ignore[arg-type]

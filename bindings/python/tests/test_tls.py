@@ -92,6 +92,7 @@ def test_ssl_context_decides_who_is_trusted(
             its.get(secure_pages.url, verify=other)
 
 
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
 def test_ssl_context_with_other_settings_is_refused(secure_pages: Any, bundle: str) -> None:
     def context_with(**settings: Any) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=bundle)

@@ -71,13 +71,70 @@ def tables(batches: list[object], dataset: object, frame: object) -> int:
     return rows + haul.shard("http://h/", 3)
 
 async def awaited(urls: list[str]) -> list[str]:
-    async with haul.AsyncSession() as session:
+    async with haul.AsyncSession(timeout=haul.ClientTimeout(total=9), retries=haul.Retry(2)) as session:
+        session.mount("https://api/", lambda request: haul.testing.response(json={"method": request.method}))
+        async with session.get(urls[0], stream=True) as response:
+            async for piece in response.aiter_content():
+                print(len(piece))
+        async with session.stream("POST", urls[0], json=[1]) as response:
+            await response.aread()
+        task = asyncio.create_task(session.get(urls[0], params=[("a", 1), ("b", None)]))
+        print((await task).ok)
         return [response.text for response in await asyncio.gather(*(session.get(url) for url in urls))]
+
+def observed(session: haul.Session) -> float:
+    def done(event: haul.Event) -> None:
+        print(event.name, event.request.url, event.state.get("span"), event.seconds)
+
+    session.event_hooks["done"].append(done)
+    session.event_hooks = {"head": [done]}
+    session.retries, session.timeout, session.max_size = 3, (3, None), 1 << 20
+    with session.stream("GET", "http://h/", headers={"X": None, "Y": b"y"}, cookies={"a": "b"}) as response:
+        info, times = response.connection_info, response.timings
+        if info is not None and info.tls_version == "TLSv1.3" and times is not None:
+            return times.first_byte + len(info.certificates[0])
+    session.post("http://h/", {"a": ["b", 1]}, files={"f": ("name", b"content", "text/plain")}, auth=("u", "p"), verify="ca.pem")
+    session.put("http://h/", data=open("f", "rb"), proxies={"http": None}, cert=("a", "b"), hooks={"response": print})
+    return len(haul.ResultList(haul.fetch_many(["http://h/"], retries=2)))
 """
     )
     program = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "program.py"]
     result = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout
+
+
+def test_mistakes_in_calls_are_found_by_mypy(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    code = """
+import haul
+
+session = haul.Session()
+session.get("http://h/", timout=5)  # wrong
+session.get("http://h/", headers=3)  # wrong
+session.get(3)  # wrong
+session.post("http://h/", files="name")  # wrong
+session.request("GET", "http://h/", parms={})  # wrong
+session.stream("GET", "http://h/", timeout="5")  # wrong
+haul.get("http://h/", allow_redirects="no")  # wrong
+haul.post("http://h/", jsn={})  # wrong
+haul.Session(retries="3")  # wrong
+haul.Retry(3, back_off=1)  # wrong
+haul.ClientTimeout(sock_read=1)  # wrong
+haul.fetch_many(["http://h/"], retrys=3)  # wrong
+session.get("http://h/", timeout=5, headers={"X": "y"})
+
+async def of_asyncio(session: haul.AsyncSession) -> None:
+    await session.get("http://h/", timout=5)  # wrong
+    async with session.get("http://h/", headers=3):  # wrong
+        pass
+    await session.put("http://h/", data=3)  # wrong
+    await session.get("http://h/", auth=("user", "password"))
+"""
+    (tmp_path / "program.py").write_text(code)
+    program = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "program.py"]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
+    found = {int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line}
+    assert found == {number for number, line in enumerate(code.splitlines(), 1) if line.endswith("# wrong")}, done.stdout
 
 
 def test_stub_matches_the_compiled_module() -> None:

@@ -45,35 +45,47 @@ from .sessions import Session, session
 if TYPE_CHECKING:
     from typing import Any
 
-    from . import adapters, arrow, auth, cookies, ray, spark, status_codes, structures
+    from . import adapters, arrow, auth, cookies, ray, spark, status_codes, structures, testing
+    from ._client_timeout import ClientTimeout
+    from ._events import Event
+    from ._response_facts import ConnectionInfo, Timings
+    from ._retry_policy import Retry
     from .aio import AsyncResponse, AsyncSession
     from ._listings import Pagination
     from .exceptions import JSONDecodeError
-    from .many import fetch_many
+    from .many import ResultList, fetch_many
     from .selection import select, select_json
     from .status_codes import codes
 
 __all__ = [
-    "AsyncResponse", "AsyncSession", "ConnectTimeout", "ConnectionError", "FileModeWarning", "HTTPError",
-    "JSONDecodeError", "Pagination", "PreparedRequest", "ReadTimeout", "Request", "RequestException", "Response",
-    "Session", "Timeout", "TooManyRedirects", "URLRequired", "__version__", "adapters", "arrow", "auth", "codes",
-    "cookies", "delete", "exceptions", "fetch_many", "get", "head", "options", "patch", "post", "put", "ray", "request",
-    "select", "select_json", "session", "shard", "spark", "status_codes", "structures",
+    "AsyncResponse", "AsyncSession", "ClientTimeout", "ConnectTimeout", "ConnectionError", "ConnectionInfo", "Event",
+    "FileModeWarning", "HTTPError", "JSONDecodeError", "Pagination", "PreparedRequest", "ReadTimeout", "Request",
+    "RequestException", "Response", "ResultList", "Retry", "Session", "Timeout", "Timings", "TooManyRedirects",
+    "URLRequired", "__version__", "adapters", "arrow", "auth", "codes", "cookies", "delete", "exceptions", "fetch_many", "get",
+    "head", "options", "patch", "post", "put", "ray", "request", "select", "select_json", "session", "shard", "spark",
+    "status_codes", "structures", "testing",
 ]  # fmt: skip
 
 # Names that many programs do not need are imported at their first use.
 _LAZY_NAMES = {
     "AsyncResponse": "aio",
     "AsyncSession": "aio",
+    "ClientTimeout": "_client_timeout",
+    "ConnectionInfo": "_response_facts",
+    "Event": "_events",
     "JSONDecodeError": "exceptions",
     "Pagination": "_listings",
+    "ResultList": "many",
+    "Retry": "_retry_policy",
+    "Timings": "_response_facts",
     "codes": "status_codes",
     "fetch_many": "many",
     "select": "selection",
     "select_json": "selection",
 }
 _LAZY_MODULES = (
-    "adapters", "aio", "arrow", "auth", "cookies", "fsspec", "httpx", "many", "ray", "selection", "spark", "status_codes", "structures",
+    "adapters", "aio", "arrow", "auth", "cookies", "fsspec", "httpx", "many", "ray", "selection", "spark", "status_codes",
+    "structures", "testing",
 )  # fmt: skip
 
 # Replacements for names of requests that this package does not have.

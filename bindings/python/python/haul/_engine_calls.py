@@ -8,6 +8,7 @@ from . import _settings
 from ._request_objects import PreparedRequest
 from ._request_body import FORM, encode_json, encode_query, length_of
 from ._haul import EngineError, SharedOptions, urlencode
+from ._mounts import everywhere
 from ._session_parts import merge_setting
 from .cookies import CookieJar
 from .exceptions import from_engine_error
@@ -30,12 +31,14 @@ class EngineCallsMixin:
         proxies: dict[str, Any]
         hooks: Hooks
         params: Any
-        stream: Any
+        _streams: bool
         verify: Any
         cert: Any
         trust_env: bool
         http2: bool
         http3: bool | str
+        timeout: Any
+        max_size: int | None
         adapters: dict[str, Any]
         cookies: Any
         _cookies: CookieJar
@@ -45,6 +48,7 @@ class EngineCallsMixin:
 
         @property
         def _is_overridden(self) -> bool: ...
+        def _is_observed(self) -> bool: ...
 
     def _cached_call(self, url: Any, timeout: Any) -> Call | None:
         """Returns the arguments of the engine's call for a plain GET with cached options.
@@ -52,13 +56,17 @@ class EngineCallsMixin:
         A fast path of :meth:`_direct_call`. Returns None if the session has settings that need more
         work, or if the cache has no options for it."""
         jar = self._cookies
+        if timeout is None:
+            timeout = self.timeout
         if (
-            self.auth
+            self._is_observed()
+            or self.auth
             or self.params
             or self.proxies
             or self.cert
-            or self.stream
+            or self._streams
             or self.adapters
+            or everywhere
             or self.hooks["response"]
             or self._is_overridden
             or jar._domainless
@@ -67,7 +75,9 @@ class EngineCallsMixin:
             or (self.trust_env and not _settings.environment_is_empty(self._netrc))
         ):
             return None
-        options = self._options_cache.get((self._headers._version, timeout, self.verify, self.cert, None, None, self.http2, self.http3))
+        options = self._options_cache.get(
+            (self._headers._version, timeout, self.verify, self.cert, None, None, self.http2, self.http3, self.max_size)
+        )
         if options is None:
             return None
         return options, "GET", url, None, None, None, jar._jar, None
@@ -80,7 +90,9 @@ class EngineCallsMixin:
         """
         auth = auth or self.auth
         if (
-            self.adapters
+            self._is_observed()
+            or self.adapters
+            or everywhere
             or self.hooks["response"]
             or self._is_overridden
             or type(url) is not str
@@ -202,15 +214,16 @@ class EngineCallsMixin:
             cert = self.cert
         if type(cert) is list:
             cert = tuple(cert)
+        if timeout is None:
+            timeout = self.timeout
         if type(timeout) is list:
             timeout = tuple(timeout)
         credentials = None if digest is None else digest.credentials()
         # Each setting has its own place in the key, since True == 1.
         version = -1 if bare else self._headers._version
-        key = (version, timeout, verify, cert, proxy, credentials, self.http2, self.http3)
+        key = (version, timeout, verify, cert, proxy, credentials, self.http2, self.http3, self.max_size)
         options = self._options_cache.get(key)
         if options is None:
-            connect, read = _settings.timeouts(timeout)
             settings = _settings.tls_options(verify, cert, url)
             if credentials is not None:
                 settings["digest"] = credentials
@@ -218,10 +231,10 @@ class EngineCallsMixin:
                 options = SharedOptions(
                     () if bare else self._headers,
                     proxy=proxy,
-                    connect_timeout=connect,
-                    read_timeout=read,
+                    max_size=self.max_size,
                     http2=self.http2,
                     http3=self.http3,
+                    **_settings.time_limits(timeout),
                     **settings,
                 )
             except EngineError as failure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from .fsspec import HaulFileSystem
     from .models import Response
 
-__all__ = ["AsyncStreamFile", "RangeFile", "StreamFile", "first_byte", "length_of_body"]
+__all__ = ["AsyncStreamFile", "CountedFile", "RangeFile", "StreamFile", "first_byte", "length_of_body"]
 
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(?:\d+|\*)")
 
@@ -52,7 +53,8 @@ class RangeFile(AbstractBufferedFile):  # type: ignore[misc]
         """Reads at most ``length`` bytes, or the rest.
 
         One request reads a whole file that is larger than a block."""
-        if (length is None or length < 0) and self.loc == 0 and self.size > self.blocksize and not isinstance(self.cache, AllBytes):
+        is_whole = (length is None or length < 0) and self.loc == 0
+        if is_whole and self.size > self.blocksize and not isinstance(self.cache, AllBytes):
             content = self.fs._cat_whole(self.path, self._options)
             self.size = len(content)
             self.cache = AllBytes(size=len(content), fetcher=None, blocksize=None, data=content)
@@ -73,9 +75,8 @@ class RangeFile(AbstractBufferedFile):  # type: ignore[misc]
             if first is None and length_of_body(response) == end - start < self.size:
                 first = start
             if first != start:
-                raise ValueError(
-                    f"{self.path}: the server does not send ranges; open the file with block_size=0 to read it as a stream"
-                )
+                remedy = "open the file with block_size=0 to read it as a stream"
+                raise ValueError(f"{self.path}: the server does not send ranges; {remedy}")
             content: bytes = response.raw.read(end - start, True)
         return content
 
@@ -135,3 +136,32 @@ class AsyncStreamFile(AbstractAsyncStreamedFile):  # type: ignore[misc]
         if self._response is not None:
             self._response.close()
         await super().close()
+
+
+class CountedFile:
+    """A file that is sent, and that informs a callback about its progress."""
+
+    def __init__(self, file: Any, callback: Any) -> None:
+        self._file = file
+        self._callback = callback
+
+    def size(self) -> int | None:
+        """Returns the number of bytes from the current position on, if the file can be rewound."""
+        try:
+            position = self._file.tell()
+            end: int = self._file.seek(0, io.SEEK_END)
+            self._file.seek(position)
+        except OSError:
+            return None
+        return end - int(position)
+
+    def read(self, size: int = -1) -> bytes:
+        piece: bytes = self._file.read(size)
+        self._callback.relative_update(len(piece))
+        return piece
+
+    def tell(self) -> int:
+        return self._file.tell()  # type: ignore[no-any-return]
+
+    def seek(self, position: int, whence: int = 0) -> int:
+        return self._file.seek(position, whence)  # type: ignore[no-any-return]

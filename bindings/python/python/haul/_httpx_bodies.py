@@ -150,7 +150,9 @@ class ResponseStream(httpx.SyncByteStream):
 class AsyncResponseStream(httpx.AsyncByteStream):
     """The body of a response of an asynchronous client."""
 
-    def __init__(self, run: Callable[..., Any], body: StreamedBody, request: httpx.Request, release: Callable[[], None]) -> None:
+    def __init__(
+        self, run: Callable[..., Any], body: StreamedBody, request: httpx.Request, release: Callable[[], None]
+    ) -> None:
         self._run = run
         self._body = body
         self._request = request

@@ -10,7 +10,7 @@ import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping
 
-from ._haul import Batch, EngineError, Listing
+from ._haul import EngineError, Listing
 from ._redirects import origin_of, rewind
 from ._request_objects import PreparedRequest
 from .exceptions import PaginationError, PaginationWarning, RequestException, from_engine_error
@@ -21,7 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ._haul import ReceivedResponse
+    from ._haul import Batch, ReceivedResponse
+    from ._retrying_batch import RetryingBatch
     from .many import Result, _CallBuilder
     from .models import Call
     from .selection import ValueQuery
@@ -136,6 +137,7 @@ class Listings:
         self,
         pagination: Pagination,
         settings: dict[str, Any],
+        batch: Batch | RetryingBatch,
         session: Session,
         calls: _CallBuilder,
         query: ValueQuery | None,
@@ -148,8 +150,7 @@ class Listings:
         self.result = result
         self.ordered = settings["ordered"]
         self.memory = settings["memory"]
-        # The engine's order would hold back the second page of a listing behind other listings.
-        self.batch = Batch(session._client, **{**settings, "ordered": False})
+        self.batch = batch
         self.bunch = settings["max_parallel"] // 2 + 4
         self.ahead = settings["max_parallel"] * 2 + 8
         #: The listings that have not ended, or whose results wait, in the order of the input.

@@ -56,6 +56,8 @@ class SessionRedirectMixin:
             if yield_requests:
                 yield request
                 return
+            if request._observation is not None:
+                request._observation.tell("redirect", request, response)
             if self._is_overridden:
                 response = self.send(request, allow_redirects=False, **settings)
             else:

@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ._events import Observation
+
     Hooks = dict[str, list[Callable[..., Any]]]
 
 
@@ -117,6 +119,8 @@ class PreparedRequest(_HooksMixin):
         self._body_position: Any = None
         #: The ``cookies=`` of the request, which are sent to its first origin only.
         self._first_cookies: Any = None
+        #: The observation of the call, if its events are told.
+        self._observation: Observation | None = None
 
     def prepare(
         self,
@@ -142,6 +146,9 @@ class PreparedRequest(_HooksMixin):
 
     def __repr__(self) -> str:
         return f"<PreparedRequest [{self.method}]>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_observation": None}
 
     def copy(self) -> PreparedRequest:
         """Returns a copy."""

@@ -170,7 +170,9 @@ def as_requests(failure: EngineError, request: requests.PreparedRequest, proxied
     """Converts a failure into the exception of requests, which wraps one of urllib3: programs look
     into it."""
     error = from_engine_error(failure, proxied=proxied)
-    cls = getattr(requests.exceptions, type(error).__name__, None)
+    # Some classes of haul are finer than those of requests.
+    names = [base.__name__ for base in type(error).__mro__]
+    cls = next((getattr(requests.exceptions, name) for name in names if hasattr(requests.exceptions, name)), None)
     if cls is None or not issubclass(cls, requests.exceptions.RequestException):
         return error
     if not isinstance(error, _WRAPPING):

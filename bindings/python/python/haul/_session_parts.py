@@ -14,6 +14,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ._types import (
+        Auth, Body, Cert, Cookies, Files, Headers, HookFunctions, Params, PostArguments, Proxies, PutArguments, RequestArguments,
+        TimeLimits, Unpack, Url, Verify,
+    )  # fmt: skip
     from .sessions import Session
 
 
@@ -46,42 +50,107 @@ def merge_setting(own: Any, of_session: Any, dict_class: Callable[..., Any] = di
     return merged
 
 
+class StreamSetting:
+    """``Session.stream``: a bool, as in requests, and a method, as in httpx.
+
+    >>> with session.stream("GET", "https://example.com/big") as response:     # doctest: +SKIP
+    ...     for piece in response.iter_content(65536):
+    ...         print(len(piece))
+    """
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __bool__(self) -> bool:
+        return self._session._streams
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self) == other
+
+    def __hash__(self) -> int:
+        return hash(bool(self))
+
+    def __repr__(self) -> str:
+        return repr(bool(self))
+
+    def __call__(self, method: str, url: Url, **kwargs: Unpack[RequestArguments]) -> Response:
+        """Sends a request and returns its response, whose body is read later."""
+        kwargs["stream"] = True
+        return self._session.request(method, url, **kwargs)
+
+
 class RequestMethodsMixin:
     """One method for each HTTP method."""
 
     if TYPE_CHECKING:
-        request: Callable[..., Response]
 
-    def get(self, url: Any, **kwargs: Any) -> Response:
-        """Sends a GET request; see :meth:`request`."""
+        def request(
+            self, method: str, url: Url, params: Params = None, data: Body = None, headers: Headers = None,
+            cookies: Cookies = None, files: Files = None, auth: Auth = None, timeout: TimeLimits = None,
+            allow_redirects: bool = True, proxies: Proxies = None, hooks: HookFunctions = None, stream: bool | None = None,
+            verify: Verify = None, cert: Cert = None, json: object = None,
+        ) -> Response: ...  # fmt: skip
+
+    def get(self, url: Url, **kwargs: Unpack[RequestArguments]) -> Response:
+        """Sends a GET request; see :meth:`request`.
+
+        >>> session.get("https://example.com/", params={"page": 2})         # doctest: +SKIP
+        <Response [200]>
+        """
         # Most calls have no keyword arguments. Passing an empty dict on would cost more.
         return self.request("GET", url, **kwargs) if kwargs else self.request("GET", url)
 
-    def options(self, url: Any, **kwargs: Any) -> Response:
-        """Sends an OPTIONS request; see :meth:`request`."""
+    def options(self, url: Url, **kwargs: Unpack[RequestArguments]) -> Response:
+        """Sends an OPTIONS request; see :meth:`request`.
+
+        >>> session.options("https://example.com/").headers["allow"]        # doctest: +SKIP
+        'GET, HEAD'
+        """
         return self.request("OPTIONS", url, **kwargs)
 
-    def head(self, url: Any, **kwargs: Any) -> Response:
-        """Sends a HEAD request; see :meth:`request`. Redirects need ``allow_redirects=True``."""
+    def head(self, url: Url, **kwargs: Unpack[RequestArguments]) -> Response:
+        """Sends a HEAD request; see :meth:`request`. Redirects need ``allow_redirects=True``.
+
+        >>> session.head("https://example.com/").headers["content-type"]    # doctest: +SKIP
+        'text/html'
+        """
         kwargs.setdefault("allow_redirects", False)
         return self.request("HEAD", url, **kwargs)
 
-    def post(self, url: Any, data: Any = None, json: Any = None, **kwargs: Any) -> Response:
-        """Sends a POST request; see :meth:`request`."""
+    def post(self, url: Url, data: Body = None, json: object = None, **kwargs: Unpack[PostArguments]) -> Response:
+        """Sends a POST request; see :meth:`request`.
+
+        >>> session.post("https://example.com/items", json={"name": "x"})   # doctest: +SKIP
+        <Response [201]>
+        """
         if kwargs:
             return self.request("POST", url, data=data, json=json, **kwargs)
         return self.request("POST", url, data=data, json=json)
 
-    def put(self, url: Any, data: Any = None, **kwargs: Any) -> Response:
-        """Sends a PUT request; see :meth:`request`."""
+    def put(self, url: Url, data: Body = None, **kwargs: Unpack[PutArguments]) -> Response:
+        """Sends a PUT request; see :meth:`request`.
+
+        >>> session.put("https://example.com/items/1", data=b"content")     # doctest: +SKIP
+        <Response [204]>
+        """
         return self.request("PUT", url, data=data, **kwargs)
 
-    def patch(self, url: Any, data: Any = None, **kwargs: Any) -> Response:
-        """Sends a PATCH request; see :meth:`request`."""
+    def patch(self, url: Url, data: Body = None, **kwargs: Unpack[PutArguments]) -> Response:
+        """Sends a PATCH request; see :meth:`request`.
+
+        >>> session.patch("https://example.com/items/1", json={"a": 1})     # doctest: +SKIP
+        <Response [200]>
+        """
         return self.request("PATCH", url, data=data, **kwargs)
 
-    def delete(self, url: Any, **kwargs: Any) -> Response:
-        """Sends a DELETE request; see :meth:`request`."""
+    def delete(self, url: Url, **kwargs: Unpack[RequestArguments]) -> Response:
+        """Sends a DELETE request; see :meth:`request`.
+
+        >>> session.delete("https://example.com/items/1")                   # doctest: +SKIP
+        <Response [204]>
+        """
         return self.request("DELETE", url, **kwargs)
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from time import monotonic
 
+from ._client_timeout import ClientTimeout
 from ._haul import bypasses_proxy, netrc_login, split_url
 from .exceptions import InvalidProxyURL
 
@@ -174,6 +175,17 @@ def _complete_proxy_url(proxy: str) -> str:
         port = 443 if scheme.lower() == "https" else 80
         rest = f"{authority}:{port}" + rest[len(authority) :]
     return f"{scheme}://{rest}"
+
+
+def time_limits(timeout: Any) -> dict[str, Any]:
+    """Converts ``timeout=`` into keyword arguments of ``SharedOptions``."""
+    if isinstance(timeout, ClientTimeout):
+        return {
+            "connect_timeout": timeout.connect, "read_timeout": timeout.read, "write_timeout": timeout.write,
+            "total_timeout": timeout.total,
+        }  # fmt: skip
+    connect, read = timeouts(timeout)
+    return {"connect_timeout": connect, "read_timeout": read}
 
 
 def timeouts(timeout: Any) -> tuple[float | None, float | None]:

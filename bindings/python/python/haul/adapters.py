@@ -292,12 +292,11 @@ class HaulAdapter(BaseAdapter):
         key = (timeout, verify, tuple(cert) if isinstance(cert, list) else cert, proxy, proxy_fields)
         options = self._options_cache.get(key)
         if options is None:
-            connect, read = _settings.timeouts(timeout)
             settings = _settings.tls_options(verify, cert, url)
             try:
                 options = SharedOptions(
-                    (), proxy=proxy, proxy_fields=proxy_fields or None, connect_timeout=connect, read_timeout=read,
-                    http2=self.http2, http3=self.http3, **settings,
+                    (), proxy=proxy, proxy_fields=proxy_fields or None, http2=self.http2, http3=self.http3,
+                    **_settings.time_limits(timeout), **settings,
                 )  # fmt: skip
             except EngineError as failure:
                 raise as_requests(failure, request) from None

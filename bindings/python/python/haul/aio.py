@@ -12,30 +12,39 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ._request_objects import PreparedRequest, Request, hooks_of
 from ._async_body import AsyncBody
+from ._async_response import AsyncResponse, RequestCall, as_call
+from ._events import Observation
 from ._request_body import is_awaited, is_stream
 from ._haul import Batch, EngineError, StopFlag, split_url
-from ._line_splitter import LineSplitter
 from ._redirects import _discard_body
 from .many import check_limits
 from ._thread_calls import ThreadCalls, close, in_loop
-from .exceptions import ChunkedEncodingError, ContentDecodingError, UnrewindableBodyError, from_engine_error
-from .models import ITER_CHUNK_SIZE, MAX_DISCARDED_BYTES, Response, _DiscardedBody, _stream_error, response_from
-from .sessions import Session, _is_unanswerable
+from .exceptions import UnrewindableBodyError, from_engine_error
+from .models import Response, response_from
+from .sessions import Session, _can_be_repeated, _is_unanswerable
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from ._haul import ReceivedResponse
+    from ._haul import ReceivedResponse, StreamedBody
+    from ._mounts import FunctionAdapter
+    from ._retry_policy import Retry
+    from ._types import (
+        Auth, Body, Cert, Cookies, Files, Headers, HookFunctions, Params, PostArguments, Proxies, PutArguments, RequestArguments,
+        TimeLimits, Unpack, Url, Verify,
+    )  # fmt: skip
+    from .models import Call
 
 __all__ = ["AsyncResponse", "AsyncSession"]
 
 
 _MAX_RESULTS_AT_ONCE = 64
+
 
 async def _call_hooks(hooks: Mapping[str, Any] | None, response: Any, settings: dict[str, Any]) -> Any:
     """Calls the hooks like ``dispatch_hook``. A hook may be a coroutine function."""
@@ -59,91 +68,6 @@ def _stopper(request: PreparedRequest, stop: StopFlag) -> Callable[[], None]:
         body.stop()
 
     return both
-
-
-class _UnusableConnection:
-    """``Response.connection`` of an :class:`AsyncResponse`: an ``auth`` cannot send by it."""
-
-    def send(self, *args: Any, **kwargs: Any) -> Response:
-        """Refuses, because sending would block the event loop.
-
-        :raises TypeError: always."""
-        raise TypeError("an auth that sends by response.connection.send would block the event loop; use it with haul.Session")
-
-
-class AsyncResponse(Response):
-    """A response whose streamed body is read without blocking the event loop."""
-
-    connection: Any = _UnusableConnection()
-    #: The blocking calls of the session.
-    _calls = ThreadCalls()
-
-    async def aread(self) -> bytes:
-        """Reads the whole body."""
-        if self._content is False:
-            self._content = b"".join([piece async for piece in self.aiter_content(None)])
-            self._content_consumed = True
-        return self._content or b""
-
-    async def _read(self, size: int | None) -> bytes:
-        """Reads the next ``size`` bytes of a streamed body, or fewer at its end; with ``None`` the
-        rest."""
-        stream = self._stream
-        try:
-            return await self._calls.run(stream.close, stream.read, size, True)  # type: ignore[no-any-return]
-        except EngineError as failure:
-            raise _stream_error(failure, self.request) from None
-
-    async def _adiscard_body(self) -> None:
-        """Reads and drops the body like :meth:`_discard_body`. A truncated body is no failure."""
-        if self._stream is None or self._content_consumed:
-            return
-        pieces = _DiscardedBody()
-        try:
-            async for piece in self.aiter_content(MAX_DISCARDED_BYTES):
-                if not pieces.add(piece):
-                    self._content_consumed = True
-                    return
-        except (ChunkedEncodingError, ContentDecodingError):
-            self._content_consumed = True
-            return
-        self._content = pieces.joined()
-
-    async def aiter_content(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
-        """Yields the body in pieces of at most ``chunk_size`` bytes; with ``None``, as they arrive.
-
-        A chunked body is yielded chunk by chunk."""
-        if self._stream is None or self._content_consumed:
-            for piece in self.iter_content(chunk_size):
-                yield piece
-            return
-        stream = self._stream
-        try:
-            # A cancelled read may have taken bytes, so it closes the stream.
-            while piece := await self._calls.run(stream.close, stream.piece, chunk_size or None, True):
-                yield piece
-        except EngineError as failure:
-            raise _stream_error(failure, self.request) from None
-        self._content_consumed = True
-
-    async def aiter_lines(self, chunk_size: int = ITER_CHUNK_SIZE, delimiter: bytes | None = None) -> AsyncIterator[bytes]:
-        """Yields the lines of the body, as ``splitlines`` or ``split(delimiter)`` of the whole."""
-        lines = LineSplitter(delimiter)
-        async for piece in self.aiter_content(chunk_size):
-            for line in lines.push(piece):
-                yield line
-        for line in lines.end():
-            yield line
-
-    async def aclose(self) -> None:
-        """Closes the response. Its connection is reused only if the body was read to its end."""
-        self.close()
-
-    async def __aenter__(self) -> AsyncResponse:
-        return self
-
-    async def __aexit__(self, *args: object) -> None:
-        self.close()
 
 
 class _LoopBatch:
@@ -201,7 +125,8 @@ class AsyncSession:
     ...         responses = await asyncio.gather(*(session.get(f"http://127.0.0.1/{i}") for i in range(100)))
 
     ``headers``, ``cookies``, ``auth``, ``proxies``, ``params``, ``verify``, ``cert``, ``hooks``,
-    ``max_redirects``, ``trust_env``, ``http2`` and ``http3`` are those of :class:`haul.Session`.
+    ``max_redirects``, ``trust_env``, ``http2``, ``http3``, ``timeout``, ``retries``, ``max_size`` and
+    ``event_hooks`` are those of :class:`haul.Session`.
 
     :param max_parallel: maximum number of requests at once in an event loop; others wait.
     :param per_host: maximum number of requests at once to one host; default: from 6 to 50, as many as help.
@@ -221,11 +146,13 @@ class AsyncSession:
         rate_host: float | None = None,
         limit_rate_total: int | None = None,
         stall_time: float | None = None,
+        timeout: TimeLimits = None,
+        retries: Retry | int | None = None,
     ) -> None:
         if max_parallel < 1 or (per_host is not None and per_host < 1):
             raise ValueError("max_parallel and per_host have to be at least 1")
         check_limits(rate, rate_host, limit_rate_total, stall_time)
-        self._session = Session()
+        self._session = Session(timeout=timeout, retries=retries)
         self._limits: dict[str, Any] = {
             "rate": rate, "rate_host": rate_host, "limit_rate_total": limit_rate_total, "stall_time": stall_time,
         }  # fmt: skip
@@ -275,70 +202,113 @@ class AsyncSession:
 
     close = aclose
 
-    async def get(self, url: Any, **kwargs: Any) -> AsyncResponse:
-        """Sends a GET request; see :meth:`request`."""
-        return await self.request("GET", url, **kwargs)
+    def get(self, url: Url, **kwargs: Unpack[RequestArguments]) -> RequestCall:
+        """Sends a GET request; see :meth:`request`.
 
-    async def options(self, url: Any, **kwargs: Any) -> AsyncResponse:
-        """Sends an OPTIONS request; see :meth:`request`."""
-        return await self.request("OPTIONS", url, **kwargs)
+        >>> response = await session.get("https://example.com/")            # doctest: +SKIP
+        """
+        return as_call(self.request("GET", url, **kwargs))
 
-    async def head(self, url: Any, **kwargs: Any) -> AsyncResponse:
-        """Sends a HEAD request; see :meth:`request`. Redirects need ``allow_redirects=True``."""
+    def options(self, url: Url, **kwargs: Unpack[RequestArguments]) -> RequestCall:
+        """Sends an OPTIONS request; see :meth:`request`.
+
+        >>> response = await session.options("https://example.com/")        # doctest: +SKIP
+        """
+        return as_call(self.request("OPTIONS", url, **kwargs))
+
+    def head(self, url: Url, **kwargs: Unpack[RequestArguments]) -> RequestCall:
+        """Sends a HEAD request; see :meth:`request`. Redirects need ``allow_redirects=True``.
+
+        >>> response = await session.head("https://example.com/")           # doctest: +SKIP
+        """
         kwargs.setdefault("allow_redirects", False)
-        return await self.request("HEAD", url, **kwargs)
+        return as_call(self.request("HEAD", url, **kwargs))
 
-    async def post(self, url: Any, data: Any = None, json: Any = None, **kwargs: Any) -> AsyncResponse:
-        """Sends a POST request; see :meth:`request`."""
-        return await self.request("POST", url, data=data, json=json, **kwargs)
+    def post(self, url: Url, data: Body = None, json: object = None, **kwargs: Unpack[PostArguments]) -> RequestCall:
+        """Sends a POST request; see :meth:`request`.
 
-    async def put(self, url: Any, data: Any = None, **kwargs: Any) -> AsyncResponse:
-        """Sends a PUT request; see :meth:`request`."""
-        return await self.request("PUT", url, data=data, **kwargs)
+        >>> response = await session.post("https://example.com/", json={})  # doctest: +SKIP
+        """
+        return as_call(self.request("POST", url, data=data, json=json, **kwargs))
 
-    async def patch(self, url: Any, data: Any = None, **kwargs: Any) -> AsyncResponse:
-        """Sends a PATCH request; see :meth:`request`."""
-        return await self.request("PATCH", url, data=data, **kwargs)
+    def put(self, url: Url, data: Body = None, **kwargs: Unpack[PutArguments]) -> RequestCall:
+        """Sends a PUT request; see :meth:`request`.
 
-    async def delete(self, url: Any, **kwargs: Any) -> AsyncResponse:
-        """Sends a DELETE request; see :meth:`request`."""
-        return await self.request("DELETE", url, **kwargs)
+        >>> response = await session.put("https://example.com/x", b"data")  # doctest: +SKIP
+        """
+        return as_call(self.request("PUT", url, data=data, **kwargs))
 
-    async def request(
+    def patch(self, url: Url, data: Body = None, **kwargs: Unpack[PutArguments]) -> RequestCall:
+        """Sends a PATCH request; see :meth:`request`.
+
+        >>> response = await session.patch("https://example.com/x", json={})  # doctest: +SKIP
+        """
+        return as_call(self.request("PATCH", url, data=data, **kwargs))
+
+    def delete(self, url: Url, **kwargs: Unpack[RequestArguments]) -> RequestCall:
+        """Sends a DELETE request; see :meth:`request`.
+
+        >>> response = await session.delete("https://example.com/x")        # doctest: +SKIP
+        """
+        return as_call(self.request("DELETE", url, **kwargs))
+
+    def stream(self, method: str, url: Url, **kwargs: Unpack[RequestArguments]) -> RequestCall:
+        """Sends a request whose body is read piece by piece; see :meth:`request`.
+
+        >>> async with session.stream("GET", "https://example.com/") as r:  # doctest: +SKIP
+        ...     async for piece in r.aiter_content():
+        ...         print(len(piece))
+        """
+        kwargs["stream"] = True
+        return as_call(self.request(method, url, **kwargs))
+
+    def request(
         self,
         method: str,
-        url: Any,
-        params: Any = None,
-        data: Any = None,
-        headers: Any = None,
-        cookies: Any = None,
-        files: Any = None,
-        auth: Any = None,
-        timeout: Any = None,
+        url: Url,
+        params: Params = None,
+        data: Body = None,
+        headers: Headers = None,
+        cookies: Cookies = None,
+        files: Files = None,
+        auth: Auth = None,
+        timeout: TimeLimits = None,
         allow_redirects: bool = True,
-        proxies: Any = None,
-        hooks: Any = None,
+        proxies: Proxies = None,
+        hooks: HookFunctions = None,
         stream: bool | None = None,
-        verify: Any = None,
-        cert: Any = None,
-        json: Any = None,
-    ) -> AsyncResponse:
+        verify: Verify = None,
+        cert: Cert = None,
+        json: object = None,
+    ) -> RequestCall:
         """Sends a request and waits for its response. Arguments: see :meth:`haul.Session.request`.
+
+        >>> response = await session.request("GET", "https://example.com/")   # doctest: +SKIP
+        >>> async with session.request("GET", "https://example.com/", stream=True) as response: ...
 
         With ``stream=True``, :meth:`AsyncResponse.aiter_content` reads the body. Such a request
         occupies a thread while it waits, as does a request whose ``data`` is a file or a generator.
         ``data`` may also be an asynchronous iterable, which runs in the event loop."""
+        return RequestCall(self._request(
+            method, url, params, data, headers, cookies, files, auth, timeout, allow_redirects, proxies, hooks, stream,
+            verify, cert, json,
+        ))  # fmt: skip
+
+    async def _request(
+        self, method: str, url: Any, params: Any, data: Any, headers: Any, cookies: Any, files: Any, auth: Any, timeout: Any,
+        allow_redirects: bool, proxies: Any, hooks: Any, stream: bool | None, verify: Any, cert: Any, json: Any,
+    ) -> AsyncResponse:  # fmt: skip
         session = self._session
         if is_awaited(data):
             data = AsyncBody(data, asyncio.get_running_loop())
         settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
-        is_streamed = session.stream if stream is None else stream
+        is_streamed = session._streams if stream is None else stream
         call = None
         if not (files or hooks or is_streamed):
             call = session._direct_call(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
         if call is not None:
             try:
-                reply = await self._exchange(call)
+                reply = await (self._exchange(call) if session._retries is None else self._exchange_repeatedly(call))
             except EngineError as failure:
                 raise from_engine_error(failure, Request(method, url, headers=headers), call[0].proxied) from None
             response: Response = response_from(AsyncResponse, reply, call)
@@ -347,18 +317,19 @@ class AsyncSession:
                 return response  # type: ignore[return-value]
         else:
             request = Request(method, url, headers, files, data or {}, params or {}, auth, cookies, hooks, json)
-            response = await self._send_once(session.prepare_request(request), bool(is_streamed), settings)
-        return await self._follow(response, allow_redirects, cookies, bool(is_streamed), settings)
+            prepared = session.prepare_request(request)
+            return await self._send_observed(prepared, allow_redirects, cookies, bool(is_streamed), settings)
+        return await self._follow(response, allow_redirects, cookies, False, settings)
 
     async def send(
         self,
         request: PreparedRequest,
         *,
         stream: bool | None = None,
-        timeout: Any = None,
-        verify: Any = None,
-        cert: Any = None,
-        proxies: Any = None,
+        timeout: TimeLimits = None,
+        verify: Verify = None,
+        cert: Cert = None,
+        proxies: Proxies = None,
         allow_redirects: bool = True,
     ) -> AsyncResponse:
         """Sends a prepared request. The other arguments are those of :meth:`request`.
@@ -367,15 +338,41 @@ class AsyncSession:
         if not isinstance(request, PreparedRequest):
             raise ValueError("You can only send PreparedRequests.")
         settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
-        is_streamed = bool(self._session.stream if stream is None else stream)
-        response = await self._send_once(request, is_streamed, settings)
-        return await self._follow(response, allow_redirects, None, is_streamed, settings)
+        is_streamed = bool(self._session._streams if stream is None else stream)
+        return await self._send_observed(request, allow_redirects, None, is_streamed, settings)
 
-    def mount(self, prefix: str, adapter: Any) -> None:
-        """Refuses adapters, which would block the event loop.
+    async def _send_observed(
+        self, request: PreparedRequest, follow: bool, first_cookies: Any, stream: bool, settings: dict[str, Any]
+    ) -> AsyncResponse:
+        """Sends a request and follows its redirects, and tells the hooks about the steps."""
+        session = self._session
+        observation = request._observation = Observation(session._event_hooks) if session._is_observed() else None
+        if observation is None:
+            response = await self._send_once(request, stream, settings)
+            return await self._follow(response, follow, first_cookies, stream, settings)
+        try:
+            response = await self._send_once(request, stream, settings)
+            last = await self._follow(response, follow, first_cookies, stream, settings)
+        except BaseException as error:
+            failed = getattr(error, "request", None)
+            await observation.atell("done", failed if isinstance(failed, PreparedRequest) else request, None, error)
+            raise
+        if last._stream is not None and not last._content_consumed:
+            last._observation = observation
+        else:
+            await observation.atell("done", last.request, last)
+        return last
 
-        :raises TypeError: always."""
-        raise TypeError("an AsyncSession takes no adapters: they would block the event loop")
+    def mount(self, prefix: str, adapter: Callable[[PreparedRequest], Any]) -> None:
+        """Answers requests to URLs with this prefix by a function, which may be a coroutine function;
+        see :meth:`haul.Session.mount`.
+
+        >>> session.mount("https://api.example/", lambda request: haul.testing.response(json={"id": 1}))
+
+        :raises TypeError: it is a transport adapter, which would block the event loop."""
+        if hasattr(adapter, "send") or not callable(adapter):
+            raise TypeError("an AsyncSession takes functions, no adapters: they would block the event loop")
+        self._session.mount(prefix, adapter)
 
     async def _follow(
         self, response: Response, follow: bool, first_cookies: Any, stream: bool, settings: dict[str, Any]
@@ -401,37 +398,93 @@ class AsyncSession:
             if not follow:
                 response._next = request
                 break
+            if request._observation is not None:
+                await request._observation.atell("redirect", request, response)
             response = await self._send_once(request, stream, settings)
             response.history = list(history)
         return response  # type: ignore[return-value]
 
     async def _send_once(self, request: PreparedRequest, stream: bool, settings: dict[str, Any]) -> Response:
-        session = self._session
-        call = session._prepared_call(request, settings)
-        source = None
-        try:
-            if stream:
-                options, method, url, _, fields, body, _, _ = call
-                stop = StopFlag()
-                stopper = _stopper(request, stop)
-                reply, source = await self._calls.run(stopper, session._client.open, options, method, url, fields, body, stop)
-            elif is_stream(request.body) or hasattr(request.body, "read"):
-                # The program's own code produces the body, in a thread that the interpreter joins
-                # at exit.
-                stop = StopFlag()
-                reply = await self._calls.run(_stopper(request, stop), session._client.send, *call, stop)
+        session, observation = self._session, request._observation
+        state = session._retry_state()
+        while True:
+            if state is not None and session._holds is not None:
+                await asyncio.sleep(session._holds.wait(request.url or ""))
+            if observation is not None:
+                await observation.atell("request", request)
+            function = session._adapter_for(request.url or "")
+            if function is not None:
+                answer: AsyncResponse = await self._call_function(function, request)
+                break
+            call = session._prepared_call(request, settings)
+            try:
+                reply, source = await self._exchange_prepared(call, request, stream)
+                error = None
+            except EngineError as failure:
+                if not stream and _is_unanswerable(failure, request):
+                    continue
+                error = from_engine_error(failure, request, call[0].proxied)
+                wait = state.after_failure(failure, request.method or "") if state is not None else None
+                if wait is None or not _can_be_repeated(request, failure.args[3] == "connect"):
+                    raise error from None
             else:
-                reply = await self._exchange(call)
-        except EngineError as failure:
-            if not stream and _is_unanswerable(failure, request):
-                return await self._send_once(request, stream, settings)
-            raise from_engine_error(failure, request, call[0].proxied) from None
-        response = response_from(AsyncResponse, reply, None, source)
-        response._calls = self._calls
-        response.request = request
-        changed = await _call_hooks(request.hooks, response, {**settings, "stream": stream})
-        reply.cookies_into(session.cookies._jar)
+                answer = response_from(AsyncResponse, reply, None, source)
+                answer._calls = self._calls
+                answer.request = request
+                if observation is not None:
+                    await observation.atell("head", request, answer)
+                wait = state.after_response(reply, request.method or "") if state is not None else None
+                if wait is None or not _can_be_repeated(request):
+                    break
+                answer.close()
+            if observation is not None:
+                await observation.atell("retry", request, None if error is not None else answer, error, wait)
+            await asyncio.sleep(wait)
+        changed = await _call_hooks(request.hooks, answer, {**settings, "stream": stream})
+        session._store_cookies(answer)
         return changed  # type: ignore[no-any-return]
+
+    async def _call_function(self, function: FunctionAdapter, request: PreparedRequest) -> AsyncResponse:
+        """Returns the response of a mounted function."""
+        given = function.call(request)
+        response = AsyncResponse()
+        response.__dict__.update(function.answer(request, await given if inspect.isawaitable(given) else given).__dict__)
+        if request._observation is not None:
+            await request._observation.atell("head", request, response)
+        return response
+
+    async def _exchange_prepared(self, call: Call, request: PreparedRequest, stream: bool) -> tuple[ReceivedResponse, StreamedBody | None]:
+        """Sends a prepared request, in a thread if its body or that of the response is a stream."""
+        client = self._session._client
+        if stream:
+            options, method, url, _, fields, body, _, _ = call
+            stop = StopFlag()
+            opened = await self._calls.run(_stopper(request, stop), client.open, options, method, url, fields, body, stop)
+            return opened  # type: ignore[no-any-return]
+        if is_stream(request.body) or hasattr(request.body, "read"):
+            # The program's own code produces the body, in a thread that the interpreter joins at
+            # exit.
+            stop = StopFlag()
+            return await self._calls.run(_stopper(request, stop), client.send, *call, stop), None
+        return await self._exchange(call), None
+
+    async def _exchange_repeatedly(self, call: Call) -> ReceivedResponse:
+        """Sends a direct call until it succeeds, or no retry is left."""
+        state, holds, method = self._session._retry_state(), self._session._holds, call[1]
+        assert state is not None and holds is not None
+        while True:
+            await asyncio.sleep(holds.wait(call[2]))
+            try:
+                reply = await self._exchange(call)
+            except EngineError as failure:
+                wait = state.after_failure(failure, method)
+                if wait is None:
+                    raise
+            else:
+                wait = state.after_response(reply, method)
+                if wait is None:
+                    return reply
+            await asyncio.sleep(wait)
 
     async def _exchange(self, call: Any) -> ReceivedResponse:
         """Sends one request on the thread of the engine."""

@@ -95,6 +95,10 @@ class ReadTimeout(Timeout):
     """The server sent nothing within the time limit."""
 
 
+class WriteTimeout(Timeout):
+    """The server took nothing of the request within the time limit."""
+
+
 class URLRequired(RequestException):
     """There is no URL."""
 
@@ -133,6 +137,10 @@ class ChunkedEncodingError(RequestException):
 
 class ContentDecodingError(RequestException):
     """The body could not be decoded (gzip, br, ...)."""
+
+
+class ResponseTooLarge(ContentDecodingError):
+    """The body is larger than ``max_size``, or grew out of proportion when it was decoded."""
 
 
 class StreamConsumedError(RequestException, TypeError):
@@ -174,7 +182,7 @@ _BY_KIND: Mapping[str, type[RequestException]] = {
     "PeerCertificate": SSLError,
     "ClientCertificate": SSLError,
     "ContentCoding": ContentDecodingError,
-    "TooLarge": ContentDecodingError,
+    "TooLarge": ResponseTooLarge,
     "Rewind": UnrewindableBodyError,
     "TooManyRedirects": TooManyRedirects,
     "Auth": RequestException,
@@ -207,6 +215,8 @@ def from_engine_error(
     elif kind == "Timeout":
         # After the head a timeout is a ConnectionError, as in requests.
         cls = {"connect": ConnectTimeout, "body": ConnectionError}.get(phase, ReadTimeout)
+        if "took no data" in message:
+            cls = WriteTimeout
     elif "within the head" in message or "within the status line" in message:
         # The head broke off. http.client takes the part for a head with a truncated body.
         cls = ChunkedEncodingError

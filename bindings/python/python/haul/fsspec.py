@@ -9,7 +9,6 @@ fsspec finds it by the protocols ``haul+http`` and ``haul+https``; after :func:`
 
 from __future__ import annotations
 
-import io
 import operator
 import os
 import re
@@ -28,7 +27,7 @@ from fsspec.callbacks import DEFAULT_CALLBACK  # type: ignore[import-untyped]
 from fsspec.exceptions import FSTimeoutError  # type: ignore[import-untyped]
 from fsspec.utils import DEFAULT_BLOCK_SIZE, glob_translate, isfilelike, tokenize  # type: ignore[import-untyped]
 
-from ._fsspec_files import AsyncStreamFile, RangeFile, StreamFile, first_byte, length_of_body
+from ._fsspec_files import AsyncStreamFile, CountedFile, RangeFile, StreamFile, first_byte, length_of_body
 from ._haul import EngineError, join
 from .aio import AsyncResponse, AsyncSession
 from .exceptions import InvalidURL, RequestException
@@ -522,13 +521,13 @@ class HaulFileSystem(AsyncFileSystem):  # type: ignore[misc]
         if method not in ("post", "put"):
             raise ValueError(f"method has to be either 'post' or 'put', not: {method!r}")
         if isfilelike(lpath):
-            body = _CountedFile(lpath, callback)
+            body = CountedFile(lpath, callback)
             callback.set_size(body.size())
             await self._upload(method, rpath, body, mode, kwargs)
             return
         with open(lpath, "rb") as file:
             callback.set_size(os.fstat(file.fileno()).st_size)
-            await self._upload(method, rpath, _CountedFile(file, callback), mode, kwargs)
+            await self._upload(method, rpath, CountedFile(file, callback), mode, kwargs)
 
     async def _pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **kwargs: Any) -> None:
         """Sends bytes by PUT. ``mode`` is that of :meth:`put_file`."""
@@ -553,35 +552,6 @@ class HaulFileSystem(AsyncFileSystem):  # type: ignore[misc]
         for url in (self._strip_protocol(path).rstrip("/"), self._parent(path)):
             self.dircache.pop(url, None)
             self.dircache.pop(url + "/", None)
-
-
-class _CountedFile:
-    """A file that is sent, and that informs a callback about its progress."""
-
-    def __init__(self, file: Any, callback: Any) -> None:
-        self._file = file
-        self._callback = callback
-
-    def size(self) -> int | None:
-        """Returns the number of bytes from the current position on, if the file can be rewound."""
-        try:
-            position = self._file.tell()
-            end: int = self._file.seek(0, io.SEEK_END)
-            self._file.seek(position)
-        except OSError:
-            return None
-        return end - int(position)
-
-    def read(self, size: int = -1) -> bytes:
-        piece: bytes = self._file.read(size)
-        self._callback.relative_update(len(piece))
-        return piece
-
-    def tell(self) -> int:
-        return self._file.tell()  # type: ignore[no-any-return]
-
-    def seek(self, position: int, whence: int = 0) -> int:
-        return self._file.seek(position, whence)  # type: ignore[no-any-return]
 
 
 def _wildcard_of(url: str) -> int:

@@ -7,11 +7,13 @@ requests, and however slowly the program takes the results.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from ._events import Observation
 from ._request_objects import PreparedRequest, Request
 from ._haul import Batch, EngineError
 from .exceptions import RequestException, from_engine_error
+from ._mounts import everywhere
 from .models import Response, response_from
 from .sessions import Session
 
@@ -21,10 +23,12 @@ if TYPE_CHECKING:
 
     from ._haul import SharedOptions
     from ._listings import Pagination
+    from ._retry_policy import Retry
+    from ._retrying_batch import RetryingBatch
     from .models import Call
     from .selection import ValueQuery
 
-__all__ = ["Result", "fetch_many"]
+__all__ = ["Result", "ResultList", "fetch_many"]
 
 
 _SEND_ARGUMENTS = frozenset({"timeout", "verify", "cert"})
@@ -127,6 +131,23 @@ class Result:
     def __repr__(self) -> str:
         return f"<Result {self.index}: {self.error!r}>" if self.error is not None else f"<Result {self.index}: {self.response!r}>"
 
+    def _repr_html_(self) -> str:
+        from ._html import results_html
+
+        return results_html([self])
+
+
+class ResultList(list[Result]):
+    """A list of results, which a notebook shows as a table.
+
+    >>> haul.ResultList(haul.fetch_many(urls))                           # doctest: +SKIP
+    """
+
+    def _repr_html_(self) -> str:
+        from ._html import results_html
+
+        return results_html(self)
+
 
 def fetch_many(
     requests: Iterable[str | Request | PreparedRequest | Mapping[str, Any]],
@@ -145,6 +166,7 @@ def fetch_many(
     select: str | Iterable[str] | Mapping[str, str] = (),
     select_json: str | Iterable[str] | Mapping[str, str] = (),
     paginate: str | Mapping[str, Any] | Pagination | None = None,
+    retries: Retry | int | None = None,
 ) -> Iterator[Result]:
     """Sends all requests of an iterable and yields their results.
 
@@ -172,6 +194,10 @@ def fetch_many(
     :param paginate: treats each item as the first page of a listing and yields all of its pages:
         ``"link"``, a CSS selector with an attribute (``"a[rel=next]@href"``), a JSONPath, a dict of
         arguments for :class:`haul.Pagination`, or such an object.
+    :param retries: the failures and statuses after which a request is sent again: a
+        :class:`haul.Retry`, or the number of retries; default: those of the session. The wait for
+        a retry occupies no place. Results that come before their turn then count for ``max_memory``
+        only until the engine has handed them over.
     :raises ValueError: a selector or query is malformed, ``max_parallel`` or ``per_host`` is less than
         1, or a rate or time is not positive.
 
@@ -194,12 +220,74 @@ def fetch_many(
 
         query = compiled(select, select_json, ())
     session = session or Session()
+    settings["retries"] = session.retries if retries is None else retries
     if paginate is not None:
         from ._listings import Listings, pagination_of
 
         calls = _CallBuilder(session, timeout, allow_redirects)
-        return Listings(pagination_of(paginate), settings, session, calls, query, Result).results(iter(requests))
+        # The engine's order would hold back the second page of a listing behind other listings.
+        batch = batch_of(session, {**settings, "ordered": False}, lambda *_: None)
+        return Listings(pagination_of(paginate), settings, batch, session, calls, query, Result).results(iter(requests))
     return _results(iter(requests), settings, session, timeout, allow_redirects, query)
+
+
+def batch_of(session: Session, settings: Mapping[str, Any], tell: Callable[[int, Any, Any, float], None]) -> Batch | RetryingBatch:
+    """Returns a batch with these settings, which sends failed requests again if ``retries`` are set.
+
+    :param tell: is called before each retry."""
+    given = dict(settings)
+    retries = given.pop("retries")
+    if not retries:
+        return Batch(session._client, **given)
+    from ._retry_policy import HostHolds, retry_of
+    from ._retrying_batch import RetryingBatch
+
+    rules = retry_of(retries)
+    assert rules is not None
+    ordered = given.pop("ordered")
+    return RetryingBatch(Batch(session._client, ordered=False, **given), rules, session._holds or HostHolds(), ordered, tell)
+
+
+class ObservedRequests:
+    """The requests of a batch whose steps the hooks of the session or the logger want to know."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._requests: dict[int, PreparedRequest] = {}
+        self._next: PreparedRequest | None = None
+
+    def call_for(self, calls: _CallBuilder, item: Any) -> Call:
+        """Returns the arguments for an item, after telling that its request is sent."""
+        request, settings, follow = calls.prepared(item)
+        request._observation = Observation(self._session._event_hooks)
+        request._observation.tell("request", request)
+        self._next = request
+        return calls.prepared_call(request, settings, follow)
+
+    def begin(self, number: int) -> None:
+        """Stores the request that was submitted last under its number."""
+        request, self._next = self._next, None
+        if request is not None:
+            self._requests[number] = request
+
+    def tell_retry(self, number: int, reply: Any, failed: Any, wait: float) -> None:
+        """Tells that a request will be sent again."""
+        request = self._requests.get(number)
+        if request is None or request._observation is None:
+            return
+        response = None if reply is None else response_from(Response, reply, None)
+        error = from_engine_error(failed) if isinstance(failed, EngineError) else failed
+        request._observation.tell("retry", request, response, error, wait)
+        request._observation.tell("request", request)
+
+    def end(self, number: int, result: Result) -> None:
+        """Tells that a request is done."""
+        request = self._requests.pop(number, None)
+        if request is None or request._observation is None:
+            return
+        if result.response is not None:
+            request._observation.tell("head", request, result.response)
+        request._observation.tell("done", request, result.response, result.error)
 
 
 def check_limits(*limits: float | None) -> None:
@@ -216,7 +304,8 @@ def _results(
     allow_redirects: bool,
     query: ValueQuery | None,
 ) -> Iterator[Result]:
-    batch = Batch(session._client, **settings)
+    observed = ObservedRequests(session)
+    batch = batch_of(session, settings, observed.tell_retry)
     max_parallel, ordered = settings["max_parallel"], settings["ordered"]
     # More requests are submitted than run, so that the engine can start the next one at once, and
     # so that results that wait for their turn do not stop it.
@@ -225,7 +314,8 @@ def _results(
     bunch = max_parallel // 2 + 4
     calls = _CallBuilder(session, timeout, allow_redirects)
     running: dict[int, tuple[int, Any, Call]] = {}
-    # Requests that could not be started. With `ordered` they wait for the results before them.
+    # Requests that could not be started, or that the program's own functions have answered. With
+    # `ordered` they wait for the results before them.
     refused: deque[Result] = deque()
     index = 0
     exhausted = False
@@ -238,8 +328,16 @@ def _results(
                 exhausted = True
                 break
             try:
-                call = calls.call_for(item)
-                running[batch.submit(*call)] = index, item, call
+                if session.adapters or everywhere:
+                    mounted = calls.answer_of_mount(item)
+                    if mounted is not None:
+                        refused.append(Result(index, item, mounted, None, query))
+                        index += 1
+                        continue
+                call = observed.call_for(calls, item) if session._is_observed() else calls.call_for(item)
+                number = batch.submit(*call)
+                running[number] = index, item, call
+                observed.begin(number)
             except EngineError as failure:
                 refused.append(Result(index, item, None, from_engine_error(failure), query, facts=failure))
             except RequestException as error:
@@ -260,12 +358,14 @@ def _results(
             while refused and ordered and refused[0].index < index_of:
                 yield refused.popleft()
             if reply is not None:
-                yield Result(index_of, item, response_from(Response, reply, call), None, query)
+                result = Result(index_of, item, response_from(Response, reply, call), None, query)
             elif isinstance(failed, EngineError):
                 raised = from_engine_error(failed, proxied=call[0].proxied)
-                yield Result(index_of, item, None, raised, query, facts=failed)
+                result = Result(index_of, item, None, raised, query, facts=failed)
             else:
-                yield Result(index_of, item, None, failed, query)
+                result = Result(index_of, item, None, failed, query)
+            observed.end(number, result)
+            yield result
 
 
 class _CallBuilder:
@@ -321,6 +421,16 @@ class _CallBuilder:
         if not isinstance(item, PreparedRequest):
             raise TypeError(f"an item has to be a URL, a request or a dict, not {type(item).__name__}")
         return item, settings, follow
+
+    def answer_of_mount(self, item: Any) -> Response | None:
+        """Returns the response of a function or adapter that is mounted for an item; ``None`` if there is
+        none.
+
+        :raises RequestException: the request has failed."""
+        request, settings, follow = self.prepared(item)
+        if self.session._adapter_for(request.url or "") is None:
+            return None
+        return self.session.send(request, allow_redirects=follow is not None, **settings)
 
     def prepared_call(self, request: PreparedRequest, settings: dict[str, Any], follow: int | None) -> Call:
         """Returns the arguments for a prepared request."""

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from functools import cached_property as lazy
     from typing import Any, TypeVar
 
+    from ._events import Observation
     from ._haul import Jar, SharedOptions, ReceivedResponse
+    from ._response_facts import ConnectionInfo, Timings
 
     #: The arguments of the engine's call: options, method, URL, query, fields, body, jar, cookie.
     Call = tuple[SharedOptions, str, str, str | None, Any, Any, Jar | None, str | None]
@@ -96,6 +98,8 @@ class Response:
     _stream: Any = None
     _content: Any = False
     _content_consumed = False
+    #: The observation of a call whose body is being read.
+    _observation: Observation | None = None
     _next: PreparedRequest | None = None
     #: The error that :attr:`next` raises.
     _next_error: UnrewindableBodyError | None = None
@@ -150,6 +154,33 @@ class Response:
 
         return timedelta(seconds=0.0 if self._reply is None else self._reply.elapsed)
 
+    @property
+    def timings(self) -> Timings | None:
+        """The times of the request; ``None`` if the engine has not sent it.
+
+        >>> haul.get("https://example.com/").timings                 # doctest: +SKIP
+        Timings(resolved=0.004, connected=0.02, secured=0.05, sent=0.05, first_byte=0.08, total=0.08)
+        """
+        if self._reply is None:
+            return None
+        from ._response_facts import Timings
+
+        return Timings(self._reply)
+
+    @property
+    def connection_info(self) -> ConnectionInfo | None:
+        """The addresses, the TLS parameters and the certificates of the connection; ``None`` if the
+        engine has not sent the request.
+
+        >>> haul.get("https://example.com/").connection_info.tls_version        # doctest: +SKIP
+        'TLSv1.3'
+        """
+        if self._reply is None:
+            return None
+        from ._response_facts import ConnectionInfo
+
+        return ConnectionInfo(self._reply)
+
     @lazy
     def history(self) -> list[Response]:
         """The redirects that led here, oldest first."""
@@ -177,6 +208,11 @@ class Response:
 
     def __repr__(self) -> str:
         return f"<Response [{self.status_code}]>"
+
+    def _repr_html_(self) -> str:
+        from ._html import response_html
+
+        return response_html(self)
 
     def __bool__(self) -> bool:
         return self.ok
@@ -329,8 +365,17 @@ class Response:
                     while piece := self.raw.read(size):
                         yield piece
         except EngineError as failure:
-            raise _stream_error(failure, self._request_or_none()) from None
+            error = _stream_error(failure, self._request_or_none())
+            self._tell_end(error)
+            raise error from None
         self._content_consumed = True
+        self._tell_end()
+
+    def _tell_end(self, error: BaseException | None = None) -> None:
+        """Tells the hooks of the session that a streamed body was read to its end, or given up."""
+        observation, self._observation = self._observation, None
+        if observation is not None:
+            observation.tell("done", self.request, self, error)
 
     def _request_or_none(self) -> Any:
         return self.request
@@ -372,6 +417,7 @@ class Response:
     def close(self) -> None:
         """Returns the connection to the pool if the body was read to its end; otherwise closes it.
         """
+        self._tell_end()
         if self._stream is not None:
             self.raw.close()
         elif not self._content_consumed:

@@ -8,12 +8,17 @@ streams or redirects) are prepared, sent and followed as in requests.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from time import sleep
+
 from . import _settings
+from ._events import Observation, hooks_from, is_logged
 from ._request_objects import PreparedRequest, Request, _HooksMixin, default_hooks, dispatch_hook
 from ._engine_calls import EngineCallsMixin
 from ._haul import Client, EngineError, SharedOptions
+from ._mounts import everywhere
 from ._redirects import SessionRedirectMixin, rewind
-from ._session_parts import RequestMethodsMixin, ResponseConnection, default_headers, merge_setting
+from ._session_parts import RequestMethodsMixin, ResponseConnection, StreamSetting, default_headers, merge_setting
 from .cookies import CookieJar, cookiejar_from_dict
 from .exceptions import UnrewindableBodyError, from_engine_error
 from .models import Response, response_from
@@ -24,7 +29,12 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+    from ._events import Event, EventHooks
+    from ._haul import ReceivedResponse
     from ._request_objects import Hooks
+    from ._retry_policy import HostHolds, Retry, RetryState
+    from ._types import Auth, Body, Cert, Cookies, Files, Headers, HookFunctions, Params, Proxies, TimeLimits, Url, Verify
+    from .models import Call
 
 __all__ = ["DEFAULT_REDIRECT_LIMIT", "Session", "session"]
 
@@ -41,9 +51,9 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
     """
 
     __attrs__ = ["headers", "cookies", "auth", "proxies", "hooks", "params", "verify", "cert", "adapters", "stream",
-                 "trust_env", "max_redirects", "http2", "http3"]  # fmt: skip
+                 "trust_env", "max_redirects", "http2", "http3", "timeout", "retries", "max_size", "event_hooks"]  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, *, timeout: TimeLimits = None, retries: Retry | int | None = None) -> None:
         self._client = Client()
         self._options_cache: dict[Any, SharedOptions] = {}
         self._netrc = _settings.Netrc()
@@ -57,8 +67,7 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         self.hooks: Hooks = default_hooks()
         #: The parameters that are appended to the query of each URL.
         self.params: Any = {}
-        #: True if bodies are read piece by piece.
-        self.stream = False
+        self._streams = False
         #: ``True`` to verify certificates; or a file or directory of trusted CA certificates.
         self.verify: Any = True
         #: The client certificate: a PEM file, or a pair of PEM files with certificate and key.
@@ -72,6 +81,15 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         #: The use of HTTP/3: ``True`` tries it first, and TCP where it fails; ``"learned"`` uses it
         #: where a server has offered it; ``"only"`` uses nothing else. requests has no such setting.
         self.http3: bool | str = False
+        #: The ``timeout=`` of requests that have none.
+        self.timeout: Any = timeout
+        #: The most bytes of a body, as it is sent; a larger one is a :class:`ResponseTooLarge`.
+        self.max_size: int | None = None
+        self._retries: Retry | None = None
+        self._holds: HostHolds | None = None
+        if retries is not None:
+            self.retries = retries
+        self._event_hooks: EventHooks | None = None
         self._cookies = CookieJar()
         #: Transport adapters, by URL prefix.
         self.adapters: dict[str, Any] = {}
@@ -83,6 +101,63 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         Then every request has to call it."""
         # Reading `__dict__` would make later attribute accesses slower.
         return getattr(self.send, "__func__", None) is not _send or type(self).prepare_request is not _prepare_request
+
+    @property
+    def retries(self) -> Retry | None:
+        """The failures and statuses after which a request is sent again; ``None`` for none.
+
+        >>> session = Session(retries=3)
+        >>> session.retries = haul.Retry(5, status_forcelist={429})
+        """
+        return self._retries
+
+    @retries.setter
+    def retries(self, retries: Retry | int | None) -> None:
+        from ._retry_policy import HostHolds, retry_of
+
+        self._retries = retry_of(retries)
+        if self._holds is None:
+            self._holds = HostHolds()
+
+    def _retry_state(self) -> RetryState | None:
+        """Returns the retries of a request that begins now."""
+        if self._retries is None or self._holds is None:
+            return None
+        from ._retry_policy import RetryState
+
+        return RetryState(self._retries, self._holds)
+
+    @property
+    def stream(self) -> StreamSetting:
+        """True if bodies are read piece by piece. Called with a method and a URL, it sends a request
+        whose body is read so."""
+        return StreamSetting(self)
+
+    @stream.setter
+    def stream(self, streams: bool) -> None:
+        self._streams = bool(streams)
+
+    @property
+    def event_hooks(self) -> EventHooks:
+        """The functions that are called with the :class:`haul.Event` of each step of a call, by the
+        step: ``request``, ``head``, ``retry``, ``redirect``, ``done``.
+
+        >>> session = Session()
+        >>> session.event_hooks["done"].append(lambda event: print(event.response, event.seconds))
+
+        A hook for ``request`` may change the request. An exception of a hook ends the call."""
+        if self._event_hooks is None:
+            self._event_hooks = hooks_from(None)
+        return self._event_hooks
+
+    @event_hooks.setter
+    def event_hooks(self, hooks: Mapping[str, Iterable[Callable[[Event], object]]]) -> None:
+        self._event_hooks = hooks_from(hooks)
+
+    def _is_observed(self) -> bool:
+        """Returns whether hooks or the logger want to know the steps of a call."""
+        hooks = self._event_hooks
+        return is_logged() or (hooks is not None and any(hooks.values()))
 
     @property
     def headers(self) -> Any:
@@ -114,7 +189,7 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name, None) for name in self.__attrs__}
+        return {**{name: getattr(self, name, None) for name in self.__attrs__}, "stream": self._streams}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Session.__init__(self)
@@ -129,24 +204,27 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
 
     def request(
         self,
-        method: Any,
-        url: Any,
-        params: Any = None,
-        data: Any = None,
-        headers: Any = None,
-        cookies: Any = None,
-        files: Any = None,
-        auth: Any = None,
-        timeout: Any = None,
+        method: str,
+        url: Url,
+        params: Params = None,
+        data: Body = None,
+        headers: Headers = None,
+        cookies: Cookies = None,
+        files: Files = None,
+        auth: Auth = None,
+        timeout: TimeLimits = None,
         allow_redirects: bool = True,
-        proxies: Any = None,
-        hooks: Any = None,
+        proxies: Proxies = None,
+        hooks: HookFunctions = None,
         stream: bool | None = None,
-        verify: Any = None,
-        cert: Any = None,
-        json: Any = None,
+        verify: Verify = None,
+        cert: Cert = None,
+        json: object = None,
     ) -> Response:
         """Sends a request and waits for its response.
+
+        >>> session.request("GET", "https://example.com/", timeout=5)       # doctest: +SKIP
+        <Response [200]>
 
         :param params: appended to the query of the URL: a dict, pairs or text.
         :param data: the body: a dict or pairs (a form), text, bytes, a file, or an iterable.
@@ -154,8 +232,9 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         :param files: a form with files: ``{name: file}``, or ``(filename, content[, type[, headers]])``
             instead of a file.
         :param auth: a pair of user and password, or see :mod:`haul.auth`.
-        :param timeout: limit in seconds for connecting and for each wait for the server, or a pair of
-            two limits. Default: 300 s for connecting, no limit for the server.
+        :param timeout: limit in seconds for connecting and for each wait for the server, a pair of two
+            limits, or a :class:`haul.ClientTimeout`. Default: :attr:`timeout`, otherwise 300 s for
+            connecting and no limit for the server.
         :param allow_redirects: whether redirects are followed.
         :param proxies: proxies for this request, which take precedence over :attr:`proxies`.
         :param stream: whether the body is read later, piece by piece; default :attr:`stream`.
@@ -170,18 +249,21 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
             and json is None
         ):  # fmt: skip
             call = self._cached_call(url, timeout)
-        if call is None and not (files or hooks or stream or (stream is None and self.stream)):
+        if call is None and not (files or hooks or stream or (stream is None and self._streams)):
             call = self._direct_call(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
         if call is None:
             return self._request_prepared(
                 method, url, params, data, headers, cookies, files, auth, timeout, allow_redirects, proxies, hooks,
                 stream, verify, cert, json,
             )  # fmt: skip
-        options, verb, _, query, fields, body, jar, cookie = call
+        options, verb, where, query, fields, body, jar, cookie = call
         try:
-            reply = self._client.send(options, verb, url, query, fields, body, jar, cookie)
+            if self._retries is None:
+                reply = self._client.send(options, verb, where, query, fields, body, jar, cookie)
+            else:
+                reply = self._send_repeatedly(call)
         except EngineError as failure:
-            raise from_engine_error(failure, Request(method, url, headers=headers), options.proxied) from None
+            raise from_engine_error(failure, Request(method, where, headers=headers), options.proxied) from None
         response = response_from(Response, reply, call)
         if 300 < (response.status_code or 0) < 400 and reply.location() is not None:
             settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
@@ -242,18 +324,34 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         :raises ValueError: the request is not prepared."""
         if not isinstance(request, PreparedRequest):
             raise ValueError("You can only send PreparedRequests.")
-        allow_redirects = kwargs.pop("allow_redirects", True)
+        observation = request._observation = Observation(self._event_hooks) if self._is_observed() else None
+        if observation is None:
+            return self._send_and_follow(request, kwargs)
+        try:
+            response = self._send_and_follow(request, kwargs)
+        except BaseException as error:
+            failed = getattr(error, "request", None)
+            observation.tell("done", failed if isinstance(failed, PreparedRequest) else request, None, error)
+            raise
+        if getattr(response, "_stream", None) is not None and not response._content_consumed:
+            response._observation = observation
+        else:
+            observation.tell("done", response.request, response)
+        return response
+
+    def _send_and_follow(self, request: PreparedRequest, settings: dict[str, Any]) -> Response:
+        allow_redirects = settings.pop("allow_redirects", True)
         first_cookies = request._first_cookies
-        response = self._send_once(request, kwargs)
+        response = self._send_once(request, settings)
         if response.is_redirect:
-            return self._follow(response, allow_redirects, first_cookies, kwargs)
+            return self._follow(response, allow_redirects, first_cookies, settings)
         return response
 
     def _send_once(self, request: PreparedRequest, settings: dict[str, Any]) -> Response:
         """Sends one request without following redirects, reads its body, calls hooks and stores
         cookies."""
         stream = settings.get("stream")
-        stream = self.stream if stream is None else stream
+        stream = self._streams if stream is None else stream
         url = request.url or ""
         adapter = self._adapter_for(url)
         hooks = request.hooks
@@ -304,24 +402,66 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
                 verify = _settings.environment_bundle() or True
         return {
             "proxies": merge_setting(proxies, self.proxies),
-            "stream": merge_setting(stream, self.stream),
+            "stream": merge_setting(stream, self._streams),
             "verify": verify,
             "cert": merge_setting(cert, self.cert),
         }
 
-    def _transmit(self, request: PreparedRequest, stream: bool, settings: dict[str, Any]) -> Response:
-        call = self._prepared_call(request, settings)
-        try:
-            if stream:
-                options, method, url, _, fields, body, _, _ = call
-                reply, source = self._client.open(options, method, url, fields, body, None, True)
-                response = response_from(Response, reply, None, source)
+    def _send_repeatedly(self, call: Call) -> ReceivedResponse:
+        """Sends a direct call until it succeeds, or no retry is left."""
+        options, method, url, query, fields, body, jar, cookie = call
+        state, holds = self._retry_state(), self._holds
+        assert state is not None and holds is not None
+        while True:
+            sleep(holds.wait(url))
+            try:
+                reply = self._client.send(options, method, url, query, fields, body, jar, cookie)
+            except EngineError as failure:
+                wait = state.after_failure(failure, method)
+                if wait is None:
+                    raise
             else:
-                response = response_from(Response, self._client.send(*call, None, True), None)
-        except EngineError as failure:
-            if _is_unanswerable(failure, request):
-                return self._transmit(request, stream, settings)
-            raise from_engine_error(failure, request, call[0].proxied) from None
+                wait = state.after_response(reply, method)
+                if wait is None:
+                    return reply
+            sleep(wait)
+
+    def _transmit(self, request: PreparedRequest, stream: bool, settings: dict[str, Any]) -> Response:
+        """Sends a prepared request by the engine, until it succeeds or no retry is left."""
+        state, observation = self._retry_state(), request._observation
+        while True:
+            if state is not None and self._holds is not None:
+                sleep(self._holds.wait(request.url or ""))
+            if observation is not None:
+                observation.tell("request", request)
+            call = self._prepared_call(request, settings)
+            try:
+                response, error = self._exchange(call, request, stream), None
+            except EngineError as failure:
+                if _is_unanswerable(failure, request):
+                    continue
+                error = from_engine_error(failure, request, call[0].proxied)
+                wait = state.after_failure(failure, request.method or "") if state is not None else None
+                if wait is None or not _can_be_repeated(request, failure.args[3] == "connect"):
+                    raise error from None
+            else:
+                if observation is not None:
+                    observation.tell("head", request, response)
+                wait = state.after_response(response._reply, request.method or "") if state is not None else None
+                if wait is None or not _can_be_repeated(request):
+                    return response
+                response.close()
+            if observation is not None:
+                observation.tell("retry", request, None if error is not None else response, error, wait)
+            sleep(wait)
+
+    def _exchange(self, call: Call, request: PreparedRequest, stream: bool) -> Response:
+        if stream:
+            options, method, url, _, fields, body, _, _ = call
+            reply, source = self._client.open(options, method, url, fields, body, None, True)
+            response = response_from(Response, reply, None, source)
+        else:
+            response = response_from(Response, self._client.send(*call, None, True), None)
         response.request = request
         response.connection = ResponseConnection(self)
         return response
@@ -349,16 +489,27 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
     # Adapters.
 
     def mount(self, prefix: str, adapter: Any) -> None:
-        """Uses a transport adapter for URLs with this prefix: an object with requests' method
-        ``send``."""
+        """Answers requests to URLs with this prefix by a function, or sends them by a transport adapter.
+
+        >>> session.mount("https://api.example/", lambda request: haul.testing.response(json={"id": 1}))
+        >>> session.get("https://api.example/items").json()
+        {'id': 1}
+
+        :param adapter: a function from a :class:`PreparedRequest` to a :class:`Response`, or an object
+            with requests' method ``send``."""
+        if not hasattr(adapter, "send"):
+            from ._mounts import FunctionAdapter
+
+            adapter = FunctionAdapter(adapter)
         self.adapters[prefix] = adapter
         for name in [name for name in self.adapters if len(name) < len(prefix)]:
             self.adapters[name] = self.adapters.pop(name)
 
     def _adapter_for(self, url: str) -> Any:
-        for prefix, adapter in self.adapters.items():
-            if url.lower().startswith(prefix.lower()):
-                return adapter
+        for adapters in (everywhere, self.adapters) if everywhere else (self.adapters,):
+            for prefix, adapter in adapters.items():
+                if url.lower().startswith(prefix.lower()):
+                    return adapter
         return None
 
 
@@ -376,6 +527,19 @@ def _is_unanswerable(failure: EngineError, request: PreparedRequest) -> bool:
     except UnrewindableBodyError:
         return False
     request.digest = None
+    return True
+
+
+def _can_be_repeated(request: PreparedRequest, is_unsent: bool = False) -> bool:
+    """Rewinds the body for another try. Returns whether that is possible.
+
+    A body of a request that was not sent was not read either."""
+    if is_unsent:
+        return True
+    try:
+        rewind(request)
+    except UnrewindableBodyError:
+        return False
     return True
 
 

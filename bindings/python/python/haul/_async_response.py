@@ -1,0 +1,153 @@
+"""Responses of :class:`haul.AsyncSession`, and the calls that produce them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Coroutine, Generator
+from typing import Any
+
+from ._haul import EngineError
+from ._line_splitter import LineSplitter
+from ._thread_calls import ThreadCalls
+from .exceptions import ChunkedEncodingError, ContentDecodingError
+from .models import ITER_CHUNK_SIZE, MAX_DISCARDED_BYTES, Response, _DiscardedBody, _stream_error
+
+__all__ = ["AsyncResponse", "RequestCall", "as_call"]
+
+
+class _UnusableConnection:
+    """``Response.connection`` of an :class:`AsyncResponse`: an ``auth`` cannot send by it."""
+
+    def send(self, *args: Any, **kwargs: Any) -> Response:
+        """Refuses, because sending would block the event loop.
+
+        :raises TypeError: always."""
+        raise TypeError("an auth that sends by response.connection.send would block the event loop; use it with haul.Session")
+
+
+class AsyncResponse(Response):
+    """A response whose streamed body is read without blocking the event loop.
+
+    >>> async with session.get("https://example.com/", stream=True) as response:   # doctest: +SKIP
+    ...     async for line in response.aiter_lines():
+    ...         print(line)
+    """
+
+    connection: Any = _UnusableConnection()
+    #: The blocking calls of the session.
+    _calls = ThreadCalls()
+
+    async def aread(self) -> bytes:
+        """Reads the whole body."""
+        if self._content is False:
+            self._content = b"".join([piece async for piece in self.aiter_content(None)])
+            self._content_consumed = True
+        return self._content or b""
+
+    async def _read(self, size: int | None) -> bytes:
+        """Reads the next ``size`` bytes of a streamed body, or fewer at its end; with ``None`` the
+        rest."""
+        stream = self._stream
+        try:
+            return await self._calls.run(stream.close, stream.read, size, True)  # type: ignore[no-any-return]
+        except EngineError as failure:
+            raise _stream_error(failure, self.request) from None
+
+    async def _adiscard_body(self) -> None:
+        """Reads and drops the body like :meth:`_discard_body`. A truncated body is no failure."""
+        if self._stream is None or self._content_consumed:
+            return
+        pieces = _DiscardedBody()
+        try:
+            async for piece in self.aiter_content(MAX_DISCARDED_BYTES):
+                if not pieces.add(piece):
+                    self._content_consumed = True
+                    return
+        except (ChunkedEncodingError, ContentDecodingError):
+            self._content_consumed = True
+            return
+        self._content = pieces.joined()
+
+    async def aiter_content(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
+        """Yields the body in pieces of at most ``chunk_size`` bytes; with ``None``, as they arrive.
+
+        A chunked body is yielded chunk by chunk."""
+        if self._stream is None or self._content_consumed:
+            for piece in self.iter_content(chunk_size):
+                yield piece
+            return
+        stream = self._stream
+        try:
+            # A cancelled read may have taken bytes, so it closes the stream.
+            while piece := await self._calls.run(stream.close, stream.piece, chunk_size or None, True):
+                yield piece
+        except EngineError as failure:
+            error = _stream_error(failure, self.request)
+            await self._atell_end(error)
+            raise error from None
+        self._content_consumed = True
+        await self._atell_end()
+
+    async def _atell_end(self, error: BaseException | None = None) -> None:
+        """Tells the hooks of the session that a streamed body was read to its end, or given up."""
+        observation, self._observation = self._observation, None
+        if observation is not None:
+            await observation.atell("done", self.request, self, error)
+
+    async def aiter_lines(self, chunk_size: int = ITER_CHUNK_SIZE, delimiter: bytes | None = None) -> AsyncIterator[bytes]:
+        """Yields the lines of the body, as ``splitlines`` or ``split(delimiter)`` of the whole."""
+        lines = LineSplitter(delimiter)
+        async for piece in self.aiter_content(chunk_size):
+            for line in lines.push(piece):
+                yield line
+        for line in lines.end():
+            yield line
+
+    async def aclose(self) -> None:
+        """Closes the response. Its connection is reused only if the body was read to its end."""
+        await self._atell_end()
+        self.close()
+
+    async def __aenter__(self) -> AsyncResponse:
+        return self
+
+    async def __aexit__(self, *args: object) -> None:
+        await self.aclose()
+
+
+class RequestCall(Coroutine[Any, Any, AsyncResponse]):
+    """A request that is sent when it is awaited, or entered: ``async with`` closes its response."""
+
+    __slots__ = ("_coroutine", "_response")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, AsyncResponse]) -> None:
+        self._coroutine = coroutine
+        self._response: AsyncResponse | None = None
+
+    def send(self, value: Any) -> Any:
+        """Continues the request, for the event loop."""
+        return self._coroutine.send(value)
+
+    def throw(self, *args: Any) -> Any:
+        """Raises an exception in the request, for the event loop."""
+        return self._coroutine.throw(*args)
+
+    def close(self) -> None:
+        """Ends the request."""
+        self._coroutine.close()
+
+    def __await__(self) -> Generator[Any, Any, AsyncResponse]:
+        return self._coroutine.__await__()
+
+    async def __aenter__(self) -> AsyncResponse:
+        self._response = await self._coroutine
+        return self._response
+
+    async def __aexit__(self, *args: object) -> None:
+        if self._response is not None:
+            await self._response.aclose()
+
+
+def as_call(sent: Coroutine[Any, Any, AsyncResponse]) -> RequestCall:
+    """Returns the call of a session's ``request``, which a subclass may override by a coroutine
+    function."""
+    return sent if isinstance(sent, RequestCall) else RequestCall(sent)

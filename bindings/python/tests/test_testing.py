@@ -1,0 +1,141 @@
+"""Mounted functions, ``haul.testing`` and the plugin of pytest."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import haul
+from haul.testing import Mock, response
+
+
+def test_response_is_that_of_a_server() -> None:
+    made = response(404, "ä", headers=[("Set-Cookie", "a=1"), ("X", "1"), ("X", "2")])
+    assert (made.status_code, made.reason, made.text, made.content, made.ok) == (404, "Not Found", "ä", "ä".encode(), False)
+    assert made.headers["X"] == "1, 2" and made.headers["content-length"] == "2"
+    assert response(json={"a": None}).json() == {"a": None} and response(299, reason="Fine").reason == "Fine"
+    assert list(response(content=b"a\nb").iter_lines()) == [b"a", b"b"] and response(content=b"x").raw is None
+    assert response(headers={"Content-Type": "text/x"}, json=1).headers["content-type"] == "text/x"
+
+
+def test_mounted_function_answers(pages: Any) -> None:
+    asked: list[haul.PreparedRequest] = []
+
+    def answer(request: haul.PreparedRequest) -> haul.Response:
+        asked.append(request)
+        if request.path_url == "/from":
+            return response(302, headers={"Location": "/to", "Set-Cookie": "seen=1; Path=/"})
+        return response(json={"path": request.path_url})
+
+    session = haul.Session()
+    session.mount("https://api.example/", answer)
+    got = session.post("https://api.example/from", json={"a": 1}, headers={"X": "y"})
+    assert got.json() == {"path": "/to"} and [hop.status_code for hop in got.history] == [302] and got.url == "https://api.example/to"
+    assert asked[0].body == b'{"a": 1}' and asked[0].headers["X"] == "y" and asked[0].method == "POST"
+    assert asked[1].headers["Cookie"] == "seen=1" and session.cookies["seen"] == "1"
+    assert session.get(f"{pages.url}/x").text == "page /x", "others are sent"
+    with session.stream("GET", "https://api.example/s") as streamed:
+        assert b"".join(streamed.iter_content(3)) == b'{"path": "/s"}'
+
+
+def test_mounted_function_may_fail() -> None:
+    def refuse(request: haul.PreparedRequest) -> Any:
+        raise haul.ConnectTimeout("too late")
+
+    session = haul.Session()
+    session.mount("https://", refuse)
+    session.mount("https://wrong.example/", lambda request: b"bytes")
+    with pytest.raises(haul.ConnectTimeout) as caught:
+        session.get("https://h/")
+    assert caught.value.request.url == "https://h/"
+    with pytest.raises(TypeError, match="has to return a haul.Response"):
+        session.get("https://wrong.example/")
+
+
+def test_mounted_function_answers_in_asyncio() -> None:
+    async def answer(request: haul.PreparedRequest) -> haul.Response:
+        await asyncio.sleep(0)
+        return response(302, headers={"Location": "/to"}) if request.path_url == "/from" else response(content=b"a\nb")
+
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            session.mount("https://slow.example/", answer)
+            session.mount("https://plain.example/", lambda request: response(content=request.path_url.encode()))
+            got = await session.get("https://slow.example/from")
+            assert got.text == "a\nb" and len(got.history) == 1 and got.request.url == "https://slow.example/to"
+            assert (await session.get("https://plain.example/x")).text == "/x"
+            async with session.stream("GET", "https://slow.example/") as streamed:
+                assert [line async for line in streamed.aiter_lines()] == [b"a", b"b"]
+            with pytest.raises(TypeError, match="functions, no adapters"):
+                session.mount("https://", object())  # type: ignore[arg-type]
+
+    asyncio.run(main())
+
+
+def test_mounted_function_answers_in_fetch_many(pages: Any) -> None:
+    session = haul.Session()
+    session.mount("https://api.example/", lambda request: response(content=request.path_url.encode()))
+    urls = ["https://api.example/1", f"{pages.url}/2", "https://api.example/3"]
+    results = list(haul.fetch_many(urls, session=session))
+    assert [(result.index, result.text) for result in results] == [(0, "/1"), (1, "page /2"), (2, "/3")]
+
+
+def test_mock_answers_every_session(haul_mock: Mock) -> None:
+    session = haul.Session()
+    haul_mock.get("https://api.example/items", response(503), response(json=[1]))
+    haul_mock.post("https://api.example/items", lambda request: response(201, request.body))
+    haul_mock.add(None, "https://api.example/down?now", haul.ReadTimeout("slow"))
+    assert haul.get("https://api.example/items?page=1").status_code == 503
+    assert session.get("https://api.example/items").json() == [1] and session.get("https://api.example/items").ok
+    assert haul.post("https://api.example/items", data=b"x").content == b"x"
+    with pytest.raises(haul.ReadTimeout):
+        session.delete("https://api.example/down?now")
+    with pytest.raises(haul.ConnectionError, match="no answer to GET https://api.example/down"):
+        session.get("https://api.example/down")
+    (result,) = haul.fetch_many(["https://api.example/items"])
+    assert result.ok
+
+    async def main() -> int:
+        async with haul.AsyncSession() as of_asyncio:
+            return (await of_asyncio.get("https://api.example/items")).status_code
+
+    assert asyncio.run(main()) == 200
+    assert [call.method for call in haul_mock.calls] == ["GET", "GET", "GET", "POST", "DELETE", "GET", "GET", "GET"]
+
+
+def test_mock_ends_with_its_block(pages: Any) -> None:
+    with Mock() as outer:
+        outer.get(f"{pages.url}/x", response(content=b"outer"))
+        with Mock() as inner:
+            inner.get(f"{pages.url}/x", response(content=b"inner"))
+            assert haul.get(f"{pages.url}/x").text == "inner"
+        assert haul.get(f"{pages.url}/x").text == "outer"
+    assert haul.get(f"{pages.url}/x").text == "page /x"
+
+
+def test_retries_do_not_apply_to_functions() -> None:
+    session = haul.Session(retries=3)
+    asked: list[str] = []
+    session.mount("https://", lambda request: asked.append("x") or response(503))
+    assert session.get("https://h/").status_code == 503 and asked == ["x"]
+
+
+def test_plugin_is_found_by_pytest(tmp_path: Path) -> None:
+    (tmp_path / "test_mine.py").write_text(
+        """
+import haul
+from haul.testing import response
+
+def test_items(haul_mock):
+    haul_mock.get("https://api.example/items", response(json=[1]))
+    assert haul.get("https://api.example/items").json() == [1] and len(haul_mock.calls) == 1
+"""
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
