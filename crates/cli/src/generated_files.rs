@@ -1,5 +1,5 @@
-//! The files that are generated from the table of flags: the man page, the completions, and the
-//! page about compatibility with curl.
+//! The files that are generated from the table of flags and the guides: the man pages, the
+//! completions, the page about compatibility with curl, and the index of the guides.
 //!
 //! `haul --generate DIRECTORY` writes all of them (`make generate`). Tests check that the files in
 //! the repository are current.
@@ -7,21 +7,26 @@
 //! ```
 //! use haul_cli::generated_files;
 //!
-//! let names: Vec<_> = generated_files::all().map(|(name, _)| name).collect();
-//! assert_eq!(names[..2], ["docs/curl-compat.md", "docs/haul.1"]);
-//! assert_eq!(names[2..], ["completions/haul.bash", "completions/_haul", "completions/haul.fish", "completions/haul.ps1"]);
+//! let names: Vec<_> = generated_files::of_flags().map(|(name, _)| name).collect();
+//! assert!(names.contains(&"docs/haul.1") && names.contains(&"completions/haul.fish"));
 //! ```
 
 use std::path::Path;
 
 use crate::flags::compat;
-use crate::{completions, man};
+use crate::{completions, guide_index, man};
 
-/// Returns the generated files: the path of each one in the repository, and its text.
-pub fn all() -> impl Iterator<Item = (&'static str, String)> {
+/// The index of the guides, which is part of the program.
+const GUIDE_INDEX: &str = "crates/cli/src/guide_index.txt";
+
+/// Returns the files that are generated from the table of flags: the path of each one in the
+/// repository, and its text.
+pub fn of_flags() -> impl Iterator<Item = (&'static str, String)> {
     [
         ("docs/curl-compat.md", compat::page as fn() -> String),
         ("docs/haul.1", man::page),
+        ("docs/haul-curl.1", man::curl_page),
+        ("docs/haul-ftp.1", man::ftp_page),
         ("completions/haul.bash", completions::bash),
         ("completions/_haul", completions::zsh),
         ("completions/haul.fish", completions::fish),
@@ -31,12 +36,27 @@ pub fn all() -> impl Iterator<Item = (&'static str, String)> {
     .map(|(name, make)| (name, make()))
 }
 
-/// Writes all generated files to their paths below the directory `root`.
+/// Returns the files that are generated from the guides below the directory `root`.
+///
+/// # Errors
+/// A guide cannot be read.
+fn of_guides(root: &Path) -> std::io::Result<Vec<(&'static str, String)>> {
+    let docs = root.join("docs");
+    let recipes = std::fs::read_to_string(docs.join("recipes.md"))?;
+    Ok(vec![(GUIDE_INDEX, guide_index::generate(&docs)?), ("docs/haul-recipes.7", man::recipes(&recipes))])
+}
+
+/// Writes all generated files to their paths below the directory `root`. Those that are made from
+/// guides are written only if there are guides.
 ///
 /// # Errors
 /// The error of the file system.
 pub fn write(root: &Path) -> std::io::Result<()> {
-    all().try_for_each(|(name, text)| {
+    let of_guides = match root.join("docs/recipes.md").exists() {
+        true => of_guides(root)?,
+        false => Vec::new(),
+    };
+    of_flags().chain(of_guides).try_for_each(|(name, text)| {
         let path = root.join(name);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
@@ -49,7 +69,7 @@ pub fn write(root: &Path) -> std::io::Result<()> {
 #[cfg(test)]
 pub(crate) fn assert_is(path: &Path, text: &str) {
     let there = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(there == text, "{} is not what the table of flags says: make generate", path.display());
+    assert!(there == text, "{} is not what the table of flags and the guides say: make generate", path.display());
 }
 
 #[cfg(test)]
@@ -59,7 +79,7 @@ mod tests {
     #[test]
     fn generated_files_match_the_flag_table() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        for (name, text) in all() {
+        for (name, text) in of_flags().chain(of_guides(&root).expect("the guides")) {
             assert_is(&root.join(name), &text);
         }
     }

@@ -15,6 +15,7 @@
 //! | [`form`], [`flag_value`], [`date`] | the grammars of option values |
 //! | [`program_persona`] | the program that a run acts as: haul or curl |
 //! | [`parsed_args`], [`build_plan`], [`plan`] | the parsed command line; its files and defaults; the plan |
+//! | [`did_you_mean`], [`guide_index`] | suggestions for misspelt options; the sections of the guides |
 //! | [`url_list`], [`file_access`], [`usage_error`] | sources of URLs; files; usage errors |
 //! | [`record_input`] | lists whose lines describe requests |
 //! | [`value_name`] | the names of extracted values |
@@ -37,6 +38,7 @@ pub mod checksum;
 pub mod completions;
 pub mod config_file;
 pub mod date;
+pub mod did_you_mean;
 pub mod expand_variables;
 pub mod file_access;
 pub mod flag_value;
@@ -45,6 +47,7 @@ pub mod form;
 pub mod ftp;
 pub mod generated_files;
 pub mod given_option;
+pub mod guide_index;
 pub mod help;
 #[cfg(feature = "job")]
 pub mod job;

@@ -10,7 +10,7 @@
 //! let error = UsageError::new(ArgPosition::Option("--foo".into()), UsageErrorReason::Unknown);
 //! assert_eq!(
 //!     error.to_string(),
-//!     "haul: option --foo: is unknown\nhaul: try 'haul --help' for more information",
+//!     "haul: there is no option --foo\nhaul: 'haul --help all' lists the options",
 //! );
 //! assert_eq!(error.exit_code(), 2);
 //! ```
@@ -22,6 +22,7 @@ use haul_policy::terminal_text::is_hazard;
 
 use crate::config_file::DEPTH_MAX;
 use crate::program_persona::{ProgramPersona, VERSION};
+use crate::{did_you_mean, help};
 
 /// The length limit in bytes for a text of the user that an error message quotes.
 const PRINTABLE_MAX: usize = 120;
@@ -213,7 +214,8 @@ impl UsageError {
             }
             _ => {
                 let outer = self.of_config().filter(|_| is_curl).map(|outer| format!("{outer}\n"));
-                format!("{}\n{}{}", self.message_without_hint(program), outer.unwrap_or_default(), hint(program))
+                let hint = if is_curl { hint(program) } else { self.plain_hint() };
+                format!("{}\n{}{hint}", self.message_without_hint(program), outer.unwrap_or_default())
             }
         }
     }
@@ -222,19 +224,18 @@ impl UsageError {
     pub fn message_without_hint(&self, program: &str) -> String {
         let is_curl = program == ProgramPersona::Curl.name();
         let is_config = matches!(&self.place, ArgPosition::Option(option) if option == "-K" || option == "--config");
+        if !is_curl {
+            return self.plain_message(program);
+        }
         let reason = self.reason.to_string();
         let badly = || "is badly used here".to_owned();
         // curl says what is wrong before it says where.
         let (before, reason) = match &self.reason {
-            UsageErrorReason::Read { path, .. } if is_curl && is_config => {
-                (format!("cannot read config from '{path}'"), reason)
-            }
+            UsageErrorReason::Read { path, .. } if is_config => (format!("cannot read config from '{path}'"), reason),
             UsageErrorReason::Read { path, error } => (format!("cannot read '{path}': {error}"), reason),
-            UsageErrorReason::BadUse(text) if is_curl && self.place != ArgPosition::Whole => (text.clone(), badly()),
-            UsageErrorReason::TooDeep if is_curl => {
-                (format!("Max config file recursion level reached ({DEPTH_MAX})"), badly())
-            }
-            UsageErrorReason::MissingUrlBeforeNext if is_curl && self.place != ArgPosition::Whole => (reason, badly()),
+            UsageErrorReason::BadUse(text) if self.place != ArgPosition::Whole => (text.clone(), badly()),
+            UsageErrorReason::TooDeep => (format!("Max config file recursion level reached ({DEPTH_MAX})"), badly()),
+            UsageErrorReason::MissingUrlBeforeNext if self.place != ArgPosition::Whole => (reason, badly()),
             _ => (String::new(), reason),
         };
         let mut said = match before.as_str() {
@@ -244,13 +245,71 @@ impl UsageError {
         let where_and_why = match &self.place {
             ArgPosition::Whole => reason,
             ArgPosition::Option(option) => format!("option {option}: {reason}"),
-            ArgPosition::Config { file, line, option, .. } if is_curl => {
+            ArgPosition::Config { file, line, option, .. } => {
                 format!("{file}:{line} config file option '{option}' {reason}")
             }
-            ArgPosition::Config { file, line, option, .. } => format!("{file}:{line}: error: '{option}' {reason}"),
         };
         said.push_str(&format!("{program}: {where_and_why}"));
         said
+    }
+
+    /// Returns haul's own message, in one line: the place, the reason, and a suggestion if there is
+    /// one.
+    fn plain_message(&self, program: &str) -> String {
+        let option = match &self.place {
+            ArgPosition::Whole => None,
+            ArgPosition::Option(option) | ArgPosition::Config { option, .. } => Some(option.as_str()),
+        };
+        let file = match &self.place {
+            ArgPosition::Config { file, line, .. } => format!("{file}:{line}: "),
+            _ => String::new(),
+        };
+        let reason = match (&self.reason, option) {
+            (UsageErrorReason::Unknown, Some(option)) => {
+                let meant = did_you_mean::options(option.trim_start_matches('-'));
+                let question = match meant.is_empty() {
+                    true => String::new(),
+                    false => format!("; did you mean {}?", meant.join(" or ")),
+                };
+                return format!("{program}: {file}there is no option {option}{question}");
+            }
+            (UsageErrorReason::Read { path, error }, _) => format!("cannot read '{path}': {error}"),
+            (UsageErrorReason::BadUse(text) | UsageErrorReason::Proxy { text, .. }, _) => text.clone(),
+            (UsageErrorReason::RequiresParameter, _) => "needs a value".to_owned(),
+            (UsageErrorReason::TrailingGarbage, _) => "takes no value".to_owned(),
+            (UsageErrorReason::NotReversible, _) => "has no form with --no-".to_owned(),
+            (UsageErrorReason::BadNumber, _) => "the value is no number".to_owned(),
+            (UsageErrorReason::Negative, _) => "the value must be a positive number".to_owned(),
+            (UsageErrorReason::TooLarge, _) => "the number is too large".to_owned(),
+            (UsageErrorReason::Blank, _) => "the value is empty".to_owned(),
+            (UsageErrorReason::BadSyntax(form), _) => format!("expected {form}"),
+            (UsageErrorReason::Encoder, _) => "no such \";encoder=\"".to_owned(),
+            (UsageErrorReason::Directory, _) => "names a directory; use -O --output-dir DIRECTORY".to_owned(),
+            (UsageErrorReason::GlobName { template, position }, _) => {
+                format!("no glob exists with the name before byte {position} of {template}")
+            }
+            (reason, _) => reason.to_string(),
+        };
+        match option.filter(|option| !option.is_empty()) {
+            Some(option) => format!("{program}: {file}option {option}: {reason}"),
+            None => format!("{program}: {file}{reason}"),
+        }
+    }
+
+    /// Returns haul's own last line: the help about the option, with an example.
+    fn plain_hint(&self) -> String {
+        let option = match &self.place {
+            ArgPosition::Option(option) | ArgPosition::Config { option, .. } => option.as_str(),
+            ArgPosition::Whole => "",
+        };
+        match (&self.reason, help::flag_of(option)) {
+            (UsageErrorReason::Unknown, _) => "haul: 'haul --help all' lists the options".to_owned(),
+            (_, Some(flag)) => {
+                let spec = flag.spec();
+                format!("haul: for example: {}; more by 'haul --help --{}'", spec.example, spec.long)
+            }
+            (_, None) => hint("haul"),
+        }
     }
 
     /// Returns the line that curl adds to the message for an error in a config file. It is about
@@ -333,8 +392,25 @@ mod tests {
         );
         assert_eq!(error.exit_code(), 26);
         let text = error.to_string();
-        assert!(text.starts_with("haul: cannot read '/no/such': "), "{text}");
-        assert!(text.contains("haul: option -K: error encountered when reading a file"));
+        assert!(text.starts_with("haul: option -K: cannot read '/no/such': "), "{text}");
+        let curls = error.message_for("curl");
+        assert!(curls.contains("curl: option -K: error encountered when reading a file"), "{curls}");
+    }
+
+    #[test]
+    fn messages_name_the_remedy() {
+        let message = |option: &str, reason| UsageError::new(ArgPosition::Option(option.into()), reason).to_string();
+        let unknown = message("--max-tim", UsageErrorReason::Unknown);
+        assert_eq!(
+            unknown,
+            "haul: there is no option --max-tim; did you mean --max-time?\nhaul: 'haul --help all' lists the options"
+        );
+        let number = message("-m", UsageErrorReason::BadNumber);
+        let begin = "haul: option -m: the value is no number\nhaul: for example: haul -m ";
+        assert!(number.starts_with(begin) && number.ends_with("; more by 'haul --help --max-time'"), "{number}");
+        let place = ArgPosition::Config { by: None, file: "c".into(), line: 3, option: "ouput".to_owned() };
+        let config = UsageError::new(place, UsageErrorReason::Unknown).to_string();
+        assert!(config.starts_with("haul: c:3: there is no option ouput; did you mean --output?"), "{config}");
     }
 
     #[test]

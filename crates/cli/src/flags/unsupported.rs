@@ -51,6 +51,11 @@ const REFUSED: &[(&str, &str)] = &[
 /// The letters of curl's options that haul refuses, with their long names.
 const LETTERS: &[(u8, &str)] = &[(b'Q', "quote"), (b'l', "list-only"), (b't', "telnet-option")];
 
+/// Returns the reasons for refusing options, each with the long names of its options between blanks.
+pub fn refused() -> impl Iterator<Item = (&'static str, &'static str)> {
+    REFUSED.iter().copied()
+}
+
 /// Returns the reason why haul refuses the option with this long name. Returns `None` if haul
 /// supports it, or if curl has no such option.
 pub fn why(name: &[u8]) -> Option<&'static str> {

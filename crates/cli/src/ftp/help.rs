@@ -10,7 +10,8 @@ pub(super) fn of(program: FtpProgram) -> &'static str {
     }
 }
 
-const FTP: &str = "\
+/// The text of `haul ftp --help`.
+pub(crate) const FTP: &str = "\
 Fetches URLs with the command line of OpenBSD's ftp(1).
 
 Usage: haul ftp [options] URL ...
@@ -36,7 +37,8 @@ Letters that concern the FTP protocol are accepted and mean nothing.
 The guide is docs/package-managers.md; `haul --help` has the options of haul itself.
 ";
 
-const FETCH: &str = "\
+/// The text of `haul fetch --help`.
+pub(crate) const FETCH: &str = "\
 Fetches URLs with the command line of FreeBSD's fetch(1).
 
 Usage: haul fetch [options] URL ...

@@ -55,6 +55,7 @@ use crate::file_access::{Stdout, print_error_line};
 use crate::run::report::file_metadata;
 use crate::usage_error::one_line;
 use args::{FetchProgramArgs, FtpArgs, FtpOutput};
+pub(crate) use help::{FETCH as FETCH_HELP, FTP as FTP_HELP};
 
 /// The longest `Retry-After` of a response that is respected. A longer wait would surprise the
 /// user, who does not see the reason.

@@ -88,43 +88,37 @@ fn urls_mix_with_options_until_two_dashes() {
 }
 
 #[test]
-fn parse_errors_use_messages_of_curl() {
+fn parse_errors_name_the_option() {
     let text = [
-        (&["--foo"][..], "haul: option --foo: is unknown"),
-        (&["--foo=secret"], "haul: option --foo: is unknown"),
-        (&["-"], "haul: option -: is unknown"),
-        (&["-s!"], "haul: option -s!: is unknown"),
-        (&["--silen"], "haul: option --silen: is unknown"),
-        (&["--no-"], "haul: option --no-: is unknown"),
-        (&["-sX"], "haul: option -sX: requires parameter"),
-        (&["--data"], "haul: option --data: requires parameter"),
-        (&["--max-time", "abc"], "haul: option --max-time: expected a proper numerical parameter"),
-        (&["-m-1"], "haul: option -m: expected a positive numerical parameter"),
-        (&["--parallel-max=70000"], "haul: option --parallel-max: too large number"),
-        (&["--no-data", "x"], "haul: option --no-data: the given option cannot be reversed with a --no- prefix"),
-        (&["--no-next"], "haul: option --no-next: the given option cannot be reversed with a --no- prefix"),
-        (&["--silent=1"], "haul: option --silent: had unsupported trailing garbage"),
-        (&["-o", ""], "haul: option -o: blank argument where content is expected"),
-        (&["-C", "x"], "haul: option -C: expected a proper numerical parameter"),
-        (&["-C-5"], "haul: option -C: expected a positive numerical parameter"),
-        (&["-C", ""], "haul: option -C: blank argument where content is expected"),
-        (
-            &["--limit-rate", "5x"],
-            "haul: option --limit-rate: is badly used here (unsupported unit, use B, K, M, G, T or P)",
-        ),
-        (&["--limit-rate", "99999999999G"], "haul: option --limit-rate: too large number"),
-        (&["-Y1k"], "haul: option -Y: expected a proper numerical parameter"),
-        (&["-y", "0.5"], "haul: option -y: expected a proper numerical parameter"),
-        (&["-y", "9999999999"], "haul: option -y: too large number"),
-        (&["--split", "0"], "haul: option --split: is badly used here (the least value is 1)"),
-        (&["--split=257"], "haul: option --split: too large number"),
-        (&["--create-file-mode", "0888"], "haul: option --create-file-mode: expected a proper numerical parameter"),
-        (&["--create-file-mode", "4755"], "haul: option --create-file-mode: too large number"),
-        (&["--no-split"], "haul: option --no-split: the given option cannot be reversed with a --no- prefix"),
-        (
-            &["--checksum=sha256:00"],
-            "haul: option --checksum: is badly used here (sha256: needs 64 hexadecimal digits)",
-        ),
+        (&["--foo"][..], "haul: there is no option --foo"),
+        (&["--foo=secret"], "haul: there is no option --foo"),
+        (&["-"], "haul: there is no option -"),
+        (&["-s!"], "haul: there is no option -s!"),
+        (&["--silen"], "haul: there is no option --silen; did you mean --silent?"),
+        (&["--no-"], "haul: there is no option --no-"),
+        (&["-sX"], "haul: option -sX: needs a value"),
+        (&["--data"], "haul: option --data: needs a value"),
+        (&["--max-time", "abc"], "haul: option --max-time: the value is no number"),
+        (&["-m-1"], "haul: option -m: the value must be a positive number"),
+        (&["--parallel-max=70000"], "haul: option --parallel-max: the number is too large"),
+        (&["--no-data", "x"], "haul: option --no-data: has no form with --no-"),
+        (&["--no-next"], "haul: option --no-next: has no form with --no-"),
+        (&["--silent=1"], "haul: option --silent: takes no value"),
+        (&["-o", ""], "haul: option -o: the value is empty"),
+        (&["-C", "x"], "haul: option -C: the value is no number"),
+        (&["-C-5"], "haul: option -C: the value must be a positive number"),
+        (&["-C", ""], "haul: option -C: the value is empty"),
+        (&["--limit-rate", "5x"], "haul: option --limit-rate: unsupported unit, use B, K, M, G, T or P"),
+        (&["--limit-rate", "99999999999G"], "haul: option --limit-rate: the number is too large"),
+        (&["-Y1k"], "haul: option -Y: the value is no number"),
+        (&["-y", "0.5"], "haul: option -y: the value is no number"),
+        (&["-y", "9999999999"], "haul: option -y: the number is too large"),
+        (&["--split", "0"], "haul: option --split: the least value is 1"),
+        (&["--split=257"], "haul: option --split: the number is too large"),
+        (&["--create-file-mode", "0888"], "haul: option --create-file-mode: the value is no number"),
+        (&["--create-file-mode", "4755"], "haul: option --create-file-mode: the number is too large"),
+        (&["--no-split"], "haul: option --no-split: has no form with --no-"),
+        (&["--checksum=sha256:00"], "haul: option --checksum: sha256: needs 64 hexadecimal digits"),
         (&["--next"], "haul: option --next: missing URL before --next"),
         (&["u", "--next", "--next"], "haul: option --next: missing URL before --next"),
     ];
@@ -159,13 +153,14 @@ fn parse_errors_do_not_repeat_values() {
         &["--socks5=secret:x"],
         &["-Fsecret"],
     ] {
-        let error = read(args, MemoryFileAccess::default()).expect_err("the value is refused");
-        assert!(!error.to_string().contains("secret"), "{error}");
+        // The example of the second line has a word of its own.
+        let line = first_line(args);
+        assert!(!line.contains("secret"), "{line}");
     }
     let files = MemoryFileAccess::default().with("c", "user = \"secret\\n\"\n");
     let error = read(&["-Kc"], files).expect_err("the value is refused");
-    assert!(error.to_string().starts_with("haul: c:1: error: 'user' is badly used"), "{error}");
-    assert!(!error.to_string().contains("secret"), "{error}");
+    let line = error.to_string().lines().next().expect("a line").to_owned();
+    assert!(line.starts_with("haul: c:1: option user: ") && !line.contains("secret"), "{line}");
 }
 
 #[test]
@@ -174,7 +169,7 @@ fn optional_values_require_an_equals_sign() {
     assert_eq!(parsed.global.stats, Some(StatsFormat::Text));
     assert_eq!(urls(&parsed, 0), [UrlSource::Argument("json")]);
     assert_eq!(ok(&["--stats=json"]).global.stats, Some(StatsFormat::Json));
-    assert!(first_line(&["--stats=xml"]).contains("badly used"));
+    assert!(first_line(&["--stats=xml"]).contains("option --stats: "));
 }
 
 #[test]
@@ -246,7 +241,7 @@ fn options_belong_to_the_latest_then_stage() {
 fn then_requires_extract() {
     assert!(first_line(&["u", "--then", "{}"]).contains("--extract"));
     assert!(first_line(&["u", "--extract", "a", "--then", "{}", "--then", "{}"]).contains("--extract"));
-    let expected = "haul: option --then: is badly used here (";
+    let expected = "haul: option --then: ";
     assert!(first_line(&["u", "--extract", "a", "--then", "http://h/"]).starts_with(expected));
     assert!(first_line(&["u", "--extract", "a", "--then", "http://u:p@{}/"]).starts_with(expected));
 }
@@ -298,14 +293,14 @@ fn config_files_nest_up_to_a_limit() {
 #[test]
 fn config_errors_name_file_and_line() {
     let cases = [
-        ("url = a\nfoo = b\n", "haul: c:2: error: 'foo' is unknown"),
-        ("o = b\n", "haul: c:1: error: 'o' is unknown"),
-        ("silent = x\n", "haul: c:1: error: 'silent' had unsupported trailing garbage"),
-        ("\n-o\n", "haul: c:2: error: '-o' requires parameter"),
-        ("max-time = soon\n", "haul: c:1: error: 'max-time' expected a proper numerical parameter"),
-        ("proxy-http3\n", "haul: c:1: error: 'proxy-http3' is not supported by haul"),
-        ("a\x1b[31m\n", "haul: c:1: error: 'a?[31m' is unknown"),
-        ("url = a\0b\n", "haul: c:1: error: '' is badly used here (the line holds a NUL byte)"),
+        ("url = a\nfoo = b\n", "haul: c:2: there is no option foo"),
+        ("o = b\n", "haul: c:1: there is no option o"),
+        ("silent = x\n", "haul: c:1: option silent: takes no value"),
+        ("\n-o\n", "haul: c:2: option -o: needs a value"),
+        ("max-time = soon\n", "haul: c:1: option max-time: the value is no number"),
+        ("proxy-http3\n", "haul: c:1: option proxy-http3: is not supported by haul"),
+        ("a\x1b[31m\n", "haul: c:1: there is no option a?[31m"),
+        ("url = a\0b\n", "haul: c:1: the line holds a NUL byte"),
     ];
     for (text, expected) in cases {
         let error = read(&["-K", "c"], MemoryFileAccess::default().with("c", text)).expect_err(text);
@@ -314,8 +309,7 @@ fn config_errors_name_file_and_line() {
     }
     let error = read(&["-K", "none"], MemoryFileAccess::default()).expect_err("no such file");
     assert_eq!(error.exit_code(), 26);
-    let line = error.to_string().lines().nth(1).map(str::to_owned);
-    assert_eq!(line.as_deref(), Some("haul: option -K: error encountered when reading a file"));
+    assert!(error.to_string().starts_with("haul: option -K: cannot read 'none': "), "{error}");
 }
 
 #[test]

@@ -224,7 +224,7 @@ fn events_and_other_files_never_replace_each_other() {
         &["--events", "new", "--job", "new", "--input-file", "list"],
     ] {
         let ran = run_in(dir, HAUL, &[&["-sS"], args].concat());
-        assert!(ran.failed(2).contains("would overwrite"), "{}", ran.stderr);
+        assert!(ran.code == 2 && ran.stderr.contains("of this run; name another file"), "{}", ran.stderr);
     }
     assert_eq!(["list", "j"].map(|name| fs::read(dir.join(name)).unwrap()), before);
     assert!(!dir.join("new").exists());

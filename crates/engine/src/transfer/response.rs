@@ -128,7 +128,13 @@ impl Transfer {
                     47 => ErrorKind::TooManyRedirects,
                     _ => ErrorKind::Url,
                 };
-                let error = Error::with_source(kind, "the redirect cannot be followed", error);
+                let message = match kind {
+                    ErrorKind::TooManyRedirects => {
+                        format!("the redirects do not end: {}", self.current.redirect_chain())
+                    }
+                    _ => "the redirect cannot be followed".to_owned(),
+                };
+                let error = Error::with_source(kind, message, error);
                 Some(BodyDisposition::Fail(error.at(ErrorStage::Redirected)))
             }
         }

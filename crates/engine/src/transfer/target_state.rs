@@ -2,6 +2,7 @@
 //! be sent to it.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 
 use haul_policy::redirect::{RedirectedRequest, SecretHandling};
 use haul_policy::secrets::referer;
@@ -32,9 +33,23 @@ pub(super) struct TargetState {
     pub(super) hops: u32,
     /// The origin of the caller's target.
     pub(super) first_origin: Origin,
-    /// The caller's target and method; `None` if no redirect was followed.
-    before_redirects: Option<Box<(Target, Cow<'static, str>)>>,
+    /// The redirects that were followed; `None` if there were none.
+    redirects: Option<Box<FollowedRedirects>>,
 }
+
+/// The redirects that a transfer has followed.
+#[derive(Clone)]
+struct FollowedRedirects {
+    /// The caller's target.
+    first_target: Target,
+    /// The caller's method.
+    first_method: Cow<'static, str>,
+    /// The last targets before the current one, in order.
+    last_targets: VecDeque<Target>,
+}
+
+/// The number of targets before the current one that an error message shows.
+const SHOWN_TARGETS: usize = 3;
 
 impl TargetState {
     /// Makes the state of a transfer that has followed no redirect.
@@ -51,19 +66,19 @@ impl TargetState {
             is_http10: false,
             skips_redirects: false,
             hops: 0,
-            before_redirects: None,
+            redirects: None,
         }
     }
 
     /// Returns a copy of this state for a part of a split download. The part is requested directly
     /// from the redirect's target.
     pub(super) fn of_part(&self) -> Self {
-        Self { is_http10: false, skips_redirects: false, hops: 0, before_redirects: None, ..self.clone() }
+        Self { is_http10: false, skips_redirects: false, hops: 0, redirects: None, ..self.clone() }
     }
 
     /// Returns the caller's target, i.e. the target before all redirects.
     pub(super) fn first_target(&self) -> &Target {
-        self.before_redirects.as_deref().map_or(&self.target, |(target, _)| target)
+        self.redirects.as_deref().map_or(&self.target, |redirects| &redirects.first_target)
     }
 
     /// Makes the target of the redirect `hop` the current one. With `send_referer`, the URL that
@@ -76,27 +91,42 @@ impl TargetState {
         self.is_http10 &= hop.target.origin() == self.target.origin();
         let target = std::mem::replace(&mut self.target, hop.target);
         let method = std::mem::replace(&mut self.method, method(&hop.method));
-        self.before_redirects.get_or_insert_with(|| Box::new((target, method)));
+        let redirects = self.redirects.get_or_insert_with(|| {
+            let last_targets = VecDeque::with_capacity(SHOWN_TARGETS);
+            Box::new(FollowedRedirects { first_target: target.clone(), first_method: method, last_targets })
+        });
+        if redirects.last_targets.len() == SHOWN_TARGETS {
+            redirects.last_targets.pop_front();
+        }
+        redirects.last_targets.push_back(target);
         self.with_body &= hop.keep_body;
         self.secrets = hop.secrets;
         self.same_origin = hop.same_origin;
         self.is_downgraded = hop.downgraded;
     }
 
+    /// Returns the last redirects as a text, such as `http://a/ -> http://b/`, without credentials.
+    pub(super) fn redirect_chain(&self) -> String {
+        let last = self.redirects.iter().flat_map(|redirects| &redirects.last_targets);
+        let urls: Vec<String> = last.chain([&self.target]).map(Target::to_url).collect();
+        let is_whole = self.hops as usize <= SHOWN_TARGETS;
+        format!("{}{}", if is_whole { "" } else { "... -> " }, urls.join(" -> "))
+    }
+
     /// Returns true if a redirect was followed.
     pub(super) fn is_redirected(&self) -> bool {
-        self.before_redirects.is_some()
+        self.redirects.is_some()
     }
 
     /// Returns true if no redirect has changed the caller's method.
     pub(super) fn keeps_method(&self) -> bool {
-        self.before_redirects.as_deref().is_none_or(|(_, method)| *method == self.method)
+        self.redirects.as_deref().is_none_or(|redirects| redirects.first_method == self.method)
     }
 
     /// Makes the caller's target the current one again, and forgets the redirects.
     pub(super) fn start_over(&mut self, with_body: bool, referer: Option<Vec<u8>>) {
-        let (target, method) = match self.before_redirects.take() {
-            Some(first) => *first,
+        let (target, method) = match self.redirects.take() {
+            Some(redirects) => (redirects.first_target, redirects.first_method),
             None => (self.target.clone(), self.method.clone()),
         };
         *self = Self::new(target, method, with_body, referer);

@@ -184,7 +184,7 @@ fn then_stage_texts_have_placeholders_for_the_value() {
 fn unique_and_sort_require_extract() {
     for option in ["--unique", "--sort"] {
         let error = read(&["u", option]).expect_err("nothing to print once");
-        assert!(error.to_string().starts_with(&format!("haul: option {option}: is badly used")), "{error}");
+        assert!(error.to_string().starts_with(&format!("haul: option {option}: there is no --extract")), "{error}");
         assert!(read(&["u", option, "--extract", "a"]).is_ok());
         assert!(read(&["u", "--extract", "a", "--then", "http://h/{}", option]).is_err());
     }
@@ -212,7 +212,7 @@ fn data_options_are_joined_as_in_curl() {
     assert_eq!(body(&["-d", "", "-d", "a"]), b"a");
     let error = read(&["-d", "@none", "u"]).expect_err("no such file");
     assert_eq!(error.exit_code(), 26);
-    assert!(error.to_string().starts_with("haul: cannot read 'none': "), "{error}");
+    assert!(error.to_string().starts_with("haul: option --data: cannot read 'none': "), "{error}");
 }
 
 #[test]

@@ -7,7 +7,6 @@
 use std::time::Duration;
 
 use haul::net::dns::is_onion;
-use haul::pagination::PaginationError;
 use haul::trace::system_words;
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Target};
@@ -16,51 +15,30 @@ use haul_policy::retry::{AttemptOutcome as Trouble, is_transient_status};
 use haul_policy::target::Scheme;
 
 use crate::program_persona::ProgramPersona;
+use crate::run::report::remedy::{self, SELF_SIGNED, UNKNOWN_ISSUER};
+use crate::run::report::transfer_report::TransferReport;
 use crate::usage_error::mark_position;
 
-/// Returns the line that is printed on standard error for a failed transfer. `outcome` is `None` if
-/// the transfer did not begin.
-pub(crate) fn line(persona: ProgramPersona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
+/// Returns the line that is printed on standard error for an error. `failed` is its transfer; `None`
+/// if the transfer did not begin.
+pub(crate) fn line(persona: ProgramPersona, error: &Error, failed: Option<&TransferReport<'_>>) -> String {
     match persona {
         // Never cut: the cause is at the end, and a URL may be long.
         ProgramPersona::Haul => {
             let text = crate::usage_error::one_line(&error.to_string());
-            format!("haul: ({}) {text}{}", error.exit_code(), remedy(error))
+            let duration = failed.map(remedy::duration).unwrap_or_default();
+            let remedy = remedy::remedy(error, failed);
+            let separator = if remedy.is_empty() { "" } else { "; " };
+            format!("haul: ({}) {text}{duration}{separator}{remedy}", error.exit_code())
         }
-        ProgramPersona::Curl => format!("curl: ({}) {}", error.exit_code(), text(error, outcome)),
+        ProgramPersona::Curl => curl_line(error, failed.map(|report| report.outcome)),
     }
 }
 
-/// Returns the hint to append to haul's error line, such as the name of an option that solves the
-/// problem. Empty for most errors.
-pub(crate) fn remedy(error: &Error) -> &'static str {
-    if let Some(listing) = listing_error(error) {
-        return match listing {
-            PaginationError::OtherOrigin { .. } => "; --paginate-any allows that",
-            PaginationError::TooManyPages { .. } => "; --paginate-max N sets another limit",
-            PaginationError::Unusable { wants_url: true, .. } => {
-                "; --paginate-query NAME makes it the value of a query parameter"
-            }
-            _ => "",
-        };
-    }
-    let cause = error.cause();
-    let is_untrusted = [UNKNOWN_ISSUER, SELF_SIGNED].iter().any(|why| cause.ends_with(why));
-    match error.kind() {
-        ErrorKind::PeerCertificate if is_untrusted && cause.starts_with("the proxy") => {
-            "; if it is self-signed, trust it with --proxy-cacert FILE, or skip verification with --proxy-insecure"
-        }
-        ErrorKind::PeerCertificate if is_untrusted => {
-            "; if it is self-signed, trust it with --cacert FILE, or skip verification with -k"
-        }
-        ErrorKind::TooLarge if cause.ends_with("that a record may have") => {
-            "; store bodies in files with -o or -O, leave them out with --jsonl=no-body, or raise --max-memory"
-        }
-        ErrorKind::Write if cause.starts_with("its values are no rows") => {
-            "; use --jsonl, or expressions that find the same number of values"
-        }
-        _ => "",
-    }
+/// Returns the line that curl prints on standard error for an error. `outcome` is `None` if the
+/// transfer did not begin.
+pub(crate) fn curl_line(error: &Error, outcome: Option<&TransferOutcome>) -> String {
+    format!("curl: ({}) {}", error.exit_code(), text(error, outcome))
 }
 
 /// Returns the message for a file other than the response body that could not be written. With the
@@ -161,11 +139,6 @@ fn text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
     }
 }
 
-/// Returns the reason why a listing cannot continue; `None` for other errors.
-fn listing_error(error: &Error) -> Option<&PaginationError> {
-    std::error::Error::source(error)?.downcast_ref()
-}
-
 fn glob_flaw(error: &Error) -> Option<&GlobError> {
     std::error::Error::source(error)?.downcast_ref()
 }
@@ -177,15 +150,16 @@ fn certificate(cause: &str, target: &Target) -> String {
         let host = target.host_text();
         return format!("SSL: no alternative certificate subject name matches target host name '{host}'");
     }
-    let why = cause.rsplit(": ").next().unwrap_or(cause);
+    let why = last_reason(cause);
     let known = openssl_error(why).map_or(why, |(_, words)| words);
     format!("SSL certificate problem: {known}")
 }
 
-/// The engine's message for a certificate that no trusted CA has issued.
-const UNKNOWN_ISSUER: &str = "no trusted certificate has signed it";
-/// The engine's message for a self-signed CA certificate that a server presents as its own.
-const SELF_SIGNED: &str = "it is a CA's own and not a trusted one";
+/// Returns the last part of an error message, which is the reason. A date in it has colons, too, but
+/// no blank after them.
+fn last_reason(cause: &str) -> &str {
+    cause.rsplit(": ").next().unwrap_or(cause)
+}
 
 /// Returns the error number and the message of OpenSSL for `why`, a certificate error in the words
 /// of the engine. Returns `None` if OpenSSL has no such error.
@@ -195,7 +169,9 @@ fn openssl_error(why: &str) -> Option<(u32, &'static str)> {
         SELF_SIGNED => (18, "self-signed certificate"),
         "a signature does not fit" => (7, "certificate signature failure"),
         "it has expired" | "a CA certificate of its chain has expired" => (10, "certificate has expired"),
+        _ if why.starts_with("it expired on") => (10, "certificate has expired"),
         "it is not valid yet" | "a CA certificate of its chain is not valid yet" => (9, "certificate is not yet valid"),
+        _ if why.starts_with("it is not valid before") => (9, "certificate is not yet valid"),
         "a certificate of its chain is no CA's" | "a CA certificate of its chain may not sign certificates" => {
             (79, "invalid CA certificate")
         }
@@ -215,7 +191,7 @@ fn openssl_error(why: &str) -> Option<(u32, &'static str)> {
 /// success, and 1 for an error for which OpenSSL has no number. The certificate is that of the
 /// proxy if `of_proxy` is true, and that of the server if not.
 pub(crate) fn verify_result(outcome: &TransferOutcome, of_proxy: bool) -> u32 {
-    let number = |why: &str| openssl_error(why.rsplit(": ").next().unwrap_or(why)).map_or(1, |(number, _)| number);
+    let number = |why: &str| openssl_error(last_reason(why)).map_or(1, |(number, _)| number);
     let refused = outcome.result.as_ref().err().filter(|error| error.kind() == ErrorKind::PeerCertificate);
     match refused.map(Error::cause) {
         Some(cause) if cause.starts_with("the proxy") == of_proxy => number(&cause),

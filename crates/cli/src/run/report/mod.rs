@@ -9,6 +9,7 @@ pub(crate) mod progress;
 mod progress_bar;
 mod progress_meter;
 pub(crate) mod records;
+pub(crate) mod remedy;
 pub(crate) mod reporter;
 pub(crate) mod run_counts;
 pub(crate) mod statistics;

@@ -230,7 +230,7 @@ impl Reporter {
         }
         if let Some(error) = error.filter(|error| self.shows_errors && !error.is_interrupted()) {
             self.progress.clear();
-            print_error_line(&error_message::line(self.persona, error, Some(report.outcome)));
+            print_error_line(&error_message::line(self.persona, error, Some(report)));
         }
         self.write_side_files(report);
         if let Some(Some(tracer)) = self.traces.get(report.stage)
@@ -303,7 +303,8 @@ impl Reporter {
         let target = Target::parse("http://invalid/").expect("a URL");
         let outcome = TransferOutcome::unsent(target, error.again(), Instant::now());
         let method = &self.operation.stages[0].request.method;
-        let report = TransferReport { url, number: 0, stage: 0, method, file: None, outcome: &outcome };
+        let settings = self.operation.stages.first();
+        let report = TransferReport { url, number: 0, stage: 0, method, file: None, outcome: &outcome, settings };
         if let Some(events) = &self.before.events {
             self.progress.counts().add(0, true);
             events.ended(&report, self.persona, None);
@@ -342,7 +343,8 @@ impl Reporter {
         let write_out = self.write_out.first()?.as_ref()?;
         let outcome = TransferOutcome::unsent(Target::parse("localhost").ok()?, error.again(), Instant::now());
         let method = &self.operation.stages.first()?.request.method;
-        let report = TransferReport { url, number, stage: 0, method, file: None, outcome: &outcome };
+        let settings = self.operation.stages.first();
+        let report = TransferReport { url, number, stage: 0, method, file: None, outcome: &outcome, settings };
         let text = error_message::text_for(self.persona, error, None);
         let facts = WriteOutValues {
             url_number: number + self.before.urls,
@@ -488,7 +490,8 @@ impl FleetReporter {
             0 if self.reporter.persona.is_curl() => self.numbers.source_of(job.number),
             _ => job.number,
         };
-        TransferReport { url: &job.url, number, stage, method, file, outcome }
+        let settings = self.reporter_of(job).operation.stages.get(stage);
+        TransferReport { url: &job.url, number, stage, method, file, outcome, settings }
     }
 
     /// Returns true if values are taken from the page of a transfer.

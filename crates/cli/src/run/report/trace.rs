@@ -21,7 +21,6 @@ use haul_policy::secrets::is_hidden_field;
 use haul_policy::terminal_text::for_terminal;
 
 use crate::plan::{GlobalArgs, StageArgs, TraceArgs, TraceFormat, UrlGroup};
-use crate::program_persona::ProgramPersona;
 use crate::run::report::error_message;
 use crate::run::report::file_metadata;
 use crate::run::report::header_or_trace_file::HeaderOrTraceFile;
@@ -115,7 +114,7 @@ impl TransferObserver for Tracer {
         if let (TraceEvent::Retry { failed: Some(failed), .. }, true) = (event, self.tells_failures)
             && let Err(error) = &failed.result
         {
-            crate::run::print_error_line(&error_message::line(ProgramPersona::Curl, error, Some(failed)));
+            crate::run::print_error_line(&error_message::curl_line(error, Some(failed)));
         }
         if let (TraceEvent::Retry { trouble, wait, left, .. }, true) = (event, self.tells_retries) {
             return crate::run::print_error_line(&format!(

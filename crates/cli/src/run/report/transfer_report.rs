@@ -10,6 +10,7 @@ use haul_policy::file_url;
 use haul_policy::redirect::location_text;
 use haul_policy::secrets::{drop_userinfo, without_userinfo};
 
+use crate::plan::StageArgs;
 use crate::program_persona::ProgramPersona;
 use crate::run::report::error_message;
 use crate::write_out::{WriteOutValues, url_spelling};
@@ -23,6 +24,8 @@ pub(crate) struct TransferReport<'a> {
     pub(crate) method: &'a str,
     pub(crate) file: Option<&'a Path>,
     pub(crate) outcome: &'a TransferOutcome,
+    /// The settings of the transfer's stage; `None` if they are not known.
+    pub(crate) settings: Option<&'a StageArgs>,
 }
 
 impl TransferReport<'_> {

@@ -191,7 +191,8 @@ fn conclude(
     }
     let query = operation.stages[0].request.query.as_ref();
     let queried = query.map_or(Cow::Borrowed(url), |query| Cow::Owned(append_query(url, query)));
-    let report = TransferReport { url: &queried, number: index as u64, stage: 0, method, file, outcome };
+    let settings = operation.stages.first();
+    let report = TransferReport { url: &queried, number: index as u64, stage: 0, method, file, outcome, settings };
     // It may be a local file that was written to.
     let to_output = file.is_none() && !file_url::is_file_url(url);
     let is_unwritable = to_output && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);

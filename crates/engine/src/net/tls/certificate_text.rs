@@ -10,9 +10,12 @@
 //!
 //! This module verifies nothing; webpki does (`verify.rs`).
 
+use std::time::Duration;
+
+use rustls_pki_types::UnixTime;
 use x509_cert::Certificate;
 use x509_cert::attr::AttributeTypeAndValue;
-use x509_cert::der::Decode;
+use x509_cert::der::{DateTime, Decode};
 use x509_cert::ext::pkix::name::DirectoryString;
 use x509_cert::name::Name;
 use x509_cert::time::Time;
@@ -86,8 +89,16 @@ fn attribute(attribute: &AttributeTypeAndValue, equals: &str) -> String {
     format!("{kind}{equals}{text}")
 }
 
+/// Returns a time of certificate verification as text; `None` if no certificate can have it.
+pub(super) fn date_of(time: UnixTime) -> Option<String> {
+    Some(shown(DateTime::from_unix_duration(Duration::from_secs(time.as_secs())).ok()?))
+}
+
 fn date(time: Time) -> String {
-    let time = time.to_date_time();
+    shown(time.to_date_time())
+}
+
+fn shown(time: DateTime) -> String {
     let month = MONTHS[usize::from(time.month() - 1) % MONTHS.len()];
     let (hour, minutes, seconds) = (time.hour(), time.minutes(), time.seconds());
     format!("{month} {:>2} {hour:02}:{minutes:02}:{seconds:02} {} GMT", time.day(), time.year())

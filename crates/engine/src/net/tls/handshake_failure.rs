@@ -2,6 +2,7 @@
 
 use rustls::{CertificateError, InvalidMessage};
 
+use super::certificate_text::date_of;
 use super::public_key_pin::PinMismatch;
 use crate::{Error, ErrorKind};
 
@@ -34,8 +35,16 @@ pub(super) fn why(refusal: &CertificateError) -> String {
     match refusal {
         CertificateError::UnknownIssuer => "no trusted certificate has signed it".into(),
         CertificateError::BadSignature => "a signature does not fit".into(),
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired".into(),
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => "it is not valid yet".into(),
+        CertificateError::ExpiredContext { not_after, .. } => match date_of(*not_after) {
+            Some(date) => format!("it expired on {date}"),
+            None => "it has expired".into(),
+        },
+        CertificateError::Expired => "it has expired".into(),
+        CertificateError::NotValidYetContext { not_before, .. } => match date_of(*not_before) {
+            Some(date) => format!("it is not valid before {date}"),
+            None => "it is not valid yet".into(),
+        },
+        CertificateError::NotValidYet => "it is not valid yet".into(),
         CertificateError::InvalidPurpose => "it is not for servers".into(),
         CertificateError::Other(other) => match other.0.downcast_ref() {
             Some(webpki::Error::CaUsedAsEndEntity) => "it is a CA's own and not a trusted one".into(),

@@ -8,7 +8,6 @@ use serde_json::json;
 
 use crate::date::iso_text;
 use crate::program_persona::VERSION;
-use crate::run::report::error_message;
 use crate::run::report::run_counts::RunProgress;
 
 /// The facts about an ended transfer that its event has.
@@ -26,6 +25,8 @@ pub(super) struct EndedTransfer<'a> {
     pub(super) attempts: u32,
     pub(super) file: Option<&'a str>,
     pub(super) error: Option<&'a Error>,
+    /// The remedy for the error; empty if there is none.
+    pub(super) remedy: &'a str,
 }
 
 /// Returns the line of the start of a run at this time.
@@ -45,14 +46,13 @@ pub(super) fn ended(transfer: &EndedTransfer<'_>) -> Vec<u8> {
         .field("seconds", transfer.time.as_secs_f64())
         .field("attempts", transfer.attempts);
     match (transfer.error, transfer.file) {
-        (Some(error), _) => line.field("error", error_object(error)).end(),
+        (Some(error), _) => line.field("error", error_object(error, transfer.remedy)).end(),
         (None, Some(file)) => line.field("file", file).end(),
         (None, None) => line.end(),
     }
 }
 
-fn error_object(error: &Error) -> serde_json::Value {
-    let remedy = error_message::remedy(error).trim_start_matches("; ");
+fn error_object(error: &Error, remedy: &str) -> serde_json::Value {
     json!({
         "code": error.exit_code(),
         "name": error.kind().name(),

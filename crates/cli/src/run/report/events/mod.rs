@@ -11,8 +11,6 @@
 mod event_lines;
 mod event_output;
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,8 +22,9 @@ use haul::{Error, ErrorKind, Result};
 use super::progress::ProgressReporter;
 use super::run_counts::RunCounts;
 use super::transfer_report::TransferReport;
-use crate::plan::{RunPlan, UrlSource};
+use crate::plan::RunPlan;
 use crate::program_persona::ProgramPersona;
+use crate::run::report::remedy::remedy;
 use crate::run::transfers::run_total;
 use event_lines::EndedTransfer;
 use event_output::EventOutput;
@@ -52,10 +51,6 @@ impl EventLog {
     /// The output cannot be opened, or no thread can be started.
     pub(crate) fn of(plan: &Arc<RunPlan>, progress: &ProgressReporter) -> Result<Option<Arc<Self>>> {
         let Some(place) = &plan.global.events else { return Ok(None) };
-        if let Some(input) = inputs(plan).find(|input| is_same_file(place, input)) {
-            let text = format!("--events would overwrite {}; give it another file", input.display());
-            return Err(Error::new(ErrorKind::Setup, text));
-        }
         let output = EventOutput::open(place)?;
         let (lines, queue) = sync_channel(QUEUE);
         let counts = Arc::clone(progress.counts());
@@ -73,6 +68,7 @@ impl EventLog {
         let was_sent = facts.requests > 0 || report.is_local(persona);
         let effective_url = was_sent.then(|| report.effective(persona).1);
         let file = file.filter(|_| report.error().is_none()).map(Path::to_string_lossy);
+        let remedy = report.error().map(|error| remedy(error, Some(report))).unwrap_or_default();
         self.send(event_lines::ended(&EndedTransfer {
             // In curl's place, too: the lines are for logs.
             url: &report.shown_url(ProgramPersona::Haul),
@@ -84,6 +80,7 @@ impl EventLog {
             attempts: facts.retries + 1,
             file: file.as_deref(),
             error: report.error(),
+            remedy: &remedy,
         }));
     }
 
@@ -112,25 +109,6 @@ impl EventLog {
         // Not sent if the thread has ended, because the watcher has gone or the output is full.
         let _ = self.lines.send(Some(line));
     }
-}
-
-/// Returns the files that the run reads: its job and its lists.
-fn inputs(plan: &RunPlan) -> impl Iterator<Item = &Path> {
-    let list = |source| match source {
-        UrlSource::InputFile(name) if name != "-" => Some(Path::new(name)),
-        _ => None,
-    };
-    let lists = plan.operations.iter().flat_map(move |group| group.urls.iter().filter_map(list));
-    plan.global.job.iter().map(|job| job.file.as_path()).chain(lists)
-}
-
-/// Returns true if two paths are equal, or name the same regular file.
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let identity = |path: &Path| {
-        let metadata = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
-        Some((metadata.dev(), metadata.ino()))
-    };
-    one == other || identity(one).is_some_and(|one| Some(one) == identity(other))
 }
 
 /// Writes the line of the start, all lines of the queue, and a progress line each second. Returns at

@@ -3,17 +3,17 @@
 use std::fs::{File, Metadata};
 use std::path::Path;
 
+use haul::Result;
 use haul::body::text::BodyText;
 use haul::fleet::{RecordContent, RecordText};
 use haul::sink::checksum::{HashAlgorithm, hex};
 use haul::transfer_record::TransferRecord;
-use haul::{Error, Result};
 
 use super::csv_rows::{PageRows, RowOrder};
 use super::line_pieces::{LineContent, line};
 use crate::plan::RecordOutputArgs;
 use crate::program_persona::ProgramPersona;
-use crate::run::report::error_message;
+use crate::run::report::remedy::remedy_alone;
 use crate::run::report::transfer_report::TransferReport;
 use crate::value_name::ValueName;
 
@@ -78,7 +78,7 @@ impl RecordedTransfer<'_> {
         record.head = outcome.head.as_ref();
         record.history = &outcome.history;
         record.error = self.report.error();
-        record.remedy = remedy;
+        record.remedy = remedy_alone;
         let mut text = Vec::with_capacity(1024);
         text.push(b'{');
         if let Some(id) = self.id {
@@ -120,11 +120,6 @@ impl RecordedTransfer<'_> {
             Err(body) => LineContent::Binary(body),
         }
     }
-}
-
-/// Returns the hint for an error; `None` if there is none.
-fn remedy(error: &Error) -> Option<&'static str> {
-    Some(error_message::remedy(error).trim_start_matches("; ")).filter(|text| !text.is_empty())
 }
 
 /// Begins the next member of an object.

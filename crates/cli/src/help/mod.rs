@@ -1,4 +1,5 @@
-//! The texts of `--help` and `--version`, generated from the table of flags.
+//! The texts of `--help` and `--version`, generated from the table of flags and the index of the
+//! guides.
 //!
 //! ```
 //! use haul_cli::program_persona::ProgramPersona;
@@ -6,16 +7,20 @@
 //! let text = haul_cli::help::help(ProgramPersona::Haul, Some("tls")).unwrap();
 //! assert!(text.contains(" -k, --insecure"));
 //! assert!(haul_cli::help::help(ProgramPersona::Haul, Some("--insecure")).unwrap().contains("haul -k"));
+//! assert!(haul_cli::help::help(ProgramPersona::Haul, Some("jar")).unwrap().contains("--cookie-jar"));
 //! assert!(haul_cli::help::help(ProgramPersona::Haul, Some("nonsense")).is_err());
 //! ```
+
+mod search;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::did_you_mean;
 use crate::flags::{self, FLAGS, Flag, FlagSpec, FlagSyntax, HelpCategory, curl_help};
 use crate::program_persona::VERSION;
 use crate::program_persona::{CURL_VERSION, ProgramPersona};
-use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason};
+use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 
 /// The features that `--version` lists. They are those of curl's features that haul has, with
 /// curl's names and in curl's order.
@@ -33,8 +38,8 @@ const WIDTH: usize = 78;
 
 /// Returns the text that `--help SUBJECT` prints.
 ///
-/// The subject is a category, `all`, `category` (which lists the categories), or an option. Without
-/// a subject the text lists the most used options.
+/// The subject is a category, `all`, `category` (which lists the categories), an option, or words to
+/// search for. Without a subject the text lists the most used options.
 pub fn help(persona: ProgramPersona, subject: Option<&str>) -> Result<String, UsageError> {
     let program = persona.name();
     let mut text = String::new();
@@ -52,6 +57,9 @@ pub fn help(persona: ProgramPersona, subject: Option<&str>) -> Result<String, Us
                 "Use \"--help all\" to list all options\n\
                  Use \"--help --option\" to view documentation for a given option\n",
             );
+            if !persona.is_curl() {
+                text.push_str("Use \"--help WORD\" to search options and guides, such as \"--help timeout\"\n");
+            }
         }
         Some(subject) if is_called(persona, subject, "all") => {
             put(&mut text, format_args!("Usage: {program} [options...] <url>\n"));
@@ -65,8 +73,13 @@ pub fn help(persona: ProgramPersona, subject: Option<&str>) -> Result<String, Us
                     spec.category.name() == *subject || persona.is_curl() && curl_help::has(subject, spec.long)
                 });
             }
-            None => match option(subject) {
-                Some(flag) => document(&mut text, flag.spec()),
+            None => match flag_of(subject) {
+                Some(flag) => {
+                    document(&mut text, flag.spec());
+                    if !persona.is_curl() && !subject.starts_with('-') {
+                        text.push_str(&search::others(subject, flag.spec()));
+                    }
+                }
                 // No failure to curl, but no help either.
                 None if persona.is_curl() && subject.starts_with('-') => {
                     return Err(UsageError::new(ArgPosition::Whole, UsageErrorReason::NoSuchHelp));
@@ -75,15 +88,25 @@ pub fn help(persona: ProgramPersona, subject: Option<&str>) -> Result<String, Us
                     text.push_str("Unknown category provided, here is a list of all categories:\n\n");
                     put_categories(&mut text, persona);
                 }
-                None => {
-                    let place = ArgPosition::Option(format!("--help {subject}"));
-                    let reason = "no such category or option, see --help category";
-                    return Err(UsageError::new(place, UsageErrorReason::bad_use(reason)));
-                }
+                None => match search::text(subject) {
+                    Some(found) => text.push_str(&found),
+                    None => return Err(nothing_about(subject)),
+                },
             },
         },
     }
     Ok(text)
+}
+
+/// Returns the error for a subject of `--help` about which there is nothing.
+fn nothing_about(subject: &str) -> UsageError {
+    let place = ArgPosition::Option(format!("--help {}", printable(subject.as_bytes())));
+    let meant = did_you_mean::options(subject.trim_start_matches('-'));
+    let reason = match meant.first() {
+        Some(option) => format!("there is nothing about that; did you mean {option}?"),
+        None => "there is nothing about that; --help category lists the categories".to_owned(),
+    };
+    UsageError::new(place, UsageErrorReason::bad_use(reason))
 }
 
 /// Returns the text of `--manual`: the documentation of every option.
@@ -128,7 +151,9 @@ fn put_categories(text: &mut String, persona: ProgramPersona) {
     }
 }
 
-fn option(subject: &str) -> Option<&'static dyn Flag> {
+/// Returns the option that a word of the command line or of a config file names, with or without
+/// dashes and `no-`.
+pub(crate) fn flag_of(subject: &str) -> Option<&'static dyn Flag> {
     if let Some(long) = subject.strip_prefix("--") {
         let positive = || flags::find_long(long.strip_prefix("no-")?.as_bytes());
         return flags::find_long(long.as_bytes()).or_else(positive);
@@ -247,7 +272,6 @@ mod tests {
         for option in ["--no-progress-meter", "--no-keepalive", "--no-sessionid", "--no-alpn", "--no-npn"] {
             assert!(has("all", option), "{option}");
         }
-        assert!(help(ProgramPersona::Haul, Some("timeout")).is_err());
         let most = help(ProgramPersona::Curl, None).expect("no subject is fine");
         assert!(most.contains(" curl, ") && !most.contains("(default)"), "{most}");
         assert!(help(ProgramPersona::Haul, None).expect("no subject is fine").contains("(default)"));

@@ -1,0 +1,136 @@
+//! Suggestions for misspelt names: the options that a word was probably meant to be.
+//!
+//! ```
+//! use haul_cli::did_you_mean;
+//!
+//! assert_eq!(did_you_mean::options("max-tim"), ["--max-time"]);
+//! assert_eq!(did_you_mean::options("no-check-certificate"), ["--insecure"]);
+//! assert!(did_you_mean::options("xyzzy").is_empty());
+//! ```
+
+use crate::flags::{FLAGS, FlagSyntax};
+
+/// The number of suggestions for one word.
+const MOST: usize = 3;
+
+/// Names of other programs' options (wget, HTTPie, aria2, requests), and haul's options for the same
+/// purpose. The help is searched for these names, too.
+pub(crate) const OTHER_NAMES: &[(&str, &[&str])] = &[
+    ("accept-encoding", &["compressed"]),
+    ("auth", &["user", "oauth2-bearer"]),
+    ("background", &["agent"]),
+    ("body", &["data", "json"]),
+    ("ca-certificate", &["cacert"]),
+    ("certificate", &["cert"]),
+    ("check-certificate", &["insecure"]),
+    ("concurrency", &["parallel-max", "parallel-max-host"]),
+    ("content-disposition", &["remote-header-name"]),
+    ("continue", &["continue-at"]),
+    ("cookies", &["cookie", "cookie-jar"]),
+    ("delay", &["rate", "retry-delay"]),
+    ("directory-prefix", &["output-dir"]),
+    ("follow-redirects", &["location"]),
+    ("headers", &["header", "include"]),
+    ("http-password", &["user"]),
+    ("http-user", &["user"]),
+    ("jobs", &["parallel-max", "job"]),
+    ("load-cookies", &["cookie"]),
+    ("max-concurrent-downloads", &["parallel-max"]),
+    ("max-connection-per-server", &["split", "parallel-max-host"]),
+    ("max-redirect", &["max-redirs"]),
+    ("method", &["request"]),
+    ("no-check-certificate", &["insecure"]),
+    ("no-clobber", &["clobber", "skip-existing"]),
+    ("no-verify", &["insecure"]),
+    ("output-document", &["output"]),
+    ("output-file", &["stderr", "output"]),
+    ("password", &["user"]),
+    ("post-data", &["data"]),
+    ("post-file", &["data-binary"]),
+    ("quiet", &["silent"]),
+    ("recursive", &["then", "depth"]),
+    ("redirect", &["location", "max-redirs"]),
+    ("redirects", &["location", "max-redirs"]),
+    ("resume", &["continue-at", "job"]),
+    ("save-cookies", &["cookie-jar"]),
+    ("server-response", &["include", "verbose"]),
+    ("spider", &["head"]),
+    ("timeout", &["max-time", "connect-timeout", "stall-time"]),
+    ("tries", &["retry"]),
+    ("verify", &["cacert", "insecure"]),
+    ("wait", &["rate"]),
+];
+
+/// Returns the options, with their dashes, that the unknown name of an option was probably meant to
+/// be; the most likely one first. `name` has no dashes before it.
+pub fn options(name: &str) -> Vec<String> {
+    let name = name.to_ascii_lowercase().replace('_', "-");
+    let dashed = |names: &[&str]| names.iter().take(MOST).map(|name| format!("--{name}")).collect();
+    if let Some((_, ours)) = OTHER_NAMES.iter().find(|(other, _)| *other == name) {
+        return dashed(ours);
+    }
+    let specs = || FLAGS.iter().map(|flag| flag.spec());
+    let begun: Vec<&str> = specs().map(|spec| spec.long).filter(|long| long.starts_with(&name)).collect();
+    if name.trim_end_matches('-').len() > 2 && (1..=MOST).contains(&begun.len()) {
+        return dashed(&begun);
+    }
+    let (prefix, positive) = match name.strip_prefix("no-") {
+        Some(positive) => ("--no-", positive),
+        None => ("--", name.as_str()),
+    };
+    let can_be_off = |syntax| prefix == "--" || syntax == FlagSyntax::Switch;
+    let known = specs().filter(|spec| can_be_off(spec.syntax)).map(|spec| spec.long);
+    closest(positive, known).into_iter().map(|long| format!("{prefix}{long}")).collect()
+}
+
+/// Returns those of the `known` words that differ from a word by a slip of the keyboard or two; the
+/// closest first.
+pub(crate) fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Vec<&'k str> {
+    // A short word is close to many.
+    let most = match word.chars().count() {
+        0..=2 => 0,
+        3..=4 => 1,
+        5..=8 => 2,
+        _ => 3,
+    };
+    let distances = known.into_iter().map(|known| (strsim::damerau_levenshtein(word, known), known));
+    let mut near: Vec<(usize, &str)> = distances.filter(|(distance, _)| (1..=most).contains(distance)).collect();
+    near.sort_by_key(|(distance, _)| *distance);
+    let best = near.first().map_or(0, |(distance, _)| *distance);
+    near.into_iter().filter(|(distance, _)| *distance <= best).take(MOST).map(|(_, known)| known).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspelt_options_have_suggestions() {
+        for (name, expected) in [
+            ("outptu", &["--output"][..]),
+            ("ouput", &["--output"]),
+            ("no-locaton", &["--no-location"]),
+            ("Max_Time", &["--max-time"]),
+            ("remote-nam", &["--remote-name", "--remote-name-all"]),
+            ("quiet", &["--silent"]),
+            ("timeout", &["--max-time", "--connect-timeout", "--stall-time"]),
+            ("insecur", &["--insecure"]),
+            ("zz", &[]),
+            ("", &[]),
+            ("something-else-entirely", &[]),
+        ] {
+            assert_eq!(options(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn other_names_lead_to_options_that_exist() {
+        assert!(OTHER_NAMES.is_sorted_by_key(|(other, _)| other), "sorted");
+        for (other, ours) in OTHER_NAMES {
+            assert!(crate::flags::find_long(other.as_bytes()).is_none() || *other == "no-clobber", "{other}");
+            for name in *ours {
+                assert!(crate::flags::find_long(name.as_bytes()).is_some(), "{other}: {name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The search of `--help WORD` in the names and texts of options and in the guides.
+
+use std::collections::BTreeSet;
+
+use super::{names, put};
+use crate::did_you_mean::OTHER_NAMES;
+use crate::flags::{FLAGS, FlagSpec};
+use crate::guide_index::{self, GuideSection};
+
+/// The number of options that are found by their documentation, and of sections of guides, which are
+/// shown at most. An option whose name has the word is always shown.
+const MOST: usize = 12;
+
+/// The rank of an option among the results: by the best place in which the words occur.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum SearchRank {
+    Name,
+    OtherName,
+    Help,
+    Documentation,
+}
+
+/// Returns the options and the sections of guides that have all words of `subject`; `None` if there
+/// are none.
+pub(super) fn text(subject: &str) -> Option<String> {
+    let words = words_of(subject);
+    if words.is_empty() {
+        return None;
+    }
+    let (options, sections) = (options(&words, None), sections(&words));
+    if options.is_empty() && sections.is_empty() {
+        return None;
+    }
+    let mut text = String::new();
+    put_options(&mut text, &format!("Options about {subject}:"), &options);
+    put_sections(&mut text, &sections);
+    Some(text)
+}
+
+/// Returns what there is about `subject`, the name of an option, beside this option.
+pub(super) fn others(subject: &str, option: &FlagSpec) -> String {
+    let words = words_of(subject);
+    let mut text = String::new();
+    let options = options(&words, Some(option.long));
+    if !options.is_empty() {
+        put_options(&mut text, &format!("\nOther options about {subject}:"), &options);
+    }
+    put_sections(&mut text, &sections(&words));
+    text
+}
+
+fn words_of(subject: &str) -> Vec<String> {
+    subject.split_whitespace().map(str::to_lowercase).collect()
+}
+
+/// Returns the options that have all words, the best first. `without` is left out.
+fn options(words: &[String], without: Option<&str>) -> Vec<&'static FlagSpec> {
+    let specs = FLAGS.iter().map(|flag| flag.spec()).filter(|spec| Some(spec.long) != without);
+    let mut found: Vec<(SearchRank, &FlagSpec)> =
+        specs.filter_map(|spec| Some((words.iter().map(|word| rank(spec, word)).max()??, spec))).collect();
+    // The others keep the order of their names.
+    found.sort_by_key(|(rank, _)| *rank);
+    let is_shown = |(at, (rank, _)): &(usize, (SearchRank, &FlagSpec))| *rank < SearchRank::Help || *at < MOST;
+    found.into_iter().enumerate().filter(is_shown).map(|(_, (_, spec))| spec).collect()
+}
+
+/// Returns the best place of an option in which a word occurs; `None` if it does not occur.
+fn rank(spec: &FlagSpec, word: &str) -> Option<SearchRank> {
+    let is_other_name = || OTHER_NAMES.iter().any(|(other, ours)| *other == word && ours.contains(&spec.long));
+    let places = [
+        (SearchRank::Name, has_word(spec.long, word)),
+        (SearchRank::OtherName, is_other_name()),
+        (SearchRank::Help, has_word(spec.help, word)),
+        (SearchRank::Documentation, has_word(spec.doc, word)),
+    ];
+    places.iter().find(|(_, has)| *has).map(|(rank, _)| *rank)
+}
+
+/// Returns true if a word of `text` begins with `word`, in any case.
+fn has_word(text: &str, word: &str) -> bool {
+    let text = text.to_lowercase();
+    let is_start = |at: usize| !text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
+    !word.is_empty() && text.match_indices(word).any(|(at, _)| is_start(at))
+}
+
+/// Returns the sections of guides whose title has all words, then those that mention an option whose
+/// name has them.
+fn sections(words: &[String]) -> Vec<GuideSection<'static>> {
+    let has_all = |text: &str| words.iter().all(|word| has_word(text, word));
+    let titled = guide_index::sections().filter(|section| has_all(section.title));
+    let mentioning = guide_index::sections().filter(|section| section.options().any(has_all));
+    let mut seen = BTreeSet::new();
+    titled.chain(mentioning).filter(|section| seen.insert(section.place)).take(MOST).collect()
+}
+
+fn put_options(text: &mut String, title: &str, options: &[&FlagSpec]) {
+    if options.is_empty() {
+        return;
+    }
+    put(text, format_args!("{title}\n"));
+    let width = options.iter().map(|spec| names(spec).len()).filter(|&width| width < 32).max().unwrap_or(0);
+    for spec in options {
+        put(text, format_args!(" {:<width$}  {}\n", names(spec), spec.help));
+    }
+}
+
+fn put_sections(text: &mut String, sections: &[GuideSection<'_>]) {
+    if sections.is_empty() {
+        return;
+    }
+    let separator = if text.is_empty() { "" } else { "\n" };
+    put(text, format_args!("{separator}Guides:\n"));
+    let width = sections.iter().map(|section| section.place.len()).max().unwrap_or(0);
+    for section in sections {
+        put(text, format_args!(" {:<width$}  {}\n", section.place, section.title));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(subject: &str) -> String {
+        text(subject).unwrap_or_default()
+    }
+
+    #[test]
+    fn words_are_found_in_names_help_and_guides() {
+        for (subject, expected) in [
+            ("timeout", &["--connect-timeout", "--max-time", "--stall-time"][..]),
+            ("jar", &["--cookie-jar"]),
+            ("unique", &["--unique", "docs/many-pages.md"]),
+            ("TIMEOUT connect", &["--connect-timeout"]),
+            ("no-check-certificate", &["--insecure"]),
+            ("failures", &["docs/jobs.md#failures"]),
+        ] {
+            let text = found(subject);
+            assert!(expected.iter().all(|part| text.contains(part)), "{subject}: {text}");
+        }
+        assert!(found("unique").find("--unique") < found("unique").find("Guides:"));
+    }
+
+    #[test]
+    fn rare_words_find_nothing() {
+        for subject in ["xyzzy", "", " ", "imeout"] {
+            assert_eq!(text(subject), None, "{subject:?}");
+        }
+    }
+
+    #[test]
+    fn option_is_documented_with_its_relatives() {
+        let option = FLAGS.iter().map(|flag| flag.spec()).find(|spec| spec.long == "retry").expect("--retry");
+        let text = others("retry", option);
+        assert!(text.contains("Other options about retry:") && text.contains("--retry-delay"), "{text}");
+        assert!(!text.contains("--retry <"), "{text}");
+    }
+
+    #[test]
+    fn words_begin_at_the_start_of_a_word() {
+        assert!(has_word("The Time limit", "time") && has_word("max-time", "time") && has_word("timeout", "time"));
+        assert!(!has_word("sometimes", "time") && !has_word("anything", ""));
+    }
+}

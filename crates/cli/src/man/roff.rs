@@ -1,0 +1,19 @@
+//! Text in roff, the language of man pages.
+
+/// Returns a line of text in roff. Escapes a first character that would make the line a roff
+/// request.
+pub(super) fn line(text: &str) -> String {
+    let escaped = escaped(text);
+    if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }
+}
+
+/// Returns a text in roff, which is not at the beginning of a line.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('\\', "\\e").replace('-', "\\-")
+}
+
+/// Returns a block of lines that keep their form, such as a command.
+pub(super) fn block<'l>(lines: impl IntoIterator<Item = &'l str>) -> String {
+    let lines: String = lines.into_iter().map(|text| line(text) + "\n").collect();
+    format!(".sp\n.RS 4\n.nf\n{lines}.fi\n.RE\n")
+}

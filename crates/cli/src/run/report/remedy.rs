@@ -1,0 +1,216 @@
+//! The remedies that error messages name: what the user can do about a failed transfer.
+//!
+//! A remedy depends on the error, and on the options of its transfer: a status 401 has one remedy
+//! with credentials and another without.
+
+use std::borrow::Cow;
+use std::io;
+use std::time::Duration;
+
+use haul::net::dns::is_onion;
+use haul::pagination::PaginationError;
+use haul::transfer_facts::{PhaseTimes, TransferFacts};
+use haul::{Error, ErrorKind};
+
+use crate::did_you_mean;
+use crate::plan::{NetrcArg, StageArgs};
+use crate::run::report::transfer_report::TransferReport;
+
+/// The engine's message for a certificate that no trusted CA has issued.
+pub(super) const UNKNOWN_ISSUER: &str = "no trusted certificate has signed it";
+/// The engine's message for a self-signed CA certificate that a server presents as its own.
+pub(super) const SELF_SIGNED: &str = "it is a CA's own and not a trusted one";
+
+/// The time from which on an error message says how long the transfer took.
+const LONG: Duration = Duration::from_secs(1);
+
+/// Returns the remedy for an error, such as the name of an option that solves the problem. `failed`
+/// is the transfer, if it has begun. Returns an empty text if there is none.
+pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<'static, str> {
+    if let Some(listing) = listing_error(error) {
+        return of_listing(listing).into();
+    }
+    let facts = failed.map(|report| &*report.outcome.facts);
+    let settings = failed.and_then(|report| report.settings);
+    let cause = error.cause();
+    match error.kind() {
+        ErrorKind::PeerCertificate => of_certificate(&cause).into(),
+        ErrorKind::Status => of_status(error.status().unwrap_or(0), settings).into(),
+        ErrorKind::Connect => of_connection(error, &cause, facts).into(),
+        ErrorKind::Resolve => of_name(&cause, failed).into(),
+        ErrorKind::ProxyResolve => PROXY_ORIGIN.into(),
+        ErrorKind::Timeout => of_time_limit(&cause, facts, settings),
+        ErrorKind::Write | ErrorKind::Read => of_file(error, &cause).into(),
+        ErrorKind::UnsupportedScheme => of_scheme(&cause).into(),
+        ErrorKind::TlsHandshake if cause.contains("does not speak TLS") => "try http:// instead of https://".into(),
+        ErrorKind::TooManyRedirects => "--max-redirs N sets another limit, --no-location follows none".into(),
+        ErrorKind::ContentCoding if cause.contains("coding") => {
+            "--raw stores the content as the server sends it".into()
+        }
+        ErrorKind::TooLarge if cause.ends_with("that a record may have") => {
+            "store bodies in files with -o or -O, leave them out with --jsonl=no-body, or raise --max-memory".into()
+        }
+        ErrorKind::Auth => "--anyauth allows every scheme that haul supports".into(),
+        _ => "".into(),
+    }
+}
+
+/// Returns the remedy for an error without its transfer; `None` if there is none.
+pub(crate) fn remedy_alone(error: &Error) -> Option<&'static str> {
+    match remedy(error, None) {
+        Cow::Borrowed("") | Cow::Owned(_) => None,
+        Cow::Borrowed(text) => Some(text),
+    }
+}
+
+/// Returns the duration of a failed transfer and the number of its attempts, for a message. Returns
+/// an empty text for a short transfer that was tried once.
+pub(crate) fn duration(report: &TransferReport<'_>) -> String {
+    let facts = &report.outcome.facts;
+    let PhaseTimes { resolve, connect, tls, wait, receive, pause } = facts.phase_times;
+    let time = resolve + connect + tls + wait + receive + pause;
+    match (time >= LONG, facts.retries) {
+        (false, 0) => String::new(),
+        (true, 0) => format!(" (after {:.1} s)", time.as_secs_f64()),
+        (false, retries) => format!(" (after {} attempts)", retries + 1),
+        (true, retries) => format!(" (after {:.1} s and {} attempts)", time.as_secs_f64(), retries + 1),
+    }
+}
+
+/// Returns the reason why a listing cannot continue; `None` for other errors.
+fn listing_error(error: &Error) -> Option<&PaginationError> {
+    std::error::Error::source(error)?.downcast_ref()
+}
+
+fn of_listing(listing: &PaginationError) -> &'static str {
+    match listing {
+        PaginationError::OtherOrigin { .. } => "--paginate-any allows that",
+        PaginationError::TooManyPages { .. } => "--paginate-max N sets another limit",
+        PaginationError::Unusable { wants_url: true, .. } => {
+            "--paginate-query NAME makes it the value of a query parameter"
+        }
+        _ => "",
+    }
+}
+
+fn of_certificate(cause: &str) -> &'static str {
+    let is_proxy = cause.starts_with("the proxy");
+    if [UNKNOWN_ISSUER, SELF_SIGNED].iter().any(|why| cause.ends_with(why)) {
+        return match is_proxy {
+            true => {
+                "if it is self-signed, trust it with --proxy-cacert FILE, or skip verification with --proxy-insecure"
+            }
+            false => "if it is self-signed, trust it with --cacert FILE, or skip verification with -k",
+        };
+    }
+    match (cause, is_proxy) {
+        (cause, false) if cause.contains("not valid for name") => {
+            "use one of its names in the URL, or skip verification with -k"
+        }
+        (cause, false) if cause.contains("expired") => {
+            "the server's operator must renew it; -k skips verification, also that of the name"
+        }
+        (cause, false) if cause.contains("not valid before") => "check the clock of this computer",
+        _ => "",
+    }
+}
+
+fn of_status(status: u16, settings: Option<&StageArgs>) -> &'static str {
+    let has_credentials = settings.is_some_and(|stage| {
+        let request = &stage.request;
+        let auth = &request.auth;
+        let has_field = request.fields.iter().any(|field| field.name().eq_ignore_ascii_case("authorization"));
+        auth.user.is_some() || auth.bearer.is_some() || auth.signature.is_some() || has_field
+    });
+    let reads_netrc = settings.is_some_and(|stage| stage.request.auth.netrc != NetrcArg::Off);
+    match status {
+        401 if has_credentials || reads_netrc => "the server does not accept these credentials",
+        401 => "give credentials with -u USER, --oauth2-bearer TOKEN or --netrc",
+        403 if has_credentials => "these credentials do not permit it",
+        403 => "it may need credentials (-u), cookies (-b) or another client name (-A)",
+        405 => "-X METHOD sends another method",
+        407 => PROXY_LOGIN,
+        429 => "ask less often with --rate or --rate-host, or wait longer with --retry",
+        _ => "",
+    }
+}
+
+const PROXY_LOGIN: &str = "the proxy wants credentials; give them with -U USER:PASSWORD";
+const PROXY_ORIGIN: &str =
+    "the proxy comes from -x or a variable such as https_proxy; --noproxy '*' connects without one";
+
+fn of_connection(error: &Error, cause: &str, facts: Option<&TransferFacts>) -> &'static str {
+    let is_proxy = facts.is_some_and(|facts| facts.proxy_used);
+    if let Some(status) = error.status() {
+        return if status == 407 { PROXY_LOGIN } else { PROXY_ORIGIN };
+    }
+    // The agent passes on the text alone.
+    let has = |words: &str| cause.contains(words);
+    match () {
+        () if is_proxy => PROXY_ORIGIN,
+        () if has("Connection refused") => "nothing listens on that port",
+        () if has("unreachable") || has("No route to host") => {
+            "check the network; -4 and -6 choose the kind of address"
+        }
+        () => "",
+    }
+}
+
+fn of_name(cause: &str, failed: Option<&TransferReport<'_>>) -> &'static str {
+    match failed {
+        Some(report) if is_onion(report.outcome.target.host_text()) => {
+            "use a SOCKS proxy that resolves it, with -x socks5h://"
+        }
+        _ if cause.contains("reserved") => "",
+        _ => "check the spelling and the network; --dns-servers asks another name server",
+    }
+}
+
+/// Returns the limit that a transfer has reached, with its value.
+fn of_time_limit(cause: &str, facts: Option<&TransferFacts>, settings: Option<&StageArgs>) -> Cow<'static, str> {
+    let Some(transfer) = settings.map(|stage| &stage.transfer) else { return "".into() };
+    let is_connecting = facts.is_some_and(|facts| facts.requests == 0);
+    let limit = |option: &str, limit: Duration| format!("{option} is {} s", limit.as_secs_f64()).into();
+    if cause.contains("silent for") {
+        return "--stall-time SECONDS sets another limit".into();
+    }
+    if cause.contains("slow") {
+        return "--speed-limit and --speed-time set this limit".into();
+    }
+    match (transfer.connect_timeout, transfer.max_time) {
+        (Some(connect), Some(max)) if is_connecting && connect < max => limit("--connect-timeout", connect),
+        (Some(connect), None) if is_connecting => limit("--connect-timeout", connect),
+        (None, None) if is_connecting => "--connect-timeout SECONDS sets another limit".into(),
+        (_, Some(max)) => limit("--max-time", max),
+        _ => "".into(),
+    }
+}
+
+fn of_file(error: &Error, cause: &str) -> &'static str {
+    if cause.starts_with("its values are no rows") {
+        return "use --jsonl, or expressions that find the same number of values";
+    }
+    match (error.kind(), error.io_source().map(io::Error::kind)) {
+        (ErrorKind::Write, Some(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)) => {
+            "the directory does not exist; --create-dirs makes it"
+        }
+        (ErrorKind::Write, Some(io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)) => {
+            "-o and --output-dir name another place"
+        }
+        (ErrorKind::Write, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)) => {
+            "free some space, or choose another place with --output-dir"
+        }
+        (ErrorKind::Write, Some(io::ErrorKind::IsADirectory)) => "-O --output-dir DIRECTORY names the file in it",
+        _ => "",
+    }
+}
+
+fn of_scheme(cause: &str) -> &'static str {
+    let scheme = cause.split('"').nth(1).unwrap_or_default();
+    match did_you_mean::closest(scheme, ["http", "https"]).first() {
+        Some(&"http") => "did you mean http://?",
+        Some(_) => "did you mean https://?",
+        None if cause.contains("not supported") => "haul has http and https",
+        None => "",
+    }
+}
