@@ -1,0 +1,543 @@
+//! Easy handles: `curl_easy_init`, `curl_easy_perform` and the others.
+//!
+//! An easy handle has its options, its cookies, and an engine client of its own, whose connections
+//! end with the handle. A lock protects them. It is never held while a callback runs, so callbacks
+//! may use the handle.
+
+use std::ffi::{OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use haul::net::dns::{DnsCacheOptions, DnsServers, Resolver};
+use haul::net::pool::PoolLimits;
+use haul::net::proxy::ProxyAuthCache;
+use haul::net::tls::TlsOptions;
+use haul::state::alt_svc::AltSvcCache;
+use haul::state::auth::AuthCache;
+use haul::state::cookie_jar::{CookieFileStyle, SharedCookieJar};
+use haul::state::hsts::HstsCache;
+use haul::state::http3::Http3Cache;
+use haul::transfer::TransferOutcome;
+use haul::{Client, ErrorKind};
+
+use crate::codes::{
+    CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_OK, CURLE_RECURSIVE_API_CALL, CURLE_UNSUPPORTED_PROTOCOL,
+    CURLcode, code_of,
+};
+use crate::handles::{Handle, HandleTable, guard, lock};
+use crate::headers::{HeadOrigin, HeaderStore, StoredHead};
+use crate::info::Infos;
+use crate::options::{EasyOptions, numbers as opt};
+use crate::request::{self, TransferFailure};
+use crate::share::{Share, ShareUse};
+use crate::transfer::callbacks::Callbacks;
+use crate::transfer::easy_driver;
+use crate::transfer::error_text::{ERROR_SIZE, error_text};
+use crate::transfer::running::Running;
+
+/// The live easy handles.
+pub(crate) static EASY: HandleTable<Easy> = HandleTable::new();
+
+/// An easy handle.
+pub struct Easy {
+    /// The number of the handle.
+    pub(crate) number: usize,
+    pub(crate) state: Mutex<EasyState>,
+    /// The transfer in progress; `None` if there is none.
+    running: Mutex<Option<Arc<Running>>>,
+}
+
+/// The state of an easy handle.
+#[derive(Default)]
+pub struct EasyState {
+    pub(crate) options: EasyOptions,
+    pub(crate) infos: Infos,
+    pub(crate) headers: HeaderStore,
+    cookies: Option<SharedCookieJar>,
+    share: Option<ShareUse>,
+    client: Option<(ClientSettings, Client)>,
+    pub(crate) auth_cache: AuthCache,
+    pub(crate) proxy_auth_cache: ProxyAuthCache,
+    pub(crate) http3_cache: Http3Cache,
+    hsts: Option<HstsCache>,
+    alt_svc: Option<AltSvcCache>,
+    is_performing: bool,
+    /// The number of the multi handle to which the handle was added; `None` if it was not.
+    pub(crate) multi: Option<usize>,
+}
+
+/// The options that a client is made with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct ClientSettings {
+    connections: Option<i64>,
+    idle: Option<i64>,
+    dns_ttl: Option<i64>,
+}
+
+impl ClientSettings {
+    fn of(options: &EasyOptions) -> Self {
+        Self {
+            connections: options.number(opt::MAXCONNECTS),
+            idle: options.number(opt::MAXAGE_CONN),
+            dns_ttl: options.number(opt::DNS_CACHE_TIMEOUT),
+        }
+    }
+
+    fn client(self, resolver: Option<Resolver>) -> Client {
+        let mut limits = PoolLimits::default();
+        if let Some(most) = self.connections.and_then(|most| usize::try_from(most).ok()).filter(|most| *most > 0) {
+            limits.connections = most;
+        }
+        if let Some(idle) = self.idle.and_then(|idle| u64::try_from(idle).ok()).filter(|idle| *idle > 0) {
+            limits.idle = Duration::from_secs(idle);
+        }
+        let resolver = resolver.unwrap_or_else(|| {
+            let mut dns = DnsCacheOptions::default();
+            match self.dns_ttl {
+                Some(-1) => dns.ttl = Duration::from_secs(u32::MAX.into()),
+                Some(seconds) => dns.ttl = Duration::from_secs(seconds.unsigned_abs()),
+                None => {}
+            }
+            Resolver::new(dns)
+        });
+        Client::builder().pool(limits).resolver(resolver).build()
+    }
+}
+
+impl Easy {
+    fn new(number: usize, state: EasyState) -> Self {
+        Self { number, state: Mutex::new(state), running: Mutex::default() }
+    }
+
+    /// Sets the transfer in progress.
+    pub(crate) fn set_running(&self, running: Option<Arc<Running>>) {
+        *lock(&self.running) = running;
+    }
+}
+
+impl EasyState {
+    /// Returns the cookie jar of the handle or of its share, and reads cookie files that were not
+    /// read yet. Returns `None` if cookies are not used.
+    pub(crate) fn cookie_jar(&mut self) -> Option<SharedCookieJar> {
+        let shared = self.share.as_ref().and_then(ShareUse::cookies);
+        if !self.options.has_cookies && shared.is_none() && self.cookies.is_none() {
+            return None;
+        }
+        let own = || SharedCookieJar::of(CookieFileStyle::Curl);
+        let jar = shared.unwrap_or_else(|| self.cookies.get_or_insert_with(own).clone());
+        for path in std::mem::take(&mut self.options.cookie_files) {
+            if !path.is_empty() {
+                // As in libcurl, a file that cannot be read has no cookies.
+                let _ = jar.import(Path::new(OsStr::from_bytes(&path)));
+            }
+        }
+        if self.options.is_on(opt::COOKIESESSION) {
+            jar.clear_session();
+            self.options.store(opt::COOKIESESSION, None);
+        }
+        Some(jar)
+    }
+
+    /// Changes the cookies as `CURLOPT_COOKIELIST` says.
+    pub(crate) fn change_cookies(&mut self, line: Option<&[u8]>) -> Result<(), CURLcode> {
+        let Some(line) = line else { return Ok(()) };
+        self.options.has_cookies = true;
+        let Some(jar) = self.cookie_jar() else { return Ok(()) };
+        match line.to_ascii_uppercase().as_slice() {
+            b"ALL" => jar.change(|jar| jar.retain(|_| false)),
+            b"SESS" => jar.clear_session(),
+            b"FLUSH" => self.save_cookies(),
+            b"RELOAD" => {}
+            _ => {
+                jar.import_text(line);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the cookies to the file of `CURLOPT_COOKIEJAR`, if there is one.
+    fn save_cookies(&mut self) {
+        let Some(path) = self.options.bytes(opt::COOKIEJAR).map(<[u8]>::to_vec) else { return };
+        let Some(jar) = self.cookie_jar() else { return };
+        if path == b"-" {
+            use std::io::Write;
+            let _ = std::io::stdout().write_all(&jar.to_text());
+        } else {
+            // As in libcurl, a failure is not reported.
+            let _ = jar.replace_by(Path::new(OsStr::from_bytes(&path)), None);
+        }
+    }
+
+    /// Returns all cookies as lines of a cookie file.
+    pub(crate) fn cookie_lines(&mut self) -> Vec<Vec<u8>> {
+        let Some(jar) = self.cookie_jar() else { return Vec::new() };
+        let text = jar.to_text();
+        let is_cookie = |line: &&[u8]| !line.is_empty() && (!line.starts_with(b"#") || line.starts_with(b"#HttpOnly_"));
+        text.split(|b| *b == b'\n').filter(is_cookie).map(<[u8]>::to_vec).collect()
+    }
+
+    /// Returns the hosts that must be reached over TLS; `None` if they are not remembered.
+    pub(crate) fn hsts(&mut self) -> Result<Option<HstsCache>, TransferFailure> {
+        const ENABLE: i64 = 1;
+        if let Some(shared) = self.share.as_ref().and_then(ShareUse::hsts) {
+            return Ok(Some(shared));
+        }
+        let is_on = self.options.number(opt::HSTS_CTRL).unwrap_or(0) & ENABLE != 0;
+        if !is_on && !self.options.has(opt::HSTS) {
+            return Ok(None);
+        }
+        if self.hsts.is_none() {
+            let cache = HstsCache::new();
+            if let Some(path) = self.options.bytes(opt::HSTS).filter(|path| !path.is_empty()) {
+                let _ = cache.load(Path::new(OsStr::from_bytes(path)));
+            }
+            self.hsts = Some(cache);
+        }
+        Ok(self.hsts.clone())
+    }
+
+    /// Returns the alternative services; `None` if they are not remembered.
+    pub(crate) fn alt_svc(&mut self) -> Result<Option<AltSvcCache>, TransferFailure> {
+        if !self.options.is_on(opt::ALTSVC_CTRL) && !self.options.has(opt::ALTSVC) {
+            return Ok(None);
+        }
+        if self.alt_svc.is_none() {
+            let cache = AltSvcCache::new();
+            if let Some(path) = self.options.bytes(opt::ALTSVC).filter(|path| !path.is_empty()) {
+                let _ = cache.load(Path::new(OsStr::from_bytes(path)));
+            }
+            self.alt_svc = Some(cache);
+        }
+        Ok(self.alt_svc.clone())
+    }
+
+    /// Writes the files of cookies, HSTS and Alt-Svc.
+    fn save(&mut self) {
+        self.save_cookies();
+        if let (Some(hsts), Some(path)) = (&self.hsts, self.options.bytes(opt::HSTS).filter(|path| !path.is_empty())) {
+            let _ = hsts.save(Path::new(OsStr::from_bytes(path)));
+        }
+        let path = self.options.bytes(opt::ALTSVC).filter(|path| !path.is_empty());
+        if let (Some(alt_svc), Some(path)) = (&self.alt_svc, path) {
+            let _ = alt_svc.save(Path::new(OsStr::from_bytes(path)));
+        }
+    }
+
+    /// Uses another share, or none.
+    pub(crate) fn set_share(&mut self, share: Option<Arc<Share>>) {
+        self.share = share.map(ShareUse::new);
+        self.client = None;
+    }
+
+    /// Returns the client of the handle or of its share.
+    fn client(&mut self) -> Client {
+        let settings = ClientSettings::of(&self.options);
+        let resolver = self.share.as_ref().and_then(ShareUse::resolver);
+        let shared = self.share.as_ref().and_then(|share| share.client(|| settings.client(resolver.clone())));
+        if let Some(shared) = shared {
+            return shared;
+        }
+        match &self.client {
+            Some((known, client)) if *known == settings => client.clone(),
+            _ => {
+                let client = settings.client(resolver);
+                self.client = Some((settings, client.clone()));
+                client
+            }
+        }
+    }
+
+    /// Returns true while `curl_easy_perform` runs.
+    pub(crate) fn is_performing(&self) -> bool {
+        self.is_performing
+    }
+
+    /// Returns the resolver that the share of the handle provides for a multi handle's client.
+    pub(crate) fn shared_resolver(&self) -> Option<Resolver> {
+        self.share.as_ref().and_then(ShareUse::resolver)
+    }
+
+    /// Sets the addresses and the name servers of the options in the resolver of a client.
+    pub(crate) fn set_resolver(&self, client: &Client) -> Result<(), TransferFailure> {
+        let options = &self.options;
+        let failed = |error: haul::Error| TransferFailure::new(CURLE_BAD_FUNCTION_ARGUMENT, error.cause());
+        for line in options.list(opt::RESOLVE) {
+            client.resolver().add_override(&String::from_utf8_lossy(line)).map_err(failed)?;
+        }
+        if let Some(servers) = options.text(opt::DNS_SERVERS).filter(|text| !text.is_empty()) {
+            client.resolver().use_servers(&DnsServers::parse(&servers).map_err(failed)?);
+        }
+        if let Some(url) = options.text(opt::DOH_URL).filter(|text| !text.is_empty()) {
+            let mut tls = TlsOptions::default();
+            tls.verify = options.number(opt::DOH_SSL_VERIFYPEER) != Some(0);
+            haul::dns_over_https::DnsOverHttps::new(&url, tls).map_err(failed)?.use_for(client.resolver());
+        }
+        Ok(())
+    }
+
+    /// Writes a message to the error buffer of the program.
+    fn write_error(&self, text: &str) {
+        let buffer = self.options.pointer(opt::ERRORBUFFER).cast::<u8>();
+        if buffer.is_null() {
+            return;
+        }
+        let mut length = text.len().min(ERROR_SIZE - 1);
+        while !text.is_char_boundary(length) {
+            length -= 1;
+        }
+        // SAFETY: libcurl's contract: the buffer has `CURL_ERROR_SIZE` bytes.
+        unsafe {
+            std::ptr::copy_nonoverlapping(text.as_ptr(), buffer, length);
+            buffer.add(length).write(0);
+        }
+    }
+
+    /// Prepares the handle for a new transfer: clears the facts about the last one.
+    pub(crate) fn begin_transfer(&mut self) {
+        self.infos = Infos::default();
+        self.headers = HeaderStore::default();
+        self.write_error("");
+    }
+
+    /// Ends a transfer that could not begin.
+    pub(crate) fn fail_transfer(&mut self, failure: &TransferFailure) -> CURLcode {
+        self.write_error(&failure.text);
+        failure.code
+    }
+
+    /// Ends a transfer: stores the facts about it, and returns its result.
+    pub(crate) fn end_transfer(&mut self, running: &Running, outcome: &TransferOutcome, url: &str) -> CURLcode {
+        self.infos.end(&self.options, outcome, url);
+        let mut heads = running.take_heads();
+        if let (true, Some(head)) = (heads.is_empty(), &outcome.head) {
+            heads.push(StoredHead { origin: HeadOrigin::Header, request: 0, raw: head.raw().to_vec() });
+        }
+        self.headers = HeaderStore::new(heads);
+        if let Some(failure) = running.failure() {
+            self.write_error(&failure.text);
+            return failure.code;
+        }
+        match &outcome.result {
+            Ok(()) => CURLE_OK,
+            Err(error) => {
+                self.infos.os_error = error.io_source().and_then(std::io::Error::raw_os_error).unwrap_or(0).into();
+                let text = error_text(error, outcome);
+                self.write_error(&text);
+                match error.kind() {
+                    // The only cause is a content coding that the server was not asked for.
+                    ErrorKind::Protocol if outcome.facts.head_bytes == 0 => CURLE_UNSUPPORTED_PROTOCOL,
+                    kind => code_of(kind),
+                }
+            }
+        }
+    }
+}
+
+/// Makes an easy handle.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_easy_init() -> Handle {
+    guard(std::ptr::null_mut(), || EASY.insert(|number| Easy::new(number, EasyState::default())))
+}
+
+/// Frees an easy handle. A transfer in progress, from one of whose callbacks this is called, goes
+/// on to its end.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_easy_cleanup(easy: Handle) {
+    guard((), || {
+        let Some(object) = EASY.get(easy) else { return };
+        let multi = lock(&object.state).multi;
+        if let Some(multi) = multi {
+            crate::multi::remove(multi, object.number);
+        }
+        if EASY.remove(easy).is_some() {
+            lock(&object.state).save();
+        }
+    });
+}
+
+/// Makes a handle with the same options. Cookies, connections and the share are not copied.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_easy_duphandle(easy: Handle) -> Handle {
+    guard(std::ptr::null_mut(), || {
+        let Some(easy) = EASY.get(easy) else { return std::ptr::null_mut() };
+        let mut state = lock(&easy.state);
+        let mut options = state.options.clone();
+        let tree = request::form_tree(&options);
+        options.form = (!tree.parts.is_empty()).then(|| Arc::new(tree));
+        // Cookies in memory are copied, as those of files are.
+        let cookies = match (options.has_cookies, state.cookie_jar()) {
+            (true, Some(jar)) => {
+                let copy = SharedCookieJar::of(CookieFileStyle::Curl);
+                copy.import_text(&jar.to_text());
+                options.cookie_files.clear();
+                Some(copy)
+            }
+            _ => None,
+        };
+        EASY.insert(|number| Easy::new(number, EasyState { options, cookies, ..EasyState::default() }))
+    })
+}
+
+/// Sets all options to their defaults. Connections, cookies and the share stay.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_easy_reset(easy: Handle) {
+    guard((), || {
+        let Some(easy) = EASY.get(easy) else { return };
+        let mut state = lock(&easy.state);
+        let has_cookies = state.options.has_cookies;
+        state.options = EasyOptions { has_cookies, ..EasyOptions::default() };
+        state.infos = Infos::default();
+        state.headers = HeaderStore::default();
+    });
+}
+
+/// Performs the transfer that the options ask for, and waits for its end.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_easy_perform(easy: Handle) -> CURLcode {
+    guard(CURLE_FAILED_INIT, || {
+        let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
+        {
+            let mut state = lock(&easy.state);
+            if state.is_performing {
+                return CURLE_RECURSIVE_API_CALL;
+            }
+            if state.multi.is_some() {
+                return CURLE_FAILED_INIT;
+            }
+            state.is_performing = true;
+        }
+        let code = guard(CURLE_FAILED_INIT, || perform(&easy));
+        lock(&easy.state).is_performing = false;
+        code
+    })
+}
+
+fn perform(easy: &Arc<Easy>) -> CURLcode {
+    let mut state = lock(&easy.state);
+    state.begin_transfer();
+    let prepared = match request::prepare(&mut state, easy.number) {
+        Ok(prepared) => prepared,
+        Err(failure) => return state.fail_transfer(&failure),
+    };
+    let client = state.client();
+    if let Err(failure) = state.set_resolver(&client) {
+        return state.fail_transfer(&failure);
+    }
+    if state.options.is_on(opt::FRESH_CONNECT) {
+        client.close_idle();
+    }
+    let callbacks = Callbacks::of(&state.options);
+    let closes = state.options.is_on(opt::FORBID_REUSE);
+    drop(state);
+    let running = Arc::new(Running::new(Arc::clone(easy), callbacks, prepared.time_limit));
+    easy.set_running(Some(Arc::clone(&running)));
+    let url = prepared.url.clone();
+    let outcome = easy_driver::run(&client, prepared, &running);
+    easy.set_running(None);
+    if closes {
+        client.close_idle();
+    }
+    lock(&easy.state).end_transfer(&running, &outcome, &url)
+}
+
+/// Pauses and continues a transfer in progress.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_easy_pause(easy: Handle, bits: c_int) -> CURLcode {
+    guard(CURLE_FAILED_INIT, || {
+        let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
+        let running = lock(&easy.running).clone();
+        match running {
+            Some(running) => {
+                running.set_paused(bits);
+                CURLE_OK
+            }
+            None => CURLE_BAD_FUNCTION_ARGUMENT,
+        }
+    })
+}
+
+/// Does nothing: idle connections need no upkeep.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_easy_upkeep(easy: Handle) -> CURLcode {
+    guard(CURLE_FAILED_INIT, || if EASY.get(easy).is_some() { CURLE_OK } else { CURLE_BAD_FUNCTION_ARGUMENT })
+}
+
+/// Refuses to receive, since a handle never has a connection of its own (`CURLOPT_CONNECT_ONLY`).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_easy_recv(
+    easy: Handle,
+    _buffer: *mut c_void,
+    _length: usize,
+    received: *mut usize,
+) -> CURLcode {
+    refuse_raw(easy, received)
+}
+
+/// Refuses to send, since a handle never has a connection of its own (`CURLOPT_CONNECT_ONLY`).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_easy_send(
+    easy: Handle,
+    _buffer: *const c_void,
+    _length: usize,
+    sent: *mut usize,
+) -> CURLcode {
+    refuse_raw(easy, sent)
+}
+
+fn refuse_raw(easy: Handle, count: *mut usize) -> CURLcode {
+    // SAFETY: libcurl's contract: NULL or writable.
+    unsafe { crate::memory::put(count, 0) };
+    if EASY.get(easy).is_some() { CURLE_UNSUPPORTED_PROTOCOL } else { CURLE_BAD_FUNCTION_ARGUMENT }
+}
+
+/// Refuses to export TLS sessions.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_easy_ssls_export(_easy: Handle, _function: *mut c_void, _data: *mut c_void) -> CURLcode {
+    crate::codes::CURLE_NOT_BUILT_IN
+}
+
+/// Refuses to import a TLS session.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_easy_ssls_import(
+    _easy: Handle,
+    _key: *const c_char,
+    _mac: *const u8,
+    _mac_length: usize,
+    _data: *const u8,
+    _length: usize,
+) -> CURLcode {
+    crate::codes::CURLE_NOT_BUILT_IN
+}
+
+/// Refuses to receive from a WebSocket.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_ws_recv(
+    easy: Handle,
+    _buffer: *mut c_void,
+    _length: usize,
+    received: *mut usize,
+    _meta: *mut *const c_void,
+) -> CURLcode {
+    refuse_raw(easy, received)
+}
+
+/// Refuses to send to a WebSocket.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_ws_send(
+    easy: Handle,
+    _buffer: *const c_void,
+    _length: usize,
+    sent: *mut usize,
+    _fragment_size: i64,
+    _flags: std::ffi::c_uint,
+) -> CURLcode {
+    refuse_raw(easy, sent)
+}
+
+/// Returns NULL: there are no WebSocket frames.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_ws_meta(_easy: Handle) -> *const c_void {
+    std::ptr::null()
+}

@@ -1,0 +1,87 @@
+//! `curl_easy_escape`, `curl_easy_unescape`, and comparisons of strings.
+
+use std::ffi::{c_char, c_int};
+
+use haul_policy::urlencode::{decoded, percent};
+
+use crate::handles::{Handle, guard};
+use crate::memory;
+
+/// Returns the bytes of a text with this length; 0 stands for the length up to the NUL. Returns
+/// `None` for NULL and for a negative length.
+///
+/// # Safety
+/// The text ends with NUL or has `length` bytes.
+unsafe fn text<'a>(start: *const c_char, length: c_int) -> Option<&'a [u8]> {
+    let length = usize::try_from(length).ok()?;
+    // SAFETY: the caller guarantees it.
+    unsafe { memory::sized(start, (length > 0).then_some(length)) }
+}
+
+/// Percent-encodes a text. The program frees the result.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_easy_escape(_easy: Handle, start: *const c_char, length: c_int) -> *mut c_char {
+    guard(std::ptr::null_mut(), || {
+        // SAFETY: libcurl's contract.
+        let text = unsafe { text(start, length) };
+        text.map_or(std::ptr::null_mut(), |text| memory::malloc_string(percent(text).as_bytes()))
+    })
+}
+
+/// Percent-decodes a text. The program frees the result. `out_length`, unless it is NULL, receives
+/// the length of the result.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_easy_unescape(
+    _easy: Handle,
+    start: *const c_char,
+    length: c_int,
+    out_length: *mut c_int,
+) -> *mut c_char {
+    guard(std::ptr::null_mut(), || {
+        // SAFETY: libcurl's contract.
+        let Some(text) = (unsafe { text(start, length) }) else { return std::ptr::null_mut() };
+        let plain = decoded(text);
+        let Ok(plain_length) = c_int::try_from(plain.len()) else { return std::ptr::null_mut() };
+        // SAFETY: libcurl's contract: NULL or writable.
+        unsafe { memory::put(out_length, plain_length) };
+        memory::malloc_string(&plain)
+    })
+}
+
+/// Percent-encodes a text, under an older name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_escape(start: *const c_char, length: c_int) -> *mut c_char {
+    // SAFETY: the same contract.
+    unsafe { curl_easy_escape(std::ptr::null_mut(), start, length) }
+}
+
+/// Percent-decodes a text, under an older name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_unescape(start: *const c_char, length: c_int) -> *mut c_char {
+    // SAFETY: the same contract.
+    unsafe { curl_easy_unescape(std::ptr::null_mut(), start, length, std::ptr::null_mut()) }
+}
+
+/// Returns 1 if two strings are equal without regard to the case of ASCII letters.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_strequal(first: *const c_char, second: *const c_char) -> c_int {
+    // SAFETY: libcurl's contract.
+    match unsafe { (memory::bytes(first), memory::bytes(second)) } {
+        (Some(first), Some(second)) => first.eq_ignore_ascii_case(second).into(),
+        (None, None) => 1,
+        _ => 0,
+    }
+}
+
+/// Compares like [`curl_strequal`], but at most `most` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_strnequal(first: *const c_char, second: *const c_char, most: usize) -> c_int {
+    // SAFETY: libcurl's contract.
+    match unsafe { (memory::bytes(first), memory::bytes(second)) } {
+        (Some(first), Some(second)) => {
+            first[..first.len().min(most)].eq_ignore_ascii_case(&second[..second.len().min(most)]).into()
+        }
+        (None, None) => c_int::from(most > 0),
+        _ => 0,
+    }
+}

@@ -1,0 +1,334 @@
+//! `curl_formadd`: multipart forms, built by lists of words. `variadic.c` collects the words.
+//!
+//! libcurl shows the form's structure to programs. Here it is a handle: the program passes it on
+//! and does not look into it.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use crate::codes::CURLFORMcode;
+use crate::handles::{Handle, HandleTable, UserPointer, guard, lock};
+use crate::memory;
+use crate::mime::{MimeTree, TreeContent, TreePart, form_content};
+use crate::slist::{self, curl_slist};
+use crate::transfer::content::ContentRead;
+
+/// The live forms of `curl_formadd`.
+pub(crate) static FORMS: HandleTable<Mutex<PostForm>> = HandleTable::new();
+
+const FORMADD_OK: CURLFORMcode = 0;
+const FORMADD_MEMORY: CURLFORMcode = 1;
+const FORMADD_OPTION_TWICE: CURLFORMcode = 2;
+const FORMADD_NULL: CURLFORMcode = 3;
+const FORMADD_UNKNOWN_OPTION: CURLFORMcode = 4;
+const FORMADD_INCOMPLETE: CURLFORMcode = 5;
+
+const COPYNAME: c_int = 1;
+const PTRNAME: c_int = 2;
+const NAMELENGTH: c_int = 3;
+const COPYCONTENTS: c_int = 4;
+const PTRCONTENTS: c_int = 5;
+const CONTENTSLENGTH: c_int = 6;
+const FILECONTENT: c_int = 7;
+const FILE: c_int = 10;
+const BUFFER: c_int = 11;
+const BUFFERPTR: c_int = 12;
+const BUFFERLENGTH: c_int = 13;
+const CONTENTTYPE: c_int = 14;
+const CONTENTHEADER: c_int = 15;
+const FILENAME: c_int = 16;
+const STREAM: c_int = 19;
+const CONTENTLEN: c_int = 20;
+
+/// A word of `curl_formadd` with its value.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct form_word {
+    option: c_int,
+    number: i64,
+    pointer: *mut c_void,
+}
+
+/// A form of `curl_formadd`.
+#[derive(Default)]
+pub(crate) struct PostForm {
+    parts: Vec<PostPart>,
+}
+
+/// The content of a part of a form.
+enum PostContent {
+    Bytes(Vec<u8>),
+    /// Memory of the program, which is read when the form is sent.
+    Borrowed(UserPointer, usize),
+    /// A file whose content is the value.
+    Value(PathBuf),
+    /// Files: their paths, names and media types.
+    Files(Vec<PostFile>),
+    /// Data of the read callback, for which the pointer is.
+    Stream(UserPointer, Option<u64>),
+}
+
+/// A file of a form.
+struct PostFile {
+    path: PathBuf,
+    filename: Option<Vec<u8>>,
+    content_type: Option<String>,
+}
+
+struct PostPart {
+    name: Vec<u8>,
+    filename: Option<Vec<u8>>,
+    content_type: Option<String>,
+    headers: Vec<Box<[u8]>>,
+    content: PostContent,
+}
+
+/// The words of one call.
+#[derive(Default)]
+struct PartWords {
+    name: Option<*const c_char>,
+    name_length: Option<usize>,
+    copied: Option<*const c_char>,
+    borrowed: Option<UserPointer>,
+    length: Option<usize>,
+    value_file: Option<PathBuf>,
+    files: Vec<PostFile>,
+    buffer: Option<Vec<u8>>,
+    buffer_start: Option<UserPointer>,
+    buffer_length: Option<usize>,
+    filename: Option<Vec<u8>>,
+    content_type: Option<String>,
+    headers: Option<Vec<Box<[u8]>>>,
+    stream: Option<UserPointer>,
+}
+
+/// Stores a value, and reports a second one.
+fn once<T>(place: &mut Option<T>, value: T) -> Result<(), CURLFORMcode> {
+    if place.replace(value).is_some() { Err(FORMADD_OPTION_TWICE) } else { Ok(()) }
+}
+
+impl PartWords {
+    /// Takes a word.
+    ///
+    /// # Safety
+    /// libcurl's documentation of the word.
+    unsafe fn take(&mut self, word: form_word) -> Result<(), CURLFORMcode> {
+        let length = || usize::try_from(word.number).map_err(|_| FORMADD_INCOMPLETE);
+        let pointer = || if word.pointer.is_null() { Err(FORMADD_NULL) } else { Ok(word.pointer) };
+        // SAFETY: the caller guarantees it.
+        let text = || unsafe { memory::bytes(word.pointer.cast()) }.ok_or(FORMADD_NULL);
+        let path = || text().map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path)));
+        match word.option {
+            COPYNAME | PTRNAME => once(&mut self.name, pointer()?.cast_const().cast()),
+            NAMELENGTH => once(&mut self.name_length, length()?),
+            COPYCONTENTS => once(&mut self.copied, pointer()?.cast_const().cast()),
+            PTRCONTENTS => once(&mut self.borrowed, UserPointer(pointer()?)),
+            CONTENTSLENGTH | CONTENTLEN => {
+                self.length = Some(length()?);
+                Ok(())
+            }
+            FILECONTENT => once(&mut self.value_file, path()?),
+            FILE => {
+                self.files.push(PostFile { path: path()?, filename: None, content_type: None });
+                Ok(())
+            }
+            BUFFER => once(&mut self.buffer, text()?.to_vec()),
+            BUFFERPTR => once(&mut self.buffer_start, UserPointer(pointer()?)),
+            BUFFERLENGTH => once(&mut self.buffer_length, length()?),
+            CONTENTTYPE => {
+                let kind = String::from_utf8_lossy(text()?).into_owned();
+                match self.files.last_mut() {
+                    Some(file) => once(&mut file.content_type, kind),
+                    None => once(&mut self.content_type, kind),
+                }
+            }
+            CONTENTHEADER => {
+                // SAFETY: the caller guarantees it.
+                let lines = unsafe { slist::strings(word.pointer.cast::<curl_slist>()) };
+                once(&mut self.headers, lines)
+            }
+            FILENAME => {
+                let name = text()?.to_vec();
+                match self.files.last_mut() {
+                    Some(file) => once(&mut file.filename, name),
+                    None => once(&mut self.filename, name),
+                }
+            }
+            STREAM => once(&mut self.stream, UserPointer(pointer()?)),
+            _ => Err(FORMADD_UNKNOWN_OPTION),
+        }
+    }
+
+    /// Makes the part of all words.
+    ///
+    /// # Safety
+    /// The rules of [`PartWords::take`].
+    unsafe fn part(self) -> Result<PostPart, CURLFORMcode> {
+        let name = self.name.ok_or(FORMADD_INCOMPLETE)?;
+        // SAFETY: the caller guarantees it.
+        let name = unsafe { memory::sized(name, self.name_length) }.ok_or(FORMADD_NULL)?.to_vec();
+        let mut filename = self.filename;
+        let given = usize::from(self.copied.is_some())
+            + usize::from(self.borrowed.is_some())
+            + usize::from(self.value_file.is_some())
+            + usize::from(!self.files.is_empty())
+            + usize::from(self.buffer.is_some())
+            + usize::from(self.stream.is_some());
+        if given != 1 || self.buffer.is_some() != self.buffer_start.is_some() {
+            return Err(FORMADD_INCOMPLETE);
+        }
+        // A length of 0 stands for the length up to the NUL.
+        let length = self.length.filter(|length| *length > 0);
+        let content = if let Some(start) = self.copied {
+            // SAFETY: the caller guarantees it.
+            PostContent::Bytes(unsafe { memory::sized(start, length) }.unwrap_or_default().to_vec())
+        } else if let Some(start) = self.borrowed {
+            // SAFETY: the caller guarantees it.
+            let measured = || unsafe { memory::bytes(start.0.cast_const().cast()) }.map_or(0, <[u8]>::len);
+            PostContent::Borrowed(start, length.unwrap_or_else(measured))
+        } else if let Some(path) = self.value_file {
+            PostContent::Value(path)
+        } else if let (Some(buffer), Some(start)) = (self.buffer, self.buffer_start) {
+            filename = filename.or(Some(buffer));
+            PostContent::Borrowed(start, self.buffer_length.unwrap_or(0))
+        } else if let Some(stream) = self.stream {
+            PostContent::Stream(stream, length.map(|length| length as u64))
+        } else {
+            PostContent::Files(self.files)
+        };
+        let (content_type, headers) = (self.content_type, self.headers.unwrap_or_default());
+        Ok(PostPart { name, filename, content_type, headers, content })
+    }
+}
+
+impl PostForm {
+    /// Returns a copy of the form for a transfer. `read` makes the content of a part that comes from
+    /// the read callback with this pointer.
+    ///
+    /// # Safety
+    /// The memory that the program named lives.
+    pub(crate) unsafe fn tree(&self, read: impl Fn(UserPointer, Option<u64>) -> TreeContent) -> MimeTree {
+        let part = |part: &PostPart| {
+            let base = |content| TreePart {
+                name: Some(part.name.clone()),
+                filename: part.filename.clone(),
+                content_type: part.content_type.clone(),
+                headers: part.headers.clone(),
+                content,
+                ..TreePart::default()
+            };
+            match &part.content {
+                PostContent::Bytes(bytes) => base(TreeContent::Bytes(bytes.as_slice().into())),
+                PostContent::Borrowed(start, length) => {
+                    // SAFETY: the caller guarantees it.
+                    let bytes = unsafe { memory::sized(start.0.cast_const().cast(), Some(*length)) };
+                    let copy = base(TreeContent::Bytes(bytes.unwrap_or_default().into()));
+                    let has_type = copy.content_type.is_some() || copy.filename.is_none();
+                    TreePart {
+                        content_type: if has_type { copy.content_type.clone() } else { Some(type_of(&copy)) },
+                        ..copy
+                    }
+                }
+                PostContent::Value(path) => base(TreeContent::File(path.clone())),
+                PostContent::Stream(data, length) => base(read(*data, *length)),
+                PostContent::Files(files) => match files.as_slice() {
+                    [file] => file_part(file, base(TreeContent::Empty)),
+                    files => {
+                        let parts = files.iter().map(|file| file_part(file, TreePart::default())).collect();
+                        base(TreeContent::Form(MimeTree { parts }))
+                    }
+                },
+            }
+        };
+        MimeTree { parts: self.parts.iter().map(part).collect() }
+    }
+}
+
+/// Returns the media type that the file name of a part suggests.
+fn type_of(part: &TreePart) -> String {
+    haul_policy::multipart::content_type_of(part.filename.as_deref().unwrap_or_default()).to_owned()
+}
+
+/// Returns a part that sends a file.
+fn file_part(file: &PostFile, part: TreePart) -> TreePart {
+    let base = file.path.file_name().map(|name| name.as_bytes().to_vec());
+    TreePart {
+        filename: file.filename.clone().or(part.filename).or(base),
+        content_type: file.content_type.clone().or(part.content_type),
+        content: TreeContent::File(file.path.clone()),
+        ..part
+    }
+}
+
+/// Adds a part to a form, which is made if `*first` is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_curl_formadd(
+    first: *mut Handle,
+    last: *mut Handle,
+    words: *const form_word,
+    count: usize,
+) -> CURLFORMcode {
+    guard(FORMADD_MEMORY, || {
+        // SAFETY: libcurl's contract; `words` are of `variadic.c`.
+        let Some(form) = (unsafe { first.as_mut() }) else { return FORMADD_NULL };
+        // SAFETY: as above.
+        let words: &[form_word] = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(words, count) } };
+        let mut collected = PartWords::default();
+        for word in words {
+            // SAFETY: as above.
+            if let Err(code) = unsafe { collected.take(*word) } {
+                return code;
+            }
+        }
+        // SAFETY: as above.
+        let part = match unsafe { collected.part() } {
+            Ok(part) => part,
+            Err(code) => return code,
+        };
+        if form.is_null() {
+            *form = FORMS.insert(|_| Mutex::default());
+        }
+        let Some(object) = FORMS.get(*form) else { return FORMADD_MEMORY };
+        lock(&object).parts.push(part);
+        // SAFETY: libcurl's contract: NULL or writable.
+        unsafe { memory::put(last, *form) };
+        FORMADD_OK
+    })
+}
+
+/// Frees a form.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_formfree(form: Handle) {
+    guard((), || drop(FORMS.remove(form)));
+}
+
+/// Passes a form, as it would be sent, to a function. Returns 0 if all of it was taken.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_formget(
+    form: Handle,
+    argument: *mut c_void,
+    append: Option<unsafe extern "C" fn(argument: *mut c_void, start: *const c_char, length: usize) -> usize>,
+) -> c_int {
+    guard(-1, || {
+        let (Some(form), Some(append)) = (FORMS.get(form), append) else { return -1 };
+        // SAFETY: libcurl's contract.
+        let tree = unsafe { lock(&form).tree(|_, _| TreeContent::Empty) };
+        let Ok((mut source, content_type)) = form_content(&tree, None, false) else { return -1 };
+        let head = format!("Content-Type: {content_type}\r\n\r\n");
+        // SAFETY: the program's function with its argument.
+        let give = |bytes: &[u8]| unsafe { append(argument, bytes.as_ptr().cast(), bytes.len()) } == bytes.len();
+        if !give(head.as_bytes()) {
+            return -1;
+        }
+        let mut buffer = vec![0; 8192];
+        loop {
+            match source.read(&mut buffer) {
+                ContentRead::Bytes(n) if give(&buffer[..n]) => {}
+                ContentRead::End => return 0,
+                _ => return -1,
+            }
+        }
+    })
+}

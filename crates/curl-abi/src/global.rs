@@ -1,0 +1,101 @@
+//! `curl_global_*`, `curl_free`, and functions without a handle. There is no global state to set
+//! up: each part makes its own at its first use.
+
+use std::ffi::{c_char, c_int, c_long, c_void};
+
+use crate::codes::{CURLE_FAILED_INIT, CURLE_OK, CURLcode};
+use crate::memory;
+
+/// An allocation function of a program.
+pub type AllocationFunction = Option<unsafe extern "C" fn()>;
+
+/// Does nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_global_init(_flags: c_long) -> CURLcode {
+    CURLE_OK
+}
+
+/// Accepts the program's allocation functions, which are not used: memory that the program gets is
+/// of `malloc`.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_global_init_mem(
+    _flags: c_long,
+    allocate: AllocationFunction,
+    free: AllocationFunction,
+    reallocate: AllocationFunction,
+    duplicate: AllocationFunction,
+    allocate_zeroed: AllocationFunction,
+) -> CURLcode {
+    let all = [allocate, free, reallocate, duplicate, allocate_zeroed];
+    if all.iter().all(Option::is_some) { CURLE_OK } else { CURLE_FAILED_INIT }
+}
+
+/// Does nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_global_cleanup() {}
+
+/// Accepts a configuration of the trace, which has no effect.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_global_trace(_config: *const c_char) -> CURLcode {
+    CURLE_OK
+}
+
+/// A TLS library, as `curl/curl.h` describes it.
+#[repr(C)]
+pub struct curl_ssl_backend {
+    id: c_int,
+    name: *const c_char,
+}
+
+/// The list of TLS libraries, as `curl_global_sslset` returns it.
+struct BackendList([*const curl_ssl_backend; 2]);
+
+// SAFETY: constants.
+unsafe impl Sync for curl_ssl_backend {}
+// SAFETY: constants.
+unsafe impl Sync for BackendList {}
+
+const RUSTLS: c_int = 14;
+/// The library of the flavour `CURL_OPENSSL_4`, for which programs were compiled.
+const OPENSSL: c_int = 1;
+static BACKEND: curl_ssl_backend = curl_ssl_backend { id: RUSTLS, name: c"rustls".as_ptr() };
+static BACKENDS: BackendList = BackendList([&raw const BACKEND, std::ptr::null()]);
+
+/// Selects the TLS library, of which there is one. `available`, unless it is NULL, receives the
+/// list.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_global_sslset(
+    id: c_int,
+    name: *const c_char,
+    available: *mut *const *const curl_ssl_backend,
+) -> c_int {
+    const OK: c_int = 0;
+    const UNKNOWN_BACKEND: c_int = 1;
+    // SAFETY: libcurl's contract: NULL or writable.
+    unsafe { memory::put(available, BACKENDS.0.as_ptr()) };
+    // SAFETY: libcurl's contract: NULL or a string.
+    let name = unsafe { memory::bytes(name) }.unwrap_or_default();
+    let is_named = |known: &[u8]| name.eq_ignore_ascii_case(known);
+    let is_known = id == RUSTLS || id == OPENSSL || is_named(b"rustls") || is_named(b"openssl");
+    if is_known { OK } else { UNKNOWN_BACKEND }
+}
+
+/// Frees memory that a function of this library returned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_free(pointer: *mut c_void) {
+    // SAFETY: libcurl's contract: NULL or memory of this library, which is of `malloc`.
+    unsafe { libc::free(pointer) };
+}
+
+/// Returns a copy of an environment variable, which the program frees; NULL if it is not set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_getenv(name: *const c_char) -> *mut c_char {
+    use std::os::unix::ffi::OsStrExt;
+    // SAFETY: libcurl's contract.
+    let Some(name) = (unsafe { memory::bytes(name) }) else { return std::ptr::null_mut() };
+    if name.is_empty() || name.contains(&b'=') {
+        return std::ptr::null_mut();
+    }
+    let value = std::env::var_os(std::ffi::OsStr::from_bytes(name));
+    value.map_or(std::ptr::null_mut(), |value| memory::malloc_string(value.as_bytes()))
+}

@@ -1,0 +1,220 @@
+//! `curl_easy_header` and `curl_easy_nextheader`: the header fields of responses.
+
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+
+use crate::codes::CURLHcode;
+use crate::codes::header_codes::{
+    CURLHE_BAD_ARGUMENT, CURLHE_BADINDEX, CURLHE_MISSING, CURLHE_NOHEADERS, CURLHE_NOREQUEST, CURLHE_OK,
+};
+use crate::easy::EASY;
+use crate::handles::{Handle, guard, lock};
+use crate::memory;
+
+/// The kind of message in which a field was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum HeadOrigin {
+    /// A final response (`CURLH_HEADER`).
+    Header = 1,
+    /// A trailer section (`CURLH_TRAILER`).
+    Trailer = 1 << 1,
+    /// A proxy's response to CONNECT (`CURLH_CONNECT`).
+    Connect = 1 << 2,
+    /// An interim response (`CURLH_1XX`).
+    Interim = 1 << 3,
+}
+
+/// The bits of all origins.
+const ALL_ORIGINS: c_uint = 0x1f;
+
+/// A head or a trailer section, as received.
+#[derive(Debug, Clone)]
+pub(crate) struct StoredHead {
+    pub(crate) origin: HeadOrigin,
+    /// The number of the request, from 0.
+    pub(crate) request: c_int,
+    pub(crate) raw: Vec<u8>,
+}
+
+/// A header field, as `curl/header.h` describes it.
+#[repr(C)]
+pub struct curl_header {
+    name: *mut c_char,
+    value: *mut c_char,
+    amount: usize,
+    index: usize,
+    origin: c_uint,
+    anchor: *mut c_void,
+}
+
+/// A field that was found. It stays until the next transfer of its handle.
+struct FoundField {
+    name: CString,
+    value: CString,
+    origin: HeadOrigin,
+    request: c_int,
+}
+
+/// The fields of the last transfer of a handle. They are parsed at the first call.
+#[derive(Default)]
+pub(crate) struct HeaderStore {
+    heads: Vec<StoredHead>,
+    fields: Option<Vec<FoundField>>,
+    /// The fields that the program has got. Their addresses stay valid.
+    given: Vec<Box<curl_header>>,
+}
+
+// SAFETY: the pointers in `given` lead to the strings in `fields`, which the store owns.
+unsafe impl Send for HeaderStore {}
+
+impl HeaderStore {
+    pub(crate) fn new(heads: Vec<StoredHead>) -> Self {
+        Self { heads, ..Self::default() }
+    }
+
+    fn fields(&mut self) -> &[FoundField] {
+        let heads = &self.heads;
+        self.fields.get_or_insert_with(|| heads.iter().flat_map(parsed).collect())
+    }
+
+    /// Returns the number of the request that `request` names; -1 stands for the last one.
+    fn request(&self, request: c_int) -> Option<c_int> {
+        let last = self.heads.iter().map(|head| head.request).max()?;
+        match request {
+            -1 => Some(last),
+            number => (0..=last).contains(&number).then_some(number),
+        }
+    }
+
+    /// Gives the field with this position in `fields` to the program.
+    fn give(&mut self, position: usize, amount: usize, index: usize) -> *mut curl_header {
+        let Some(field) = self.fields().get(position) else { return std::ptr::null_mut() };
+        let header = curl_header {
+            name: field.name.as_ptr().cast_mut(),
+            value: field.value.as_ptr().cast_mut(),
+            amount,
+            index,
+            origin: field.origin as c_uint,
+            anchor: std::ptr::without_provenance_mut(position + 1),
+        };
+        self.given.push(Box::new(header));
+        self.given.last_mut().map_or(std::ptr::null_mut(), |header| &raw mut **header)
+    }
+
+    /// Returns the positions of the fields with this name.
+    fn positions(&mut self, name: &[u8], origin: c_uint, request: c_int) -> Vec<usize> {
+        let matches = |field: &FoundField| {
+            field.origin as c_uint & origin != 0
+                && field.request == request
+                && field.name.as_bytes().eq_ignore_ascii_case(name)
+        };
+        self.fields().iter().enumerate().filter(|(_, field)| matches(field)).map(|(at, _)| at).collect()
+    }
+}
+
+/// Parses the fields of a head. Lines that continue a field are joined to it.
+fn parsed(head: &StoredHead) -> Vec<FoundField> {
+    let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    for line in head.raw.split(|b| *b == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if let (Some((_, value)), true) = (fields.last_mut(), line.starts_with(b" ") || line.starts_with(b"\t")) {
+            value.push(b' ');
+            value.extend_from_slice(line.trim_ascii());
+            continue;
+        }
+        let colon = line.iter().position(|b| *b == b':').filter(|_| !line.starts_with(b"HTTP/"));
+        if let Some(colon) = colon {
+            fields.push((line[..colon].trim_ascii_end().to_vec(), line[colon + 1..].trim_ascii().to_vec()));
+        }
+    }
+    let field = |(name, value): (Vec<u8>, Vec<u8>)| {
+        let (name, value) = (CString::new(name).ok()?, CString::new(value).ok()?);
+        Some(FoundField { name, value, origin: head.origin, request: head.request })
+    };
+    fields.into_iter().filter_map(field).collect()
+}
+
+/// Finds a field by its name. `*place` receives it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_easy_header(
+    easy: Handle,
+    name: *const c_char,
+    index: usize,
+    origin: c_uint,
+    request: c_int,
+    place: *mut *mut curl_header,
+) -> CURLHcode {
+    guard(CURLHE_BAD_ARGUMENT, || {
+        // SAFETY: libcurl's contract.
+        let (Some(easy), Some(name)) = (EASY.get(easy), unsafe { memory::bytes(name) }) else {
+            return CURLHE_BAD_ARGUMENT;
+        };
+        if origin == 0 || origin > ALL_ORIGINS || place.is_null() || request < -1 {
+            return CURLHE_BAD_ARGUMENT;
+        }
+        let mut state = lock(&easy.state);
+        let headers = &mut state.headers;
+        if headers.fields().is_empty() {
+            return CURLHE_NOHEADERS;
+        }
+        let Some(request) = headers.request(request) else { return CURLHE_NOREQUEST };
+        let found = headers.positions(name, origin, request);
+        if found.is_empty() {
+            return CURLHE_MISSING;
+        }
+        let Some(position) = found.get(index) else { return CURLHE_BADINDEX };
+        let header = headers.give(*position, found.len(), index);
+        // SAFETY: libcurl's contract: the place is writable.
+        unsafe { memory::put(place, header) };
+        CURLHE_OK
+    })
+}
+
+/// Returns the field after `previous`, or the first one for NULL; NULL after the last one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_easy_nextheader(
+    easy: Handle,
+    origin: c_uint,
+    request: c_int,
+    previous: *mut curl_header,
+) -> *mut curl_header {
+    guard(std::ptr::null_mut(), || {
+        let Some(easy) = EASY.get(easy) else { return std::ptr::null_mut() };
+        let mut state = lock(&easy.state);
+        let headers = &mut state.headers;
+        let Some(request) = headers.request(request) else { return std::ptr::null_mut() };
+        let start = if previous.is_null() {
+            0
+        } else {
+            // Only a field that this handle gave is looked at.
+            match headers.given.iter().find(|given| std::ptr::eq(&***given, previous.cast_const())) {
+                Some(given) => given.anchor.addr(),
+                None => return std::ptr::null_mut(),
+            }
+        };
+        let matches = |field: &FoundField| field.origin as c_uint & origin != 0 && field.request == request;
+        let next = headers.fields().iter().enumerate().skip(start).find(|(_, field)| matches(field));
+        let Some((position, name)) = next.map(|(at, field)| (at, field.name.as_bytes().to_vec())) else {
+            return std::ptr::null_mut();
+        };
+        let found = headers.positions(&name, origin, request);
+        let index = found.iter().position(|at| *at == position).unwrap_or(0);
+        headers.give(position, found.len(), index)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folded_lines_and_repeated_fields_are_found() {
+        let raw = b"HTTP/1.1 200 OK: yes\r\nA: 1\r\nB: x\r\n  y\r\na: 2\r\n\r\n".to_vec();
+        let mut store = HeaderStore::new(vec![StoredHead { origin: HeadOrigin::Header, request: 0, raw }]);
+        let texts: Vec<_> =
+            store.fields().iter().map(|field| (field.name.to_str().unwrap(), field.value.to_str().unwrap())).collect();
+        assert_eq!(texts, [("A", "1"), ("B", "x y"), ("a", "2")]);
+        assert_eq!(store.positions(b"A", 1, 0), [0, 2]);
+        assert_eq!((store.request(-1), store.request(1), store.positions(b"A", 2, 0).len()), (Some(0), None, 0));
+    }
+}

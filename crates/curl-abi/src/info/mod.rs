@@ -1,0 +1,275 @@
+//! `curl_easy_getinfo`: the facts about the last transfer of a handle.
+
+mod get;
+
+use std::ffi::{CString, c_int};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use haul::net::tls::certificate_details;
+use haul::transfer::TransferOutcome;
+use haul::transfer_facts::TransferFacts;
+use haul::{ErrorKind, ProtocolVersion, ResponseHead, Target};
+use haul_policy::redirect::location_text;
+use haul_policy::retry::parse_retry_after;
+
+pub use get::haul_curl_easy_getinfo;
+
+use crate::options::{EasyOptions, numbers as opt};
+use crate::request::{TimeCondition, effective_url, modified};
+use crate::slist::{self, curl_slist};
+use crate::transfer::error_text::verify_result;
+
+/// The facts about the last transfer of a handle.
+pub(crate) struct Infos {
+    /// The status of the last response; 0 without a response.
+    pub(crate) status: i64,
+    connect_status: i64,
+    effective_url: Option<CString>,
+    content_type: Option<CString>,
+    redirect_url: Option<CString>,
+    referer: Option<CString>,
+    method: Option<CString>,
+    scheme: Option<CString>,
+    peer: Option<(CString, u16)>,
+    local: Option<(CString, u16)>,
+    times: InfoTimes,
+    uploaded: u64,
+    downloaded: u64,
+    delivered: u64,
+    header_size: u64,
+    request_size: u64,
+    redirects: i64,
+    connects: i64,
+    /// The `Content-Length` of the last response; `None` if it has none.
+    announced: Option<u64>,
+    upload_length: Option<u64>,
+    verify_result: i64,
+    file_time: Option<i64>,
+    condition_unmet: bool,
+    http_version: i64,
+    auth_available: i64,
+    proxy_auth_available: i64,
+    retry_after: i64,
+    used_proxy: bool,
+    connection: Option<u64>,
+    certificates: CertificateInfo,
+    /// The error number of the operating system; 0 without an error.
+    pub(crate) os_error: i64,
+}
+
+impl Default for Infos {
+    fn default() -> Self {
+        Self {
+            status: 0,
+            connect_status: 0,
+            effective_url: None,
+            content_type: None,
+            redirect_url: None,
+            referer: None,
+            method: None,
+            scheme: None,
+            peer: None,
+            local: None,
+            times: InfoTimes::default(),
+            uploaded: 0,
+            downloaded: 0,
+            delivered: 0,
+            header_size: 0,
+            request_size: 0,
+            redirects: 0,
+            connects: 0,
+            announced: None,
+            upload_length: None,
+            verify_result: 0,
+            file_time: None,
+            condition_unmet: false,
+            http_version: 0,
+            auth_available: 0,
+            proxy_auth_available: 0,
+            retry_after: 0,
+            used_proxy: false,
+            connection: None,
+            certificates: CertificateInfo::default(),
+            os_error: 0,
+        }
+    }
+}
+
+/// The times of a transfer, measured from its start.
+#[derive(Debug, Clone, Copy, Default)]
+struct InfoTimes {
+    name_lookup: Duration,
+    connect: Duration,
+    app_connect: Duration,
+    pre_transfer: Duration,
+    start_transfer: Duration,
+    redirect: Duration,
+    total: Duration,
+}
+
+/// A list of certificates, as `curl/curl.h` describes it.
+#[repr(C)]
+struct curl_certinfo {
+    num_of_certs: c_int,
+    certinfo: *mut *mut curl_slist,
+}
+
+/// The certificates of the last server. Programs read the lists until the next transfer.
+#[derive(Default)]
+struct CertificateInfo {
+    lists: Vec<*mut curl_slist>,
+    shown: Option<Box<curl_certinfo>>,
+}
+
+// SAFETY: the lists belong to this struct, and nothing changes them.
+unsafe impl Send for CertificateInfo {}
+
+impl CertificateInfo {
+    fn new(certificates: &[Vec<u8>]) -> Self {
+        let list = |der: &Vec<u8>| {
+            let details = certificate_details(der);
+            let mut lines: Vec<String> = details.iter().map(|(name, value)| format!("{name}:{value}")).collect();
+            let text = STANDARD.encode(der);
+            let rows: Vec<&str> = (0..text.len()).step_by(64).map(|at| &text[at..text.len().min(at + 64)]).collect();
+            let pem = rows.join("\n");
+            lines.push(format!("Cert:-----BEGIN CERTIFICATE-----\n{pem}\n-----END CERTIFICATE-----\n"));
+            slist::list_of(lines.iter().map(String::as_bytes))
+        };
+        Self { lists: certificates.iter().map(list).collect(), shown: None }
+    }
+
+    /// Returns the struct for the program.
+    fn show(&mut self) -> *mut curl_certinfo {
+        let (count, lists) = (c_int::try_from(self.lists.len()).unwrap_or(0), self.lists.as_mut_ptr());
+        let shown = self.shown.insert(Box::new(curl_certinfo { num_of_certs: count, certinfo: lists }));
+        &raw mut **shown
+    }
+}
+
+impl Drop for CertificateInfo {
+    fn drop(&mut self) {
+        for list in self.lists.drain(..) {
+            // SAFETY: made by `list_of`, and the contract lets programs use it only until now.
+            unsafe { slist::curl_slist_free_all(list) };
+        }
+    }
+}
+
+/// Returns a text for C; `None` for an empty text.
+fn c_text(text: &str) -> Option<CString> {
+    CString::new(text).ok().filter(|text| !text.is_empty())
+}
+
+fn address(address: SocketAddr) -> Option<(CString, u16)> {
+    Some((CString::new(address.ip().to_string()).ok()?, address.port()))
+}
+
+fn content_length(head: &ResponseHead) -> Option<u64> {
+    std::str::from_utf8(head.get("content-length")?).ok()?.trim().parse().ok()
+}
+
+impl Infos {
+    /// Stores the facts that are known when the body of a response begins.
+    pub(crate) fn begin(&mut self, facts: &TransferFacts, head: &ResponseHead, target: &Target) {
+        self.facts(facts);
+        self.head(head);
+        self.effective_url = c_text(&target.to_url());
+        self.scheme = c_text(target.scheme().as_str());
+    }
+
+    fn facts(&mut self, facts: &TransferFacts) {
+        self.status = facts.status.into();
+        self.connect_status = facts.connect_status.into();
+        self.times = InfoTimes {
+            name_lookup: facts.resolved,
+            connect: facts.connected,
+            app_connect: facts.secured,
+            pre_transfer: facts.sent,
+            start_transfer: facts.first_byte,
+            redirect: facts.redirected,
+            total: facts.total,
+        };
+        self.uploaded = facts.upload_bytes;
+        self.downloaded = facts.body_bytes;
+        self.delivered = facts.decoded_bytes.unwrap_or(facts.body_bytes);
+        self.header_size = facts.head_bytes;
+        self.request_size = facts.request_bytes;
+        self.redirects = facts.redirects.into();
+        self.connects = facts.connects.into();
+        self.peer = facts.peer.and_then(address);
+        self.local = facts.local.and_then(address);
+        self.used_proxy = facts.proxy_used;
+        self.connection = facts.connection;
+        self.http_version = match facts.version {
+            Some(ProtocolVersion::Http10) => 1,
+            Some(ProtocolVersion::Http11) => 2,
+            Some(ProtocolVersion::Http2) => 3,
+            Some(ProtocolVersion::Http3) => 30,
+            _ => 0,
+        };
+    }
+
+    fn head(&mut self, head: &ResponseHead) {
+        self.announced = content_length(head);
+        let content_type = head.get_all("content-type").last();
+        self.content_type = content_type.and_then(|value| CString::new(value).ok()).filter(|text| !text.is_empty());
+        self.auth_available = auth_schemes(head, "www-authenticate");
+        self.proxy_auth_available = auth_schemes(head, "proxy-authenticate");
+    }
+
+    /// Stores the facts about a transfer that has ended. `url` is the program's own.
+    pub(crate) fn end(&mut self, options: &EasyOptions, outcome: &TransferOutcome, url: &str) {
+        let facts = &outcome.facts;
+        self.facts(facts);
+        if let Some(head) = &outcome.head {
+            self.head(head);
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+            let retry_after = head.get("retry-after").and_then(|value| parse_retry_after(value, now.as_secs()));
+            self.retry_after = retry_after.map_or(0, |wait| i64::try_from(wait.as_secs()).unwrap_or(i64::MAX));
+            self.file_time = modified(head).filter(|_| options.is_on(opt::FILETIME));
+            self.condition_unmet = TimeCondition::is_unmet(options, head);
+            // The engine says 304 for content that it did not want.
+            self.status = head.status().into();
+        }
+        self.effective_url = c_text(&effective_url(url, &outcome.target, facts.redirects > 0));
+        self.scheme = c_text(outcome.target.scheme().as_str());
+        self.redirect_url = redirect_url(options, outcome).as_deref().and_then(c_text);
+        self.verify_result = verify_result(outcome);
+        self.method = facts.method.as_deref().and_then(c_text);
+        self.referer = match &facts.referer {
+            Some(referer) => c_text(referer),
+            None => options.text(opt::REFERER).as_deref().and_then(c_text),
+        };
+        self.upload_length = options.number(opt::INFILESIZE_LARGE).and_then(|size| u64::try_from(size).ok());
+        self.certificates = CertificateInfo::new(facts.certificates.as_deref().unwrap_or_default());
+    }
+}
+
+/// Returns the URL of a redirect that was not followed; `None` if there was none.
+fn redirect_url(options: &EasyOptions, outcome: &TransferOutcome) -> Option<String> {
+    let is_refused =
+        |error: &haul::Error| matches!(error.kind(), ErrorKind::TooManyRedirects | ErrorKind::UnsupportedScheme);
+    if options.is_on(opt::FOLLOWLOCATION) && !outcome.result.as_ref().err().is_some_and(is_refused) {
+        return None;
+    }
+    let head = outcome.head.as_ref().filter(|head| (300..400).contains(&head.status()))?;
+    let location = location_text(head.get_all("location").find(|location| !location.is_empty())?);
+    match outcome.target.join(&location) {
+        Ok(target) => Some(target.to_url()),
+        Err(error) => (error.exit_code() == 1).then(|| location),
+    }
+}
+
+/// Returns the bits of the authentication schemes that a response offers.
+fn auth_schemes(head: &ResponseHead, field: &str) -> i64 {
+    const SCHEMES: [(&[u8], i64); 5] =
+        [(b"basic", 1), (b"digest", 2), (b"negotiate", 4), (b"ntlm", 8), (b"bearer", 64)];
+    let schemes = head.get_all(field).map(|value| {
+        let word = value.trim_ascii_start().split(|b| *b == b' ').next().unwrap_or_default();
+        SCHEMES.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map_or(0, |(_, bit)| *bit)
+    });
+    schemes.fold(0, |all, bit| all | bit)
+}

@@ -1,0 +1,125 @@
+//! The content of a request that sends a form.
+
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::sync::Arc;
+
+use haul_policy::multipart::{
+    FormNameEscape, FormPart, FormPartContent, MultipartBoundary, MultipartLayout, MultipartPiece, content_type_of,
+};
+
+use super::{MimeTree, PartEncoder, TreeContent, TreePart};
+use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_READ_ERROR, CURLcode};
+use crate::transfer::content::{ContentCallback, ContentRead, ContentSource, Segment};
+
+/// The media type that is not guessed from a file name.
+const UNKNOWN_TYPE: &str = "application/octet-stream";
+
+/// Makes the content of a form. Returns it with its media type, which replaces `own_type` of the
+/// program but keeps its name.
+///
+/// # Errors
+/// A file cannot be read, or a part cannot be sent.
+pub(crate) fn form_content(
+    form: &MimeTree,
+    own_type: Option<&str>,
+    escapes: bool,
+) -> Result<(ContentSource, String), CURLcode> {
+    let mut sources = Vec::new();
+    let parts = form.parts.iter().map(|part| form_part(part, &mut sources)).collect::<Result<Vec<_>, _>>()?;
+    let kind = own_type.map(|own| own.split(';').next().unwrap_or_default().trim());
+    let is_form = kind.is_none_or(|kind| kind.eq_ignore_ascii_case("multipart/form-data"));
+    let lay = if is_form { MultipartLayout::new } else { MultipartLayout::attached };
+    let escape = if escapes { FormNameEscape::Backslash } else { FormNameEscape::Percent };
+    let layout = lay(&parts, &MultipartBoundary::new(entropy()), escape).map_err(|_| CURLE_BAD_FUNCTION_ARGUMENT)?;
+    let boundary = layout.content_type.split_once("; ").map_or("", |(_, boundary)| boundary);
+    let content_type = match own_type {
+        Some(own) => format!("{own}; {boundary}"),
+        None => layout.content_type.clone(),
+    };
+    let segment = |piece: MultipartPiece| match piece {
+        MultipartPiece::Literal(bytes) => Some(Segment::Bytes(bytes.into())),
+        MultipartPiece::Source { index, .. } => sources.get(index).cloned(),
+    };
+    let segments = layout.pieces.into_iter().filter_map(segment).collect();
+    Ok((ContentSource::new(segments), content_type))
+}
+
+fn form_part(part: &TreePart, sources: &mut Vec<Segment>) -> Result<FormPart, CURLcode> {
+    let mut headers: Vec<Vec<u8>> = part.headers.iter().map(|line| line.to_vec()).collect();
+    if let Some(encoder) = part.encoder {
+        headers.push(format!("Content-Transfer-Encoding: {}", encoder.name()).into_bytes());
+    }
+    let encoder = part.encoder.filter(|encoder| !encoder.is_identity());
+    let content = match &part.content {
+        TreeContent::Empty => FormPartContent::Bytes(Vec::new()),
+        TreeContent::Form(form) => {
+            FormPartContent::Mixed(form.parts.iter().map(|part| form_part(part, sources)).collect::<Result<_, _>>()?)
+        }
+        source => {
+            let segment = segment_of(source, encoder)?;
+            sources.push(segment);
+            let segment = &sources[sources.len() - 1];
+            FormPartContent::Source { index: sources.len() - 1, length: segment.length() }
+        }
+    };
+    Ok(FormPart {
+        name: part.name.clone(),
+        filename: part.filename.clone(),
+        content_type: part.content_type.clone().or_else(|| guessed_type(part)),
+        headers,
+        content,
+    })
+}
+
+/// Returns the media type that the file name of a part suggests, as libcurl guesses it.
+fn guessed_type(part: &TreePart) -> Option<String> {
+    let known = |name: &[u8]| Some(content_type_of(name)).filter(|kind| *kind != UNKNOWN_TYPE);
+    let name = part.filename.as_deref();
+    let guess = match &part.content {
+        TreeContent::Form(_) => return None,
+        TreeContent::File(path) => name
+            .and_then(known)
+            .or_else(|| known(path.as_os_str().as_encoded_bytes()))
+            .or_else(|| name.map(|_| UNKNOWN_TYPE)),
+        _ => name.and_then(known),
+    };
+    // Plain text is what a part without a type is.
+    guess.filter(|kind| *kind != "text/plain" || name.is_some()).map(str::to_owned)
+}
+
+fn segment_of(content: &TreeContent, encoder: Option<PartEncoder>) -> Result<Segment, CURLcode> {
+    let plain = match content {
+        TreeContent::Bytes(bytes) => Segment::Bytes(Arc::clone(bytes)),
+        TreeContent::File(path) => file_segment(path)?,
+        TreeContent::Callback(callback) => Segment::Callback(ContentCallback::of_part(*callback)),
+        TreeContent::Empty | TreeContent::Form(_) => Segment::Bytes(Arc::from([])),
+    };
+    let Some(encoder) = encoder else { return Ok(plain) };
+    // Encoded content has another length, which must be known.
+    let mut source = ContentSource::new(vec![plain]);
+    let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        match source.read(&mut buffer) {
+            ContentRead::Bytes(n) => bytes.extend_from_slice(&buffer[..n]),
+            ContentRead::End => break,
+            _ => return Err(CURLE_READ_ERROR),
+        }
+    }
+    encoder.encode(bytes).map(|encoded| Segment::Bytes(encoded.into())).ok_or(CURLE_READ_ERROR)
+}
+
+fn file_segment(path: &Path) -> Result<Segment, CURLcode> {
+    let about = fs::metadata(path).map_err(|_| CURLE_READ_ERROR)?;
+    Ok(Segment::File { path: path.to_owned(), length: about.is_file().then_some(about.len()) })
+}
+
+/// Returns random bytes for the boundary between the parts.
+fn entropy() -> [u8; 16] {
+    let half = |number: u64| RandomState::new().hash_one(number).to_be_bytes();
+    let mut both = [0; 16];
+    both[..8].copy_from_slice(&half(1));
+    both[8..].copy_from_slice(&half(2));
+    both
+}

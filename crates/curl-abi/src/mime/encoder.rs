@@ -1,0 +1,76 @@
+//! The transfer encodings of parts (RFC 2045 section 6).
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// The longest line of encoded content.
+const LINE: usize = 76;
+
+/// A transfer encoding of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PartEncoder {
+    /// The content is sent as it is.
+    Binary,
+    /// The content is sent as it is; it may have bytes above 127.
+    EightBit,
+    /// The content is sent as it is, and must have no byte above 127.
+    SevenBit,
+    /// Base64 in lines.
+    Base64,
+    /// Quoted-printable.
+    QuotedPrintable,
+}
+
+impl PartEncoder {
+    /// Returns the encoder with this name; `None` if there is none.
+    pub(crate) fn named(name: &[u8]) -> Option<Self> {
+        let all = [Self::Binary, Self::EightBit, Self::SevenBit, Self::Base64, Self::QuotedPrintable];
+        all.into_iter().find(|encoder| name.eq_ignore_ascii_case(encoder.name().as_bytes()))
+    }
+
+    /// Returns the name of the encoding, as in `Content-Transfer-Encoding`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Binary => "binary",
+            Self::EightBit => "8bit",
+            Self::SevenBit => "7bit",
+            Self::Base64 => "base64",
+            Self::QuotedPrintable => "quoted-printable",
+        }
+    }
+
+    /// Returns true if the encoding does not change the content.
+    pub(crate) fn is_identity(self) -> bool {
+        matches!(self, Self::Binary | Self::EightBit)
+    }
+
+    /// Encodes content. Returns `None` if it cannot be encoded: bytes above 127 in 7bit.
+    pub(crate) fn encode(self, content: Vec<u8>) -> Option<Vec<u8>> {
+        match self {
+            Self::Binary | Self::EightBit => Some(content),
+            Self::SevenBit => content.is_ascii().then_some(content),
+            Self::Base64 => {
+                let text = STANDARD.encode(content).into_bytes();
+                Some(text.chunks(LINE).collect::<Vec<_>>().join(&b"\r\n"[..]))
+            }
+            Self::QuotedPrintable => Some(quoted_printable::encode(content)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_is_encoded_as_named() {
+        let encode = |name: &[u8], content: &[u8]| PartEncoder::named(name).unwrap().encode(content.to_vec());
+        assert_eq!(encode(b"BASE64", b"hello").unwrap(), b"aGVsbG8=");
+        let long = encode(b"base64", &[0; 100]).unwrap();
+        assert!(long.split(|b| *b == b'\n').all(|line| line.len() <= LINE + 1) && long.len() == 138);
+        assert_eq!(encode(b"7bit", b"\xff"), None);
+        assert_eq!(encode(b"8bit", b"\xff").unwrap(), b"\xff");
+        assert_eq!(encode(b"quoted-printable", b"a=b").unwrap(), b"a=3Db");
+        assert_eq!(PartEncoder::named(b"rot13"), None);
+    }
+}

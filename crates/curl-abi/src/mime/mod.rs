@@ -1,0 +1,341 @@
+//! `curl_mime_*`: multipart forms that the program builds part by part.
+//!
+//! ```text
+//!  curl_mime ──▶ parts ──▶ content: bytes, a file, a callback, or another curl_mime
+//!      └── MimeTree::of ──▶ a copy for one transfer ──▶ content.rs
+//! ```
+//!
+//! A form owns its parts, and a part owns the form that is its content: freeing the outer one frees
+//! the inner ones.
+
+mod content;
+mod encoder;
+mod tree;
+
+use std::ffi::{c_char, c_int, c_void};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+pub(crate) use content::form_content;
+pub(crate) use encoder::PartEncoder;
+pub(crate) use tree::{MimeTree, TreeContent, TreePart};
+
+use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_OK, CURLE_OUT_OF_MEMORY, CURLE_READ_ERROR, CURLcode};
+use crate::handles::{Handle, HandleTable, UserPointer, guard, lock};
+use crate::memory;
+use crate::options::EasyOptions;
+use crate::slist::{self, curl_slist};
+use crate::transfer::callbacks::{Callbacks, FreeFunction, ReadFunction, SeekFunction};
+
+/// The live forms.
+pub(crate) static MIMES: HandleTable<Mutex<Mime>> = HandleTable::new();
+/// The live parts of forms.
+static PARTS: HandleTable<Mutex<MimePart>> = HandleTable::new();
+
+/// A form: its parts, and the part whose content it is.
+#[derive(Default)]
+pub(crate) struct Mime {
+    parts: Vec<UserPointer>,
+    /// The number of the part that owns this form; `None` for a form of the program.
+    owner: Option<usize>,
+}
+
+/// A part of a form.
+#[derive(Default)]
+struct MimePart {
+    /// The number of the form that has this part.
+    form: usize,
+    name: Option<Vec<u8>>,
+    filename: Option<Vec<u8>>,
+    content_type: Option<String>,
+    encoder: Option<PartEncoder>,
+    headers: Vec<Box<[u8]>>,
+    content: PartContent,
+}
+
+/// The content of a part.
+#[derive(Default)]
+enum PartContent {
+    #[default]
+    Empty,
+    Bytes(Arc<[u8]>),
+    File(PathBuf),
+    Callback(PartCallback),
+    Form(UserPointer),
+}
+
+/// The callbacks that supply the content of a part.
+#[derive(Clone, Copy)]
+pub(crate) struct PartCallback {
+    /// The number of bytes; `None` if it is unknown.
+    pub(crate) length: Option<u64>,
+    pub(crate) read: ReadFunction,
+    pub(crate) seek: SeekFunction,
+    pub(crate) free: FreeFunction,
+    pub(crate) data: UserPointer,
+}
+
+impl PartCallback {
+    /// The read callback of a handle, for a part of `curl_formadd` (`CURLFORM_STREAM`). The part sets
+    /// the pointer and the length.
+    pub(crate) fn of_handle(options: &EasyOptions) -> Self {
+        let read = Callbacks::of(options).read_function();
+        Self { length: None, read, seek: None, free: None, data: UserPointer::NULL }
+    }
+}
+
+impl PartContent {
+    /// Frees what the content owns.
+    fn release(self) {
+        match self {
+            Self::Callback(PartCallback { free: Some(free), data, .. }) => {
+                // SAFETY: the program's function with its pointer.
+                unsafe { free(data.0) };
+            }
+            Self::Form(form) => free_form(form.0),
+            _ => {}
+        }
+    }
+}
+
+/// Frees a form with its parts and their forms.
+fn free_form(form: Handle) {
+    let Some(mime) = MIMES.remove(form) else { return };
+    let parts = std::mem::take(&mut lock(&mime).parts);
+    for part in parts {
+        if let Some(part) = PARTS.remove(part.0) {
+            let content = std::mem::take(&mut lock(&part).content);
+            content.release();
+        }
+    }
+}
+
+/// Makes an empty form.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_mime_init(_easy: Handle) -> Handle {
+    guard(std::ptr::null_mut(), || MIMES.insert(|_| Mutex::default()))
+}
+
+/// Frees a form with all that belongs to it.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_mime_free(form: Handle) {
+    guard((), || {
+        let Some(mime) = MIMES.get(form) else { return };
+        let owner = lock(&mime).owner;
+        // A form that is the content of a part is taken out of it.
+        if let Some(part) = owner.and_then(|number| PARTS.at(number)) {
+            lock(&part).content = PartContent::Empty;
+        }
+        free_form(form);
+    });
+}
+
+/// Appends an empty part to a form. Returns NULL for a handle that is not live.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_mime_addpart(form: Handle) -> Handle {
+    guard(std::ptr::null_mut(), || {
+        let Some(mime) = MIMES.get(form) else { return std::ptr::null_mut() };
+        let part = PARTS.insert(|_| Mutex::new(MimePart { form: form.addr(), ..MimePart::default() }));
+        if !part.is_null() {
+            lock(&mime).parts.push(UserPointer(part));
+        }
+        part
+    })
+}
+
+/// Changes a part. Returns an error for a handle that is not live.
+fn change(part: Handle, change: impl FnOnce(&mut MimePart) -> CURLcode) -> CURLcode {
+    guard(CURLE_OUT_OF_MEMORY, || match PARTS.get(part) {
+        Some(part) => change(&mut lock(&part)),
+        None => CURLE_BAD_FUNCTION_ARGUMENT,
+    })
+}
+
+/// Changes the content of a part, and frees the old content.
+fn replace_content(part: Handle, content: PartContent) -> CURLcode {
+    let mut old = PartContent::Empty;
+    let code = change(part, |part| {
+        old = std::mem::replace(&mut part.content, content);
+        CURLE_OK
+    });
+    old.release();
+    code
+}
+
+/// Sets or removes the name of a part.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_mime_name(part: Handle, name: *const c_char) -> CURLcode {
+    change(part, |part| {
+        // SAFETY: libcurl's contract.
+        part.name = unsafe { memory::bytes(name) }.map(<[u8]>::to_vec);
+        CURLE_OK
+    })
+}
+
+/// Sets or removes the file name of a part.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_mime_filename(part: Handle, filename: *const c_char) -> CURLcode {
+    change(part, |part| {
+        // SAFETY: libcurl's contract.
+        part.filename = unsafe { memory::bytes(filename) }.map(<[u8]>::to_vec);
+        CURLE_OK
+    })
+}
+
+/// Sets or removes the media type of a part.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_mime_type(part: Handle, mimetype: *const c_char) -> CURLcode {
+    change(part, |part| {
+        // SAFETY: libcurl's contract.
+        part.content_type = unsafe { memory::bytes(mimetype) }.map(|text| String::from_utf8_lossy(text).into_owned());
+        CURLE_OK
+    })
+}
+
+/// Sets or removes the transfer encoding of a part.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_mime_encoder(part: Handle, encoding: *const c_char) -> CURLcode {
+    change(part, |part| {
+        // SAFETY: libcurl's contract.
+        let name = unsafe { memory::bytes(encoding) };
+        let encoder = name.map(PartEncoder::named);
+        if encoder == Some(None) {
+            return CURLE_BAD_FUNCTION_ARGUMENT;
+        }
+        part.encoder = encoder.flatten();
+        CURLE_OK
+    })
+}
+
+/// Sets the content of a part to a copy of these bytes. `SIZE_MAX` stands for the length up to the
+/// NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_mime_data(part: Handle, data: *const c_char, size: usize) -> CURLcode {
+    // SAFETY: libcurl's contract.
+    let bytes = unsafe { memory::sized(data, (size != usize::MAX).then_some(size)) };
+    replace_content(part, bytes.map_or(PartContent::Empty, |bytes| PartContent::Bytes(bytes.into())))
+}
+
+/// Sets the content of a part to a file, whose name becomes the file name of the part.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_mime_filedata(part: Handle, filename: *const c_char) -> CURLcode {
+    use std::os::unix::ffi::OsStrExt;
+    // SAFETY: libcurl's contract.
+    let Some(path) = (unsafe { memory::bytes(filename) }) else { return replace_content(part, PartContent::Empty) };
+    let path = PathBuf::from(std::ffi::OsStr::from_bytes(path));
+    let base = path.file_name().map(|name| name.as_bytes().to_vec());
+    // As in libcurl, the content is set although the file cannot be read yet.
+    let is_readable = std::fs::File::open(&path).is_ok();
+    let code = replace_content(part, PartContent::File(path));
+    let code = if code == CURLE_OK { change(part, |part| set_filename(part, base)) } else { code };
+    if code == CURLE_OK && !is_readable { CURLE_READ_ERROR } else { code }
+}
+
+fn set_filename(part: &mut MimePart, filename: Option<Vec<u8>>) -> CURLcode {
+    part.filename = filename;
+    CURLE_OK
+}
+
+/// Sets the content of a part to the output of a callback.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_mime_data_cb(
+    part: Handle,
+    size: i64,
+    read: ReadFunction,
+    seek: SeekFunction,
+    free: FreeFunction,
+    data: *mut c_void,
+) -> CURLcode {
+    let content = match read {
+        Some(_) => PartContent::Callback(PartCallback {
+            length: u64::try_from(size).ok(),
+            read,
+            seek,
+            free,
+            data: UserPointer(data),
+        }),
+        None => PartContent::Empty,
+    };
+    replace_content(part, content)
+}
+
+/// Sets the content of a part to another form, which then belongs to the part.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_mime_subparts(part: Handle, form: Handle) -> CURLcode {
+    let code = guard(CURLE_OUT_OF_MEMORY, || {
+        if form.is_null() {
+            return CURLE_OK;
+        }
+        let (Some(object), Some(mime)) = (PARTS.get(part), MIMES.get(form)) else { return CURLE_BAD_FUNCTION_ARGUMENT };
+        // Neither a form that another part owns, nor the form to which this part belongs.
+        let mut root = Some(lock(&object).form);
+        while let Some(number) = root {
+            if number == form.addr() {
+                return CURLE_BAD_FUNCTION_ARGUMENT;
+            }
+            let owner = MIMES.at(number).and_then(|mime| lock(&mime).owner);
+            root = owner.and_then(|part| PARTS.at(part)).map(|part| lock(&part).form);
+        }
+        let mut mime = lock(&mime);
+        if mime.owner.is_some() {
+            return CURLE_BAD_FUNCTION_ARGUMENT;
+        }
+        mime.owner = Some(part.addr());
+        CURLE_OK
+    });
+    if code != CURLE_OK {
+        return code;
+    }
+    replace_content(part, if form.is_null() { PartContent::Empty } else { PartContent::Form(UserPointer(form)) })
+}
+
+/// Sets further header lines of a part. With `take_ownership`, the list is freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_mime_headers(part: Handle, headers: *mut curl_slist, take_ownership: c_int) -> CURLcode {
+    // SAFETY: libcurl's contract.
+    let lines = unsafe { slist::strings(headers) };
+    let code = change(part, |part| {
+        part.headers = lines;
+        CURLE_OK
+    });
+    if code == CURLE_OK && take_ownership != 0 {
+        // SAFETY: the program gave the list away.
+        unsafe { slist::curl_slist_free_all(headers) };
+    }
+    code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    static FREED: AtomicU32 = AtomicU32::new(0);
+
+    unsafe extern "C" fn count_free(_data: *mut c_void) {
+        FREED.fetch_add(1, Ordering::SeqCst);
+    }
+
+    unsafe extern "C" fn read_nothing(_: *mut c_char, _: usize, _: usize, _: *mut c_void) -> usize {
+        0
+    }
+
+    #[test]
+    fn freed_form_frees_its_parts_and_their_forms() {
+        let (outer, inner) = (curl_mime_init(std::ptr::null_mut()), curl_mime_init(std::ptr::null_mut()));
+        let (part, leaf) = (curl_mime_addpart(outer), curl_mime_addpart(inner));
+        let null = std::ptr::null_mut();
+        assert_eq!(curl_mime_data_cb(leaf, 3, Some(read_nothing), None, Some(count_free), null), CURLE_OK);
+        assert_eq!(curl_mime_subparts(leaf, inner), CURLE_BAD_FUNCTION_ARGUMENT, "it would contain itself");
+        assert_eq!(curl_mime_subparts(part, inner), CURLE_OK);
+        assert_eq!(curl_mime_subparts(part, inner), CURLE_BAD_FUNCTION_ARGUMENT, "it has an owner");
+        curl_mime_free(outer);
+        assert_eq!(FREED.load(Ordering::SeqCst), 1);
+        // SAFETY: strings, and handles that are not live.
+        unsafe {
+            assert_eq!(curl_mime_name(leaf, c"a".as_ptr()), CURLE_BAD_FUNCTION_ARGUMENT);
+            assert_eq!(curl_mime_type(part, c"a".as_ptr()), CURLE_BAD_FUNCTION_ARGUMENT);
+        }
+        assert!(curl_mime_addpart(outer).is_null());
+    }
+}

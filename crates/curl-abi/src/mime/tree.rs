@@ -1,0 +1,75 @@
+//! A copy of a form for one transfer. The program may free or change its form afterwards.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{MIMES, PARTS, PartCallback, PartContent, PartEncoder};
+use crate::handles::{Handle, lock};
+
+/// The deepest nesting of forms.
+const MAX_DEPTH: usize = 64;
+
+/// The parts of a form.
+#[derive(Clone, Default)]
+pub(crate) struct MimeTree {
+    pub(crate) parts: Vec<TreePart>,
+}
+
+/// A part of a form.
+#[derive(Clone, Default)]
+pub(crate) struct TreePart {
+    pub(crate) name: Option<Vec<u8>>,
+    pub(crate) filename: Option<Vec<u8>>,
+    pub(crate) content_type: Option<String>,
+    pub(crate) encoder: Option<PartEncoder>,
+    pub(crate) headers: Vec<Box<[u8]>>,
+    pub(crate) content: TreeContent,
+}
+
+/// The content of a part.
+#[derive(Clone, Default)]
+pub(crate) enum TreeContent {
+    #[default]
+    Empty,
+    Bytes(Arc<[u8]>),
+    File(PathBuf),
+    Callback(PartCallback),
+    Form(MimeTree),
+}
+
+impl MimeTree {
+    /// Copies a form. A form that is not live has no parts.
+    pub(crate) fn of(form: Handle) -> Self {
+        Self::at(form.addr(), 0)
+    }
+
+    fn at(form: usize, depth: usize) -> Self {
+        let Some(mime) = MIMES.at(form).filter(|_| depth < MAX_DEPTH) else { return Self::default() };
+        let parts = lock(&mime).parts.clone();
+        let copy = |part: Handle| {
+            let part = PARTS.get(part)?;
+            let part = lock(&part);
+            let (content, inner) = match &part.content {
+                PartContent::Empty => (TreeContent::Empty, None),
+                PartContent::Bytes(bytes) => (TreeContent::Bytes(Arc::clone(bytes)), None),
+                PartContent::File(path) => (TreeContent::File(path.clone()), None),
+                PartContent::Callback(callback) => (TreeContent::Callback(*callback), None),
+                PartContent::Form(form) => (TreeContent::Empty, Some(form.0.addr())),
+            };
+            let mut copy = TreePart {
+                name: part.name.clone(),
+                filename: part.filename.clone(),
+                content_type: part.content_type.clone(),
+                encoder: part.encoder,
+                headers: part.headers.clone(),
+                content,
+            };
+            drop(part);
+            if let Some(inner) = inner {
+                copy.content = TreeContent::Form(Self::at(inner, depth + 1));
+            }
+            Some(copy)
+        };
+        Self { parts: parts.into_iter().filter_map(|part| copy(part.0)).collect() }
+    }
+}

@@ -1,0 +1,207 @@
+//! The queue of events of one transfer, between the engine's thread, which fills it, and the
+//! program's thread, which calls the callbacks.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use haul::buffer_pool::{BufferLease, Chunk};
+use haul::sink::{BodyInfo, Sink, TransferWaker};
+use haul::trace::{TraceEvent, TransferObserver};
+use haul::transfer_facts::TransferFacts;
+use haul::{Error, ErrorKind, ResponseHead, Result, Target};
+
+use super::notifier::Notifier;
+use crate::handles::lock;
+use crate::headers::HeadOrigin;
+
+/// The most bytes of a body in the queue. The engine reads no more until the program takes some.
+const ROOM: u64 = 256 << 10;
+
+/// An event of a transfer.
+pub(super) enum TransferEvent {
+    /// A message for debugging.
+    Info(String),
+    /// The head of a request that is being sent.
+    Request(String),
+    /// The head of a response.
+    Head(ResponseHead, HeadOrigin),
+    /// A trailer section.
+    Trailers(Vec<u8>),
+    /// The body of a response begins.
+    Begin(Box<BodyBegin>),
+    /// Bytes of the body.
+    Body(Chunk),
+    /// Content that was sent, for debugging.
+    Sent(Vec<u8>),
+    /// Content that was received, for debugging.
+    Received(Vec<u8>),
+}
+
+/// What is known when a body begins.
+pub(super) struct BodyBegin {
+    pub(super) facts: TransferFacts,
+    pub(super) head: ResponseHead,
+    pub(super) target: Target,
+    pub(super) length: Option<u64>,
+}
+
+#[derive(Default)]
+struct EventState {
+    events: VecDeque<TransferEvent>,
+    /// The number of body bytes in the queue.
+    bytes: u64,
+    has_body: bool,
+    /// The driver that waits for room.
+    driver: Option<(Arc<dyn TransferWaker>, usize)>,
+    /// True if the program wants no more events.
+    is_closed: bool,
+}
+
+/// The queue of events of one transfer.
+pub(super) struct EventQueue {
+    state: Mutex<EventState>,
+    /// True if the program's thread has something to do for this transfer.
+    is_ready: AtomicBool,
+    notifier: Arc<Notifier>,
+}
+
+impl EventQueue {
+    pub(super) fn new(notifier: Arc<Notifier>) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), is_ready: AtomicBool::new(false), notifier })
+    }
+
+    /// Notes that the program's thread has something to do for this transfer.
+    pub(super) fn set_ready(&self) {
+        self.is_ready.store(true, Ordering::SeqCst);
+        self.notifier.notify();
+    }
+
+    /// Returns true if there was something to do. Look for it after this call.
+    pub(super) fn take_ready(&self) -> bool {
+        self.is_ready.swap(false, Ordering::SeqCst)
+    }
+
+    fn push(&self, event: TransferEvent) {
+        let mut state = lock(&self.state);
+        if state.is_closed {
+            return;
+        }
+        state.events.push_back(event);
+        drop(state);
+        self.set_ready();
+    }
+
+    /// Removes and returns the next event.
+    pub(super) fn next(&self) -> Option<TransferEvent> {
+        let mut state = lock(&self.state);
+        let event = state.events.pop_front()?;
+        let TransferEvent::Body(chunk) = &event else { return Some(event) };
+        state.bytes -= chunk.bytes().len() as u64;
+        let driver = state.driver.take();
+        drop(state);
+        if let Some((driver, token)) = driver {
+            driver.wake(token);
+        }
+        Some(event)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        lock(&self.state).events.is_empty()
+    }
+
+    /// Drops all events, those in the queue and those to come.
+    pub(super) fn close(&self) {
+        let mut state = lock(&self.state);
+        state.is_closed = true;
+        let events = std::mem::take(&mut state.events);
+        let driver = state.driver.take();
+        drop(state);
+        drop(events);
+        if let Some((driver, token)) = driver {
+            driver.wake(token);
+        }
+    }
+}
+
+/// The sink that puts a body into the queue.
+pub(super) struct QueueSink(pub(super) Arc<EventQueue>);
+
+impl Sink for QueueSink {
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+        self.0.push(TransferEvent::Begin(Box::new(BodyBegin {
+            facts: begin.facts.clone(),
+            head: begin.head.clone(),
+            target: begin.place.clone(),
+            length: begin.length.or(begin.total),
+        })));
+        Ok(())
+    }
+
+    fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
+        let mut state = lock(&self.0.state);
+        let Some(waker) = waker.filter(|_| !state.is_closed) else { return u64::MAX };
+        let room = ROOM.saturating_sub(state.bytes);
+        if room == 0 {
+            state.driver = Some((Arc::clone(waker), token));
+        }
+        room
+    }
+
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
+        if lease.bytes().is_empty() {
+            return Ok(());
+        }
+        let chunk = lease.keep();
+        let mut state = lock(&self.0.state);
+        if state.is_closed {
+            return Err(Error::new(ErrorKind::Write, "the program ended the transfer"));
+        }
+        state.bytes += chunk.bytes().len() as u64;
+        state.has_body = true;
+        drop(state);
+        self.0.push(TransferEvent::Body(chunk));
+        Ok(())
+    }
+
+    fn restart(&mut self) -> bool {
+        !lock(&self.0.state).has_body
+    }
+}
+
+/// The observer that puts heads and events for debugging into the queue.
+pub(super) struct QueueObserver {
+    pub(super) queue: Arc<EventQueue>,
+    pub(super) is_verbose: bool,
+    pub(super) wants_content: bool,
+}
+
+impl fmt::Debug for QueueObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("QueueObserver")
+    }
+}
+
+impl TransferObserver for QueueObserver {
+    fn event(&self, event: &TraceEvent<'_>) {
+        let event = match event {
+            TraceEvent::Info(text) if self.is_verbose => TransferEvent::Info(text.clone().into_owned()),
+            TraceEvent::Request { head } if self.is_verbose => TransferEvent::Request(head.clone().into_owned()),
+            // It counts the requests.
+            TraceEvent::Request { .. } => TransferEvent::Request(String::new()),
+            TraceEvent::Response { head } => TransferEvent::Head((*head).clone(), HeadOrigin::Header),
+            TraceEvent::Interim { head } => TransferEvent::Head((*head).clone(), HeadOrigin::Interim),
+            TraceEvent::Connect { head } => TransferEvent::Head((*head).clone(), HeadOrigin::Connect),
+            TraceEvent::Trailers { fields } => TransferEvent::Trailers(fields.raw().to_vec()),
+            TraceEvent::Sent(bytes) => TransferEvent::Sent(bytes.to_vec()),
+            TraceEvent::Received(bytes) => TransferEvent::Received(bytes.to_vec()),
+            TraceEvent::Info(_) | TraceEvent::Retry { .. } => return,
+        };
+        self.queue.push(event);
+    }
+
+    fn wants_content(&self) -> bool {
+        self.wants_content
+    }
+}

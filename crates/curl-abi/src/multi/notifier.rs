@@ -1,0 +1,76 @@
+//! A descriptor by which one thread tells another that there is something to do.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A notification that a program can wait for with `poll` and the like.
+pub(crate) struct Notifier {
+    reader: UnixStream,
+    writer: UnixStream,
+    /// True if the descriptor is readable, so that another notification writes nothing.
+    is_set: AtomicBool,
+}
+
+impl Notifier {
+    /// Makes a notifier. Returns `None` if there are no descriptors left.
+    pub(crate) fn new() -> Option<Self> {
+        let (reader, writer) = UnixStream::pair().ok()?;
+        reader.set_nonblocking(true).ok()?;
+        writer.set_nonblocking(true).ok()?;
+        Some(Self { reader, writer, is_set: AtomicBool::new(false) })
+    }
+
+    /// Makes the descriptor readable.
+    pub(crate) fn notify(&self) {
+        if !self.is_set.swap(true, Ordering::SeqCst) {
+            // The only failure is a full buffer, which is readable.
+            let _ = (&self.writer).write(&[1]);
+        }
+    }
+
+    /// Makes the descriptor unreadable. Look for work after this call, not before: the notification
+    /// of work that came earlier is gone.
+    pub(crate) fn clear(&self) {
+        let mut bytes = [0; 16];
+        loop {
+            match (&self.reader).read(&mut bytes) {
+                Ok(n) if n == bytes.len() => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                _ => break,
+            }
+        }
+        self.is_set.store(false, Ordering::SeqCst);
+    }
+
+    /// Returns the descriptor to wait for.
+    pub(crate) fn fd(&self) -> RawFd {
+        self.reader.as_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    use super::*;
+
+    fn is_readable(notifier: &Notifier) -> bool {
+        poll(&mut [PollFd::new(&notifier.reader, PollFlags::IN)], Some(&Timespec::default())).unwrap() > 0
+    }
+
+    #[test]
+    fn notifier_is_readable_until_it_is_cleared() {
+        let notifier = Notifier::new().unwrap();
+        assert!(!is_readable(&notifier));
+        for _ in 0..100 {
+            notifier.notify();
+        }
+        assert!(is_readable(&notifier));
+        notifier.clear();
+        assert!(!is_readable(&notifier));
+        notifier.notify();
+        assert!(is_readable(&notifier));
+    }
+}

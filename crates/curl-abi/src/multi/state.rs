@@ -1,0 +1,388 @@
+//! The state of a multi handle: its easy handles, and the turn of `curl_multi_perform`.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::{c_int, c_long, c_void};
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use super::engine::MultiEngine;
+use super::notifier::Notifier;
+use super::transfer::{MultiTransfer, PROGRESS_TICK};
+use super::{MULTIS, locked};
+use crate::codes::{
+    CURLM_ADDED_ALREADY, CURLM_BAD_EASY_HANDLE, CURLM_INTERNAL_ERROR, CURLM_OK, CURLM_OUT_OF_MEMORY,
+    CURLM_RECURSIVE_API_CALL, CURLMcode, CURLcode,
+};
+use crate::easy::Easy;
+use crate::handles::{UserPointer, lock};
+
+/// Is told which descriptors to watch.
+pub(crate) type SocketFunction = Option<
+    unsafe extern "C" fn(
+        easy: *mut c_void,
+        socket: c_int,
+        what: c_int,
+        user: *mut c_void,
+        socket_pointer: *mut c_void,
+    ) -> c_int,
+>;
+/// Is told the time until the next call.
+pub(crate) type TimerFunction =
+    Option<unsafe extern "C" fn(multi: *mut c_void, timeout: c_long, user: *mut c_void) -> c_int>;
+
+/// A message about a transfer, as `curl/multi.h` describes it.
+#[repr(C)]
+pub struct CURLMsg {
+    msg: c_int,
+    easy: *mut c_void,
+    result: MessageData,
+}
+
+/// The union in a message, of which the result is the only used member.
+#[repr(C)]
+union MessageData {
+    whatever: *mut c_void,
+    result: CURLcode,
+}
+
+/// `CURLMSG_DONE`.
+const DONE: c_int = 1;
+
+// SAFETY: the pointer is the number of a handle, which nobody dereferences.
+unsafe impl Send for CURLMsg {}
+
+/// The settings of a multi handle; `None` for limits that are not set.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct MultiSettings {
+    pub(super) socket: SocketFunction,
+    pub(super) socket_data: UserPointer,
+    pub(super) timer: TimerFunction,
+    pub(super) timer_data: UserPointer,
+    pub(super) max_idle: Option<usize>,
+    pub(super) max_per_host: Option<usize>,
+    pub(super) max_parallel: Option<usize>,
+}
+
+/// The state of the transfer of an easy handle.
+enum TransferPhase {
+    /// It begins at the next turn.
+    New,
+    /// It is in progress. Boxed, since it moves with each turn.
+    Running(Box<MultiTransfer>),
+    /// The turn of `curl_multi_perform` has it.
+    Taken,
+    /// It is over.
+    Over,
+}
+
+/// An easy handle that was added.
+struct AddedHandle {
+    easy: Arc<Easy>,
+    phase: TransferPhase,
+    /// The message about its end. The program reads it until the handle is removed.
+    message: Option<Box<CURLMsg>>,
+}
+
+impl AddedHandle {
+    fn is_over(&self) -> bool {
+        matches!(self.phase, TransferPhase::Over)
+    }
+}
+
+/// The state of a multi handle.
+#[derive(Default)]
+pub(crate) struct MultiState {
+    pub(super) settings: MultiSettings,
+    engine: Option<Arc<MultiEngine>>,
+    handles: Vec<AddedHandle>,
+    /// The numbers of the easy handles whose messages were not read yet.
+    messages: VecDeque<usize>,
+    /// The descriptors that the socket callback was told to watch.
+    pub(super) watched: Vec<RawFd>,
+    pub(super) assigned: HashMap<RawFd, UserPointer>,
+    /// The time that the timer callback was told last; `None` before the first call.
+    pub(super) last_timeout: Option<c_long>,
+}
+
+/// A multi handle.
+pub(crate) struct Multi {
+    number: usize,
+    /// Tells that there are events of transfers.
+    pub(super) notifier: Arc<Notifier>,
+    /// Ends a `curl_multi_poll`.
+    pub(super) wakeup: Notifier,
+    pub(super) state: Mutex<MultiState>,
+    /// True while a turn of `curl_multi_perform` runs, so that callbacks cannot begin another one.
+    busy: AtomicBool,
+}
+
+/// Makes the two notifiers of a multi handle. Returns `None` if there are no descriptors left.
+pub(super) fn new_notifiers() -> Option<(Notifier, Notifier)> {
+    Some((Notifier::new()?, Notifier::new()?))
+}
+
+/// Removes an easy handle from the multi handle with this number, because it is being freed.
+pub(crate) fn remove(multi: usize, easy: usize) {
+    if let Some(multi) = MULTIS.at(multi) {
+        multi.take_out(easy);
+        multi.update();
+    }
+}
+
+impl Multi {
+    pub(super) fn new(number: usize, (notifier, wakeup): (Notifier, Notifier)) -> Self {
+        let notifier = Arc::new(notifier);
+        Self { number, notifier, wakeup, state: Mutex::default(), busy: AtomicBool::new(false) }
+    }
+
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn change_settings(&self, change: impl FnOnce(&mut MultiSettings)) {
+        change(&mut locked(self).settings);
+    }
+
+    /// Returns the numbers of the easy handles.
+    pub(super) fn handles(&self) -> Vec<usize> {
+        locked(self).handles.iter().map(|added| added.easy.number).collect()
+    }
+
+    /// Returns the descriptors to watch, in the order of their creation.
+    pub(super) fn descriptors(&self) -> Vec<RawFd> {
+        let state = locked(self);
+        let engine = state.engine.as_ref().map(|engine| engine.fd());
+        [Some(self.notifier.fd()), engine].into_iter().flatten().collect()
+    }
+
+    /// Returns the number of transfers that are not over.
+    pub(super) fn unfinished(&self) -> usize {
+        locked(self).handles.iter().filter(|added| !added.is_over()).count()
+    }
+
+    /// Returns an easy handle whose transfer is not over, or else any.
+    pub(super) fn any_easy(&self) -> Option<usize> {
+        let state = locked(self);
+        let unfinished = state.handles.iter().find(|added| !added.is_over());
+        unfinished.or(state.handles.last()).map(|added| added.easy.number)
+    }
+
+    /// Returns the time in milliseconds until the next turn is due without an event; -1 if there is
+    /// none.
+    pub(super) fn timeout(&self) -> c_long {
+        let state = locked(self);
+        let mut timeout = -1;
+        for added in &state.handles {
+            match &added.phase {
+                TransferPhase::New => return 0,
+                TransferPhase::Running(transfer) if transfer.has_progress() => {
+                    timeout = c_long::try_from(PROGRESS_TICK.as_millis()).unwrap_or(-1);
+                }
+                _ => {}
+            }
+        }
+        timeout
+    }
+
+    pub(super) fn add(&self, easy: Arc<Easy>) -> CURLMcode {
+        if self.is_busy() {
+            return CURLM_RECURSIVE_API_CALL;
+        }
+        let mut easy_state = lock(&easy.state);
+        if easy_state.multi.is_some() {
+            return CURLM_ADDED_ALREADY;
+        }
+        if easy_state.is_performing() {
+            return CURLM_BAD_EASY_HANDLE;
+        }
+        let mut state = locked(self);
+        if state.engine.is_none() {
+            let Some(engine) = MultiEngine::new(&state.settings, easy_state.shared_resolver()) else {
+                return CURLM_OUT_OF_MEMORY;
+            };
+            state.engine = Some(Arc::new(engine));
+        }
+        easy_state.multi = Some(self.number);
+        drop(easy_state);
+        state.handles.push(AddedHandle { easy, phase: TransferPhase::New, message: None });
+        drop(state);
+        self.notifier.notify();
+        self.update();
+        CURLM_OK
+    }
+
+    pub(super) fn remove(&self, easy: &Arc<Easy>) -> CURLMcode {
+        if self.is_busy() {
+            return CURLM_RECURSIVE_API_CALL;
+        }
+        let owner = lock(&easy.state).multi;
+        match owner {
+            // As in libcurl, it is removed already.
+            None => CURLM_OK,
+            Some(number) if number != self.number => CURLM_BAD_EASY_HANDLE,
+            Some(_) => {
+                self.take_out(easy.number);
+                self.update();
+                CURLM_OK
+            }
+        }
+    }
+
+    /// Takes an easy handle out, and ends its transfer.
+    fn take_out(&self, easy: usize) {
+        let mut state = locked(self);
+        let Some(at) = state.handles.iter().position(|added| added.easy.number == easy) else { return };
+        let added = state.handles.remove(at);
+        state.messages.retain(|number| *number != easy);
+        let engine = state.engine.clone();
+        drop(state);
+        lock(&added.easy.state).multi = None;
+        if let (TransferPhase::Running(transfer), Some(engine)) = (added.phase, engine) {
+            transfer.cancel(&engine);
+        }
+    }
+
+    /// Takes all easy handles out.
+    pub(super) fn clear(&self) {
+        for easy in self.handles() {
+            self.take_out(easy);
+        }
+        self.update();
+        locked(self).engine = None;
+    }
+
+    /// Runs a turn: begins transfers, and calls the callbacks for what has arrived. Returns the
+    /// number of transfers that are not over.
+    pub(super) fn perform(&self) -> (CURLMcode, c_int) {
+        let count = || c_int::try_from(self.unfinished()).unwrap_or(c_int::MAX);
+        if self.busy.swap(true, Ordering::SeqCst) {
+            return (CURLM_RECURSIVE_API_CALL, count());
+        }
+        let turn = BusyTurn(self);
+        self.notifier.clear();
+        let engine = locked(self).engine.clone();
+        if let Some(engine) = engine {
+            self.take_outcomes(&engine);
+            self.advance_all(&engine);
+        }
+        drop(turn);
+        let code = if self.update() { CURLM_OK } else { CURLM_INTERNAL_ERROR };
+        (code, count())
+    }
+
+    /// Gives the outcomes of the engine's transfers to the transfers of this handle.
+    fn take_outcomes(&self, engine: &MultiEngine) {
+        loop {
+            let finished = engine.batch.try_bunch(64);
+            if finished.is_empty() {
+                return;
+            }
+            let mut state = locked(self);
+            for finished in finished {
+                let id = finished.id();
+                let transfer = state.handles.iter_mut().find_map(|added| match &mut added.phase {
+                    TransferPhase::Running(transfer) if transfer.id == id => Some(transfer),
+                    _ => None,
+                });
+                // That of a removed handle is not wanted.
+                if let Some(transfer) = transfer {
+                    transfer.set_outcome(finished.into_parts::<super::events::QueueSink>().0);
+                }
+            }
+        }
+    }
+
+    /// Begins the new transfers, and advances those that have something to do.
+    fn advance_all(&self, engine: &MultiEngine) {
+        let now = Instant::now();
+        let mut due = Vec::new();
+        for added in &locked(self).handles {
+            let is_due = match &added.phase {
+                TransferPhase::New => true,
+                TransferPhase::Running(transfer) => transfer.is_due(now),
+                TransferPhase::Taken | TransferPhase::Over => false,
+            };
+            if is_due {
+                due.push(added.easy.number);
+            }
+        }
+        for easy in due {
+            // The lock is not held while callbacks run.
+            let Some((object, phase)) = self.take_phase(easy) else { continue };
+            let mut result = None;
+            let phase = match phase {
+                TransferPhase::New => match MultiTransfer::begin(&object, engine, &self.notifier) {
+                    Ok(transfer) => TransferPhase::Running(Box::new(transfer)),
+                    Err(code) => {
+                        result = Some(code);
+                        TransferPhase::Over
+                    }
+                },
+                TransferPhase::Running(mut transfer) => match transfer.advance(engine) {
+                    None => TransferPhase::Running(transfer),
+                    Some(code) => {
+                        result = Some(code);
+                        TransferPhase::Over
+                    }
+                },
+                other => other,
+            };
+            self.put_phase(easy, phase, result, engine);
+        }
+    }
+
+    fn take_phase(&self, easy: usize) -> Option<(Arc<Easy>, TransferPhase)> {
+        let mut state = locked(self);
+        let added = state.handles.iter_mut().find(|added| added.easy.number == easy)?;
+        Some((Arc::clone(&added.easy), std::mem::replace(&mut added.phase, TransferPhase::Taken)))
+    }
+
+    /// Puts the phase of a transfer back, and makes the message about its end. If a callback has
+    /// freed the easy handle, ends the transfer.
+    fn put_phase(&self, easy: usize, phase: TransferPhase, result: Option<CURLcode>, engine: &MultiEngine) {
+        let mut state = locked(self);
+        let Some(added) = state.handles.iter_mut().find(|added| added.easy.number == easy) else {
+            drop(state);
+            if let TransferPhase::Running(transfer) = phase {
+                transfer.cancel(engine);
+            }
+            return;
+        };
+        added.phase = phase;
+        if let Some(result) = result {
+            let mut data = MessageData { whatever: std::ptr::null_mut() };
+            data.result = result;
+            let easy = std::ptr::without_provenance_mut(easy);
+            added.message = Some(Box::new(CURLMsg { msg: DONE, easy, result: data }));
+            state.messages.push_back(easy.addr());
+        }
+    }
+
+    /// Returns the next message, and the number of messages behind it.
+    pub(super) fn next_message(&self) -> (*mut CURLMsg, c_int) {
+        let mut state = locked(self);
+        let state = &mut *state;
+        while let Some(easy) = state.messages.pop_front() {
+            let added = state.handles.iter_mut().find(|added| added.easy.number == easy);
+            if let Some(message) = added.and_then(|added| added.message.as_mut()) {
+                return (&raw mut **message, c_int::try_from(state.messages.len()).unwrap_or(c_int::MAX));
+            }
+        }
+        (std::ptr::null_mut(), 0)
+    }
+}
+
+/// A turn in progress. Dropping it ends the turn, also if a panic ends it.
+struct BusyTurn<'a>(&'a Multi);
+
+impl Drop for BusyTurn<'_> {
+    fn drop(&mut self) {
+        self.0.busy.store(false, Ordering::SeqCst);
+    }
+}

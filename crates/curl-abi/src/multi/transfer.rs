@@ -1,0 +1,246 @@
+//! A transfer of a multi handle.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haul::body::trailers::Trailers;
+use haul::body::upload::RequestBody;
+use haul::buffer_pool::Chunk;
+use haul::request::RequestOverrides;
+use haul::transfer::TransferOutcome;
+use haul::{ErrorKind, Request, RequestOptions, Target};
+
+use super::engine::MultiEngine;
+use super::events::{EventQueue, QueueObserver, QueueSink, TransferEvent};
+use super::notifier::Notifier;
+use super::upload::{UploadQueue, UploadStream};
+use crate::codes::CURLcode;
+use crate::easy::Easy;
+use crate::handles::lock;
+use crate::headers::HeadOrigin;
+use crate::options::numbers as opt;
+use crate::request::{self, PreparedRequest, RequestContent};
+use crate::transfer::callbacks::Callbacks;
+use crate::transfer::content::ContentSource;
+use crate::transfer::running::{Delivery, MAX_WRITE, PAUSE_RECV, Running, debug_kind};
+
+/// The most bytes of a body that one call of `curl_multi_perform` delivers of one transfer.
+const MOST_AT_ONCE: usize = 1 << 20;
+
+/// The interval at which progress is reported without events.
+pub(super) const PROGRESS_TICK: Duration = Duration::from_millis(200);
+
+/// A transfer that has begun.
+pub(super) struct MultiTransfer {
+    pub(super) id: u64,
+    running: Arc<Running>,
+    events: Arc<EventQueue>,
+    url: String,
+    /// Bytes that the program has not taken yet, from this position on.
+    rest: Option<(Chunk, usize)>,
+    content: Option<(ContentSource, Arc<UploadQueue>)>,
+    outcome: Option<TransferOutcome>,
+    is_cancelled: bool,
+    is_repeated: bool,
+    request: (Target, Arc<RequestOptions>),
+    last_progress: Instant,
+    closes: bool,
+}
+
+impl MultiTransfer {
+    /// Begins the transfer of an easy handle.
+    ///
+    /// # Errors
+    /// The result of a transfer that cannot begin.
+    pub(super) fn begin(easy: &Arc<Easy>, engine: &MultiEngine, notifier: &Arc<Notifier>) -> Result<Self, CURLcode> {
+        let mut state = lock(&easy.state);
+        state.begin_transfer();
+        let prepared = request::prepare(&mut state, easy.number).map_err(|failure| state.fail_transfer(&failure))?;
+        state.set_resolver(&engine.client).map_err(|failure| state.fail_transfer(&failure))?;
+        if state.options.is_on(opt::FRESH_CONNECT) {
+            engine.client.close_idle();
+        }
+        let callbacks = Callbacks::of(&state.options);
+        let closes = state.options.is_on(opt::FORBID_REUSE);
+        drop(state);
+        let PreparedRequest { target, mut options, content, url, time_limit } = prepared;
+        let events = EventQueue::new(Arc::clone(notifier));
+        if callbacks.wants_heads() {
+            options.trace = Some(Arc::new(QueueObserver {
+                queue: Arc::clone(&events),
+                is_verbose: callbacks.is_verbose,
+                wants_content: callbacks.wants_content(),
+            }));
+        }
+        let running = Arc::new(Running::new(Arc::clone(easy), callbacks, time_limit));
+        let resumed = Arc::clone(&events);
+        running.set_on_resume(Arc::new(move || resumed.set_ready()));
+        let mut body = None;
+        let content = match content {
+            RequestContent::None => None,
+            RequestContent::Bytes(bytes) => {
+                running.change_progress(|progress| progress.up_total = bytes.length().unwrap_or(0));
+                body = Some(bytes);
+                None
+            }
+            RequestContent::Source(source) => {
+                running.change_progress(|progress| progress.up_total = source.length().unwrap_or(0));
+                Some((source, UploadQueue::new(Arc::clone(&events))))
+            }
+        };
+        let mut transfer = Self {
+            id: u64::MAX,
+            running,
+            events,
+            url,
+            rest: None,
+            content,
+            outcome: None,
+            is_cancelled: false,
+            is_repeated: false,
+            request: (target, Arc::new(options)),
+            last_progress: Instant::now(),
+            closes,
+        };
+        transfer.submit(engine, body);
+        easy.set_running(Some(Arc::clone(&transfer.running)));
+        transfer.running.report_progress();
+        Ok(transfer)
+    }
+
+    /// Gives the request to the engine.
+    fn submit(&mut self, engine: &MultiEngine, body: Option<RequestBody>) {
+        let (target, options) = self.request.clone();
+        let mut own = RequestOverrides { body, ..RequestOverrides::default() };
+        if let Some((source, queue)) = &self.content {
+            let has_length = |(name, _): &(String, Vec<u8>)| name.eq_ignore_ascii_case("content-length");
+            let chunks = |(name, _): &(String, Vec<u8>)| name.eq_ignore_ascii_case("transfer-encoding");
+            if let Some(length) = source.length().filter(|_| !options.fields.iter().any(|f| has_length(f) || chunks(f)))
+            {
+                own.fields.push(("Content-Length".to_owned(), length.to_string().into_bytes()));
+            }
+            own.body = Some(RequestBody::stream(UploadStream(Arc::clone(queue))));
+            if self.running.callbacks.trailer.is_some() {
+                let queue = Arc::clone(queue);
+                own.trailers = Some(Trailers::new(move || Ok(queue.trailers())));
+            }
+        }
+        self.id =
+            engine.batch.submit_into(Request::new(target, options, own), Box::new(QueueSink(Arc::clone(&self.events))));
+    }
+
+    /// Stores the outcome of the engine's transfer. There may still be events before it.
+    pub(super) fn set_outcome(&mut self, outcome: TransferOutcome) {
+        self.outcome = Some(outcome);
+    }
+
+    /// Returns true if the program's thread has something to do.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.events.take_ready() || self.outcome.is_some() || self.is_progress_due(now)
+    }
+
+    fn is_progress_due(&self, now: Instant) -> bool {
+        self.has_progress() && now.saturating_duration_since(self.last_progress) >= PROGRESS_TICK
+    }
+
+    pub(super) fn has_progress(&self) -> bool {
+        self.running.callbacks.has_progress
+    }
+
+    /// Calls the callbacks for all events. Returns the result of the transfer if it is over.
+    pub(super) fn advance(&mut self, engine: &MultiEngine) -> Option<CURLcode> {
+        self.deliver();
+        if let Some((source, queue)) = &mut self.content {
+            queue.fill(source, &self.running);
+        }
+        self.last_progress = Instant::now();
+        self.running.report_progress();
+        if self.running.has_failed() && !self.is_cancelled {
+            self.is_cancelled = true;
+            self.rest = None;
+            self.events.close();
+            engine.batch.cancel(self.id);
+        }
+        if self.rest.is_some() || !self.events.is_empty() {
+            return None;
+        }
+        let outcome = self.outcome.take()?;
+        if self.repeat(&outcome, engine) {
+            return None;
+        }
+        let easy = &self.running.easy;
+        easy.set_running(None);
+        if self.closes {
+            engine.client.close_idle();
+        }
+        Some(lock(&easy.state).end_transfer(&self.running, &outcome, &self.url))
+    }
+
+    /// Sends the request again if its content had to be sent again and can be rewound. The engine
+    /// remembers the challenge that the first attempt met.
+    fn repeat(&mut self, outcome: &TransferOutcome, engine: &MultiEngine) -> bool {
+        let needs = outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Rewind);
+        if !needs || self.is_repeated || self.running.has_failed() {
+            return false;
+        }
+        let Some((source, queue)) = &mut self.content else { return false };
+        if !source.rewind() {
+            return false;
+        }
+        *queue = UploadQueue::new(Arc::clone(&self.events));
+        self.running.change_progress(|progress| progress.up = 0);
+        self.is_repeated = true;
+        self.submit(engine, None);
+        true
+    }
+
+    fn deliver(&mut self) {
+        let running = Arc::clone(&self.running);
+        let mut delivered = 0;
+        while !running.is_paused(PAUSE_RECV) && !running.has_failed() {
+            if delivered >= MOST_AT_ONCE {
+                // The others have their turn first.
+                self.events.set_ready();
+                return;
+            }
+            if let Some((chunk, at)) = &mut self.rest {
+                let bytes = chunk.bytes();
+                let piece = &bytes[*at..bytes.len().min(*at + MAX_WRITE)];
+                if running.write_piece(piece) != Delivery::Taken {
+                    return;
+                }
+                *at += piece.len();
+                delivered += piece.len();
+                if *at == bytes.len() {
+                    self.rest = None;
+                }
+                continue;
+            }
+            let Some(event) = self.events.next() else { return };
+            match event {
+                TransferEvent::Info(text) => running.on_info(&text),
+                TransferEvent::Request(head) => running.on_request(&head),
+                TransferEvent::Head(head, origin) => running.on_head(&head, origin, false),
+                TransferEvent::Trailers(raw) => running.on_lines(&raw, HeadOrigin::Trailer, false),
+                TransferEvent::Sent(bytes) => running.debug(debug_kind::DATA_OUT, &bytes),
+                TransferEvent::Received(bytes) => running.debug(debug_kind::DATA_IN, &bytes),
+                TransferEvent::Begin(begin) => {
+                    running.change_progress(|progress| progress.down_total = begin.length.unwrap_or(0));
+                    lock(&running.easy.state).infos.begin(&begin.facts, &begin.head, &begin.target);
+                }
+                TransferEvent::Body(chunk) => {
+                    let length = chunk.bytes().len() as u64;
+                    running.change_progress(|progress| progress.down += length);
+                    self.rest = Some((chunk, 0));
+                }
+            }
+        }
+    }
+
+    /// Ends the transfer before its end.
+    pub(super) fn cancel(self, engine: &MultiEngine) {
+        self.events.close();
+        engine.batch.cancel(self.id);
+        self.running.easy.set_running(None);
+    }
+}

@@ -1,0 +1,131 @@
+//! Content of a request that the program supplies, on its way from the program's thread to the
+//! engine's.
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use futures_core::Stream;
+
+use super::events::EventQueue;
+use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_READ_ERROR};
+use crate::handles::lock;
+use crate::transfer::content::{ContentRead, ContentSource};
+use crate::transfer::easy_driver::trailers;
+use crate::transfer::running::{PAUSE_SEND, Running};
+
+/// The number of unsent bytes at which the program is not asked for more.
+const MAX_UNSENT: usize = 128 << 10;
+/// The most bytes that are read at once.
+const PIECE: usize = 64 << 10;
+
+/// A trailer field: its name and its value.
+type TrailerField = (String, Vec<u8>);
+
+#[derive(Default)]
+struct UploadState {
+    pieces: VecDeque<Vec<u8>>,
+    bytes: usize,
+    /// The end of the content; `Err` if the program could not supply it.
+    end: Option<Result<(), ()>>,
+    /// True once the engine has asked for content.
+    is_wanted: bool,
+    waker: Option<Waker>,
+    trailers: Vec<TrailerField>,
+}
+
+/// The queue of content between the two threads.
+pub(super) struct UploadQueue {
+    state: Mutex<UploadState>,
+    events: Arc<EventQueue>,
+}
+
+impl UploadQueue {
+    pub(super) fn new(events: Arc<EventQueue>) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), events })
+    }
+
+    /// Returns the trailer fields that the program supplied at the end of the content.
+    pub(super) fn trailers(&self) -> Vec<TrailerField> {
+        lock(&self.state).trailers.clone()
+    }
+
+    fn wants_more(&self) -> bool {
+        let state = lock(&self.state);
+        state.is_wanted && state.end.is_none() && state.bytes < MAX_UNSENT
+    }
+
+    fn change(&self, change: impl FnOnce(&mut UploadState)) {
+        let mut state = lock(&self.state);
+        change(&mut state);
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Reads from the program, and puts the bytes into the queue, until there is enough or the
+    /// program pauses.
+    pub(super) fn fill(&self, source: &mut ContentSource, running: &Running) {
+        let mut buffer = Vec::new();
+        while self.wants_more() && !running.is_paused(PAUSE_SEND) && !running.has_failed() {
+            buffer.resize(PIECE, 0);
+            match source.read(&mut buffer) {
+                ContentRead::Bytes(n) => {
+                    let piece = buffer[..n].to_vec();
+                    running.change_progress(|progress| progress.up += n as u64);
+                    self.change(|state| {
+                        state.bytes += n;
+                        state.pieces.push_back(piece);
+                    });
+                }
+                ContentRead::End => {
+                    let fields = trailers(running);
+                    self.change(|state| {
+                        state.end = Some(fields.as_ref().map(|_| ()).map_err(|_| ()));
+                        state.trailers = fields.unwrap_or_default();
+                    });
+                }
+                ContentRead::Pause => running.pause_sending(),
+                ContentRead::Abort => {
+                    running.fail(CURLE_ABORTED_BY_CALLBACK, "operation aborted by callback");
+                    self.change(|state| state.end = Some(Err(())));
+                }
+                ContentRead::Failed => {
+                    running.fail(CURLE_READ_ERROR, "read function returned funny value");
+                    self.change(|state| state.end = Some(Err(())));
+                }
+            }
+        }
+    }
+}
+
+/// The engine's end of the queue.
+pub(super) struct UploadStream(pub(super) Arc<UploadQueue>);
+
+impl Stream for UploadStream {
+    type Item = Result<Vec<u8>, io::Error>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut state = lock(&self.0.state);
+        if let Some(piece) = state.pieces.pop_front() {
+            state.bytes -= piece.len();
+            drop(state);
+            self.0.events.set_ready();
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        match state.end {
+            Some(Ok(())) => return Poll::Ready(None),
+            Some(Err(())) => return Poll::Ready(Some(Err(io::Error::other("the program ended the content")))),
+            None => {}
+        }
+        state.is_wanted = true;
+        state.waker = Some(context.waker().clone());
+        drop(state);
+        self.0.events.set_ready();
+        Poll::Pending
+    }
+}

@@ -1,0 +1,211 @@
+//! Waiting for transfers: `curl_multi_poll`, `curl_multi_wait`, `curl_multi_fdset`.
+
+use std::ffi::{c_int, c_short, c_uint};
+use std::os::fd::RawFd;
+use std::time::{Duration, Instant};
+
+use super::state::Multi;
+use super::{DescriptorCount, with};
+use crate::codes::{CURLM_BAD_FUNCTION_ARGUMENT, CURLM_OK, CURLM_OUT_OF_MEMORY, CURLM_UNRECOVERABLE_POLL, CURLMcode};
+use crate::handles::Handle;
+use crate::memory;
+
+const WAIT_POLLIN: c_short = 1;
+const WAIT_POLLPRI: c_short = 2;
+const WAIT_POLLOUT: c_short = 4;
+
+/// Pairs of libcurl's and the system's bits for events.
+const BITS: [(c_short, c_short); 3] =
+    [(WAIT_POLLIN, libc::POLLIN), (WAIT_POLLPRI, libc::POLLPRI), (WAIT_POLLOUT, libc::POLLOUT)];
+
+/// A descriptor of the program, as `curl/multi.h` describes it.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct curl_waitfd {
+    fd: c_int,
+    events: c_short,
+    revents: c_short,
+}
+
+/// The kind of a wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WaitKind {
+    /// `curl_multi_wait`: returns at once if there is nothing to wait for.
+    Wait,
+    /// `curl_multi_poll`: waits nevertheless, and `curl_multi_wakeup` ends it.
+    Poll,
+}
+
+fn converted(bits: c_short, pairs: impl Iterator<Item = (c_short, c_short)>) -> c_short {
+    pairs.filter(|(from, _)| bits & from != 0).fold(0, |all, (_, to)| all | to)
+}
+
+impl Multi {
+    /// Waits for transfers, for the program's descriptors, or for the end of the time. Returns the
+    /// number of descriptors with events.
+    fn wait(&self, kind: WaitKind, extra: &mut [curl_waitfd], timeout: c_int) -> Result<c_int, CURLMcode> {
+        let own = if self.unfinished() > 0 { self.descriptors() } else { Vec::new() };
+        if kind == WaitKind::Wait && own.is_empty() && extra.is_empty() {
+            return Ok(0);
+        }
+        let entry = |fd: RawFd, events: c_short| libc::pollfd { fd, events, revents: 0 };
+        let mut fds: Vec<libc::pollfd> = own.iter().map(|fd| entry(*fd, libc::POLLIN)).collect();
+        fds.extend(extra.iter().map(|each| entry(each.fd, converted(each.events, BITS.into_iter()))));
+        if kind == WaitKind::Poll {
+            fds.push(entry(self.wakeup.fd(), libc::POLLIN));
+        }
+        let due = c_int::try_from(self.timeout()).unwrap_or(-1);
+        let timeout = if due >= 0 { timeout.min(due) } else { timeout };
+        poll(&mut fds, timeout)?;
+        let mut count = 0;
+        for (at, fd) in fds.iter().enumerate() {
+            if at >= own.len() + extra.len() {
+                if fd.revents != 0 {
+                    self.wakeup.clear();
+                }
+                continue;
+            }
+            count += c_int::from(fd.revents != 0);
+            if let Some(each) = at.checked_sub(own.len()).and_then(|at| extra.get_mut(at)) {
+                each.revents = converted(fd.revents, BITS.into_iter().map(|(ours, theirs)| (theirs, ours)));
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// Calls `poll(2)`. A signal ends the wait.
+fn poll(fds: &mut [libc::pollfd], timeout: c_int) -> Result<(), CURLMcode> {
+    let until = Instant::now() + Duration::from_millis(u64::from(timeout.unsigned_abs()));
+    loop {
+        let left = until.saturating_duration_since(Instant::now()).as_millis();
+        let left = c_int::try_from(left).unwrap_or(c_int::MAX).min(timeout);
+        // SAFETY: the entries live during the call.
+        let result = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, left) };
+        if result >= 0 {
+            return Ok(());
+        }
+        match std::io::Error::last_os_error().raw_os_error() {
+            Some(libc::EINTR) => return Ok(()),
+            Some(libc::EAGAIN) if Instant::now() < until => {}
+            _ => return Err(CURLM_UNRECOVERABLE_POLL),
+        }
+    }
+}
+
+/// Waits as both functions do.
+///
+/// # Safety
+/// libcurl's documentation.
+unsafe fn wait(
+    kind: WaitKind,
+    multi: Handle,
+    extra: *mut curl_waitfd,
+    count: c_uint,
+    timeout: c_int,
+    place: *mut c_int,
+) -> CURLMcode {
+    with(multi, |multi| {
+        if timeout < 0 || extra.is_null() && count > 0 {
+            return CURLM_BAD_FUNCTION_ARGUMENT;
+        }
+        let extra: &mut [curl_waitfd] = match count {
+            0 => &mut [],
+            // SAFETY: the caller guarantees it.
+            count => unsafe { std::slice::from_raw_parts_mut(extra, count as usize) },
+        };
+        let (code, ready) = match multi.wait(kind, extra, timeout) {
+            Ok(ready) => (CURLM_OK, ready),
+            Err(code) => (code, 0),
+        };
+        // SAFETY: libcurl's contract: NULL or writable.
+        unsafe { memory::put(place, ready) };
+        code
+    })
+}
+
+/// Waits until a transfer or a descriptor of the program has something to do. Returns at once
+/// without any.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_multi_wait(
+    multi: Handle,
+    extra: *mut curl_waitfd,
+    count: c_uint,
+    timeout: c_int,
+    place: *mut c_int,
+) -> CURLMcode {
+    // SAFETY: the same contract.
+    unsafe { wait(WaitKind::Wait, multi, extra, count, timeout, place) }
+}
+
+/// Waits like [`curl_multi_wait`], also without any transfer or descriptor, and until
+/// `curl_multi_wakeup`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_multi_poll(
+    multi: Handle,
+    extra: *mut curl_waitfd,
+    count: c_uint,
+    timeout: c_int,
+    place: *mut c_int,
+) -> CURLMcode {
+    // SAFETY: the same contract.
+    unsafe { wait(WaitKind::Poll, multi, extra, count, timeout, place) }
+}
+
+/// Ends the `curl_multi_poll` that another thread is in, or else the next one.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_multi_wakeup(multi: Handle) -> CURLMcode {
+    with(multi, |multi| {
+        multi.wakeup.notify();
+        CURLM_OK
+    })
+}
+
+/// Adds the descriptors to watch to sets for `select`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_multi_fdset(
+    multi: Handle,
+    read: *mut libc::fd_set,
+    _write: *mut libc::fd_set,
+    _except: *mut libc::fd_set,
+    highest: *mut c_int,
+) -> CURLMcode {
+    with(multi, |multi| {
+        let mut most = -1;
+        let fds = if multi.unfinished() > 0 { multi.descriptors() } else { Vec::new() };
+        for fd in fds {
+            let fits = usize::try_from(fd).is_ok_and(|fd| fd < libc::FD_SETSIZE);
+            if fits && !read.is_null() {
+                // SAFETY: libcurl's contract: a set; and the descriptor fits in it.
+                unsafe { libc::FD_SET(fd, read) };
+                most = most.max(fd);
+            }
+        }
+        // SAFETY: libcurl's contract: NULL or writable.
+        unsafe { memory::put(highest, most) };
+        CURLM_OK
+    })
+}
+
+/// Stores the descriptors to watch in an array of the program. `*count` receives their number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn curl_multi_waitfds(
+    multi: Handle,
+    places: *mut curl_waitfd,
+    size: DescriptorCount,
+    count: *mut DescriptorCount,
+) -> CURLMcode {
+    with(multi, |multi| {
+        let fds = if multi.unfinished() > 0 { multi.descriptors() } else { Vec::new() };
+        for (at, fd) in fds.iter().enumerate().take(size as usize) {
+            if !places.is_null() {
+                let entry = curl_waitfd { fd: *fd, events: WAIT_POLLIN, revents: 0 };
+                // SAFETY: libcurl's contract: the array has `size` entries.
+                unsafe { places.add(at).write_unaligned(entry) };
+            }
+        }
+        // SAFETY: libcurl's contract: NULL or writable.
+        unsafe { memory::put(count, DescriptorCount::try_from(fds.len()).unwrap_or(0)) };
+        if fds.len() > size as usize { CURLM_OUT_OF_MEMORY } else { CURLM_OK }
+    })
+}

@@ -1,0 +1,179 @@
+//! The options of an easy handle: the table of all of them, their values, and `curl_easy_setopt`.
+//!
+//! ```
+//! use haul_curl::options::{EasyOptions, numbers};
+//! let mut options = EasyOptions::default();
+//! options.set_number(numbers::TIMEOUT, 3).unwrap();
+//! assert_eq!(options.number(numbers::TIMEOUT_MS), Some(3000));
+//! ```
+
+pub(crate) mod auth_schemes;
+mod lookup;
+pub mod numbers;
+mod set;
+mod table;
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use rustc_hash::FxBuildHasher;
+
+use crate::handles::UserPointer;
+use crate::mime::MimeTree;
+
+pub use lookup::{curl_easy_option_by_id, curl_easy_option_by_name, curl_easy_option_next, curl_easyoption};
+pub use set::{haul_curl_easy_setopt_number, haul_curl_easy_setopt_pointer};
+
+/// The type of an option's argument, with libcurl's number (`CURLOT_`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum OptionKind {
+    /// A `long`.
+    Long = 0,
+    /// A `long` of a set of values, or a bit mask.
+    Values = 1,
+    /// A `curl_off_t`.
+    OffT = 2,
+    /// A pointer to an object.
+    Object = 3,
+    /// A string.
+    Text = 4,
+    /// A `struct curl_slist`.
+    List = 5,
+    /// A pointer that is passed to a callback.
+    Data = 6,
+    /// A `struct curl_blob`.
+    Blob = 7,
+    /// A callback.
+    Function = 8,
+}
+
+/// The use that this library makes of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptionUse {
+    /// The option has its effect.
+    Applied,
+    /// The option is accepted. Its effect does not exist here, or always applies.
+    Ignored,
+    /// The option is refused as unknown.
+    Unknown,
+    /// The name is an older name of another option with the same number.
+    Alias,
+}
+
+/// The value of an option.
+#[derive(Debug, Clone)]
+pub enum OptionValue {
+    /// A number.
+    Number(i64),
+    /// The bytes of a string or a blob.
+    Bytes(Arc<[u8]>),
+    /// The strings of a list.
+    List(Arc<[Box<[u8]>]>),
+    /// A callback, a pointer for one, or another pointer that is not null.
+    Pointer(UserPointer),
+}
+
+/// The kind of request that the options ask for, which the last of several options decides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RequestKind {
+    /// GET.
+    #[default]
+    Get,
+    /// HEAD (`CURLOPT_NOBODY`).
+    Head,
+    /// POST of a string or of the read callback's data.
+    Post,
+    /// POST of a form of `curl_formadd`.
+    Form,
+    /// POST of a `curl_mime`.
+    Mime,
+    /// PUT (`CURLOPT_UPLOAD`).
+    Put,
+}
+
+/// The options of an easy handle.
+#[derive(Clone, Default)]
+pub struct EasyOptions {
+    pub(crate) values: HashMap<u32, OptionValue, FxBuildHasher>,
+    /// The kind of the next request.
+    pub kind: RequestKind,
+    /// A copy of the form to send, in the copy of a handle; `None` in other handles.
+    pub(crate) form: Option<Arc<MimeTree>>,
+    /// The files of `CURLOPT_COOKIEFILE` that were not read yet.
+    pub(crate) cookie_files: Vec<Box<[u8]>>,
+    /// True if cookies are used: one of the cookie options was set.
+    pub(crate) has_cookies: bool,
+}
+
+impl EasyOptions {
+    /// Returns the value of an option that is a number; `None` if it is not set.
+    #[must_use]
+    pub fn number(&self, option: u32) -> Option<i64> {
+        match self.values.get(&option) {
+            Some(OptionValue::Number(number)) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// Returns true if an option that is a switch is on.
+    #[must_use]
+    pub fn is_on(&self, option: u32) -> bool {
+        self.number(option).is_some_and(|number| number != 0)
+    }
+
+    /// Returns the bytes of an option that is a string or a blob; `None` if it is not set.
+    #[must_use]
+    pub fn bytes(&self, option: u32) -> Option<&[u8]> {
+        match self.values.get(&option) {
+            Some(OptionValue::Bytes(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// Returns the text of an option; `None` if it is not set. Bytes that are not UTF-8 are
+    /// replaced.
+    #[must_use]
+    pub fn text(&self, option: u32) -> Option<std::borrow::Cow<'_, str>> {
+        self.bytes(option).map(String::from_utf8_lossy)
+    }
+
+    /// Returns the strings of an option that is a list; empty if it is not set.
+    #[must_use]
+    pub fn list(&self, option: u32) -> &[Box<[u8]>] {
+        match self.values.get(&option) {
+            Some(OptionValue::List(list)) => list,
+            _ => &[],
+        }
+    }
+
+    /// Returns the value of an option that is a pointer; NULL if it is not set.
+    #[must_use]
+    pub fn pointer(&self, option: u32) -> *mut c_void {
+        match self.values.get(&option) {
+            Some(OptionValue::Pointer(pointer)) => pointer.0,
+            _ => std::ptr::null_mut(),
+        }
+    }
+
+    /// Returns true if the option has a value.
+    #[must_use]
+    pub fn has(&self, option: u32) -> bool {
+        self.values.contains_key(&option)
+    }
+
+    /// Sets the value of an option, or removes it.
+    pub(crate) fn store(&mut self, option: u32, value: Option<OptionValue>) {
+        match value {
+            Some(value) => self.values.insert(option, value),
+            None => self.values.remove(&option),
+        };
+    }
+}
+
+impl std::fmt::Debug for EasyOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EasyOptions").field("kind", &self.kind).field("set", &self.values.len()).finish_non_exhaustive()
+    }
+}

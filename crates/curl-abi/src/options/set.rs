@@ -1,0 +1,393 @@
+//! `curl_easy_setopt`. The functions with variable arguments (`variadic.c`) call the functions of
+//! this module, which check the value and store it.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+use haul_policy::protocols::ProtocolSet;
+
+use super::auth_schemes::{AUTH_AWS, AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST};
+use super::lookup::usage;
+use super::numbers as opt;
+use super::{EasyOptions, OptionKind, OptionUse, OptionValue, RequestKind};
+use crate::codes::{
+    CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_NOT_BUILT_IN, CURLE_OK, CURLE_UNKNOWN_OPTION,
+    CURLE_UNSUPPORTED_PROTOCOL, CURLcode,
+};
+use crate::easy::{EASY, EasyState};
+use crate::form::FORMS;
+use crate::handles::{Handle, UserPointer, guard, lock};
+use crate::memory;
+use crate::mime::MIMES;
+use crate::share::SHARES;
+use crate::slist::{self, curl_slist};
+use crate::url::URLS;
+
+/// The longest string that an option may have, as in libcurl.
+const MAX_TEXT: usize = 8_000_000;
+
+/// Data that `curl/curl.h` calls a `curl_blob`.
+#[repr(C)]
+struct curl_blob {
+    data: *const c_char,
+    len: usize,
+    flags: c_uint,
+}
+
+impl EasyOptions {
+    /// Sets an option that is a number.
+    ///
+    /// # Errors
+    /// The option is unknown, or the number is not valid for it.
+    pub fn set_number(&mut self, option: u32, value: i64) -> Result<(), CURLcode> {
+        match usage(option) {
+            Some(OptionUse::Applied) => {}
+            Some(OptionUse::Ignored) => return Ok(()),
+            _ => return Err(CURLE_UNKNOWN_OPTION),
+        }
+        check_number(option, value)?;
+        let (option, value) = match option {
+            opt::TIMEOUT => (opt::TIMEOUT_MS, value.saturating_mul(1000)),
+            opt::CONNECTTIMEOUT => (opt::CONNECTTIMEOUT_MS, value.saturating_mul(1000)),
+            opt::INFILESIZE => (opt::INFILESIZE_LARGE, value),
+            opt::RESUME_FROM => (opt::RESUME_FROM_LARGE, value),
+            opt::MAXFILESIZE => (opt::MAXFILESIZE_LARGE, value),
+            opt::POSTFIELDSIZE => (opt::POSTFIELDSIZE_LARGE, value),
+            opt::TIMEVALUE => (opt::TIMEVALUE_LARGE, value),
+            opt::PUT => (opt::UPLOAD, value),
+            other => (other, value),
+        };
+        self.set_kind(option, value != 0);
+        match option {
+            // The copy is shorter than the content is said to be.
+            opt::POSTFIELDSIZE_LARGE
+                if self.bytes(opt::COPYPOSTFIELDS).is_some_and(|copy| (copy.len() as i64) < value) =>
+            {
+                self.store(opt::COPYPOSTFIELDS, None);
+            }
+            opt::COOKIESESSION => self.has_cookies |= value != 0,
+            // 1 was meant for debugging, and counts as 2.
+            opt::SSL_VERIFYHOST | opt::PROXY_SSL_VERIFYHOST if value == 1 => {
+                self.store(option, Some(OptionValue::Number(2)));
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.store(option, Some(OptionValue::Number(value)));
+        Ok(())
+    }
+
+    /// Changes the kind of the request, if the option decides it.
+    fn set_kind(&mut self, option: u32, on: bool) {
+        match (option, on) {
+            (opt::NOBODY, true) => self.kind = RequestKind::Head,
+            (opt::NOBODY, false) if self.kind == RequestKind::Head => self.kind = RequestKind::Get,
+            (opt::HTTPGET, true) => {
+                self.kind = RequestKind::Get;
+                self.store(opt::NOBODY, None);
+                self.store(opt::UPLOAD, None);
+            }
+            (opt::POST, true) => {
+                self.kind = RequestKind::Post;
+                self.store(opt::NOBODY, None);
+            }
+            (opt::UPLOAD, true) => {
+                self.kind = RequestKind::Put;
+                self.store(opt::NOBODY, None);
+            }
+            (opt::POST | opt::UPLOAD, false) => self.kind = RequestKind::Get,
+            _ => {}
+        }
+    }
+
+    /// Sets an option that is a string; `None` removes it.
+    fn set_text(&mut self, option: u32, text: Option<&[u8]>) -> Result<(), CURLcode> {
+        if text.is_some_and(|text| text.len() > MAX_TEXT) {
+            return Err(CURLE_BAD_FUNCTION_ARGUMENT);
+        }
+        match option {
+            opt::USERPWD | opt::PROXYUSERPWD => {
+                let (user_option, password_option) = match option {
+                    opt::USERPWD => (opt::USERNAME, opt::PASSWORD),
+                    _ => (opt::PROXYUSERNAME, opt::PROXYPASSWORD),
+                };
+                let (user, password) = match text.map(haul_policy::auth::Credentials::split) {
+                    Some((user, password)) => (Some(user), Some(password.unwrap_or_default())),
+                    None => (None, None),
+                };
+                self.store(user_option, user.map(bytes_value));
+                self.store(password_option, password.map(bytes_value));
+                return Ok(());
+            }
+            opt::COOKIEFILE => {
+                match text {
+                    Some(path) => self.cookie_files.push(path.into()),
+                    None => self.cookie_files.clear(),
+                }
+                self.has_cookies |= text.is_some();
+                return Ok(());
+            }
+            opt::COOKIEJAR => self.has_cookies |= text.is_some(),
+            opt::PROTOCOLS_STR | opt::REDIR_PROTOCOLS_STR => {
+                let list = text.map(String::from_utf8_lossy);
+                // Here, unlike in curl's options, only plain names are allowed.
+                let is_list = |list: &str| {
+                    ProtocolSet { http: false, https: false, file: false }.with(list).is_ok()
+                        || list.eq_ignore_ascii_case("all")
+                };
+                match list.as_deref() {
+                    None => {}
+                    Some("") => return Err(CURLE_BAD_FUNCTION_ARGUMENT),
+                    Some(list) if is_list(list) => {}
+                    Some(_) => return Err(CURLE_UNSUPPORTED_PROTOCOL),
+                }
+                let number = if option == opt::PROTOCOLS_STR { opt::PROTOCOLS } else { opt::REDIR_PROTOCOLS };
+                self.store(number, None);
+            }
+            _ => {}
+        }
+        self.store(option, text.map(bytes_value));
+        Ok(())
+    }
+
+    /// Sets the content of a POST (`CURLOPT_COPYPOSTFIELDS`) to a copy of the bytes at `start`.
+    ///
+    /// # Safety
+    /// `start` is NULL, or there are as many bytes as `CURLOPT_POSTFIELDSIZE` says, or up to a NUL.
+    unsafe fn copy_post_fields(&mut self, start: *const c_char) {
+        let length = self.number(opt::POSTFIELDSIZE_LARGE).and_then(|size| usize::try_from(size).ok());
+        // SAFETY: the caller guarantees it.
+        let copy = unsafe { memory::sized(start, length) }.map(bytes_value);
+        self.store(opt::COPYPOSTFIELDS, copy);
+        self.store(opt::POSTFIELDS, None);
+        self.kind = RequestKind::Post;
+    }
+}
+
+fn bytes_value(bytes: &[u8]) -> OptionValue {
+    OptionValue::Bytes(bytes.into())
+}
+
+/// Checks a number that is out of range, or that asks for what this library does not have.
+fn check_number(option: u32, value: i64) -> Result<(), CURLcode> {
+    let is_valid = match option {
+        opt::TIMEOUT
+        | opt::TIMEOUT_MS
+        | opt::CONNECTTIMEOUT
+        | opt::CONNECTTIMEOUT_MS
+        | opt::LOW_SPEED_LIMIT
+        | opt::LOW_SPEED_TIME
+        | opt::MAXFILESIZE
+        | opt::MAXFILESIZE_LARGE
+        | opt::MAXCONNECTS
+        | opt::MAXAGE_CONN
+        | opt::MAX_SEND_SPEED_LARGE
+        | opt::MAX_RECV_SPEED_LARGE
+        | opt::EXPECT_100_TIMEOUT_MS
+        | opt::HAPPY_EYEBALLS_TIMEOUT_MS
+        | opt::TCP_KEEPIDLE
+        | opt::TCP_KEEPINTVL
+        | opt::TCP_KEEPCNT => value >= 0,
+        opt::POSTFIELDSIZE
+        | opt::POSTFIELDSIZE_LARGE
+        | opt::INFILESIZE
+        | opt::INFILESIZE_LARGE
+        | opt::RESUME_FROM
+        | opt::RESUME_FROM_LARGE
+        | opt::MAXREDIRS
+        | opt::DNS_CACHE_TIMEOUT => value >= -1,
+        opt::PORT | opt::LOCALPORT | opt::LOCALPORTRANGE | opt::PROXYPORT => (0..=65535).contains(&value),
+        opt::NETRC | opt::IPRESOLVE => (0..=2).contains(&value),
+        opt::TIMECONDITION => (0..=3).contains(&value),
+        opt::PROXYTYPE => matches!(value, 0..=7),
+        opt::SSLVERSION | opt::PROXY_SSLVERSION => (0..=7).contains(&(value & 0xffff)),
+        opt::POSTREDIR => (0..=7).contains(&value),
+        _ => true,
+    };
+    if !is_valid {
+        return Err(CURLE_BAD_FUNCTION_ARGUMENT);
+    }
+    match option {
+        opt::HTTP_VERSION if !(0..=5).contains(&value) && !matches!(value, 30 | 31) => Err(CURLE_BAD_FUNCTION_ARGUMENT),
+        opt::HTTP_VERSION if value >= 30 && !haul::HAS_HTTP3 => Err(CURLE_UNSUPPORTED_PROTOCOL),
+        // SSLv2 and SSLv3 exist no more.
+        opt::SSLVERSION | opt::PROXY_SSLVERSION if matches!(value & 0xffff, 2 | 3) => Err(CURLE_BAD_FUNCTION_ARGUMENT),
+        opt::HTTPAUTH | opt::PROXYAUTH
+            if value != 0 && value & (AUTH_BASIC | AUTH_DIGEST | AUTH_BEARER | AUTH_AWS) == 0 =>
+        {
+            Err(CURLE_NOT_BUILT_IN)
+        }
+        opt::SOCKS5_AUTH if value & AUTH_BASIC == 0 => Err(CURLE_NOT_BUILT_IN),
+        _ => Ok(()),
+    }
+}
+
+impl EasyState {
+    /// Sets an option that is a pointer.
+    ///
+    /// # Safety
+    /// libcurl's documentation of the option.
+    unsafe fn set_pointer(&mut self, option: u32, value: *mut c_void) -> Result<(), CURLcode> {
+        let Some((_, _, kind, usage)) = super::lookup::row(option) else { return Err(CURLE_UNKNOWN_OPTION) };
+        match usage {
+            OptionUse::Applied => {}
+            OptionUse::Ignored => return Ok(()),
+            _ => return Err(CURLE_UNKNOWN_OPTION),
+        }
+        match kind {
+            OptionKind::Text => {
+                // SAFETY: the caller guarantees it.
+                let text = unsafe { memory::bytes(value.cast()) };
+                if option == opt::COOKIELIST {
+                    return self.change_cookies(text);
+                }
+                self.options.set_text(option, text)
+            }
+            OptionKind::List => {
+                // SAFETY: the caller guarantees it.
+                let list = unsafe { slist::strings(value.cast::<curl_slist>()) };
+                self.options.store(option, (!list.is_empty()).then(|| OptionValue::List(list.into())));
+                Ok(())
+            }
+            OptionKind::Blob => {
+                // SAFETY: a `curl_blob` or NULL.
+                let blob = unsafe { value.cast::<curl_blob>().as_ref() };
+                // SAFETY: the blob has that many bytes.
+                let bytes = blob.and_then(|blob| unsafe { memory::sized(blob.data, Some(blob.len)) });
+                if blob.is_some() && bytes.is_none_or(<[u8]>::is_empty) {
+                    return Err(CURLE_BAD_FUNCTION_ARGUMENT);
+                }
+                self.options.store(option, bytes.map(bytes_value));
+                Ok(())
+            }
+            // SAFETY: the caller guarantees it.
+            OptionKind::Object => unsafe { self.set_object(option, value) },
+            OptionKind::Data | OptionKind::Function => {
+                let pointer = (!value.is_null()).then_some(OptionValue::Pointer(UserPointer(value)));
+                self.options.store(option, pointer);
+                Ok(())
+            }
+            OptionKind::Long | OptionKind::Values | OptionKind::OffT => Err(CURLE_UNKNOWN_OPTION),
+        }
+    }
+
+    /// Sets an option that is a pointer to an object.
+    ///
+    /// # Safety
+    /// libcurl's documentation of the option.
+    unsafe fn set_object(&mut self, option: u32, value: *mut c_void) -> Result<(), CURLcode> {
+        let pointer = (!value.is_null()).then_some(OptionValue::Pointer(UserPointer(value)));
+        let options = &mut self.options;
+        match option {
+            opt::POSTFIELDS => {
+                options.store(opt::COPYPOSTFIELDS, None);
+                options.store(opt::POSTFIELDS, pointer);
+                options.kind = RequestKind::Post;
+            }
+            // SAFETY: the caller guarantees it.
+            opt::COPYPOSTFIELDS => unsafe { options.copy_post_fields(value.cast()) },
+            opt::MIMEPOST => {
+                if !value.is_null() && MIMES.get(value).is_none() {
+                    return Err(CURLE_BAD_FUNCTION_ARGUMENT);
+                }
+                options.store(option, pointer);
+                options.kind = if value.is_null() { RequestKind::Get } else { RequestKind::Mime };
+            }
+            opt::HTTPPOST => {
+                if !value.is_null() && FORMS.get(value).is_none() {
+                    return Err(CURLE_BAD_FUNCTION_ARGUMENT);
+                }
+                options.store(option, pointer);
+                options.kind = if value.is_null() { RequestKind::Get } else { RequestKind::Form };
+            }
+            opt::CURLU => {
+                if !value.is_null() && URLS.get(value).is_none() {
+                    return Err(CURLE_BAD_FUNCTION_ARGUMENT);
+                }
+                options.store(option, pointer);
+            }
+            opt::SHARE => {
+                let share = if value.is_null() { None } else { SHARES.get(value) };
+                if share.is_none() && !value.is_null() {
+                    return Err(CURLE_BAD_FUNCTION_ARGUMENT);
+                }
+                self.set_share(share);
+            }
+            _ => options.store(option, pointer),
+        }
+        Ok(())
+    }
+}
+
+/// Sets an option that is a number.
+#[unsafe(no_mangle)]
+pub extern "C" fn haul_curl_easy_setopt_number(easy: Handle, option: c_int, value: i64) -> CURLcode {
+    guard(CURLE_FAILED_INIT, || {
+        let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
+        let option = u32::try_from(option).unwrap_or(u32::MAX);
+        lock(&easy.state).options.set_number(option, value).err().unwrap_or(CURLE_OK)
+    })
+}
+
+/// Sets an option that is a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_curl_easy_setopt_pointer(easy: Handle, option: c_int, value: *mut c_void) -> CURLcode {
+    guard(CURLE_FAILED_INIT, || {
+        let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
+        let option = u32::try_from(option).unwrap_or(u32::MAX);
+        // SAFETY: libcurl's contract.
+        unsafe { lock(&easy.state).set_pointer(option, value) }.err().unwrap_or(CURLE_OK)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_out_of_range_are_refused() {
+        let mut options = EasyOptions::default();
+        for (option, value, expected) in [
+            (opt::TIMEOUT, -1, Err(CURLE_BAD_FUNCTION_ARGUMENT)),
+            (opt::PORT, 65536, Err(CURLE_BAD_FUNCTION_ARGUMENT)),
+            (opt::PORT, 65535, Ok(())),
+            (opt::MAXREDIRS, -1, Ok(())),
+            (opt::MAXREDIRS, -2, Err(CURLE_BAD_FUNCTION_ARGUMENT)),
+            (opt::HTTPAUTH, 8, Err(CURLE_NOT_BUILT_IN)),
+            (opt::HTTPAUTH, !16, Ok(())),
+            (opt::HTTP_VERSION, 77, Err(CURLE_BAD_FUNCTION_ARGUMENT)),
+            (99, 1, Ok(())),
+            (48, 1, Err(CURLE_UNKNOWN_OPTION)),
+            (9999, 1, Err(CURLE_UNKNOWN_OPTION)),
+        ] {
+            assert_eq!(options.set_number(option, value), expected, "{option} {value}");
+        }
+    }
+
+    #[test]
+    fn last_option_decides_the_kind_of_request() {
+        let mut options = EasyOptions::default();
+        for (option, value, kind) in [
+            (opt::NOBODY, 1, RequestKind::Head),
+            (opt::POST, 1, RequestKind::Post),
+            (opt::NOBODY, 0, RequestKind::Post),
+            (opt::UPLOAD, 1, RequestKind::Put),
+            (opt::UPLOAD, 0, RequestKind::Get),
+            (opt::NOBODY, 1, RequestKind::Head),
+            (opt::NOBODY, 0, RequestKind::Get),
+            (opt::PUT, 1, RequestKind::Put),
+            (opt::HTTPGET, 1, RequestKind::Get),
+        ] {
+            options.set_number(option, value).unwrap();
+            assert_eq!(options.kind, kind, "{option} {value}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_split_at_the_first_colon() {
+        let mut options = EasyOptions::default();
+        options.set_text(opt::USERPWD, Some(b"me:a:b")).unwrap();
+        assert_eq!((options.bytes(opt::USERNAME), options.bytes(opt::PASSWORD)), (Some(&b"me"[..]), Some(&b"a:b"[..])));
+        options.set_text(opt::USERPWD, None).unwrap();
+        assert!(options.bytes(opt::USERNAME).is_none() && options.bytes(opt::PASSWORD).is_none());
+    }
+}

@@ -1,0 +1,61 @@
+//! The credentials of a request.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haul::RequestOptions;
+use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials, NetrcText, SigV4Parameters};
+
+use super::TransferFailure;
+use crate::codes::CURLE_BAD_FUNCTION_ARGUMENT;
+use crate::easy::EasyState;
+use crate::options::{
+    EasyOptions,
+    auth_schemes::{AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST},
+    numbers as opt,
+};
+
+/// Sets the credentials of the options in a request.
+pub(super) fn set(state: &EasyState, request: &mut RequestOptions) -> Result<(), TransferFailure> {
+    let options = &state.options;
+    let wrong = |_| TransferFailure::from(CURLE_BAD_FUNCTION_ARGUMENT);
+    let schemes = options.number(opt::HTTPAUTH).unwrap_or(AUTH_BASIC);
+    let user = match (options.bytes(opt::USERNAME), options.bytes(opt::PASSWORD)) {
+        (None, None) => None,
+        (user, password) => {
+            Some(Credentials::new(user.unwrap_or_default(), password.unwrap_or_default()).map_err(wrong)?)
+        }
+    };
+    let bearer = options.bytes(opt::XOAUTH2_BEARER).filter(|_| schemes & AUTH_BEARER != 0);
+    request.auth = AuthOptions {
+        user,
+        bearer: bearer.map(Arc::from),
+        allowed: AllowedAuthSchemes {
+            basic: schemes & AUTH_BASIC != 0,
+            digest: schemes & AUTH_DIGEST != 0,
+            bearer: bearer.is_some(),
+        },
+        signature: match options.text(opt::AWS_SIGV4) {
+            Some(text) => Some(Arc::new(SigV4Parameters::parse(&text).map_err(wrong)?)),
+            None => None,
+        },
+        netrc: netrc(options),
+        memory: state.auth_cache.clone(),
+    };
+    if let Some(proxy) = &mut request.proxy {
+        proxy.memory = state.proxy_auth_cache.clone();
+    }
+    Ok(())
+}
+
+/// Reads the netrc file, if the options ask for it. A missing file has no entries.
+fn netrc(options: &EasyOptions) -> NetrcText {
+    const OPTIONAL: i64 = 1;
+    let Some(use_of_it) = options.number(opt::NETRC).filter(|number| *number > 0) else { return NetrcText::Off };
+    let given = options.bytes(opt::NETRC_FILE).map(|path| PathBuf::from(OsStr::from_bytes(path)));
+    let path = given.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".netrc")));
+    let Some(text) = path.and_then(|path| std::fs::read(path).ok()) else { return NetrcText::Off };
+    if use_of_it == OPTIONAL { NetrcText::Optional(text.into()) } else { NetrcText::Required(text.into()) }
+}

@@ -1,0 +1,253 @@
+//! The types of the program's callbacks, and those of one transfer.
+
+use std::ffi::{c_char, c_double, c_int, c_void};
+
+use crate::handles::UserPointer;
+use crate::options::{EasyOptions, numbers as opt};
+
+/// Receives body or header bytes: `(data, 1, length, user)`.
+pub(crate) type WriteFunction =
+    Option<unsafe extern "C" fn(data: *mut c_char, size: usize, count: usize, user: *mut c_void) -> usize>;
+/// Supplies content: `(buffer, 1, room, user)`.
+pub(crate) type ReadFunction =
+    Option<unsafe extern "C" fn(buffer: *mut c_char, size: usize, count: usize, user: *mut c_void) -> usize>;
+/// Moves to an offset of the content.
+pub(crate) type SeekFunction = Option<unsafe extern "C" fn(user: *mut c_void, offset: i64, origin: c_int) -> c_int>;
+/// Frees the pointer of a part's callbacks.
+pub(crate) type FreeFunction = Option<unsafe extern "C" fn(user: *mut c_void)>;
+/// Restarts the content: an older form of [`SeekFunction`].
+pub(crate) type IoctlFunction =
+    Option<unsafe extern "C" fn(easy: *mut c_void, command: c_int, user: *mut c_void) -> c_int>;
+/// Receives events for debugging.
+pub(crate) type DebugFunction = Option<
+    unsafe extern "C" fn(easy: *mut c_void, kind: c_int, data: *mut c_char, size: usize, user: *mut c_void) -> c_int,
+>;
+/// Is told the progress in bytes.
+pub(crate) type XferinfoFunction =
+    Option<unsafe extern "C" fn(user: *mut c_void, down_total: i64, down: i64, up_total: i64, up: i64) -> c_int>;
+/// Is told the progress in bytes, as floating-point numbers: an older form of [`XferinfoFunction`].
+pub(crate) type ProgressFunction = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        down_total: c_double,
+        down: c_double,
+        up_total: c_double,
+        up: c_double,
+    ) -> c_int,
+>;
+/// Supplies the trailer fields of a request.
+pub(crate) type TrailerFunction =
+    Option<unsafe extern "C" fn(list: *mut *mut crate::slist::curl_slist, user: *mut c_void) -> c_int>;
+
+/// The value by which a write callback asks for a pause.
+pub(crate) const WRITEFUNC_PAUSE: usize = 0x1000_0001;
+/// The value by which a read callback asks for a pause.
+pub(crate) const READFUNC_PAUSE: usize = 0x1000_0001;
+/// The value by which a read callback ends the transfer.
+pub(crate) const READFUNC_ABORT: usize = 0x1000_0000;
+/// The value by which a progress callback asks for libcurl's own meter.
+const PROGRESSFUNC_CONTINUE: c_int = 0x1000_0001;
+
+/// Converts the pointer of a function option to its function.
+macro_rules! function {
+    ($options:expr, $option:expr, $type:ty) => {
+        // SAFETY: the program set this option to a function of this type, or to NULL; an `Option` of
+        // a function has the size of a pointer, and NULL is its `None`.
+        unsafe { std::mem::transmute::<*mut c_void, $type>($options.pointer($option)) }
+    };
+}
+
+unsafe extern "C" {
+    fn haul_curl_standard_stream(number: c_int) -> *mut c_void;
+}
+
+/// Writes to a `FILE`, as the default write callback.
+unsafe extern "C" fn write_to_file(data: *mut c_char, size: usize, count: usize, file: *mut c_void) -> usize {
+    // SAFETY: the program gave a `FILE`, or it is a standard stream.
+    unsafe { libc::fwrite(data.cast(), size, count, file.cast()) }
+}
+
+/// Reads from a `FILE`, as the default read callback.
+unsafe extern "C" fn read_from_file(buffer: *mut c_char, size: usize, count: usize, file: *mut c_void) -> usize {
+    // SAFETY: the program gave a `FILE`, or it is a standard stream.
+    unsafe { libc::fread(buffer.cast(), size, count, file.cast()) }
+}
+
+/// Moves to an offset of a `FILE`, as the seek function of the default read callback.
+unsafe extern "C" fn seek_file(file: *mut c_void, offset: i64, origin: c_int) -> c_int {
+    // SAFETY: the program gave a `FILE`, or it is a standard stream.
+    unsafe { libc::fseeko(file.cast(), offset, origin) }
+}
+
+/// Returns the pointer of a data option, or a standard stream if it is not set.
+fn stream(options: &EasyOptions, option: u32, number: c_int) -> UserPointer {
+    let given = options.pointer(option);
+    // SAFETY: a function of this crate without conditions.
+    UserPointer(if given.is_null() { unsafe { haul_curl_standard_stream(number) } } else { given })
+}
+
+/// The callbacks of a transfer, as the options were when it began.
+#[derive(Clone, Copy)]
+pub(crate) struct Callbacks {
+    write: WriteFunction,
+    write_data: UserPointer,
+    header: WriteFunction,
+    header_data: UserPointer,
+    read: ReadFunction,
+    read_data: UserPointer,
+    seek: SeekFunction,
+    seek_data: UserPointer,
+    ioctl: IoctlFunction,
+    ioctl_data: UserPointer,
+    debug: DebugFunction,
+    debug_data: UserPointer,
+    stderr: UserPointer,
+    xferinfo: XferinfoFunction,
+    progress: ProgressFunction,
+    progress_data: UserPointer,
+    pub(crate) trailer: TrailerFunction,
+    pub(crate) trailer_data: UserPointer,
+    /// True if progress is reported.
+    pub(crate) has_progress: bool,
+    /// True if events are reported for debugging.
+    pub(crate) is_verbose: bool,
+    /// True if heads are written like the body.
+    pub(crate) includes_heads: bool,
+    /// True if the heads of a proxy's responses to CONNECT are left out.
+    pub(crate) hides_connect_heads: bool,
+}
+
+impl Callbacks {
+    pub(crate) fn of(options: &EasyOptions) -> Self {
+        let given: WriteFunction = function!(options, opt::WRITEFUNCTION, WriteFunction);
+        let header: WriteFunction = function!(options, opt::HEADERFUNCTION, WriteFunction);
+        let header_data = UserPointer(options.pointer(opt::HEADERDATA));
+        let read: ReadFunction = function!(options, opt::READFUNCTION, ReadFunction);
+        let seek: SeekFunction = function!(options, opt::SEEKFUNCTION, SeekFunction);
+        let read_data = match read {
+            Some(_) => UserPointer(options.pointer(opt::READDATA)),
+            None => stream(options, opt::READDATA, 0),
+        };
+        let write = given.or(Some(write_to_file));
+        let seeks_file = read.is_none() && seek.is_none();
+        Self {
+            write,
+            write_data: match given {
+                Some(_) => UserPointer(options.pointer(opt::WRITEDATA)),
+                None => stream(options, opt::WRITEDATA, 1),
+            },
+            // Header data without a header function goes to the write function.
+            header: header.or(if header_data == UserPointer::NULL { None } else { write }),
+            header_data,
+            read: read.or(Some(read_from_file)),
+            read_data,
+            seek: if seeks_file { Some(seek_file) } else { seek },
+            seek_data: if seeks_file { read_data } else { UserPointer(options.pointer(opt::SEEKDATA)) },
+            ioctl: function!(options, opt::IOCTLFUNCTION, IoctlFunction),
+            ioctl_data: UserPointer(options.pointer(opt::IOCTLDATA)),
+            debug: function!(options, opt::DEBUGFUNCTION, DebugFunction),
+            debug_data: UserPointer(options.pointer(opt::DEBUGDATA)),
+            stderr: stream(options, opt::STDERR, 2),
+            xferinfo: function!(options, opt::XFERINFOFUNCTION, XferinfoFunction),
+            progress: function!(options, opt::PROGRESSFUNCTION, ProgressFunction),
+            progress_data: UserPointer(options.pointer(opt::XFERINFODATA)),
+            trailer: function!(options, opt::TRAILERFUNCTION, TrailerFunction),
+            trailer_data: UserPointer(options.pointer(opt::TRAILERDATA)),
+            has_progress: options.number(opt::NOPROGRESS) == Some(0)
+                && (options.has(opt::XFERINFOFUNCTION) || options.has(opt::PROGRESSFUNCTION)),
+            is_verbose: options.is_on(opt::VERBOSE),
+            includes_heads: options.is_on(opt::HEADER),
+            hides_connect_heads: options.is_on(opt::SUPPRESS_CONNECT_HEADERS),
+        }
+    }
+
+    /// Returns the read callback.
+    pub(crate) fn read_function(&self) -> ReadFunction {
+        self.read
+    }
+
+    /// Returns true if a callback gets the heads of responses.
+    pub(crate) fn wants_heads(&self) -> bool {
+        self.header.is_some() || self.includes_heads || self.is_verbose
+    }
+
+    /// Returns true if the debug callback gets the content that is sent and received.
+    pub(crate) fn wants_content(&self) -> bool {
+        self.is_verbose && self.debug.is_some()
+    }
+
+    /// Passes body bytes to the write callback, and returns its result.
+    pub(crate) fn write(&self, bytes: &[u8]) -> usize {
+        let Some(write) = self.write else { return 0 };
+        // SAFETY: the program's function with its pointer, and bytes that live during the call.
+        unsafe { write(bytes.as_ptr().cast_mut().cast(), 1, bytes.len(), self.write_data.0) }
+    }
+
+    /// Passes a header line to the header callback, and returns its result. Without a callback, all
+    /// bytes count as taken.
+    pub(crate) fn header(&self, line: &[u8]) -> usize {
+        let Some(header) = self.header else { return line.len() };
+        // SAFETY: as in `write`.
+        unsafe { header(line.as_ptr().cast_mut().cast(), 1, line.len(), self.header_data.0) }
+    }
+
+    /// Calls the read callback, and returns its result.
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> usize {
+        let Some(read) = self.read else { return 0 };
+        // SAFETY: the program's function with its pointer, and a buffer of that size.
+        unsafe { read(buffer.as_mut_ptr().cast(), 1, buffer.len(), self.read_data.0) }
+    }
+
+    /// Moves to an offset of the content. Returns false if that is not possible.
+    pub(crate) fn seek(&self, easy: usize, offset: u64) -> bool {
+        if let (Some(seek), Ok(to)) = (self.seek, i64::try_from(offset)) {
+            // SAFETY: the program's function with its pointer.
+            return unsafe { seek(self.seek_data.0, to, libc::SEEK_SET) } == 0;
+        }
+        const RESTART_READ: c_int = 1;
+        match self.ioctl {
+            // SAFETY: the program's function with its pointer and handle.
+            Some(ioctl) if offset == 0 => unsafe {
+                ioctl(std::ptr::without_provenance_mut(easy), RESTART_READ, self.ioctl_data.0) == 0
+            },
+            _ => false,
+        }
+    }
+
+    /// Reports an event for debugging, with libcurl's number of its kind. Without a callback, text
+    /// and heads are printed.
+    pub(crate) fn debug(&self, easy: usize, kind: c_int, bytes: &[u8]) {
+        if let Some(debug) = self.debug {
+            let easy = std::ptr::without_provenance_mut(easy);
+            // SAFETY: the program's function with its handle and pointer, and bytes that live
+            // during the call.
+            unsafe { debug(easy, kind, bytes.as_ptr().cast_mut().cast(), bytes.len(), self.debug_data.0) };
+            return;
+        }
+        const MARKS: [&[u8]; 3] = [b"* ", b"< ", b"> "];
+        let Some(mark) = MARKS.get(usize::try_from(kind).unwrap_or(usize::MAX)) else { return };
+        for line in bytes.split_inclusive(|b| *b == b'\n') {
+            for piece in [mark, line] {
+                // SAFETY: a `FILE` of the program or the standard one, and bytes that live.
+                unsafe { write_to_file(piece.as_ptr().cast_mut().cast(), 1, piece.len(), self.stderr.0) };
+            }
+        }
+    }
+
+    /// Reports the progress. Returns false if the program ends the transfer.
+    pub(crate) fn progress(&self, down_total: u64, down: u64, up_total: u64, up: u64) -> bool {
+        let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let result = if let Some(xferinfo) = self.xferinfo {
+            let (down_total, down) = (signed(down_total), signed(down));
+            // SAFETY: the program's function with its pointer.
+            unsafe { xferinfo(self.progress_data.0, down_total, down, signed(up_total), signed(up)) }
+        } else if let Some(progress) = self.progress {
+            let (down_total, down) = (down_total as c_double, down as c_double);
+            // SAFETY: the program's function with its pointer.
+            unsafe { progress(self.progress_data.0, down_total, down, up_total as c_double, up as c_double) }
+        } else {
+            0
+        };
+        matches!(result, 0 | PROGRESSFUNC_CONTINUE)
+    }
+}

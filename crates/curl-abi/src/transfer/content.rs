@@ -1,0 +1,278 @@
+//! The content of a request as the program supplies it: bytes, files and callbacks, one after the
+//! other. All callbacks run on the thread of the program that reads from the source.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::callbacks::{Callbacks, READFUNC_ABORT, READFUNC_PAUSE};
+use crate::handles::UserPointer;
+use crate::mime::PartCallback;
+
+/// The most bytes that a read callback is asked for at once, as in libcurl.
+const MOST: usize = 64 << 10;
+
+/// A piece of content.
+#[derive(Clone)]
+pub(crate) enum Segment {
+    /// Bytes in memory.
+    Bytes(Arc<[u8]>),
+    /// A file, and its length if it is a regular one.
+    File { path: PathBuf, length: Option<u64> },
+    /// The output of a callback.
+    Callback(ContentCallback),
+}
+
+/// A callback that supplies content.
+#[derive(Clone)]
+pub(crate) struct ContentCallback {
+    source: CallbackSource,
+    /// The number of bytes; `None` if it is unknown.
+    length: Option<u64>,
+    /// The offset of the first byte to send.
+    start: u64,
+}
+
+#[derive(Clone)]
+enum CallbackSource {
+    /// The read callback of the handle with this number.
+    Handle(Box<Callbacks>, usize),
+    /// The callback of a part of a form.
+    Part(PartCallback),
+}
+
+/// The result of reading from a [`ContentSource`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ContentRead {
+    /// This many bytes were read.
+    Bytes(usize),
+    /// The content has ended.
+    End,
+    /// The callback asks for a pause.
+    Pause,
+    /// The callback ends the transfer.
+    Abort,
+    /// The content cannot be read.
+    Failed,
+}
+
+impl ContentCallback {
+    /// The read callback of a handle.
+    pub(crate) fn of_handle(callbacks: Callbacks, easy: usize, length: Option<u64>, start: u64) -> Self {
+        Self { source: CallbackSource::Handle(Box::new(callbacks), easy), length, start }
+    }
+
+    /// The callback of a part of a form.
+    pub(crate) fn of_part(part: PartCallback) -> Self {
+        Self { source: CallbackSource::Part(part), length: part.length, start: 0 }
+    }
+
+    fn read(&self, buffer: &mut [u8]) -> ContentRead {
+        let room = buffer.len().min(MOST);
+        let buffer = &mut buffer[..room];
+        let read = match &self.source {
+            CallbackSource::Handle(callbacks, _) => callbacks.read(buffer),
+            CallbackSource::Part(part) => match part.read {
+                // SAFETY: the program's function with its pointer, and a buffer of that size.
+                Some(read) => unsafe { read(buffer.as_mut_ptr().cast(), 1, room, part.data.0) },
+                None => 0,
+            },
+        };
+        match read {
+            0 => ContentRead::End,
+            READFUNC_ABORT => ContentRead::Abort,
+            READFUNC_PAUSE => ContentRead::Pause,
+            n if n <= room => ContentRead::Bytes(n),
+            _ => ContentRead::Failed,
+        }
+    }
+
+    fn seek(&self, offset: u64) -> bool {
+        match &self.source {
+            CallbackSource::Handle(callbacks, easy) => callbacks.seek(*easy, offset),
+            CallbackSource::Part(PartCallback { seek: Some(seek), data: UserPointer(data), .. }) => {
+                let Ok(offset) = i64::try_from(offset) else { return false };
+                // SAFETY: the program's function with its pointer.
+                unsafe { seek(*data, offset, libc::SEEK_SET) == 0 }
+            }
+            CallbackSource::Part(_) => false,
+        }
+    }
+
+    /// Skips the bytes before the first one to send: by seeking, or by reading them.
+    fn skip_start(&self) -> bool {
+        if self.start == 0 || self.seek(self.start) {
+            return true;
+        }
+        let (mut left, mut buffer) = (self.start, vec![0; MOST]);
+        while left > 0 {
+            let most = usize::try_from(left).unwrap_or(MOST).min(MOST);
+            match self.read(&mut buffer[..most]) {
+                ContentRead::Bytes(n) => left -= n as u64,
+                _ => return false,
+            }
+        }
+        true
+    }
+}
+
+impl Segment {
+    /// Returns the number of bytes; `None` if it is unknown.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes.len() as u64),
+            Self::File { length, .. } => *length,
+            Self::Callback(callback) => callback.length,
+        }
+    }
+}
+
+/// Content that is read from its beginning to its end, and again if the request is repeated.
+pub(crate) struct ContentSource {
+    segments: Vec<Segment>,
+    /// The index of the segment that is read.
+    at: usize,
+    /// The number of bytes of that segment that were read.
+    offset: u64,
+    file: Option<File>,
+}
+
+impl ContentSource {
+    pub(crate) fn new(segments: Vec<Segment>) -> Self {
+        Self { segments, at: 0, offset: 0, file: None }
+    }
+
+    /// Returns the number of bytes; `None` if it is unknown.
+    pub(crate) fn length(&self) -> Option<u64> {
+        self.segments.iter().try_fold(0u64, |sum, segment| sum.checked_add(segment.length()?))
+    }
+
+    /// Returns all of the content if it is in memory.
+    pub(crate) fn in_memory(&self) -> Option<Vec<u8>> {
+        let mut all = Vec::new();
+        for segment in &self.segments {
+            let Segment::Bytes(bytes) = segment else { return None };
+            all.extend_from_slice(bytes);
+        }
+        Some(all)
+    }
+
+    /// Reads the next bytes into `buffer`, which is not empty.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> ContentRead {
+        loop {
+            let Some(segment) = self.segments.get(self.at) else { return ContentRead::End };
+            let left = segment.length().map_or(u64::MAX, |length| length.saturating_sub(self.offset));
+            let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+            let read = if most == 0 { ContentRead::End } else { self.read_segment(&mut buffer[..most]) };
+            match read {
+                ContentRead::Bytes(n) => {
+                    self.offset += n as u64;
+                    return read;
+                }
+                // The content ended before its announced length.
+                ContentRead::End if left > 0 && left != u64::MAX => return ContentRead::Failed,
+                ContentRead::End => {
+                    self.at += 1;
+                    self.offset = 0;
+                    self.file = None;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn read_segment(&mut self, buffer: &mut [u8]) -> ContentRead {
+        match &self.segments[self.at] {
+            Segment::Bytes(bytes) => {
+                let rest = &bytes[usize::try_from(self.offset).unwrap_or(usize::MAX).min(bytes.len())..];
+                let n = rest.len().min(buffer.len());
+                buffer[..n].copy_from_slice(&rest[..n]);
+                ContentRead::Bytes(n)
+            }
+            Segment::Callback(callback) => {
+                if self.offset == 0 && !callback.skip_start() {
+                    return ContentRead::Failed;
+                }
+                callback.read(buffer)
+            }
+            Segment::File { path, .. } => {
+                if self.file.is_none() {
+                    match File::open(path) {
+                        Ok(file) => self.file = Some(file),
+                        Err(_) => return ContentRead::Failed,
+                    }
+                }
+                let Some(file) = &mut self.file else { return ContentRead::Failed };
+                loop {
+                    return match file.read(buffer) {
+                        Ok(0) => ContentRead::End,
+                        Ok(n) => ContentRead::Bytes(n),
+                        Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                        Err(_) => ContentRead::Failed,
+                    };
+                }
+            }
+        }
+    }
+
+    /// Goes back to the first byte. Returns false if a callback cannot.
+    pub(crate) fn rewind(&mut self) -> bool {
+        let is_begun = self.at > 0 || self.offset > 0;
+        let begun = self.segments.iter().take(self.at + usize::from(self.offset > 0));
+        let callbacks = begun.filter_map(|segment| match segment {
+            Segment::Callback(callback) => Some(callback),
+            _ => None,
+        });
+        for callback in callbacks {
+            if !callback.seek(0) {
+                return false;
+            }
+        }
+        if is_begun {
+            (self.at, self.offset, self.file) = (0, 0, None);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(source: &mut ContentSource) -> Vec<u8> {
+        let (mut bytes, mut buffer) = (Vec::new(), [0; 3]);
+        loop {
+            match source.read(&mut buffer) {
+                ContentRead::Bytes(n) => bytes.extend_from_slice(&buffer[..n]),
+                ContentRead::End => return bytes,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn segments_are_read_in_order_and_again() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), b"from a file").unwrap();
+        let segment = |text: &[u8]| Segment::Bytes(text.into());
+        let path = file.path().to_owned();
+        let mut source = ContentSource::new(vec![
+            segment(b"a"),
+            segment(b""),
+            Segment::File { path, length: Some(6) },
+            segment(b"!"),
+        ]);
+        assert_eq!((source.length(), source.in_memory()), (Some(8), None));
+        assert_eq!(all(&mut source), b"afrom a!");
+        assert!(source.rewind());
+        assert_eq!(all(&mut source), b"afrom a!");
+    }
+
+    #[test]
+    fn file_shorter_than_its_length_fails() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut source = ContentSource::new(vec![Segment::File { path: file.path().to_owned(), length: Some(1) }]);
+        assert_eq!(source.read(&mut [0; 8]), ContentRead::Failed);
+    }
+}

@@ -1,0 +1,14 @@
+//! A transfer in progress: the program's callbacks, and the parts by which the engine reaches them.
+//!
+//! ```text
+//!  curl_easy_perform    engine ── EasySink, EasyObserver, EasyReader ──▶ Running ──▶ callbacks
+//!  curl_multi_perform   engine's thread ──▶ EventQueue ──▶ the program's thread ──▶ Running ──▶ callbacks
+//! ```
+//!
+//! [`Running`](running::Running) calls the callbacks, always on a thread of the program.
+
+pub(crate) mod callbacks;
+pub(crate) mod content;
+pub(crate) mod easy_driver;
+pub(crate) mod error_text;
+pub(crate) mod running;

@@ -1,0 +1,287 @@
+//! A transfer in progress, as the program sees it: its callbacks, pauses, progress and failure.
+
+use std::ffi::c_int;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use haul::ResponseHead;
+
+use super::callbacks::{Callbacks, WRITEFUNC_PAUSE};
+use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_OPERATION_TIMEDOUT, CURLE_WRITE_ERROR, CURLcode};
+use crate::easy::Easy;
+use crate::handles::lock;
+use crate::headers::{HeadOrigin, StoredHead};
+use crate::request::TransferFailure;
+
+/// The largest piece of a body that a write callback gets (`CURL_MAX_WRITE_SIZE`).
+pub(crate) const MAX_WRITE: usize = 16 << 10;
+
+/// The bit of a paused download (`CURLPAUSE_RECV`).
+pub(crate) const PAUSE_RECV: c_int = 1;
+/// The bit of a paused upload (`CURLPAUSE_SEND`).
+pub(crate) const PAUSE_SEND: c_int = 1 << 2;
+
+/// The interval at which a paused transfer reports its progress.
+const PAUSE_TICK: Duration = Duration::from_millis(50);
+
+/// Kinds of events for debugging (`CURLINFO_TEXT` and so on).
+pub(crate) mod debug_kind {
+    use std::ffi::c_int;
+
+    pub(crate) const TEXT: c_int = 0;
+    pub(crate) const HEADER_IN: c_int = 1;
+    pub(crate) const HEADER_OUT: c_int = 2;
+    pub(crate) const DATA_IN: c_int = 3;
+    pub(crate) const DATA_OUT: c_int = 4;
+}
+
+/// The outcome of passing bytes to the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// The program took the bytes.
+    Taken,
+    /// The program did not take the bytes, and paused the transfer.
+    Paused,
+    /// The program ended the transfer.
+    Failed,
+}
+
+/// A transfer in progress.
+pub(crate) struct Running {
+    pub(crate) easy: Arc<Easy>,
+    pub(crate) callbacks: Callbacks,
+    state: Mutex<RunningState>,
+    /// Notified when a pause ends.
+    resumed: Condvar,
+}
+
+#[derive(Default)]
+struct RunningState {
+    /// The bits of what is paused.
+    paused: c_int,
+    failure: Option<TransferFailure>,
+    heads: Vec<StoredHead>,
+    /// The number of the current request, from 0; -1 before the first one.
+    request: c_int,
+    progress: Progress,
+    deadline: Option<Instant>,
+    /// Called when a pause ends, for a transfer of a multi handle.
+    on_resume: Option<Arc<dyn Fn() + Send + Sync>>,
+}
+
+/// The progress of a transfer in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Progress {
+    pub(crate) down_total: u64,
+    pub(crate) down: u64,
+    pub(crate) up_total: u64,
+    pub(crate) up: u64,
+}
+
+impl Running {
+    pub(crate) fn new(easy: Arc<Easy>, callbacks: Callbacks, time_limit: Option<Duration>) -> Self {
+        let deadline = time_limit.and_then(|limit| Instant::now().checked_add(limit));
+        let state = RunningState { deadline, request: -1, ..RunningState::default() };
+        Self { easy, callbacks, state: Mutex::new(state), resumed: Condvar::new() }
+    }
+
+    /// Sets the function that is called when a pause ends.
+    pub(crate) fn set_on_resume(&self, on_resume: Arc<dyn Fn() + Send + Sync>) {
+        lock(&self.state).on_resume = Some(on_resume);
+    }
+
+    /// Pauses and continues the directions whose bits are set and not set.
+    pub(crate) fn set_paused(&self, bits: c_int) {
+        let mut state = lock(&self.state);
+        let resumes = state.paused & !bits != 0;
+        state.paused = bits & (PAUSE_RECV | PAUSE_SEND);
+        let on_resume = state.on_resume.clone().filter(|_| resumes);
+        drop(state);
+        self.resumed.notify_all();
+        if let Some(on_resume) = on_resume {
+            on_resume();
+        }
+    }
+
+    pub(crate) fn is_paused(&self, bit: c_int) -> bool {
+        lock(&self.state).paused & bit != 0
+    }
+
+    fn pause(&self, bit: c_int) {
+        lock(&self.state).paused |= bit;
+    }
+
+    /// Records the reason why the transfer ends, unless there is one already.
+    pub(crate) fn fail(&self, code: CURLcode, text: &str) {
+        lock(&self.state).failure.get_or_insert_with(|| TransferFailure::new(code, text));
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        lock(&self.state).failure.is_some()
+    }
+
+    pub(crate) fn failure(&self) -> Option<TransferFailure> {
+        lock(&self.state).failure.clone()
+    }
+
+    /// Takes the heads of all responses.
+    pub(crate) fn take_heads(&self) -> Vec<StoredHead> {
+        std::mem::take(&mut lock(&self.state).heads)
+    }
+
+    pub(crate) fn change_progress(&self, change: impl FnOnce(&mut Progress)) {
+        change(&mut lock(&self.state).progress);
+    }
+
+    /// Notes that a request is being sent, and reports its head for debugging.
+    pub(crate) fn on_request(&self, head: &str) {
+        lock(&self.state).request += 1;
+        if self.callbacks.is_verbose {
+            let text = format!("{head}\n").replace('\n', "\r\n");
+            self.debug(debug_kind::HEADER_OUT, text.as_bytes());
+        }
+    }
+
+    /// Reports a message for debugging.
+    pub(crate) fn on_info(&self, text: &str) {
+        if self.callbacks.is_verbose {
+            self.debug(debug_kind::TEXT, format!("{text}\n").as_bytes());
+        }
+    }
+
+    pub(crate) fn debug(&self, kind: c_int, bytes: &[u8]) {
+        if self.callbacks.is_verbose {
+            self.callbacks.debug(self.easy.number, kind, bytes);
+        }
+    }
+
+    /// Passes the head of a response, line by line, to the callbacks. With `waits`, a pause is
+    /// waited for.
+    pub(crate) fn on_head(&self, head: &ResponseHead, origin: HeadOrigin, waits: bool) {
+        if origin != HeadOrigin::Connect {
+            lock(&self.easy.state).infos.status = head.status().into();
+        }
+        self.on_lines(head.raw(), origin, waits);
+    }
+
+    /// Passes lines of a head or a trailer section to the callbacks.
+    pub(crate) fn on_lines(&self, raw: &[u8], origin: HeadOrigin, waits: bool) {
+        let mut state = lock(&self.state);
+        let request = state.request.max(0);
+        state.heads.push(StoredHead { origin, request, raw: raw.to_vec() });
+        drop(state);
+        let is_hidden = origin == HeadOrigin::Connect && self.callbacks.hides_connect_heads;
+        for line in raw.split_inclusive(|b| *b == b'\n') {
+            self.debug(debug_kind::HEADER_IN, line);
+            let is_end = origin == HeadOrigin::Trailer && line.trim_ascii().is_empty();
+            if is_hidden || is_end || self.has_failed() {
+                continue;
+            }
+            if self.callbacks.includes_heads {
+                self.pass(line, waits, |callbacks, line| callbacks.write(line));
+            }
+            self.pass(line, waits, |callbacks, line| callbacks.header(line));
+        }
+    }
+
+    /// Passes a line to a callback, again after each pause.
+    fn pass(&self, line: &[u8], waits: bool, callback: impl Fn(&Callbacks, &[u8]) -> usize) {
+        while !self.has_failed() {
+            match callback(&self.callbacks, line) {
+                WRITEFUNC_PAUSE => {
+                    self.pause(PAUSE_RECV);
+                    if !waits || !self.wait_while_paused(PAUSE_RECV) {
+                        return;
+                    }
+                }
+                taken if taken == line.len() => return,
+                _ => self.fail_write(),
+            }
+        }
+    }
+
+    fn fail_write(&self) {
+        self.fail(CURLE_WRITE_ERROR, "Failure writing output to destination");
+    }
+
+    /// Passes one piece of the body, of at most [`MAX_WRITE`] bytes, to the write callback.
+    pub(crate) fn write_piece(&self, piece: &[u8]) -> Delivery {
+        if self.has_failed() {
+            return Delivery::Failed;
+        }
+        match self.callbacks.write(piece) {
+            WRITEFUNC_PAUSE => {
+                self.pause(PAUSE_RECV);
+                Delivery::Paused
+            }
+            taken if taken == piece.len() => Delivery::Taken,
+            _ => {
+                self.fail_write();
+                Delivery::Failed
+            }
+        }
+    }
+
+    /// Passes bytes of the body to the write callback, and waits while the transfer is paused.
+    /// Returns false if the transfer ends.
+    pub(crate) fn write_all(&self, bytes: &[u8]) -> bool {
+        for piece in bytes.chunks(MAX_WRITE) {
+            loop {
+                if !self.wait_while_paused(PAUSE_RECV) {
+                    return false;
+                }
+                match self.write_piece(piece) {
+                    Delivery::Taken => break,
+                    Delivery::Paused => {}
+                    Delivery::Failed => return false,
+                }
+            }
+        }
+        true
+    }
+
+    /// Waits until a direction is not paused. Reports the progress meanwhile, since a progress
+    /// callback may end the pause. Returns false if the transfer ends.
+    pub(crate) fn wait_while_paused(&self, bit: c_int) -> bool {
+        let mut state = lock(&self.state);
+        while state.paused & bit != 0 {
+            if state.deadline.is_some_and(|at| at <= Instant::now()) {
+                drop(state);
+                self.fail(CURLE_OPERATION_TIMEDOUT, "Operation timed out while it was paused");
+                return false;
+            }
+            drop(state);
+            if !self.report_progress() {
+                return false;
+            }
+            state = lock(&self.state);
+            if state.paused & bit != 0 {
+                state = self.resumed.wait_timeout(state, PAUSE_TICK).unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+        state.failure.is_none()
+    }
+
+    /// Notes that a direction is paused because the read callback said so.
+    pub(crate) fn pause_sending(&self) {
+        self.pause(PAUSE_SEND);
+    }
+
+    /// Reports the progress, if the program wants it. Returns false if the transfer ends.
+    pub(crate) fn report_progress(&self) -> bool {
+        if !self.callbacks.has_progress {
+            return true;
+        }
+        let state = lock(&self.state);
+        let (Progress { down_total, down, up_total, up }, has_failed) = (state.progress, state.failure.is_some());
+        drop(state);
+        if has_failed {
+            return false;
+        }
+        let goes_on = self.callbacks.progress(down_total, down, up_total, up);
+        if !goes_on {
+            self.fail(CURLE_ABORTED_BY_CALLBACK, "Callback aborted");
+        }
+        goes_on
+    }
+}

@@ -1,0 +1,384 @@
+//! The parts of a URL: reading, changing and joining them.
+
+use std::borrow::Cow;
+
+use haul_policy::urlencode::decoded;
+
+use super::parse::{
+    MAX_LEN, check_bytes, default_port, encode_loose, parse, parse_port, parse_tail, set_host, split_scheme,
+    without_dots,
+};
+use super::{UrlPart, flags};
+use crate::codes::{
+    CURLUE_BAD_HOSTNAME, CURLUE_BAD_PORT_NUMBER, CURLUE_BAD_SCHEME, CURLUE_MALFORMED_INPUT, CURLUE_NO_FRAGMENT,
+    CURLUE_NO_HOST, CURLUE_NO_OPTIONS, CURLUE_NO_PASSWORD, CURLUE_NO_PORT, CURLUE_NO_QUERY, CURLUE_NO_SCHEME,
+    CURLUE_NO_USER, CURLUE_NO_ZONEID, CURLUE_TOO_LARGE, CURLUE_UNSUPPORTED_SCHEME, CURLUE_URLDECODE, CURLUcode,
+};
+
+/// A URL in its parts; `None` for parts that it does not have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UrlParts {
+    pub(super) scheme: Option<Vec<u8>>,
+    pub(super) user: Option<Vec<u8>>,
+    pub(super) password: Option<Vec<u8>>,
+    pub(super) options: Option<Vec<u8>>,
+    pub(super) host: Option<Vec<u8>>,
+    pub(super) zone: Option<Vec<u8>>,
+    pub(super) port: Option<u16>,
+    pub(super) path: Option<Vec<u8>>,
+    pub(super) query: Option<Vec<u8>>,
+    pub(super) fragment: Option<Vec<u8>>,
+    /// True if the URL was set without a scheme.
+    pub(super) is_guessed: bool,
+}
+
+impl UrlParts {
+    /// Returns a part as text.
+    ///
+    /// # Errors
+    /// The part is missing, or cannot be decoded.
+    pub fn get(&self, part: UrlPart, flag: u32) -> Result<Vec<u8>, CURLUcode> {
+        let has_empty = |part: &&Vec<u8>| !part.is_empty() || flag & flags::GET_EMPTY != 0;
+        let found: Cow<'_, [u8]> = match part {
+            UrlPart::Url => return self.to_url(flag),
+            UrlPart::Scheme => match &self.scheme {
+                Some(_) if self.is_guessed && flag & flags::NO_GUESS_SCHEME != 0 => return Err(CURLUE_NO_SCHEME),
+                Some(scheme) => scheme.as_slice().into(),
+                None if flag & flags::DEFAULT_SCHEME != 0 => b"https"[..].into(),
+                None => return Err(CURLUE_NO_SCHEME),
+            },
+            UrlPart::User => self.user.as_deref().ok_or(CURLUE_NO_USER)?.into(),
+            UrlPart::Password => self.password.as_deref().ok_or(CURLUE_NO_PASSWORD)?.into(),
+            UrlPart::Options => self.options.as_deref().ok_or(CURLUE_NO_OPTIONS)?.into(),
+            UrlPart::Host => converted_host(self.host.as_deref().ok_or(CURLUE_NO_HOST)?, flag)?,
+            UrlPart::Port => self.port_text(flag).ok_or(CURLUE_NO_PORT)?.into(),
+            UrlPart::Path => self.path.as_deref().unwrap_or(b"/").into(),
+            UrlPart::Query => self.query.as_ref().filter(has_empty).ok_or(CURLUE_NO_QUERY)?.as_slice().into(),
+            UrlPart::Fragment => self.fragment.as_ref().filter(has_empty).ok_or(CURLUE_NO_FRAGMENT)?.as_slice().into(),
+            UrlPart::Zone => self.zone.as_deref().ok_or(CURLUE_NO_ZONEID)?.into(),
+        };
+        if flag & flags::URLDECODE == 0 || matches!(part, UrlPart::Scheme | UrlPart::Port) {
+            return Ok(found.into_owned());
+        }
+        let plain = match part {
+            UrlPart::Query => decoded(&replaced(&found, b'+', b' ')).into_owned(),
+            _ => decoded(&found).into_owned(),
+        };
+        // A byte below space may end a string of the program early.
+        if plain.iter().any(|b| *b < 0x20) { Err(CURLUE_URLDECODE) } else { Ok(plain) }
+    }
+
+    /// Returns the port as text: the given one, or the default one if `flag` asks for it.
+    fn port_text(&self, flag: u32) -> Option<Vec<u8>> {
+        let default = self.scheme.as_deref().and_then(default_port);
+        let port = match self.port {
+            Some(port) if flag & flags::NO_DEFAULT_PORT != 0 && Some(port) == default => return None,
+            Some(port) => Some(port),
+            None if flag & flags::DEFAULT_PORT != 0 => default,
+            None => None,
+        };
+        port.map(|port| port.to_string().into_bytes())
+    }
+
+    /// Returns the whole URL.
+    fn to_url(&self, flag: u32) -> Result<Vec<u8>, CURLUcode> {
+        let mut url = Vec::new();
+        let mut push = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| url.extend_from_slice(piece));
+        let encodes = flag & flags::URLENCODE != 0;
+        let tail_empty = flag & flags::GET_EMPTY != 0;
+        if self.scheme.as_deref() == Some(b"file") {
+            push(&[b"file://"]);
+        } else {
+            let scheme = match &self.scheme {
+                Some(scheme) => scheme.as_slice(),
+                None if flag & flags::DEFAULT_SCHEME != 0 => b"https",
+                None => return Err(CURLUE_NO_SCHEME),
+            };
+            let host = converted_host(self.host.as_deref().ok_or(CURLUE_NO_HOST)?, flag)?;
+            if !(self.is_guessed && flag & flags::NO_GUESS_SCHEME != 0) {
+                push(&[scheme, b"://"]);
+            }
+            if self.user.is_some() || self.password.is_some() || self.options.is_some() {
+                push(&[self.user.as_deref().unwrap_or_default()]);
+                if let Some(password) = &self.password {
+                    push(&[b":", password]);
+                }
+                if let Some(options) = &self.options {
+                    push(&[b";", options]);
+                }
+                push(&[b"@"]);
+            }
+            match (&self.zone, host.strip_suffix(b"]")) {
+                (Some(zone), Some(start)) => push(&[start, b"%25", zone, b"]"]),
+                _ if encodes && !host.starts_with(b"[") => push(&[&encode_loose(&host, false)]),
+                _ => push(&[&host]),
+            }
+            if let Some(port) = self.port_text(flag) {
+                push(&[b":", &port]);
+            }
+        }
+        let text = |part: &[u8], in_query| if encodes { encode_loose(part, in_query) } else { part.to_vec() };
+        let path = text(self.path.as_deref().unwrap_or(b"/"), false);
+        if !path.starts_with(b"/") {
+            push(&[b"/"]);
+        }
+        push(&[&path]);
+        if let Some(query) = self.query.as_ref().filter(|query| !query.is_empty() || tail_empty) {
+            push(&[b"?", &text(query, true)]);
+        }
+        if let Some(fragment) = self.fragment.as_ref().filter(|fragment| !fragment.is_empty() || tail_empty) {
+            push(&[b"#", &text(fragment, false)]);
+        }
+        Ok(url)
+    }
+
+    /// Sets a part, or removes it.
+    ///
+    /// # Errors
+    /// The text is not valid for this part. The URL is unchanged then.
+    pub fn set(&mut self, part: UrlPart, text: Option<&[u8]>, flag: u32) -> Result<(), CURLUcode> {
+        let Some(text) = text else {
+            self.remove(part);
+            return Ok(());
+        };
+        if text.len() > MAX_LEN {
+            return Err(CURLUE_TOO_LARGE);
+        }
+        let encoded = || if flag & flags::URLENCODE != 0 { encode(text, b"") } else { text.to_vec() };
+        match part {
+            UrlPart::Url => return self.set_url(text, flag),
+            UrlPart::Scheme => {
+                let is_name = text.first().is_some_and(u8::is_ascii_alphabetic)
+                    && text.iter().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(b))
+                    && text.len() <= 40;
+                if !is_name {
+                    return Err(CURLUE_BAD_SCHEME);
+                }
+                let scheme = text.to_ascii_lowercase();
+                if default_port(&scheme).is_none() && flag & flags::NON_SUPPORT_SCHEME == 0 {
+                    return Err(CURLUE_UNSUPPORTED_SCHEME);
+                }
+                self.scheme = Some(scheme);
+                self.is_guessed = false;
+            }
+            UrlPart::User => self.user = Some(encoded()),
+            UrlPart::Password => self.password = Some(encoded()),
+            UrlPart::Options => self.options = Some(encoded()),
+            UrlPart::Host if text.is_empty() && flag & flags::NO_AUTHORITY != 0 => self.host = Some(Vec::new()),
+            UrlPart::Host if text.is_empty() => return Err(CURLUE_BAD_HOSTNAME),
+            UrlPart::Host => {
+                let is_bare = text.contains(&b':') && !text.starts_with(b"[");
+                let bracketed = if is_bare { [b"[", text, b"]"].concat() } else { text.to_vec() };
+                set_host(self, &bracketed)?;
+            }
+            UrlPart::Port => match parse_port(text) {
+                Ok(port) if !text.is_empty() => self.port = Some(port),
+                _ => return Err(CURLUE_BAD_PORT_NUMBER),
+            },
+            UrlPart::Path => {
+                let path = if flag & flags::URLENCODE != 0 { encode(text, b"/") } else { text.to_vec() };
+                self.path = Some(if path.starts_with(b"/") { path } else { [b"/", path.as_slice()].concat() });
+            }
+            UrlPart::Query => self.set_query(text, flag),
+            UrlPart::Fragment => self.fragment = Some(encoded()),
+            UrlPart::Zone => self.zone = Some(text.to_vec()),
+        }
+        Ok(())
+    }
+
+    fn set_query(&mut self, text: &[u8], flag: u32) {
+        let appends = flag & flags::APPENDQUERY != 0;
+        let new = match (flag & flags::URLENCODE != 0, appends) {
+            // The first `=` separates the name from the value.
+            (true, true) => match text.iter().position(|b| *b == b'=') {
+                Some(at) => [encode_form(&text[..at]), b"=".to_vec(), encode_form(&text[at + 1..])].concat(),
+                None => encode_form(text),
+            },
+            (true, false) => encode_form(text),
+            (false, _) => text.to_vec(),
+        };
+        self.query = Some(match self.query.take().filter(|old| appends && !old.is_empty()) {
+            Some(old) if old.ends_with(b"&") => [old, new].concat(),
+            Some(old) => [old, b"&".to_vec(), new].concat(),
+            None => new,
+        });
+    }
+
+    /// Replaces the URL by a new one, or by a relative one that is joined to it.
+    fn set_url(&mut self, text: &[u8], flag: u32) -> Result<(), CURLUcode> {
+        if text.is_empty() {
+            return if self.host.is_some() { Ok(()) } else { Err(CURLUE_MALFORMED_INPUT) };
+        }
+        let guesses = flag & (flags::GUESS_SCHEME | flags::DEFAULT_SCHEME) != 0;
+        let is_relative = split_scheme(text, guesses).is_none() && self.scheme.is_some() && self.host.is_some();
+        *self = if is_relative { self.joined(text, flag)? } else { parse(text, flag)? };
+        Ok(())
+    }
+
+    /// Returns the URL to which a relative reference leads (RFC 3986 section 5.2.2).
+    fn joined(&self, reference: &[u8], flag: u32) -> Result<Self, CURLUcode> {
+        check_bytes(reference, flag)?;
+        let mut joined = self.clone();
+        if let Some(authority) = reference.strip_prefix(b"//") {
+            let scheme = self.scheme.as_deref().unwrap_or(b"https");
+            return parse(&[scheme, b"://", authority].concat(), flag);
+        }
+        let mut new = Self::default();
+        parse_tail(&mut new, reference, flag | flags::PATH_AS_IS);
+        joined.fragment = new.fragment;
+        let base = self.path.as_deref().unwrap_or(b"/");
+        match new.path {
+            None if new.query.is_none() => {}
+            None => joined.query = new.query,
+            Some(path) => {
+                let directory = base.iter().rposition(|b| *b == b'/').map_or(&b"/"[..], |at| &base[..=at]);
+                let path = if path.starts_with(b"/") { path } else { [directory, path.as_slice()].concat() };
+                joined.path = Some(if flag & flags::PATH_AS_IS != 0 { path } else { without_dots(&path) });
+                joined.query = new.query;
+            }
+        }
+        Ok(joined)
+    }
+
+    fn remove(&mut self, part: UrlPart) {
+        match part {
+            UrlPart::Url => *self = Self::default(),
+            UrlPart::Scheme => self.scheme = None,
+            UrlPart::User => self.user = None,
+            UrlPart::Password => self.password = None,
+            UrlPart::Options => self.options = None,
+            UrlPart::Host => (self.host, self.zone) = (None, None),
+            UrlPart::Port => self.port = None,
+            UrlPart::Path => self.path = None,
+            UrlPart::Query => self.query = None,
+            UrlPart::Fragment => self.fragment = None,
+            UrlPart::Zone => self.zone = None,
+        }
+    }
+}
+
+/// Converts the host to or from its ASCII form, if `flag` asks for it.
+fn converted_host(host: &[u8], flag: u32) -> Result<Cow<'_, [u8]>, CURLUcode> {
+    let text = std::str::from_utf8(host);
+    if flag & flags::PUNYCODE != 0 && !host.is_ascii() {
+        let ascii = text.ok().and_then(|text| idna::domain_to_ascii(text).ok());
+        return ascii.map(|ascii| ascii.into_bytes().into()).ok_or(CURLUE_BAD_HOSTNAME);
+    }
+    if flag & flags::PUNY2IDN != 0 && host.windows(4).any(|start| start.eq_ignore_ascii_case(b"xn--")) {
+        let (unicode, outcome) = idna::domain_to_unicode(text.unwrap_or_default());
+        return outcome.map(|()| unicode.into_bytes().into()).map_err(|_| CURLUE_BAD_HOSTNAME);
+    }
+    Ok(host.into())
+}
+
+/// Percent-encodes all bytes but unreserved ones and those in `kept`, with lower-case digits.
+fn encode(text: &[u8], kept: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for b in text {
+        if b.is_ascii_alphanumeric() || b"-._~".contains(b) || kept.contains(b) {
+            out.push(*b);
+        } else {
+            out.extend_from_slice(format!("%{b:02x}").as_bytes());
+        }
+    }
+    out
+}
+
+/// Encodes like [`encode`], with `+` for a space.
+fn encode_form(text: &[u8]) -> Vec<u8> {
+    text.split(|b| *b == b' ').map(|word| encode(word, b"")).collect::<Vec<_>>().join(&b'+')
+}
+
+fn replaced(text: &[u8], from: u8, to: u8) -> Vec<u8> {
+    text.iter().map(|b| if *b == from { to } else { *b }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codes::{CURLUE_BAD_IPV6, CURLUE_BAD_SLASHES};
+
+    fn url(text: &str, flag: u32) -> Result<UrlParts, CURLUcode> {
+        let mut parts = UrlParts::default();
+        parts.set(UrlPart::Url, Some(text.as_bytes()), flag).map(|()| parts)
+    }
+
+    fn whole(parts: &UrlParts, flag: u32) -> String {
+        String::from_utf8(parts.get(UrlPart::Url, flag).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn whole_urls_are_normalised() {
+        for (text, flag, expected) in [
+            ("http://example.com", 0, "http://example.com/"),
+            ("HTTP://Me:pw@Example.com:80/a/../b?q#f", 0, "http://Me:pw@Example.com:80/b?q#f"),
+            ("https://h/a/./b/..", 0, "https://h/a/"),
+            ("http://h/a/../b", flags::PATH_AS_IS, "http://h/a/../b"),
+            ("http://[fe80::1%25eth0]:8080/", 0, "http://[fe80::1%25eth0]:8080/"),
+            ("http://0x7f.1/x", 0, "http://127.0.0.1/x"),
+            ("example.com/x", flags::GUESS_SCHEME, "http://example.com/x"),
+            ("ftp.example.com", flags::GUESS_SCHEME, "ftp://ftp.example.com/"),
+            ("example.com:90", flags::DEFAULT_SCHEME, "https://example.com:90/"),
+            ("http://h/?", 0, "http://h/"),
+            ("file:///etc/passwd", 0, "file:///etc/passwd"),
+            ("http://h/a b?c d", flags::ALLOW_SPACE | flags::URLENCODE, "http://h/a%20b?c+d"),
+        ] {
+            assert_eq!(whole(&url(text, flag).unwrap(), 0), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn malformed_urls_have_their_codes() {
+        for (text, flag, code) in [
+            ("example.com", 0, CURLUE_BAD_SCHEME),
+            ("x-y://h/", 0, CURLUE_UNSUPPORTED_SCHEME),
+            ("http:h/", 0, CURLUE_BAD_SLASHES),
+            ("http://", 0, CURLUE_NO_HOST),
+            ("http://h:70000/", 0, CURLUE_BAD_PORT_NUMBER),
+            ("http://h:1a/", 0, CURLUE_BAD_PORT_NUMBER),
+            ("http://[::1", 0, CURLUE_BAD_IPV6),
+            ("http://a b/", 0, CURLUE_MALFORMED_INPUT),
+            ("http://a\nb/", flags::ALLOW_SPACE, CURLUE_MALFORMED_INPUT),
+            ("http://a{b/", 0, CURLUE_BAD_HOSTNAME),
+            ("", 0, CURLUE_MALFORMED_INPUT),
+        ] {
+            assert_eq!(url(text, flag), Err(code), "{text}");
+        }
+    }
+
+    #[test]
+    fn relative_references_are_joined() {
+        for (reference, expected) in [
+            ("d", "http://h/b/d"),
+            ("../d?x", "http://h/d?x"),
+            ("/d", "http://h/d"),
+            ("?x", "http://h/b/c?x"),
+            ("#f", "http://h/b/c?q#f"),
+            ("//other/e", "http://other/e"),
+            ("https://x/", "https://x/"),
+        ] {
+            let mut parts = url("http://h/b/c?q#old", 0).unwrap();
+            parts.set(UrlPart::Url, Some(reference.as_bytes()), 0).unwrap();
+            assert_eq!(whole(&parts, 0), expected, "{reference}");
+        }
+    }
+
+    #[test]
+    fn parts_are_set_encoded_and_decoded() {
+        let mut parts = url("http://h/", 0).unwrap();
+        parts.set(UrlPart::Query, Some(b"a=1 2"), flags::URLENCODE | flags::APPENDQUERY).unwrap();
+        parts.set(UrlPart::Query, Some(b"b&=c"), flags::URLENCODE | flags::APPENDQUERY).unwrap();
+        parts.set(UrlPart::Port, Some(b"80"), 0).unwrap();
+        assert_eq!(whole(&parts, 0), "http://h:80/?a=1+2&b%26=c");
+        assert_eq!(parts.get(UrlPart::Query, flags::URLDECODE).unwrap(), b"a=1 2&b&=c");
+        assert_eq!(parts.get(UrlPart::Port, flags::NO_DEFAULT_PORT), Err(CURLUE_NO_PORT));
+        parts.set(UrlPart::Host, Some("bücher.example".as_bytes()), 0).unwrap();
+        assert_eq!(parts.get(UrlPart::Host, flags::PUNYCODE).unwrap(), b"xn--bcher-kva.example");
+        parts.set(UrlPart::Path, Some(b"a%00b"), 0).unwrap();
+        assert_eq!(parts.get(UrlPart::Path, flags::URLDECODE), Err(CURLUE_URLDECODE));
+        for part in [UrlPart::Port, UrlPart::Query, UrlPart::Path] {
+            parts.set(part, None, 0).unwrap();
+        }
+        assert_eq!(whole(&parts, flags::PUNYCODE), "http://xn--bcher-kva.example/");
+    }
+}

@@ -1,0 +1,174 @@
+//! `curl_version` and `curl_version_info`. The version is that of the interface, libcurl's 8.14,
+//! since programs compare it with the version that they were compiled for. The features are those
+//! that this library has.
+
+use std::ffi::{CStr, c_char, c_int, c_long, c_uint};
+
+/// The version of libcurl whose interface this is.
+const VERSION: &CStr = c"8.14.1";
+const VERSION_NUM: c_uint = 0x08_0e_01;
+/// The age of `curl_version_info_data` with all members below (`CURLVERSION_TWELFTH`).
+const AGE: c_int = 11;
+
+const IPV6: c_int = 1;
+const SSL: c_int = 1 << 2;
+const LIBZ: c_int = 1 << 3;
+const ASYNCHDNS: c_int = 1 << 7;
+const LARGEFILE: c_int = 1 << 9;
+const IDN: c_int = 1 << 10;
+const HTTP2: c_int = 1 << 16;
+const UNIX_SOCKETS: c_int = 1 << 19;
+const PSL: c_int = 1 << 20;
+const HTTPS_PROXY: c_int = 1 << 21;
+const BROTLI: c_int = 1 << 23;
+const ALTSVC: c_int = 1 << 24;
+const HTTP3: c_int = 1 << 25;
+const ZSTD: c_int = 1 << 26;
+const HSTS: c_int = 1 << 28;
+const THREADSAFE: c_int = 1 << 30;
+
+/// The version and the features, as `curl/curl.h` describes them.
+#[repr(C)]
+pub struct curl_version_info_data {
+    age: c_int,
+    version: *const c_char,
+    version_num: c_uint,
+    host: *const c_char,
+    features: c_int,
+    ssl_version: *const c_char,
+    ssl_version_num: c_long,
+    libz_version: *const c_char,
+    protocols: *const *const c_char,
+    ares: *const c_char,
+    ares_num: c_int,
+    libidn: *const c_char,
+    iconv_ver_num: c_int,
+    libssh_version: *const c_char,
+    brotli_ver_num: c_uint,
+    brotli_version: *const c_char,
+    nghttp2_ver_num: c_uint,
+    nghttp2_version: *const c_char,
+    quic_version: *const c_char,
+    cainfo: *const c_char,
+    capath: *const c_char,
+    zstd_ver_num: c_uint,
+    zstd_version: *const c_char,
+    hyper_version: *const c_char,
+    gsasl_version: *const c_char,
+    feature_names: *const *const c_char,
+    rtmp_version: *const c_char,
+}
+
+// SAFETY: constants.
+unsafe impl Sync for curl_version_info_data {}
+
+/// A list of constant strings that NULL ends.
+struct Names<const N: usize>([*const c_char; N]);
+
+// SAFETY: constants.
+unsafe impl<const N: usize> Sync for Names<N> {}
+
+static PROTOCOLS: Names<3> = Names([c"http".as_ptr(), c"https".as_ptr(), std::ptr::null()]);
+
+#[cfg(feature = "http3")]
+const HTTP3_NAME: *const c_char = c"HTTP3".as_ptr();
+#[cfg(not(feature = "http3"))]
+const HTTP3_NAME: *const c_char = c"IPv6".as_ptr();
+
+static FEATURES: Names<17> = Names([
+    c"alt-svc".as_ptr(),
+    c"AsynchDNS".as_ptr(),
+    c"brotli".as_ptr(),
+    c"HSTS".as_ptr(),
+    c"HTTP2".as_ptr(),
+    HTTP3_NAME,
+    c"HTTPS-proxy".as_ptr(),
+    c"IDN".as_ptr(),
+    c"IPv6".as_ptr(),
+    c"Largefile".as_ptr(),
+    c"libz".as_ptr(),
+    c"PSL".as_ptr(),
+    c"SSL".as_ptr(),
+    c"threadsafe".as_ptr(),
+    c"UnixSockets".as_ptr(),
+    c"zstd".as_ptr(),
+    std::ptr::null(),
+]);
+
+/// The TLS library. pycurl and others that were compiled for the flavour `CURL_OPENSSL_4` refuse to
+/// run unless the text begins with this word.
+const SSL_VERSION: &CStr = c"OpenSSL/0 (rustls)";
+
+const NONE: *const c_char = std::ptr::null();
+
+static INFO: curl_version_info_data = curl_version_info_data {
+    age: AGE,
+    version: VERSION.as_ptr(),
+    version_num: VERSION_NUM,
+    host: c"haul".as_ptr(),
+    features: IPV6
+        | SSL
+        | LIBZ
+        | ASYNCHDNS
+        | LARGEFILE
+        | IDN
+        | HTTP2
+        | UNIX_SOCKETS
+        | PSL
+        | HTTPS_PROXY
+        | BROTLI
+        | ALTSVC
+        | ZSTD
+        | HSTS
+        | THREADSAFE
+        | if haul::HAS_HTTP3 { HTTP3 } else { 0 },
+    ssl_version: SSL_VERSION.as_ptr(),
+    ssl_version_num: 0,
+    libz_version: c"zlib-rs".as_ptr(),
+    protocols: PROTOCOLS.0.as_ptr(),
+    ares: NONE,
+    ares_num: 0,
+    libidn: c"idna".as_ptr(),
+    iconv_ver_num: 0,
+    libssh_version: NONE,
+    brotli_ver_num: 0,
+    brotli_version: c"brotli-decompressor".as_ptr(),
+    nghttp2_ver_num: 0,
+    nghttp2_version: NONE,
+    quic_version: if haul::HAS_HTTP3 { c"quinn-proto".as_ptr() } else { NONE },
+    cainfo: NONE,
+    capath: NONE,
+    zstd_ver_num: 0,
+    zstd_version: c"zstd".as_ptr(),
+    hyper_version: NONE,
+    gsasl_version: NONE,
+    feature_names: FEATURES.0.as_ptr(),
+    rtmp_version: NONE,
+};
+
+/// The text of [`curl_version`].
+const TEXT: &str = concat!("libcurl/8.14.1 haul/", env!("CARGO_PKG_VERSION"), " rustls zlib-rs\0");
+
+/// Returns the version and the names of the parts as a text.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_version() -> *const c_char {
+    TEXT.as_ptr().cast()
+}
+
+/// Returns the version and the features.
+#[unsafe(no_mangle)]
+pub extern "C" fn curl_version_info(_age: c_int) -> *const curl_version_info_data {
+    &raw const INFO
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_text_ends_with_nul() {
+        let text = CStr::from_bytes_with_nul(TEXT.as_bytes()).unwrap().to_str().unwrap();
+        assert!(text.starts_with("libcurl/8.14.1 haul/"));
+        assert_eq!(VERSION.to_str().unwrap(), "8.14.1");
+    }
+}
