@@ -56,6 +56,8 @@ pub struct EasyState {
     pub(crate) infos: Infos,
     pub(crate) headers: HeaderStore,
     cookies: Option<SharedCookieJar>,
+    /// The number of the files of `CURLOPT_COOKIEFILE` that were read.
+    files_read: usize,
     share: Option<ShareUse>,
     client: Option<(ClientSettings, Client)>,
     pub(crate) auth_cache: AuthCache,
@@ -127,12 +129,14 @@ impl EasyState {
         }
         let own = || SharedCookieJar::of(CookieFileStyle::Curl);
         let jar = shared.unwrap_or_else(|| self.cookies.get_or_insert_with(own).clone());
-        for path in std::mem::take(&mut self.options.cookie_files) {
+        let files = &self.options.cookie_files;
+        for path in &files[self.files_read.min(files.len())..] {
             if !path.is_empty() {
                 // As in libcurl, a file that cannot be read has no cookies.
-                let _ = jar.import(Path::new(OsStr::from_bytes(&path)));
+                let _ = jar.import(Path::new(OsStr::from_bytes(path)));
             }
         }
+        self.files_read = files.len();
         if self.options.is_on(opt::COOKIESESSION) {
             jar.clear_session();
             self.options.store(opt::COOKIESESSION, None);
@@ -149,7 +153,10 @@ impl EasyState {
             b"ALL" => jar.change(|jar| jar.retain(|_| false)),
             b"SESS" => jar.clear_session(),
             b"FLUSH" => self.save_cookies(),
-            b"RELOAD" => {}
+            b"RELOAD" => {
+                self.files_read = 0;
+                self.cookie_jar();
+            }
             _ => {
                 jar.import_text(line);
             }
@@ -357,26 +364,16 @@ pub extern "C" fn curl_easy_cleanup(easy: Handle) {
     });
 }
 
-/// Makes a handle with the same options. Cookies, connections and the share are not copied.
+/// Makes a handle with the same options. Cookies in memory, connections and the share are not
+/// copied.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_easy_duphandle(easy: Handle) -> Handle {
     guard(std::ptr::null_mut(), || {
         let Some(easy) = EASY.get(easy) else { return std::ptr::null_mut() };
-        let mut state = lock(&easy.state);
-        let mut options = state.options.clone();
+        let mut options = lock(&easy.state).options.clone();
         let tree = request::form_tree(&options);
         options.form = (!tree.parts.is_empty()).then(|| Arc::new(tree));
-        // Cookies in memory are copied, as those of files are.
-        let cookies = match (options.has_cookies, state.cookie_jar()) {
-            (true, Some(jar)) => {
-                let copy = SharedCookieJar::of(CookieFileStyle::Curl);
-                copy.import_text(&jar.to_text());
-                options.cookie_files.clear();
-                Some(copy)
-            }
-            _ => None,
-        };
-        EASY.insert(|number| Easy::new(number, EasyState { options, cookies, ..EasyState::default() }))
+        EASY.insert(|number| Easy::new(number, EasyState { options, ..EasyState::default() }))
     })
 }
 
@@ -388,6 +385,7 @@ pub extern "C" fn curl_easy_reset(easy: Handle) {
         let mut state = lock(&easy.state);
         let has_cookies = state.options.has_cookies;
         state.options = EasyOptions { has_cookies, ..EasyOptions::default() };
+        state.files_read = 0;
         state.infos = Infos::default();
         state.headers = HeaderStore::default();
     });

@@ -6,6 +6,8 @@ mod common;
 use std::ffi::OsStr;
 
 use common::{BuildDirectory, origin};
+use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::origin::Origin;
 use testkit::unused_port::unused_port;
 
 #[test]
@@ -17,4 +19,60 @@ fn easy_requests_work_as_with_libcurl() {
     let files = directory.path("");
     let arguments: [&OsStr; 3] = [base.as_ref(), files.as_ref(), closed.as_ref()];
     assert_eq!(program.run_well(arguments), "as libcurl\n");
+}
+
+#[test]
+fn callbacks_come_in_libcurls_order() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let (_origin, base) = origin();
+    assert_eq!(directory.compile("callbacks").run_well([base]), "called as by libcurl\n");
+}
+
+#[test]
+fn multi_transfers_work_in_every_event_loop() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let (_origin, base) = origin();
+    let closed = format!("http://127.0.0.1:{}/", unused_port());
+    assert_eq!(directory.compile("multi").run_well([base, closed]), "many at once\n");
+}
+
+#[test]
+fn forms_are_sent_as_by_libcurl() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let (_origin, base) = origin();
+    let files = directory.path("");
+    let arguments: [&OsStr; 2] = [base.as_ref(), files.as_ref()];
+    assert_eq!(directory.compile("forms").run_well(arguments), "formed\n");
+}
+
+#[test]
+fn cookies_shares_urls_and_misuse_work() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let (_origin, base) = origin();
+    let files = directory.path("");
+    let arguments: [&OsStr; 2] = [base.as_ref(), files.as_ref()];
+    assert_eq!(directory.compile("state").run_well(arguments), "kept\n");
+}
+
+#[test]
+fn tls_options_and_http2_work() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let origin = Origin::builder().http2(100).start().unwrap();
+    let ca = directory.path("ca.pem");
+    std::fs::write(&ca, origin.ca_pem()).unwrap();
+    let url = origin.https_url("/small");
+    let arguments: [&OsStr; 2] = [url.as_ref(), ca.as_ref()];
+    assert_eq!(directory.compile("secure").run_well(arguments), "secured\n");
+}
+
+#[test]
+fn proxies_get_requests_and_credentials() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let reply = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nby proxy";
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
+    assert_eq!(directory.compile("proxied").run_well([peer.url("")]), "proxied\n");
+    let request = String::from_utf8(peer.received(0).to_vec()).unwrap();
+    assert!(request.starts_with("GET http://h.example/page?x HTTP/1.1\r\n"), "{request}");
+    assert!(request.contains("\r\nProxy-Authorization: Basic bWU6c2VjcmV0\r\n"), "{request}");
+    assert!(request.contains("\r\nX-Proxy: 1\r\n"), "{request}");
 }

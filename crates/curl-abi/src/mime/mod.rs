@@ -198,12 +198,9 @@ pub unsafe extern "C" fn curl_mime_encoder(part: Handle, encoding: *const c_char
     change(part, |part| {
         // SAFETY: libcurl's contract.
         let name = unsafe { memory::bytes(encoding) };
-        let encoder = name.map(PartEncoder::named);
-        if encoder == Some(None) {
-            return CURLE_BAD_FUNCTION_ARGUMENT;
-        }
-        part.encoder = encoder.flatten();
-        CURLE_OK
+        // As in libcurl, an unknown name removes the encoding.
+        part.encoder = name.and_then(PartEncoder::named);
+        if name.is_some() && part.encoder.is_none() { CURLE_BAD_FUNCTION_ARGUMENT } else { CURLE_OK }
     })
 }
 

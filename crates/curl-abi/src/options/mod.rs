@@ -101,7 +101,7 @@ pub struct EasyOptions {
     pub kind: RequestKind,
     /// A copy of the form to send, in the copy of a handle; `None` in other handles.
     pub(crate) form: Option<Arc<MimeTree>>,
-    /// The files of `CURLOPT_COOKIEFILE` that were not read yet.
+    /// The files of `CURLOPT_COOKIEFILE`.
     pub(crate) cookie_files: Vec<Box<[u8]>>,
     /// True if cookies are used: one of the cookie options was set.
     pub(crate) has_cookies: bool,

@@ -87,7 +87,7 @@ impl BuildDirectory {
         let source = crate_dir().join("tests/c").join(name).with_extension("c");
         let program = self.path(name);
         let mut cc = Command::new("cc");
-        cc.args(["-std=c11", "-D_GNU_SOURCE", "-DCURL_DISABLE_DEPRECATION", "-DCURL_NO_OLDIES"]);
+        cc.args(["-std=c11", "-D_GNU_SOURCE", "-DCURL_DISABLE_DEPRECATION"]);
         cc.args(["-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-g", "-pthread"]);
         cc.arg(&source).arg("-o").arg(&program).arg("-lcurl");
         cc.args(env::var("HAUL_C_FLAGS").unwrap_or_default().split_whitespace());
