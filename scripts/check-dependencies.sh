@@ -35,6 +35,7 @@ only httphaul-policy
 only httphaul httphaul-proto httphaul-policy
 only httphaul-cli httphaul httphaul-proto httphaul-policy
 only httphaul-capi httphaul httphaul-proto httphaul-policy
+only httphaul-curl httphaul httphaul-proto httphaul-policy
 only httphaul-python httphaul httphaul-proto httphaul-policy
 only testkit
 

@@ -58,6 +58,8 @@ look_all() {
     look_perl Test::RequiresInternet libtest-requiresinternet-perl
     look cc gcc
     look c++ g++
+    # The header of libcurl, against which the tests of crates/curl-abi compile programs.
+    look curl-config libcurl4-openssl-dev
     look valgrind valgrind
     look pkg-config pkgconf
     look apt-ftparchive apt-utils

@@ -54,7 +54,7 @@ codes! { CURLcode, easy_text, c"Unknown error";
     CURLE_HTTP_RETURNED_ERROR = 22, "HTTP response code said error";
     CURLE_WRITE_ERROR = 23, "Failed writing received data to the program or to disk";
     CURLE_UPLOAD_FAILED = 25, "The upload could not start";
-    CURLE_READ_ERROR = 26, "Failed to read the content to send";
+    CURLE_READ_ERROR = 26, "Failed to open/read local data from file/application";
     CURLE_OUT_OF_MEMORY = 27, "Out of memory";
     CURLE_OPERATION_TIMEDOUT = 28, "Timeout was reached";
     CURLE_RANGE_ERROR = 33, "The server did not deliver the requested range";

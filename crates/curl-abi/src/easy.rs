@@ -29,6 +29,7 @@ use crate::codes::{
 use crate::handles::{Handle, HandleTable, guard, lock};
 use crate::headers::{HeadOrigin, HeaderStore, StoredHead};
 use crate::info::Infos;
+use crate::mime::FormCopy;
 use crate::options::{EasyOptions, numbers as opt};
 use crate::request::{self, TransferFailure};
 use crate::share::{Share, ShareUse};
@@ -68,6 +69,8 @@ pub struct EasyState {
     is_performing: bool,
     /// The number of the multi handle to which the handle was added; `None` if it was not.
     pub(crate) multi: Option<usize>,
+    /// A copy of a form that an option has replaced, until it is freed.
+    pub(crate) replaced_form: Option<Arc<FormCopy>>,
 }
 
 /// The options that a client is made with.
@@ -372,7 +375,7 @@ pub extern "C" fn curl_easy_duphandle(easy: Handle) -> Handle {
         let Some(easy) = EASY.get(easy) else { return std::ptr::null_mut() };
         let mut options = lock(&easy.state).options.clone();
         let tree = request::form_tree(&options);
-        options.form = (!tree.parts.is_empty()).then(|| Arc::new(tree));
+        options.form = (!tree.parts.is_empty()).then(|| Arc::new(FormCopy(tree)));
         EASY.insert(|number| Easy::new(number, EasyState { options, ..EasyState::default() }))
     })
 }
@@ -384,10 +387,14 @@ pub extern "C" fn curl_easy_reset(easy: Handle) {
         let Some(easy) = EASY.get(easy) else { return };
         let mut state = lock(&easy.state);
         let has_cookies = state.options.has_cookies;
-        state.options = EasyOptions { has_cookies, ..EasyOptions::default() };
+        let new = EasyOptions { has_cookies, ..EasyOptions::default() };
+        let old = std::mem::replace(&mut state.options, new);
         state.files_read = 0;
         state.infos = Infos::default();
         state.headers = HeaderStore::default();
+        drop(state);
+        // Freed without the lock, since that may call the program.
+        drop(old);
     });
 }
 
@@ -487,7 +494,9 @@ pub unsafe extern "C" fn curl_easy_send(
 fn refuse_raw(easy: Handle, count: *mut usize) -> CURLcode {
     // SAFETY: libcurl's contract: NULL or writable.
     unsafe { crate::memory::put(count, 0) };
-    if EASY.get(easy).is_some() { CURLE_UNSUPPORTED_PROTOCOL } else { CURLE_BAD_FUNCTION_ARGUMENT }
+    let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
+    lock(&easy.state).write_error("CONNECT_ONLY is required");
+    CURLE_UNSUPPORTED_PROTOCOL
 }
 
 /// Refuses to export TLS sessions.

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 
 pub(crate) use content::form_content;
 pub(crate) use encoder::PartEncoder;
-pub(crate) use tree::{MimeTree, TreeContent, TreePart};
+pub(crate) use tree::{FormCopy, MimeTree, TreeContent, TreePart};
 
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_OK, CURLE_OUT_OF_MEMORY, CURLE_READ_ERROR, CURLcode};
 use crate::handles::{Handle, HandleTable, UserPointer, guard, lock};

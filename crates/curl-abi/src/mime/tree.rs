@@ -37,7 +37,31 @@ pub(crate) enum TreeContent {
     Form(MimeTree),
 }
 
+/// A copy of a form that belongs to a copy of an easy handle. Its end frees what the callbacks of
+/// the parts have, as libcurl's copies do.
+pub(crate) struct FormCopy(pub(crate) MimeTree);
+
+impl Drop for FormCopy {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
 impl MimeTree {
+    /// Frees what the callbacks of the parts have.
+    fn release(&self) {
+        for part in &self.parts {
+            match &part.content {
+                TreeContent::Callback(PartCallback { free: Some(free), data, .. }) => {
+                    // SAFETY: the program's function with its pointer.
+                    unsafe { free(data.0) };
+                }
+                TreeContent::Form(form) => form.release(),
+                _ => {}
+            }
+        }
+    }
+
     /// Copies a form. A form that is not live has no parts.
     pub(crate) fn of(form: Handle) -> Self {
         Self::at(form.addr(), 0)

@@ -9,7 +9,7 @@ use std::os::fd::RawFd;
 
 use super::locked;
 use super::state::Multi;
-use crate::codes::{CURLM_BAD_SOCKET, CURLM_OK, CURLMcode};
+use crate::codes::{CURLM_ABORTED_BY_CALLBACK, CURLM_BAD_SOCKET, CURLM_OK, CURLMcode};
 use crate::handles::UserPointer;
 
 const POLL_IN: c_int = 1;
@@ -17,10 +17,11 @@ const POLL_REMOVE: c_int = 4;
 
 impl Multi {
     /// Tells the program which descriptors to watch and when to call again, if that has changed.
-    /// Returns false if a callback has failed.
-    pub(super) fn update(&self) -> bool {
+    /// Returns an error if a callback has failed.
+    pub(super) fn update(&self) -> CURLMcode {
         let wanted = if self.unfinished() > 0 { self.descriptors() } else { Vec::new() };
-        self.update_sockets(&wanted) & self.update_timer()
+        let goes_on = self.update_sockets(&wanted) & self.update_timer();
+        if goes_on { CURLM_OK } else { CURLM_ABORTED_BY_CALLBACK }
     }
 
     fn update_sockets(&self, wanted: &[RawFd]) -> bool {

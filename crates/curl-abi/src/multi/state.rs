@@ -12,8 +12,8 @@ use super::notifier::Notifier;
 use super::transfer::{MultiTransfer, PROGRESS_TICK};
 use super::{MULTIS, locked};
 use crate::codes::{
-    CURLM_ADDED_ALREADY, CURLM_BAD_EASY_HANDLE, CURLM_INTERNAL_ERROR, CURLM_OK, CURLM_OUT_OF_MEMORY,
-    CURLM_RECURSIVE_API_CALL, CURLMcode, CURLcode,
+    CURLM_ADDED_ALREADY, CURLM_BAD_EASY_HANDLE, CURLM_OK, CURLM_OUT_OF_MEMORY, CURLM_RECURSIVE_API_CALL, CURLMcode,
+    CURLcode,
 };
 use crate::easy::Easy;
 use crate::handles::{UserPointer, lock};
@@ -213,8 +213,7 @@ impl Multi {
         state.handles.push(AddedHandle { easy, phase: TransferPhase::New, message: None });
         drop(state);
         self.notifier.notify();
-        self.update();
-        CURLM_OK
+        self.update()
     }
 
     pub(super) fn remove(&self, easy: &Arc<Easy>) -> CURLMcode {
@@ -228,8 +227,7 @@ impl Multi {
             Some(number) if number != self.number => CURLM_BAD_EASY_HANDLE,
             Some(_) => {
                 self.take_out(easy.number);
-                self.update();
-                CURLM_OK
+                self.update()
             }
         }
     }
@@ -272,8 +270,7 @@ impl Multi {
             self.advance_all(&engine);
         }
         drop(turn);
-        let code = if self.update() { CURLM_OK } else { CURLM_INTERNAL_ERROR };
-        (code, count())
+        (self.update(), count())
     }
 
     /// Gives the outcomes of the engine's transfers to the transfers of this handle.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use rustc_hash::FxBuildHasher;
 
 use crate::handles::UserPointer;
-use crate::mime::MimeTree;
+use crate::mime::FormCopy;
 
 pub use lookup::{curl_easy_option_by_id, curl_easy_option_by_name, curl_easy_option_next, curl_easyoption};
 pub use set::{haul_curl_easy_setopt_number, haul_curl_easy_setopt_pointer};
@@ -100,7 +100,7 @@ pub struct EasyOptions {
     /// The kind of the next request.
     pub kind: RequestKind,
     /// A copy of the form to send, in the copy of a handle; `None` in other handles.
-    pub(crate) form: Option<Arc<MimeTree>>,
+    pub(crate) form: Option<Arc<FormCopy>>,
     /// The files of `CURLOPT_COOKIEFILE`.
     pub(crate) cookie_files: Vec<Box<[u8]>>,
     /// True if cookies are used: one of the cookie options was set.

@@ -231,6 +231,8 @@ impl EasyState {
         match usage {
             OptionUse::Applied => {}
             OptionUse::Ignored => return Ok(()),
+            // Without a value, there is nothing that this library lacks.
+            OptionUse::Unknown if value.is_null() => return Ok(()),
             _ => return Err(CURLE_UNKNOWN_OPTION),
         }
         match kind {
@@ -290,6 +292,7 @@ impl EasyState {
                     return Err(CURLE_BAD_FUNCTION_ARGUMENT);
                 }
                 options.store(option, pointer);
+                self.replaced_form = options.form.take();
                 options.kind = if value.is_null() { RequestKind::Get } else { RequestKind::Mime };
             }
             opt::HTTPPOST => {
@@ -297,6 +300,7 @@ impl EasyState {
                     return Err(CURLE_BAD_FUNCTION_ARGUMENT);
                 }
                 options.store(option, pointer);
+                self.replaced_form = options.form.take();
                 options.kind = if value.is_null() { RequestKind::Get } else { RequestKind::Form };
             }
             opt::CURLU => {
@@ -334,8 +338,14 @@ pub unsafe extern "C" fn haul_curl_easy_setopt_pointer(easy: Handle, option: c_i
     guard(CURLE_FAILED_INIT, || {
         let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
         let option = u32::try_from(option).unwrap_or(u32::MAX);
+        let mut state = lock(&easy.state);
         // SAFETY: libcurl's contract.
-        unsafe { lock(&easy.state).set_pointer(option, value) }.err().unwrap_or(CURLE_OK)
+        let code = unsafe { state.set_pointer(option, value) }.err().unwrap_or(CURLE_OK);
+        // Freed without the lock, since that may call the program.
+        let replaced = state.replaced_form.take();
+        drop(state);
+        drop(replaced);
+        code
     })
 }
 

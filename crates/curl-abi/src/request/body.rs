@@ -113,7 +113,7 @@ fn multipart(options: &EasyOptions, request: &mut RequestOptions) -> Result<Requ
 /// Returns a copy of the form that the options name.
 pub(crate) fn form_tree(options: &EasyOptions) -> MimeTree {
     if let Some(copy) = &options.form {
-        return MimeTree::clone(copy);
+        return copy.0.clone();
     }
     match options.kind {
         RequestKind::Mime => MimeTree::of(options.pointer(opt::MIMEPOST)),
