@@ -98,10 +98,10 @@ impl FoundDate {
             self.zone = minutes * 60;
             return Some(());
         }
-        if let Some(month) = MONTHS.iter().position(|name| begins(&name)) {
+        if let Some(month) = MONTHS.iter().position(&begins) {
             return put(&mut self.month, u32::try_from(month).ok()? + 1);
         }
-        DAYS.iter().any(|name| begins(&name)).then_some(())
+        DAYS.iter().any(begins).then_some(())
     }
 
     fn take_day(&mut self, year: &str, month: &str, day: &str) -> Option<()> {

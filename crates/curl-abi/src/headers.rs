@@ -60,7 +60,8 @@ struct FoundField {
 pub(crate) struct HeaderStore {
     heads: Vec<StoredHead>,
     fields: Option<Vec<FoundField>>,
-    /// The fields that the program has got. Their addresses stay valid.
+    /// The fields that the program has got. Their addresses stay valid, unlike those in a vector.
+    #[expect(clippy::vec_box, reason = "the program keeps the addresses")]
     given: Vec<Box<curl_header>>,
 }
 

@@ -23,6 +23,7 @@ use crate::slist::{self, curl_slist};
 use crate::transfer::error_text::verify_result;
 
 /// The facts about the last transfer of a handle.
+#[derive(Default)]
 pub(crate) struct Infos {
     /// The status of the last response; 0 without a response.
     pub(crate) status: i64,
@@ -58,44 +59,6 @@ pub(crate) struct Infos {
     certificates: CertificateInfo,
     /// The error number of the operating system; 0 without an error.
     pub(crate) os_error: i64,
-}
-
-impl Default for Infos {
-    fn default() -> Self {
-        Self {
-            status: 0,
-            connect_status: 0,
-            effective_url: None,
-            content_type: None,
-            redirect_url: None,
-            referer: None,
-            method: None,
-            scheme: None,
-            peer: None,
-            local: None,
-            times: InfoTimes::default(),
-            uploaded: 0,
-            downloaded: 0,
-            delivered: 0,
-            header_size: 0,
-            request_size: 0,
-            redirects: 0,
-            connects: 0,
-            announced: None,
-            upload_length: None,
-            verify_result: 0,
-            file_time: None,
-            condition_unmet: false,
-            http_version: 0,
-            auth_available: 0,
-            proxy_auth_available: 0,
-            retry_after: 0,
-            used_proxy: false,
-            connection: None,
-            certificates: CertificateInfo::default(),
-            os_error: 0,
-        }
-    }
 }
 
 /// The times of a transfer, measured from its start.
@@ -259,7 +222,7 @@ fn redirect_url(options: &EasyOptions, outcome: &TransferOutcome) -> Option<Stri
     let location = location_text(head.get_all("location").find(|location| !location.is_empty())?);
     match outcome.target.join(&location) {
         Ok(target) => Some(target.to_url()),
-        Err(error) => (error.exit_code() == 1).then(|| location),
+        Err(error) => (error.exit_code() == 1).then_some(location),
     }
 }
 

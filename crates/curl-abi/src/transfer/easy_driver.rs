@@ -35,8 +35,7 @@ pub(crate) fn run(client: &Client, prepared: PreparedRequest, running: &Arc<Runn
         let running = Arc::clone(running);
         options.interrupt = Some(InterruptCallback::new(move || !running.report_progress()));
     }
-    let mut own = RequestOverrides::default();
-    own.body = match content {
+    let body = match content {
         RequestContent::None => None,
         RequestContent::Bytes(body) => {
             running.change_progress(|progress| progress.up_total = body.length().unwrap_or(0));
@@ -44,6 +43,7 @@ pub(crate) fn run(client: &Client, prepared: PreparedRequest, running: &Arc<Runn
         }
         RequestContent::Source(source) => Some(source_body(source, running)),
     };
+    let mut own = RequestOverrides { body, ..RequestOverrides::default() };
     if callbacks.trailer.is_some() && own.body.is_some() {
         let running = Arc::clone(running);
         own.trailers = Some(Trailers::new(move || trailers(&running)));
