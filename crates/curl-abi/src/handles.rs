@@ -68,7 +68,8 @@ impl<T> HandleTable<T> {
     }
 
     /// Removes a handle, and returns its object. A transfer in progress may still hold the object.
-    pub(crate) fn remove(&self, handle: Handle) -> Option<Arc<T>> {
+    #[expect(clippy::not_unsafe_ptr_arg_deref, reason = "only a pointer that the table made is freed")]
+    pub fn remove(&self, handle: Handle) -> Option<Arc<T>> {
         let object = self.live.write().unwrap_or_else(PoisonError::into_inner).remove(&handle.addr());
         if object.is_some() {
             // SAFETY: a live handle is a block of `insert`, and it is live no more.
