@@ -5,7 +5,7 @@
 //!  curl_multi_perform   engine's thread ──▶ EventQueue ──▶ the program's thread ──▶ Running ──▶ callbacks
 //! ```
 //!
-//! [`Running`](running::Running) calls the callbacks, always on a thread of the program.
+//! `Running` calls the callbacks, always on a thread of the program.
 
 pub(crate) mod callbacks;
 pub(crate) mod content;
