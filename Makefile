@@ -30,7 +30,7 @@ LOCKED := $(if $(CI),--locked)
 BINDIR := $(DESTDIR)$(PREFIX)/bin
 DATADIR := $(DESTDIR)$(PREFIX)/share
 DOCDIR := $(DATADIR)/doc/haul
-MANDIR := $(DATADIR)/man/man1
+MANDIR := $(DATADIR)/man
 
 # Versions that the tests have run with. Spark needs Java.
 ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars==2.1.0 duckdb==2.0.1 pandas==3.1.1
@@ -281,9 +281,10 @@ install-command: ## install haul without libhaul
 	install -m 644 docs/*.md $(DOCDIR)/docs
 	install -m 644 docs/design/*.md $(DOCDIR)/docs/design
 	install -m 644 docs/benchmarks/*.svg $(DOCDIR)/docs/benchmarks
-	install -d $(MANDIR) $(DATADIR)/bash-completion/completions $(DATADIR)/zsh/site-functions \
+	install -d $(MANDIR)/man1 $(MANDIR)/man7 $(DATADIR)/bash-completion/completions $(DATADIR)/zsh/site-functions \
 		$(DATADIR)/fish/vendor_completions.d
-	install -m 644 docs/haul.1 $(MANDIR)/haul.1
+	install -m 644 docs/haul.1 docs/haul-curl.1 docs/haul-ftp.1 $(MANDIR)/man1
+	install -m 644 docs/haul-recipes.7 $(MANDIR)/man7
 	install -m 644 completions/haul.bash $(DATADIR)/bash-completion/completions/haul
 	install -m 644 completions/_haul $(DATADIR)/zsh/site-functions/_haul
 	install -m 644 completions/haul.fish $(DATADIR)/fish/vendor_completions.d/haul.fish
@@ -297,7 +298,8 @@ uninstall: ## remove the installed files
 	rm -f $(BINDIR)/haul $(DESTDIR)$(PREFIX)/include/haul.h $(DESTDIR)$(PREFIX)/$(LIBDIR)/libhaul.*
 	rm -f $(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig/haul.pc
 	rm -rf $(DOCDIR)
-	rm -f $(MANDIR)/haul.1 $(DATADIR)/bash-completion/completions/haul $(DATADIR)/zsh/site-functions/_haul \
+	rm -f $(MANDIR)/man1/haul.1 $(MANDIR)/man1/haul-curl.1 $(MANDIR)/man1/haul-ftp.1 $(MANDIR)/man7/haul-recipes.7
+	rm -f $(DATADIR)/bash-completion/completions/haul $(DATADIR)/zsh/site-functions/_haul \
 		$(DATADIR)/fish/vendor_completions.d/haul.fish
 
 clean: ## remove all build results

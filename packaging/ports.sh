@@ -22,9 +22,9 @@ awk -F '"' '/^name = / { name = $2 } /^version = / { version = $2 } /^source = /
     Cargo.lock >"$work/haul/crates.inc"
 mkdir "$work/built"
 install -m 755 /dev/null "$work/built/haul"
-make -s install-command "BUILT=$work/built" "DESTDIR=$work/plist" PREFIX= "MANDIR=$work/plist/man/man1"
+make -s install-command "BUILT=$work/built" "DESTDIR=$work/plist" PREFIX= "MANDIR=$work/plist/man"
 (cd "$work/plist" && find . -mindepth 1 \( -type d -printf '%P/\n' -o -printf '%P\n' \)) | sort |
-    sed -e 's|^bin/haul$|@bin &|' -e 's|^man/.*\.1$|@man &|' | grep -vE '^(bin|man|man/man1|share|share/doc)/$' >"$work/haul/pkg/PLIST"
+    sed -e 's|^bin/haul$|@bin &|' -e 's|^man/.*\.[17]$|@man &|' | grep -vE '^(bin|man|man/man1|man/man7|share|share/doc)/$' >"$work/haul/pkg/PLIST"
 pack "$work" haul "$DIST/haul-$VERSION-openbsd-port.tar.gz"
 
 # Needs the tarball of the processor, so it is made only where there is one.

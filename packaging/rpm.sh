@@ -12,7 +12,7 @@ command -v rpmbuild >/dev/null || {
 
 work=$(fresh rpm)
 make -s install "BUILT=$NATIVE" "DESTDIR=$work/files" PREFIX=/usr LIBDIR=lib64
-gzip -n -9 "$work/files/usr/share/man/man1/haul.1"
+gzip -n -9 "$work"/files/usr/share/man/man?/*
 mkdir -p "$work/files/usr/share/licenses/haul"
 mv "$work"/files/usr/share/doc/haul/LICENSE-* "$work/files/usr/share/licenses/haul"
 install -m 644 "$BUILD/NOTICES" "$work/files/usr/share/licenses/haul/NOTICES"
