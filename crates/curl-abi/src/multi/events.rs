@@ -39,7 +39,7 @@ pub(super) enum TransferEvent {
     Received(Vec<u8>),
 }
 
-/// What is known when a body begins.
+/// The facts that are known when a body begins.
 pub(super) struct BodyBegin {
     pub(super) facts: TransferFacts,
     pub(super) head: ResponseHead,

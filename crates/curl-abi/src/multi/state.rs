@@ -67,13 +67,13 @@ pub(crate) struct MultiSettings {
 
 /// The state of the transfer of an easy handle.
 enum TransferPhase {
-    /// It begins at the next turn.
+    /// The transfer begins at the next turn.
     New,
-    /// It is in progress. Boxed, since it moves with each turn.
+    /// The transfer is in progress. Boxed, since it moves with each turn.
     Running(Box<MultiTransfer>),
     /// The turn of `curl_multi_perform` has it.
     Taken,
-    /// It is over.
+    /// The transfer is over.
     Over,
 }
 

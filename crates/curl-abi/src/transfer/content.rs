@@ -45,7 +45,7 @@ enum CallbackSource {
 /// The result of reading from a [`ContentSource`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ContentRead {
-    /// This many bytes were read.
+    /// The number of bytes that were read.
     Bytes(usize),
     /// The content has ended.
     End,
