@@ -26,6 +26,7 @@ mod schema;
 mod stage_values;
 mod url_cursor;
 mod url_row;
+mod value_lines;
 mod writer;
 
 use std::ffi::{OsStr, OsString};

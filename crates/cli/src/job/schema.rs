@@ -8,7 +8,7 @@ use super::job_error::DatabaseResult;
 pub(super) const APPLICATION_ID: i32 = 0x6861_756c;
 
 /// The version of the tables. A haul that knows only older ones refuses the file.
-pub(super) const VERSION: i32 = 1;
+pub(super) const VERSION: i32 = 2;
 
 /// The number of bits of a URL's id that are its number in its stage. The bits above are the stage.
 pub(super) const NUMBER_BITS: u32 = 40;
@@ -88,11 +88,11 @@ CREATE TABLE url (
     change TEXT,
     value BLOB
 ) STRICT;
-CREATE TABLE value (
+CREATE TABLE stage_values (
     id INTEGER PRIMARY KEY,
     stage INTEGER NOT NULL,
     is_printed INTEGER NOT NULL,
-    value BLOB NOT NULL,
+    lines BLOB NOT NULL,
     commit_number INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE payload (

@@ -4,7 +4,7 @@
 //! | value | where | noted |
 //! |---|---|---|
 //! | became a URL of the next stage | a row of `url` with the state `queued` | at once |
-//! | kept until the end of its stage, or printed once | a row of `value` | with its page |
+//! | kept until the end of its stage, or printed once | a line in a row of `stage_values` | with its page |
 //!
 //! A value that is noted with its page is not known if the page is fetched again, so that it is
 //! printed again after the output was cut back.
@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use haul::fleet::{RecalledKind, RecalledTransfer, StageMemory, UnfinishedTransfers};
 use haul::{Result, Target};
@@ -23,33 +24,65 @@ use super::job_error::{DatabaseResult, database};
 use super::job_run::JobRun;
 use super::schema::{LATER_STAGES, NUMBER_BITS};
 use super::url_row::row_id;
+use super::value_lines;
 use super::writer::JobEvent;
 use crate::job_interface::KnownUrl;
 
 /// The number of rows that are read at once.
 const ROWS: i64 = 1024;
 
-/// The statement that writes a value.
-pub(super) const INSERT_VALUE: &str =
-    "INSERT INTO value (stage, is_printed, value, commit_number) VALUES (?1, ?2, ?3, ?4)";
+/// The number of bytes of values from which on they are a row of their own, before their page ends.
+const MAX_LINES: usize = 64 << 10;
+
+/// The statement that writes the values of a page.
+pub(super) const INSERT_VALUES: &str =
+    "INSERT INTO stage_values (stage, is_printed, lines, commit_number) VALUES (?1, ?2, ?3, ?4)";
 
 /// The statement that writes the row of a queued value.
 pub(super) const INSERT_QUEUED: &str = "INSERT OR IGNORE INTO url (id, state, url, attempts, redirects, ended, \
      commit_number, queued_commit, value) VALUES (?1, 'queued', '', 0, 0, 0, ?2, ?2, ?3)";
 
-/// A value that is noted with its page.
+/// Values of a stage that are noted with their page.
 #[derive(Debug)]
-pub(super) struct StageValue {
+pub(super) struct StageValues {
     pub(super) stage: usize,
     pub(super) is_printed: bool,
-    pub(super) value: Vec<u8>,
+    /// The values, as [`value_lines`] writes them.
+    pub(super) lines: Vec<u8>,
 }
 
-impl StageValue {
-    /// Writes the value by the statement [`INSERT_VALUE`].
+impl StageValues {
+    /// Writes the values by the statement [`INSERT_VALUES`].
     pub(super) fn write(&self, statement: &mut Statement<'_>, commit: u64) -> DatabaseResult<()> {
-        statement.execute(params![self.stage as i64, self.is_printed, self.value, commit as i64])?;
+        statement.execute(params![self.stage as i64, self.is_printed, self.lines, commit as i64])?;
         Ok(())
+    }
+}
+
+/// The values of each stage since its last page that was passed on.
+#[derive(Default)]
+pub(super) struct PageValues(Mutex<Vec<StageValues>>);
+
+impl PageValues {
+    fn lock(&self) -> MutexGuard<'_, Vec<StageValues>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a value. Returns the values so far if they are long enough for a row.
+    fn add(&self, stage: usize, is_printed: bool, value: &[u8]) -> Option<StageValues> {
+        let mut pages = self.lock();
+        let place = pages.iter().position(|page| page.stage == stage && page.is_printed == is_printed);
+        let place = place.unwrap_or_else(|| {
+            pages.push(StageValues { stage, is_printed, lines: Vec::new() });
+            pages.len() - 1
+        });
+        value_lines::append(&mut pages[place].lines, value);
+        (pages[place].lines.len() >= MAX_LINES).then(|| pages.swap_remove(place))
+    }
+
+    /// Returns the values of a stage, and forgets them.
+    pub(super) fn take(&self, stage: usize) -> Vec<StageValues> {
+        self.lock().extract_if(.., |page| page.stage == stage).collect()
     }
 }
 
@@ -75,16 +108,16 @@ impl StageMemory for JobRun {
     }
 
     fn kept(&self, stage: usize, value: &[u8]) {
-        self.send(JobEvent::Value(StageValue { stage, is_printed: false, value: value.to_vec() }));
+        self.add_value(stage, false, value);
     }
 
     fn printed(&self, stage: usize, value: &[u8]) {
-        self.send(JobEvent::Value(StageValue { stage, is_printed: true, value: value.to_vec() }));
+        self.add_value(stage, true, value);
     }
 
     fn recall(&self, stage: usize, kind: RecalledKind, value: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let connection = self.connection()?;
-        let of_stage = "SELECT value FROM value WHERE stage = ?1 AND is_printed = ?2 ORDER BY id";
+        let of_stage = "SELECT lines FROM stage_values WHERE stage = ?1 AND is_printed = ?2 ORDER BY id";
         let (select, parameters) = match kind {
             RecalledKind::Queued => (
                 "SELECT value FROM url WHERE id BETWEEN ?1 AND ?2 AND value IS NOT NULL ORDER BY id",
@@ -97,7 +130,11 @@ impl StageMemory for JobRun {
         let mut statement = connection.prepare(select).map_err(failed)?;
         let mut rows = statement.query(parameters).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
-            value(row.get_ref(0).map_err(failed)?.as_blob().unwrap_or_default())?;
+            let bytes = row.get_ref(0).map_err(failed)?.as_bytes().unwrap_or_default();
+            match kind {
+                RecalledKind::Queued => value(bytes)?,
+                RecalledKind::Kept | RecalledKind::Printed => value_lines::for_each(bytes, &mut *value)?,
+            }
         }
         Ok(())
     }
@@ -126,6 +163,12 @@ impl StageMemory for JobRun {
 }
 
 impl JobRun {
+    fn add_value(&self, stage: usize, is_printed: bool, value: &[u8]) {
+        if let Some(values) = self.page_values().add(stage, is_printed, value) {
+            self.send(JobEvent::Values(values));
+        }
+    }
+
     /// Calls `each` with the file and the URL of each finished transfer of a later stage, so that no
     /// other transfer takes the name. With `has_first`, also those of the first stage. In a refresh
     /// these transfers take their names themselves.

@@ -23,7 +23,7 @@ use super::durability::{DurableState, SyncTargets, checkpoint};
 use super::event_queue::EventQueue;
 use super::job_archive;
 use super::job_error::{DatabaseResult, database};
-use super::stage_values::{self, StageValue};
+use super::stage_values::{self, StageValues};
 use super::url_row::{self, UrlRow, UrlState};
 use crate::job_interface::{ArchivedPayload, HeldArchive};
 
@@ -37,8 +37,8 @@ pub(super) enum JobEvent {
     Finished { row: Box<UrlRow>, waits: bool },
     /// A value became the transfer with this number of a later stage.
     Queued { stage: usize, number: u64, value: Vec<u8> },
-    /// A stage has a value that is noted with the next page that it passes on.
-    Value(StageValue),
+    /// A stage has values that are noted with the next page that it passes on.
+    Values(StageValues),
     /// All output of a transfer has been passed on, up to this position in the output of the run.
     PassedOn { stage: usize, number: u64, end: u64 },
     /// The output of the run has been written up to this position.
@@ -62,7 +62,7 @@ impl JobEvent {
     pub(super) fn bytes(&self) -> usize {
         match self {
             JobEvent::Queued { value, .. } => value.len(),
-            JobEvent::Value(value) => value.value.len(),
+            JobEvent::Values(values) => values.lines.len(),
             JobEvent::ListText { text, .. } => text.len(),
             _ => 0,
         }
@@ -191,7 +191,7 @@ pub(super) struct WriterState {
     /// The rows of transfers whose output has not been passed on.
     waiting: HashMap<(usize, u64), Box<UrlRow>>,
     /// The values of each stage that wait for their pages.
-    values: HashMap<usize, Vec<StageValue>>,
+    values: HashMap<usize, Vec<StageValues>>,
     /// The rows whose output has been passed on, in its order.
     passed: VecDeque<PassedRow>,
     written: u64,
@@ -210,7 +210,7 @@ pub(super) struct WriterState {
 /// A row whose output has been passed on, up to the position `end`, with the values of its page.
 struct PassedRow {
     row: Option<Box<UrlRow>>,
-    values: Vec<StageValue>,
+    values: Vec<StageValues>,
     end: u64,
 }
 
@@ -218,14 +218,14 @@ struct PassedRow {
 enum BatchEntry {
     Url(Box<UrlRow>),
     Queued { stage: usize, number: u64, value: Vec<u8> },
-    Value(StageValue),
+    Values(StageValues),
 }
 
 /// The statements for the entries of a batch.
 struct BatchStatements<'c> {
     url: CachedStatement<'c>,
     queued: CachedStatement<'c>,
-    value: CachedStatement<'c>,
+    values: CachedStatement<'c>,
 }
 
 impl BatchStatements<'_> {
@@ -233,7 +233,7 @@ impl BatchStatements<'_> {
         Ok(BatchStatements {
             url: connection.prepare_cached(url_row::UPSERT)?,
             queued: connection.prepare_cached(stage_values::INSERT_QUEUED)?,
-            value: connection.prepare_cached(stage_values::INSERT_VALUE)?,
+            values: connection.prepare_cached(stage_values::INSERT_VALUES)?,
         })
     }
 
@@ -243,7 +243,7 @@ impl BatchStatements<'_> {
             BatchEntry::Queued { stage, number, value } => {
                 stage_values::write_queued(&mut self.queued, (*stage, *number), value, commit)
             }
-            BatchEntry::Value(value) => value.write(&mut self.value, commit),
+            BatchEntry::Values(values) => values.write(&mut self.values, commit),
         }
     }
 }
@@ -253,7 +253,7 @@ impl BatchEntry {
     fn file(&self) -> Option<&Path> {
         match self {
             BatchEntry::Url(row) => row.file(),
-            BatchEntry::Queued { .. } | BatchEntry::Value(_) => None,
+            BatchEntry::Queued { .. } | BatchEntry::Values(_) => None,
         }
     }
 }
@@ -271,7 +271,7 @@ impl WriterState {
                 Entry::Vacant(entry) => drop(entry.insert(row)),
             },
             JobEvent::Queued { stage, number, value } => self.batch.push(BatchEntry::Queued { stage, number, value }),
-            JobEvent::Value(value) => self.values.entry(value.stage).or_default().push(value),
+            JobEvent::Values(values) => self.values.entry(values.stage).or_default().push(values),
             JobEvent::PassedOn { stage, number, end } => {
                 let row = self.waiting.remove(&(stage, number));
                 let values = self.values.remove(&stage).unwrap_or_default();
@@ -302,7 +302,7 @@ impl WriterState {
         while self.passed.front().is_some_and(|passed| passed.end <= self.written) {
             let Some(PassedRow { row, values, end }) = self.passed.pop_front() else { return };
             self.batch_end = Some(end);
-            self.batch.extend(values.into_iter().map(BatchEntry::Value));
+            self.batch.extend(values.into_iter().map(BatchEntry::Values));
             self.batch.extend(row.map(BatchEntry::Url));
         }
     }
@@ -374,7 +374,7 @@ impl JobWriter {
             match entry {
                 BatchEntry::Url(row) if row.state == UrlState::Again => archive.discard(&row.records),
                 BatchEntry::Url(row) => records.extend_from_slice(&row.records),
-                BatchEntry::Queued { .. } | BatchEntry::Value(_) => {}
+                BatchEntry::Queued { .. } | BatchEntry::Values(_) => {}
             }
         }
         archive.append(&records)

@@ -56,7 +56,7 @@ pub(super) fn text(path: &Path, arguments: &Arguments) -> Result<String> {
         let count = if sets_all {
             // The next run cuts the output back to where the job's part of it begins.
             transaction.execute("UPDATE job SET output_end = output_start, durable_output = output_start", [])?;
-            transaction.execute("DELETE FROM value", [])?;
+            transaction.execute("DELETE FROM stage_values", [])?;
             let later = transaction.execute("DELETE FROM url WHERE id >= ?1", [LATER_STAGES])?;
             later + transaction.execute("UPDATE url SET state = 'again' WHERE state <> 'again'", [])?
         } else {
