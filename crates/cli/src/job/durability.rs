@@ -21,7 +21,7 @@ use haul::sink::naming::directory_of;
 use rusqlite::{Connection, params};
 
 use super::event_queue::EventQueue;
-use super::job_error::{DatabaseResult, database};
+use super::job_error::{DatabaseResult, database, unsynced};
 use super::writer::{JobEvent, JobShared};
 use crate::job_interface::ArchivePosition;
 
@@ -172,8 +172,7 @@ impl Syncer {
             return false;
         }
         if let Err(error) = sync_targets(&self.shared).and_then(|()| sync_log(&self.path)) {
-            let text = format!("failed to sync what the job {} has written", self.path.display());
-            self.shared.failure.set(haul::Error::with_source(haul::ErrorKind::Write, text, error));
+            self.shared.failure.set(unsynced(&self.path, error));
             return false;
         }
         match checkpoint(&self.connection, "PASSIVE") {

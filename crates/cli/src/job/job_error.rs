@@ -33,3 +33,8 @@ pub(super) fn database(file: &Path, error: rusqlite::Error) -> Error {
 pub(super) fn io(file: &Path, error: std::io::Error) -> Error {
     Error::with_source(ErrorKind::Write, format!("failed to open the job {}", file.display()), error)
 }
+
+/// Makes the error for output, files or a log that could not be synced.
+pub(super) fn unsynced(job: &Path, error: std::io::Error) -> Error {
+    Error::with_source(ErrorKind::Write, format!("failed to sync what the job {} has written", job.display()), error)
+}

@@ -29,7 +29,7 @@ pub(super) struct JobFile {
     pub(super) connection: Connection,
     /// The descriptor with the lock. It is closed last: closing any descriptor of the file ends the
     /// locks of SQLite in this process.
-    _lock: File,
+    lock: File,
 }
 
 /// The settings of a job: the row of the table `job`.
@@ -81,11 +81,13 @@ impl JobFile {
         if !exists && !creates {
             return Err(refused(path, "it is no job of haul"));
         }
-        Ok((Self { path: path.to_owned(), connection, _lock: file }, exists))
+        Ok((Self { path: path.to_owned(), connection, lock: file }, exists))
     }
 
-    /// Makes the tables of a new job.
+    /// Makes the tables of a new job. Only the header of the file is synced: if the computer stops
+    /// within the first second, no job is begun.
     pub(super) fn create(&self, directory: &Path, command: &[GivenOption]) -> Result<()> {
+        self.begin_log()?;
         let make = || {
             let transaction = self.connection.unchecked_transaction()?;
             schema::create(&transaction)?;
@@ -99,9 +101,23 @@ impl JobFile {
                     command_line::to_json(command)
                 ],
             )?;
-            transaction.commit()
+            transaction.commit()?;
+            self.connection.execute_batch("PRAGMA synchronous = NORMAL")
         };
         make().map_err(|error| database(&self.path, error))
+    }
+
+    /// Lets the file of a new job have a write-ahead log. It stays so in the file. Nothing of the log
+    /// needs a sync before it is used again from its beginning.
+    fn begin_log(&self) -> Result<()> {
+        let begin = || {
+            self.connection.execute_batch("PRAGMA synchronous = OFF")?;
+            self.connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0))
+        };
+        match begin().map_err(|error| database(&self.path, error))?.as_str() {
+            "wal" => self.lock.sync_all().map_err(|error| io(&self.path, error)),
+            _ => Err(refused(&self.path, "its file system cannot hold a job; put it on a local disk")),
+        }
     }
 
     /// Reads the settings of the job.
@@ -126,7 +142,7 @@ impl JobFile {
         let set_back = || {
             let transaction = self.connection.unchecked_transaction()?;
             let durable = params![settings.durable_commit as i64];
-            transaction.execute("DELETE FROM value WHERE commit_number > ?1", durable)?;
+            transaction.execute("DELETE FROM stage_values WHERE commit_number > ?1", durable)?;
             transaction.execute("DELETE FROM payload WHERE commit_number > ?1", durable)?;
             transaction.execute("DELETE FROM url WHERE queued_commit > ?1", durable)?;
             // A file may be lost, too, so its validators no longer help.
@@ -283,14 +299,7 @@ fn has_tables(connection: &Connection, path: &Path) -> Result<bool> {
         Ok((number("application_id")?, number("user_version")?, tables))
     };
     match numbers().map_err(|error| database(path, error))? {
-        (0, 0, 0) => {
-            // It stays so in the file, and needs no sync for a commit.
-            let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
-            match mode.map_err(|error| database(path, error))?.as_str() {
-                "wal" => Ok(false),
-                _ => Err(refused(path, "its file system cannot hold a job; put it on a local disk")),
-            }
-        }
+        (0, 0, 0) => Ok(false),
         (APPLICATION_ID, VERSION, _) => Ok(true),
         (APPLICATION_ID, version, _) => Err(refused(
             path,

@@ -16,12 +16,13 @@ use rusqlite::{OptionalExtension, params};
 
 use super::durability::{DurableState, Syncer, checkpoint, sync_targets};
 use super::event_queue::EventQueue;
-use super::job_error::{DatabaseResult, database, refused};
+use super::job_error::{DatabaseResult, database, refused, unsynced};
 use super::job_file::{JobFile, JobSettings, boot, same_directory};
 use super::leftover_files::LeftoverFiles;
 use super::list_copy::{self, CopiedListReader, ListCopier};
 use super::list_guard::{GuardedFile, GuardedStates};
 use super::output_file::{EarlierOutput, PreparedOutput, named_file, standard_output};
+use super::stage_values::PageValues;
 use super::url_cursor::UrlCursor;
 use super::url_row::{UrlRow, now_ms};
 use super::writer::{JobEvent, JobShared, JobWriter};
@@ -37,6 +38,7 @@ pub(crate) struct JobRun {
     events: Arc<EventQueue>,
     state: Mutex<RunState>,
     leftovers: LeftoverFiles,
+    values: PageValues,
     /// The lists as they were at the beginning of the run.
     lists: GuardedStates,
     /// True if this run or an earlier one knew of a URL.
@@ -138,6 +140,7 @@ impl JobRun {
             events,
             state: Mutex::new(state),
             leftovers,
+            values: PageValues::default(),
             lists,
             is_resumed,
             refresh,
@@ -157,6 +160,11 @@ impl JobRun {
     /// Returns the state that the threads of the run share.
     pub(super) fn shared(&self) -> &JobShared {
         &self.shared
+    }
+
+    /// Returns the values of the pages that are not passed on yet.
+    pub(super) fn page_values(&self) -> &PageValues {
+        &self.values
     }
 
     /// Returns the number of the refresh, if this run refreshes.
@@ -260,8 +268,12 @@ impl JobRun {
                     end as i64
                 ],
             );
-            // It must be on the disk before the output is, which would otherwise be kept as another's.
-            let note = note.and_then(|_| checkpoint(&file.connection, "PASSIVE").map(drop));
+            // A file must be known on the disk before it has output, which would otherwise be kept as
+            // another's.
+            let note = note.and_then(|_| match identity {
+                Some(_) => checkpoint(&file.connection, "PASSIVE").map(drop),
+                None => Ok(()),
+            });
             note.map_err(|error| database(&self.path, error))?;
         }
         if identity.is_some() {
@@ -341,8 +353,7 @@ impl JobRun {
         let exit_code = self.shared.stop.take().map_or(exit_code, |error| error.exit_code());
         let Some(file) = state.file.take() else { return Ok((exit_code, None)) };
         if let Err(error) = sync_targets(&self.shared) {
-            let text = format!("failed to sync what the job {} has written", self.path.display());
-            return Err(Error::with_source(ErrorKind::Write, text, error));
+            return Err(unsynced(&self.path, error));
         }
         let finish = || -> DatabaseResult<Option<u8>> {
             file.connection.execute(
@@ -365,6 +376,9 @@ impl JobRun {
 /// Reports the progress of the output to the writer.
 impl OutputObserver for JobRun {
     fn passed_on(&self, stage: usize, number: u64, end: u64) {
+        for values in self.values.take(stage) {
+            self.send(JobEvent::Values(values));
+        }
         self.send(JobEvent::PassedOn { stage, number, end });
     }
 
