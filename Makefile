@@ -295,7 +295,9 @@ install-lib: ## install libhaul without the command
 	sh scripts/libhaul.sh $(abspath $(BUILT)) $(DESTDIR)$(PREFIX) $(PREFIX) $(LIBDIR)
 
 uninstall: ## remove the installed files
-	rm -f $(BINDIR)/haul $(DESTDIR)$(PREFIX)/include/haul.h $(DESTDIR)$(PREFIX)/$(LIBDIR)/libhaul.*
+	rm -f $(BINDIR)/haul $(DESTDIR)$(PREFIX)/include/haul.h $(DESTDIR)$(PREFIX)/include/haul.hpp
+	rm -f $(DESTDIR)$(PREFIX)/$(LIBDIR)/libhaul.*
+	rm -rf $(DESTDIR)$(PREFIX)/$(LIBDIR)/cmake/haul
 	rm -f $(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig/haul.pc
 	rm -rf $(DOCDIR)
 	rm -f $(MANDIR)/man1/haul.1 $(MANDIR)/man1/haul-curl.1 $(MANDIR)/man1/haul-ftp.1 $(MANDIR)/man7/haul-recipes.7

@@ -2,7 +2,7 @@
 # Installs the programs that the tests use besides the Rust toolchain: curl (to compare output), nginx, nghttpd, apache2 and caddy
 # (servers, also of HTTP/2), strace (to count and refuse system calls), valgrind (to count instructions), faketime and script (clocks,
 # terminals), tinyproxy, nghttpx, squid, Dante and microsocks (proxies), openssl (client keys), stunnel (TLS for
-# scripts/curl-suite.sh), cc, c++ and pkg-config (the C interface), Perl modules, apt-ftparchive, pacman with makepkg (for repo-
+# scripts/curl-suite.sh), cc, c++, cmake, libuv and pkg-config (the C interface), Perl modules, apt-ftparchive, pacman with makepkg (for repo-
 # add), bsdtar and signify (package managers), jq, sqlite3 and parallel (examples of the guides), chromium (the report of a job),
 # python3-venv (the Python module). Where Go is installed, also builds a server with quic-go (scripts/http3-peers.sh).
 #
@@ -25,6 +25,12 @@ look() {
 }
 look_perl() {
     if ! perl -M"$1" -e1 >/dev/null 2>&1; then
+        missing="$missing $1"
+        packages="$packages $2"
+    fi
+}
+look_file() {
+    if ! [ -e "$1" ]; then
         missing="$missing $1"
         packages="$packages $2"
     fi
@@ -58,6 +64,8 @@ look_all() {
     look_perl Test::RequiresInternet libtest-requiresinternet-perl
     look cc gcc
     look c++ g++
+    look cmake cmake
+    look_file /usr/include/uv.h libuv1-dev
     # The header of libcurl, against which the tests of crates/curl-abi compile programs.
     look curl-config libcurl4-openssl-dev
     look valgrind valgrind

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{BuildDirectory, has, origin};
+use common::{BuildDirectory, has, has_expected, origin};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::http3::Http3Settings;
 use testkit::origin::Origin;
@@ -63,4 +63,15 @@ fn cpp_program_compiles_and_runs() {
         let program = directory.compile_by("c++", &[standard, "-pedantic", "-Wshadow"], "tests/c/cplusplus.cpp");
         assert_eq!(program.run_well([&base]), "200 small 4\n", "{standard}");
     }
+}
+#[test]
+fn cpp_header_frees_objects_and_returns_failures() {
+    let (true, Some(directory)) = (has("c++"), BuildDirectory::new()) else { return };
+    if !has_expected() {
+        return;
+    }
+    let (_origin, base) = origin();
+    let flags = ["-std=c++23", "-pedantic", "-Wshadow"];
+    let program = directory.compile_by("c++", &flags, "tests/c/cplusplus23.cpp");
+    assert_eq!(program.run_well([&base]), "right\n");
 }

@@ -3,8 +3,9 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 
-use common::{BuildDirectory, origin};
+use common::{BuildDirectory, CProgram, origin};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
@@ -87,4 +88,40 @@ fn loop_example_polls_the_batch_descriptor() {
     let mut wanted: Vec<String> = urls.iter().map(|url| format!("{url} 200")).collect();
     wanted.sort_unstable();
     assert_eq!(lines, wanted);
+}
+
+/// Checks that a program in an event loop prints each URL with its status and length, and the error of
+/// a refused connection.
+fn check_event_loop(program: &CProgram) {
+    let (_origin, base) = origin();
+    let urls: Vec<String> = (0..30).map(|number| format!("{base}/delay/30/bytes/{number}")).collect();
+    let told = program.run_well(&urls);
+    let mut lines: Vec<&str> = told.lines().collect();
+    lines.sort_unstable();
+    let mut wanted: Vec<String> = urls.iter().enumerate().map(|(i, url)| format!("{url} 200 {i}")).collect();
+    wanted.sort_unstable();
+    assert_eq!(lines, wanted);
+    let failed = program.run([format!("{base}/small"), "http://127.0.0.1:1/".to_owned()]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert_eq!(String::from_utf8_lossy(&failed.stdout), format!("{base}/small 200 6\n"));
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("http://127.0.0.1:1/: "));
+    assert_eq!(program.run_well(["no url"; 0]), "");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn epoll_example_waits_for_the_batch_and_a_timer() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    check_event_loop(&directory.compile("examples/epoll.c"));
+}
+
+#[test]
+fn libuv_example_polls_the_batch_in_its_loop() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    if !Path::new("/usr/include/uv.h").exists() {
+        eprintln!("SKIPPED: libuv's header is not installed");
+        return;
+    }
+    let flags = ["-std=c11", "-D_GNU_SOURCE", "-luv"];
+    check_event_loop(&directory.compile_by("cc", &flags, "examples/uv.c"));
 }

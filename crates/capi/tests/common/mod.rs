@@ -27,6 +27,26 @@ pub fn has(program: &str) -> bool {
     found
 }
 
+/// Returns `true` if the C++ compiler has `std::expected`. If not, prints that the test is skipped.
+pub fn has_expected() -> bool {
+    let dir = TempDir::new().unwrap();
+    let source = dir.path().join("expected.cpp");
+    std::fs::write(&source, "#include <expected>\nstd::expected<int, int> has = 1;\n").unwrap();
+    let compiled = Command::new("c++").args(["-std=c++23", "-fsyntax-only"]).arg(&source).output();
+    let has = compiled.is_ok_and(|output| output.status.success());
+    if !has {
+        eprintln!("SKIPPED: the C++ compiler has no std::expected");
+    }
+    has
+}
+
+/// Returns the path of the shared library, which Cargo leaves beside the test programs.
+pub fn built_library() -> PathBuf {
+    let built = env::current_exe().unwrap().parent().unwrap().join("libhaul_c.so");
+    assert!(built.exists(), "{} is not there", built.display());
+    built
+}
+
 /// A temporary directory for compiled programs. It contains the library, under the names with which
 /// the programs link to it.
 pub struct BuildDirectory {
@@ -40,9 +60,7 @@ impl BuildDirectory {
             return None;
         }
         let dir = TempDir::new().unwrap();
-        // Cargo leaves the library beside the test programs.
-        let built = env::current_exe().unwrap().parent().unwrap().join("libhaul_c.so");
-        assert!(built.exists(), "{} is not there", built.display());
+        let built = built_library();
         for name in ["libhaul.so", "libhaul.so.0"] {
             symlink(&built, dir.path().join(name)).unwrap();
         }
@@ -58,15 +76,17 @@ impl BuildDirectory {
         self.compile_by("cc", &["-std=c11", "-D_GNU_SOURCE", "-Wno-cast-function-type"], source)
     }
 
-    /// Compiles a program with another compiler and flags.
+    /// Compiles a program with another compiler and flags, those of libraries among them.
     pub fn compile_by(&self, compiler: &str, flags: &[&str], source: &str) -> CProgram {
         let source = crate_dir().join(source);
         let program = self.path(source.file_stem().unwrap().to_str().unwrap());
         let mut cc = Command::new(compiler);
+        let (libraries, flags): (Vec<&str>, Vec<&str>) = flags.iter().partition(|flag| flag.starts_with("-l"));
         cc.args(flags).args(["-Wall", "-Wextra", "-Werror", "-g", "-pthread"]);
         cc.arg("-I").arg(crate_dir().join("include"));
         cc.arg(&source).arg("-o").arg(&program);
         cc.arg("-L").arg(self.dir.path()).arg(format!("-Wl,-rpath,{}", self.dir.path().display())).arg("-lhaul");
+        cc.args(libraries);
         cc.args(env::var("HAUL_C_FLAGS").unwrap_or_default().split_whitespace());
         let output = cc.output().unwrap();
         assert!(output.status.success(), "{}: {}", source.display(), String::from_utf8_lossy(&output.stderr));

@@ -1,0 +1,111 @@
+//! The files of an installation for other build systems, and the examples of the guide.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use common::{BuildDirectory, built_library, crate_dir, has, origin};
+use tempfile::TempDir;
+
+/// Runs a command and panics if it fails.
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}\n{out}{err}", output.status);
+}
+
+/// Installs libhaul below `root` with libraries in `library_dir`. The static library is empty.
+fn install(root: &Path, library_dir: &str) {
+    let built = root.join("built");
+    fs::create_dir_all(&built).unwrap();
+    fs::copy(built_library(), built.join("libhaul_c.so")).unwrap();
+    fs::write(built.join("libhaul_c.a"), "!<arch>\n").unwrap();
+    let script = crate_dir().join("../../scripts/libhaul.sh");
+    run(Command::new("sh").arg(script).args([&built, root, root]).arg(library_dir));
+}
+
+#[test]
+fn cmake_finds_the_installed_library() {
+    let (true, true) = (has("cmake"), has("cc")) else { return };
+    let (_origin, base) = origin();
+    // The second installation was moved after it was made.
+    for (library_dir, moved) in [("lib", false), ("lib/some-triplet", true)] {
+        let dir = TempDir::new().unwrap();
+        let made = dir.path().join("made");
+        install(&made, library_dir);
+        let root = if moved { dir.path().join("moved") } else { made.clone() };
+        fs::rename(&made, &root).unwrap();
+        let (source, build) = (dir.path().join("source"), dir.path().join("build"));
+        fs::create_dir(&source).unwrap();
+        fs::copy(crate_dir().join("examples/get.c"), source.join("get.c")).unwrap();
+        let project = "cmake_minimum_required(VERSION 3.16)\nproject(get C)\nfind_package(haul 0.1 REQUIRED)\n\
+                       add_executable(get get.c)\ntarget_link_libraries(get PRIVATE haul::haul)\n";
+        fs::write(source.join("CMakeLists.txt"), project).unwrap();
+        let place = format!("-Dhaul_DIR={}", root.join(library_dir).join("cmake/haul").display());
+        run(Command::new("cmake").arg("-S").arg(&source).arg("-B").arg(&build).arg(place));
+        run(Command::new("cmake").arg("--build").arg(&build));
+        let got = Command::new(build.join("get")).arg(format!("{base}/small/5")).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&got.stdout), "small 5\n", "{}", String::from_utf8_lossy(&got.stderr));
+    }
+}
+
+#[test]
+fn cmake_refuses_another_version() {
+    if !has("cmake") || !has("cc") {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    install(dir.path(), "lib");
+    for (wanted, is_found) in [("0.1", true), ("0.1.0 EXACT", true), ("0", true), ("0.2", false), ("1", false)] {
+        let source = dir.path().join("project");
+        fs::create_dir_all(&source).unwrap();
+        let project = format!(
+            "cmake_minimum_required(VERSION 3.16)\nproject(p NONE)\nset(CMAKE_C_COMPILER cc)\nenable_language(C)\n\
+             find_package(haul {wanted} REQUIRED)\n"
+        );
+        fs::write(source.join("CMakeLists.txt"), project).unwrap();
+        let place = format!("-DCMAKE_PREFIX_PATH={}", dir.path().display());
+        let output =
+            Command::new("cmake").arg("-S").arg(&source).arg("-B").arg(source.join("build")).arg(place).output();
+        assert_eq!(output.unwrap().status.success(), is_found, "find_package(haul {wanted})");
+    }
+}
+
+/// Returns the examples of the guide in this language.
+fn guide_examples(language: &str) -> Vec<String> {
+    let guide = fs::read_to_string(crate_dir().join("../../docs/c.md")).unwrap();
+    let fence = format!("```{language}\n");
+    let blocks = guide.split(&fence).skip(1);
+    blocks.map(|block| block.split("```").next().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn examples_of_the_guide_compile() {
+    let (true, true, Some(directory)) = (has("cc"), has("c++"), BuildDirectory::new()) else { return };
+    let examples = guide_examples("c");
+    assert!(examples.len() >= 2);
+    for (number, example) in examples.iter().enumerate() {
+        let text = format!(
+            "#include <haul.h>\n#include <stdio.h>\n#include <string.h>\n\
+             void run(haul_client *client, const char *url, void (*use)(const char *, size_t));\n\
+             void run(haul_client *client, const char *url, void (*use)(const char *, size_t)) {{\n\
+             (void)client; (void)url; (void)use;\n{{\n{}\n}}\n}}\nint main(void) {{ return 0; }}\n",
+            example.replace("for (...)", "for (;;)")
+        );
+        let source = directory.path(&format!("example{number}.c"));
+        fs::write(&source, text).unwrap();
+        directory.compile_by("cc", &["-std=c11", "-Wno-shadow"], source.to_str().unwrap());
+    }
+    let examples = guide_examples("cpp");
+    assert!(!examples.is_empty());
+    for (number, example) in examples.iter().enumerate().filter(|_| common::has_expected()) {
+        let text = format!(
+            "#include <haul.hpp>\n#include <iostream>\nusing namespace std::literals;\nint main() {{\n{example}\n}}\n"
+        );
+        let source = directory.path(&format!("example{number}.cpp"));
+        fs::write(&source, text).unwrap();
+        directory.compile_by("c++", &["-std=c++23"], source.to_str().unwrap());
+    }
+}
