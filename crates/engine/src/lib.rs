@@ -73,7 +73,7 @@
 //!
 //! # Not supported
 //!
-//! HTTP/3, NTLM and Negotiate.
+//! NTLM and Negotiate.
 
 pub mod batch;
 pub mod body;
@@ -90,6 +90,8 @@ pub mod extraction;
 pub mod fleet;
 #[doc(hidden)]
 pub mod fork;
+#[cfg(feature = "http")]
+mod http_types;
 mod ignore_poison;
 pub mod interrupt;
 pub mod net;
