@@ -36,6 +36,12 @@ impl OutputBuffer {
         }
     }
 
+    /// Counts `n` bytes that were sent past the buffer, which is empty.
+    pub(crate) fn skip(&mut self, n: u64) {
+        debug_assert!(self.pending().is_empty(), "bytes before these wait");
+        self.sent += n;
+    }
+
     /// Returns the buffer, for appending bytes to send. First removes the sent bytes if they are
     /// more than half of the buffer.
     pub(crate) fn tail(&mut self) -> &mut Vec<u8> {

@@ -7,6 +7,7 @@ use crate::common;
 
 use common::{HAUL, bash, can_trace};
 use testkit::faulty::{FaultPlan, FaultyOrigin};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 const SIZE: u64 = 64 << 20;
 /// The maximum number of body bytes that haul may read together with the head: the size of a read
@@ -92,4 +93,28 @@ fn plain_body_is_spliced_into_a_file() {
     assert!(carried(&calls, &READS, "socket:") <= WITH_HEAD);
     assert!(carried(&calls, &["splice"], "socket:") >= SIZE - WITH_HEAD);
     assert!(carried(&calls, &WRITES, "file") <= 2 * WITH_HEAD + (SIZE / (4 << 20) + 1) * 4096, "but for notes");
+}
+
+#[test]
+fn uploaded_file_is_sent_by_the_kernel() {
+    if !can_trace("the way of uploaded bytes") {
+        return;
+    }
+    let size = 8 << 20;
+    let dir = tempfile::tempdir().unwrap();
+    let (file, report) = (dir.path().join("file"), dir.path().join("report"));
+    std::fs::write(&file, vec![b'x'; size]).unwrap();
+    let steps = vec![
+        ScriptStep::ReadHead,
+        ScriptStep::ReadBytes(size),
+        ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    ];
+    let peer = RawPeer::always(steps);
+    let which = "trace=read,readv,pread64,sendto,sendmsg,sendfile";
+    let tracing = format!("strace -f -y -e '{which}' -o {} {HAUL}", report.display());
+    bash(HAUL, &format!("{tracing} -s -T {} {}", file.display(), peer.url("/"))).ok();
+    let calls = calls(&std::fs::read_to_string(report).unwrap());
+    assert_eq!(carried(&calls, &["sendfile"], "socket:"), size as u64);
+    assert!(carried(&calls, &["sendto", "sendmsg"], "socket:") <= WITH_HEAD);
+    assert_eq!(carried(&calls, &["read", "readv", "pread64"], &file.display().to_string()), 0);
 }

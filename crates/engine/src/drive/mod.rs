@@ -7,6 +7,7 @@
 //! | [`worker`] | an event loop on a thread, for many transfers at once |
 //! | [`connection_slot`] | a worker's connection from the name lookup on |
 //! | [`worker_inbox`] | messages to a worker from other threads |
+//! | `file_sender` | content of requests that the kernel sends from a file |
 //! | [`zero_copy`] | body bytes that the kernel moves from the socket to the sink |
 //! | `retry_waiting` | transfers that wait for their retry without a slot |
 //! | [`rcvlowat`] | the low-water mark of a socket, for large reads of bulk bodies |
@@ -18,6 +19,7 @@
 pub mod blocking;
 pub mod connection;
 pub mod connection_slot;
+mod file_sender;
 pub(crate) mod idle_cores;
 pub mod rcvlowat;
 pub(crate) mod retry_waiting;

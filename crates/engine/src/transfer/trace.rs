@@ -90,6 +90,17 @@ impl Transfer {
         }
     }
 
+    /// Returns true if the content of the request is shown to a trace or a recorder.
+    pub(crate) fn shows_content(&self) -> bool {
+        self.options.recorder.is_some() || self.options.trace.as_ref().is_some_and(|trace| trace.wants_content())
+    }
+
+    /// Counts `n` bytes of the request's content that the kernel sent.
+    pub(crate) fn on_moved_content(&mut self, n: u64) {
+        self.facts.upload_bytes += n;
+        self.facts.request_bytes += n;
+    }
+
     /// Reports to the trace that `content`, content of the request, was sent.
     pub fn on_sent(&mut self, content: &[u8]) {
         self.facts.upload_bytes += content.len() as u64;

@@ -21,6 +21,7 @@ mod curl_compat;
 mod dns;
 mod exchange_records;
 mod failures;
+mod file_uploads;
 mod fleet_concurrency;
 mod fleet_failures;
 mod fleet_listings;

@@ -118,6 +118,19 @@ impl H1Machine {
         Ok(taken)
     }
 
+    /// Returns the number of bytes of the last request's body that the driver may send itself, such as
+    /// by a call that moves them from a file to the socket. 0 unless the body has a known length,
+    /// may be sent now, and all output has been sent.
+    pub fn direct_body_credit(&self) -> u64 {
+        self.sender.direct_credit()
+    }
+
+    /// Records body bytes that the driver sent itself, as [`H1Machine::direct_body_credit`] allows.
+    pub fn advance_direct_body(&mut self, n: u64) {
+        self.sender.advance_direct(n);
+        self.note_end();
+    }
+
     /// Ends a chunked body, and sends the given trailers after it. For a body of known length,
     /// checks that the caller gave all bytes.
     pub fn finish_body(&mut self, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {

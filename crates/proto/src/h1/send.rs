@@ -103,6 +103,23 @@ impl RequestSender {
         Ok(data.len())
     }
 
+    /// Returns the number of body bytes that may be sent past the output; 0 if none may.
+    pub(crate) fn direct_credit(&self) -> u64 {
+        match self.body {
+            UnsentBody::Known { left } if self.hold_until.is_none() && self.output.pending().is_empty() => left,
+            _ => 0,
+        }
+    }
+
+    /// Records body bytes that were sent past the output.
+    pub(crate) fn advance_direct(&mut self, n: u64) {
+        debug_assert!(n <= self.direct_credit(), "more was sent than allowed");
+        let UnsentBody::Known { left } = self.body else { return };
+        let n = n.min(left);
+        self.output.skip(n);
+        self.body = if n == left { UnsentBody::Finished } else { UnsentBody::Known { left: left - n } };
+    }
+
     fn chunk(&mut self, data: &[u8]) {
         let out = self.output.tail();
         out.reserve(data.len() + CHUNK_OVERHEAD);
@@ -128,5 +145,39 @@ impl RequestSender {
                 Ok(())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn body_of_known_length_is_sent_past_an_empty_output() {
+        let mut sender = RequestSender::default();
+        sender.output.tail().extend_from_slice(b"head");
+        sender.begin(BodyLength::Known(100), None);
+        assert_eq!(sender.direct_credit(), 0, "the head comes first");
+        sender.output.advance(4);
+        assert_eq!(sender.direct_credit(), 100);
+        sender.advance_direct(60);
+        assert_eq!((sender.direct_credit(), sender.credit(), sender.output.position()), (40, Some(40), 64));
+        sender.send(&[b'x'; 10]).unwrap();
+        assert_eq!(sender.direct_credit(), 0, "bytes before these wait");
+        sender.output.advance(10);
+        sender.advance_direct(30);
+        assert!(sender.is_finished());
+        assert_eq!((sender.direct_credit(), sender.credit(), sender.output.position()), (0, None, 104));
+    }
+
+    #[test]
+    fn chunked_and_held_bodies_are_not_sent_past_the_output() {
+        let mut sender = RequestSender::default();
+        sender.begin(BodyLength::Chunked, None);
+        assert_eq!(sender.direct_credit(), 0);
+        sender.begin(BodyLength::Known(9), Some(Timestamp(7)));
+        assert_eq!(sender.direct_credit(), 0);
+        sender.release();
+        assert_eq!(sender.direct_credit(), 9);
     }
 }

@@ -10,7 +10,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use super::one_shot::{OneShotReader, OneShotSource};
-use super::{BodyPiece, BodyUpload};
+use super::{BodyPiece, BodyUpload, FileRange, SHORTER_FILE};
 
 /// The duration from which on a read of content counts as slow. If a slow read fills the buffer
 /// only partly, its bytes are sent before the next read.
@@ -115,7 +115,7 @@ impl PieceUpload {
         let most = buffer.len().min(left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX)));
         let buffer = &mut buffer[..most];
         match &mut self.open {
-            OpenPiece::File(file) => some(file.read(buffer)?, "the file has become shorter"),
+            OpenPiece::File(file) => some(file.read(buffer)?, SHORTER_FILE),
             OpenPiece::Given(given) => some(given.read(buffer)?, "the content is shorter than was said"),
             OpenPiece::Once(reading) => reading.read(buffer),
             OpenPiece::Nothing => unreachable!("it was just opened"),
@@ -179,6 +179,27 @@ impl BodyUpload for PieceUpload {
             }
         }
         Ok(filled)
+    }
+
+    fn file(&mut self) -> io::Result<Option<FileRange<'_>>> {
+        let Some(piece @ BodyPiece::File { length, .. }) = self.pieces.get(self.at) else { return Ok(None) };
+        let left = length - self.done;
+        if left == 0 {
+            return Ok(None);
+        }
+        if let OpenPiece::Nothing = self.open {
+            self.open = open(piece, self.done, None)?;
+        }
+        let OpenPiece::File(file) = &self.open else { return Ok(None) };
+        Ok(Some(FileRange { file, length: left }))
+    }
+
+    fn consume_file(&mut self, n: u64) {
+        self.done += n;
+        // A file that was sent whole is closed at once.
+        if self.pieces.get(self.at).is_some_and(|piece| piece.length() == Some(self.done)) {
+            self.next_piece();
+        }
     }
 
     fn waits(&self) -> bool {

@@ -64,6 +64,9 @@ use memory_and_pieces::{MemoryUpload, PieceUpload};
 /// files are never joined.
 const MAX_JOINED: usize = 64 << 10;
 
+/// The error for a file from which fewer bytes can be read than it had when the request was made.
+pub(crate) const SHORTER_FILE: &str = "the file has become shorter";
+
 /// The content of a request. `Debug` shows only its length.
 #[derive(Clone)]
 pub enum RequestBody {
@@ -113,6 +116,15 @@ pub struct RepeatableSource {
 /// The function that opens a [`RepeatableSource`]. It is called each time that the content is sent.
 type OpenContentFn = dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync;
 
+/// The bytes of a file that an upload sends next.
+#[derive(Debug)]
+pub struct FileRange<'a> {
+    /// The file. Its position is that of the next byte to send.
+    pub file: &'a File,
+    /// The number of bytes to send.
+    pub length: u64,
+}
+
 /// One transmission of a [`RequestBody`], from which the sender reads the bytes.
 pub trait BodyUpload: Send {
     /// Returns the total number of bytes of the upload, or `None` if the number is not known before
@@ -138,6 +150,21 @@ pub trait BodyUpload: Send {
     /// Marks the first `n` of the [`ready`](Self::ready) bytes as sent.
     fn consume(&mut self, n: usize) {
         debug_assert!(n == 0, "nothing was ready");
+    }
+
+    /// Returns the file from which the next bytes come, at its position, so that the kernel can send
+    /// them without a copy. The sender reports the bytes that it has sent to
+    /// [`consume_file`](Self::consume_file). Returns `None` if the next bytes are not those of a file.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    fn file(&mut self) -> io::Result<Option<FileRange<'_>>> {
+        Ok(None)
+    }
+
+    /// Marks `n` bytes of the [`file`](Self::file) as sent, beyond which its position was moved.
+    fn consume_file(&mut self, n: u64) {
+        debug_assert!(n == 0, "there was no file");
     }
 
     /// Returns true if a read of the upload may have to wait for the source of the content, or for

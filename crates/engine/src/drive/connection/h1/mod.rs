@@ -248,6 +248,9 @@ impl H1Connection {
                 self.pipelined.on_next_request();
                 let held_until = transfer.expect_timeout().map(|wait| clock::after(now, wait));
                 self.content.begin(waker.set_waker(transfer.upload()), waker.may_block(), held_until);
+                if !self.stream.is_secure() && !transfer.shows_content() {
+                    self.content.send_files();
+                }
                 self.queue.push_back(transfer);
                 let last = RefCell::new(self.queue.back_mut().map(|transfer| &mut **transfer));
                 feed(&mut self.content, &mut self.conn, &last);
@@ -274,7 +277,22 @@ impl H1Connection {
                 transfer.on_upload_progress();
             }
         };
-        let pumped = sending::pump(stream, conn, may_block, |conn| feed(content, conn, &last), sent);
+        let mut pumped = sending::pump(stream, conn, may_block, |conn| feed(content, conn, &last), &sent);
+        while matches!(pumped, Ok(PumpResult::All)) {
+            pumped = match content.send_file(stream.as_fd(), conn) {
+                Ok(None) => break,
+                Ok(Some(n)) => {
+                    if let Some(transfer) = last.borrow_mut().as_deref_mut() {
+                        transfer.on_moved_content(n);
+                    }
+                    sent();
+                    sending::pump(stream, conn, may_block, |conn| feed(content, conn, &last), &sent)
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(PumpResult::Full),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => Err(error),
+            };
+        }
         let pumped = pumped.inspect_err(|error| {
             if error.kind() != io::ErrorKind::BrokenPipe {
                 *send_error = Some(error.kind().into());

@@ -11,8 +11,9 @@ use haul_proto::time::Timestamp;
 
 use super::super::sending::{ByteStreamMachine, FeedResult, ProtocolMachine, feed, unreadable};
 use crate::Error;
-use crate::body::upload::BodyUpload;
+use crate::body::upload::{BodyUpload, FileRange, SHORTER_FILE};
 use crate::clock;
+use crate::drive::file_sender::{FileSendResult, FileSender, WORTH_SENDING};
 
 /// The unsent content of the last request. No other request is sent before its end.
 #[derive(Default)]
@@ -27,6 +28,8 @@ pub(super) struct UnsentRequestContent {
     resumes_at: Option<Instant>,
     /// True if a read of the content may block the sending thread.
     may_block: bool,
+    /// Sends parts of the content that are files; `None` if all of it is read.
+    file_sender: Option<FileSender>,
     /// The error of the content's source, with the time when it happened.
     failed: Option<(Instant, Error)>,
 }
@@ -38,7 +41,50 @@ impl UnsentRequestContent {
         self.upload = upload;
         self.may_block = may_block;
         self.held_until = held_until;
+        self.file_sender = None;
         (self.is_starved, self.resumes_at) = (false, None);
+    }
+
+    /// Lets the kernel send the content's files, as far as they are worth it and it can.
+    pub(super) fn send_files(&mut self) {
+        let has_file = |upload: &mut Box<dyn BodyUpload>| has_large_file(&mut **upload);
+        self.file_sender = self.upload.as_mut().is_some_and(has_file).then(FileSender::new).flatten();
+    }
+
+    /// Sends bytes of the file that comes next in the content, once. Returns their number; `None` if
+    /// the next bytes must be read, or if the machine has output to send before.
+    ///
+    /// # Errors
+    /// The error of the socket; `WouldBlock` if it accepts nothing.
+    pub(super) fn send_file(&mut self, socket: BorrowedFd<'_>, conn: &mut H1Machine) -> io::Result<Option<u64>> {
+        let (Some(sender), Some(upload)) = (self.file_sender, &mut self.upload) else { return Ok(None) };
+        let credit = conn.direct_body_credit();
+        if credit == 0 || self.failed.is_some() {
+            return Ok(None);
+        }
+        let Ok(Some(FileRange { file, length })) = upload.file() else { return Ok(None) };
+        match sender.send(socket, file, length.min(credit))? {
+            FileSendResult::Sent(0) => {
+                let shorter = io::Error::new(io::ErrorKind::UnexpectedEof, SHORTER_FILE);
+                self.failed = Some((Instant::now(), unreadable(shorter)));
+                Ok(None)
+            }
+            FileSendResult::Sent(n) => {
+                conn.advance_direct_body(n);
+                upload.consume_file(n);
+                Ok(Some(n))
+            }
+            FileSendResult::Refused => {
+                self.file_sender = None;
+                Ok(Some(0))
+            }
+        }
+    }
+
+    /// Returns true if the next bytes are those of a file that the kernel sends.
+    fn is_at_file(&mut self, conn: &H1Machine) -> bool {
+        let is_at_file = self.file_sender.is_some() && conn.body_credit().is_some();
+        is_at_file && self.upload.as_mut().is_some_and(|upload| matches!(upload.file(), Ok(Some(_))))
     }
 
     /// Returns true if the request's content has not been read to its end.
@@ -55,12 +101,18 @@ impl UnsentRequestContent {
     /// with each piece. After a short read it returns, so that the bytes are sent before a slow
     /// source is read again.
     pub(super) fn feed(&mut self, conn: &mut H1Machine, given: impl FnMut(&[u8])) {
-        let Some(upload) = self.upload.as_mut().filter(|_| self.failed.is_none()) else { return };
+        if self.failed.is_some() {
+            return;
+        }
         if self.held_until.is_some_and(|until| until <= Instant::now()) {
             self.held_until = None;
             conn.handle_timeout(Timestamp(u64::MAX));
         }
         (self.is_starved, self.resumes_at) = (false, None);
+        if self.is_at_file(conn) {
+            return;
+        }
+        let Some(upload) = &mut self.upload else { return };
         match feed(conn, LAST, &mut **upload, given) {
             Ok(FeedResult::Waits) => {}
             Ok(FeedResult::Starved(until)) => (self.is_starved, self.resumes_at) = (true, until),
@@ -104,6 +156,12 @@ impl UnsentRequestContent {
     pub(super) fn take_failure(&mut self) -> Option<Error> {
         self.failed.take().map(|(_, error)| error)
     }
+}
+
+/// Returns true if an upload begins with enough bytes of a file for the kernel to send them. A file
+/// that cannot be opened is found when it is read.
+fn has_large_file(upload: &mut dyn BodyUpload) -> bool {
+    matches!(upload.file(), Ok(Some(range)) if range.length >= WORTH_SENDING)
 }
 
 /// The ID under which the HTTP/1 machine knows the one request that has content.

@@ -1,0 +1,191 @@
+//! Tests of request content from files that are large enough for the kernel to send them.
+
+use crate::common;
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use common::with_time_limit;
+use haul::body::upload::{BodyPiece, RequestBody};
+use haul::{Client, Error, ErrorKind, Response};
+use tempfile::TempDir;
+use testkit::h1_peer::{RawPeer, ScriptStep};
+
+/// Larger than what a socket's buffers take.
+const SIZE: usize = 9_000_000;
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+fn content(size: usize) -> Vec<u8> {
+    (0..size).map(|at| (at * 31 + at / 251) as u8).collect()
+}
+
+fn file(dir: &TempDir, name: &str, bytes: &[u8]) -> std::path::PathBuf {
+    let path = dir.path().join(name);
+    File::create(&path).unwrap().write_all(bytes).unwrap();
+    path
+}
+
+fn body(path: &Path) -> RequestBody {
+    RequestBody::file(path).unwrap()
+}
+
+/// Sends content by both drivers: that of a single call, and the event loop.
+fn by_both_drivers(url: &str, body: &RequestBody) -> [Result<(u16, Vec<u8>), Error>; 2] {
+    let client = Client::new();
+    let put = || client.put(url).header("Expect", "").body(body.clone());
+    let read = |response: Response| Ok((response.status(), response.bytes()?));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let by_loop = runtime.block_on(async {
+        let response = put().send_async().await?;
+        Ok((response.status(), response.bytes().await?))
+    });
+    [put().send().and_then(read), by_loop]
+}
+
+/// A peer that reads one request with a body of `size` bytes on each connection, and replies.
+fn reader(size: usize) -> RawPeer {
+    let ends = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
+    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(size), ScriptStep::send(ends)])
+}
+
+/// Returns the body of the request on a connection.
+fn received(peer: &RawPeer, connection: usize) -> Vec<u8> {
+    let bytes = peer.received(connection);
+    let head = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+    bytes[head..].to_vec()
+}
+
+#[test]
+fn large_file_arrives_whole() {
+    with_time_limit("a large file", || {
+        let dir = TempDir::new().unwrap();
+        let sent = content(SIZE);
+        let path = file(&dir, "file", &sent);
+        let peer = reader(SIZE);
+        for (connection, outcome) in by_both_drivers(&peer.url("/"), &body(&path)).into_iter().enumerate() {
+            assert_eq!(outcome.unwrap(), (200, b"ok".to_vec()));
+            assert!(received(&peer, connection) == sent, "connection {connection}");
+        }
+    });
+}
+
+#[test]
+fn files_between_other_pieces_arrive_in_order() {
+    with_time_limit("files and other pieces", || {
+        let dir = TempDir::new().unwrap();
+        let (large, small) = (content(3_000_000), content(1000));
+        let text = |text: &str| BodyPiece::Bytes(text.as_bytes().into());
+        let of = |name: &str, bytes: &[u8]| BodyPiece::file(file(&dir, name, bytes)).unwrap();
+        let middle = |offset: u64, length: u64| BodyPiece::File { path: dir.path().join("large"), offset, length };
+        let pieces = RequestBody::pieces([
+            of("large", &large),
+            text("--1--"),
+            of("small", &small),
+            of("empty", b""),
+            middle(100, 2_000_000),
+            middle(2_999_990, 10),
+            text("--2--"),
+        ]);
+        let end = &large[2_999_990..];
+        let sent = [&large, &b"--1--"[..], &small, &large[100..2_000_100], end, b"--2--"].concat();
+        let peer = reader(sent.len());
+        for (connection, outcome) in by_both_drivers(&peer.url("/"), &pieces).into_iter().enumerate() {
+            assert_eq!(outcome.unwrap().0, 200);
+            assert!(received(&peer, connection) == sent, "connection {connection}");
+        }
+    });
+}
+
+#[test]
+fn connection_is_used_again_after_a_file() {
+    with_time_limit("two files", || {
+        let dir = TempDir::new().unwrap();
+        let sent = content(1_000_000);
+        let path = file(&dir, "file", &sent);
+        let put = [ScriptStep::ReadHead, ScriptStep::ReadBytes(sent.len()), ScriptStep::send(OK)];
+        let peer = RawPeer::start(vec![[put.clone(), put].concat()]);
+        let client = Client::new();
+        for _ in 0..2 {
+            let response = client.put(peer.url("/")).header("Expect", "").body(body(&path)).send().unwrap();
+            assert_eq!(response.text().unwrap(), "ok");
+        }
+        assert_eq!(peer.connections(), 1);
+    });
+}
+
+#[test]
+fn file_that_became_shorter_fails_the_request() {
+    with_time_limit("a shorter file", || {
+        let dir = TempDir::new().unwrap();
+        let path = file(&dir, "file", &content(SIZE));
+        let announced = body(&path);
+        File::options().write(true).open(&path).unwrap().set_len(1_000_000).unwrap();
+        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
+        for outcome in by_both_drivers(&peer.url("/"), &announced) {
+            let error = outcome.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Read);
+            assert!(error.to_string().contains("the file has become shorter"), "{error}");
+        }
+    });
+}
+
+#[test]
+fn bytes_that_were_appended_are_not_sent() {
+    with_time_limit("a longer file", || {
+        let dir = TempDir::new().unwrap();
+        let sent = content(1_000_000);
+        let path = file(&dir, "file", &sent);
+        let announced = body(&path);
+        File::options().append(true).open(&path).unwrap().write_all(&content(500_000)).unwrap();
+        let peer = reader(sent.len());
+        for (connection, outcome) in by_both_drivers(&peer.url("/"), &announced).into_iter().enumerate() {
+            assert_eq!(outcome.unwrap().0, 200);
+            assert!(received(&peer, connection) == sent);
+        }
+    });
+}
+
+#[test]
+fn early_response_to_a_file_is_delivered() {
+    with_time_limit("an early response", || {
+        let dir = TempDir::new().unwrap();
+        let path = file(&dir, "file", &content(SIZE));
+        let early = "HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno";
+        let steps = vec![ScriptStep::ReadHead, ScriptStep::send(early), ScriptStep::ReadToEnd];
+        let peer = RawPeer::always(steps);
+        for outcome in by_both_drivers(&peer.url("/"), &body(&path)) {
+            assert_eq!(outcome.unwrap(), (413, b"no".to_vec()));
+        }
+    });
+}
+
+#[test]
+fn closed_connection_is_no_signal_and_names_the_failure() {
+    with_time_limit("a closed connection", || {
+        let dir = TempDir::new().unwrap();
+        let path = file(&dir, "file", &content(SIZE));
+        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Reset]);
+        for outcome in by_both_drivers(&peer.url("/"), &body(&path)) {
+            let kind = outcome.unwrap_err().kind();
+            assert!(matches!(kind, ErrorKind::Send | ErrorKind::Receive | ErrorKind::EmptyReply), "{kind:?}");
+        }
+    });
+}
+
+#[test]
+fn redirect_sends_the_file_from_its_first_byte_again() {
+    with_time_limit("a redirect", || {
+        let dir = TempDir::new().unwrap();
+        let sent = content(1_000_000);
+        let path = file(&dir, "file", &sent);
+        let moved = "HTTP/1.1 307 Temporary Redirect\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n";
+        let put = |reply: &str| vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(sent.len()), ScriptStep::send(reply)];
+        let peer = RawPeer::start(vec![put(moved), put(OK)]);
+        let put = Client::new().put(peer.url("/a")).header("Expect", "").body(body(&path));
+        assert_eq!(put.send().unwrap().status(), 200);
+        assert!(peer.received(1).starts_with(b"PUT /b HTTP/1.1\r\n"));
+        assert!(received(&peer, 0) == sent && received(&peer, 1) == sent);
+    });
+}
