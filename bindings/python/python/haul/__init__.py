@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from ._response_facts import ConnectionInfo, Timings
     from ._retry_policy import Retry
     from .aio import AsyncResponse, AsyncSession
+    from .client import AsyncClient, Client
     from ._listings import Pagination
     from .exceptions import JSONDecodeError
     from .many import ResultList, fetch_many
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from .status_codes import codes
 
 __all__ = [
-    "AsyncResponse", "AsyncSession", "ClientTimeout", "ConnectTimeout", "ConnectionError", "ConnectionInfo", "Event",
+    "AsyncClient", "AsyncResponse", "AsyncSession", "Client", "ClientTimeout", "ConnectTimeout", "ConnectionError", "ConnectionInfo", "Event",
     "FileModeWarning", "HTTPError", "JSONDecodeError", "Pagination", "PreparedRequest", "ReadTimeout", "Request",
     "RequestException", "Response", "ResultList", "Retry", "Session", "Timeout", "Timings", "TooManyRedirects",
     "URLRequired", "__version__", "adapters", "arrow", "auth", "codes", "cookies", "delete", "exceptions", "fetch_many", "get",
@@ -68,8 +69,10 @@ __all__ = [
 
 # Names that many programs do not need are imported at their first use.
 _LAZY_NAMES = {
+    "AsyncClient": "client",
     "AsyncResponse": "aio",
     "AsyncSession": "aio",
+    "Client": "client",
     "ClientTimeout": "_client_timeout",
     "ConnectionInfo": "_response_facts",
     "Event": "_events",
@@ -84,7 +87,7 @@ _LAZY_NAMES = {
     "select_json": "selection",
 }
 _LAZY_MODULES = (
-    "adapters", "aio", "arrow", "auth", "cookies", "fsspec", "httpx", "many", "ray", "selection", "spark", "status_codes",
+    "adapters", "aio", "arrow", "auth", "client", "cookies", "fsspec", "httpx", "many", "ray", "selection", "spark", "status_codes",
     "structures", "testing",
 )  # fmt: skip
 

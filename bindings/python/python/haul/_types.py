@@ -15,7 +15,7 @@ from ._request_objects import PreparedRequest
 from .cookies import CookieJar
 
 __all__ = [
-    "Auth", "Body", "Cert", "Cookies", "Files", "GetArguments", "Headers", "HookFunctions", "Params", "PostArguments",
+    "Auth", "Body", "Cert", "ClientArguments", "ClientBodyArguments", "Cookies", "Files", "GetArguments", "Headers", "HookFunctions", "Params", "PostArguments",
     "Proxies", "PutArguments", "RequestArguments", "TimeLimits", "Unpack", "Url", "Verify",
 ]  # fmt: skip
 
@@ -96,3 +96,23 @@ class RequestArguments(GetArguments, total=False):
     """The arguments of a request beside its method and URL."""
 
     params: Params
+
+
+class ClientArguments(TypedDict, total=False):
+    """The arguments of a client's request without a body, beside its URL."""
+
+    params: Params
+    headers: Headers
+    cookies: Cookies
+    auth: Auth
+    follow_redirects: bool | None
+    timeout: TimeLimits
+
+
+class ClientBodyArguments(ClientArguments, total=False):
+    """The arguments of a client's request, beside its method and URL."""
+
+    content: str | bytes | bytearray | memoryview | Readable | Iterable[bytes] | AsyncIterable[bytes] | None
+    data: Mapping[str, _Scalar | Iterable[_Scalar]] | None
+    files: Files
+    json: object

@@ -7,7 +7,7 @@ requests, and however slowly the program takes the results.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 
 from ._events import Observation
 from ._request_objects import PreparedRequest, Request
@@ -167,6 +167,7 @@ def fetch_many(
     select_json: str | Iterable[str] | Mapping[str, str] = (),
     paginate: str | Mapping[str, Any] | Pagination | None = None,
     retries: Retry | int | None = None,
+    progress: bool = False,
 ) -> Iterator[Result]:
     """Sends all requests of an iterable and yields their results.
 
@@ -198,6 +199,8 @@ def fetch_many(
         :class:`haul.Retry`, or the number of retries; default: those of the session. The wait for
         a retry occupies no place. Results that come before their turn then count for ``max_memory``
         only until the engine has handed them over.
+    :param progress: whether tqdm shows the number of results so far.
+    :raises ImportError: tqdm is not installed, and ``progress`` is set.
     :raises ValueError: a selector or query is malformed, ``max_parallel`` or ``per_host`` is less than
         1, or a rate or time is not positive.
 
@@ -210,6 +213,16 @@ def fetch_many(
         # Iterating over text or a dict would take each letter or key for a URL.
         raise TypeError(f"fetch_many takes an iterable of URLs or requests, not one {type(requests).__name__}")
     check_limits(rate, rate_host, limit_rate_total, stall_time)
+    if progress:
+        from ._progress import shown
+
+        # The number of pages of listings is not known.
+        total = len(requests) if paginate is None and isinstance(requests, Sized) else None
+        return shown(fetch_many(
+            requests, max_parallel, per_host=per_host, ordered=ordered, max_memory=max_memory, session=session, timeout=timeout,
+            allow_redirects=allow_redirects, rate=rate, rate_host=rate_host, limit_rate_total=limit_rate_total,
+            stall_time=stall_time, select=select, select_json=select_json, paginate=paginate, retries=retries,
+        ), total)  # fmt: skip
     settings: dict[str, Any] = {
         "max_parallel": max_parallel, "per_host": per_host, "ordered": ordered, "memory": max_memory,
         "rate": rate, "rate_host": rate_host, "limit_rate_total": limit_rate_total, "stall_time": stall_time,

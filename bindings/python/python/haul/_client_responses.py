@@ -1,0 +1,220 @@
+"""Responses of :class:`haul.Client` and :class:`haul.AsyncClient`, with the names of httpx."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from ._async_response import AsyncResponse
+from ._line_splitter import LineSplitter
+from .exceptions import HTTPError
+from .models import Response, lazy
+from .structures import CaseInsensitiveDict
+
+__all__ = ["AsyncClientResponse", "ClientHeaders", "ClientResponse", "async_client_response", "client_response"]
+
+_AnyResponse = TypeVar("_AnyResponse", bound="ClientResponse")
+
+
+class ClientHeaders(CaseInsensitiveDict):
+    """The header fields of a response, each line of which is still known.
+
+    >>> fields = ClientHeaders([("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")])
+    >>> fields.get_list("set-cookie"), fields["set-cookie"]
+    (['a=1', 'b=2'], 'a=1, b=2')
+    """
+
+    __slots__ = ("_lines",)
+
+    def __init__(self, lines: Iterable[tuple[str, str]], values: Mapping[str, str] | None = None) -> None:
+        super().__init__()
+        self._lines = list(lines)
+        if values is not None:
+            self.update(values)
+            return
+        for name, value in self._lines:
+            self[name] = f"{self[name]}, {value}" if name in self else value
+
+    def multi_items(self) -> list[tuple[str, str]]:
+        """Returns the lines: names in lower case, and values."""
+        return [(name.lower(), value) for name in self for value in self.get_list(name)]
+
+    def get_list(self, key: str, split_commas: bool = False) -> list[str]:
+        """Returns the values of the lines with this name.
+
+        :param split_commas: whether each value is split at its commas."""
+        values = [value for name, value in self._lines if name.lower() == key.lower()]
+        joined = self.get(key)
+        if joined != ", ".join(values):
+            # The program has changed the field.
+            values = [] if joined is None else [str(joined)]
+        if not split_commas:
+            return values
+        return [part.strip() for value in values for part in value.split(",")]
+
+
+class ClientResponse(Response):
+    """A response with the names of httpx beside those of requests.
+
+    :meth:`iter_lines` and :meth:`raise_for_status` are those of httpx."""
+
+    @lazy
+    def headers(self) -> ClientHeaders:
+        """The header fields. Those with the same name are joined with commas; see
+        :meth:`ClientHeaders.get_list`."""
+        return ClientHeaders([] if self._reply is None else self._reply.fields())
+
+    @property
+    def is_informational(self) -> bool:
+        """True if the status is 100 to 199."""
+        return 100 <= (self.status_code or 0) < 200
+
+    @property
+    def is_success(self) -> bool:
+        """True if the status is 200 to 299."""
+        return 200 <= (self.status_code or 0) < 300
+
+    @property
+    def is_client_error(self) -> bool:
+        """True if the status is 400 to 499."""
+        return 400 <= (self.status_code or 0) < 500
+
+    @property
+    def is_server_error(self) -> bool:
+        """True if the status is 500 to 599."""
+        return 500 <= (self.status_code or 0) < 600
+
+    @property
+    def is_error(self) -> bool:
+        """True if the status is 400 to 599."""
+        return 400 <= (self.status_code or 0) < 600
+
+    @property
+    def has_redirect_location(self) -> bool:
+        """True if the response leads to another URL."""
+        return self.is_redirect
+
+    @property
+    def next_request(self) -> Any:
+        """The request to the target of a redirect, if redirects are not followed."""
+        return self.next
+
+    @property
+    def reason_phrase(self) -> str:
+        """The reason phrase."""
+        return self.reason or ""
+
+    @property
+    def http_version(self) -> str:
+        """``HTTP/1.0``, ``HTTP/1.1``, ``HTTP/2`` or ``HTTP/3``."""
+        info = self.connection_info
+        return "HTTP/1.1" if info is None else info.http_version
+
+    @property
+    def charset_encoding(self) -> str | None:
+        """The charset of the Content-Type, if it has one."""
+        kind = self.headers.get("content-type") or ""
+        return self.encoding if "charset=" in kind.lower() else None
+
+    def raise_for_status(self: _AnyResponse) -> _AnyResponse:  # type: ignore[override]
+        """Returns this response, unless its status is an error or a redirect.
+
+        :raises HTTPError: the status is not 200 to 299."""
+        super().raise_for_status()
+        if not self.is_success:
+            raise HTTPError(f"{self.status_code} is no success: {self.reason_phrase} for url: {self.url}", response=self)
+        return self
+
+    def read(self) -> bytes:
+        """Reads the whole body."""
+        return self.content or b""
+
+    def iter_bytes(self, chunk_size: int | None = None) -> Iterator[bytes]:
+        """Yields the body in pieces of at most ``chunk_size`` bytes; with ``None``, as they arrive."""
+        return self.iter_content(chunk_size)
+
+    def iter_text(self, chunk_size: int | None = None) -> Iterator[str]:
+        """Yields the body as text, a piece at a time."""
+        decoder = _decoder_of(self)
+        for piece in self.iter_content(chunk_size):
+            if text := decoder.decode(piece):
+                yield text
+        if text := decoder.decode(b"", True):
+            yield text
+
+    def iter_lines(self) -> Iterator[str]:  # type: ignore[override]
+        """Yields the lines of the body as text."""
+        lines = LineSplitter(None)
+        for piece in self.iter_content(None):
+            yield from (_text_of(self, line) for line in lines.push(piece))
+        yield from (_text_of(self, line) for line in lines.end())
+
+
+class AsyncClientResponse(ClientResponse, AsyncResponse):
+    """A response of :class:`haul.AsyncClient`, whose body is read without blocking the event loop."""
+
+    async def aiter_bytes(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
+        """Yields the body in pieces of at most ``chunk_size`` bytes; with ``None``, as they arrive."""
+        async for piece in self.aiter_content(chunk_size):
+            yield piece
+
+    async def aiter_text(self, chunk_size: int | None = None) -> AsyncIterator[str]:
+        """Yields the body as text, a piece at a time."""
+        decoder = _decoder_of(self)
+        async for piece in self.aiter_content(chunk_size):
+            if text := decoder.decode(piece):
+                yield text
+        if text := decoder.decode(b"", True):
+            yield text
+
+    async def aiter_lines(self) -> AsyncIterator[str]:  # type: ignore[override]
+        """Yields the lines of the body as text."""
+        lines = LineSplitter(None)
+        async for piece in self.aiter_content(None):
+            for line in lines.push(piece):
+                yield _text_of(self, line)
+        for line in lines.end():
+            yield _text_of(self, line)
+
+
+def _encoding_of(response: Response) -> str:
+    """Returns the encoding of a body that is not read yet."""
+    import codecs
+
+    try:
+        return codecs.lookup(response.encoding or "utf-8").name
+    except LookupError:
+        return "utf-8"
+
+
+def _decoder_of(response: Response) -> Any:
+    import codecs
+
+    return codecs.getincrementaldecoder(_encoding_of(response))(errors="replace")
+
+
+def _text_of(response: Response, line: bytes) -> str:
+    return line.decode(_encoding_of(response), "replace")
+
+
+def client_response(response: Response) -> ClientResponse:
+    """Returns a response of a session with the names of httpx. Both have the same body."""
+    return _renamed(ClientResponse, response)
+
+
+def async_client_response(response: Response) -> AsyncClientResponse:
+    """Returns a response of an ``AsyncSession`` with the names of httpx. Both have the same body."""
+    return _renamed(AsyncClientResponse, response)
+
+
+def _renamed(kind: type[_AnyResponse], response: Response) -> _AnyResponse:
+    renamed = object.__new__(kind)
+    attributes = renamed.__dict__ = response.__dict__
+    known = attributes.get("headers")
+    if known is not None:
+        reply = response._reply
+        lines = attributes.get("_set_cookies", ()) if reply is None else reply.fields()
+        attributes["headers"] = ClientHeaders(lines, known)
+    if attributes.get("history"):
+        attributes["history"] = [_renamed(kind, earlier) for earlier in attributes["history"]]
+    return renamed
