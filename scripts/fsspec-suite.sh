@@ -8,30 +8,18 @@
 # `make python`, and packages from PyPI.
 set -eu
 
-cd "$(dirname "$0")/.."
-here=$PWD/scripts/fsspec-suite
-target=${CARGO_TARGET_DIR:-target}
-target=$(cd "$target" && pwd)
-[ -x "$target/py/bin/python" ] || { echo "the Python module is not built: make python"; exit 2; }
-version=$(sed -n 's/^fsspec==//p' "$here/requirements.txt")
-venv=$target/py-fsspec
+suite=fsspec-suite
+. "$(dirname "$0")/python-suite.sh"
+
+version=$(version_of fsspec)
 checkout=${1:-}
 if [ -z "$checkout" ]; then
     checkout=bench/work/suites/fsspec-$version
     [ -d "$checkout" ] ||
-        git clone -q --depth 1 --branch "$version" https://github.com/fsspec/filesystem_spec "$checkout" || {
-        echo "skipped: fsspec's tests could not be fetched"
-        exit 0
-    }
+        git clone -q --depth 1 --branch "$version" https://github.com/fsspec/filesystem_spec "$checkout" ||
+        skip "fsspec's tests could not be fetched"
 fi
 [ -f "$checkout/fsspec/implementations/tests/test_http.py" ] || { echo "$checkout: no tests of fsspec there"; exit 2; }
-
-[ -d "$venv" ] || "$target/py/bin/python" -m venv "$venv"
-"$venv/bin/python" -m pip --disable-pip-version-check --quiet install --requirement "$here/requirements.txt" || {
-    echo "skipped: the packages of $here/requirements.txt cannot be had"
-    exit 0
-}
-"$venv/bin/python" -m pip --disable-pip-version-check --quiet install --force-reinstall --no-deps "$target"/wheels/httphaul-*.whl
 
 # The tests run as a part of the installed package, because a checkout lacks a generated file.
 package=$("$venv/bin/python" -c 'import fsspec; print(fsspec.__path__[0])')
@@ -42,7 +30,6 @@ cp "$checkout/fsspec/conftest.py" "$package/"
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-deselect=$(sed -n 's/^\(fsspec[^ ]*\).*/--deselect \1/p' "$here/excluded" | tr '\n' ' ')
 cd "$package/.."
 code=0
 # shellcheck disable=SC2086 # a list of arguments

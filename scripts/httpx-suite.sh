@@ -8,32 +8,11 @@
 # the wheel of `make python`, and packages from PyPI.
 set -eu
 
-cd "$(dirname "$0")/.."
-here=$PWD/scripts/httpx-suite
-target=${CARGO_TARGET_DIR:-target}
-target=$(cd "$target" && pwd)
-[ -x "$target/py/bin/python" ] || { echo "the Python module is not built: make python"; exit 2; }
-version=$(sed -n 's/^httpx.*==//p' "$here/requirements.txt")
-venv=$target/py-httpx
+suite=httpx-suite
+. "$(dirname "$0")/python-suite.sh"
 
-pip() {
-    "$venv/bin/python" -m pip --disable-pip-version-check --quiet "$@"
-}
-
-[ -d "$venv" ] || "$target/py/bin/python" -m venv "$venv"
-pip install --requirement "$here/requirements.txt" || {
-    echo "skipped: the packages of $here/requirements.txt cannot be had"
-    exit 0
-}
-pip install --force-reinstall --no-deps "$target"/wheels/httphaul-*.whl
-if [ ! -d "$venv/httpx-$version/tests" ]; then
-    pip download --no-deps --no-binary httpx --no-build-isolation --dest "$venv" "httpx==$version" || {
-        echo "skipped: httpx' source package cannot be had"
-        exit 0
-    }
-    tar -xzf "$venv/httpx-$version.tar.gz" -C "$venv"
-fi
-deselect=$(sed -n 's/^\(tests[^ ]*\).*/--deselect \1/p' "$here/excluded" | tr '\n' ' ')
+version=$(version_of httpx)
+source_package httpx "$version"
 cd "$venv/httpx-$version"
 # The tests import the installed httpx, not its sources.
 rm -rf httpx

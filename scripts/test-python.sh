@@ -4,8 +4,8 @@
 #   sh scripts/test-python.sh build   only builds and installs it: make bindings
 #   sh scripts/test-python.sh         also runs its tests, and requests' own tests with HaulAdapter
 #
-# Needs Python 3.10 or newer, and packages from PyPI, pinned in bindings/python/requirements.txt. Prints so and succeeds without Python,
-# its venv module or a network.
+# Needs Python 3.10 or newer, and packages from PyPI, pinned in bindings/python/requirements.txt; the examples need those of
+# bindings/python/examples/requirements.txt, too. Prints so and succeeds without Python, its venv module or a network.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -50,6 +50,16 @@ rm -rf "$target/wheels"
 pip install --force-reinstall --no-deps "$target"/wheels/httphaul-*.whl
 "$venv/bin/python" -c 'import haul; print("python: haul", haul.__version__, "in", haul.__path__[0])'
 [ "${1:-}" != build ] || exit 0
+
+# The examples need more packages than the tests. Without them, their tests are skipped.
+examples=$(cksum <"$here/examples/requirements.txt")
+if [ "$(cat "$venv/examples" 2>/dev/null)" != "$examples" ]; then
+    if pip install --constraint "$here/requirements.txt" --requirement "$here/examples/requirements.txt"; then
+        printf '%s' "$examples" >"$venv/examples"
+    else
+        echo "python: the packages of $here/examples/requirements.txt cannot be had; some examples are skipped"
+    fi
+fi
 
 # Tests the installed wheel, not the sources.
 "$venv/bin/python" -m pytest "$here/tests" --rootdir "$here" -p no:cacheprovider

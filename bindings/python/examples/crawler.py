@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from urllib.parse import urldefrag, urlsplit
 
 import haul
@@ -20,11 +20,11 @@ async def fetch(session: haul.AsyncSession, url: str) -> tuple[haul.Response, li
     return response, haul.select(response, "a@href") if is_page else []
 
 
-async def crawl(start: str) -> AsyncIterator[haul.Response]:
+async def crawl(start: str) -> AsyncGenerator[haul.Response, None]:
     """Yields the responses of a site, each URL once."""
     site, seen = urlsplit(start)[:2], {start}
     async with haul.AsyncSession(timeout=haul.ClientTimeout(total=30), retries=2, rate_host=50) as session:
-        tasks = {asyncio.create_task(fetch(session, start))}
+        tasks = {asyncio.create_task(fetch(session, start), name=start)}
         try:
             while tasks:
                 done, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -32,12 +32,12 @@ async def crawl(start: str) -> AsyncIterator[haul.Response]:
                     try:
                         response, links = task.result()
                     except haul.RequestException as error:
-                        print(f"{error.request.url}: {error}", file=sys.stderr)
+                        print(f"{task.get_name()}: {error}", file=sys.stderr)
                         continue
                     for link in (urldefrag(link).url for link in links):
                         if urlsplit(link)[:2] == site and link not in seen:
                             seen.add(link)
-                            tasks.add(asyncio.create_task(fetch(session, link)))
+                            tasks.add(asyncio.create_task(fetch(session, link), name=link))
                     yield response
         finally:
             for task in tasks:
@@ -54,7 +54,7 @@ async def main(start: str, most: int) -> None:
             if count == most:
                 break
     finally:
-        await pages.aclose()  # type: ignore[attr-defined]
+        await pages.aclose()
         print(f"{count} pages")
 
 

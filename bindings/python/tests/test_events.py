@@ -19,10 +19,11 @@ GUIDE = Path(__file__).parents[3] / "docs" / "python.md"
 
 
 def recorded(session: Any) -> list[haul.Event]:
-    """Returns the list to which the events of a session are added."""
+    """Returns the list to which the events of a session are added, but not those of connections."""
     events: list[haul.Event] = []
-    for hooks in session.event_hooks.values():
-        hooks.append(events.append)
+    for name, hooks in session.event_hooks.items():
+        if name not in ("connect", "tls"):
+            hooks.append(events.append)
     return events
 
 
@@ -48,6 +49,39 @@ def test_hooks_are_told_each_step(pages: Any) -> None:
     session.post(pages.url, json={})
     assert names_of(events[6:]) == ["request", "head", "done"] and events[6].call != events[0].call
     assert repr(events[-1]) == f"<Event done of call {events[-1].call}: POST {pages.url}/>"
+
+
+def test_hooks_are_told_connections(pages: Any, secure_pages: Any, bundle: str) -> None:
+    session = haul.Session()
+    told: list[haul.Event] = []
+    for hooks in session.event_hooks.values():
+        hooks.append(told.append)
+    for _ in range(2):
+        session.get(secure_pages.url, verify=bundle)
+    assert names_of(told) == ["request", "connect", "tls", "head", "done", "request", "head", "done"]
+    times = told[3].response.timings
+    assert told[2].seconds - told[1].seconds == pytest.approx(times.secured - times.connected)
+    assert [event.seconds for event in told[:5]] == sorted(event.seconds for event in told[:5])
+    told.clear()
+    list(haul.fetch_many([pages.url], session=session))
+    assert names_of(told) == ["request", "connect", "head", "done"]
+
+
+def test_hooks_for_connections_may_be_coroutine_functions(pages: Any) -> None:
+    told: list[str] = []
+
+    async def hook(event: haul.Event) -> None:
+        await asyncio.sleep(0)
+        told.append(event.name)
+
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            session.event_hooks = {"connect": [hook], "head": [hook]}
+            await session.get(pages.url)
+            await session.get(pages.url)
+
+    asyncio.run(main())
+    assert told == ["connect", "head", "head"]
 
 
 def test_hooks_are_told_failures(pages: Any) -> None:
@@ -101,8 +135,8 @@ def test_hooks_of_asyncio_may_be_coroutine_functions(pages: Any, events: EventRo
 
     async def main() -> None:
         async with haul.AsyncSession() as session:
-            for hooks in session.event_hooks.values():
-                hooks.append(hook)
+            for name in ("request", "head", "redirect", "done"):
+                session.event_hooks[name].append(hook)
             await session.get(f"{pages.url}/from")
             assert told == ["request", "head", "redirect", "request", "head", "done"]
             told.clear()

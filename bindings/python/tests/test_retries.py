@@ -202,8 +202,8 @@ def test_hooks_are_told_retries(pages: Any, caplog: pytest.LogCaptureFixture) ->
     serve_in_turn(pages, "/busy", 503)
     session = haul.Session(retries=AT_ONCE)
     told: list[Any] = []
-    for hooks in session.event_hooks.values():
-        hooks.append(lambda event: told.append((event.name, getattr(event.response, "status_code", None), event.wait)))
+    for name in ("request", "head", "retry", "done"):
+        session.event_hooks[name].append(lambda event: told.append((event.name, getattr(event.response, "status_code", None), event.wait)))
     with caplog.at_level("DEBUG", logger="haul"):
         session.get(f"{pages.url}/busy")
     assert told == [("request", None, None), ("head", 503, None), ("retry", 503, 0.0), ("request", None, None), ("head", 200, None), ("done", 200, None)]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._async_response import AsyncResponse
 from ._line_splitter import LineSplitter
 from .exceptions import HTTPError
-from .models import Response, lazy
+from .models import Response
 from .structures import CaseInsensitiveDict
+
+if TYPE_CHECKING:
+    from functools import cached_property as lazy
+else:
+    from .models import lazy
 
 __all__ = ["AsyncClientResponse", "ClientHeaders", "ClientResponse", "async_client_response", "client_response"]
 

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from ._request_objects import PreparedRequest
     from .models import Response
 
-    EventName = Literal["request", "head", "retry", "redirect", "done"]
+    EventName = Literal["request", "connect", "tls", "head", "retry", "redirect", "done"]
 
 __all__ = ["Event", "Observation", "hooks_from", "is_logged", "shown_url"]
 
-EVENTS = ("request", "head", "retry", "redirect", "done")
+EVENTS = ("request", "connect", "tls", "head", "retry", "redirect", "done")
 
 _calls = count(1)
 _logger: logging.Logger | None = None
@@ -45,9 +45,11 @@ class Event:
         error: BaseException | None,
         wait: float | None,
         observation: Observation,
+        seconds: float | None = None,
     ) -> None:
-        #: ``request``: a request is sent. ``head``: the head of its response has arrived. ``retry``: it
-        #: will be sent again. ``redirect``: the response leads elsewhere. ``done``: the call is over.
+        #: ``request``: a request is sent. ``connect``: a connection was made for it. ``tls``: the TLS
+        #: handshake was complete. ``head``: the head of its response has arrived. ``retry``: it will be
+        #: sent again. ``redirect``: the response leads elsewhere. ``done``: the call is over.
         self.name = name
         #: The request; of a redirect, the next one.
         self.request = request
@@ -59,8 +61,8 @@ class Event:
         self.wait = wait
         #: The number of requests of this call so far.
         self.attempt = observation.attempt
-        #: The seconds since the call began.
-        self.seconds = monotonic() - observation.begun
+        #: The seconds from the begin of the call to the step.
+        self.seconds = monotonic() - observation.begun if seconds is None else seconds
         #: The number of the call in this process, from 1.
         self.call = observation.number
         #: A dict for the program, which all events of a call share.
@@ -102,12 +104,12 @@ def is_logged() -> bool:
 class Observation:
     """What the events of one call have in common."""
 
-    __slots__ = ("hooks", "number", "begun", "attempt", "state")
+    __slots__ = ("hooks", "number", "begun", "sent", "attempt", "state")
 
     def __init__(self, hooks: EventHooks | None) -> None:
         self.hooks = hooks or {}
         self.number = next(_calls)
-        self.begun = monotonic()
+        self.begun = self.sent = monotonic()
         self.attempt = 0
         self.state: dict[Any, Any] = {}
 
@@ -122,15 +124,35 @@ class Observation:
         """Returns an event after its line is logged."""
         if name == "request":
             self.attempt += 1
+            self.sent = monotonic()
         event = Event(name, request, response, error, wait, self)
         if _logger is not None and is_logged():
             _logger.debug("%s", _Line(event))
         return event
 
+    def _connection_events(self, request: PreparedRequest, response: Any) -> list[Event]:
+        """Returns the steps by which the connection of a response was made, if hooks want them.
+
+        The engine reports their times together with the head."""
+        if not (self.hooks.get("connect") or self.hooks.get("tls")):
+            return []
+        times = getattr(response, "timings", None)
+        if times is None:
+            return []
+        before = self.sent - self.begun
+        steps: list[tuple[EventName, float | None]] = [("connect", times.connected), ("tls", times.secured)]
+        return [
+            Event(name, request, response, None, None, self, before + seconds) for name, seconds in steps if seconds is not None
+        ]
+
     def tell(
         self, name: EventName, request: PreparedRequest, response: Any = None, error: Any = None, wait: float | None = None
     ) -> None:
         """Logs an event and calls its hooks."""
+        if name == "head":
+            for step in self._connection_events(request, response):
+                for hook in self.hooks[step.name]:
+                    hook(step)
         event = self.event(name, request, response, error, wait)
         for hook in self.hooks.get(name, ()):
             hook(event)
@@ -141,6 +163,12 @@ class Observation:
         """Logs an event and calls its hooks, some of which may be coroutine functions."""
         from inspect import isawaitable
 
+        if name == "head":
+            for step in self._connection_events(request, response):
+                for hook in self.hooks[step.name]:
+                    result = hook(step)
+                    if isawaitable(result):
+                        await result
         event = self.event(name, request, response, error, wait)
         for hook in self.hooks.get(name, ()):
             result = hook(event)

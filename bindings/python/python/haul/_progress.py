@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any, TypeVar
 
 __all__ = ["shown"]
@@ -17,10 +18,10 @@ def shown(results: Iterator[_Item], total: int | None) -> Iterator[_Item]:
 
     :raises ImportError: tqdm is not installed."""
     try:
-        from tqdm.auto import tqdm
+        bars: Any = import_module("tqdm.auto")
     except ImportError as error:
         raise ImportError("fetch_many(progress=True) needs tqdm: pip install tqdm") from error
-    return _counted(results, tqdm(total=total, unit="URL"))
+    return _counted(results, bars.tqdm(total=total, unit="URL"))
 
 
 def _counted(results: Iterator[_Item], bar: Any) -> Iterator[_Item]:

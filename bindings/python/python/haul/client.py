@@ -88,7 +88,7 @@ class _ClientSettings:
     @property
     def cookies(self) -> CookieJar:
         """The cookies, which all requests share."""
-        return self._session.cookies
+        return self._session.cookies  # type: ignore[no-any-return]
 
     @cookies.setter
     def cookies(self, cookies: Cookies) -> None:
@@ -133,7 +133,7 @@ class _ClientSettings:
 
     @event_hooks.setter
     def event_hooks(self, hooks: Mapping[str, Any]) -> None:
-        self._session.event_hooks = hooks  # type: ignore[assignment]
+        self._session.event_hooks = hooks
 
     @property
     def is_closed(self) -> bool:

@@ -140,7 +140,7 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
     @property
     def event_hooks(self) -> EventHooks:
         """The functions that are called with the :class:`haul.Event` of each step of a call, by the
-        step: ``request``, ``head``, ``retry``, ``redirect``, ``done``.
+        step: ``request``, ``connect``, ``tls``, ``head``, ``retry``, ``redirect``, ``done``.
 
         >>> session = Session()
         >>> session.event_hooks["done"].append(lambda event: print(event.response, event.seconds))

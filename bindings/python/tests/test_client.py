@@ -1,0 +1,160 @@
+"""``haul.Client``, ``haul.AsyncClient`` and the bar of ``fetch_many``."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any
+
+import pytest
+
+import haul
+from haul.testing import response
+
+
+def redirect(handler: Any) -> None:
+    handler.answer(b"moved", 302, Location="/to")
+
+
+def test_urls_are_relative_to_the_base_url(pages: Any) -> None:
+    with haul.Client(base_url=f"{pages.url}/v1", params={"key": "a"}, headers={"X-Own": "b"}) as client:
+        assert client.get("/items", params={"page": 2}).text == "page /v1/items?key=a&page=2"
+        assert client.get("items").text == client.get(f"{pages.url}/v1/items").text == "page /v1/items?key=a"
+        assert client.get("").text == "page /v1/?key=a" and client.base_url == f"{pages.url}/v1/"
+    assert all(dict(fields)["X-Own"] == "b" for _, fields in pages.heads)
+    with pytest.raises(ValueError, match="neither a query nor a fragment"):
+        haul.Client(base_url="http://h/?a=b")
+
+
+def test_redirects_are_followed_if_asked(pages: Any) -> None:
+    pages.routes["/from"] = redirect
+    with haul.Client(base_url=pages.url) as client:
+        first = client.get("/from")
+        assert first.status_code == 302 and first.has_redirect_location and not first.is_success and not first.is_error
+        assert first.next_request.url == f"{pages.url}/to" and client.send(first.next_request).text == "page /to"
+        with pytest.raises(haul.HTTPError, match="302 is no success"):
+            first.raise_for_status()
+        followed = client.get("/from", follow_redirects=True)
+        assert followed.text == "page /to" and [type(hop) for hop in followed.history] == [haul.client.ClientResponse]
+        client.follow_redirects = True
+        assert client.get("/from").raise_for_status().is_success and client.head("/from").url == f"{pages.url}/to"
+        assert client.get("/from", follow_redirects=False).status_code == 302
+
+
+def test_bodies_are_sent_by_httpx_names(pages: Any) -> None:
+    with haul.Client(base_url=pages.url) as client:
+        client.post("/", content=b"bytes")
+        client.put("/", data={"a": "b"})
+        client.patch("/", json={"a": 1})
+        client.request("POST", "/", content=iter([b"pie", b"ces"]))
+        client.post("/", files={"f": ("name", b"content")})
+        assert client.delete("/").is_success and client.options("/").is_success
+        with pytest.raises(TypeError, match="cannot be data"):
+            client.post("/", content=b"x", data={"a": "b"})
+    assert pages.bodies[:4] == [b"bytes", b"a=b", b'{"a": 1}', b"pieces"] and b"content" in pages.bodies[4]
+
+
+def test_responses_have_httpx_names(pages: Any) -> None:
+    def answer(handler: Any) -> None:
+        handler.send_response(200)
+        for name, value in (("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("Vary", "A, B"), ("Content-Type", "text/plain; charset=utf-8")):
+            handler.send_header(name, value)
+        handler.send_header("Content-Length", "9")
+        handler.end_headers()
+        handler.wfile.write("ä\nb\r\nçd".encode()[:9])
+
+    pages.routes["/"] = answer
+    pages.routes["/error"] = lambda handler: handler.answer(b"", 503)
+    with haul.Client(base_url=pages.url) as client:
+        got = client.get("/")
+        assert got.headers.get_list("set-cookie") == ["a=1", "b=2"] and got.headers["Set-Cookie"] == "a=1, b=2"
+        assert got.headers.get_list("vary", split_commas=True) == ["A", "B"] and got.headers.get_list("none") == []
+        assert ("set-cookie", "b=2") in got.headers.multi_items()
+        assert got.http_version == "HTTP/1.1" and got.reason_phrase == "OK" and got.charset_encoding == "utf-8"
+        assert got.read() == got.content and list(got.iter_lines()) == ["ä", "b", "çd"]
+        assert "".join(got.iter_text(1)) == got.text == "ä\nb\r\nçd" and list(got.iter_bytes(5))[0] == got.content[:5]
+        assert client.cookies["a"] == "1"
+        failed = client.get("/error")
+        assert failed.is_server_error and failed.is_error and not failed.is_client_error and not failed.is_informational
+        with pytest.raises(haul.HTTPError, match="503 Server Error"):
+            failed.raise_for_status()
+        got.headers["Vary"] = "own"
+        assert got.headers.get_list("vary") == ["own"]
+
+
+def test_body_is_streamed(pages: Any) -> None:
+    with haul.Client(base_url=pages.url) as client, client.stream("GET", "/bytes/300000") as got:
+        assert got._stream is not None and sum(len(piece) for piece in got.iter_bytes()) == 300000
+
+
+def test_arguments_of_a_request_precede_those_of_the_client(pages: Any) -> None:
+    with haul.Client(base_url=pages.url, auth=("u", "p")) as client:
+        client.get("/")
+        client.get("/", auth=("v", "q"))
+        client.get("/", auth=None)
+        given = [dict(fields).get("Authorization") for _, fields in pages.heads]
+        assert len(set(given)) == 3 and given[2] is None
+        assert client.timeout == 5.0 and client.session.max_redirects == 20
+        with pytest.raises(haul.ReadTimeout):
+            client.get("/never", timeout=0.05)
+        assert client.get("/", timeout=None).is_success
+    assert client.is_closed
+    with pytest.raises(RuntimeError, match="closed"):
+        client.get("/")
+
+
+def test_built_request_is_sent() -> None:
+    with haul.Client(base_url="https://api.example/v1", headers={"X-Own": "a"}) as client:
+        client.mount("https://api.example/", lambda request: response(headers=[("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")], json=request.url))
+        request = client.build_request("GET", "/x", params={"a": "b"})
+        assert request.url == "https://api.example/v1/x?a=b" and request.headers["X-Own"] == "a"
+        got = client.send(request)
+        assert got.json() == request.url and got.headers.get_list("set-cookie") == ["a=1", "b=2"]
+        (result,) = haul.fetch_many(["https://api.example/y"], session=client.session)
+        assert result.json() == "https://api.example/y"
+
+
+def test_async_client_has_httpx_names(pages: Any) -> None:
+    pages.routes["/from"] = redirect
+
+    async def pieces() -> Any:
+        yield b"pie"
+        yield b"ces"
+
+    async def main() -> None:
+        async with haul.AsyncClient(base_url=pages.url, follow_redirects=True) as client:
+            got = await client.get("/from")
+            assert got.raise_for_status().text == "page /to" and got.headers.get_list("content-length") == ["8"]
+            await client.post("/", content=pieces())
+            assert pages.bodies[-1] == b"pieces"
+            async with client.stream("GET", "/bytes/300000") as streamed:
+                assert sum([len(piece) async for piece in streamed.aiter_bytes()]) == 300000
+            async with client.stream("GET", "/text") as streamed:
+                assert [line async for line in streamed.aiter_lines()] == ["page /text"]
+            async with client.stream("GET", "/text") as streamed:
+                assert "".join([text async for text in streamed.aiter_text()]) == "page /text"
+            all_of_them = await asyncio.gather(*(client.get(f"/{i}") for i in range(20)))
+            assert [each.text for each in all_of_them] == [f"page /{i}" for i in range(20)]
+            for send in (client.put, client.patch, client.delete, client.options, client.head):
+                assert (await send("/")).is_success
+            assert (await client.send(client.build_request("GET", "/built"))).text == "page /built"
+            client.mount("https://api.example/", lambda request: response(json=1))
+            assert (await client.get("https://api.example/")).json() == 1
+        with pytest.raises(RuntimeError, match="closed"):
+            await client.get("/")
+
+    asyncio.run(main())
+
+
+def test_progress_is_shown_by_tqdm(pages: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm")
+    results = list(haul.fetch_many([f"{pages.url}/{i}" for i in range(3)], progress=True))
+    assert [result.text for result in results] == [f"page /{i}" for i in range(3)] and "3/3" in capsys.readouterr().err
+    assert len(list(haul.fetch_many(iter([pages.url]), progress=True))) == 1 and "1URL" in capsys.readouterr().err
+
+
+def test_progress_without_tqdm_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(ImportError, match="pip install tqdm"):
+        haul.fetch_many([], progress=True)
