@@ -10,14 +10,31 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import haul
 
-try:
-    from tqdm.auto import tqdm
-except ImportError:
-    tqdm = None
+
+class NoBar:
+    """The bar of a download where tqdm is not installed."""
+
+    def __enter__(self) -> NoBar:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        pass
+
+    def update(self, size: int) -> None:
+        """Counts bytes."""
+
+
+def bar_for(name: str, total: int | None) -> Any:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return NoBar()
+    return tqdm(total=total, desc=name, unit="B", unit_scale=True)
 
 
 def name_of(url: str) -> str:
@@ -32,17 +49,13 @@ def download(session: haul.Session, url: str, directory: Path) -> Path:
     :raises haul.RequestException: the body is not complete, or the status is an error."""
     target = directory / name_of(url)
     part = target.with_name(target.name + ".part")
-    with session.stream("GET", url) as response, open(part, "wb") as file:
+    with session.stream("GET", url) as response:
         response.raise_for_status()
         is_encoded = "content-encoding" in response.headers
         total = None if is_encoded else int(response.headers.get("content-length", 0)) or None
-        bar = tqdm(total=total, desc=target.name, unit="B", unit_scale=True) if tqdm is not None else None
-        for piece in response.iter_content(1 << 20):
-            file.write(piece)
-            if bar is not None:
-                bar.update(len(piece))
-        if bar is not None:
-            bar.close()
+        with open(part, "wb") as file, bar_for(target.name, total) as bar:
+            for piece in response.iter_content(1 << 20):
+                bar.update(file.write(piece))
     os.replace(part, target)
     return target
 

@@ -113,7 +113,7 @@ def test_hook_may_change_the_request(pages: Any) -> None:
     session.event_hooks = {"request": [lambda event: event.request.headers.update({"X-Trace": "7"})]}
     session.get(pages.url)
     assert ("X-Trace", "7") in pages.heads[-1][1]
-    with pytest.raises(ValueError, match="there is no event 'response'; the events are request, head"):
+    with pytest.raises(ValueError, match="there is no event 'response'; the events are request, connect"):
         session.event_hooks = {"response": []}
 
 

@@ -78,6 +78,8 @@ async def awaited(urls: list[str]) -> list[str]:
                 print(len(piece))
         async with session.stream("POST", urls[0], json=[1]) as response:
             await response.aread()
+        async with haul.AsyncClient() as client, client.stream("GET", urls[0]) as streamed:
+            print([line.upper() async for line in streamed.aiter_lines()], (await client.get(urls[0])).http_version)
         task = asyncio.create_task(session.get(urls[0], params=[("a", 1), ("b", None)]))
         print((await task).ok)
         return [response.text for response in await asyncio.gather(*(session.get(url) for url in urls))]
@@ -94,13 +96,29 @@ def observed(session: haul.Session) -> float:
         if info is not None and info.tls_version == "TLSv1.3" and times is not None:
             return times.first_byte + len(info.certificates[0])
     session.post("http://h/", {"a": ["b", 1]}, files={"f": ("name", b"content", "text/plain")}, auth=("u", "p"), verify="ca.pem")
+    with haul.Client(base_url="http://h/v1", timeout=None, retries=2) as client:
+        got = client.get("/items", params={"a": 1}, follow_redirects=True).raise_for_status()
+        print(got.headers.get_list("set-cookie"), got.is_success, [line.upper() for line in got.iter_lines()])
+        client.post("/items", content=b"x").read()
     session.put("http://h/", data=open("f", "rb"), proxies={"http": None}, cert=("a", "b"), hooks={"response": print})
-    return len(haul.ResultList(haul.fetch_many(["http://h/"], retries=2)))
+    return len(haul.ResultList(haul.fetch_many(["http://h/"], retries=2, progress=True)))
 """
     )
     program = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "program.py"]
     result = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout
+
+
+def test_examples_pass_mypy_strict(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    pytest.importorskip("opentelemetry.sdk")
+    # The others import packages without types.
+    names = ("api_client", "crawler", "opentelemetry_spans", "sse_reader", "test_api_client", "uploader")
+    for name in names:
+        shutil.copy(Path(__file__).parents[1] / "examples" / f"{name}.py", tmp_path)
+    program = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, *(f"{name}.py" for name in names)]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_mistakes_in_calls_are_found_by_mypy(tmp_path: Path) -> None:
@@ -121,6 +139,9 @@ haul.Session(retries="3")  # wrong
 haul.Retry(3, back_off=1)  # wrong
 haul.ClientTimeout(sock_read=1)  # wrong
 haul.fetch_many(["http://h/"], retrys=3)  # wrong
+haul.Client(base_urls="http://h/")  # wrong
+haul.Client().get("http://h/", content=b"x")  # wrong
+haul.Client().post("http://h/", content=3)  # wrong
 session.get("http://h/", timeout=5, headers={"X": "y"})
 
 async def of_asyncio(session: haul.AsyncSession) -> None:
