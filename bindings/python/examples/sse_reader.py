@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import haul
 
@@ -29,11 +29,12 @@ class EventReader:
     url: str
     last_id: str = ""
     pause: float = 3.0
-    headers: dict[str, str] = field(default_factory=lambda: {"Accept": "text/event-stream", "Cache-Control": "no-store"})
 
     def __iter__(self) -> Iterator[ServerEvent]:
         while True:
-            headers = {**self.headers, **({"Last-Event-ID": self.last_id} if self.last_id else {})}
+            headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+            if self.last_id:
+                headers["Last-Event-ID"] = self.last_id
             try:
                 with self.session.stream("GET", self.url, headers=headers) as response:
                     if response.status_code == 204:

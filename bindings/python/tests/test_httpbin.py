@@ -101,7 +101,7 @@ def test_conditions_and_encodings(httpbin: Any, session: haul.Session) -> None:
 
 def test_delay_is_a_timeout(httpbin: Any, session: haul.Session) -> None:
     with pytest.raises(haul.ReadTimeout):
-        session.get(httpbin.url + "/delay/5", timeout=(5, 0.05))
+        session.get(httpbin.url + "/delay/1", timeout=(5, 0.05))
 
 
 def test_certificate_of_httpbin_is_verified(httpbin_secure: Any, session: haul.Session, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,8 @@ if TYPE_CHECKING:
     from .status_codes import codes
 
 __all__ = [
-    "AsyncClient", "AsyncResponse", "AsyncSession", "Client", "ClientTimeout", "ConnectTimeout", "ConnectionError", "ConnectionInfo", "Event",
+    "AsyncClient", "AsyncResponse", "AsyncSession", "Client", "ClientTimeout", "ConnectTimeout", "ConnectionError",
+    "ConnectionInfo", "Event",
     "FileModeWarning", "HTTPError", "JSONDecodeError", "Pagination", "PreparedRequest", "ReadTimeout", "Request",
     "RequestException", "Response", "ResultList", "Retry", "Session", "Timeout", "Timings", "TooManyRedirects",
     "URLRequired", "__version__", "adapters", "arrow", "auth", "codes", "cookies", "delete", "exceptions", "fetch_many", "get",
@@ -87,8 +88,8 @@ _LAZY_NAMES = {
     "select_json": "selection",
 }
 _LAZY_MODULES = (
-    "adapters", "aio", "arrow", "auth", "client", "cookies", "fsspec", "httpx", "many", "ray", "selection", "spark", "status_codes",
-    "structures", "testing",
+    "adapters", "aio", "arrow", "auth", "client", "cookies", "fsspec", "httpx", "many", "ray", "selection", "spark",
+    "status_codes", "structures", "testing",
 )  # fmt: skip
 
 # Replacements for names of requests that this package does not have.

@@ -127,7 +127,8 @@ class ClientResponse(Response):
         :raises HTTPError: the status is not 200 to 299."""
         super().raise_for_status()
         if not self.is_success:
-            raise HTTPError(f"{self.status_code} is no success: {self.reason_phrase} for url: {self.url}", response=self)
+            text = f"{self.status_code} is no success: {self.reason_phrase} for url: {self.url}"
+            raise HTTPError(text, response=self)
         return self
 
     def read(self) -> bytes:

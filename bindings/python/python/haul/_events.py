@@ -47,9 +47,9 @@ class Event:
         observation: Observation,
         seconds: float | None = None,
     ) -> None:
-        #: ``request``: a request is sent. ``connect``: a connection was made for it. ``tls``: the TLS
-        #: handshake was complete. ``head``: the head of its response has arrived. ``retry``: it will be
-        #: sent again. ``redirect``: the response leads elsewhere. ``done``: the call is over.
+        #: ``request``: a request is sent. ``connect``: a connection was made for it. ``tls``: the
+        #: TLS handshake was complete. ``head``: the head of its response has arrived. ``retry``: it
+        #: will be sent again. ``redirect``: the response leads elsewhere. ``done``: the call is over.
         self.name = name
         #: The request; of a redirect, the next one.
         self.request = request
@@ -141,9 +141,7 @@ class Observation:
             return []
         before = self.sent - self.begun
         steps: list[tuple[EventName, float | None]] = [("connect", times.connected), ("tls", times.secured)]
-        return [
-            Event(name, request, response, None, None, self, before + seconds) for name, seconds in steps if seconds is not None
-        ]
+        return [Event(name, request, response, None, None, self, before + at) for name, at in steps if at is not None]
 
     def tell(
         self, name: EventName, request: PreparedRequest, response: Any = None, error: Any = None, wait: float | None = None

@@ -22,7 +22,9 @@ from .structures import CaseInsensitiveDict
 if TYPE_CHECKING:
     from ._events import EventHooks
     from ._retry_policy import Retry
-    from ._types import Auth, Cert, ClientArguments, ClientBodyArguments, Cookies, Headers, Params, TimeLimits, Unpack, Verify
+    from ._types import (
+        Auth, Cert, ClientArguments, ClientBodyArguments, Cookies, Headers, Params, TimeLimits, Unpack, Verify,
+    )  # fmt: skip
     from .cookies import CookieJar
 
 __all__ = ["AsyncClient", "AsyncClientResponse", "Client", "ClientResponse"]
@@ -258,7 +260,9 @@ class Client(_ClientSettings):
         where, given = self._arguments(url, {**kwargs, "stream": True})
         return client_response(self._session.request(method, where, **given))
 
-    def send(self, request: PreparedRequest, *, stream: bool = False, follow_redirects: bool | None = None) -> ClientResponse:
+    def send(
+        self, request: PreparedRequest, *, stream: bool = False, follow_redirects: bool | None = None
+    ) -> ClientResponse:
         """Sends a request of :meth:`build_request`.
 
         >>> client.send(client.build_request("GET", "/items"))              # doctest: +SKIP
@@ -359,7 +363,9 @@ class AsyncClient(_ClientSettings):
         return async_client_response(await self._asynchronous.request(method, where, **given))
 
     @asynccontextmanager
-    async def stream(self, method: str, url: str, **kwargs: Unpack[ClientBodyArguments]) -> AsyncIterator[AsyncClientResponse]:
+    async def stream(
+        self, method: str, url: str, **kwargs: Unpack[ClientBodyArguments]
+    ) -> AsyncIterator[AsyncClientResponse]:
         """Sends a request whose body is read piece by piece, in an ``async with`` statement.
 
         >>> async with client.stream("GET", "/big") as response:            # doctest: +SKIP
