@@ -159,6 +159,7 @@ SV *hk_batch_next(pTHX_ SV *self, IV timeout_ms, UV *index) {
         SV *url = sv_2mortal(newSVpv(of ? of : "", 0));
         SV *why = sv_2mortal(hk_failure(aTHX_ haul_error_code(error), error, SvPVX(url), SvCUR(url), engine->max_size));
         answer = hk_response_599(aTHX_ url, why);
+        hk_store(aTHX_ answer, HK_ERROR, newRV_noinc((SV *)hk_error(aTHX_ haul_error_code(error), error)));
     }
     else {
         haul_reply reply;
@@ -175,6 +176,8 @@ SV *hk_batch_next(pTHX_ SV *self, IV timeout_ms, UV *index) {
         TAINT_NOT;
         hk_add_trailers(aTHX_ answer, response);
         add_redirects(aTHX_ answer, response);
+        if (engine && engine->timings)
+            hk_add_timings(aTHX_ answer, response);
     }
     haul_response_free(response);
     return newRV_noinc((SV *)answer);

@@ -94,6 +94,8 @@ SV *hk_engine_to(pTHX_ hk_engine *engine, const char *host, UV port) {
     hk_engine *other = hk_engine_of_sv(aTHX_ self);
     other->ready = engine->ready;
     other->foreign_jar = engine->foreign_jar;
+    other->in_perl = engine->in_perl;
+    other->timings = engine->timings;
     other->keep_alive = engine->keep_alive;
     other->max_redirect = engine->max_redirect;
     other->max_size = engine->max_size;
@@ -155,6 +157,10 @@ void hk_engine_set(pTHX_ hk_engine *engine, const char *name, SV *value) {
         engine->ready = SvTRUE(value);
     else if (strEQ(name, "foreign_jar"))
         engine->foreign_jar = SvTRUE(value);
+    else if (strEQ(name, "in_perl"))
+        engine->in_perl = SvTRUE(value);
+    else if (strEQ(name, "timings"))
+        engine->timings = SvTRUE(value);
     else if (strEQ(name, "max_redirect"))
         engine->max_redirect = SvOK(value) ? SvIV(value) : 0;
     else if (strEQ(name, "max_size"))

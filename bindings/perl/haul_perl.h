@@ -34,6 +34,8 @@ typedef struct hk_engine {
     bool busy;                 /* `response` is in use, so a request of a callback needs another one */
     bool ready;                /* the client has the settings of the Perl object */
     bool foreign_jar;          /* cookies are in a jar of another module */
+    bool in_perl;              /* Perl code makes the requests: they have retries or report steps */
+    bool timings;              /* responses get `timings` and `connection` */
     bool keep_alive;
     IV max_redirect;
     UV max_size;               /* 0: no limit */
@@ -73,7 +75,8 @@ typedef struct hk_exchange {
 /* Strings that are created once: keys of hashes, HTTP versions. */
 enum {
     HK_SUCCESS, HK_URL, HK_STATUS, HK_REASON, HK_CONTENT, HK_HEADERS_KEY, HK_PROTOCOL, HK_ENGINE, HK_DEFAULT_HEADERS,
-    HK_DATA_CALLBACK, HK_TRAILER_CALLBACK, HK_PEER, HK_HTTP_1_0, HK_HTTP_1_1, HK_HTTP_2, HK_HTTP_3, HK_WORDS
+    HK_DATA_CALLBACK, HK_TRAILER_CALLBACK, HK_PEER, HK_RETRIES, HK_ON_STEP, HK_TIMINGS, HK_CONNECTION, HK_ERROR,
+    HK_HTTP_1_0, HK_HTTP_1_1, HK_HTTP_2, HK_HTTP_3, HK_WORDS
 };
 
 /* header_names.c */
@@ -139,6 +142,10 @@ int hk_on_body(void *user, const char *data, size_t len);
 HV *hk_response(pTHX_ const haul_reply *reply, SV *url);
 void hk_add_trailers(pTHX_ HV *response, const haul_response *from);
 HV *hk_response_599(pTHX_ SV *url, SV *text);
+/* Makes the hash `error` of a failed request: `code` and the kind of failure. */
+HV *hk_error(pTHX_ haul_status status, const haul_error *error);
+/* Adds `timings` and `connection` to a response. */
+void hk_add_timings(pTHX_ HV *response, const haul_response *from);
 AV *hk_header_list(pTHX_ const haul_header *headers, size_t count);
 SV *hk_protocol(pTHX_ unsigned version);
 bool hk_redirects(const haul_reply *reply);

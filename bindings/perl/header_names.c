@@ -24,7 +24,7 @@ START_MY_CXT
 
 static const char *const words[HK_WORDS] = {
     "success", "url", "status", "reason", "content", "headers", "protocol", "_engine", "default_headers", "data_callback",
-    "trailer_callback", "peer", "HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3",
+    "trailer_callback", "peer", "retries", "on_step", "timings", "connection", "error", "HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3",
 };
 
 static void begin(pTHX_ my_cxt_t *cxt) {

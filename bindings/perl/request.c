@@ -366,11 +366,17 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
     if (status != HAUL_STATUS_OK) {
         STRLEN len;
         const char *text = SvPV(x.url, len);
-        SV *error = x.error ? x.error : sv_2mortal(hk_failure(aTHX_ status, haul_last_error(), text, len, engine->max_size));
+        const haul_error *failure = haul_last_error();
+        HV *cause = x.error ? NULL : hk_error(aTHX_ status, failure);
+        SV *error = x.error ? x.error : sv_2mortal(hk_failure(aTHX_ status, failure, text, len, engine->max_size));
+        SV *answer;
         hk_exchange_done(aTHX_ &x, used);
         x.error = error;
         SvREFCNT_dec(x.content);
-        return refused(aTHX_ &x);
+        answer = refused(aTHX_ &x);
+        if (cause)
+            hk_store(aTHX_ (HV *)SvRV(answer), HK_ERROR, newRV_noinc((SV *)cause));
+        return answer;
     }
     if (x.response) {
         response = x.response;
@@ -393,6 +399,8 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
         TAINT_NOT;
     }
     hk_add_trailers(aTHX_ response, used);
+    if (engine->timings || (arguments && (value = hk_fetch(aTHX_ arguments, HK_TIMINGS)) && SvTRUE(value)))
+        hk_add_timings(aTHX_ response, used);
     engine->connected = engine->keep_alive && hk_keeps(&reply);
     if (engine->connected) {
         /* Reuses the memory of the last URL. */
@@ -448,7 +456,9 @@ SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments) {
         if (!engine)
             croak("HTTP::Haul: no engine");
     }
-    in_perl = engine->foreign_jar || (arguments && hk_fetch(aTHX_ arguments, HK_PEER));
+    in_perl = engine->foreign_jar || engine->in_perl
+        || (arguments && (hk_fetch(aTHX_ arguments, HK_PEER) || hk_fetch(aTHX_ arguments, HK_RETRIES)
+                          || hk_fetch(aTHX_ arguments, HK_ON_STEP)));
     if (in_perl) {
         dSP;
         SV *answer;

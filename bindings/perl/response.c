@@ -88,3 +88,52 @@ HV *hk_response_599(pTHX_ SV *url, SV *text) {
     hk_store(aTHX_ hv, HK_HEADERS_KEY, newRV_noinc((SV *)headers));
     return hv;
 }
+
+/* Returns whether a failure may not recur: a retry makes sense. */
+static bool is_transient(haul_status status) {
+    switch (status) {
+    case HAUL_STATUS_PROXY_RESOLVE: case HAUL_STATUS_RESOLVE: case HAUL_STATUS_CONNECT: case HAUL_STATUS_HTTP2:
+    case HAUL_STATUS_PARTIAL_BODY: case HAUL_STATUS_TIMEOUT: case HAUL_STATUS_TLS_HANDSHAKE: case HAUL_STATUS_EMPTY_REPLY:
+    case HAUL_STATUS_SEND: case HAUL_STATUS_RECEIVE: case HAUL_STATUS_HTTP2_STREAM: case HAUL_STATUS_HTTP3:
+    case HAUL_STATUS_QUIC_CONNECT: case HAUL_STATUS_PROXY:
+        return TRUE;
+    default:
+        return FALSE;
+    }
+}
+
+HV *hk_error(pTHX_ haul_status status, const haul_error *error) {
+    HV *hv = newHV();
+    (void)hv_stores(hv, "code", newSViv((IV)status));
+    (void)hv_stores(hv, "connect", newSViv(error && haul_error_is_connect(error)));
+    (void)hv_stores(hv, "resolve", newSViv(error && haul_error_is_resolve(error)));
+    (void)hv_stores(hv, "timeout", newSViv(error && haul_error_is_timeout(error)));
+    (void)hv_stores(hv, "tls", newSViv(error && haul_error_is_tls(error)));
+    (void)hv_stores(hv, "transient", newSViv(is_transient(status)));
+    return hv;
+}
+
+static void add_time(pTHX_ HV *hv, const char *name, uint64_t nanoseconds) {
+    if (nanoseconds)
+        (void)hv_store(hv, name, (I32)strlen(name), newSVnv((NV)nanoseconds / 1e9), 0);
+}
+
+void hk_add_timings(pTHX_ HV *response, const haul_response *from) {
+    haul_times times = haul_response_times(from);
+    HV *hv = newHV(), *connection = newHV();
+    uint16_t port = 0;
+    const char *address = haul_response_peer(from, &port);
+    add_time(aTHX_ hv, "resolved", times.resolved);
+    add_time(aTHX_ hv, "connected", times.connected);
+    add_time(aTHX_ hv, "secured", times.secured);
+    add_time(aTHX_ hv, "sent", times.sent);
+    add_time(aTHX_ hv, "first_byte", times.first_byte);
+    add_time(aTHX_ hv, "total", times.total);
+    hk_store(aTHX_ response, HK_TIMINGS, newRV_noinc((SV *)hv));
+    if (address) {
+        (void)hv_stores(connection, "address", newSVpv(address, 0));
+        (void)hv_stores(connection, "port", newSVuv(port));
+    }
+    (void)hv_stores(connection, "reused", newSViv(!times.connected));
+    hk_store(aTHX_ response, HK_CONNECTION, newRV_noinc((SV *)connection));
+}

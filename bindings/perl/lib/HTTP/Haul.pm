@@ -12,7 +12,7 @@ sub _croak { require Carp; Carp::croak(@_) }
 # Attributes that are handed to libhaul after a change. default_headers is read at each request.
 my @settings = qw(
     cookie_jar gzip http3 http_proxy https_proxy keep_alive local_address max_redirect max_size no_proxy proxy
-    SSL_options timeout verify_SSL
+    on_step retries SSL_options timeout timings verify_SSL
 );
 
 for my $name (@settings, 'default_headers') {
@@ -22,8 +22,12 @@ for my $name (@settings, 'default_headers') {
         my $self = shift;
         if (@_) {
             _check_jar($_[0]) if $name eq 'cookie_jar' && $_[0];
+            $self->_check($name, $_[0]);
+            my $was = $self->{$name};
             $self->{$name} = $_[0];
-            $self->{_engine}->_set(ready => 0) if $setting && $self->{_engine};
+            # The same number or text again is no change.
+            my $same = defined $was && defined $_[0] && !ref $was && !ref $_[0] && $was eq $_[0];
+            $self->{_engine}->_set(ready => 0) if $setting && !$same && $self->{_engine};
         }
         return $self->{$name};
     };
@@ -65,7 +69,9 @@ sub new {
         _check_jar($given{cookie_jar});
     }
     for my $name (@settings, 'default_headers') {
-        $self->{$name} = $given{$name} if exists $given{$name};
+        next unless exists $given{$name};
+        $self->_check($name, $given{$name});
+        $self->{$name} = $given{$name};
     }
     $self->{timeout} = 60 unless defined $self->{timeout};
     $self->agent(exists $given{agent} ? $given{agent} : $class->_agent);
@@ -81,6 +87,19 @@ sub _check_jar {
     return if $can->('add_cookie_header') && $can->('extract_cookies');
     my $missing = $can->('add') ? 'cookie_header' : 'add';
     _croak("Cookie jar must provide the '$missing' method\n");
+}
+
+# Dies if a value is not valid for `retries` or `on_step`.
+sub _check {
+    my ($self, $name, $value) = @_;
+    if ($name eq 'retries') {
+        require HTTP::Haul::Retry;
+        HTTP::Haul::Retry->of($value);
+    }
+    elsif ($name eq 'on_step' && defined $value && ref $value ne 'CODE') {
+        _croak("on_step is a code reference\n");
+    }
+    return;
 }
 
 # Attributes that are not given come from the environment; an explicit undef means no proxy.
@@ -120,6 +139,8 @@ sub _prepare {
     my $ours = ref $jar && eval { $jar->isa('HTTP::Haul::Jar') };
     $engine->_set(jar => $ours ? $jar : undef);
     $engine->_set(foreign_jar => $jar && !$ours);
+    $engine->_set(in_perl => $self->{retries} || $self->{on_step});
+    $engine->_set(timings => $self->{timings});
     $engine->_set(user_agent => $self->{agent});
     $engine->_set(decode => $self->{gzip});
     $engine->_set($_ => $self->{$_}) for qw(keep_alive max_redirect max_size);
@@ -184,35 +205,45 @@ sub _trailers {
 # HTTP::Tiny. Secrets are sent to the first origin only, and not again after a redirect has left it.
 sub _follow {
     my ($self, $response, $method, $url, $args) = @_;
-    my ($fields, @redirects, $content);
+    my @redirects;
     $args ||= {};
-    $content = $args->{content};
-    while (my $location = $self->_redirect_location($response, $method, scalar @redirects)) {
-        my $from = $response->{url};
-        $fields ||= $self->_fields($args->{headers});
+    my %hop = (method => $method, content => $args->{content});
+    while (my $location = $self->_redirect_location($response, $hop{method}, scalar @redirects)) {
+        $hop{fields} ||= $self->_fields($args->{headers});
         push @redirects, $response;
-        my $to = eval { _join("$from", $location) };
-        if (!defined $to) {
-            $response = _internal_error($location, $@);
+        if (my $refused = $self->_next_hop(\%hop, $response, $location)) {
+            $response = $refused;
             last;
         }
-        if ($response->{status} != 303 && ref $content eq 'CODE') {
-            $response = _internal_error("$to", "the content callback was called to its end already: the request cannot be sent again\n");
-            last;
-        }
-        if ($response->{status} == 303) {
-            $method = 'GET' unless $method eq 'HEAD';
-            undef $content;
-            delete @$fields{ grep { /\A(?:content-(?:type|length|encoding|language|location)|transfer-encoding)\z/i } keys %$fields };
-        }
-        if (_origin($from) ne _origin($to)) {
-            delete @$fields{ grep { _is_secret($_) } keys %$fields };
-            $to =~ s{\A([^/?#]+://)[^/?#]*\@}{$1};
-        }
-        $response = $self->_hop($method, $to, { %$args, content => $content, headers => $fields });
+        $args->{_steps}->report(redirect => { status => $response->{status}, url => $hop{url} }) if $args->{_steps};
+        $response = $self->_hop($hop{method}, $hop{url}, { %$args, content => $hop{content}, headers => $hop{fields} });
     }
     $response->{redirects} = \@redirects if @redirects;
     return $response;
+}
+
+# Changes `hop` (method, fields, content) into the request that a redirect asks for, and sets its
+# url. Returns a response if that cannot be sent.
+sub _next_hop {
+    my ($self, $hop, $response, $location) = @_;
+    my $from = $response->{url};
+    my $to = eval { _join("$from", $location) };
+    return _internal_error($location, $@) unless defined $to;
+    if ($response->{status} != 303 && ref $hop->{content} eq 'CODE') {
+        return _internal_error("$to", "the content callback was called to its end already: the request cannot be sent again\n");
+    }
+    my $fields = $hop->{fields};
+    if ($response->{status} == 303) {
+        $hop->{method} = 'GET' unless $hop->{method} eq 'HEAD';
+        undef $hop->{content};
+        delete @$fields{ grep { /\A(?:content-(?:type|length|encoding|language|location)|transfer-encoding)\z/i } keys %$fields };
+    }
+    if (_origin($from) ne _origin($to)) {
+        delete @$fields{ grep { _is_secret($_) } keys %$fields };
+        $to =~ s{\A([^/?#]+://)[^/?#]*\@}{$1};
+    }
+    $hop->{url} = $to;
+    return;
 }
 
 # The Location of a response that is a redirect to follow.
@@ -241,9 +272,18 @@ sub _fields {
     return \%fields;
 }
 
-# One request with the features that C does not have: foreign cookie jars, peer.
+# One request with its retries.
 sub _hop {
     my ($self, $method, $url, $args) = @_;
+    return $args->{_retry}->request($self, $method, $url, $args) if $args->{_retry};
+    return $self->_attempt($method, $url, $args);
+}
+
+# One request with the features that C does not have: foreign cookie jars, peer, steps.
+sub _attempt {
+    my ($self, $method, $url, $args) = @_;
+    # A retry begins with the fields of the caller.
+    $args = { %$args, headers => { %{ $args->{headers} } } };
     my $jar = $self->{cookie_jar};
     my $foreign = $jar && !$jar->isa('HTTP::Haul::Jar');
     if ($foreign) {
@@ -253,6 +293,7 @@ sub _hop {
     local $self->{_engine} = $self->_engine_to($args->{_peer}) if defined $args->{_peer};
     my $response = $self->_once($method, $url, $args);
     HTTP::Haul::ForeignJar::take($jar, $method, $url, $response) if $foreign && $response->{status} != 599;
+    $args->{_steps}->exchange($response) if $args->{_steps};
     return $response;
 }
 
@@ -278,10 +319,32 @@ sub _request_in_perl {
             $args{_peer} = $peer;
         }
         $args{headers} = $self->_fields($args{headers});
+        $self->_options_in_perl(\%args, $method, $url);
         my $first = $self->_hop($method, $url, \%args);
-        $self->_follow($first, $method, $url, \%args);
+        my $last = $self->_follow($first, $method, $url, \%args);
+        $args{_steps}->report(done => { status => $last->{status}, url => $last->{url} }) if $args{_steps};
+        $last;
     };
     return $response || _internal_error($url, "$@");
+}
+
+# Replaces the options retries and on_step by the objects that carry them out.
+sub _options_in_perl {
+    my ($self, $args, $method, $url) = @_;
+    my ($retries, $on_step) = delete @$args{qw(retries on_step)};
+    $retries = $self->{retries} unless defined $retries;
+    $on_step = $self->{on_step} unless defined $on_step;
+    if ($on_step) {
+        require HTTP::Haul::Steps;
+        $args->{_steps} = HTTP::Haul::Steps->new($on_step, $method, $url);
+        $args->{timings} = 1;
+    }
+    if ($retries) {
+        require HTTP::Haul::Retry;
+        my $policy = HTTP::Haul::Retry->of($retries);
+        $args->{_retry} = $policy->state($self->{_holds} ||= {}) if $policy;
+    }
+    return;
 }
 
 # ---- URLs of redirects (RFC 3986 section 5.2) ----

@@ -1,0 +1,260 @@
+package HTTP::Haul::Queue;
+
+# Requests that are in progress at the same time, with their redirects and retries. HTTP::Haul's
+# each and batch wait for it; HTTP::Haul::Promise is called by an event loop.
+
+use strict;
+use warnings;
+
+use HTTP::Haul;
+use HTTP::Haul::Batch;
+use HTTP::Haul::Retry;
+
+our $VERSION = '0.1.0';
+
+# The maximum number of requests that wait for their next attempt, each with its content.
+use constant MOST_WAITING => 10_000;
+
+sub _croak { require Carp; Carp::croak(@_) }
+
+my %limits  = (rate => 0, rate_host => 0, limit_rate => 0, stall_time => 0);
+my %default = (parallel => 64, per_host => undef, order => 'completion', memory => 64 << 20, retries => undef, %limits);
+
+sub new {
+    my ($class, $http, $given) = @_;
+    my %options = (%default, %{ $given || {} });
+    for my $name (sort keys %options) {
+        _croak("no option '$name' for a batch\n") unless exists $default{$name};
+    }
+    $_ >= 0 or _croak("rate, rate_host, limit_rate and stall_time must not be negative\n") for @options{keys %limits};
+    _croak("order is 'input' or 'completion'\n") unless $options{order} =~ /\A(?:input|completion)\z/;
+    $_ > 0 or _croak("parallel, per_host and memory must be above 0\n")
+        for grep { defined } @options{qw(parallel per_host memory)};
+    my $rules = HTTP::Haul::Retry->of(defined $options{retries} ? $options{retries} : $http->{retries});
+    $http->_prepare unless $http->{_engine};
+    $http->_prepare;
+    my $in_order = $options{order} eq 'input';
+    # libhaul returns its replies in input order in bounded memory. A request that is added again has
+    # no place in that order, so with retries this object sorts the replies.
+    my $sorts = $in_order && $rules;
+    my $libhaul_sorts = $in_order && !$sorts;
+    my $per_host = defined $options{per_host} ? $options{per_host} : 0;
+    my $batch = HTTP::Haul::Batch->_new($http->{_engine}, $options{parallel}, $per_host, $libhaul_sorts, $options{memory});
+    $batch->_limit(@options{qw(rate rate_host limit_rate stall_time)});
+    return bless {
+        http => $http, batch => $batch, rules => $rules, in_order => $in_order, adds_again => !$libhaul_sorts,
+        # The number of requests that libhaul has at once. More would only use memory.
+        ahead   => 2 * $options{parallel},
+        added   => 0,
+        turn    => 0,
+        running => 0,
+        # By number: the requests that are not taken yet, and those of them that have ended.
+        states => {}, finished => {},
+        # The numbers of `finished`, in the order of completion.
+        completed => [],
+        # Pairs of a time and a number: the requests that wait, the earliest first.
+        waiting => [],
+    }, $class;
+}
+
+# Returns whether another request should be added now.
+sub has_room {
+    my ($self) = @_;
+    my $waiting = @{ $self->{waiting} };
+    return keys(%{ $self->{states} }) - $waiting < $self->{ahead} && $waiting < MOST_WAITING;
+}
+
+# Returns the number of requests that are not taken yet.
+sub pending { return scalar keys %{ $_[0]{states} } }
+
+# Returns the seconds until the next request that waits is due; undef if none waits.
+sub due {
+    my ($self) = @_;
+    my $first = $self->{waiting}[0] or return undef;
+    my $left = $first->[0] - HTTP::Haul::Retry::State::now();
+    return $left > 0 ? $left : 0;
+}
+
+# Returns a descriptor that is readable while a reply can be taken.
+sub fd { return $_[0]{batch}->fd }
+
+# Converts a request of the caller (a URL, an array or a hash) into (method, URL, options).
+sub _request {
+    my ($request) = @_;
+    if (ref $request eq 'ARRAY') {
+        my ($method, $url, $args) = @$request;
+        _croak("a request of a batch is [METHOD, URL, HASHREF]\n") unless defined $url;
+        return ($method, $url, $args || {});
+    }
+    if (ref $request eq 'HASH') {
+        my %args = %$request;
+        my ($method, $url) = delete @args{qw(method url)};
+        _croak("a request of a batch needs a url\n") unless defined $url;
+        return (defined $method ? $method : 'GET', $url, \%args);
+    }
+    _croak("a request of a batch must not be undef\n") unless defined $request;
+    return ('GET', $request, {});
+}
+
+# Adds a request and returns its number. A request that cannot be sent gets its 599 at once.
+sub add {
+    my ($self, $request) = @_;
+    my ($method, $url, $args) = _request($request);
+    for my $not (qw(data_callback trailer_callback peer on_step)) {
+        _croak("'$not' cannot be used in a batch\n") if defined $args->{$not};
+    }
+    _croak("content by callback cannot be used in a batch\n") if ref $args->{content} eq 'CODE';
+    my $http = $self->{http};
+    my $rules = $self->{rules};
+    if (exists $args->{retries}) {
+        _croak("'retries' of one request cannot be used in input order; give them to the batch\n") unless $self->{adds_again};
+        $rules = HTTP::Haul::Retry->of($args->{retries});
+    }
+    my $jar = $http->{cookie_jar};
+    my $index = $self->{added}++;
+    $self->{states}{$index} = {
+        method    => $method,
+        url       => "$url",
+        args      => $args,
+        fields    => $http->_fields($args->{headers}),
+        content   => $args->{content},
+        foreign   => $jar && !$jar->isa('HTTP::Haul::Jar') ? $jar : undef,
+        request   => $request,
+        retry     => $rules ? $rules->state($http->{_holds} ||= {}) : undef,
+        redirects => [],
+        tainted   => ${^TAINT} && HTTP::Haul::_is_tainted($url),
+    };
+    $self->_submit($index);
+    return $index;
+}
+
+# Sends a request, unless its host has to be left alone.
+sub _submit {
+    my ($self, $index) = @_;
+    my $state = $self->{states}{$index};
+    my $held = $state->{retry} ? $state->{retry}->held($state->{url}) : 0;
+    return $self->_wait($index, $held) if $held > 0;
+    if (eval { $self->_send($index, $state); 1 }) {
+        $self->{running}++;
+    }
+    else {
+        $self->_finish($index, HTTP::Haul::_internal_error($state->{url}, "$@"));
+    }
+    return;
+}
+
+sub _send {
+    my ($self, $index, $state) = @_;
+    my ($method, $url, $content) = @$state{qw(method url content)};
+    my %fields = %{ $state->{fields} };
+    die "The 'Host' header must not be provided as header option\n" if grep { lc $_ eq 'host' } keys %fields;
+    die "Insecure dependency in connect while running with -T switch\n" if $state->{tainted};
+    if ($state->{foreign}) {
+        require HTTP::Haul::ForeignJar;
+        HTTP::Haul::ForeignJar::put($state->{foreign}, $method, $url, \%fields);
+    }
+    my %has = map { lc($_) => 1 } keys %fields;
+    $fields{'Content-Type'} = 'application/octet-stream'
+        if defined $content && length $content && !$has{'content-type'};
+    $content = '' if !defined $content && ($method eq 'POST' || $method eq 'PUT');
+    my @list;
+    for my $name (sort keys %fields) {
+        next if lc $name eq 'content-length' || lc $name eq 'transfer-encoding';
+        my $value = $fields{$name};
+        push @list, map { ($name => $_) } grep { defined } ref $value eq 'ARRAY' ? @$value : $value;
+    }
+    # Perl follows the other redirects: of other methods, with the cookies of a foreign jar, and
+    # after the first that it has followed.
+    my $by_libhaul = !$state->{foreign} && !@{ $state->{redirects} } && ($method eq 'GET' || $method eq 'HEAD');
+    $self->{batch}->_add($index, $method, $url, \@list, $content, $by_libhaul ? $self->{http}{max_redirect} || 0 : 0);
+    return;
+}
+
+sub _wait {
+    my ($self, $index, $seconds) = @_;
+    my $waiting = $self->{waiting};
+    my $time = HTTP::Haul::Retry::State::now() + $seconds;
+    my ($low, $high) = (0, scalar @$waiting);
+    while ($low < $high) {
+        my $middle = int(($low + $high) / 2);
+        if ($waiting->[$middle][0] <= $time) { $low = $middle + 1 }
+        else                                 { $high = $middle }
+    }
+    splice @$waiting, $low, 0, [$time, $index];
+    return;
+}
+
+# Returns a finished request as (number, response, request), waiting for it at most so many
+# milliseconds; an empty list if there is none.
+sub take {
+    my ($self, $timeout) = @_;
+    my $waiting = $self->{waiting};
+    while (@$waiting && $waiting->[0][0] <= HTTP::Haul::Retry::State::now()) {
+        $self->_submit((shift @$waiting)->[1]);
+    }
+    my @ready = $self->_ready;
+    return @ready if @ready;
+    my $due = $self->due;
+    $timeout = int(1000 * $due) + 1 if defined $due && 1000 * $due < $timeout;
+    if ($self->{running}) {
+        my ($index, $response) = $self->{batch}->_next($timeout);
+        $self->_received($index, $response) if defined $index;
+    }
+    elsif (@$waiting && $timeout > 0) {
+        select undef, undef, undef, $timeout / 1000;
+    }
+    return $self->_ready;
+}
+
+# Takes a reply of libhaul: the request ends, is sent again, or follows a redirect.
+sub _received {
+    my ($self, $index, $response) = @_;
+    my $http = $self->{http};
+    my $state = $self->{states}{$index};
+    $self->{running}--;
+    $response->{url} = $state->{url} unless length $response->{url} && $response->{redirects};
+    if ($state->{retry}) {
+        my $wait = $state->{retry}->after($response, $state->{method});
+        return $self->_wait($index, $wait) if defined $wait;
+    }
+    if ($response->{protocol} && $state->{foreign}) {
+        HTTP::Haul::ForeignJar::take($state->{foreign}, $state->{method}, $state->{url}, $response);
+    }
+    if (!$response->{redirects} && $response->{status} =~ /\A30[12378]\z/) {
+        return $self->_redirect($index, $state, $response) if $self->{adds_again};
+        $response = $http->_follow($response, $state->{method}, $state->{url}, $state->{args});
+    }
+    return $self->_finish($index, $response);
+}
+
+sub _redirect {
+    my ($self, $index, $state, $response) = @_;
+    my $http = $self->{http};
+    my $location = $http->_redirect_location($response, $state->{method}, scalar @{ $state->{redirects} });
+    return $self->_finish($index, $response) unless $location;
+    push @{ $state->{redirects} }, $response;
+    my $refused = $http->_next_hop($state, $response, $location);
+    return $refused ? $self->_finish($index, $refused) : $self->_submit($index);
+}
+
+sub _finish {
+    my ($self, $index, $response) = @_;
+    my $redirects = $self->{states}{$index}{redirects};
+    $response->{redirects} = $redirects if @$redirects;
+    $self->{finished}{$index} = $response;
+    push @{ $self->{completed} }, $index unless $self->{in_order};
+    return;
+}
+
+# Removes and returns a finished request whose turn has come.
+sub _ready {
+    my ($self) = @_;
+    my $index = $self->{in_order} ? $self->{turn} : $self->{completed}[0];
+    return unless defined $index && exists $self->{finished}{$index};
+    shift @{ $self->{completed} } unless $self->{in_order};
+    $self->{turn}++;
+    my $state = delete $self->{states}{$index};
+    return ($index, delete $self->{finished}{$index}, $state->{request});
+}
+
+1;
