@@ -39,9 +39,12 @@ sub exchange {
     $start = 0 if $start < 0;
     for my $phase (@phases) {
         my ($step, $key) = @$phase;
-        next unless defined $times->{$key};
+        # On a kept connection the request is sent at once, and libhaul notes no time for that.
+        my $time = $times->{$key};
+        $time = 0 if !defined $time && $step eq 'sent' && defined $times->{first_byte};
+        next unless defined $time;
         my %more = $step eq 'head' ? (status => $response->{status}, connection => $response->{connection}) : ();
-        $self->report($step => { %more, time => $start + $times->{$key} });
+        $self->report($step => { %more, time => $start + $time });
     }
     return;
 }
