@@ -60,6 +60,8 @@ look_all() {
     look_perl HTTP::Cookies libhttp-cookies-perl
     look_perl HTTP::CookieJar libhttp-cookiejar-perl
     look_perl WWW::Mechanize libwww-mechanize-perl
+    look_perl Mojolicious libmojolicious-perl
+    look_perl Search::Elasticsearch libsearch-elasticsearch-perl
     # LWP's own suite (make lwp-suite) needs it.
     look_perl Test::RequiresInternet libtest-requiresinternet-perl
     look cc gcc

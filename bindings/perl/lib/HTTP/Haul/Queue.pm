@@ -258,3 +258,15 @@ sub _ready {
 }
 
 1;
+
+__END__
+
+=head1 NAME
+
+HTTP::Haul::Queue - requests in progress at the same time
+
+=head1 DESCRIPTION
+
+A part of L<HTTP::Haul>, which programs use by its methods C<each> and C<batch>, or by L<HTTP::Haul::Promise>.
+
+=cut

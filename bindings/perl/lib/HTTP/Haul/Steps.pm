@@ -50,3 +50,15 @@ sub exchange {
 }
 
 1;
+
+__END__
+
+=head1 NAME
+
+HTTP::Haul::Steps - the steps of a request
+
+=head1 DESCRIPTION
+
+A part of L<HTTP::Haul>, which programs use by its attribute C<on_step>.
+
+=cut
