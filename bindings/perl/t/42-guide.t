@@ -24,8 +24,9 @@ my $server = t::Server->start(sub {
     return [200, {}, ($headers->{cookie} || '') =~ /user=(\w+)/ ? "hello $1" : 'who?'] if $target eq '/inside';
     return [200, {}, "content of $1"] if $target =~ m{\A/page/(\d+)};
     return [503, {}, 'busy'] if $target =~ m{\A/busy} && !$tries{"$method $target"}++;
+    my @headers = ('Content-Type' => 'application/json', 'X-Elastic-Product' => 'Elasticsearch');
+    return [200, {@headers}, '{}'] if $target eq '/';
     if ($target =~ m{\A/books/_doc/(\d+)}) {
-        my @headers = ('Content-Type' => 'application/json', 'X-Elastic-Product' => 'Elasticsearch');
         return [200, {@headers}, qq({"_source":$documents{$1}})] if $method eq 'GET';
         $documents{$1} = $body;
         return [201, {@headers}, '{}'];
