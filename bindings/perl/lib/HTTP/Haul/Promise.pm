@@ -55,7 +55,7 @@ sub request_p {
 
 sub each_p {
     my ($self, $requests, $code, $options) = @_;
-    (ref $requests eq 'ARRAY' || ref $requests eq 'CODE') && ref $code eq 'CODE' && (!defined $options || ref $options eq 'HASH')
+    ref($requests) =~ /\A(?:ARRAY|CODE)\z/ && ref $code eq 'CODE' && (!defined $options || ref $options eq 'HASH')
         or _croak("Usage: \$async->each_p(REQUESTS, CODEREF, [HASHREF])\n");
     my $at = 0;
     my $source = ref $requests eq 'CODE' ? $requests : sub { $at < @$requests ? $requests->[$at++] : () };
@@ -81,7 +81,8 @@ sub each_p {
 sub batch_p {
     my ($self, $requests, $options) = @_;
     my @responses;
-    return $self->each_p($requests, sub { my ($response, undef, $index) = @_; $responses[$index] = $response }, $options)
+    my $keep = sub { my ($response, undef, $index) = @_; $responses[$index] = $response };
+    return $self->each_p($requests, $keep, $options)
         ->then(sub { return @responses });
 }
 

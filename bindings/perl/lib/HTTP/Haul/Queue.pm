@@ -39,7 +39,8 @@ sub new {
     my $sorts = $in_order && $rules;
     my $libhaul_sorts = $in_order && !$sorts;
     my $per_host = defined $options{per_host} ? $options{per_host} : 0;
-    my $batch = HTTP::Haul::Batch->_new($http->{_engine}, $options{parallel}, $per_host, $libhaul_sorts, $options{memory});
+    my ($engine, $parallel, $memory) = ($http->{_engine}, @options{qw(parallel memory)});
+    my $batch = HTTP::Haul::Batch->_new($engine, $parallel, $per_host, $libhaul_sorts, $memory);
     $batch->_limit(@options{qw(rate rate_host limit_rate stall_time)});
     return bless {
         http => $http, batch => $batch, rules => $rules, in_order => $in_order, adds_again => !$libhaul_sorts,
@@ -107,7 +108,7 @@ sub add {
     my $http = $self->{http};
     my $rules = $self->{rules};
     if (exists $args->{retries}) {
-        _croak("'retries' of one request cannot be used in input order; give them to the batch\n") unless $self->{adds_again};
+        $self->{adds_again} or _croak("'retries' of one request cannot be used in input order; give them to the batch\n");
         $rules = HTTP::Haul::Retry->of($args->{retries});
     }
     my $jar = $http->{cookie_jar};

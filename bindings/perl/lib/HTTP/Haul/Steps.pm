@@ -19,13 +19,16 @@ sub _now { return Time::HiRes::clock_gettime(Time::HiRes::CLOCK_MONOTONIC()) }
 # Reports a step that happens now, or `at` seconds after the start of the request.
 sub report {
     my ($self, $step, $details) = @_;
-    my %details = (method => $self->{method}, url => $self->{url}, time => _now() - $self->{began}, %{ $details || {} });
+    my $time = _now() - $self->{began};
+    my %details = (method => $self->{method}, url => $self->{url}, time => $time, %{ $details || {} });
     $self->{url} = "$details{url}" if $step eq 'redirect';
     $self->{code}->($step, \%details);
     return;
 }
 
-my @phases = ([resolve => 'resolved'], [connect => 'connected'], [tls => 'secured'], [sent => 'sent'], [head => 'first_byte']);
+my @phases = (
+    [resolve => 'resolved'], [connect => 'connected'], [tls => 'secured'], [sent => 'sent'], [head => 'first_byte'],
+);
 
 # Reports the steps of an exchange that has ended, with the times at which they happened.
 sub exchange {

@@ -50,12 +50,12 @@ Search::Elasticsearch::Cxn::Haul - connections of Search::Elasticsearch over HTT
 
 =head1 DESCRIPTION
 
-Keeps connections open for reads and writes, and needs less processor time for a request than L<Search::Elasticsearch::Cxn::HTTPTiny>, from which
-it inherits its methods and configuration. C<handle_args> are attributes of L<HTTP::Haul>. Which node to try after a failure is
-up to L<Search::Elasticsearch>: leave C<retries> off.
+Makes reads and writes over kept connections. Methods and configuration are inherited from
+L<Search::Elasticsearch::Cxn::HTTPTiny>. C<handle_args> are attributes of L<HTTP::Haul>. L<Search::Elasticsearch>
+decides which node to try after a failure, so leave C<retries> off.
 
-Certificates are verified, unless C<ssl_options> say C<< SSL_verify_mode => 0 >> (the class for HTTP::Tiny does not verify them by
-default). HTTP::Haul lists the C<ssl_options> that it accepts; others are an error.
+Certificates are verified, unless C<ssl_options> say C<< SSL_verify_mode => 0 >>; the class for HTTP::Tiny does not
+verify them by default. HTTP::Haul lists the C<ssl_options> that it accepts; others are an error.
 
 =head1 SEE ALSO
 
