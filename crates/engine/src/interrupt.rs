@@ -54,6 +54,24 @@ impl fmt::Debug for InterruptCallback {
     }
 }
 
+/// Returns true if the process ignores the signal with this number, as a background job of a shell
+/// ignores SIGINT.
+///
+/// ```
+/// assert!(!haul::interrupt::is_signal_ignored(15));
+/// ```
+#[must_use]
+pub fn is_signal_ignored(signal: i32) -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action, the call only writes the present one to `action`, which is of
+    // its type; zeroes are a valid value of it, should the number be no signal.
+    let action = unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == libc::SIG_IGN
+}
+
 /// A timer by which a waiting call calls the interrupt callback at intervals. It does nothing if
 /// there is no callback.
 #[derive(Debug)]

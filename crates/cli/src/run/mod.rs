@@ -63,7 +63,8 @@ pub fn run(plan: RunPlan) -> u8 {
     let plan = Arc::new(plan);
     let progress = Arc::new(ProgressReporter::new(&plan.global));
     // Before other threads start, which would otherwise take the signals.
-    let signals = (plan.global.job.is_some() || prints_at_end(&plan)).then(Signals::watch).flatten();
+    let signals =
+        (plan.global.job.is_some() || prints_at_end(&plan) || leaves_files(&plan)).then(Signals::watch).flatten();
     if prints_progress_on_signal(&plan) {
         progress_signal::watch(&plan, &progress);
     }
@@ -199,6 +200,17 @@ fn prints_at_end(plan: &RunPlan) -> bool {
         || global.record_output.is_some()
         || global.events.is_some()
         || plan.operations.iter().any(sorts)
+}
+
+/// Returns true if a signal would leave an unfinished file: the run writes files, and this system
+/// has no files without a name.
+fn leaves_files(plan: &RunPlan) -> bool {
+    let is_file = |output: &OutputArg| !output.is_stdout() && *output != OutputArg::Null;
+    let writes_files = |operation: &UrlGroup| {
+        let of_stages = operation.stages.iter().map(|stage| &stage.output);
+        operation.outputs.iter().chain([&operation.output_default]).chain(of_stages).any(is_file)
+    };
+    cfg!(not(linux_calls)) && plan.operations.iter().any(writes_files)
 }
 
 /// Returns true if a URL group prints to the terminal while it runs, so that a progress line would

@@ -197,6 +197,29 @@ fn program_called_by_name_starts_the_agent() {
     assert_eq!(origin.connections(), 1);
 }
 
+/// Without `PATH`, the program is searched for where packages are installed.
+#[test]
+fn program_called_without_any_environment_starts_the_agent() {
+    let origin = origin();
+    let agent = TestAgent::new();
+    let script = "mount --bind \"$1\" /usr/local/bin && shift && exec -c -a haul /usr/local/bin/haul \"$@\"";
+    let directory = std::path::Path::new(HAUL).parent().unwrap();
+    let in_namespace = |args: &[&str]| {
+        let mut command = program("unshare");
+        command.args(["--mount", "bash", "-c", script, "x"]).arg(directory).args(args);
+        run(&mut command)
+    };
+    if in_namespace(&["--version"]).code != 0 {
+        return skipped("an agent without PATH: no directory may be mounted here");
+    }
+    for _ in 0..2 {
+        let option = agent.option();
+        let ran = in_namespace(&["ftp", &option, "-o", "-", &origin.url("/small")]);
+        assert_eq!(ran.text(), "small\n");
+    }
+    assert_eq!(origin.connections(), 1);
+}
+
 /// Runs haul with an agent that it must refuse to use. Asserts that haul prints the reason `why`,
 /// and fetches the URL without the agent.
 #[track_caller]

@@ -195,16 +195,19 @@ fn failed_download_leaves_the_old_file() {
 fn signal_leaves_no_partial_files() {
     let flags = OFlags::TMPFILE | OFlags::WRONLY;
     let dir = tempfile::tempdir().unwrap();
-    if rustix::fs::open(dir.path(), flags, Mode::RUSR | Mode::WUSR).is_err() {
+    if cfg!(linux_calls) && rustix::fs::open(dir.path(), flags, Mode::RUSR | Mode::WUSR).is_err() {
         return skipped("what a signal leaves: the file system has no O_TMPFILE");
     }
+    // Nothing can remove a file with a name after SIGKILL.
+    let signals = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::KILL, 137)];
+    let signals = &signals[..if cfg!(linux_calls) { 3 } else { 2 }];
     let peer = RawPeer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send(format!("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n{}", "x".repeat(50_000))),
         ScriptStep::ReadToEnd,
     ]);
     fs::write(dir.path().join("old"), "old\n").unwrap();
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::KILL, 137)] {
+    for &(signal, code) in signals {
         for outputs in [&["old"][..], &["new"], &["old", "new", "newer"]] {
             let url = peer.url("/");
             let args = outputs.iter().flat_map(|name| ["-o", name, &url]);

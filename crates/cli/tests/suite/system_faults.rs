@@ -21,12 +21,17 @@ fn refused(dir: &Path, how: &str, args: &[&str]) -> Option<CommandOutput> {
 /// Returns a strace command, to which the program to run must be added, that makes a system call
 /// fail. `how` describes the failure for strace. Returns `None` if strace does not work here.
 fn refusing(how: &str) -> Option<Command> {
+    refusing_into(how, Path::new("/dev/null"))
+}
+
+/// Returns the same command as [`refusing`], which writes the report of strace to the file `report`.
+fn refusing_into(how: &str, report: &Path) -> Option<Command> {
     if !can_trace("a system that refuses") {
         return None;
     }
     let call = how.split(':').next().unwrap();
     let mut command = program("strace");
-    command.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &format!("inject={how}")]);
+    command.args(["-f", "-qq", "-e", &format!("trace={call}"), "-e", &format!("inject={how}"), "-o"]).arg(report);
     Some(command)
 }
 
@@ -101,6 +106,77 @@ fn refused_system_calls_cost_only_speed() {
         assert!(refused(dir, &how, &[&agent.option(), &big]).unwrap().ok() == content, "{how}, by the agent");
         refused(dir, &how, &["--split", "1", "-o", "out", &big]).unwrap().ok();
         assert!(fs::read(dir.join("out")).unwrap() == content, "{how}");
+    }
+}
+
+/// Calls that only Linux has, or only its newer versions, and the arguments of a run that makes the
+/// call. A sandbox that does not know a call lets it fail with `EPERM`, an older kernel with
+/// `ENOSYS`.
+#[test]
+fn calls_of_newer_kernels_are_not_needed() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let (dir, big, small) = (dir.path(), origin.url("/bytes/2000000"), origin.url("/small"));
+    let content = origin.pattern().slice(0, 2_000_000);
+    let to_file = ["--no-clobber", "-o", "out", &big, "-o", "small", &small];
+    let rows: [(&str, &[&str]); 7] = [
+        ("splice", &[&big]),
+        ("pwritev2", &[&big, &small]),
+        ("renameat2", &to_file),
+        ("fallocate", &to_file),
+        ("statx", &to_file),
+        ("splice,pwritev2,renameat2,fallocate,statx", &to_file),
+        ("splice,pwritev2,renameat2,fallocate,statx,copy_file_range,close_range,openat2,faccessat2", &[&big, &small]),
+    ];
+    for (calls, args) in rows {
+        for error in ["ENOSYS", "EPERM"] {
+            let how = format!("{calls}:error={error}");
+            let Some(mut command) = refusing_into(&how, &dir.join("trace")) else { return };
+            let ran = run(command.arg(HAUL).arg("-sS").args(args).current_dir(dir));
+            assert_eq!(ran.code, 0, "{how}: {}", ran.stderr);
+            assert!(fs::read_to_string(dir.join("trace")).unwrap().contains("(INJECTED)"), "{how}: not called");
+            if args == to_file {
+                assert!(fs::read(dir.join("out")).unwrap() == content, "{how}");
+                assert_eq!(fs::read(dir.join("small")).unwrap(), b"small\n", "{how}");
+                fs::remove_file(dir.join("out")).unwrap();
+                fs::remove_file(dir.join("small")).unwrap();
+            } else {
+                assert!(ran.stdout.starts_with(&content), "{how}");
+                assert_eq!(&ran.stdout[content.len()..], &b"small\n"[..6 * (args.len() - 1)], "{how}");
+            }
+            assert_eq!(names(dir), ["trace"], "{how}");
+        }
+    }
+}
+
+#[test]
+fn no_clobber_holds_without_renameat2() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let (dir, big) = (dir.path(), origin.url("/bytes/2000000"));
+    fs::write(dir.join("out"), "old").unwrap();
+    for (number, error) in ["ENOSYS", "EPERM", "EINVAL"].into_iter().enumerate() {
+        let how = format!("renameat2:error={error}");
+        let Some(ran) = refused(dir, &how, &["-sS", "--no-clobber", "-o", "out", &big]) else { return };
+        ran.ok();
+        let numbered = fs::read(dir.join(format!("out.{}", number + 1))).unwrap();
+        assert!(numbered == origin.pattern().slice(0, 2_000_000), "{how}");
+    }
+    assert_eq!(fs::read(dir.join("out")).unwrap(), b"old");
+    assert_eq!(names(dir), ["out", "out.1", "out.2", "out.3"]);
+}
+
+/// `O_TMPFILE` is refused by some file systems and by kernels before 3.11, which ignore the flag.
+#[test]
+fn files_are_complete_without_o_tmpfile() {
+    let origin = origin();
+    for error in ["EOPNOTSUPP", "EISDIR", "ENOENT", "EINVAL"] {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let Some(mut command) = refusing_into(&format!("openat:error={error}"), &dir.join("trace")) else { return };
+        command.arg("-P").arg(dir).arg(HAUL).args(["-sS", "--output-dir"]).arg(dir).args(["-o", "out"]);
+        run(command.arg(origin.url("/small"))).ok();
+        assert!(fs::read_to_string(dir.join("trace")).unwrap().contains("O_TMPFILE"), "{error}");
+        assert_eq!(fs::read(dir.join("out")).unwrap(), b"small\n", "{error}");
+        assert_eq!(names(dir), ["out", "trace"], "{error}");
     }
 }
 

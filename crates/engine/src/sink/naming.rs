@@ -139,17 +139,26 @@ pub(super) fn give_name(from: &Path, target: &Path, clobber: ClobberMode) -> io:
         match rename_unless_taken(from, &name) {
             Ok(()) => return Ok(name),
             Err(Errno::EXIST) => {}
-            Err(Errno::INVAL | Errno::NOSYS) if !name.try_exists()? => {
-                // The file system cannot rename without replacing, so this is the closest
-                // substitute.
-                std::fs::rename(from, &name)?;
-                return Ok(name);
-            }
-            Err(Errno::INVAL | Errno::NOSYS) => {}
+            Err(error) if is_unsupported(error) => match link_unless_taken(from, &name) {
+                Ok(()) => return Ok(name),
+                Err(Errno::EXIST) => {}
+                Err(_) if !name.try_exists()? => {
+                    // The file system can do neither, so this is the closest substitute.
+                    std::fs::rename(from, &name)?;
+                    return Ok(name);
+                }
+                Err(_) => {}
+            },
             Err(error) => return Err(error.into()),
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Returns true if the error means that the system or the file system cannot rename a file without
+/// replacing another one. (A sandbox that does not know the call returns `PERM`.)
+fn is_unsupported(error: Errno) -> bool {
+    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::PERM | Errno::OPNOTSUPP)
 }
 
 /// Renames a file, unless the new name exists.
@@ -158,16 +167,19 @@ fn rename_unless_taken(from: &Path, to: &Path) -> rustix::io::Result<()> {
     rustix::fs::renameat_with(CWD, from, CWD, to, rustix::fs::RenameFlags::NOREPLACE)
 }
 
-/// Renames a file, unless the new name exists. A link, unlike a rename, never replaces a file; for a
-/// moment the file has both names. `INVAL` means that the file system has no links.
+/// Fails, since this system cannot do that in one call.
 #[cfg(not(any(linux_calls, target_vendor = "apple")))]
-fn rename_unless_taken(from: &Path, to: &Path) -> rustix::io::Result<()> {
+fn rename_unless_taken(_from: &Path, _to: &Path) -> rustix::io::Result<()> {
+    Err(Errno::NOSYS)
+}
+
+/// Renames a file, unless the new name exists, by two calls that every system has. A link, unlike a
+/// rename, never replaces a file; for a moment the file has both names.
+fn link_unless_taken(from: &Path, to: &Path) -> rustix::io::Result<()> {
     use rustix::fs::{AtFlags, linkat, unlinkat};
 
-    match linkat(CWD, from, CWD, to, AtFlags::empty()) {
-        Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK) => Err(Errno::INVAL),
-        linked => linked.and_then(|()| unlinkat(CWD, from, AtFlags::empty())),
-    }
+    linkat(CWD, from, CWD, to, AtFlags::empty())?;
+    unlinkat(CWD, from, AtFlags::empty())
 }
 
 /// Files without a name (`O_TMPFILE`): creating them, and giving them a name.
@@ -277,15 +289,22 @@ mod tests {
 
     #[test]
     fn rename_never_replaces_an_existing_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let (from, taken, free) = (dir.path().join("from"), dir.path().join("taken"), dir.path().join("free"));
-        std::fs::write(&from, "new").unwrap();
-        std::fs::write(&taken, "old").unwrap();
-        assert_eq!(rename_unless_taken(&from, &taken), Err(Errno::EXIST));
-        assert_eq!(std::fs::read(&taken).unwrap(), b"old");
-        rename_unless_taken(&from, &free).unwrap();
-        assert_eq!(std::fs::read(&free).unwrap(), b"new");
-        assert!(!from.exists());
-        assert_eq!(give_name(&free, &taken, ClobberMode::Number).unwrap(), dir.path().join("taken.1"));
+        let by_link: fn(&Path, &Path) -> rustix::io::Result<()> = link_unless_taken;
+        for rename in if is_unsupported_here() { vec![by_link] } else { vec![by_link, rename_unless_taken] } {
+            let dir = tempfile::tempdir().unwrap();
+            let (from, taken, free) = (dir.path().join("from"), dir.path().join("taken"), dir.path().join("free"));
+            std::fs::write(&from, "new").unwrap();
+            std::fs::write(&taken, "old").unwrap();
+            assert_eq!(rename(&from, &taken), Err(Errno::EXIST));
+            assert_eq!(std::fs::read(&taken).unwrap(), b"old");
+            rename(&from, &free).unwrap();
+            assert_eq!(std::fs::read(&free).unwrap(), b"new");
+            assert!(!from.exists());
+            assert_eq!(give_name(&free, &taken, ClobberMode::Number).unwrap(), dir.path().join("taken.1"));
+        }
+    }
+
+    fn is_unsupported_here() -> bool {
+        rename_unless_taken(Path::new("/nonexistent"), Path::new("/nonexistent")) == Err(Errno::NOSYS)
     }
 }

@@ -1,29 +1,40 @@
 //! Detection of the null device, `/dev/null`. Writes to it have no effect, so they can be skipped.
 //!
 //! People measure downloads with `-o /dev/null`. Without this, each TLS record or HTTP/2 frame
-//! would cost a system call.
+//! would cost a system call. A body for the null device can also be fetched again after a failure,
+//! which one for another device cannot.
 
 use std::os::fd::AsFd;
 
-/// Returns true if the descriptor is that of the null device, open for writing. Returns false if
-/// that cannot be determined cheaply.
-#[cfg(linux_calls)]
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
+
+/// Returns true if the descriptor is that of the null device, open for writing.
 pub(crate) fn is_null(fd: impl AsFd) -> bool {
-    use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, makedev};
-    // These numbers are in the kernel's Documentation/admin-guide/devices.txt.
-    let null = makedev(1, 3);
-    let is_null = fstat(&fd)
-        .is_ok_and(|stat| stat.st_rdev == null && FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice);
+    let is_null = fstat(&fd).is_ok_and(|stat| {
+        FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && is_number_of_null(&stat)
+    });
     // Writes to a descriptor that is open for reading only must fail.
     is_null && fcntl_getfl(&fd).is_ok_and(|flags| flags.intersects(OFlags::WRONLY | OFlags::RDWR))
 }
 
-#[cfg(not(linux_calls))]
-pub(crate) fn is_null(_fd: impl AsFd) -> bool {
-    false
+/// Returns true if this is the device number of `/dev/null`, which the kernel's
+/// Documentation/admin-guide/devices.txt fixes.
+#[cfg(linux_calls)]
+fn is_number_of_null(stat: &rustix::fs::Stat) -> bool {
+    stat.st_rdev == rustix::fs::makedev(1, 3)
 }
 
-#[cfg(all(test, linux_calls))]
+/// Returns true if this is the device number of `/dev/null`. Each system has its own.
+#[cfg(not(linux_calls))]
+fn is_number_of_null(stat: &rustix::fs::Stat) -> bool {
+    use std::sync::OnceLock;
+
+    static NULL: OnceLock<Option<rustix::fs::Stat>> = OnceLock::new();
+    let null = NULL.get_or_init(|| rustix::fs::stat("/dev/null").ok());
+    null.as_ref().is_some_and(|null| null.st_rdev == stat.st_rdev)
+}
+
+#[cfg(test)]
 mod tests {
     use std::fs::File;
 

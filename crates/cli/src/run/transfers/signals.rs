@@ -1,5 +1,6 @@
 //! Handles SIGINT and SIGTERM in runs that print something at their end: the statistics of
-//! `--stats`, or sorted values.
+//! `--stats`, or sorted values. On systems where an unfinished file has a name, also in runs that
+//! write files, so that none is left.
 //!
 //! Other runs do not use this module, and a signal ends them immediately. In this module, the
 //! signals are blocked, and a thread waits for them. The first signal ends the transfers; after the
@@ -10,7 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use haul::interrupt::InterruptCallback;
+use haul::interrupt::{InterruptCallback, is_signal_ignored};
 use nix::sys::signal::{SigSet, Signal, raise};
 
 /// The signals that this process blocks, and the first one of them that arrived.
@@ -21,14 +22,12 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Blocks SIGINT and SIGTERM, and starts the thread that waits for them. Returns `None` if both
-    /// are ignored or the thread cannot be started.
+    /// Blocks SIGINT and SIGTERM, and starts the thread that waits for them. Returns `None` if the
+    /// thread cannot be started.
     pub(crate) fn watch() -> Option<Self> {
-        let status = std::fs::read_to_string("/proc/self/status").ok()?;
-        let ignored = ignored(&status)?;
         let mut set = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGTERM] {
-            if ignored & 1 << (signal as i32 - 1) == 0 {
+            if !is_signal_ignored(signal as i32) {
                 set.add(signal);
             }
         }
@@ -78,22 +77,4 @@ impl Signals {
 fn end_by(set: SigSet, signal: Signal) {
     let _ = set.thread_unblock();
     let _ = raise(signal);
-}
-
-/// Returns the bit mask of the signals that the process ignores. `status` is the text of
-/// `/proc/self/status`. Returns `None` if it has no such mask.
-fn ignored(status: &str) -> Option<u64> {
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
-    u64::from_str_radix(mask.trim(), 16).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mask_of_ignored_signals_is_read() {
-        assert_eq!(ignored("Name:\thaul\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000001002\n"), Some(0x1002));
-        assert_eq!(ignored("Name:\thaul\n"), None);
-    }
 }
