@@ -11,7 +11,7 @@ set -eu
 
 cd "$(dirname "$0")/.."
 . packaging/common.sh
-PARTS=${PARTS:-source tarball deb rpm cpan ports}
+PARTS=${PARTS:-source tarball deb rpm cpan crates ports}
 
 make_parts() {
     mkdir -p "$DIST" "$BUILD"
@@ -30,7 +30,8 @@ make_parts
 again=$(fresh again)
 if [ -n "${REBUILD:-}" ]; then
     # Another root directory and another target directory: their names must not be in the packages.
-    mkdir "$again/haul-sources"
+    # A clone, because the archives of crates name the commit.
+    git clone --quiet --shared . "$again/haul-sources"
     git ls-files -z | xargs -0 tar -cf - | tar -C "$again/haul-sources" -xf -
     (cd "$again/haul-sources" && AGAIN=1 DIST=$again/dist BUILD=$again/build PARTS=$PARTS sh packaging/dist.sh)
 else
