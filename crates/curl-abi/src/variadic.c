@@ -215,6 +215,11 @@ EXPORT char *curl_maprintf(const char *format, ...) {
     return text;
 }
 
+/* The name of the TLS library in curl_version_info. Programs that were compiled for a flavour of libcurl refuse to run unless the name
+ * begins with the word of that flavour, so scripts/libcurl.sh links another definition into the other flavour. */
+extern const char haul_curl_tls_name[];
+__attribute__((weak)) const char haul_curl_tls_name[] = "OpenSSL/0 (rustls)";
+
 /* The standard streams, which are macros in some C libraries. */
 void *haul_curl_standard_stream(int number) {
     return number == 0 ? stdin : number == 1 ? stdout : stderr;

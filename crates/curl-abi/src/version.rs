@@ -95,9 +95,10 @@ static FEATURES: Names<17> = Names([
     std::ptr::null(),
 ]);
 
-/// The TLS library. pycurl and others that were compiled for the flavour `CURL_OPENSSL_4` refuse to
-/// run unless the text begins with this word.
-const SSL_VERSION: &CStr = c"OpenSSL/0 (rustls)";
+unsafe extern "C" {
+    /// The name of the TLS library, which each flavour of the library defines: `scripts/libcurl.sh`.
+    static haul_curl_tls_name: c_char;
+}
 
 const NONE: *const c_char = std::ptr::null();
 
@@ -122,7 +123,7 @@ static INFO: curl_version_info_data = curl_version_info_data {
         | HSTS
         | THREADSAFE
         | if haul::HAS_HTTP3 { HTTP3 } else { 0 },
-    ssl_version: SSL_VERSION.as_ptr(),
+    ssl_version: &raw const haul_curl_tls_name,
     ssl_version_num: 0,
     libz_version: c"zlib-rs".as_ptr(),
     protocols: PROTOCOLS.0.as_ptr(),
