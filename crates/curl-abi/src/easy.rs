@@ -185,7 +185,8 @@ impl EasyState {
         let Some(jar) = self.cookie_jar() else { return Vec::new() };
         let text = jar.to_text();
         let is_cookie = |line: &&[u8]| !line.is_empty() && (!line.starts_with(b"#") || line.starts_with(b"#HttpOnly_"));
-        text.split(|b| *b == b'\n').filter(is_cookie).map(<[u8]>::to_vec).collect()
+        // The file begins with the newest cookie, the list with the oldest.
+        text.rsplit(|b| *b == b'\n').filter(is_cookie).map(<[u8]>::to_vec).collect()
     }
 
     /// Returns the hosts that must be reached over TLS; `None` if they are not remembered.
@@ -306,7 +307,7 @@ impl EasyState {
 
     /// Prepares the handle for a new transfer: clears the facts about the last one.
     pub(crate) fn begin_transfer(&mut self) {
-        self.infos = Infos::default();
+        self.infos = Infos::of_url(self.options.bytes(opt::URL));
         self.headers = HeaderStore::default();
         self.write_error("");
     }
@@ -333,7 +334,7 @@ impl EasyState {
             Ok(()) => CURLE_OK,
             Err(error) => {
                 self.infos.os_error = error.io_source().and_then(std::io::Error::raw_os_error).unwrap_or(0).into();
-                let text = error_text(error, outcome);
+                let text = error_text(error, outcome, url);
                 self.write_error(&text);
                 match error.kind() {
                     // The only cause is a content coding that the server was not asked for.
@@ -373,10 +374,12 @@ pub extern "C" fn curl_easy_cleanup(easy: Handle) {
 pub extern "C" fn curl_easy_duphandle(easy: Handle) -> Handle {
     guard(std::ptr::null_mut(), || {
         let Some(easy) = EASY.get(easy) else { return std::ptr::null_mut() };
-        let mut options = lock(&easy.state).options.clone();
+        let state = lock(&easy.state);
+        let (mut options, infos) = (state.options.clone(), state.infos.copied_url());
+        drop(state);
         let tree = request::form_tree(&options);
         options.form = (!tree.parts.is_empty()).then(|| Arc::new(FormCopy(tree)));
-        EASY.insert(|number| Easy::new(number, EasyState { options, ..EasyState::default() }))
+        EASY.insert(|number| Easy::new(number, EasyState { options, infos, ..EasyState::default() }))
     })
 }
 
@@ -444,6 +447,7 @@ fn perform(easy: &Arc<Easy>) -> CURLcode {
     if closes {
         client.close_idle();
     }
+    running.on_end(&outcome);
     lock(&easy.state).end_transfer(&running, &outcome, &url)
 }
 

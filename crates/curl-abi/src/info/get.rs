@@ -124,7 +124,7 @@ impl Infos {
     fn string(&self, number: c_int) -> Option<*const c_char> {
         let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
         Some(match number {
-            1 => pointer(self.effective_url.as_deref()),
+            1 => pointer(Some(self.effective_url.as_deref().unwrap_or_default())),
             18 => pointer(self.content_type.as_deref()),
             30 | 36 => std::ptr::null(),
             31 => pointer(self.redirect_url.as_deref()),

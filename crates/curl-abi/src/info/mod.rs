@@ -135,6 +135,21 @@ fn content_length(head: &ResponseHead) -> Option<u64> {
 }
 
 impl Infos {
+    /// The facts before a transfer of this URL.
+    pub(crate) fn of_url(url: Option<&[u8]>) -> Self {
+        Self { effective_url: url.and_then(|url| CString::new(url).ok()), ..Self::default() }
+    }
+
+    /// The facts of a copy of the handle: the URL alone.
+    pub(crate) fn copied_url(&self) -> Self {
+        Self { effective_url: self.effective_url.clone(), ..Self::default() }
+    }
+
+    /// Notes that the program has set another URL.
+    pub(crate) fn set_url(&mut self, url: Option<&[u8]>) {
+        self.effective_url = url.and_then(|url| CString::new(url).ok());
+    }
+
     /// Stores the facts that are known when the body of a response begins.
     pub(crate) fn begin(&mut self, facts: &TransferFacts, head: &ResponseHead, target: &Target) {
         self.facts(facts);

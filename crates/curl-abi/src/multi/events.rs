@@ -53,8 +53,12 @@ struct EventState {
     /// The number of body bytes in the queue.
     bytes: u64,
     has_body: bool,
-    /// The driver that waits for room.
+    /// The driver of the transfer, once it has asked for credit.
     driver: Option<(Arc<dyn TransferWaker>, usize)>,
+    /// True if the driver waits for credit.
+    is_full: bool,
+    /// True if the program has paused the transfer.
+    is_paused: bool,
     /// True if the program wants no more events.
     is_closed: bool,
 }
@@ -99,16 +103,28 @@ impl EventQueue {
         let event = state.events.pop_front()?;
         let TransferEvent::Body(chunk) = &event else { return Some(event) };
         state.bytes -= chunk.bytes().len() as u64;
-        let driver = state.driver.take();
+        let driver = state.waiting_driver();
         drop(state);
-        if let Some((driver, token)) = driver {
-            driver.wake(token);
-        }
+        wake(driver);
         Some(event)
     }
 
     pub(super) fn is_empty(&self) -> bool {
         lock(&self.state).events.is_empty()
+    }
+
+    /// Stops the engine's reads, or continues them. The time of a pause does not count as a slow
+    /// server's.
+    pub(super) fn set_paused(&self, is_paused: bool) {
+        let mut state = lock(&self.state);
+        if state.is_paused == is_paused {
+            return;
+        }
+        state.is_paused = is_paused;
+        // The driver asks for credit again.
+        let driver = state.driver.clone();
+        drop(state);
+        wake(driver);
     }
 
     /// Drops all events, those in the queue and those to come.
@@ -119,9 +135,28 @@ impl EventQueue {
         let driver = state.driver.take();
         drop(state);
         drop(events);
-        if let Some((driver, token)) = driver {
-            driver.wake(token);
+        wake(driver);
+    }
+}
+
+/// A driver, and the token that it gave for a transfer.
+type DriverToken = Option<(Arc<dyn TransferWaker>, usize)>;
+
+/// Wakes a driver, so that it asks for credit again.
+fn wake(driver: DriverToken) {
+    if let Some((driver, token)) = driver {
+        driver.wake(token);
+    }
+}
+
+impl EventState {
+    /// Returns the driver if it waits for credit that there is now.
+    fn waiting_driver(&mut self) -> DriverToken {
+        if !self.is_full || self.is_paused {
+            return None;
         }
+        self.is_full = false;
+        self.driver.clone()
     }
 }
 
@@ -142,10 +177,11 @@ impl Sink for QueueSink {
     fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let mut state = lock(&self.0.state);
         let Some(waker) = waker.filter(|_| !state.is_closed) else { return u64::MAX };
-        let room = ROOM.saturating_sub(state.bytes);
-        if room == 0 {
+        if !matches!(&state.driver, Some((known, at)) if *at == token && Arc::ptr_eq(known, waker)) {
             state.driver = Some((Arc::clone(waker), token));
         }
+        let room = if state.is_paused { 0 } else { ROOM.saturating_sub(state.bytes) };
+        state.is_full = room == 0;
         room
     }
 

@@ -161,6 +161,13 @@ impl Multi {
         [Some(self.notifier.fd()), engine].into_iter().flatten().collect()
     }
 
+    /// Returns the descriptors to watch, if a transfer is in progress.
+    pub(super) fn active_descriptors(&self) -> Vec<RawFd> {
+        let is_active = |added: &AddedHandle| matches!(added.phase, TransferPhase::Running(_) | TransferPhase::Taken);
+        let is_active = locked(self).handles.iter().any(is_active);
+        if is_active { self.descriptors() } else { Vec::new() }
+    }
+
     /// Returns the number of transfers that are not over.
     pub(super) fn unfinished(&self) -> usize {
         locked(self).handles.iter().filter(|added| !added.is_over()).count()

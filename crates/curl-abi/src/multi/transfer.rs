@@ -73,8 +73,8 @@ impl MultiTransfer {
             }));
         }
         let running = Arc::new(Running::new(Arc::clone(easy), callbacks, time_limit));
-        let resumed = Arc::clone(&events);
-        running.set_on_resume(Arc::new(move || resumed.set_ready()));
+        let paused = Arc::clone(&events);
+        running.set_on_pause(Arc::new(move || paused.set_ready()));
         let mut body = None;
         let content = match content {
             RequestContent::None => None,
@@ -150,6 +150,7 @@ impl MultiTransfer {
     /// Calls the callbacks for all events. Returns the result of the transfer if it is over.
     pub(super) fn advance(&mut self, engine: &MultiEngine) -> Option<CURLcode> {
         self.deliver();
+        self.events.set_paused(self.running.is_paused(PAUSE_RECV));
         if let Some((source, queue)) = &mut self.content {
             queue.fill(source, &self.running);
         }
@@ -173,6 +174,7 @@ impl MultiTransfer {
         if self.closes {
             engine.client.close_idle();
         }
+        self.running.on_end(&outcome);
         Some(lock(&easy.state).end_transfer(&self.running, &outcome, &self.url))
     }
 
@@ -242,5 +244,7 @@ impl MultiTransfer {
         self.events.close();
         engine.batch.cancel(self.id);
         self.running.easy.set_running(None);
+        // As in libcurl, the last report.
+        self.running.report_progress();
     }
 }

@@ -44,7 +44,7 @@ impl Multi {
     /// Waits for transfers, for the program's descriptors, or for the end of the time. Returns the
     /// number of descriptors with events.
     fn wait(&self, kind: WaitKind, extra: &mut [curl_waitfd], timeout: c_int) -> Result<c_int, CURLMcode> {
-        let own = if self.unfinished() > 0 { self.descriptors() } else { Vec::new() };
+        let own = self.active_descriptors();
         if kind == WaitKind::Wait && own.is_empty() && extra.is_empty() {
             return Ok(0);
         }
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn curl_multi_fdset(
 ) -> CURLMcode {
     with(multi, |multi| {
         let mut most = -1;
-        let fds = if multi.unfinished() > 0 { multi.descriptors() } else { Vec::new() };
+        let fds = multi.active_descriptors();
         for fd in fds {
             let fits = usize::try_from(fd).is_ok_and(|fd| fd < libc::FD_SETSIZE);
             if fits && !read.is_null() {
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn curl_multi_waitfds(
     count: *mut DescriptorCount,
 ) -> CURLMcode {
     with(multi, |multi| {
-        let fds = if multi.unfinished() > 0 { multi.descriptors() } else { Vec::new() };
+        let fds = multi.active_descriptors();
         for (at, fd) in fds.iter().enumerate().take(size as usize) {
             if !places.is_null() {
                 let entry = curl_waitfd { fd: *fd, events: WAIT_POLLIN, revents: 0 };

@@ -242,7 +242,11 @@ impl EasyState {
                 if option == opt::COOKIELIST {
                     return self.change_cookies(text);
                 }
-                self.options.set_text(option, text)
+                self.options.set_text(option, text)?;
+                if option == opt::URL {
+                    self.infos.set_url(text);
+                }
+                Ok(())
             }
             OptionKind::List => {
                 // SAFETY: the caller guarantees it.
@@ -255,7 +259,7 @@ impl EasyState {
                 let blob = unsafe { value.cast::<curl_blob>().as_ref() };
                 // SAFETY: the blob has that many bytes.
                 let bytes = blob.and_then(|blob| unsafe { memory::sized(blob.data, Some(blob.len)) });
-                if blob.is_some() && bytes.is_none_or(<[u8]>::is_empty) {
+                if blob.is_some() && bytes.is_none() {
                     return Err(CURLE_BAD_FUNCTION_ARGUMENT);
                 }
                 self.options.store(option, bytes.map(bytes_value));

@@ -305,7 +305,11 @@ fn parse_proxy(text: &str, kind: ProxyKind) -> Result<Proxy, TransferFailure> {
             ProxyParseError::Credentials => CURLE_URL_MALFORMAT,
             _ => CURLE_COULDNT_RESOLVE_PROXY,
         };
-        TransferFailure::new(code, error.to_string())
+        let text = match error {
+            ProxyParseError::Scheme | ProxyParseError::Credentials => error.to_string(),
+            _ => format!("Unsupported proxy syntax in '{text}': {error}"),
+        };
+        TransferFailure::new(code, text)
     })
 }
 

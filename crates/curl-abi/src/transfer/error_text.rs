@@ -1,18 +1,18 @@
 //! The messages of failed transfers for `CURLOPT_ERRORBUFFER`, in words that programs search for.
 
 use haul::transfer::TransferOutcome;
-use haul::{Error, ErrorKind};
+use haul::{Error, ErrorKind, Target};
 
 /// The longest message that fits in an error buffer (`CURL_ERROR_SIZE`), with its NUL.
 pub(crate) const ERROR_SIZE: usize = 256;
 
-/// Returns the message of a failed transfer.
-pub(crate) fn error_text(error: &Error, outcome: &TransferOutcome) -> String {
+/// Returns the message of a failed transfer. `url` is the program's own.
+pub(crate) fn error_text(error: &Error, outcome: &TransferOutcome, url: &str) -> String {
     let (target, facts) = (&outcome.target, &outcome.facts);
     let cause = || error.cause();
     let millis = facts.total.as_millis();
     match error.kind() {
-        ErrorKind::Resolve => format!("Could not resolve host: {}", target.host_text()),
+        ErrorKind::Resolve => format!("Could not resolve host: {}", host_as_given(url, target)),
         ErrorKind::ProxyResolve => match cause().split_once("could not resolve host: ") {
             Some((_, host)) => format!("Could not resolve proxy: {}", host.split(':').next().unwrap_or(host)),
             None => cause(),
@@ -43,6 +43,13 @@ pub(crate) fn error_text(error: &Error, outcome: &TransferOutcome) -> String {
         ErrorKind::PeerCertificate => format!("SSL certificate problem: {}", certificate_fault(&cause()).1),
         _ => cause(),
     }
+}
+
+/// Returns the host of a target, in the case of letters in which the program gave it.
+fn host_as_given(url: &str, target: &Target) -> String {
+    let host = target.host_text();
+    let found = url.to_ascii_lowercase().find(host).and_then(|at| url.get(at..at + host.len()));
+    found.unwrap_or(host).to_owned()
 }
 
 fn announced(outcome: &TransferOutcome) -> Option<u64> {

@@ -4,7 +4,8 @@ use std::ffi::c_int;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use haul::ResponseHead;
+use haul::transfer::TransferOutcome;
+use haul::{ProtocolVersion, ResponseHead};
 
 use super::callbacks::{Callbacks, WRITEFUNC_PAUSE};
 use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_OPERATION_TIMEDOUT, CURLE_WRITE_ERROR, CURLcode};
@@ -65,8 +66,8 @@ struct RunningState {
     request: c_int,
     progress: Progress,
     deadline: Option<Instant>,
-    /// Called when a pause ends, for a transfer of a multi handle.
-    on_resume: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// Called when a pause begins or ends, for a transfer of a multi handle.
+    on_pause: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 /// The progress of a transfer in bytes.
@@ -85,21 +86,20 @@ impl Running {
         Self { easy, callbacks, state: Mutex::new(state), resumed: Condvar::new() }
     }
 
-    /// Sets the function that is called when a pause ends.
-    pub(crate) fn set_on_resume(&self, on_resume: Arc<dyn Fn() + Send + Sync>) {
-        lock(&self.state).on_resume = Some(on_resume);
+    /// Sets the function that is called when a pause begins or ends.
+    pub(crate) fn set_on_pause(&self, on_pause: Arc<dyn Fn() + Send + Sync>) {
+        lock(&self.state).on_pause = Some(on_pause);
     }
 
     /// Pauses and continues the directions whose bits are set and not set.
     pub(crate) fn set_paused(&self, bits: c_int) {
         let mut state = lock(&self.state);
-        let resumes = state.paused & !bits != 0;
-        state.paused = bits & (PAUSE_RECV | PAUSE_SEND);
-        let on_resume = state.on_resume.clone().filter(|_| resumes);
+        let before = std::mem::replace(&mut state.paused, bits & (PAUSE_RECV | PAUSE_SEND));
+        let on_pause = state.on_pause.clone().filter(|_| state.paused != before);
         drop(state);
         self.resumed.notify_all();
-        if let Some(on_resume) = on_resume {
-            on_resume();
+        if let Some(on_pause) = on_pause {
+            on_pause();
         }
     }
 
@@ -265,6 +265,20 @@ impl Running {
     /// Notes that a direction is paused because the read callback said so.
     pub(crate) fn pause_sending(&self) {
         self.pause(PAUSE_SEND);
+    }
+
+    /// Reports for debugging that the transfer is over, and what happens to its connection.
+    pub(crate) fn on_end(&self, outcome: &TransferOutcome) {
+        let Some(head) = outcome.head.as_ref().filter(|_| self.callbacks.is_verbose) else { return };
+        let number = outcome.facts.connection.unwrap_or(0);
+        let asks = |word: &[u8]| head.get_all("connection").any(|value| value.eq_ignore_ascii_case(word));
+        let is_old = outcome.facts.version == Some(ProtocolVersion::Http10) && !asks(b"keep-alive");
+        if outcome.result.is_err() || asks(b"close") || is_old {
+            self.on_info(&format!("closing connection #{number}"));
+        } else {
+            let host = outcome.target.host_text();
+            self.on_info(&format!("Connection #{number} to host {host} left intact"));
+        }
     }
 
     /// Reports the progress, if the program wants it. Returns false if the transfer ends.
