@@ -36,7 +36,7 @@ MANDIR := $(DATADIR)/man
 ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars==2.1.0 duckdb==2.0.1 pandas==3.1.1
 
 .DEFAULT_GOAL := help
-.PHONY: help build check-targets portable-test portable-slice bindings libhaul libcurl perl perl-test perl-soak lwp-suite header c-memory tsan miri c-soak demo test setup fmt \
+.PHONY: help build check-targets portable-test portable-slice bindings libhaul libcurl libcurl-suites perl perl-test perl-soak lwp-suite header c-memory tsan miri c-soak demo test setup fmt \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
 	python python-test fsspec-suite httpx-suite engines-test engines-bench python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke scorecard \
 	generate dist dist-test install install-command install-lib uninstall clean msrv words h3-interop selection-suites check-features
@@ -64,6 +64,9 @@ libhaul:
 libcurl: ## libcurl.so.4 over haul, in target/libcurl (use it by LD_LIBRARY_PATH)
 	$(CARGO) rustc $(LOCKED) --release -p httphaul-curl --lib --crate-type staticlib
 	sh scripts/libcurl.sh $(abspath $(TARGET_DIR))/release/libhaul_curl.a $(abspath $(TARGET_DIR))/libcurl
+
+libcurl-suites: libcurl ## the tests of pycurl, WWW::Curl, PHP's and R's curl over that library (fetches their sources)
+	sh scripts/libcurl-suites.sh
 
 # Without Perl's headers or a C compiler, prints so and succeeds. Use the result with perl -Mblib=bindings/perl.
 perl: libhaul
