@@ -39,7 +39,7 @@ ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars
 .PHONY: help build check-targets portable-test portable-slice bindings libhaul libcurl libcurl-suites perl perl-test perl-soak lwp-suite header c-memory tsan miri c-soak demo test setup fmt \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
 	python python-test fsspec-suite httpx-suite engines-test engines-bench python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke scorecard \
-	generate dist dist-test install install-command install-lib uninstall clean msrv words h3-interop selection-suites check-features
+	generate site dist dist-test install install-command install-lib uninstall clean msrv words h3-interop selection-suites check-features
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,6 +90,10 @@ header: ## regenerate crates/capi/include/haul.h (needs cbindgen 0.28 or later)
 # Runs the C programs of the tests under valgrind, and with AddressSanitizer and its leak check.
 c-memory: ## the C interface under valgrind and AddressSanitizer
 	sh scripts/c-memory.sh
+
+# mdBook comes as a wheel: scripts/site/requirements.txt. `sh scripts/site.sh DIRECTORY --pictures` also takes pictures of pages.
+site: ## the guides as a site in target/site/book/html, with each link and anchor checked (needs Python)
+	sh scripts/site.sh $(abspath $(TARGET_DIR))/site
 
 msrv: ## check with the oldest toolchain that Cargo.toml promises (rustup installs it; 4 minutes and 1 GB)
 	rustup run --install $$(sed -n 's/^rust-version = "\(.*\)"/\1.0/p' Cargo.toml) cargo check $(LOCKED) --workspace
