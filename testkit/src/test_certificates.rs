@@ -85,7 +85,18 @@ impl TestCertificates {
     /// # Panics
     /// If a name is neither a DNS name nor an address, or the system has no entropy.
     pub fn for_names(names: &[&str]) -> TestCertificates {
-        TestCertificates::issue(names, "haul testkit origin")
+        TestCertificates::issue(names, "haul testkit origin", |_| ())
+    }
+
+    /// Generates a CA and a server certificate for loopback that was valid in the year 2001.
+    ///
+    /// # Panics
+    /// If the system has no entropy.
+    pub fn expired() -> TestCertificates {
+        TestCertificates::issue(&NAMES, "haul testkit origin", |leaf| {
+            leaf.not_before = date_time_ymd(2001, 1, 1);
+            leaf.not_after = date_time_ymd(2002, 1, 1);
+        })
     }
 
     /// Generates a CA and a server certificate that has no subject alternative name: `name` is only
@@ -94,10 +105,10 @@ impl TestCertificates {
     /// # Panics
     /// If the system has no entropy.
     pub fn by_subject(name: &str) -> TestCertificates {
-        TestCertificates::issue(&[], name)
+        TestCertificates::issue(&[], name, |_| ())
     }
 
-    fn issue(names: &[&str], common_name: &str) -> TestCertificates {
+    fn issue(names: &[&str], common_name: &str, change: impl FnOnce(&mut CertificateParams)) -> TestCertificates {
         let ca_key = KeyPair::generate().expect("a key");
         let mut ca = CertificateParams::default();
         ca.distinguished_name.push(DnType::CommonName, "haul testkit CA");
@@ -113,6 +124,7 @@ impl TestCertificates {
         leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         leaf.use_authority_key_identifier_extension = true;
         leaf.serial_number = Some(SerialNumber::from(SERIAL));
+        change(&mut leaf);
         let leaf = leaf.signed_by(&key, &issuer).expect("a server certificate");
         TestCertificates {
             ca_pem: ca_cert.pem(),

@@ -1,0 +1,219 @@
+//! Runs a program on a terminal of a given size, and shows what its user would see.
+//!
+//! ```
+//! use std::process::Command;
+//! use testkit::terminal::TerminalSession;
+//!
+//! let mut command = Command::new("sh");
+//! command.args(["-c", "printf '12345\\rab\\n\\033[31mred\\033[0m'"]);
+//! let session = TerminalSession::start(command, (20, 5)).unwrap();
+//! let (code, screen) = session.end();
+//! assert_eq!((code, screen.text().as_str()), (Some(0), "ab345\nred"));
+//! assert_eq!(screen.marked_text(), "ab345\n{red}red{}");
+//! ```
+
+mod screen;
+mod svg;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::num::NonZeroU16;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::OpenptFlags;
+use rustix::termios::Winsize;
+
+pub use screen::Screen;
+pub use svg::{TimedScreen, animation, picture};
+
+/// The time limit of each wait.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A program that runs on a terminal.
+pub struct TerminalSession {
+    child: Child,
+    terminal: OwnedFd,
+    shown: Arc<ShownScreen>,
+    reader: Option<JoinHandle<()>>,
+}
+
+struct ShownScreen {
+    /// The bytes that the program has written, and the terminal that shows them.
+    parser: Mutex<(Vec<u8>, vt100::Parser)>,
+    changed: Condvar,
+}
+
+impl ShownScreen {
+    fn lock(&self) -> MutexGuard<'_, (Vec<u8>, vt100::Parser)> {
+        self.parser.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TerminalSession {
+    /// Starts a program whose standard input, output and error are a new terminal with this number of
+    /// columns and rows. `TERM` is `xterm-256color`, unless the command sets it.
+    ///
+    /// # Errors
+    /// If the system has no terminal for the program, or the program cannot be started.
+    pub fn start(command: Command, size: (u16, u16)) -> io::Result<TerminalSession> {
+        Self::start_with(command, size, None)
+    }
+
+    /// Starts a program as [`TerminalSession::start`] does, with another standard output.
+    ///
+    /// # Errors
+    /// If the system has no terminal for the program, or the program cannot be started.
+    pub fn start_with_output(
+        command: Command,
+        size: (u16, u16),
+        output: impl Into<Stdio>,
+    ) -> io::Result<TerminalSession> {
+        Self::start_with(command, size, Some(output.into()))
+    }
+
+    fn start_with(mut command: Command, (columns, rows): (u16, u16), output: Option<Stdio>) -> io::Result<Self> {
+        let terminal = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        rustix::pty::grantpt(&terminal)?;
+        rustix::pty::unlockpt(&terminal)?;
+        let name = rustix::pty::ptsname(&terminal, Vec::new())?;
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let far_end = rustix::fs::open(name.as_c_str(), flags, Mode::empty())?;
+        rustix::termios::tcsetwinsize(&far_end, window(columns, rows))?;
+        let has_term = command.get_envs().any(|(name, _)| name == "TERM");
+        if !has_term {
+            command.env("TERM", "xterm-256color");
+        }
+        command.stdin(far_end.try_clone()?).stderr(far_end.try_clone()?);
+        command.stdout(match output {
+            Some(output) => output,
+            None => far_end.try_clone()?.into(),
+        });
+        let child = command.spawn()?;
+        // The far ends of this process are closed, so that reading ends with the program.
+        drop((command, far_end));
+        let parser = Mutex::new((Vec::new(), parser_of(columns, rows)));
+        let shown = Arc::new(ShownScreen { parser, changed: Condvar::new() });
+        let (source, target) = (terminal.as_fd().try_clone_to_owned()?, Arc::clone(&shown));
+        let reader = thread::spawn(move || show(File::from(source), &target));
+        Ok(TerminalSession { child, terminal, shown, reader: Some(reader) })
+    }
+
+    /// Returns what the terminal shows now.
+    pub fn screen(&self) -> Screen {
+        Screen::of(self.shown.lock().1.screen())
+    }
+
+    /// Returns the bytes that the program has written to the terminal so far.
+    pub fn output(&self) -> Vec<u8> {
+        self.shown.lock().0.clone()
+    }
+
+    /// Waits until the screen has this property, and returns it.
+    ///
+    /// # Panics
+    /// The screen does not get the property within a minute.
+    #[track_caller]
+    pub fn wait_for(&self, what: &str, mut holds: impl FnMut(&Screen) -> bool) -> Screen {
+        let end = Instant::now() + PATIENCE;
+        let mut shown = self.shown.lock();
+        loop {
+            let screen = Screen::of(shown.1.screen());
+            if holds(&screen) {
+                return screen;
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "{what}, but the terminal shows:\n{}", screen.text());
+            (shown, _) = self.shown.changed.wait_timeout(shown, left).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Changes the size of the terminal.
+    ///
+    /// # Panics
+    /// The terminal is gone.
+    pub fn resize(&self, columns: u16, rows: u16) {
+        rustix::termios::tcsetwinsize(&self.terminal, window(columns, rows)).expect("a terminal");
+        self.shown.lock().1.screen_mut().set_size(cells(rows), cells(columns));
+    }
+
+    /// Returns the id of the program's process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Returns true if the program has not ended.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Waits for the end of the program. Returns its exit code, which is `None` after a signal, and
+    /// the last screen.
+    ///
+    /// # Panics
+    /// The program does not end within a minute.
+    pub fn end(mut self) -> (Option<i32>, Screen) {
+        let code = self.wait_for_end();
+        (code, self.screen())
+    }
+
+    /// Waits for the end of the program, and returns its exit code. [`TerminalSession::output`] has
+    /// all bytes of the program from then on.
+    ///
+    /// # Panics
+    /// The program does not end within a minute.
+    pub fn wait_for_end(&mut self) -> Option<i32> {
+        let end = Instant::now() + PATIENCE;
+        let status = loop {
+            match self.child.try_wait().expect("a child") {
+                Some(status) => break status,
+                None if Instant::now() < end => thread::sleep(Duration::from_millis(5)),
+                None => panic!("the program runs on; the terminal shows:\n{}", self.screen().text()),
+            }
+        };
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
+        status.code()
+    }
+}
+
+impl Drop for TerminalSession {
+    fn drop(&mut self) {
+        // After a failed test, or a program that has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn parser_of(columns: u16, rows: u16) -> vt100::Parser {
+    vt100::Parser::new(cells(rows), cells(columns), 0)
+}
+
+fn cells(count: u16) -> NonZeroU16 {
+    NonZeroU16::new(count).expect("a terminal has columns and rows")
+}
+
+fn window(columns: u16, rows: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+/// Shows what comes from a terminal, until the last program that has it open ends.
+fn show(mut terminal: File, shown: &ShownScreen) {
+    let mut buffer = [0; 4096];
+    loop {
+        match terminal.read(&mut buffer) {
+            Ok(0) | Err(_) => return,
+            Ok(count) => {
+                let mut guard = shown.lock();
+                guard.0.extend_from_slice(&buffer[..count]);
+                guard.1.process(&buffer[..count]);
+                shown.changed.notify_all();
+            }
+        }
+    }
+}
