@@ -16,7 +16,7 @@ browser=$(command -v chromium || command -v chromium-browser || command -v googl
     exit 0
 }
 mkdir -p "$target/pictures"
-for page in index many-pages recipes design/tour; do
+for page in index many-pages troubleshooting design/tour; do
     for width in 390 1280; do
         # A browser window is at least 500 wide, but a frame in it may be narrower.
         frame=$target/pictures/frame.html

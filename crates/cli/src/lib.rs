@@ -21,13 +21,15 @@
 //! | [`value_name`] | the names of extracted values |
 //! | [`write_out`], [`checksum`], [`base64`] | the format of `-w`; `--checksum` and lists of checksums |
 //! | [`run`] | runs a plan with the engine |
+//! | [`terminal_style`] | the terminal of standard error: its size, and the colours of messages |
 //! | [`job`], [`given_option`] | runs with a memory on disk, which go on after a kill |
 //! | `warc` | the archive of `--warc` (feature `warc`) |
 //! | [`agent`] | the background process that keeps connections open between runs |
 //! | [`secret_arguments`] | overwrites secrets in the arguments, which other users can read |
+//! | [`doctor`] | `haul doctor URL`: one page about what happens when a URL is fetched |
 //! | [`ftp`], [`apt`] | the command lines of ftp(1) and fetch(1), and apt's protocol |
 //!
-//! Only [`run`], [`agent`], [`ftp`] and [`apt`] use the network. The syntax of URLs, regular
+//! Only [`run`], [`doctor`], [`agent`], [`ftp`] and [`apt`] use the network. The syntax of URLs, regular
 //! expressions and certificates is checked by the modules that use them.
 
 pub mod agent;
@@ -39,6 +41,7 @@ pub mod completions;
 pub mod config_file;
 pub mod date;
 pub mod did_you_mean;
+pub mod doctor;
 pub mod expand_variables;
 pub mod file_access;
 pub mod flag_value;
@@ -63,6 +66,7 @@ pub mod program_persona;
 pub mod record_input;
 pub mod run;
 pub mod secret_arguments;
+pub mod terminal_style;
 pub mod url_list;
 pub mod usage_error;
 pub mod value_name;

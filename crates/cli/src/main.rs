@@ -12,8 +12,9 @@ use haul_cli::file_access::SystemFileAccess;
 use haul_cli::job::{self, JobCommandError};
 use haul_cli::parsed_args::InfoOption;
 use haul_cli::program_persona::ProgramPersona;
+use haul_cli::terminal_style::MessageColors;
 use haul_cli::usage_error::{ArgPosition, UsageError, UsageErrorReason};
-use haul_cli::{agent, apt, build_plan, ftp, help, parse, run, secret_arguments};
+use haul_cli::{agent, apt, build_plan, doctor, ftp, help, parse, run, secret_arguments};
 
 /// A function that opens each closed standard descriptor in the wrong direction, so that reading or
 /// writing it fails. It runs before Rust's own start, which would open `/dev/null` instead: lost
@@ -54,6 +55,9 @@ fn main() -> ExitCode {
     if job::is_called(&words) {
         return ExitCode::from(job::run(&words));
     }
+    if doctor::is_called(&words) {
+        return ExitCode::from(doctor::run(&words));
+    }
     if let Some((program, args)) = ftp::called(words) {
         return ExitCode::from(ftp::run(program, args));
     }
@@ -73,7 +77,8 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             // If stderr is closed, no reader can see the message.
-            let _ = writeln!(std::io::stderr(), "{}", error.message_for(persona.name()));
+            let text = MessageColors::of_stderr(persona).message(&error.message_for(persona.name()));
+            let _ = writeln!(std::io::stderr(), "{text}");
             ExitCode::from(error.exit_code())
         }
     }

@@ -38,6 +38,7 @@ const OWN: &[&str] = &[
     "sort",
     "split",
     "stats",
+    "summary",
     "then",
     "threads",
     "tsv-in",

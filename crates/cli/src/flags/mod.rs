@@ -223,6 +223,7 @@ mod stall_time;
 mod stats;
 mod stderr;
 mod styled_output;
+mod summary;
 mod suppress_connect_headers;
 mod then;
 mod threads;
@@ -502,6 +503,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &stats::StatsFlag,
     &stderr::StderrFlag,
     &styled_output::StyledOutputFlag,
+    &summary::SummaryFlag,
     &suppress_connect_headers::SuppressConnectHeadersFlag,
     &no_effect::TCP_FASTOPEN,
     &no_effect::TCP_NODELAY,

@@ -59,6 +59,7 @@ pub fn help(persona: ProgramPersona, subject: Option<&str>) -> Result<String, Us
             );
             if !persona.is_curl() {
                 text.push_str("Use \"--help WORD\" to search options and guides, such as \"--help timeout\"\n");
+                text.push_str("Use \"haul doctor URL\" to see what happens when a URL is fetched\n");
             }
         }
         Some(subject) if is_called(persona, subject, "all") => {

@@ -54,6 +54,7 @@ const FREE: &[&str] = &[
     "stats",
     "stderr",
     "styled-output",
+    "summary",
     "threads",
     "trace",
     "trace-ascii",

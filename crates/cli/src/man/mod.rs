@@ -22,6 +22,7 @@ pub fn page() -> String {
     text.push_str(
         ".SH SYNOPSIS\n.B haul\n.RI [ options ...]\n.IR url ...\n.br\n\
          .B haul job status | list | retry | report | vacuum\n.IR file\n.br\n\
+         .B haul doctor\n.RB [ \\-\\-format\n.IR text | json ]\n.RI [ options ...]\n.IR url\n.br\n\
          .B haul curl\n.RI [ options ...]\n.IR url ...\n.br\n\
          .B haul ftp | haul fetch | haul apt\\-method\n",
     );
@@ -82,7 +83,9 @@ const INTRODUCTION: &[(&str, &[&str])] = &[
             "Called as \"haul curl\", or through a link named curl, it also has curl's defaults, messages and exit codes: \
              haul-curl(1). \"haul ftp\", \"haul fetch\" and \"haul apt-method\" replace OpenBSD's ftp(1), FreeBSD's fetch(1) \
              and apt's http method: haul-ftp(1).",
-            "haul --help WORD searches the options and the guides; haul --help --OPTION explains one option.",
+            "haul --help WORD searches the options and the guides; haul --help --OPTION explains one option. haul doctor \
+             shows what happens when a URL is fetched: name lookup, addresses, TLS, versions of HTTP, redirects, \
+             compression, ranges, validators, rate and proxy. It has no secrets, and \"--format json\" is for programs.",
         ],
     ),
     ("GLOBS", &["A URL may stand for several. -g takes brackets and braces literally."]),
@@ -220,7 +223,7 @@ mod tests {
     fn assert_valid(page: &str) {
         let requests = [
             ".TH", ".SH", ".SS", ".TP", ".PP", ".IP", ".B", ".RI", ".IR", ".br", ".I", ".BR", ".sp", ".RS", ".RE",
-            ".nf", ".fi",
+            ".nf", ".fi", ".RB",
         ];
         for line in page.lines().filter(|line| line.starts_with(['.', '\''])) {
             let request = line.split(' ').next().unwrap_or_default();

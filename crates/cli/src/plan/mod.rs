@@ -150,6 +150,9 @@ pub struct GlobalArgs {
     pub warc: WarcArgs,
     /// `--stats`: prints the statistics of the run on stderr at its end.
     pub stats: Option<StatsFormat>,
+    /// `--summary` (true) or `--no-summary` (false); `None` prints a summary after many URLs if
+    /// standard error is a terminal.
+    pub summary: Option<bool>,
     /// `--job`: the file with the state of the run; `None` for a run without one.
     pub job: Option<JobArgs>,
     /// `--refresh`: requests the URLs of the job again, on the condition that they have changed.
@@ -190,6 +193,7 @@ impl Default for GlobalArgs {
             events: None,
             warc: WarcArgs::default(),
             stats: None,
+            summary: None,
             job: None,
             refresh: false,
             agent: None,

@@ -16,7 +16,7 @@
 pub(crate) mod engine_options;
 mod joined_groups;
 pub(crate) mod report;
-mod transfers;
+pub(crate) mod transfers;
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -37,7 +37,7 @@ use crate::file_access::print_error_line;
 use crate::job::JobRun;
 use crate::plan::{GlobalArgs, OutputArg, RunPlan, StageArgs, TraceFormat, UrlGroup, UrlSource};
 use report::events::EventLog;
-use report::progress::ProgressReporter;
+use report::progress::{ProgressReporter, TerminalOutput};
 use report::reporter::{Reporter, RunState};
 use report::{error_message, statistics};
 use transfers::output_names::OutputNames;
@@ -68,6 +68,7 @@ pub fn run(plan: RunPlan) -> u8 {
     if prints_progress_on_signal(&plan) {
         progress_signal::watch(&plan, &progress);
     }
+    progress.start(&plan);
     // Before other files are opened, of which one could have the number that the user has given.
     let events = match EventLog::of(&plan, &progress) {
         Ok(events) => events,
@@ -85,7 +86,7 @@ pub fn run(plan: RunPlan) -> u8 {
         let groups = begin..begin + joined_groups::count(&plan.global, &plan.operations[begin..]);
         begin = groups.end;
         let operation = &plan.operations[groups.start];
-        progress.operation_begins(plan.operations[groups.clone()].iter().any(|operation| prints(&plan, operation)));
+        progress.operation_begins(terminal_output(&plan, &plan.operations[groups.clone()]), operation.stages.len());
         let outcome = carry_out(&client, &plan, groups.clone(), &progress, &mut stores, before.clone());
         before.urls += plan.operations[groups].iter().map(|operation| operation.urls.len() as u64).sum::<u64>();
         let (ControlFlow::Continue(code) | ControlFlow::Break(code)) = outcome;
@@ -114,7 +115,10 @@ pub fn run(plan: RunPlan) -> u8 {
             break;
         }
     }
-    progress.clear();
+    progress.finish(|| {
+        client.close_idle();
+        client.stats().totals()
+    });
     if let Some(job) = &before.job {
         exit_code = end_job(&plan, &progress, job, exit_code, signals.as_ref());
     }
@@ -213,20 +217,36 @@ fn leaves_files(plan: &RunPlan) -> bool {
     cfg!(not(linux_calls)) && plan.operations.iter().any(writes_files)
 }
 
-/// Returns true if a URL group prints to the terminal while it runs, so that a progress line would
-/// disturb its output.
-fn prints(plan: &RunPlan, operation: &UrlGroup) -> bool {
+/// Returns what URL groups that run together print on the terminal while they run, so that a progress
+/// line would disturb it.
+fn terminal_output(plan: &RunPlan, operations: &[UrlGroup]) -> TerminalOutput {
     let trace = &plan.global.trace;
     let is_standard = |path: &Path| [Path::new("-"), Path::new("%")].contains(&path);
-    let traces = trace.form != TraceFormat::Off && trace.file.as_deref().is_none_or(is_standard);
-    if traces {
-        return true;
+    if trace.form != TraceFormat::Off && trace.file.as_deref().is_none_or(is_standard) {
+        return TerminalOutput::Texts;
     }
+    let is_terminal = std::io::stdout().is_terminal();
+    match operations {
+        _ if !is_terminal => TerminalOutput::None,
+        _ if operations.iter().any(prints_texts) => TerminalOutput::Texts,
+        _ if !operations.iter().any(prints_content) => TerminalOutput::None,
+        [operation] if only_url(operation).is_some() && plan.global.job.is_none() => TerminalOutput::Body,
+        _ => TerminalOutput::Texts,
+    }
+}
+
+/// Returns true if bodies or values of a URL group go to standard output.
+fn prints_content(operation: &UrlGroup) -> bool {
     let of_urls = || (0..operation.urls.len()).any(|source| operation.output_of(source).is_stdout());
-    let prints_content = match operation.shared_output() {
+    match operation.shared_output() {
         Some(output) => output.is_stdout(),
         None => operation.stages.len() == 1 && of_urls(),
-    };
+    }
+}
+
+/// Returns true if a URL group prints something else than bodies on standard output: records, heads,
+/// cookies or the text of `-w`.
+fn prints_texts(operation: &UrlGroup) -> bool {
     let tells = |stage: &StageArgs| {
         let report = &stage.report;
         let cookies = stage.transfer.cookies.jar.as_deref();
@@ -235,8 +255,7 @@ fn prints(plan: &RunPlan, operation: &UrlGroup) -> bool {
             || feeds_heads
             || [report.dump_header.as_deref(), cookies].contains(&Some(Path::new("-")))
     };
-    (prints_content || operation.record_output().is_some() || operation.stages.iter().any(tells))
-        && std::io::stdout().is_terminal()
+    operation.record_output().is_some() || operation.stages.iter().any(tells)
 }
 
 /// Returns the part of `--max-memory` that an archive takes: a quarter, or nothing without one.
@@ -377,12 +396,11 @@ fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o UrlGroup) -> Cow<'o, U
 /// Prints the error because of which a transfer could not begin. Returns the exit code for this
 /// error.
 fn report_setup_error(plan: &RunPlan, progress: &ProgressReporter, error: &Error) -> u8 {
-    progress.clear();
     // Whoever closed the pipe has seen enough, and knows.
     let closed = error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe);
     let is_known = error.is_interrupted() || error.kind() == ErrorKind::Write && closed;
     if plan.global.shows_errors() && !is_known {
-        print_error_line(&error_message::line(plan.global.persona, error, None));
+        progress.print_error(error, None);
     }
     error.exit_code()
 }
@@ -391,8 +409,7 @@ fn report_setup_error(plan: &RunPlan, progress: &ProgressReporter, error: &Error
 /// code of the first error, or 0 if there is none.
 fn report_unwritten_files(plan: &RunPlan, progress: &ProgressReporter, lost: &[Error]) -> u8 {
     for error in lost.iter().filter(|_| plan.global.shows_errors()) {
-        progress.clear();
-        print_error_line(&error_message::side_output_error(plan.global.persona, error));
+        progress.print_line(&error_message::side_output_error(plan.global.persona, error));
     }
     lost.first().map_or(0, Error::exit_code)
 }

@@ -216,7 +216,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("preproxy", seen("--preproxy socks5://127.0.0.1:1 --retry 0")),
     // The bar is for a single body that this process receives.
     ("progress-bar", only(&[FetchMode::One], "--progress-bar", "", "plain")),
-    ("progress-meter", tested("progress: false", &["../../src/run/report/progress.rs"])),
+    ("progress-meter", tested("progress: false", &["../../src/run/report/progress/tests.rs"])),
     ("proto", seen("--proto =https")),
     ("proto-default", with("--proto-default https --retry 0", "", "bare:plain")),
     ("proto-redir", with("--proto-redir =https", "", "302")),
@@ -285,6 +285,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("stats", seen("--stats")),
     ("stderr", with("--stderr errors", "", "gone")),
     ("styled-output", anyway("Accepted for compatibility with curl")),
+    ("summary", seen("--summary")),
     ("suppress-connect-headers", with("--suppress-connect-headers", "-x SERVER -p -D heads", "plain")),
     ("then", tested("--then", &["extraction.rs"])),
     ("threads", tested("--threads", &["stats.rs"])),

@@ -63,9 +63,24 @@ pub trait ResponseHeadPredicate: Send + Sync {
 
 /// An observer of the pauses before retries; see [`RequestOptions::pauses`].
 pub trait RetryObserver: Send + Sync {
-    /// Reports that the transfer of `url` will be tried again after the time `wait`. `why`
-    /// describes the last failure.
-    fn begins(&self, url: &str, wait: Duration, why: &str);
+    /// Reports that a pause before a retry begins.
+    fn begins(&self, pause: &RetryPause<'_>);
+}
+
+/// A pause before a retry of a transfer.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct RetryPause<'a> {
+    /// The URL of the transfer.
+    pub url: &'a str,
+    /// The time until the retry.
+    pub wait: Duration,
+    /// The description of the last failure.
+    pub cause: &'a str,
+    /// The number of the retry, from 1.
+    pub retry: u32,
+    /// The largest number of retries.
+    pub most: u32,
 }
 
 /// All settings of a request except its target. `Debug` shows names and lengths, but no field

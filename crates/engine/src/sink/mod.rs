@@ -55,6 +55,10 @@ pub trait TransferWaker: Send + Sync {
 pub trait ByteCounter: Send + Sync {
     /// Adds `bytes` to the count.
     fn count(&self, bytes: u64);
+
+    /// Reports the number of connections over which the body is fetched now. Does nothing by
+    /// default.
+    fn set_connections(&self, _connections: usize) {}
 }
 
 /// The properties of a response that its sink receives before the body.

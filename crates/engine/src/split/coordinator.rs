@@ -182,6 +182,7 @@ impl SplitCoordinator {
         // Parts write to a file by themselves; all other bytes have passed the first transfer.
         let bytes = if self.file.is_some() { state.received.by_parts } else { 0 };
         first.add_part(&state.template.facts, bytes);
+        self.report_connections(1);
         if matches!(outcome, SplitOutcome::ContinueAlone) {
             first.end_split();
         }
@@ -226,7 +227,11 @@ impl SplitCoordinator {
         {
             self.first_end.set(end);
         }
-        state.max_connections = state.max_connections.max((first_count + state.parts.len() + 1).min(wanted));
+        let connections = (first_count + state.parts.len() + 1).min(wanted);
+        if connections > state.max_connections {
+            state.max_connections = connections;
+            self.report_connections(connections);
+        }
         state.requested_parts += 1;
         let transfer = state.template.part(
             &self.body,
@@ -246,6 +251,10 @@ impl SplitCoordinator {
         let in_flight = PartInFlight { at: part.span.start, end: part.span.end, has_begun: false, buffer: Vec::new() };
         state.parts.insert(part.id, in_flight);
         Some(transfer)
+    }
+
+    fn report_connections(&self, connections: usize) {
+        self.counter.iter().for_each(|counter| counter.set_connections(connections));
     }
 
     /// Updates the state with the position that the first transfer has reached in the body.

@@ -16,6 +16,7 @@ use super::{Transfer, response};
 use crate::body::delivery::BodyDelivery;
 use crate::clock;
 use crate::error::ErrorStage;
+use crate::request::RetryPause;
 use crate::sink::BodyInfo;
 use crate::transfer_facts::{FailedAttempt, TransferPhase};
 use crate::transfer_outcome::TransferOutcome;
@@ -365,8 +366,14 @@ impl Transfer {
     /// Reports the pause before a retry to [`RequestOptions::pauses`](crate::RequestOptions::pauses).
     fn report_pause(&self, wait: Duration, error: Option<&Error>) {
         let Some(pauses) = &self.options.pauses else { return };
-        let why = error.map_or_else(|| format!("the server answered {}", self.facts.status), Error::cause);
-        pauses.begins(&self.current.first_target().to_url(), wait, &why);
+        let cause = error.map_or_else(|| format!("the server answered {}", self.facts.status), Error::cause);
+        pauses.begins(&RetryPause {
+            url: &self.current.first_target().to_url(),
+            wait,
+            cause: &cause,
+            retry: self.attempt.number + 1,
+            most: self.options.retry.max,
+        });
     }
 
     /// Delivers the stored heads at the end of a transfer without a body, if the options request

@@ -17,11 +17,22 @@ use haul_policy::target::Scheme;
 use crate::program_persona::ProgramPersona;
 use crate::run::report::remedy::{self, SELF_SIGNED, UNKNOWN_ISSUER};
 use crate::run::report::transfer_report::TransferReport;
+use crate::terminal_style::MessageColors;
 use crate::usage_error::mark_position;
 
 /// Returns the line that is printed on standard error for an error. `failed` is its transfer; `None`
 /// if the transfer did not begin.
 pub(crate) fn line(persona: ProgramPersona, error: &Error, failed: Option<&TransferReport<'_>>) -> String {
+    colored_line(persona, error, failed, MessageColors::default())
+}
+
+/// Returns the line that is printed on standard error for an error, in colours.
+pub(crate) fn colored_line(
+    persona: ProgramPersona,
+    error: &Error,
+    failed: Option<&TransferReport<'_>>,
+    colors: MessageColors,
+) -> String {
     match persona {
         // Never cut: the cause is at the end, and a URL may be long.
         ProgramPersona::Haul => {
@@ -29,7 +40,8 @@ pub(crate) fn line(persona: ProgramPersona, error: &Error, failed: Option<&Trans
             let duration = failed.map(remedy::duration).unwrap_or_default();
             let remedy = remedy::remedy(error, failed);
             let separator = if remedy.is_empty() { "" } else { "; " };
-            format!("haul: ({}) {text}{duration}{separator}{remedy}", error.exit_code())
+            let remedy = colors.remedy(&remedy);
+            colors.message(&format!("haul: ({}) {text}{duration}{separator}{remedy}", error.exit_code()))
         }
         ProgramPersona::Curl => curl_line(error, failed.map(|report| report.outcome)),
     }

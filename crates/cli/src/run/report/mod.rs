@@ -6,8 +6,6 @@ pub(crate) mod events;
 pub(crate) mod file_metadata;
 mod header_or_trace_file;
 pub(crate) mod progress;
-mod progress_bar;
-mod progress_meter;
 pub(crate) mod records;
 pub(crate) mod remedy;
 pub(crate) mod reporter;

@@ -214,3 +214,6 @@ fn of_scheme(cause: &str) -> &'static str {
         None => "",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,7 @@ use haul::fleet::{BodyDestination, FleetJob, HostStartRate, RecordContent, Recor
 use haul::interrupt::InterruptCallback;
 use haul::net::local_address::UnixSocketAddress;
 use haul::pagination::ListingEnd;
-use haul::request::{RetryObserver, TotalRateLimit};
+use haul::request::{RetryObserver, RetryPause, TotalRateLimit};
 use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer::TransferOutcome;
@@ -220,7 +220,7 @@ impl Reporter {
         let error = report.error();
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
         let was_reached = report.is_local(self.persona) || report.outcome.facts.requests > 0;
-        self.progress.transfer_over(&report.outcome.facts, was_reached, error.is_some());
+        let is_shown = self.progress.transfer_over(report, was_reached);
         if let Some(events) = &self.before.events {
             events.ended(report, self.persona, self.file(report));
         }
@@ -228,16 +228,14 @@ impl Reporter {
             // Also where -s keeps the line below from being said.
             tracer.event(&TraceEvent::Info(error_message::text_for(self.persona, error, Some(report.outcome)).into()));
         }
-        if let Some(error) = error.filter(|error| self.shows_errors && !error.is_interrupted()) {
-            self.progress.clear();
-            print_error_line(&error_message::line(self.persona, error, Some(report)));
+        if let Some(error) = error.filter(|error| is_shown && self.shows_errors && !error.is_interrupted()) {
+            self.progress.print_error(error, Some(report));
         }
         self.write_side_files(report);
         if let Some(Some(tracer)) = self.traces.get(report.stage)
             && let Some(error) = tracer.lost().filter(|_| self.shows_errors)
         {
-            self.progress.clear();
-            print_error_line(&error_message::side_output_error(ProgramPersona::Curl, &error));
+            self.progress.print_line(&error_message::side_output_error(ProgramPersona::Curl, &error));
         }
         self.written_out(report, transfer)
     }
@@ -381,8 +379,7 @@ impl Reporter {
             Err(error) if self.persona.is_curl() => {
                 let closed = error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe);
                 if self.shows_errors && !closed {
-                    self.progress.clear();
-                    print_error_line(&error_message::side_output_error(self.persona, &error));
+                    self.progress.print_line(&error_message::side_output_error(self.persona, &error));
                 }
                 Ok(())
             }
@@ -438,8 +435,7 @@ impl Reporter {
         let error = Error::with_source(ErrorKind::Write, format!("failed to write {}", path.display()), error);
         self.has_unwritten_output.store(true, Ordering::Relaxed);
         if self.shows_errors {
-            self.progress.clear();
-            print_error_line(&error_message::side_output_error(self.persona, &error));
+            self.progress.print_line(&error_message::side_output_error(self.persona, &error));
         }
     }
 
@@ -453,20 +449,21 @@ impl Reporter {
 
     fn warn(&self, text: &str) {
         if !self.is_silent {
-            self.progress.clear();
-            print_error_line(&format!("Warning: {}", crate::usage_error::sanitized(text)));
+            self.progress.print_warning(&crate::usage_error::sanitized(text));
         }
     }
 }
 
 impl RetryObserver for Reporter {
-    fn begins(&self, url: &str, wait: Duration, why: &str) {
+    fn begins(&self, pause: &RetryPause<'_>) {
+        let RetryPause { url, wait, cause, .. } = *pause;
         if let Some(events) = &self.before.events {
-            events.retried(url, wait, why);
+            events.retried(url, wait, cause);
         }
-        if wait > LONG_PAUSE && !self.persona.is_curl() {
+        self.progress.pause_begins(pause);
+        if wait > LONG_PAUSE && !self.persona.is_curl() && !self.progress.is_drawn() {
             let seconds = wait.as_secs_f64().ceil();
-            self.warn(&format!("{url}: {why}; the next try is in {seconds} s"));
+            self.warn(&format!("{url}: {cause}; the next try is in {seconds} s"));
         }
     }
 }
@@ -510,8 +507,7 @@ impl FleetReporter {
 impl TransferReporter for FleetReporter {
     fn listing_ended(&self, _job: &FleetJob, url: &Target, end: &ListingEnd) {
         if end.is_remarkable() && self.reporter.shows_errors {
-            self.reporter.progress.clear();
-            print_error_line(&format!("Warning: {}: {end}", url.to_url()));
+            self.reporter.progress.print_warning(&format!("{}: {end}", url.to_url()));
         }
     }
 

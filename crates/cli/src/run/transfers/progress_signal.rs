@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use nix::sys::signal::{SigSet, Signal};
 
-use crate::file_access::print_error_line;
 use crate::plan::RunPlan;
 use crate::run::report::progress::ProgressReporter;
 use crate::run::transfers::run_total;
@@ -35,8 +34,7 @@ pub(crate) fn watch(plan: &Arc<RunPlan>, progress: &Arc<ProgressReporter>) {
             {
                 counts.set_total(total);
             }
-            progress.clear();
-            print_error_line(&format!("haul: {}", counts.now().line()));
+            progress.print_line(&format!("haul: {}", counts.now().line()));
         }
     });
     if started.is_err() {

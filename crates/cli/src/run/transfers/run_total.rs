@@ -15,6 +15,11 @@ pub(crate) fn of(plan: &RunPlan) -> Option<u64> {
     plan.operations.iter().map(of_group).sum()
 }
 
+/// Returns the number of URLs of the first stages of a run, for a run with further stages.
+pub(crate) fn of_first_stage(plan: &RunPlan) -> Option<u64> {
+    plan.operations.iter().map(given_urls).sum()
+}
+
 /// Returns true if the URLs of the run are those of its only group, so that their number is known
 /// once the group's lists have ended.
 pub(crate) fn is_number_of_items(plan: &RunPlan) -> bool {
@@ -26,8 +31,14 @@ fn has_only_given_urls(group: &UrlGroup) -> bool {
 }
 
 fn of_group(group: &UrlGroup) -> Option<u64> {
+    if has_only_given_urls(group) { given_urls(group) } else { None }
+}
+
+/// Returns the number of URLs that arguments and lists of a group give.
+fn given_urls(group: &UrlGroup) -> Option<u64> {
     let has_uploads = || (0..group.urls.len()).any(|index| group.upload_of(index).is_some());
-    if !has_only_given_urls(group) || group.records.is_some() || has_uploads() {
+    let turns_pages = group.stages.first().is_some_and(|stage| stage.pagination.is_some() || stage.depth > 0);
+    if turns_pages || group.records.is_some() || has_uploads() {
         return None;
     }
     let count = |(index, source)| match source {

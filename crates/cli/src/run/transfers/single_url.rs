@@ -300,4 +300,8 @@ impl ByteCounter for ProgressCounter {
     fn count(&self, bytes: u64) {
         self.0.body_bytes(usize::try_from(bytes).unwrap_or(usize::MAX));
     }
+
+    fn set_connections(&self, connections: usize) {
+        self.0.set_connections(connections);
+    }
 }

@@ -49,6 +49,11 @@ impl ProgressBar {
         self.body.is_some()
     }
 
+    /// Returns true if there is a bar for the current body.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.body.is_some()
+    }
+
     /// Adds to the number of received body bytes, and draws the bar if it is time to. Returns
     /// `false` if the length of the body is unknown, so that there is no bar.
     pub(crate) fn body_bytes(&mut self, bytes: u64) -> bool {

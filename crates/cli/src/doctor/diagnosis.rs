@@ -1,0 +1,157 @@
+//! The page of `haul doctor`: sections of facts, and the problems with their remedies.
+
+use serde_json::{Map, Value};
+
+/// The result of all probes.
+#[derive(Debug, Default)]
+pub(super) struct Diagnosis {
+    sections: Vec<DiagnosisSection>,
+    problems: Vec<String>,
+    /// The exit code of fetching the URL.
+    pub(super) exit_code: u8,
+}
+
+/// A section of the page.
+#[derive(Debug)]
+pub(super) struct DiagnosisSection {
+    /// The key of the section in JSON, such as `http_versions`.
+    key: &'static str,
+    title: &'static str,
+    facts: Vec<DiagnosisFact>,
+}
+
+/// A fact, or one of several rows with the same key.
+#[derive(Debug)]
+struct DiagnosisFact {
+    key: String,
+    /// The label in the text.
+    label: String,
+    text: String,
+    value: Value,
+    /// True if the key has a list in JSON, to which the value is added.
+    is_row: bool,
+}
+
+impl DiagnosisSection {
+    pub(super) fn new(key: &'static str, title: &'static str) -> Self {
+        Self { key, title, facts: Vec::new() }
+    }
+
+    /// Adds a fact whose text and value are the same.
+    pub(super) fn fact(&mut self, key: &str, text: impl Into<String>) {
+        let text = text.into();
+        let value = Value::String(text.clone());
+        self.fact_with(key, text, value);
+    }
+
+    /// Adds a fact with another value in JSON than its text.
+    pub(super) fn fact_with(&mut self, key: &str, text: impl Into<String>, value: impl Into<Value>) {
+        let label = key.replace('_', " ");
+        self.facts.push(DiagnosisFact {
+            key: key.to_owned(),
+            label,
+            text: clean(text.into()),
+            value: value.into(),
+            is_row: false,
+        });
+    }
+
+    /// Adds a row to the list `key`.
+    pub(super) fn row(&mut self, key: &str, label: impl Into<String>, text: impl Into<String>, value: Value) {
+        let (label, text) = (clean(label.into()), clean(text.into()));
+        self.facts.push(DiagnosisFact { key: key.to_owned(), label, text, value, is_row: true });
+    }
+
+    fn json(&self) -> Value {
+        let mut object = Map::new();
+        for fact in &self.facts {
+            if !fact.is_row {
+                object.insert(fact.key.clone(), fact.value.clone());
+            } else if let Value::Array(rows) = object.entry(&fact.key).or_insert_with(|| Value::Array(Vec::new())) {
+                rows.push(fact.value.clone());
+            }
+        }
+        Value::Object(object)
+    }
+}
+
+impl Diagnosis {
+    pub(super) fn add(&mut self, section: DiagnosisSection) {
+        self.sections.push(section);
+    }
+
+    /// Adds a problem, with its remedy if there is one.
+    pub(super) fn problem(&mut self, text: impl Into<String>) {
+        let text = clean(text.into());
+        if !self.problems.contains(&text) {
+            self.problems.push(text);
+        }
+    }
+
+    /// Returns the page as text.
+    pub(super) fn text(&self) -> String {
+        let width = self.sections.iter().flat_map(|section| &section.facts).map(|fact| fact.label.len()).max();
+        let width = width.unwrap_or(0).clamp(16, 40);
+        let mut text = String::new();
+        for section in &self.sections {
+            text.push_str(&format!("{}\n", section.title));
+            for DiagnosisFact { label, text: fact, .. } in &section.facts {
+                text.push_str(format!("  {label:width$}  {fact}").trim_end());
+                text.push('\n');
+            }
+        }
+        text.push_str("Problems\n");
+        if self.problems.is_empty() {
+            text.push_str("  none\n");
+        }
+        for problem in &self.problems {
+            text.push_str(&format!("  * {problem}\n"));
+        }
+        text
+    }
+
+    /// Returns the page as a JSON object.
+    pub(super) fn json(&self) -> Value {
+        let mut object: Map<String, Value> =
+            self.sections.iter().map(|section| (section.key.to_owned(), section.json())).collect();
+        object.insert("problems".to_owned(), self.problems.clone().into());
+        object.insert("exit_code".to_owned(), self.exit_code.into());
+        Value::Object(object)
+    }
+}
+
+/// Returns a text without characters that would control a terminal.
+fn clean(text: String) -> String {
+    crate::usage_error::sanitized(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn page_is_the_same_as_text_and_as_json() {
+        let mut section = DiagnosisSection::new("dns", "Name lookup");
+        section.fact_with("time", "0.010 s", 0.01);
+        section.row("addresses", "127.0.0.1", "answers", json!({"address": "127.0.0.1"}));
+        section.row("addresses", "::1", "\x1b[31mrefused", json!({"address": "::1"}));
+        let mut diagnosis = Diagnosis { exit_code: 7, ..Diagnosis::default() };
+        assert!(diagnosis.text().ends_with("Problems\n  none\n"));
+        diagnosis.add(section);
+        diagnosis.problem("it is broken; repair it");
+        diagnosis.problem("it is broken; repair it");
+        let text = diagnosis.text();
+        assert!(text.starts_with("Name lookup\n  time              0.010 s\n  127.0.0.1         answers\n"), "{text}");
+        assert!(text.ends_with("Problems\n  * it is broken; repair it\n") && !text.contains('\x1b'), "{text}");
+        assert_eq!(
+            diagnosis.json(),
+            json!({
+                "dns": {"time": 0.01, "addresses": [{"address": "127.0.0.1"}, {"address": "::1"}]},
+                "problems": ["it is broken; repair it"],
+                "exit_code": 7,
+            })
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! The environment of this computer that decides how haul fetches: proxies, certificates, name
+//! servers.
+
+use serde_json::{Value, json};
+
+use super::diagnosis::DiagnosisSection;
+use crate::plan::{ProxyChoice, StageArgs};
+use crate::program_persona::VERSION;
+
+/// The variables whose values are shown, since they name files only.
+const FILE_VARIABLES: [&str; 4] = ["CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "NETRC"];
+
+/// Returns the section about the environment. `target` is the URL to fetch.
+pub(super) fn section(stage: &StageArgs, target: &haul::Target) -> DiagnosisSection {
+    let mut section = DiagnosisSection::new("environment", "Environment");
+    section.fact("haul", format!("{VERSION} ({} {})", std::env::consts::OS, std::env::consts::ARCH));
+    let proxy = proxy(stage, target);
+    section.fact_with("proxy", proxy.clone().unwrap_or_else(|| "none".to_owned()), json!(proxy));
+    for (name, value) in variables(stage) {
+        section.row("variables", name, value.clone(), json!({"name": name, "value": value}));
+    }
+    let servers = name_servers();
+    section.fact_with(
+        "name_servers",
+        if servers.is_empty() { "unknown".to_owned() } else { servers.join(", ") },
+        servers,
+    );
+    section
+}
+
+/// Returns the proxy for a URL, without user and password.
+pub(super) fn proxy(stage: &StageArgs, target: &haul::Target) -> Option<String> {
+    let given = stage.proxy.no_proxy.as_ref();
+    match &stage.proxy.choice {
+        ProxyChoice::Direct => None,
+        ProxyChoice::Given { proxy, environment } => {
+            let is_direct = given.unwrap_or(environment.no_proxy()).matches(target);
+            (!is_direct).then(|| format!("{}://{}:{}", proxy.kind().as_str(), proxy.host_text(), proxy.port()))
+        }
+        ProxyChoice::Environment(environment) => {
+            let url = match given {
+                Some(no_proxy) => environment.proxy_unless(target, no_proxy),
+                None => environment.proxy_for(target),
+            };
+            url.map(without_login)
+        }
+    }
+}
+
+/// Returns the environment variables that haul heeds, as names and values without logins.
+fn variables(stage: &StageArgs) -> Vec<(&'static str, String)> {
+    let mut variables = Vec::new();
+    if let ProxyChoice::Environment(environment) | ProxyChoice::Given { environment, .. } = &stage.proxy.choice {
+        variables.extend(environment.variables().into_iter().map(|(name, value)| (name, without_login(&value))));
+    }
+    let files = FILE_VARIABLES.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?)));
+    variables.extend(files);
+    for name in ["HAUL_AGENT", "SSLKEYLOGFILE"] {
+        if std::env::var_os(name).is_some() {
+            variables.push((name, "set".to_owned()));
+        }
+    }
+    variables
+}
+
+/// Returns a proxy's URL without user and password.
+fn without_login(url: &str) -> String {
+    match url.rsplit_once('@') {
+        Some((before, host)) => match before.split_once("://") {
+            Some((scheme, _)) => format!("{scheme}://{host}"),
+            None => host.to_owned(),
+        },
+        None => url.to_owned(),
+    }
+}
+
+/// Returns the name servers of the system's configuration.
+fn name_servers() -> Vec<String> {
+    let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+    let servers = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
+    servers.filter_map(|rest| rest.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+/// Returns a number of seconds as text and as JSON.
+pub(super) fn seconds(time: std::time::Duration) -> (String, Value) {
+    let seconds = (time.as_secs_f64() * 1000.0).round() / 1000.0;
+    (format!("{seconds:.3} s"), json!(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proxy_urls_lose_their_logins() {
+        assert_eq!(without_login("http://me:p@ss@proxy:3128/"), "http://proxy:3128/");
+        assert_eq!(without_login("me:pw@proxy:3128"), "proxy:3128");
+        assert_eq!(without_login("socks5h://proxy"), "socks5h://proxy");
+    }
+}

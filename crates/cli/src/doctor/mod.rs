@@ -1,0 +1,163 @@
+//! `haul doctor URL`: one page about what happens when a URL is fetched, for the question "why does
+//! it not work here?" and for support tickets.
+//!
+//! ```text
+//! options, URL ─▶ plan ─▶ probes: one fetch for each question ─▶ Diagnosis ─▶ text or JSON
+//! ```
+//!
+//! The page has no secrets: neither credentials, cookies, nor the values of a query.
+
+mod certificates;
+mod diagnosis;
+mod environment;
+mod probes;
+mod request_variants;
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use crate::build_plan;
+use crate::file_access::SystemFileAccess;
+use crate::parse;
+use crate::plan::{RunPlan, UrlSource};
+use crate::program_persona::ProgramPersona;
+use crate::run::report::error_message;
+use crate::secret_arguments;
+use crate::terminal_style::MessageColors;
+use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason};
+
+/// The text of `haul doctor --help`.
+pub(crate) const HELP: &str = "\
+Usage: haul doctor [options] URL
+
+Shows what happens when URL is fetched: the environment, name lookup, each
+address, TLS, HTTP versions, redirects, compression, ranges, validators, the
+rate of one connection, and problems with their remedies. Some requests are
+sent to the server, and up to 8 MiB are received. The page has no secrets, so
+that you can send it to others.
+
+ --format text|json      The form of the page. The default is text
+ any option of haul      such as -k, --cacert, -x, --resolve, -H or -u
+
+The exit code is that of fetching the URL.
+";
+
+/// The form in which the page is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PageFormat {
+    Text,
+    Json,
+}
+
+/// Returns true if the command line of a program is `haul doctor …`.
+#[must_use]
+pub fn is_called(words: &[OsString]) -> bool {
+    let (persona, rest) = ProgramPersona::called(words.iter().cloned());
+    !persona.is_curl() && rest.first().is_some_and(|first| first == "doctor")
+}
+
+/// Runs the command line `haul doctor …`. Returns the exit code.
+#[must_use]
+pub fn run(words: &[OsString]) -> u8 {
+    let colors = MessageColors::of_stderr(ProgramPersona::Haul);
+    match carry_out(&words[2.min(words.len())..]) {
+        Ok(Ok(code)) => code,
+        Ok(Err(error)) => {
+            let line = error_message::colored_line(ProgramPersona::Haul, &error, None, colors);
+            let _ = writeln!(std::io::stderr(), "{line}");
+            error.exit_code()
+        }
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "{}", colors.message(&error.message_for("haul")));
+            error.exit_code()
+        }
+    }
+}
+
+fn carry_out(words: &[OsString]) -> Result<haul::Result<u8>, UsageError> {
+    if words.is_empty() || words.iter().any(|word| word == "--help" || word == "-h") {
+        let _ = std::io::stdout().write_all(HELP.as_bytes());
+        return Ok(Ok(0));
+    }
+    let (format, args) = without_format(words)?;
+    let count = args.len();
+    let parsed = parse::parse_as(ProgramPersona::Haul, args, &mut SystemFileAccess)?;
+    secret_arguments::blank(count, &parsed.secrets);
+    let plan = build_plan::resolve(parsed, &mut SystemFileAccess)?;
+    let url = only_url(&plan)?;
+    Ok(probes::diagnose(&plan, url).map(|diagnosis| {
+        let text = match format {
+            PageFormat::Text => diagnosis.text(),
+            PageFormat::Json => format!("{:#}\n", diagnosis.json()),
+        };
+        // A reader that has closed the pipe has seen enough.
+        let _ = std::io::stdout().write_all(text.as_bytes());
+        diagnosis.exit_code
+    }))
+}
+
+/// Takes `--format` out of the words. Options without effect replace it, so that the others keep
+/// their places, by which secrets are blanked.
+fn without_format(words: &[OsString]) -> Result<(PageFormat, Vec<OsString>), UsageError> {
+    let mut format = PageFormat::Text;
+    let mut args = Vec::with_capacity(words.len());
+    let no_effect = || OsString::from("--no-progress-meter");
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let text = word.to_str().unwrap_or_default();
+        let value = match text.strip_prefix("--format") {
+            Some("") => {
+                args.push(no_effect());
+                words.next().and_then(|value| value.to_str())
+            }
+            Some(rest) if rest.starts_with('=') => Some(&rest[1..]),
+            _ => {
+                args.push(word.clone());
+                continue;
+            }
+        };
+        args.push(no_effect());
+        format = match value {
+            Some("text") => PageFormat::Text,
+            Some("json") => PageFormat::Json,
+            _ => {
+                let reason = UsageErrorReason::bad_use("expected text or json");
+                return Err(UsageError::new(ArgPosition::Option("--format".into()), reason));
+            }
+        };
+    }
+    Ok((format, args))
+}
+
+/// Returns the URL of a plan.
+///
+/// # Errors
+/// The plan has no URL, several of them, or a list.
+fn only_url(plan: &RunPlan) -> Result<&str, UsageError> {
+    let [operation] = plan.operations.as_slice() else { return Err(one_url()) };
+    match operation.urls.get(0) {
+        Some(UrlSource::Argument(url)) if operation.urls.len() == 1 => Ok(url),
+        _ => Err(one_url()),
+    }
+}
+
+fn one_url() -> UsageError {
+    let reason = UsageErrorReason::bad_use("it looks at one URL");
+    UsageError::new(ArgPosition::Option("doctor".into()), reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn format_leaves_the_places_of_other_words() {
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        let (format, args) = without_format(&words(&["--format", "json", "-u", "a:b", "u"])).expect("valid");
+        assert_eq!((format, args.len(), args[3].clone()), (PageFormat::Json, 5, "a:b".into()));
+        let (format, args) = without_format(&words(&["u", "--format=text"])).expect("valid");
+        assert_eq!((format, args.len()), (PageFormat::Text, 2));
+        assert!(without_format(&words(&["--format", "xml", "u"])).is_err());
+        assert!(without_format(&words(&["u", "--format"])).is_err());
+    }
+}

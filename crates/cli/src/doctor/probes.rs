@@ -1,0 +1,450 @@
+//! The probes: one fetch for each question about a URL.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use haul::buffer_pool::BufferLease;
+use haul::request::Http3Policy;
+use haul::sink::Sink;
+use haul::transfer::TransferOutcome;
+use haul::{Client, Error, ErrorKind, ProtocolVersion, RequestOptions, ResponseHead, Result, Target};
+use haul_policy::target::{Host, Scheme};
+use indicatif::HumanBytes;
+use serde_json::json;
+
+use super::diagnosis::{Diagnosis, DiagnosisSection};
+use super::{certificates, environment, request_variants};
+use crate::plan::{RunPlan, StageArgs};
+use crate::run::engine_options::target_url::target_of;
+use crate::run::report::remedy;
+
+/// The number of bytes of the body that are received for the rate.
+const MOST_BYTES: u64 = 8 << 20;
+
+/// The time in which the body is received for the rate.
+const MOST_TIME: Duration = Duration::from_secs(5);
+
+/// The number of addresses that are tried.
+const MOST_ADDRESSES: usize = 8;
+
+/// The least size of a body whose rate is told.
+const LEAST_BYTES: u64 = 64 << 10;
+
+/// The difference between the clocks of server and client from which on it is a problem.
+const CLOCK_DIFFERENCE: Duration = Duration::from_secs(300);
+
+/// The header fields that are shown.
+const SHOWN_FIELDS: [&str; 6] = ["server", "content-type", "content-length", "vary", "alt-svc", "via"];
+
+/// The settings that all probes share.
+struct Probes<'a> {
+    stage: &'a StageArgs,
+    /// The request of the options.
+    base: RequestOptions,
+    /// The proxy, without its login; `None` without one.
+    proxy: Option<String>,
+}
+
+/// Runs all probes of a URL.
+///
+/// # Errors
+/// The URL or the options cannot be used.
+pub(super) fn diagnose(plan: &RunPlan, url: &str) -> Result<Diagnosis> {
+    let stage = &plan.operations[0].stages[0];
+    let target = target_of(stage, url)?;
+    let proxy = environment::proxy(stage, &target);
+    let probes = Probes { stage, base: request_variants::base(plan, stage)?, proxy };
+    let mut diagnosis = Diagnosis::default();
+    diagnosis.add(environment::section(stage, &target));
+    let addresses = probes.look_up(&target, &mut diagnosis)?;
+    probes.try_addresses(&target, &addresses, &mut diagnosis)?;
+    let (outcome, is_stopped) = probes.fetch(target.clone())?;
+    // Another origin than the first gets no credentials, as by a redirect.
+    let last = &outcome.target;
+    let base = match last.shares_origin(&target.origin()) {
+        true => probes.base.clone(),
+        false => request_variants::without_secrets(&probes.base),
+    };
+    probes.tls(&outcome, &mut diagnosis)?;
+    if outcome.head.is_some() {
+        probes.versions(last, &base, &mut diagnosis)?;
+    }
+    redirects(&outcome, &mut diagnosis);
+    response(&outcome, is_stopped, &mut diagnosis);
+    if let Some(head) = outcome.head.as_ref().filter(|head| head.status() < 400) {
+        probes.compression(last, &base, head, &mut diagnosis)?;
+        probes.ranges(last, &base, head, &mut diagnosis)?;
+        probes.validators(last, &base, head, &mut diagnosis)?;
+        rate(&outcome, &mut diagnosis);
+    }
+    Ok(diagnosis)
+}
+
+impl Probes<'_> {
+    fn send(&self, target: Target, options: RequestOptions) -> Result<TransferOutcome> {
+        let client = request_variants::client(self.stage)?;
+        Ok(self.send_by(&client, target, options).0)
+    }
+
+    /// Sends a request. Returns its outcome, and true if the body was not received to its end.
+    fn send_by(&self, client: &Client, target: Target, options: RequestOptions) -> (TransferOutcome, bool) {
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let sink = MeasuringSink { bytes: 0, since: Instant::now(), is_stopped: Arc::clone(&is_stopped) };
+        let mut outcome = client.fetch(target, Arc::new(options), Box::new(sink));
+        let is_stopped = is_stopped.load(Ordering::Relaxed);
+        if is_stopped {
+            outcome.result = Ok(());
+        }
+        (outcome, is_stopped)
+    }
+
+    fn fetch(&self, target: Target) -> Result<(TransferOutcome, bool)> {
+        let client = request_variants::client(self.stage)?;
+        Ok(self.send_by(&client, target, self.base.clone()))
+    }
+
+    /// Looks up the host. Returns its addresses.
+    fn look_up(&self, target: &Target, diagnosis: &mut Diagnosis) -> Result<Vec<IpAddr>> {
+        let mut section = DiagnosisSection::new("dns", "Name lookup");
+        let host = target.host_text();
+        section.fact("host", host);
+        let mut addresses = Vec::new();
+        match target.host() {
+            _ if self.proxy.is_some() => section.fact("answer", "not asked, because the proxy connects to the host"),
+            Host::V4(address) => addresses.push(IpAddr::from(*address)),
+            Host::V6(address, _) => addresses.push(IpAddr::from(*address)),
+            Host::Name(_) => {
+                let (client, began) = (request_variants::client(self.stage)?, Instant::now());
+                let deadline = began.checked_add(MOST_TIME * 2);
+                match client.resolver().resolve(host, target.port(), self.base.family, deadline) {
+                    Ok(found) => addresses.extend(found.iter()),
+                    Err(error) => {
+                        section.fact("answer", format!("failed: {}", error.cause()));
+                        diagnosis.problem(with_remedy(&error));
+                    }
+                }
+                let (text, value) = environment::seconds(began.elapsed());
+                section.fact_with("time", text, value);
+            }
+        }
+        let shown: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        if !shown.is_empty() {
+            section.fact_with("addresses", shown.join(", "), shown);
+        }
+        diagnosis.add(section);
+        Ok(addresses)
+    }
+
+    /// Connects to each address, and asks for the head of the response.
+    fn try_addresses(&self, target: &Target, addresses: &[IpAddr], diagnosis: &mut Diagnosis) -> Result<()> {
+        let mut section = DiagnosisSection::new("connections", "Addresses");
+        for address in addresses.iter().take(MOST_ADDRESSES) {
+            let client = request_variants::client(self.stage)?;
+            if matches!(target.host(), Host::Name(_)) {
+                client.resolver().add_override(&format!("{}:{}:{address}", target.host_text(), target.port()))?;
+            }
+            let (outcome, _) = self.send_by(&client, target.clone(), request_variants::head_only(&self.base));
+            let facts = &outcome.facts;
+            let error = outcome.result.as_ref().err();
+            let tcp = facts.connected.saturating_sub(facts.resolved);
+            let tls = facts.secured.saturating_sub(facts.connected);
+            let mut parts = Vec::new();
+            if !facts.connected.is_zero() {
+                parts.push(format!("TCP {}", environment::seconds(tcp).0));
+            }
+            if !facts.secured.is_zero() {
+                parts.push(format!("TLS {}", environment::seconds(tls).0));
+            }
+            if facts.status > 0 {
+                parts.push(format!("status {}", facts.status));
+            }
+            if let Some(error) = error {
+                parts.push(format!("failed: {}", error.cause()));
+                diagnosis.problem(format!("{address}: {}", with_remedy(error)));
+            }
+            let value = json!({
+                "address": address.to_string(),
+                "port": target.port(),
+                "tcp_seconds": (!facts.connected.is_zero()).then(|| environment::seconds(tcp).1),
+                "tls_seconds": (!facts.secured.is_zero()).then(|| environment::seconds(tls).1),
+                "status": (facts.status > 0).then_some(facts.status),
+                "error": error.map(Error::cause),
+            });
+            section.row("addresses", address.to_string(), parts.join(", "), value);
+        }
+        if !addresses.is_empty() {
+            diagnosis.add(section);
+        }
+        Ok(())
+    }
+
+    /// Shows the TLS session and the certificates. If the certificate is not valid, another connection
+    /// without verification shows it; that request has no secrets, nor the path of the URL.
+    fn tls(&self, outcome: &TransferOutcome, diagnosis: &mut Diagnosis) -> Result<()> {
+        if outcome.target.scheme() != Scheme::Https {
+            return Ok(());
+        }
+        let mut section = DiagnosisSection::new("tls", "TLS");
+        let refused = outcome.result.as_ref().err().filter(|error| error.kind() == ErrorKind::PeerCertificate);
+        let unverified = match refused {
+            None => None,
+            Some(error) => {
+                section.fact("verification", format!("failed: {}", error.cause()));
+                let mut options = request_variants::head_only(&request_variants::without_secrets(&self.base));
+                options.tls.verify = false;
+                let origin = format!("https://{}/", outcome.target.authority());
+                match Target::parse(&origin) {
+                    Ok(target) => Some(self.send(target, options)?),
+                    Err(_) => None,
+                }
+            }
+        };
+        let facts = &unverified.as_ref().unwrap_or(outcome).facts;
+        if let Some(tls) = &facts.tls {
+            if refused.is_none() {
+                section.fact("verification", if self.base.tls.verify { "valid" } else { "not verified (-k)" });
+            }
+            section.fact("version", tls.version);
+            section.fact("cipher", tls.cipher.clone());
+            section.fact_with("alpn", tls.alpn.clone().unwrap_or_else(|| "none".to_owned()), json!(tls.alpn));
+        }
+        certificates::add(facts.certificates.as_deref().unwrap_or_default(), &mut section, diagnosis);
+        diagnosis.add(section);
+        Ok(())
+    }
+
+    /// Asks for the head of the response by each version of HTTP.
+    fn versions(&self, target: &Target, base: &RequestOptions, diagnosis: &mut Diagnosis) -> Result<()> {
+        let mut section = DiagnosisSection::new("http_versions", "HTTP versions");
+        let mut row = |name: &str, wanted: ProtocolVersion, outcome: &TransferOutcome| {
+            let is_offered = outcome.facts.version == Some(wanted);
+            let why = outcome.result.as_ref().err().map(|error| format!(" ({})", error.cause())).unwrap_or_default();
+            let text = if is_offered { "offered".to_owned() } else { format!("not offered{why}") };
+            section.row("versions", name, text, json!({"version": name, "offered": is_offered}));
+            is_offered
+        };
+        let with_alpn = |alpn: &[&str]| {
+            let mut options = request_variants::head_only(base);
+            options.prior_knowledge = false;
+            options.tls.alpn = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+            self.send(target.clone(), options)
+        };
+        row("HTTP/1.1", ProtocolVersion::Http11, &with_alpn(&["http/1.1"])?);
+        let is_tls = target.scheme() == Scheme::Https;
+        if is_tls && !row("HTTP/2", ProtocolVersion::Http2, &with_alpn(&["h2", "http/1.1"])?) {
+            diagnosis.problem("the server has no HTTP/2, with which many requests would share a connection");
+        }
+        if is_tls && haul::HAS_HTTP3 && self.proxy.is_none() {
+            let mut options = request_variants::head_only(base);
+            options.http3 = Http3Policy::Only;
+            options.connect.timeout = MOST_TIME / 2;
+            row("HTTP/3", ProtocolVersion::Http3, &self.send(target.clone(), options)?);
+        }
+        diagnosis.add(section);
+        Ok(())
+    }
+
+    fn compression(
+        &self,
+        target: &Target,
+        base: &RequestOptions,
+        plain: &ResponseHead,
+        diagnosis: &mut Diagnosis,
+    ) -> Result<()> {
+        let options = RequestOptions { decode: true, ..request_variants::head_only(base) };
+        let outcome = self.send(target.clone(), options)?;
+        let mut section = DiagnosisSection::new("compression", "Compression");
+        let head = outcome.head.as_ref();
+        let coding = head.and_then(|head| field(head, "content-encoding"));
+        section.fact_with("coding", coding.clone().unwrap_or_else(|| "none".to_owned()), json!(coding));
+        let size = |head: &ResponseHead| field(head, "content-length").and_then(|text| text.parse::<u64>().ok());
+        if let (Some(_), Some(before), Some(after)) = (&coding, size(plain), head.and_then(size)) {
+            let text = format!("{} instead of {}", HumanBytes(after), HumanBytes(before));
+            section.fact_with("size", text, json!({"plain": before, "compressed": after}));
+        }
+        diagnosis.add(section);
+        Ok(())
+    }
+
+    fn ranges(
+        &self,
+        target: &Target,
+        base: &RequestOptions,
+        head: &ResponseHead,
+        diagnosis: &mut Diagnosis,
+    ) -> Result<()> {
+        let options = RequestOptions { range: Some("0-0".to_owned()), ..request_variants::head_only(base) };
+        let status = self.send(target.clone(), options)?.facts.status;
+        let mut section = DiagnosisSection::new("ranges", "Ranges");
+        let is_supported = status == 206;
+        let text = match is_supported {
+            true => "yes, so that a broken download continues where it stopped".to_owned(),
+            false => format!("no (status {status}), so that a broken download begins anew"),
+        };
+        section.fact_with("supported", text, is_supported);
+        if let Some(unit) = field(head, "accept-ranges") {
+            section.fact("accept_ranges", unit);
+        }
+        diagnosis.add(section);
+        Ok(())
+    }
+
+    fn validators(
+        &self,
+        target: &Target,
+        base: &RequestOptions,
+        head: &ResponseHead,
+        diagnosis: &mut Diagnosis,
+    ) -> Result<()> {
+        let mut section = DiagnosisSection::new("validators", "Cache validators");
+        let mut options = request_variants::head_only(base);
+        for (name, condition) in [("etag", "If-None-Match"), ("last-modified", "If-Modified-Since")] {
+            let Some(value) = field(head, name) else { continue };
+            section.fact(&name.replace('-', "_"), value.clone());
+            if options.fields.len() == base.fields.len() {
+                options.fields.push((condition.to_owned(), value.into_bytes()));
+            }
+        }
+        if let Some(value) = field(head, "cache-control") {
+            section.fact("cache_control", value);
+        }
+        if options.fields.len() == base.fields.len() {
+            section.fact_with(
+                "unchanged",
+                "the server has no validator, so that each request gets the whole content",
+                false,
+            );
+        } else {
+            let status = self.send(target.clone(), options)?.facts.status;
+            let is_confirmed = status == 304;
+            let text = match is_confirmed {
+                true => "confirmed with 304".to_owned(),
+                false => format!("not confirmed (status {status})"),
+            };
+            section.fact_with("unchanged", text, is_confirmed);
+        }
+        diagnosis.add(section);
+        Ok(())
+    }
+}
+
+fn redirects(outcome: &TransferOutcome, diagnosis: &mut Diagnosis) {
+    if outcome.history.is_empty() {
+        return;
+    }
+    let mut section = DiagnosisSection::new("redirects", "Redirects");
+    let next = outcome.history.iter().skip(1).map(|hop| &hop.target).chain([&outcome.target]);
+    for (hop, to) in outcome.history.iter().zip(next) {
+        let (from, to_url) = (shown_url(&hop.target), shown_url(to));
+        let status = hop.head.status();
+        if hop.target.scheme() == Scheme::Https && to.scheme() == Scheme::Http {
+            diagnosis.problem(format!("a redirect leads from https to {to_url}, which anyone on the path can read"));
+        }
+        let value = json!({"status": status, "from": from, "to": to_url});
+        section.row("hops", status.to_string(), format!("{from} -> {to_url}"), value);
+    }
+    diagnosis.add(section);
+}
+
+/// Shows the response of the URL, or the error.
+fn response(outcome: &TransferOutcome, is_stopped: bool, diagnosis: &mut Diagnosis) {
+    let mut section = DiagnosisSection::new("response", "Response");
+    section.fact("url", shown_url(&outcome.target));
+    if let Err(error) = &outcome.result {
+        diagnosis.exit_code = error.exit_code();
+        section.fact("error", error.cause());
+        diagnosis.problem(with_remedy(error));
+    }
+    if let Some(head) = &outcome.head {
+        section.fact_with("status", head.status().to_string(), head.status());
+        for name in SHOWN_FIELDS {
+            if let Some(value) = field(head, name) {
+                section.fact(&name.replace('-', "_"), value);
+            }
+        }
+        let difference = field(head, "date").and_then(|date| clock_difference(date.as_bytes()));
+        if let Some(difference) = difference.filter(|difference| *difference > CLOCK_DIFFERENCE) {
+            let minutes = difference.as_secs() / 60;
+            diagnosis.problem(format!("the clocks of this computer and of the server differ by {minutes} minutes"));
+        }
+        let (text, value) = environment::seconds(outcome.facts.first_byte);
+        section.fact_with("first_byte", format!("after {text}"), value);
+        if !is_stopped && outcome.result.is_ok() {
+            let (text, value) = environment::seconds(outcome.facts.total);
+            section.fact_with("complete", format!("after {text}"), value);
+        }
+    }
+    diagnosis.add(section);
+}
+
+fn rate(outcome: &TransferOutcome, diagnosis: &mut Diagnosis) {
+    let mut section = DiagnosisSection::new("rate", "Rate of one connection");
+    let facts = &outcome.facts;
+    let time = facts.total.saturating_sub(facts.first_byte);
+    section.fact_with("received", HumanBytes(facts.body_bytes).to_string(), facts.body_bytes);
+    if facts.body_bytes < LEAST_BYTES || time.is_zero() {
+        section.fact_with("rate", "not measured, because the body is small or arrived at once", json!(null));
+    } else {
+        let rate = (facts.body_bytes as f64 / time.as_secs_f64()) as u64;
+        section.fact_with("rate", format!("{}/s", HumanBytes(rate)), rate);
+    }
+    diagnosis.add(section);
+}
+
+/// Returns the cause of an error with its remedy.
+fn with_remedy(error: &Error) -> String {
+    let remedy = remedy::remedy(error, None);
+    let separator = if remedy.is_empty() { "" } else { "; " };
+    format!("{}{separator}{remedy}", error.cause())
+}
+
+/// Returns the text of a header field.
+fn field(head: &ResponseHead, name: &str) -> Option<String> {
+    head.get(name).map(|value| String::from_utf8_lossy(value).into_owned())
+}
+
+/// Returns the URL of a target without login, and with dots in place of a query, whose values may be
+/// secrets.
+fn shown_url(target: &Target) -> String {
+    let query = if target.query().is_some() { "?..." } else { "" };
+    format!("{}://{}{}{query}", target.scheme().as_str(), target.authority(), target.path())
+}
+
+/// Returns the difference between a `Date` field and the clock of this computer.
+fn clock_difference(date: &[u8]) -> Option<Duration> {
+    let (there, here) = (crate::date::of_http(date)?, SystemTime::now());
+    there.duration_since(here).or_else(|_| here.duration_since(there)).ok()
+}
+
+/// Counts the bytes of a body, and ends its transfer after [`MOST_BYTES`] or [`MOST_TIME`].
+struct MeasuringSink {
+    bytes: u64,
+    since: Instant,
+    is_stopped: Arc<AtomicBool>,
+}
+
+impl Sink for MeasuringSink {
+    fn begin(&mut self, _begin: &haul::sink::BodyInfo<'_>) -> Result<()> {
+        (self.bytes, self.since) = (0, Instant::now());
+        Ok(())
+    }
+
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
+        self.bytes += lease.bytes().len() as u64;
+        if self.bytes < MOST_BYTES && self.since.elapsed() < MOST_TIME {
+            return Ok(());
+        }
+        self.is_stopped.store(true, Ordering::Relaxed);
+        Err(Error::new(ErrorKind::Write, "enough bytes have been received"))
+    }
+
+    fn restart(&mut self) -> bool {
+        true
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}

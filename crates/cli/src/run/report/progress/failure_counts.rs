@@ -1,0 +1,107 @@
+//! The failures of a run by their causes: for the summary at its end, and to fold equal error lines
+//! on a terminal.
+//!
+//! A terminal shows the first [`SHOWN`] lines of each cause and host, and at the end of the run the
+//! number of the others. A file or a pipe gets every line.
+
+use std::collections::HashMap;
+
+use haul::{Error, ErrorKind};
+
+/// The number of error lines of one cause and host that a terminal shows.
+const SHOWN: u64 = 3;
+
+/// The number of pairs of cause and host that are told apart. Those beyond are always shown.
+const MOST_PAIRS: usize = 10_000;
+
+/// The failures of a run.
+#[derive(Debug, Default)]
+pub(super) struct FailureCounts {
+    /// The number of failures of each cause, in the order of their first occurrence.
+    causes: Vec<(String, u64)>,
+    /// The number of failures of each host and cause.
+    pairs: HashMap<(String, String), RepeatedFailure>,
+}
+
+/// The failures of one cause at one host.
+#[derive(Debug)]
+struct RepeatedFailure {
+    count: u64,
+    exit_code: u8,
+    /// The position of the pair among all, by their first occurrence.
+    position: usize,
+}
+
+impl FailureCounts {
+    /// Counts a failure at a host. Returns true if its line is shown on a terminal.
+    pub(super) fn add(&mut self, host: &str, error: &Error) -> bool {
+        let label = label(error);
+        match self.causes.iter_mut().find(|(cause, _)| *cause == label) {
+            Some((_, count)) => *count += 1,
+            None => self.causes.push((label, 1)),
+        }
+        let pair = (host.to_owned(), error.cause());
+        let position = self.pairs.len();
+        if position >= MOST_PAIRS && !self.pairs.contains_key(&pair) {
+            return true;
+        }
+        let repeated = RepeatedFailure { count: 0, exit_code: error.exit_code(), position };
+        let repeated = self.pairs.entry(pair).or_insert(repeated);
+        repeated.count += 1;
+        repeated.count <= SHOWN
+    }
+
+    /// Returns a line for each cause and host whose further lines were not shown, in the order in
+    /// which they first occurred. Forgets them.
+    pub(super) fn folded_lines(&mut self) -> Vec<String> {
+        let mut folded: Vec<_> = self.pairs.drain().filter(|(_, repeated)| repeated.count > SHOWN).collect();
+        folded.sort_by_key(|(_, repeated)| repeated.position);
+        let line = |((host, cause), repeated): ((String, String), RepeatedFailure)| {
+            let text = crate::usage_error::one_line(&format!("of {host}: {cause}"));
+            format!("haul: ({}) {} more {text}", repeated.exit_code, repeated.count - SHOWN)
+        };
+        folded.into_iter().map(line).collect()
+    }
+
+    /// Returns the causes with their numbers, such as `3 x 404, 1 x timeout`; empty without failures.
+    pub(super) fn causes(&self) -> String {
+        let causes = self.causes.iter().map(|(cause, count)| format!("{count} x {cause}"));
+        causes.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Returns the name of a cause: a status, or the kind of the error.
+fn label(error: &Error) -> String {
+    match (error.kind(), error.status()) {
+        (ErrorKind::Status, Some(status)) => status.to_string(),
+        (kind, _) => kind.name().replace('_', " "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_failures_fold_after_three() {
+        let mut failures = FailureCounts::default();
+        let refused = || Error::new(ErrorKind::Connect, "connection refused");
+        let shown: Vec<bool> = (0..5).map(|_| failures.add("a", &refused())).collect();
+        assert_eq!(shown, [true, true, true, false, false]);
+        assert!(failures.add("b", &refused()), "another host");
+        assert!(failures.add("a", &Error::new(ErrorKind::Timeout, "slow")), "another cause");
+        assert_eq!(failures.causes(), "6 x connect, 1 x timeout");
+        assert_eq!(failures.folded_lines(), ["haul: (7) 2 more of a: connection refused"]);
+        assert!(failures.folded_lines().is_empty());
+    }
+
+    #[test]
+    fn memory_for_failures_is_bounded() {
+        let mut failures = FailureCounts::default();
+        let error = Error::new(ErrorKind::Connect, "x");
+        for number in 0..MOST_PAIRS + 10 {
+            assert!(failures.add(&number.to_string(), &error));
+        }
+        assert_eq!(failures.pairs.len(), MOST_PAIRS);
+    }
+}

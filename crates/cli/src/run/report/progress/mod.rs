@@ -1,0 +1,507 @@
+//! The progress of a run: a line on a terminal, which a thread draws again and again while the run
+//! takes longer than [`QUIET`], and the summary at the end. A run with several stages has a line for
+//! each of them. curl's meter ([`progress_meter`]) or bar ([`progress_bar`]) may replace the line.
+//!
+//! Transfers only add to counters. So the line also changes while nothing arrives, as in a pause
+//! before a retry. The rate is that of the last seconds ([`TransferRate`]). When a download is
+//! resumed, the bytes of the partial file count for the percentage, but not for the rate.
+
+mod failure_counts;
+mod host_times;
+mod progress_bar;
+mod progress_line;
+mod progress_meter;
+mod run_summary;
+mod terminal_lines;
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use haul::Error;
+use haul::request::RetryPause;
+use haul::stats::TransferTotals;
+
+use crate::file_access::print_error_line;
+use crate::plan::{GlobalArgs, RunPlan};
+use crate::program_persona::ProgramPersona;
+use crate::run::report::error_message;
+use crate::run::report::run_counts::RunCounts;
+use crate::run::report::transfer_rate::TransferRate;
+use crate::run::report::transfer_report::TransferReport;
+use crate::run::transfers::run_total;
+use crate::terminal_style::{self, MessageColors};
+use failure_counts::FailureCounts;
+use host_times::HostTimes;
+use progress_bar::ProgressBar;
+use progress_line::{BodyFigures, ManyFigures, PauseFigures, ProgressView, StageFigures};
+use progress_meter::ProgressMeter;
+use terminal_lines::TerminalLines;
+
+/// The time from the start of the run until the progress line is first drawn. A shorter run draws
+/// none.
+const QUIET: Duration = Duration::from_millis(400);
+
+/// The time between two drawings of the progress line.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// The time in which a transfer that has not begun its body is not worth a word.
+const SHORT_WAIT: Duration = Duration::from_secs(1);
+
+/// The output of a URL group on the terminal that shows the progress line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TerminalOutput {
+    /// Nothing else is printed while transfers run.
+    None = 0,
+    /// Only the body of the one transfer is printed: the line may be drawn until it begins.
+    Body = 1,
+    /// Texts are printed at any time, and the line is not drawn.
+    Texts = 2,
+}
+
+/// Collects the progress of a run's transfers, and draws the progress line.
+pub(crate) struct ProgressReporter {
+    began: Instant,
+    counts: Arc<RunCounts>,
+    /// True if the progress line may be drawn: standard error is a terminal, and neither an option
+    /// nor the persona forbids it.
+    wanted: bool,
+    /// True if errors are printed and standard error is a terminal: equal errors are folded.
+    folds: bool,
+    /// `--summary`: prints the summary, or does not; `None` prints it after many URLs on a terminal.
+    summary: Option<bool>,
+    persona: ProgramPersona,
+    /// The colours of error messages.
+    colors: MessageColors,
+    /// The [`TerminalOutput`] of the current URL group.
+    output: AtomicU8,
+    /// The number of body bytes written since the start of [`ProgressState::measured`].
+    bytes: AtomicU64,
+    display: Mutex<ProgressState>,
+    /// Wakes the thread that draws, at the end of the run.
+    ended: Condvar,
+    failures: Mutex<FailureCounts>,
+    /// curl's progress meter, which replaces the progress line; `None` with the haul persona.
+    meter: Option<Mutex<ProgressMeter>>,
+    /// The bar of `-#`, which replaces the progress line for a body of known length; `None` without
+    /// the option.
+    bar: Option<Mutex<ProgressBar>>,
+}
+
+/// The state of the progress line.
+#[derive(Default)]
+struct ProgressState {
+    /// The measurement of the transfer rate; `None` before the first byte of a body.
+    measured: Option<RateMeasurement>,
+    /// The lines that the terminal shows.
+    lines: TerminalLines,
+    body: Option<BodyProgress>,
+    /// The start of the only transfer that runs; `None` in a run of many.
+    waiting: Option<Instant>,
+    /// The pauses before retries that have begun.
+    pauses: Vec<ShownPause>,
+    /// The number of connections over which the body is fetched, if it is split.
+    connections: usize,
+    /// The figures of each stage.
+    stages: Vec<StageFigures>,
+    hosts: HostTimes,
+    is_over: bool,
+}
+
+/// A measurement of the transfer rate.
+struct RateMeasurement {
+    began: Instant,
+    rate: TransferRate,
+}
+
+impl RateMeasurement {
+    fn begin() -> Self {
+        Self { began: Instant::now(), rate: TransferRate::default() }
+    }
+}
+
+/// The response body whose percentage the progress line shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct BodyProgress {
+    /// The number of bytes that the output file already contained when the response body began.
+    already: u64,
+    /// The length in bytes of the complete content, including `already`; `None` if it is unknown.
+    total: Option<u64>,
+}
+
+/// A pause before a retry.
+struct ShownPause {
+    until: Instant,
+    cause: String,
+    retry: u32,
+    most: u32,
+}
+
+impl ProgressReporter {
+    pub(crate) fn new(global: &GlobalArgs) -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        let is_shown = global.progress && !global.silent;
+        if global.progress_bar {
+            let bar = is_shown.then(Mutex::default);
+            return Self { bar, ..Self::with(global, is_terminal) };
+        }
+        if !global.persona.is_curl() {
+            return Self::with(global, is_terminal);
+        }
+        // curl shows its meter to whomever, and keeps silent where a body comes to the same
+        // terminal.
+        let meter = is_shown.then(|| Mutex::new(ProgressMeter::new()));
+        Self { meter, ..Self::with(global, false) }
+    }
+
+    fn with(global: &GlobalArgs, is_terminal: bool) -> Self {
+        Self {
+            began: Instant::now(),
+            counts: Arc::new(RunCounts::new()),
+            wanted: global.progress && !global.silent && is_terminal && terminal_style::can_redraw(),
+            folds: !global.persona.is_curl() && is_terminal && global.shows_errors(),
+            summary: match global.summary {
+                _ if global.persona.is_curl() => Some(false),
+                None if global.silent || !global.progress || !is_terminal => Some(false),
+                given => given,
+            },
+            persona: global.persona,
+            colors: MessageColors::of_stderr(global.persona),
+            output: AtomicU8::new(TerminalOutput::None as u8),
+            bytes: AtomicU64::new(0),
+            display: Mutex::default(),
+            ended: Condvar::new(),
+            failures: Mutex::default(),
+            meter: None,
+            bar: None,
+        }
+    }
+
+    /// Starts the thread that draws the progress line, if it may be drawn. Called after signals are
+    /// blocked, because threads inherit the mask.
+    pub(crate) fn start(self: &Arc<Self>, plan: &Arc<RunPlan>) {
+        if !self.wanted {
+            return;
+        }
+        let (progress, plan) = (Arc::clone(self), Arc::clone(plan));
+        // Without a thread there is no line, and the run is the same.
+        let _ = std::thread::Builder::new().name("haul-line".to_owned()).spawn(move || progress.draw_until_end(&plan));
+    }
+
+    fn draw_until_end(&self, plan: &RunPlan) {
+        let mut wait = QUIET;
+        let mut asks_total = true;
+        loop {
+            {
+                let display = self.display();
+                let waited = self.ended.wait_timeout_while(display, wait, |display| !display.is_over);
+                if waited.unwrap_or_else(PoisonError::into_inner).0.is_over {
+                    return;
+                }
+            }
+            wait = INTERVAL;
+            if std::mem::take(&mut asks_total) {
+                // Here, because reading a long list takes time.
+                self.ask_totals(plan);
+            }
+            self.draw();
+        }
+    }
+
+    fn ask_totals(&self, plan: &RunPlan) {
+        let is_staged = plan.operations.iter().any(|operation| operation.stages.len() > 1);
+        if is_staged {
+            let total = run_total::of_first_stage(plan);
+            self.display().stage(0).total = total;
+        } else if self.counts.now().total.is_none() {
+            run_total::of(plan).inspect(|total| self.counts.set_total(*total));
+        }
+    }
+
+    /// Begins a URL group (operation), i.e. the URLs between two `--next`, with this number of stages.
+    /// `output` is what its transfers print on the terminal.
+    pub(crate) fn operation_begins(&self, output: TerminalOutput, stages: usize) {
+        if self.wanted {
+            self.display().stage(stages.saturating_sub(1));
+        }
+        self.output_begins(output);
+    }
+
+    fn output_begins(&self, output: TerminalOutput) {
+        self.clear();
+        self.output.store(output as u8, Ordering::Relaxed);
+    }
+
+    /// Returns true if the progress line is drawn, so that it can tell what happens.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.wanted && self.output.load(Ordering::Relaxed) != TerminalOutput::Texts as u8
+    }
+
+    /// Begins a transfer that is the only one. `to_stdout` is true if its body goes to standard
+    /// output. No meter or bar is drawn then if standard output is a terminal.
+    pub(crate) fn transfer_begins(&self, to_stdout: bool) {
+        self.counts.running.store(1, Ordering::Relaxed);
+        let is_hidden = || to_stdout && std::io::stdout().is_terminal();
+        if let Some(mut meter) = self.meter() {
+            meter.transfer_begins(is_hidden());
+        }
+        if let Some(mut bar) = self.bar() {
+            bar.transfer_begins(is_hidden());
+        }
+        if self.wanted {
+            self.display().waiting = Some(Instant::now());
+        }
+    }
+
+    /// Ends a transfer that [`ProgressReporter::transfer_begins`] has begun. Its outcome is reported
+    /// by [`ProgressReporter::transfer_over`].
+    pub(crate) fn transfer_ends(&self) {
+        self.counts.running.store(0, Ordering::Relaxed);
+    }
+
+    /// Begins a pause before a retry.
+    pub(crate) fn pause_begins(&self, pause: &RetryPause<'_>) {
+        if !self.wanted {
+            return;
+        }
+        let now = Instant::now();
+        let Some(until) = now.checked_add(pause.wait) else { return };
+        let mut display = self.display();
+        // What has arrived so far may arrive again.
+        (display.body, display.measured) = (None, None);
+        display.pauses.retain(|pause| pause.until > now);
+        let cause = crate::usage_error::one_line(pause.cause);
+        display.pauses.push(ShownPause { until, cause, retry: pause.retry, most: pause.most });
+    }
+
+    /// Sets the offset in bytes at which the transfer resumes a partial file, for curl's meter.
+    pub(crate) fn set_resume_offset(&self, offset: u64) {
+        if let Some(mut meter) = self.meter() {
+            meter.set_resume_offset(offset);
+        }
+    }
+
+    fn meter(&self) -> Option<MutexGuard<'_, ProgressMeter>> {
+        Some(self.meter.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn bar(&self) -> Option<MutexGuard<'_, ProgressBar>> {
+        Some(self.bar.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn failures(&self) -> MutexGuard<'_, FailureCounts> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the counts of the run.
+    pub(crate) fn counts(&self) -> &Arc<RunCounts> {
+        &self.counts
+    }
+
+    /// Returns the time since the run began.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Ends a transfer. `was_reached` is false if the transfer had no connection to a server.
+    /// Returns true if the line of its error is to be printed, and false if a terminal has shown
+    /// enough of them.
+    pub(crate) fn transfer_over(&self, report: &TransferReport<'_>, was_reached: bool) -> bool {
+        let facts = &report.outcome.facts;
+        let error = report.error();
+        self.counts.add(facts.body_bytes, error.is_some());
+        if let Some(mut meter) = self.meter() {
+            meter.transfer_over(facts, was_reached);
+        }
+        let _ = self.bar().is_some_and(|mut bar| bar.transfer_over());
+        let needs_failures = self.folds || self.summary != Some(false);
+        let is_printed = match error.filter(|error| needs_failures && !error.is_interrupted()) {
+            Some(error) => self.failures().add(report.outcome.target.host_text(), error),
+            None => true,
+        };
+        if self.wanted {
+            let mut display = self.display();
+            let stage = display.stage(report.stage);
+            stage.done += u64::from(error.is_none());
+            stage.failed += u64::from(error.is_some());
+            stage.bytes = stage.bytes.saturating_add(facts.body_bytes);
+            display.hosts.add(report.outcome.target.host_text(), facts.total);
+            (display.body, display.waiting, display.connections) = (None, None, 0);
+            display.pauses.retain(|pause| pause.until > Instant::now());
+        }
+        is_printed || !self.folds
+    }
+
+    /// Begins the body of a response, or begins it again after a retry. `length` is the number of
+    /// bytes that will arrive; `None` if it is unknown. `already` is the number of bytes that the
+    /// output has from an earlier run or try.
+    pub(crate) fn body_begins(&self, length: Option<u64>, already: u64) {
+        self.counts.body_begins();
+        if let Some(mut meter) = self.meter() {
+            meter.body_begins(length);
+        }
+        let has_bar = self.bar().is_some_and(|mut bar| bar.body_begins(length, already));
+        if has_bar || !self.wanted {
+            return;
+        }
+        if self.output.load(Ordering::Relaxed) == TerminalOutput::Body as u8 {
+            self.output_begins(TerminalOutput::Texts);
+        }
+        let mut display = self.display();
+        display.measured = Some(RateMeasurement::begin());
+        display.body = Some(BodyProgress { already, total: length.map(|length| length.saturating_add(already)) });
+        display.pauses.clear();
+        self.bytes.store(0, Ordering::Relaxed);
+    }
+
+    /// Adds `bytes` to the number of body bytes that were written to the output.
+    pub(crate) fn body_bytes(&self, bytes: usize) {
+        self.counts.body_bytes(bytes as u64);
+        if let Some(mut meter) = self.meter() {
+            meter.body_bytes(bytes as u64);
+        }
+        if let Some(mut bar) = self.bar() {
+            bar.body_bytes(bytes as u64);
+        }
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Sets the number of connections over which the body is fetched.
+    pub(crate) fn set_connections(&self, connections: usize) {
+        if self.wanted {
+            self.display().connections = connections;
+        }
+    }
+
+    /// Clears the progress line (or ends the terminal line of the bar), so that another text can be
+    /// printed.
+    pub(crate) fn clear(&self) {
+        if let Some(mut bar) = self.bar() {
+            bar.end_line();
+        }
+        if self.wanted {
+            self.display().lines.clear();
+        }
+    }
+
+    /// Prints a line on standard error. The progress line is not drawn meanwhile.
+    pub(crate) fn print_line(&self, line: &str) {
+        if let Some(mut bar) = self.bar() {
+            bar.end_line();
+        }
+        let mut display = self.display();
+        display.lines.clear();
+        print_error_line(line);
+    }
+
+    /// Prints the line of an error. `failed` is its transfer; `None` if the transfer did not begin.
+    pub(crate) fn print_error(&self, error: &Error, failed: Option<&TransferReport<'_>>) {
+        self.print_line(&error_message::colored_line(self.persona, error, failed, self.colors));
+    }
+
+    /// Prints a warning on standard error.
+    pub(crate) fn print_warning(&self, text: &str) {
+        self.print_line(&self.colors.message(&format!("Warning: {text}")));
+    }
+
+    /// Ends the progress of the run: removes the line, and prints the errors that were folded and the
+    /// summary. `totals` are the statistics of the run.
+    pub(crate) fn finish(&self, totals: impl FnOnce() -> TransferTotals) {
+        self.clear();
+        self.display().is_over = true;
+        self.ended.notify_all();
+        if self.folds {
+            let folded = self.failures().folded_lines();
+            folded.iter().for_each(|line| print_error_line(&self.colors.message(line)));
+        }
+        let counts = self.counts.now();
+        let is_long = counts.done + counts.failed > 1;
+        if self.summary.unwrap_or(is_long) {
+            let causes = self.failures().causes();
+            print_error_line(&run_summary::line(&counts, &causes, &totals()));
+        }
+    }
+
+    fn display(&self) -> MutexGuard<'_, ProgressState> {
+        self.display.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn draw(&self) {
+        let mut display = self.display();
+        let has_bar = self.bar().is_some_and(|bar| bar.is_drawn());
+        if display.is_over || has_bar || !self.is_drawn() || terminal_style::is_in_background() {
+            return;
+        }
+        let Some(view) = self.view(&mut display, Instant::now()) else { return };
+        let (columns, rows) = terminal_style::size();
+        // A line that fills the last column would be two.
+        let lines = view.lines(columns.saturating_sub(1), rows);
+        display.lines.draw(&lines);
+    }
+
+    /// Returns what the line shows at the time `now`; `None` if there is nothing to say yet.
+    fn view(&self, display: &mut ProgressState, now: Instant) -> Option<ProgressView> {
+        let is_many = display.waiting.is_none() && display.body.is_none();
+        if is_many {
+            return Some(ProgressView::Many(self.many(display, now)));
+        }
+        if let Some(body) = display.body {
+            return Some(ProgressView::Body(self.body(display, body)));
+        }
+        if let Some(pause) = display.pauses.last().filter(|pause| pause.until > now) {
+            let left = pause.until.saturating_duration_since(now);
+            let ShownPause { cause, retry, most, .. } = pause;
+            return Some(ProgressView::Pause(PauseFigures { cause: cause.clone(), left, retry: *retry, most: *most }));
+        }
+        let time = display.waiting.map(|since| now.saturating_duration_since(since))?;
+        (time >= SHORT_WAIT).then_some(ProgressView::Waiting { time })
+    }
+
+    fn many(&self, display: &mut ProgressState, now: Instant) -> ManyFigures {
+        let counts = self.counts.now();
+        let measured = display.measured.get_or_insert_with(RateMeasurement::begin);
+        measured.rate.seen(counts.elapsed, counts.bytes);
+        let rate = measured.rate.per_second();
+        display.pauses.retain(|pause| pause.until > now);
+        let first = display.pauses.iter().map(|pause| pause.until.saturating_duration_since(now)).min();
+        ManyFigures {
+            counts,
+            stages: display.stages.clone(),
+            rate,
+            pauses: first.map(|until| (display.pauses.len(), until)),
+            slowest: display.hosts.slowest(),
+        }
+    }
+
+    fn body(&self, display: &mut ProgressState, body: BodyProgress) -> BodyFigures {
+        let moved = self.bytes.load(Ordering::Relaxed);
+        let mut rate = TransferRate::default();
+        if let Some(measured) = &mut display.measured {
+            measured.rate.seen(measured.began.elapsed(), moved);
+            rate = measured.rate;
+        }
+        let missing = body.total.map(|total| total.saturating_sub(body.already.saturating_add(moved)));
+        BodyFigures {
+            already: body.already,
+            moved,
+            total: body.total,
+            rate: rate.per_second(),
+            left: missing.and_then(|missing| rate.time_for(missing)).filter(|left| !left.is_zero()),
+            connections: display.connections,
+        }
+    }
+}
+
+impl ProgressState {
+    /// Returns the figures of a stage, which begin at 0.
+    fn stage(&mut self, number: usize) -> &mut StageFigures {
+        if self.stages.len() <= number {
+            self.stages.resize(number + 1, StageFigures::default());
+        }
+        &mut self.stages[number]
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,355 @@
+//! The text of the progress line, which fits the width of the terminal.
+//!
+//! ```text
+//! 45%  [=========>           ]  12.30 MiB of 27.10 MiB  3.20 MiB/s  5s left      one body of known length
+//! waiting for the server, 3 s
+//! the server answered 503; again in 2 s (1 of 3)
+//! 17 of 120 done  3 failed  6 running  12.30 MiB  3.20 MiB/s  50s left           many
+//! ```
+//!
+//! A run with several stages has a line for each of them, and the line of the whole run below.
+//!
+//! If the terminal is narrow, the line leaves out its less important parts. `fitted` gives the
+//! order.
+
+use std::time::Duration;
+
+use indicatif::{HumanBytes, HumanDuration};
+
+use crate::run::report::run_counts::RunProgress;
+
+/// The least and the largest number of columns of the bar, without its brackets.
+const BAR_COLUMNS: (usize, usize) = (8, 30);
+
+/// The state of a run that the progress line shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ProgressView {
+    /// One body.
+    Body(BodyFigures),
+    /// One transfer whose body has not begun.
+    Waiting { time: Duration },
+    /// One transfer that waits for its retry.
+    Pause(PauseFigures),
+    /// A run of many URLs.
+    Many(ManyFigures),
+}
+
+/// The figures of one body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct BodyFigures {
+    /// The number of bytes that the output file already contained.
+    pub(super) already: u64,
+    /// The number of bytes that have arrived since.
+    pub(super) moved: u64,
+    /// The length of the complete content; `None` if it is unknown.
+    pub(super) total: Option<u64>,
+    /// The transfer rate in bytes per second.
+    pub(super) rate: u64,
+    pub(super) left: Option<Duration>,
+    /// The number of connections over which the body is fetched.
+    pub(super) connections: usize,
+}
+
+/// The figures of a pause before a retry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PauseFigures {
+    /// The description of the last failure.
+    pub(super) cause: String,
+    /// The time until the retry.
+    pub(super) left: Duration,
+    /// The number of the retry, from 1.
+    pub(super) retry: u32,
+    /// The largest number of retries.
+    pub(super) most: u32,
+}
+
+/// The figures of a run of many URLs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ManyFigures {
+    pub(super) counts: RunProgress,
+    /// The figures of each stage; one if there are no further stages.
+    pub(super) stages: Vec<StageFigures>,
+    /// The transfer rate in bytes per second.
+    pub(super) rate: u64,
+    /// The number of transfers that wait for their retries, and the time until the first of them.
+    pub(super) pauses: Option<(usize, Duration)>,
+    /// The host with the longest mean duration of its transfers.
+    pub(super) slowest: Option<(String, Duration)>,
+}
+
+/// The figures of one stage of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct StageFigures {
+    pub(super) done: u64,
+    pub(super) failed: u64,
+    pub(super) bytes: u64,
+    /// The number of URLs of the stage; `None` if it is not known.
+    pub(super) total: Option<u64>,
+}
+
+/// A part of the line, with its rank: parts with a higher rank are left out first.
+struct LinePart {
+    rank: u8,
+    text: String,
+}
+
+fn part(rank: u8, text: impl Into<String>) -> LinePart {
+    LinePart { rank, text: text.into() }
+}
+
+impl ProgressView {
+    /// Returns the lines for a terminal with so many columns and rows.
+    pub(super) fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
+        match self {
+            ProgressView::Body(body) => vec![body.line(columns)],
+            ProgressView::Waiting { time } => {
+                vec![fitted(vec![part(0, format!("waiting for the server, {} s", time.as_secs()))], columns)]
+            }
+            ProgressView::Pause(pause) => vec![pause.line(columns)],
+            ProgressView::Many(many) => many.lines(columns, rows),
+        }
+    }
+}
+
+impl BodyFigures {
+    /// Returns the percentage of the body that is complete. It is rounded down, so that 100 means
+    /// complete. Returns `None` if the length of the body is unknown.
+    pub(super) fn percent(&self) -> Option<u64> {
+        self.total.map(|total| percent(self.has(), total))
+    }
+
+    pub(super) fn has(&self) -> u64 {
+        self.already.saturating_add(self.moved)
+    }
+
+    fn line(&self, columns: usize) -> String {
+        let has = HumanBytes(self.has());
+        let mut parts = Vec::with_capacity(5);
+        parts.extend(self.percent().map(|percent| part(0, format!("{percent}%"))));
+        parts.push(match self.total {
+            Some(total) => part(3, format!("{has} of {}", HumanBytes(total))),
+            None => part(0, has.to_string()),
+        });
+        parts.push(part(2, format!("{}/s", HumanBytes(self.rate))));
+        parts.extend(self.left.map(|left| part(1, format!("{:#} left", HumanDuration(left)))));
+        if self.connections > 1 {
+            parts.push(part(4, format!("{} connections", self.connections)));
+        }
+        let line = fitted(parts, columns);
+        match self.percent() {
+            Some(percent) => with_bar(&line, percent, columns),
+            None => line,
+        }
+    }
+}
+
+impl PauseFigures {
+    fn line(&self, columns: usize) -> String {
+        let (seconds, most) = (seconds_until(self.left), self.most);
+        let again = format!("again in {seconds} s ({} of {most})", self.retry);
+        let whole = format!("{}; {again}", self.cause);
+        // The number of columns of other texts is not known.
+        let fits = whole.is_ascii() && whole.len() <= columns;
+        fitted(vec![part(0, if fits { whole } else { again })], columns)
+    }
+}
+
+impl ManyFigures {
+    fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        // Lines that do not fit would move others off the screen.
+        if self.stages.len() > 1 && self.stages.len() < rows {
+            let stages = self.stages.iter().enumerate();
+            lines.extend(stages.map(|(number, stage)| stage.line(number + 1, columns)));
+        }
+        lines.push(self.line(columns));
+        lines
+    }
+
+    fn line(&self, columns: usize) -> String {
+        let RunProgress { done, failed, running, skipped, bytes, total, .. } = self.counts;
+        let over = done + failed;
+        let mut parts = vec![part(0, done_text(done, total))];
+        if failed > 0 {
+            parts.push(part(1, format!("{failed} failed")));
+        }
+        if skipped > 0 {
+            parts.push(part(6, format!("{skipped} skipped")));
+        }
+        parts.push(part(5, format!("{running} running")));
+        if let Some((count, until)) = self.pauses {
+            parts.push(part(4, format!("{count} again in {} s", seconds_until(until))));
+        }
+        parts.push(part(5, HumanBytes(bytes).to_string()));
+        parts.push(part(3, format!("{}/s", HumanBytes(self.rate))));
+        parts.extend(self.counts.left().map(|left| part(2, format!("{:#} left", HumanDuration(left)))));
+        if let Some((host, time)) = &self.slowest {
+            parts.push(part(7, format!("slowest: {host} {:.1} s", time.as_secs_f64())));
+        }
+        let line = fitted(parts, columns);
+        match total {
+            Some(total) => with_bar(&line, percent(over + skipped, total), columns),
+            None => line,
+        }
+    }
+}
+
+impl StageFigures {
+    fn line(&self, number: usize, columns: usize) -> String {
+        let mut parts = vec![part(0, format!("stage {number}: {}", done_text(self.done, self.total)))];
+        if self.failed > 0 {
+            parts.push(part(1, format!("{} failed", self.failed)));
+        }
+        parts.push(part(2, HumanBytes(self.bytes).to_string()));
+        fitted(parts, columns)
+    }
+}
+
+fn done_text(done: u64, total: Option<u64>) -> String {
+    match total {
+        Some(total) => format!("{done} of {total} done"),
+        None => format!("{done} done"),
+    }
+}
+
+/// Returns the whole seconds of a pause that are left, at least 1.
+fn seconds_until(left: Duration) -> u64 {
+    (left.as_secs_f64().ceil() as u64).max(1)
+}
+
+fn percent(part: u64, whole: u64) -> u64 {
+    let (part, whole) = (u128::from(part).min(whole.into()), u128::from(whole));
+    u64::try_from((part * 100).checked_div(whole).unwrap_or(100)).unwrap_or(100)
+}
+
+/// Joins the parts of a line. Leaves out those of the highest rank as long as the line has more than
+/// so many columns, and cuts the last part if need be.
+fn fitted(mut parts: Vec<LinePart>, columns: usize) -> String {
+    loop {
+        let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
+        let line = texts.join("  ");
+        if line.chars().count() <= columns || parts.len() < 2 {
+            return line.chars().take(columns).collect();
+        }
+        let highest = parts.iter().map(|part| part.rank).max().unwrap_or(0);
+        let at = parts.iter().rposition(|part| part.rank == highest).unwrap_or(0);
+        parts.remove(at);
+    }
+}
+
+/// Puts a bar behind the first word of a line, if there is room for it.
+fn with_bar(line: &str, percent: u64, columns: usize) -> String {
+    let (least, most) = BAR_COLUMNS;
+    let room = columns.saturating_sub(line.chars().count() + 4).min(most);
+    if room < least {
+        return line.to_owned();
+    }
+    let full = room * usize::try_from(percent).unwrap_or(100) / 100;
+    let tip = if full < room { ">" } else { "" };
+    let bar = format!("[{:<room$}]", format!("{}{tip}", "=".repeat(full)));
+    match line.split_once("  ") {
+        Some((first, rest)) => format!("{first}  {bar}  {rest}"),
+        None => format!("{line}  {bar}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(already: u64, moved: u64, total: u64) -> BodyFigures {
+        BodyFigures { already, moved, total: Some(total), ..BodyFigures::default() }
+    }
+
+    #[test]
+    fn line_of_a_body_has_the_known_figures() {
+        let body = BodyFigures { rate: 2 << 20, left: Some(Duration::from_secs(5)), ..known(0, 10 << 20, 20 << 20) };
+        let bar = format!("[{}>{}]", "=".repeat(15), " ".repeat(14));
+        assert_eq!(body.line(90), format!("50%  {bar}  10.00 MiB of 20.00 MiB  2.00 MiB/s  5s left"));
+        let endless = BodyFigures { moved: 1 << 20, rate: 1 << 10, ..BodyFigures::default() };
+        assert_eq!(endless.line(90), "1.00 MiB  1.00 KiB/s");
+        assert!(known(0, 10, 10).line(90).contains(&format!("[{}]", "=".repeat(30))));
+    }
+
+    #[test]
+    fn narrow_lines_keep_what_matters() {
+        let body = BodyFigures { rate: 2 << 20, left: Some(Duration::from_secs(5)), ..known(0, 10 << 20, 20 << 20) };
+        assert_eq!(body.line(50), "50%  10.00 MiB of 20.00 MiB  2.00 MiB/s  5s left");
+        assert_eq!(body.line(30), "50%  2.00 MiB/s  5s left");
+        assert_eq!(body.line(20), "50%  5s left");
+        assert_eq!(body.line(3), "50%");
+        let many = ManyFigures {
+            counts: RunProgress { done: 17, failed: 3, running: 6, total: Some(120), ..RunProgress::default() },
+            ..ManyFigures::default()
+        };
+        assert_eq!(many.line(19), "17 of 120 done");
+        let stages = vec![StageFigures { done: 17, failed: 3, bytes: 1 << 40, total: Some(120) }; 3];
+        let slowest = Some(("h.example".to_owned(), Duration::from_secs(5)));
+        let view = ProgressView::Many(ManyFigures { stages, slowest, ..many });
+        for columns in 0..=500 {
+            let lines = view.lines(columns, 24);
+            assert!(lines.len() == 4 && lines.iter().all(|line| line.chars().count() <= columns), "{columns}");
+        }
+    }
+
+    #[test]
+    fn many_urls_have_counts_and_a_line_for_each_stage() {
+        let counts = RunProgress {
+            elapsed: Duration::from_secs(10),
+            done: 17,
+            failed: 3,
+            running: 6,
+            skipped: 1,
+            bytes: 10 << 20,
+            total: None,
+        };
+        let first = StageFigures { done: 4, failed: 0, bytes: 2 << 20, total: Some(9) };
+        let second = StageFigures { done: 13, failed: 3, bytes: 8 << 20, total: None };
+        let many = ManyFigures {
+            counts,
+            stages: vec![first, second],
+            rate: 1 << 20,
+            pauses: Some((2, Duration::from_millis(1500))),
+            slowest: Some(("h.example".to_owned(), Duration::from_millis(2100))),
+        };
+        let whole =
+            "17 done  3 failed  1 skipped  6 running  2 again in 2 s  10.00 MiB  1.00 MiB/s  slowest: h.example 2.1 s";
+        let view = ProgressView::Many(many);
+        let of_stages = ["stage 1: 4 of 9 done  2.00 MiB", "stage 2: 13 done  3 failed  8.00 MiB"];
+        assert_eq!(view.lines(200, 24), [&of_stages[..], &[whole]].concat());
+        assert_eq!(view.lines(200, 2), [whole], "two rows have no room for three lines");
+    }
+
+    #[test]
+    fn connections_of_a_split_body_are_shown() {
+        let body = BodyFigures { connections: 4, ..known(0, 5, 10) };
+        assert!(body.line(90).ends_with("5 B of 10 B  0 B/s  4 connections"), "{}", body.line(90));
+        assert!(!BodyFigures { connections: 1, ..body }.line(90).contains("connection"));
+    }
+
+    #[test]
+    fn pause_counts_down() {
+        let pause = PauseFigures {
+            cause: "the server answered 503".to_owned(),
+            left: Duration::from_millis(1200),
+            retry: 1,
+            most: 3,
+        };
+        assert_eq!(pause.line(80), "the server answered 503; again in 2 s (1 of 3)");
+        assert_eq!(pause.line(30), "again in 2 s (1 of 3)");
+        assert_eq!(PauseFigures { cause: "\u{65e5}".to_owned(), ..pause }.line(80), "again in 2 s (1 of 3)");
+        assert_eq!(seconds_until(Duration::ZERO), 1);
+    }
+
+    #[test]
+    fn percent_includes_resumed_bytes_and_ends_at_100() {
+        assert_eq!(known(600, 0, 1000).percent(), Some(60));
+        assert_eq!(known(600, 200, 1000).percent(), Some(80));
+        assert_eq!(known(600, 399, 1000).percent(), Some(99));
+        assert_eq!(known(600, 400, 1000).percent(), Some(100));
+        assert_eq!(known(0, 0, 0).percent(), Some(100));
+        assert_eq!(known(0, 2000, 1000).percent(), Some(100));
+        assert_eq!(known(u64::MAX, u64::MAX, u64::MAX).percent(), Some(100));
+        assert_eq!(BodyFigures::default().percent(), None);
+    }
+}

@@ -1,0 +1,114 @@
+use haul::Target;
+use haul::transfer::TransferOutcome;
+use haul::{Error, ErrorKind};
+
+use super::*;
+
+/// Returns a progress reporter for tests, which behaves as on a terminal. No thread draws.
+fn shown() -> ProgressReporter {
+    ProgressReporter { wanted: true, folds: true, ..ProgressReporter::with(&GlobalArgs::default(), true) }
+}
+
+fn view(progress: &ProgressReporter) -> Option<ProgressView> {
+    progress.view(&mut progress.display(), Instant::now())
+}
+
+fn body(progress: &ProgressReporter) -> BodyFigures {
+    match view(progress) {
+        Some(ProgressView::Body(body)) => body,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Ends a transfer with so many bytes, and with an error if `fails` is true.
+fn end(progress: &ProgressReporter, bytes: u64, fails: bool) -> bool {
+    let target = Target::parse("http://h/").expect("a URL");
+    let mut outcome = TransferOutcome::unsent(target, Error::new(ErrorKind::Connect, "refused"), Instant::now());
+    outcome.facts.body_bytes = bytes;
+    if !fails {
+        outcome.result = Ok(());
+    }
+    let outcome = &outcome;
+    let report =
+        TransferReport { url: "http://h/", number: 0, stage: 0, method: "GET", file: None, outcome, settings: None };
+    progress.transfer_over(&report, true)
+}
+
+#[test]
+fn resumed_body_starts_at_its_offset() {
+    let progress = shown();
+    progress.transfer_begins(false);
+    progress.body_begins(Some(400), 600);
+    assert_eq!((body(&progress).has(), body(&progress).percent()), (600, Some(60)));
+    assert_eq!(body(&progress).rate, 0, "what was there before has no rate");
+    progress.body_bytes(100);
+    assert_eq!((body(&progress).has(), body(&progress).percent()), (700, Some(70)));
+    // A second try begins at 650 of the same body: nothing is counted twice.
+    progress.body_begins(Some(350), 650);
+    assert_eq!((body(&progress).has(), body(&progress).percent()), (650, Some(65)));
+    progress.body_begins(None, 650);
+    assert_eq!((body(&progress).has(), body(&progress).percent()), (650, None));
+}
+
+#[test]
+fn observed_body_bytes_are_counted_once() {
+    let progress = shown();
+    progress.transfer_begins(false);
+    progress.body_begins(None, 0);
+    progress.body_bytes(70);
+    end(&progress, 70, false);
+    end(&progress, 30, true);
+    let Some(ProgressView::Many(many)) = view(&progress) else { panic!("no transfer runs") };
+    assert_eq!((many.counts.bytes, many.counts.done, many.counts.failed), (100, 1, 1));
+    assert_eq!(many.stages, [StageFigures { done: 1, failed: 1, bytes: 100, total: None }]);
+}
+
+#[test]
+fn pause_is_shown_until_the_body_begins() {
+    let progress = shown();
+    progress.transfer_begins(false);
+    assert_eq!(view(&progress), None, "a short wait is not worth a word");
+    let wait = Duration::from_secs(3600);
+    progress.display().pauses.push(ShownPause { until: Instant::now() + wait, cause: "x".into(), retry: 1, most: 3 });
+    let Some(ProgressView::Pause(pause)) = view(&progress) else { panic!("it waits") };
+    assert_eq!((pause.retry, pause.most, pause.cause.as_str()), (1, 3, "x"));
+    assert!(pause.left <= wait);
+    progress.body_begins(None, 0);
+    assert!(matches!(view(&progress), Some(ProgressView::Body(_))));
+}
+
+#[test]
+fn progress_line_is_hidden_during_terminal_output() {
+    let progress = shown();
+    progress.operation_begins(TerminalOutput::Texts, 1);
+    assert!(!progress.is_drawn());
+    progress.operation_begins(TerminalOutput::Body, 1);
+    assert!(progress.is_drawn());
+    progress.transfer_begins(false);
+    progress.body_begins(None, 0);
+    assert!(!progress.is_drawn(), "the body is on the terminal now");
+    progress.operation_begins(TerminalOutput::None, 1);
+    assert!(progress.is_drawn());
+}
+
+#[test]
+fn hidden_progress_draws_nothing() {
+    for global in
+        [GlobalArgs { silent: true, ..GlobalArgs::default() }, GlobalArgs { progress: false, ..GlobalArgs::default() }]
+    {
+        let progress = ProgressReporter::with(&global, true);
+        assert!(!progress.wanted && progress.summary == Some(false));
+    }
+    assert!(!ProgressReporter::with(&GlobalArgs::default(), false).wanted);
+    let asked = GlobalArgs { summary: Some(true), silent: true, ..GlobalArgs::default() };
+    assert_eq!(ProgressReporter::with(&asked, false).summary, Some(true));
+}
+
+#[test]
+fn equal_errors_are_folded_on_terminals_only() {
+    let progress = shown();
+    let printed: Vec<bool> = (0..5).map(|_| end(&progress, 0, true)).collect();
+    assert_eq!(printed, [true, true, true, false, false]);
+    let piped = ProgressReporter { folds: false, ..shown() };
+    assert!((0..5).all(|_| end(&piped, 0, true)));
+}

@@ -1,0 +1,138 @@
+use std::ffi::OsString;
+use std::time::Instant;
+
+use haul::Target;
+use haul::transfer::TransferOutcome;
+
+use super::*;
+use crate::build_plan;
+use crate::file_access::SystemFileAccess;
+use crate::parse::parse_as;
+use crate::program_persona::ProgramPersona;
+
+/// Returns the settings of a command line with these options.
+fn stage(options: &str) -> StageArgs {
+    let words = options.split_whitespace().chain(["http://h/"]).map(OsString::from).collect::<Vec<_>>();
+    let parsed = parse_as(ProgramPersona::Haul, words, &mut SystemFileAccess).expect("valid options");
+    let mut plan = build_plan::resolve(parsed, &mut SystemFileAccess).expect("a plan");
+    plan.operations[0].stages.remove(0)
+}
+
+/// Returns the remedy for an error of this kind and cause, without its transfer.
+fn of(kind: ErrorKind, cause: &str) -> String {
+    remedy(&Error::new(kind, cause), None).into_owned()
+}
+
+/// Returns the remedy for a file that could not be written.
+fn of_write(kind: io::ErrorKind) -> String {
+    remedy(&Error::with_source(ErrorKind::Write, "failed to write f", io::Error::from(kind)), None).into_owned()
+}
+
+/// Returns the remedy for an error of a transfer with these settings, which has sent so many requests.
+fn of_transfer(kind: ErrorKind, cause: &str, requests: u32, stage: &StageArgs) -> String {
+    let target = Target::parse("http://h/").expect("a URL");
+    let mut outcome = TransferOutcome::unsent(target, Error::new(kind, cause), Instant::now());
+    outcome.facts.requests = requests;
+    let report = TransferReport {
+        url: "http://h/",
+        number: 0,
+        stage: 0,
+        method: "GET",
+        file: None,
+        outcome: &outcome,
+        settings: Some(stage),
+    };
+    remedy(outcome.result.as_ref().expect_err("an error"), Some(&report)).into_owned()
+}
+
+#[test]
+fn certificates_have_remedies_by_their_faults() {
+    let of = |cause: &str| of(ErrorKind::PeerCertificate, cause);
+    for cause in [UNKNOWN_ISSUER, SELF_SIGNED] {
+        assert!(of(cause).contains("trust it with --cacert FILE, or skip verification with -k"));
+        assert!(of(&format!("the proxy: {cause}")).contains("--proxy-cacert FILE"));
+    }
+    assert!(of("it is not valid for name \"h\"; it is for a.example").starts_with("use one of its names"));
+    assert!(of("it expired on Jan  1 00:00:00 2002 GMT").contains("must renew it"));
+    assert!(of("it is not valid before Jan  1 00:00:00 3000 GMT").contains("check the clock"));
+}
+
+#[test]
+fn connections_have_remedies_by_their_faults() {
+    let of = |cause: &str| of(ErrorKind::Connect, cause);
+    assert_eq!(of("Connection refused (os error 111)"), "nothing listens on that port");
+    assert!(of("Network is unreachable (os error 101)").contains("-4 and -6"));
+    assert!(of("No route to host (os error 113)").contains("check the network"));
+    assert_eq!(of("something else"), "");
+    assert!(super::remedy(&Error::new(ErrorKind::ProxyResolve, "x"), None).contains("--noproxy '*'"));
+}
+
+#[test]
+fn names_have_remedies_by_their_faults() {
+    assert!(of(ErrorKind::Resolve, "the name has no address").contains("--dns-servers"));
+    assert_eq!(of(ErrorKind::Resolve, "h.invalid is reserved"), "");
+}
+
+#[test]
+fn schemes_are_guessed() {
+    let of = |scheme: &str| of(ErrorKind::UnsupportedScheme, &format!("the scheme \"{scheme}\" is not supported"));
+    assert_eq!(of("htp"), "did you mean http://?");
+    assert_eq!(of("htttps"), "did you mean https://?");
+    assert_eq!(of("gopher"), "haul has http and https");
+}
+
+#[test]
+fn files_have_remedies_by_their_faults() {
+    assert!(of_write(io::ErrorKind::NotFound).contains("--create-dirs"));
+    assert!(of_write(io::ErrorKind::NotADirectory).contains("--create-dirs"));
+    assert!(of_write(io::ErrorKind::PermissionDenied).contains("name another place"));
+    assert!(of_write(io::ErrorKind::ReadOnlyFilesystem).contains("--output-dir"));
+    assert!(of_write(io::ErrorKind::StorageFull).contains("free some space"));
+    assert!(of_write(io::ErrorKind::QuotaExceeded).contains("free some space"));
+    assert!(of_write(io::ErrorKind::IsADirectory).contains("-O --output-dir DIRECTORY"));
+    assert_eq!(of_write(io::ErrorKind::BrokenPipe), "");
+    assert!(of(ErrorKind::Write, "its values are no rows: 2 and 3").contains("use --jsonl"));
+    assert!(of(ErrorKind::TooLarge, "more than the 5 bytes that a record may have").contains("--jsonl=no-body"));
+}
+
+#[test]
+fn limits_name_their_option_and_value() {
+    let of = |cause: &str, requests, options: &str| of_transfer(ErrorKind::Timeout, cause, requests, &stage(options));
+    assert_eq!(of("it takes too long", 0, ""), "--connect-timeout SECONDS sets another limit");
+    assert_eq!(of("the server was silent for 60 s", 1, ""), "--stall-time SECONDS sets another limit");
+    assert_eq!(of("it is slow", 1, ""), "--speed-limit and --speed-time set this limit");
+    assert_eq!(of("no time is left", 1, "-m 2.5"), "--max-time is 2.5 s");
+    assert_eq!(of("no time is left", 0, "-m 2.5 --connect-timeout 1"), "--connect-timeout is 1 s");
+    assert_eq!(of("no time is left", 0, "--connect-timeout 1"), "--connect-timeout is 1 s");
+    assert_eq!(of("no time is left", 1, "--connect-timeout 1"), "");
+}
+
+#[test]
+fn other_errors_name_the_option_that_helps() {
+    assert!(of(ErrorKind::TlsHandshake, "the server does not speak TLS").contains("try http://"));
+    assert!(of(ErrorKind::TooManyRedirects, "x").contains("--max-redirs N"));
+    assert!(of(ErrorKind::ContentCoding, "the content coding is broken").contains("--raw"));
+    assert!(of(ErrorKind::Auth, "x").contains("--anyauth"));
+    assert_eq!(of(ErrorKind::TooLarge, "x"), "");
+}
+
+#[test]
+fn statuses_have_remedies_by_the_settings() {
+    let of = |status, options: &str| of_status(status, Some(&stage(options)));
+    assert!(of(401, "").contains("-u USER") && of(403, "").contains("cookies"));
+    assert!(of(401, "-u me:word").contains("does not accept these credentials"));
+    assert!(of(403, "--oauth2-bearer t").contains("do not permit it"));
+    assert!(of(403, "-H Authorization:x").contains("do not permit it"));
+    assert!(of(405, "").contains("-X METHOD") && of(429, "").contains("--rate-host"));
+    assert_eq!((of(407, ""), of(404, "")), (PROXY_LOGIN, ""));
+}
+
+#[test]
+fn listings_have_remedies_by_their_faults() {
+    let remedy_of = |fault: PaginationError| {
+        remedy(&Error::with_source(ErrorKind::Url, "the listing cannot continue", fault), None).into_owned()
+    };
+    assert!(
+        remedy_of(PaginationError::TooManyPages { max: 5, next: "http://h/6".to_owned() }).contains("--paginate-max N")
+    );
+}

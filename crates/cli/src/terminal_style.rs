@@ -1,0 +1,82 @@
+//! The terminal of standard error: its size, its abilities, and the colours of messages.
+
+use std::io::IsTerminal;
+
+use crate::program_persona::ProgramPersona;
+
+/// The size in columns and rows that is assumed if the terminal does not say.
+const USUAL_SIZE: (usize, usize) = (80, 24);
+
+/// Returns true if the terminal can replace a line that it has shown: `TERM` is neither missing nor
+/// `dumb`.
+pub(crate) fn can_redraw() -> bool {
+    std::env::var_os("TERM").is_some_and(|name| name != "dumb" && !name.is_empty())
+}
+
+/// Returns true if another process group than that of this process has the terminal.
+pub(crate) fn is_in_background() -> bool {
+    // A terminal that does not control this process has no foreground group for it.
+    rustix::termios::tcgetpgrp(std::io::stderr()).is_ok_and(|group| group != rustix::process::getpgrp())
+}
+
+/// Returns the size of the terminal in columns and rows.
+pub(crate) fn size() -> (usize, usize) {
+    match rustix::termios::tcgetwinsize(std::io::stderr()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (usize::from(size.ws_col), usize::from(size.ws_row)),
+        _ => USUAL_SIZE,
+    }
+}
+
+/// The colours in which a message is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MessageColors {
+    is_on: bool,
+}
+
+impl MessageColors {
+    /// Returns the colours of standard error: none if it is no terminal, if `NO_COLOR` is set, or if
+    /// the program acts as curl.
+    pub fn of_stderr(persona: ProgramPersona) -> Self {
+        let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self { is_on: !persona.is_curl() && !is_refused && std::io::stderr().is_terminal() && can_redraw() }
+    }
+
+    /// Returns a message with its first word in a colour: `haul:` or `Warning:`.
+    pub fn message(self, text: &str) -> String {
+        let Some(at) = text.find(": ").filter(|_| self.is_on) else { return text.to_owned() };
+        let (first, rest) = text.split_at(at + 1);
+        let code = if first == "haul:" { "1;31" } else { "1;33" };
+        format!("{}{rest}", self.styled(code, first))
+    }
+
+    /// Returns the remedy of an error in its colour.
+    pub(crate) fn remedy(self, text: &str) -> String {
+        self.styled("36", text)
+    }
+
+    fn styled(self, code: &str, text: &str) -> String {
+        match self.is_on && !text.is_empty() {
+            true => format!("\x1b[{code}m{text}\x1b[0m"),
+            false => text.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colors_surround_text_if_they_are_on() {
+        let on = MessageColors { is_on: true };
+        assert_eq!(on.message("haul: (6) x: y"), "\x1b[1;31mhaul:\x1b[0m (6) x: y");
+        assert_eq!(on.message("Warning: x"), "\x1b[1;33mWarning:\x1b[0m x");
+        assert_eq!(on.remedy(""), "");
+        assert_eq!(MessageColors { is_on: false }.message("haul: x"), "haul: x");
+    }
+
+    #[test]
+    fn curl_persona_has_no_colors() {
+        assert_eq!(MessageColors::of_stderr(ProgramPersona::Curl), MessageColors { is_on: false });
+    }
+}
