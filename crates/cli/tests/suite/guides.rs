@@ -1,6 +1,7 @@
-//! Runs the examples of the guides as they are printed. An example is a block of shell commands in
-//! a document, which runs in an empty directory; `$site` is the address of the test's site. If a
-//! block of plain text follows, it is what the commands print.
+//! Runs the examples of the README and the guides as they are printed. An example is a block of shell
+//! commands in a document, which runs in an empty directory; `$site` is the address of the test's
+//! site, and https://example.com leads there by a proxy. If a block of plain text follows, it is what
+//! the commands print.
 
 use crate::common;
 
@@ -8,16 +9,25 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use testkit::test_certificates::TestCertificates;
+
 use common::{HAUL, installed, program, run};
+
+/// The hosts in the guides, all of which lead to the site.
+const HOSTS: [&str; 5] = ["example.com", "api.example.com", "s3.example.com", "other.example", "h"];
 
 /// A site with what the recipes need: a shop, a login, an API, listings, a sitemap, files, and
 /// broken links.
 struct GuideSite {
     address: String,
+    /// The certificate authority of https://example.com in PEM.
+    authority: String,
     is_over: Arc<AtomicBool>,
 }
 
@@ -44,18 +54,61 @@ impl GuideSite {
         let is_over = Arc::new(AtomicBool::new(false));
         let (ends, site) = (Arc::clone(&is_over), format!("http://{address}"));
         let visits = Arc::new(Mutex::new(Vec::new()));
+        let identity = TestCertificates::for_names(&HOSTS);
+        let tls = identity.server_config(&[b"http/1.1"]);
         thread::spawn(move || {
             for stream in listener.incoming().flatten().take_while(|_| !ends.load(Ordering::SeqCst)) {
-                let (site, visits) = (site.clone(), Arc::clone(&visits));
-                thread::spawn(move || serve(&stream, &site, &visits));
+                let (site, visits, tls) = (site.clone(), Arc::clone(&visits), Arc::clone(&tls));
+                thread::spawn(move || serve_client(stream, &site, &visits, tls));
             }
         });
-        GuideSite { address, is_over }
+        GuideSite { address, authority: identity.ca_pem().to_owned(), is_over }
     }
 }
 
+/// Serves a connection: one to the site, or one to its proxy, whose tunnels all lead to the site.
+/// Returns `None` at its end.
+fn serve_client(mut stream: TcpStream, site: &str, visits: &Mutex<Vec<String>>, tls: Arc<ServerConfig>) -> Option<()> {
+    let mut first = [0; 16];
+    stream.peek(&mut first).ok()?;
+    if !first.starts_with(b"CONNECT ") {
+        return serve(stream, site, visits, first.windows(5).any(|part| part == b" http"));
+    }
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).ok()?;
+        head.push(byte[0]);
+    }
+    stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").ok()?;
+    serve(StreamOwned::new(ServerConnection::new(tls).ok()?, stream), "https://example.com", visits, true)
+}
+
+/// Returns the page that a proxied host has at any path: links and a few elements, or JSON. Listings
+/// end after three pages.
+fn any_page(request: &SiteRequest) -> (&'static str, &'static str, String) {
+    const JSON: &str = "Content-Type: application/json\r\n";
+    const HTML: &str = "Content-Type: text/html; charset=utf-8\r\n";
+    let query = request.path.split_once('?').map_or("", |(_, query)| query);
+    let number = |name: &str| {
+        let value = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        value.and_then(|value| value.parse::<u64>().ok()).unwrap_or(0)
+    };
+    if number("page") > 3 || number("offset") > 0 {
+        return ("404 Not Found", JSON, "{}\n".to_owned());
+    }
+    let is_html = ["/list", "/sitemap", "/news", "/item/"].iter().any(|begin| request.path.starts_with(begin));
+    if !is_html && (request.path.contains("api") || request.path.contains("items") || request.path.contains("events")) {
+        let item = "{\"id\": 5, \"name\": \"Chair\", \"price\": 4, \"url\": \"https://example.com/items/1\"}";
+        return ("200 OK", JSON, format!("{{\"items\": [{item}], \"id\": 5, \"next\": null, \"meta\": {{}}}}\n"));
+    }
+    let html = "<title>A page</title><meta name=\"description\" content=\"About it\"><h1>Chair</h1><h2>Red</h2>\n\
+                <a class=\"item\" href=\"/item/5\">id=5</a> <a href=\"/news\">AS64500</a> 192.0.2.0/24\n";
+    ("200 OK", HTML, html.to_owned())
+}
+
 /// Serves the requests of one connection. Returns `None` at its end.
-fn serve(mut stream: &TcpStream, site: &str, visits: &Mutex<Vec<String>>) -> Option<()> {
+fn serve(stream: impl Read + Write, site: &str, visits: &Mutex<Vec<String>>, is_proxied: bool) -> Option<()> {
     let mut reader = BufReader::new(stream);
     loop {
         let mut head = String::new();
@@ -69,7 +122,12 @@ fn serve(mut stream: &TcpStream, site: &str, visits: &Mutex<Vec<String>>) -> Opt
         let mut body = vec![0; length.unwrap_or(0)];
         reader.read_exact(&mut body).ok()?;
         let mut words = head.split(' ');
-        let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+        let (method, target) = (words.next()?.to_owned(), words.next()?);
+        // A proxy gets the whole URL.
+        let path = match target.split_once("://") {
+            Some((_, rest)) => rest.find('/').map_or("/", |at| &rest[at..]).to_owned(),
+            None => target.to_owned(),
+        };
         let body = String::from_utf8_lossy(&body).into_owned();
         let is_first = {
             let mut visits = visits.lock().unwrap();
@@ -77,9 +135,13 @@ fn serve(mut stream: &TcpStream, site: &str, visits: &Mutex<Vec<String>>) -> Opt
             visits.push(path.clone());
             is_first
         };
-        let (status, fields, content) = reply(&SiteRequest { method, path, head, body }, site, is_first);
+        let request = SiteRequest { method, path, head, body };
+        let (status, fields, content) = match reply(&request, site, is_first) {
+            (status, ..) if is_proxied && status.starts_with("40") => any_page(&request),
+            known => known,
+        };
         let length = content.len();
-        write!(stream, "HTTP/1.1 {status}\r\n{fields}Content-Length: {length}\r\n\r\n{content}").ok()?;
+        write!(reader.get_mut(), "HTTP/1.1 {status}\r\n{fields}Content-Length: {length}\r\n\r\n{content}").ok()?;
     }
 }
 
@@ -153,7 +215,7 @@ struct GuideExample {
 }
 
 fn examples(document: &str) -> Vec<GuideExample> {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(document)).unwrap();
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document)).unwrap();
     let mut found: Vec<GuideExample> = Vec::new();
     let mut lines = text.lines().enumerate();
     while let Some((number, line)) = lines.next() {
@@ -169,6 +231,20 @@ fn examples(document: &str) -> Vec<GuideExample> {
     found
 }
 
+/// Returns a command that runs an example in a directory. `authority` is the file with the
+/// certificate authority of the hosts.
+fn example_command(commands: &str, site: &GuideSite, dir: &Path, authority: &Path) -> Command {
+    let address = format!("http://{}", site.address);
+    let programs = Path::new(HAUL).parent().unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    fs::write(authority, &site.authority).unwrap();
+    let mut command = program("bash");
+    command.args(["-euo", "pipefail", "-c", commands]).current_dir(dir);
+    command.env("PATH", path).env("HOME", dir).env("USER", "me").env("site", &address).env("SSL_CERT_FILE", authority);
+    command.env("http_proxy", &address).env("https_proxy", &address).env("no_proxy", "127.0.0.1");
+    command
+}
+
 #[track_caller]
 fn run_examples(document: &str, needed: &[&'static str]) {
     if needed.iter().any(|name| installed(name, document).is_none()) {
@@ -176,17 +252,13 @@ fn run_examples(document: &str, needed: &[&'static str]) {
     }
     let found = examples(document);
     assert!(!found.is_empty(), "{document} has no examples");
-    let programs = Path::new(HAUL).parent().unwrap();
     for example in found {
         let (site, dir) = (GuideSite::start(), tempfile::tempdir().unwrap());
-        let address = format!("http://{}", site.address);
-        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
-        let mut command = program("bash");
-        command.args(["-euo", "pipefail", "-c", &example.commands]).current_dir(dir.path());
-        command.env("PATH", path).env("HOME", dir.path()).env("site", &address);
-        let ran = run(&mut command);
-        let place = format!("docs/{document}:{}", example.line);
+        let authority = tempfile::NamedTempFile::new().unwrap();
+        let ran = run(&mut example_command(&example.commands, &site, dir.path(), authority.path()));
+        let place = format!("{document}:{}", example.line);
         assert_eq!(ran.code, 0, "{place}: {}", ran.stderr);
+        let address = format!("http://{}", site.address);
         let printed = String::from_utf8(ran.stdout).unwrap().replace(&address, "https://example.com");
         match example.output {
             Some(expected) => assert_eq!(printed, expected, "{place}: {}", ran.stderr),
@@ -195,29 +267,70 @@ fn run_examples(document: &str, needed: &[&'static str]) {
     }
 }
 
+/// Runs the examples of a guide whose hosts and files are only imagined: each must succeed with a
+/// page that has links, elements, and JSON. A line that ends in `# refused` must fail.
+#[track_caller]
+fn run_imagined_examples(document: &str) {
+    for example in examples(document) {
+        let (site, dir) = (GuideSite::start(), tempfile::tempdir().unwrap());
+        let authority = tempfile::NamedTempFile::new().unwrap();
+        fs::create_dir(dir.path().join("bin")).unwrap();
+        fs::write(dir.path().join("list"), "1\n2\n3\n").unwrap();
+        fs::write(dir.path().join("list.txt"), "https://example.com/items/1\n").unwrap();
+        fs::write(dir.path().join("users.csv"), "id,name,age\n1,Ada,36\n2,Bo,5\n").unwrap();
+        let commands: String = example
+            .commands
+            .lines()
+            .map(|line| if line.ends_with("# refused") { format!("! {line}\n") } else { format!("{line}\n") })
+            .collect();
+        let ran = run(&mut example_command(&commands, &site, dir.path(), authority.path()));
+        assert_eq!(ran.code, 0, "{document}:{}: {}\n{}", example.line, example.commands, ran.stderr);
+    }
+}
+
+#[test]
+fn examples_of_the_pages_guide_are_accepted() {
+    run_imagined_examples("docs/many-pages.md");
+}
+
+#[test]
+fn examples_of_the_curl_guide_are_accepted() {
+    run_imagined_examples("docs/curl.md");
+}
+
+#[test]
+fn examples_of_the_exit_codes_are_accepted() {
+    run_imagined_examples("docs/exit-codes.md");
+}
+
+#[test]
+fn examples_of_the_readme_run_as_printed() {
+    run_examples("README.md", &[]);
+}
+
 #[test]
 fn recipes_run_as_printed() {
-    run_examples("recipes.md", &["jq", "sha256sum", "sqlite3"]);
+    run_examples("docs/recipes.md", &["jq", "sha256sum", "sqlite3"]);
 }
 
 #[cfg(feature = "job")]
 #[test]
 fn examples_of_the_jobs_guide_run_as_printed() {
-    run_examples("jobs.md", &["jq", "sha256sum", "sqlite3"]);
+    run_examples("docs/jobs.md", &["jq", "sha256sum", "sqlite3"]);
 }
 
 #[test]
 #[cfg(feature = "warc")]
 fn examples_of_the_archives_guide_run_as_printed() {
-    run_examples("archives.md", &["jq", "zcat"]);
+    run_examples("docs/archives.md", &["jq", "zcat"]);
 }
 
 #[test]
 fn examples_of_the_records_guide_run_as_printed() {
-    run_examples("records.md", &["jq", "sha256sum", "sqlite3"]);
+    run_examples("docs/records.md", &["jq", "sha256sum", "sqlite3"]);
 }
 
 #[test]
 fn examples_of_the_scale_guide_run_as_printed() {
-    run_examples("scale-out.md", &["jq", "sha256sum", "parallel"]);
+    run_examples("docs/scale-out.md", &["jq", "sha256sum", "parallel"]);
 }
