@@ -207,14 +207,15 @@ fn prints_at_end(plan: &RunPlan) -> bool {
 }
 
 /// Returns true if a signal would leave an unfinished file: the run writes files, and this system
-/// has no files without a name.
+/// has no files without a name. With an agent, no signal is waited for, because the agent takes no
+/// request that can be interrupted.
 fn leaves_files(plan: &RunPlan) -> bool {
     let is_file = |output: &OutputArg| !output.is_stdout() && *output != OutputArg::Null;
     let writes_files = |operation: &UrlGroup| {
         let of_stages = operation.stages.iter().map(|stage| &stage.output);
         operation.outputs.iter().chain([&operation.output_default]).chain(of_stages).any(is_file)
     };
-    cfg!(not(linux_calls)) && plan.operations.iter().any(writes_files)
+    cfg!(not(linux_calls)) && plan.global.agent.is_none() && plan.operations.iter().any(writes_files)
 }
 
 /// Returns what URL groups that run together print on the terminal while they run, so that a progress

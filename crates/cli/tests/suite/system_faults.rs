@@ -113,6 +113,7 @@ fn refused_system_calls_cost_only_speed() {
 /// call. A sandbox that does not know a call lets it fail with `EPERM`, an older kernel with
 /// `ENOSYS`.
 #[test]
+#[cfg(linux_calls)]
 fn calls_of_newer_kernels_are_not_needed() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let (dir, big, small) = (dir.path(), origin.url("/bytes/2000000"), origin.url("/small"));
@@ -162,22 +163,6 @@ fn no_clobber_holds_without_renameat2() {
     }
     assert_eq!(fs::read(dir.join("out")).unwrap(), b"old");
     assert_eq!(names(dir), ["out", "out.1", "out.2", "out.3"]);
-}
-
-/// `O_TMPFILE` is refused by some file systems and by kernels before 3.11, which ignore the flag.
-#[test]
-fn files_are_complete_without_o_tmpfile() {
-    let origin = origin();
-    for error in ["EOPNOTSUPP", "EISDIR", "ENOENT", "EINVAL"] {
-        let dir = tempfile::tempdir().unwrap();
-        let dir = dir.path();
-        let Some(mut command) = refusing_into(&format!("openat:error={error}"), &dir.join("trace")) else { return };
-        command.arg("-P").arg(dir).arg(HAUL).args(["-sS", "--output-dir"]).arg(dir).args(["-o", "out"]);
-        run(command.arg(origin.url("/small"))).ok();
-        assert!(fs::read_to_string(dir.join("trace")).unwrap().contains("O_TMPFILE"), "{error}");
-        assert_eq!(fs::read(dir.join("out")).unwrap(), b"small\n", "{error}");
-        assert_eq!(names(dir), ["out", "trace"], "{error}");
-    }
 }
 
 #[test]
