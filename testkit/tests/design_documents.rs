@@ -188,7 +188,8 @@ fn anchors(text: &str) -> BTreeSet<String> {
 #[test]
 fn relative_links_lead_to_files_and_headings() {
     let mut broken = Vec::new();
-    for document in documents() {
+    // The table of contents of the site has links from another directory, which `make site` checks.
+    for document in documents().into_iter().filter(|document| document != "scripts/site/SUMMARY.md") {
         let path = root().join(&document);
         let text = fs::read_to_string(&path).unwrap();
         for link in links(&text).into_iter().filter(|link| !link.contains("://")) {
