@@ -13,7 +13,6 @@
 //! ```
 
 mod screen;
-mod svg;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -29,7 +28,6 @@ use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
 pub use screen::Screen;
-pub use svg::{TimedScreen, animation, picture};
 
 /// The time limit of each wait.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -144,11 +142,6 @@ impl TerminalSession {
     /// Returns the id of the program's process.
     pub fn id(&self) -> u32 {
         self.child.id()
-    }
-
-    /// Returns true if the program has not ended.
-    pub fn is_running(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Waits for the end of the program. Returns its exit code, which is `None` after a signal, and

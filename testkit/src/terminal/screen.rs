@@ -5,14 +5,12 @@ use vt100::Color;
 /// The contents of a terminal's screen at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Screen {
-    pub(super) columns: u16,
     pub(super) rows: Vec<Vec<TextRun>>,
 }
 
 /// Characters of one row that look alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TextRun {
-    pub(super) column: u16,
     pub(super) text: String,
     pub(super) style: TextStyle,
 }
@@ -36,7 +34,7 @@ impl Screen {
         while rows.last().is_some_and(Vec::is_empty) {
             rows.pop();
         }
-        Screen { columns, rows }
+        Screen { rows }
     }
 
     /// Returns the text, without blanks at the ends of lines and empty lines at the end.
@@ -50,11 +48,6 @@ impl Screen {
             Some(color) => format!("{{{}}}{}{{}}", NAMES[usize::from(color % 8)], run.text),
             None => run.text.clone(),
         })
-    }
-
-    /// Returns the number of columns of the terminal.
-    pub fn columns(&self) -> u16 {
-        self.columns
     }
 
     fn lines(&self, text: impl Fn(&TextRun) -> String) -> String {
@@ -76,7 +69,7 @@ fn runs(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<TextRun> {
         let text = if cell.has_contents() { cell.contents() } else { " " };
         match runs.last_mut().filter(|run| run.style == style) {
             Some(run) => run.text.push_str(text),
-            None => runs.push(TextRun { column, text: text.to_owned(), style }),
+            None => runs.push(TextRun { text: text.to_owned(), style }),
         }
     }
     while runs.last().is_some_and(|run| run.text.trim_end().is_empty()) {

@@ -15,7 +15,7 @@ pub(crate) const WORTH_SENDING: u64 = 256 << 10;
 /// The result of one call.
 #[derive(Debug)]
 pub(crate) enum FileSendResult {
-    /// So many bytes were sent; 0 means the end of the file.
+    /// The number of bytes that were sent; 0 at the end of the file.
     Sent(u64),
     /// The kernel cannot send this file: its bytes must be read. None were lost.
     Refused,
