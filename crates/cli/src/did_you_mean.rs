@@ -8,6 +8,8 @@
 //! assert!(did_you_mean::options("xyzzy").is_empty());
 //! ```
 
+use std::collections::HashSet;
+
 use crate::flags::{FLAGS, FlagSyntax};
 
 /// The number of suggestions for one word.
@@ -52,6 +54,7 @@ pub(crate) const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("redirect", &["location", "max-redirs"]),
     ("redirects", &["location", "max-redirs"]),
     ("resume", &["continue-at", "job"]),
+    ("retries", &["retry"]),
     ("save-cookies", &["cookie-jar"]),
     ("server-response", &["include", "verbose"]),
     ("spider", &["head"]),
@@ -74,13 +77,44 @@ pub fn options(name: &str) -> Vec<String> {
     if name.trim_end_matches('-').len() > 2 && (1..=MOST).contains(&begun.len()) {
         return dashed(&begun);
     }
+    let reordered: Vec<&str> = specs().map(|spec| spec.long).filter(|long| are_permuted(long, &name)).collect();
+    if !reordered.is_empty() {
+        return dashed(&reordered);
+    }
     let (prefix, positive) = match name.strip_prefix("no-") {
         Some(positive) => ("--no-", positive),
         None => ("--", name.as_str()),
     };
     let can_be_off = |syntax| prefix == "--" || syntax == FlagSyntax::Switch;
-    let known = specs().filter(|spec| can_be_off(spec.syntax)).map(|spec| spec.long);
-    closest(positive, known).into_iter().map(|long| format!("{prefix}{long}")).collect()
+    let known = || specs().filter(|spec| can_be_off(spec.syntax)).map(|spec| spec.long);
+    let others = OTHER_NAMES.iter().map(|(other, _)| *other).filter(|_| prefix == "--");
+    let near = closest(positive, known().chain(others));
+    let mut options: Vec<String> = Vec::new();
+    for near in near {
+        let other = OTHER_NAMES.iter().find(|(other, _)| *other == near);
+        let ours = other.map_or_else(|| vec![format!("{prefix}{near}")], |(_, ours)| dashed(ours));
+        options.extend(ours);
+    }
+    if options.is_empty() {
+        // A longer form of an option, such as --output-directory.
+        let begin = known().filter(|long| long.len() > 3 && positive.starts_with(long)).max_by_key(|long| long.len());
+        options.extend(begin.map(|long| format!("{prefix}{long}")));
+    }
+    let mut seen = HashSet::new();
+    options.retain(|option| seen.insert(option.clone()));
+    options.truncate(MOST);
+    options
+}
+
+/// Returns true if two names have the same words in another order, as `timeout-connect` and
+/// `connect-timeout`.
+fn are_permuted(one: &str, other: &str) -> bool {
+    let words = |name: &str| {
+        let mut words: Vec<String> = name.split('-').map(str::to_owned).collect();
+        words.sort();
+        words
+    };
+    one.len() == other.len() && words(one) == words(other)
 }
 
 /// Returns those of the `known` words that differ from a word by a slip of the keyboard or two; the
@@ -115,6 +149,10 @@ mod tests {
             ("quiet", &["--silent"]),
             ("timeout", &["--max-time", "--connect-timeout", "--stall-time"]),
             ("insecur", &["--insecure"]),
+            ("retires", &["--retry"]),
+            ("timeout-connect", &["--connect-timeout"]),
+            ("output-directory", &["--output-dir"]),
+            ("contniue", &["--continue-at"]),
             ("zz", &[]),
             ("", &[]),
             ("something-else-entirely", &[]),

@@ -273,6 +273,9 @@ impl UsageError {
                 };
                 return format!("{program}: {file}there is no option {option}{question}");
             }
+            (UsageErrorReason::Read { path, error }, _) if error.starts_with("No such file") => {
+                format!("cannot read '{path}': {error}; check the name of the file")
+            }
             (UsageErrorReason::Read { path, error }, _) => format!("cannot read '{path}': {error}"),
             (UsageErrorReason::BadUse(text) | UsageErrorReason::Proxy { text, .. }, _) => text.clone(),
             (UsageErrorReason::RequiresParameter, _) => "needs a value".to_owned(),
@@ -304,6 +307,9 @@ impl UsageError {
         };
         match (&self.reason, help::flag_of(option)) {
             (UsageErrorReason::Unknown, _) => "haul: 'haul --help all' lists the options".to_owned(),
+            (UsageErrorReason::NoUrl, _) => {
+                "haul: give a URL, such as https://example.com/, or a list of URLs with --input-file".to_owned()
+            }
             (_, Some(flag)) => {
                 let spec = flag.spec();
                 format!("haul: for example: {}; more by 'haul --help --{}'", spec.example, spec.long)

@@ -136,7 +136,7 @@ fn failures_name_their_remedy_and_code() {
     let output = doctor(&[&format!("{REFUSED}/")]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.code, 7, "{text}");
-    assert!(text.contains("; nothing listens on that port\n"), "{text}");
+    assert!(text.contains("; nothing listens on that port: check port and server\n"), "{text}");
     assert!(text.contains("  * 127.0.0.1: failed to connect to 127.0.0.1 port 1: Connection refused"), "{text}");
     assert!(text.starts_with("Environment\n  haul "), "{text}");
 

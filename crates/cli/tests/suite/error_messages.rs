@@ -16,7 +16,7 @@ use common::{HAUL, program, run};
 /// A command line that fails.
 struct FailingCommand {
     /// The arguments. `SITE`, `TLS`, `OTHER`, `OLD`, `PROXY` and `CA` stand for the servers and the
-    /// file of [`FailingServers`]; a name after `PEER:` is that of a reply in [`REPLIES`].
+    /// files of [`FailingServers`]; a name after `PEER:` is that of a reply in [`REPLIES`].
     args: &'static str,
     code: i32,
     /// The lines on standard error, with the same words for the servers.
@@ -40,6 +40,10 @@ const REPLIES: &[(&str, &str)] = &[
     ("short", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\nabc"),
     ("empty", ""),
     ("garbage", "220 mail.example ESMTP\r\n"),
+    ("bad-head", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"),
+    ("plain", "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"),
+    ("reset", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"),
+    ("503", "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"),
     ("broken-gzip", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc"),
     ("large", "HTTP/1.1 200 OK\r\nContent-Length: 5000000\r\n\r\n"),
     ("ftp", "HTTP/1.1 302 Found\r\nLocation: ftp://h.example/\r\nContent-Length: 0\r\n\r\n"),
@@ -49,7 +53,7 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "http://127.0.0.1:1/",
         7,
-        "haul: (7) http://127.0.0.1:1/: failed to connect to 127.0.0.1 port 1: Connection refused (os error 111); nothing listens on that port",
+        "haul: (7) http://127.0.0.1:1/: failed to connect to 127.0.0.1 port 1: Connection refused (os error 111); nothing listens on that port: check port and server",
     ),
     fails(
         "http://h.onion/",
@@ -64,7 +68,7 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "--cacert CA OTHER/small",
         60,
-        "haul: (60) OTHER/small: the server's certificate is not acceptable: certificate not valid for name \"localhost\"; certificate is only valid for DnsName(\"other.example\") or DnsName(\"www.other.example\"); use one of its names in the URL, or skip verification with -k",
+        "haul: (60) OTHER/small: the server's certificate is not acceptable: it is not valid for name \"localhost\"; its names are other.example, www.other.example; use one of its names in the URL, or skip verification with -k",
     ),
     fails(
         "--cacert CA OLD/small",
@@ -74,12 +78,12 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "--insecure --tlsv1.3 --tls-max 1.2 TLS/small",
         2,
-        "haul: (2) TLS/small: the lowest TLS version is above the highest",
+        "haul: (2) TLS/small: the lowest TLS version is above the highest; raise --tls-max, or lower --tlsv1.3 to --tlsv1.2",
     ),
     fails(
         "--retry 0 https://PLAIN/small",
         35,
-        "haul: (35) https://PLAIN/small: the server closed the connection in the TLS handshake: unexpected end of file",
+        "haul: (35) https://PLAIN/small: the server closed the connection in the TLS handshake: unexpected end of file; haul offered TLS 1.2 and 1.3 with ALPN h2, http/1.1; if the port does not speak TLS, use http://; try --http1.1 or --tls-max 1.2; haul doctor URL shows more",
     ),
     fails(
         "PEER:401",
@@ -89,7 +93,7 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "-u me:wrong PEER:401",
         22,
-        "haul: (22) PEER:401: the server answered 401 Unauthorized; the server does not accept these credentials",
+        "haul: (22) PEER:401: the server answered 401 Unauthorized; the server does not accept these credentials: check user and password, or the token",
     ),
     fails(
         "PEER:403",
@@ -106,7 +110,11 @@ const FAILING: &[FailingCommand] = &[
         22,
         "haul: (22) PEER:429: the server answered 429 Too Many Requests; ask less often with --rate or --rate-host, or wait longer with --retry",
     ),
-    fails("SITE/status/404", 22, "haul: (22) SITE/status/404: the server answered 404 Not Found"),
+    fails(
+        "SITE/status/404",
+        22,
+        "haul: (22) SITE/status/404: the server answered 404 Not Found; the server has nothing there: check the path of the URL",
+    ),
     fails(
         "-x PEER:407 http://h.example/",
         22,
@@ -115,12 +123,12 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "-x http://127.0.0.1:1 http://h.example/",
         7,
-        "haul: (7) http://h.example/: failed to connect to 127.0.0.1 port 1: Connection refused (os error 111); the proxy comes from -x or a variable such as https_proxy; --noproxy '*' connects without one",
+        "haul: (7) http://h.example/: failed to connect to 127.0.0.1 port 1: Connection refused (os error 111); this is the proxy, which comes from -x or a variable such as https_proxy: check its address, or connect without it by --noproxy '*'",
     ),
     fails(
         "-x http://127.0.0.1:1 https://h.example/",
         7,
-        "haul: (7) https://h.example/: failed to connect to 127.0.0.1 port 1: Connection refused (os error 111); the proxy comes from -x or a variable such as https_proxy; --noproxy '*' connects without one",
+        "haul: (7) https://h.example/: failed to connect to 127.0.0.1 port 1: Connection refused (os error 111); this is the proxy, which comes from -x or a variable such as https_proxy: check its address, or connect without it by --noproxy '*'",
     ),
     fails(
         "--max-redirs 2 SITE/chain/5",
@@ -130,39 +138,77 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "PEER:ftp",
         1,
-        "haul: (1) PEER:ftp: the redirect cannot be followed: redirect to protocol \"ftp\", which is not supported or not allowed; haul has http and https",
+        "haul: (1) PEER:ftp: the redirect cannot be followed: redirect to protocol \"ftp\", which is not supported or not allowed; haul has http and https; --no-location follows no redirects",
     ),
     fails(
         "-m 0.2 SITE/delay/60000/small",
         28,
-        "haul: (28) SITE/delay/60000/small: the operation timed out; --max-time is 0.2 s",
+        "haul: (28) SITE/delay/60000/small: the operation timed out (while it waited for the reply); raise --max-time, which is 0.2 s",
     ),
     fails(
         "--retry 0 --stall-time 0.2 PEER:large",
         28,
-        "haul: (28) PEER:large: the server was silent for 200ms; --stall-time SECONDS sets another limit",
+        "haul: (28) PEER:large: the server was silent for 200ms (after 0 bytes of the body); --stall-time SECONDS sets another limit",
     ),
     fails(
         "--retry 0 PEER:short",
         18,
-        "haul: (18) PEER:short: server closed the connection after 3 of 10 bytes of the body",
+        "haul: (18) PEER:short: server closed the connection after 3 of 10 bytes of the body; try again, or more often with --retry N; -C - continues a file; --ignore-content-length accepts such a body",
     ),
-    fails("--retry 0 PEER:empty", 52, "haul: (52) PEER:empty: server closed the connection without a response"),
-    fails("PEER:garbage", 1, "haul: (1) PEER:garbage: server sent something that is not HTTP/1"),
+    fails(
+        "--retry 0 PEER:empty",
+        52,
+        "haul: (52) PEER:empty: server closed the connection without a response; if the port speaks TLS, use https://; otherwise try again, or more often with --retry N",
+    ),
+    fails(
+        "--retry 0 https:PEER:plain",
+        35,
+        "haul: (35) https:PEER:plain: TLS handshake failed: the server does not speak TLS: received corrupt message of type InvalidContentType; try http:// instead of https://",
+    ),
+    fails(
+        "--retry 0 --tlsv1.3 --http1.1 https://PLAIN/small",
+        35,
+        "haul: (35) https://PLAIN/small: the server closed the connection in the TLS handshake: unexpected end of file; haul offered TLS 1.3 alone with ALPN http/1.1; if the port does not speak TLS, use http://; try without --tlsv1.3; haul doctor URL shows more",
+    ),
+    fails(
+        "--retry 0 http://SECURE/small",
+        1,
+        "haul: (1) http://SECURE/small: server sent something that is not HTTP/1; if the port speaks TLS, use https://; otherwise it is no web server's: --http0.9 prints the reply",
+    ),
+    fails(
+        "--retry 0 PEER:reset",
+        56,
+        "haul: (56) PEER:reset: the connection broke: Connection reset by peer (os error 104) (after 3 bytes of the body); the server, or a firewall or proxy on the way, ended it: try again, or more often with --retry N",
+    ),
+    fails(
+        "--retry 0 PEER:503",
+        22,
+        "haul: (22) PEER:503: the server answered 503 Service Unavailable; the fault is the server's: try later, or more often with --retry N",
+    ),
+    fails(
+        "--retry 0 PEER:bad-head",
+        8,
+        "haul: (8) PEER:bad-head: server sent two Content-Length that differ; the server breaks HTTP: -v shows its reply; tell the server's operator",
+    ),
+    fails(
+        "PEER:garbage",
+        1,
+        "haul: (1) PEER:garbage: server sent something that is not HTTP/1; if the port speaks TLS, use https://; otherwise it is no web server's: --http0.9 prints the reply",
+    ),
     fails(
         "--compressed PEER:broken-gzip",
         61,
-        "haul: (61) PEER:broken-gzip: broken gzip body: deflate decompression error: incorrect header check",
+        "haul: (61) PEER:broken-gzip: broken gzip body: deflate decompression error: incorrect header check; the content is not what the server's Content-Encoding says; --raw stores it as it is sent",
     ),
     fails(
         "--max-filesize 1K PEER:large",
         63,
-        "haul: (63) PEER:large: the body is larger than the 1024 bytes that are allowed",
+        "haul: (63) PEER:large: the body is larger than the 1024 bytes that are allowed; --max-filesize sets this limit: raise it, for example to 20M",
     ),
     fails(
         "--checksum sha256:0000000000000000000000000000000000000000000000000000000000000000 SITE/small",
         56,
-        "haul: (56) SITE/small: the checksum should be 0000000000000000000000000000000000000000000000000000000000000000 and is 4c47b3e816fbe7d40cef9f665ba8f0be1ae68b5e8e7ed70f5b6bab7f70528e8f: this is another content",
+        "haul: (56) SITE/small: the checksum should be 0000000000000000000000000000000000000000000000000000000000000000 and is 4c47b3e816fbe7d40cef9f665ba8f0be1ae68b5e8e7ed70f5b6bab7f70528e8f; the content has changed, or is damaged or forged: do not use it; check the expected checksum at its source",
     ),
     fails(
         "-o none/file SITE/small",
@@ -177,15 +223,68 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "-d @none SITE/echo",
         26,
-        "haul: option --data: cannot read 'none': No such file or directory (os error 2)\nhaul: for example: haul -d name=value -d @more https://example.com/form; more by 'haul --help --data'",
+        "haul: option --data: cannot read 'none': No such file or directory (os error 2); check the name of the file\nhaul: for example: haul -d name=value -d @more https://example.com/form; more by 'haul --help --data'",
     ),
     fails(
         "--cacert none TLS/small",
         77,
-        "haul: (77) TLS/small: cannot use the CA certificates in none: I/O error: No such file or directory (os error 2)",
+        "haul: (77) TLS/small: cannot use the CA certificates in none: I/O error: No such file or directory (os error 2); check the name after --cacert or --capath",
     ),
-    fails("--input-file none", 26, "haul: (26) failed to read the list none: No such file or directory (os error 2)"),
-    fails("--retires 3 SITE/small", 2, "haul: there is no option --retires\nhaul: 'haul --help all' lists the options"),
+    fails(
+        "--cacert NOT_PEM TLS/small",
+        77,
+        "haul: (77) TLS/small: no usable CA certificate in NOT_PEM; --cacert needs a file in PEM, with blocks that begin with -----BEGIN CERTIFICATE-----",
+    ),
+    fails(
+        "--cert none TLS/small",
+        58,
+        "haul: (58) TLS/small: cannot use the client certificate in none: No such file or directory (os error 2); check the names after --cert and --key",
+    ),
+    fails(
+        "-K none SITE/small",
+        26,
+        "haul: option -K: cannot read 'none': No such file or directory (os error 2); check the name of the file\nhaul: for example: haul -K urls.txt; more by 'haul --help --config'",
+    ),
+    fails(
+        "http://127.0.0.1:99999/",
+        3,
+        "haul: (3) http://127.0.0.1:99999/: the URL cannot be used: malformed URL: port number was not a decimal number between 0 and 65535",
+    ),
+    fails(
+        "--retry many SITE/small",
+        2,
+        "haul: option --retry: the value is no number\nhaul: for example: haul --retry 5 https://example.com/; more by 'haul --help --retry'",
+    ),
+    fails(
+        "--output-directory d SITE/small",
+        2,
+        "haul: there is no option --output-directory; did you mean --output-dir?\nhaul: 'haul --help all' lists the options",
+    ),
+    fails(
+        "-C",
+        2,
+        "haul: option -C: needs a value\nhaul: for example: haul -C - -O https://example.com/file.tar.gz; more by 'haul --help --continue-at'",
+    ),
+    fails(
+        "--then x SITE/small",
+        2,
+        "haul: option --then: the template has no {}\nhaul: for example: haul https://example.com/ --extract 'id=([0-9]+)' --then 'https://example.com/item/{}' --extract 'price: (.*)'; more by 'haul --help --then'",
+    ),
+    fails(
+        "--select a[ SITE/small",
+        2,
+        "haul: (2) CSS selector \"a[\" cannot be used: a name is expected, at byte 2; 'haul --help --select' has examples",
+    ),
+    fails(
+        "--input-file none",
+        26,
+        "haul: (26) failed to read the list none: No such file or directory (os error 2); check the name of the file; - is standard input",
+    ),
+    fails(
+        "--retires 3 SITE/small",
+        2,
+        "haul: there is no option --retires; did you mean --retry?\nhaul: 'haul --help all' lists the options",
+    ),
     fails(
         "--limit-rate 10X SITE/small",
         2,
@@ -216,7 +315,11 @@ const FAILING: &[FailingCommand] = &[
         2,
         "haul: option --unique: there is no --extract or --select in its stage\nhaul: for example: haul --extract '[0-9]+' --unique https://example.com/; more by 'haul --help --unique'",
     ),
-    fails("-o file", 2, "haul: (2) no URL specified\nhaul: try 'haul --help' for more information"),
+    fails(
+        "-o file",
+        2,
+        "haul: (2) no URL specified\nhaul: give a URL, such as https://example.com/, or a list of URLs with --input-file",
+    ),
 ];
 
 /// The servers of the command lines.
@@ -232,6 +335,7 @@ impl FailingServers {
         let other = TestCertificates::for_names(&["other.example", "www.other.example"]);
         let expired = TestCertificates::expired();
         fs::write(dir.join("ca.pem"), format!("{}{}", other.ca_pem(), expired.ca_pem())).unwrap();
+        fs::write(dir.join("notes.txt"), "no certificate\n").unwrap();
         FailingServers {
             site,
             other_name: Origin::builder().identity(other).start().unwrap(),
@@ -247,6 +351,8 @@ impl FailingServers {
             ("OTHER", self.other_name.https_url("")),
             ("OLD", self.expired.https_url("")),
             ("PLAIN", self.site.http_addr().to_string()),
+            ("SECURE", self.site.https_addr().to_string()),
+            ("NOT_PEM", dir.join("notes.txt").display().to_string()),
             ("CA", dir.join("ca.pem").display().to_string()),
         ]
     }
@@ -257,6 +363,9 @@ fn peer(name: &str) -> RawPeer {
     let (_, reply) = REPLIES.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no reply {name}"));
     let script: PeerScript = match name {
         "large" => vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::Await(1)],
+        "reset" => vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::Reset],
+        // A TLS client sends no head of a request.
+        "plain" => vec![ScriptStep::ReadBytes(5), ScriptStep::send(reply)],
         _ => vec![ScriptStep::ReadHead, ScriptStep::send(reply)],
     };
     RawPeer::always(script)
@@ -270,9 +379,10 @@ fn failing_command_lines_say_cause_and_remedy() {
     for FailingCommand { args, code, message } in FAILING {
         let mut words = servers.words(dir.path());
         let peer = args.split("PEER:").nth(1).map(|rest| peer(rest.split(' ').next().unwrap()));
-        let name = args.split(' ').find(|word| word.starts_with("PEER:"));
+        let name = args.split(' ').find(|word| word.contains("PEER:"));
         if let (Some(peer), Some(name)) = (&peer, name) {
-            words.push((name, peer.url("/")));
+            let url = peer.url("/");
+            words.push((name, if name.starts_with("https:") { url.replace("http:", "https:") } else { url }));
         }
         let given: Vec<String> = args
             .split(' ')

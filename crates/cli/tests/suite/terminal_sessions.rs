@@ -169,7 +169,9 @@ fn equal_errors_fold_into_one_line() {
     let site = SmallSite::of(&[]);
     let url = site.url("/none");
     let session = start(dir.path(), &["--out-null", &url, &url, &url, &url, &url]);
-    let line = format!("haul: (22) {url}: the server answered 404 Not Found\n");
+    let line = format!(
+        "haul: (22) {url}: the server answered 404 Not Found; the server has nothing there: check the path of the URL\n"
+    );
     let (code, screen) = session.end();
     let lines = steady(&screen);
     let (shown, rest) = lines.split_at(3 * line.len());
@@ -186,7 +188,7 @@ fn error_replaces_the_progress_line() {
     let (found, refused) = (site.site.url("/{0,5}"), format!("{REFUSED}/"));
     let session = start(dir.path(), &["--retry", "0", "-o", "#1", &found, "-o", "none", &refused]);
     let error = format!(
-        "haul: (7) {REFUSED}/: failed to connect to 127.0.0.1 port 1: Connection refused (os error 111); nothing listens on that port"
+        "haul: (7) {REFUSED}/: failed to connect to 127.0.0.1 port 1: Connection refused (os error 111); nothing listens on that port: check port and server"
     );
     wait_for(
         &session,
@@ -264,7 +266,7 @@ fn dumb_terminal_gets_plain_lines_only() {
     assert_eq!(session.wait_for_end(), Some(7));
     assert!(!session.output().contains(&0x1b), "{:?}", session.screen().text());
     let error = format!(
-        "haul: (7) {url}: failed to connect to 127.0.0.1 port 1: Connection refused (os error 111); nothing listens on that port"
+        "haul: (7) {url}: failed to connect to 127.0.0.1 port 1: Connection refused (os error 111); nothing listens on that port: check port and server"
     );
     let summary = "haul: 3 done, 1 failed (1 x connect), 21 B in N s, 3 requests over N connections";
     assert_eq!(steady(&session.screen()), format!("{error}\n{summary}"));
@@ -276,7 +278,7 @@ fn errors_are_colored_unless_the_user_refuses() {
     let url = format!("{REFUSED}/");
     let (code, screen) = start(dir.path(), &["--retry", "0", &url]).end();
     let colored = format!(
-        "{{red}}haul:{{}} (7) {url}: failed to connect to 127.0.0.1 port 1: Connection refused (os error 111); {{cyan}}nothing listens on that port{{}}"
+        "{{red}}haul:{{}} (7) {url}: failed to connect to 127.0.0.1 port 1: Connection refused (os error 111); {{cyan}}nothing listens on that port: check port and server{{}}"
     );
     assert_eq!((code, screen.marked_text()), (Some(7), colored));
     let (_, screen) = start(dir.path(), &["--no-such-option"]).end();
@@ -285,7 +287,11 @@ fn errors_are_colored_unless_the_user_refuses() {
     plain.env("NO_COLOR", "1");
     let mut session = TerminalSession::start(plain, SIZE).unwrap();
     assert_eq!(session.wait_for_end(), Some(7));
-    assert!(session.screen().text().contains("nothing listens on that port"), "{:?}", session.screen());
+    assert!(
+        session.screen().text().contains("nothing listens on that port: check port and server"),
+        "{:?}",
+        session.screen()
+    );
     assert!(!session.output().contains(&0x1b));
     let mut as_curl = start(dir.path(), &["curl", "-q", &url]);
     assert_eq!(as_curl.wait_for_end(), Some(7));

@@ -106,8 +106,7 @@ impl ExpectedChecksum {
         if found == self.expected {
             return Ok(());
         }
-        let message =
-            format!("the checksum should be {} and is {}: this is another content", hex(&self.expected), hex(found));
+        let message = format!("the checksum should be {} and is {}", hex(&self.expected), hex(found));
         Err(Error::new(ErrorKind::Checksum, message))
     }
 }

@@ -86,7 +86,7 @@ fn url_alone_gets_the_defaults() {
 fn group_without_url_is_an_error() {
     for args in [&[][..], &["-s"], &["u", "--next", "-s"]] {
         let error = read(args).expect_err("a group without URL");
-        let text = "haul: (2) no URL specified\nhaul: try 'haul --help' for more information";
+        let text = "haul: (2) no URL specified\nhaul: give a URL, such as https://example.com/, or a list of URLs with --input-file";
         assert_eq!((error.to_string().as_str(), error.exit_code()), (text, 2));
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn colored_line(
         // Never cut: the cause is at the end, and a URL may be long.
         ProgramPersona::Haul => {
             let text = crate::usage_error::one_line(&error.to_string());
-            let duration = failed.map(remedy::duration).unwrap_or_default();
+            let duration = failed.map(|report| remedy::duration(error, report)).unwrap_or_default();
             let remedy = remedy::remedy(error, failed);
             let separator = if remedy.is_empty() { "" } else { "; " };
             let remedy = colors.remedy(&remedy);

@@ -3,13 +3,15 @@
 //! A remedy depends on the error, and on the options of its transfer: a status 401 has one remedy
 //! with credentials and another without.
 
+mod broken_reply;
+
 use std::borrow::Cow;
 use std::io;
 use std::time::Duration;
 
 use haul::net::dns::is_onion;
 use haul::pagination::PaginationError;
-use haul::transfer_facts::{PhaseTimes, TransferFacts};
+use haul::transfer_facts::{PhaseTimes, TransferFacts, TransferPhase};
 use haul::{Error, ErrorKind};
 
 use crate::did_you_mean;
@@ -41,15 +43,43 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
         ErrorKind::ProxyResolve => PROXY_ORIGIN.into(),
         ErrorKind::Timeout => of_time_limit(&cause, facts, settings),
         ErrorKind::Write | ErrorKind::Read => of_file(error, &cause).into(),
+        ErrorKind::UnsupportedScheme if facts.is_some_and(|facts| facts.requests > 0) && !is_of_redirect(&cause) => {
+            broken_reply::of_garbage(failed).into()
+        }
         ErrorKind::UnsupportedScheme => of_scheme(&cause).into(),
-        ErrorKind::TlsHandshake if cause.contains("does not speak TLS") => "try http:// instead of https://".into(),
+        ErrorKind::TlsHandshake => broken_reply::of_handshake(&cause, settings),
+        ErrorKind::EmptyReply => broken_reply::of_no_reply(failed).into(),
+        ErrorKind::PartialBody => broken_reply::of_short_body(settings).into(),
+        ErrorKind::Receive | ErrorKind::Send => broken_reply::BROKEN_CONNECTION.into(),
+        ErrorKind::Http2 | ErrorKind::Http2Stream => "--http1.1 does without HTTP/2".into(),
+        ErrorKind::Http3 | ErrorKind::QuicConnect => "--http2 does without HTTP/3".into(),
+        ErrorKind::Protocol => "the server breaks HTTP: -v shows its reply; tell the server's operator".into(),
         ErrorKind::TooManyRedirects => "--max-redirs N sets another limit, --no-location follows none".into(),
         ErrorKind::ContentCoding if cause.contains("coding") => {
             "--raw stores the content as the server sends it".into()
         }
+        ErrorKind::ContentCoding if cause.starts_with("broken") => {
+            "the content is not what the server's Content-Encoding says; --raw stores it as it is sent".into()
+        }
         ErrorKind::TooLarge if cause.ends_with("that a record may have") => {
             "store bodies in files with -o or -O, leave them out with --jsonl=no-body, or raise --max-memory".into()
         }
+        ErrorKind::TooLarge if cause.contains("bytes that are allowed") => {
+            "--max-filesize sets this limit: raise it, for example to 20M".into()
+        }
+        ErrorKind::Checksum => {
+            "the content has changed, or is damaged or forged: do not use it; check the expected checksum at its source"
+                .into()
+        }
+        ErrorKind::CaFile => of_ca_file(error, &cause).into(),
+        ErrorKind::ClientCertificate => of_client_certificate(error).into(),
+        ErrorKind::Setup if cause.contains("lowest TLS version") => {
+            "raise --tls-max, or lower --tlsv1.3 to --tlsv1.2".into()
+        }
+        ErrorKind::Setup if cause.starts_with("CSS selector") || cause.starts_with("JSONPath") => {
+            "'haul --help --select' has examples".into()
+        }
+        ErrorKind::Range => "--split 1 fetches the whole body by one request, without ranges".into(),
         ErrorKind::Auth => "--anyauth allows every scheme that haul supports".into(),
         _ => "".into(),
     }
@@ -63,17 +93,36 @@ pub(crate) fn remedy_alone(error: &Error) -> Option<&'static str> {
     }
 }
 
-/// Returns the duration of a failed transfer and the number of its attempts, for a message. Returns
-/// an empty text for a short transfer that was tried once.
-pub(crate) fn duration(report: &TransferReport<'_>) -> String {
+/// Returns the duration of a failed transfer, the number of its attempts, and the phase in which it
+/// failed, for a message. Returns an empty text for a short transfer that was tried once and whose
+/// error names its phase.
+pub(crate) fn duration(error: &Error, report: &TransferReport<'_>) -> String {
     let facts = &report.outcome.facts;
     let PhaseTimes { resolve, connect, tls, wait, receive, pause } = facts.phase_times;
     let time = resolve + connect + tls + wait + receive + pause;
+    let mut parts = Vec::new();
     match (time >= LONG, facts.retries) {
-        (false, 0) => String::new(),
-        (true, 0) => format!(" (after {:.1} s)", time.as_secs_f64()),
-        (false, retries) => format!(" (after {} attempts)", retries + 1),
-        (true, retries) => format!(" (after {:.1} s and {} attempts)", time.as_secs_f64(), retries + 1),
+        (false, 0) => {}
+        (true, 0) => parts.push(format!("after {:.1} s", time.as_secs_f64())),
+        (false, retries) => parts.push(format!("after {} attempts", retries + 1)),
+        (true, retries) => parts.push(format!("after {:.1} s and {} attempts", time.as_secs_f64(), retries + 1)),
+    }
+    parts.extend(phase(error, facts));
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", parts.join(", ")),
+    }
+}
+
+/// Returns the phase in which a transfer failed; `None` if its error names it.
+fn phase(error: &Error, facts: &TransferFacts) -> Option<String> {
+    if !matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Receive | ErrorKind::Send) {
+        return None;
+    }
+    match facts.phase {
+        TransferPhase::Wait => Some("while it waited for the reply".to_owned()),
+        TransferPhase::Receive => Some(format!("after {} bytes of the body", facts.body_bytes)),
+        _ => None,
     }
 }
 
@@ -124,13 +173,19 @@ fn of_status(status: u16, settings: Option<&StageArgs>) -> &'static str {
     });
     let reads_netrc = settings.is_some_and(|stage| stage.request.auth.netrc != NetrcArg::Off);
     match status {
-        401 if has_credentials || reads_netrc => "the server does not accept these credentials",
+        401 if has_credentials || reads_netrc => {
+            "the server does not accept these credentials: check user and password, or the token"
+        }
         401 => "give credentials with -u USER, --oauth2-bearer TOKEN or --netrc",
-        403 if has_credentials => "these credentials do not permit it",
+        403 if has_credentials => "these credentials do not permit it; use those of another user",
         403 => "it may need credentials (-u), cookies (-b) or another client name (-A)",
+        404 | 410 => "the server has nothing there: check the path of the URL",
         405 => "-X METHOD sends another method",
         407 => PROXY_LOGIN,
         429 => "ask less often with --rate or --rate-host, or wait longer with --retry",
+        413 => "the server takes no body of this size; send less",
+        416 => "the server does not have that range: check -r, or the size of the file that -C continues",
+        500.. => "the fault is the server's: try later, or more often with --retry N",
         _ => "",
     }
 }
@@ -138,6 +193,8 @@ fn of_status(status: u16, settings: Option<&StageArgs>) -> &'static str {
 const PROXY_LOGIN: &str = "the proxy wants credentials; give them with -U USER:PASSWORD";
 const PROXY_ORIGIN: &str =
     "the proxy comes from -x or a variable such as https_proxy; --noproxy '*' connects without one";
+const PROXY_ADDRESS: &str = "this is the proxy, which comes from -x or a variable such as https_proxy: check its address, \
+                             or connect without it by --noproxy '*'";
 
 fn of_connection(error: &Error, cause: &str, facts: Option<&TransferFacts>) -> &'static str {
     let is_proxy = facts.is_some_and(|facts| facts.proxy_used);
@@ -147,8 +204,8 @@ fn of_connection(error: &Error, cause: &str, facts: Option<&TransferFacts>) -> &
     // The agent passes on the text alone.
     let has = |words: &str| cause.contains(words);
     match () {
-        () if is_proxy => PROXY_ORIGIN,
-        () if has("Connection refused") => "nothing listens on that port",
+        () if is_proxy => PROXY_ADDRESS,
+        () if has("Connection refused") => "nothing listens on that port: check port and server",
         () if has("unreachable") || has("No route to host") => {
             "check the network; -4 and -6 choose the kind of address"
         }
@@ -161,7 +218,10 @@ fn of_name(cause: &str, failed: Option<&TransferReport<'_>>) -> &'static str {
         Some(report) if is_onion(report.outcome.target.host_text()) => {
             "use a SOCKS proxy that resolves it, with -x socks5h://"
         }
-        _ if cause.contains("reserved") => "",
+        Some(report) if matches!(report.outcome.target.host_text(), "http" | "https") => {
+            "a colon is missing after http or https: write https://HOST/PATH"
+        }
+        _ if cause.contains("reserved") => "use a name that can exist",
         _ => "check the spelling and the network; --dns-servers asks another name server",
     }
 }
@@ -170,7 +230,7 @@ fn of_name(cause: &str, failed: Option<&TransferReport<'_>>) -> &'static str {
 fn of_time_limit(cause: &str, facts: Option<&TransferFacts>, settings: Option<&StageArgs>) -> Cow<'static, str> {
     let Some(transfer) = settings.map(|stage| &stage.transfer) else { return "".into() };
     let is_connecting = facts.is_some_and(|facts| facts.requests == 0);
-    let limit = |option: &str, limit: Duration| format!("{option} is {} s", limit.as_secs_f64()).into();
+    let limit = |option: &str, limit: Duration| format!("raise {option}, which is {} s", limit.as_secs_f64()).into();
     if cause.contains("silent for") {
         return "--stall-time SECONDS sets another limit".into();
     }
@@ -200,9 +260,38 @@ fn of_file(error: &Error, cause: &str) -> &'static str {
         (ErrorKind::Write, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)) => {
             "free some space, or choose another place with --output-dir"
         }
+        (ErrorKind::Read, Some(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)) => {
+            "check the name of the file; - is standard input"
+        }
+        (ErrorKind::Read, Some(io::ErrorKind::PermissionDenied)) => "you may not read this file: check its permissions",
         (ErrorKind::Write, Some(io::ErrorKind::IsADirectory)) => "-O --output-dir DIRECTORY names the file in it",
         _ => "",
     }
+}
+
+/// Returns the remedy for a file of CA certificates.
+fn of_ca_file(error: &Error, cause: &str) -> &'static str {
+    match error.io_source().map(io::Error::kind) {
+        _ if cause.contains("No such file") => "check the name after --cacert or --capath",
+        Some(io::ErrorKind::PermissionDenied) => "you may not read this file: check its permissions",
+        _ if cause.contains("of this system") || cause.contains("on this system") || cause.contains("the system's") => {
+            "install the package ca-certificates, or name a file with --cacert"
+        }
+        _ => "--cacert needs a file in PEM, with blocks that begin with -----BEGIN CERTIFICATE-----",
+    }
+}
+
+/// Returns the remedy for a client certificate or its key.
+fn of_client_certificate(error: &Error) -> &'static str {
+    match error.io_source().map(io::Error::kind) {
+        Some(io::ErrorKind::NotFound) => "check the names after --cert and --key",
+        _ => "--cert names a certificate in PEM, --key its private key, --pass the password of the key",
+    }
+}
+
+/// Returns true if an error with this cause is about the target of a redirect, not about a reply.
+fn is_of_redirect(cause: &str) -> bool {
+    cause.contains("redirect")
 }
 
 fn of_scheme(cause: &str) -> &'static str {
@@ -210,6 +299,7 @@ fn of_scheme(cause: &str) -> &'static str {
     match did_you_mean::closest(scheme, ["http", "https"]).first() {
         Some(&"http") => "did you mean http://?",
         Some(_) => "did you mean https://?",
+        None if is_of_redirect(cause) => "haul has http and https; --no-location follows no redirects",
         None if cause.contains("not supported") => "haul has http and https",
         None => "",
     }

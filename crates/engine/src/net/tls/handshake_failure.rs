@@ -45,11 +45,47 @@ pub(super) fn why(refusal: &CertificateError) -> String {
             None => "it is not valid yet".into(),
         },
         CertificateError::NotValidYet => "it is not valid yet".into(),
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            format!("it is not valid for name \"{}\"; {}", expected.to_str(), name_list(presented))
+        }
         CertificateError::InvalidPurpose => "it is not for servers".into(),
         CertificateError::Other(other) => match other.0.downcast_ref() {
             Some(webpki::Error::CaUsedAsEndEntity) => "it is a CA's own and not a trusted one".into(),
             _ => other.0.to_string(),
         },
         other => other.to_string(),
+    }
+}
+
+/// The number of names of a certificate that a message lists.
+const NAMES_MAX: usize = 6;
+
+/// Returns the sentence about the names of a certificate, which rustls shows in forms such as
+/// `DnsName("h.example")`.
+fn name_list(presented: &[String]) -> String {
+    let bare = |shown: &String| {
+        let inner = shown.split_once('(').map_or(shown.as_str(), |(_, inner)| inner.trim_end_matches(')'));
+        inner.trim_matches('"').to_owned()
+    };
+    let names: Vec<String> = presented.iter().take(NAMES_MAX).map(bare).collect();
+    match (presented.len(), presented.len().saturating_sub(NAMES_MAX)) {
+        (0, _) => "it contains no name".to_owned(),
+        (1, _) => format!("its name is {}", names[0]),
+        (_, 0) => format!("its names are {}", names.join(", ")),
+        (_, more) => format!("its names are {} and {more} more", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificate_names_are_listed_without_their_kinds() {
+        let list = |names: &[&str]| name_list(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        assert_eq!(list(&[]), "it contains no name");
+        assert_eq!(list(&["DnsName(\"*.h.example\")"]), "its name is *.h.example");
+        assert_eq!(list(&["IpAddress(127.0.0.1)", "DnsName(\"h\")"]), "its names are 127.0.0.1, h");
+        assert!(list(&["DnsName(\"h\")"; 8]).ends_with(" and 2 more"));
     }
 }

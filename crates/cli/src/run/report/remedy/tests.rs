@@ -60,7 +60,7 @@ fn certificates_have_remedies_by_their_faults() {
 #[test]
 fn connections_have_remedies_by_their_faults() {
     let of = |cause: &str| of(ErrorKind::Connect, cause);
-    assert_eq!(of("Connection refused (os error 111)"), "nothing listens on that port");
+    assert!(of("Connection refused (os error 111)").starts_with("nothing listens on that port: check"));
     assert!(of("Network is unreachable (os error 101)").contains("-4 and -6"));
     assert!(of("No route to host (os error 113)").contains("check the network"));
     assert_eq!(of("something else"), "");
@@ -70,7 +70,7 @@ fn connections_have_remedies_by_their_faults() {
 #[test]
 fn names_have_remedies_by_their_faults() {
     assert!(of(ErrorKind::Resolve, "the name has no address").contains("--dns-servers"));
-    assert_eq!(of(ErrorKind::Resolve, "h.invalid is reserved"), "");
+    assert!(of(ErrorKind::Resolve, "h.invalid is reserved").contains("a name that can exist"));
 }
 
 #[test]
@@ -101,9 +101,9 @@ fn limits_name_their_option_and_value() {
     assert_eq!(of("it takes too long", 0, ""), "--connect-timeout SECONDS sets another limit");
     assert_eq!(of("the server was silent for 60 s", 1, ""), "--stall-time SECONDS sets another limit");
     assert_eq!(of("it is slow", 1, ""), "--speed-limit and --speed-time set this limit");
-    assert_eq!(of("no time is left", 1, "-m 2.5"), "--max-time is 2.5 s");
-    assert_eq!(of("no time is left", 0, "-m 2.5 --connect-timeout 1"), "--connect-timeout is 1 s");
-    assert_eq!(of("no time is left", 0, "--connect-timeout 1"), "--connect-timeout is 1 s");
+    assert_eq!(of("no time is left", 1, "-m 2.5"), "raise --max-time, which is 2.5 s");
+    assert_eq!(of("no time is left", 0, "-m 2.5 --connect-timeout 1"), "raise --connect-timeout, which is 1 s");
+    assert_eq!(of("no time is left", 0, "--connect-timeout 1"), "raise --connect-timeout, which is 1 s");
     assert_eq!(of("no time is left", 1, "--connect-timeout 1"), "");
 }
 
@@ -114,6 +114,13 @@ fn other_errors_name_the_option_that_helps() {
     assert!(of(ErrorKind::ContentCoding, "the content coding is broken").contains("--raw"));
     assert!(of(ErrorKind::Auth, "x").contains("--anyauth"));
     assert_eq!(of(ErrorKind::TooLarge, "x"), "");
+    assert!(of(ErrorKind::TooLarge, "larger than the 5 bytes that are allowed").contains("--max-filesize"));
+    assert!(of(ErrorKind::Checksum, "x").contains("do not use it"));
+    assert!(of(ErrorKind::ContentCoding, "broken gzip body").contains("--raw"));
+    assert!(of(ErrorKind::CaFile, "x: No such file").contains("check the name"));
+    assert!(of(ErrorKind::CaFile, "x").contains("BEGIN CERTIFICATE"));
+    assert!(of(ErrorKind::CaFile, "found no CA certificates on this system").contains("ca-certificates"));
+    assert!(of(ErrorKind::Setup, "the lowest TLS version is above the highest").contains("--tls-max"));
 }
 
 #[test]
@@ -124,7 +131,8 @@ fn statuses_have_remedies_by_the_settings() {
     assert!(of(403, "--oauth2-bearer t").contains("do not permit it"));
     assert!(of(403, "-H Authorization:x").contains("do not permit it"));
     assert!(of(405, "").contains("-X METHOD") && of(429, "").contains("--rate-host"));
-    assert_eq!((of(407, ""), of(404, "")), (PROXY_LOGIN, ""));
+    assert_eq!((of(407, ""), of(418, "")), (PROXY_LOGIN, ""));
+    assert!(of(404, "").contains("path of the URL") && of(503, "").contains("--retry N"));
 }
 
 #[test]
@@ -135,4 +143,37 @@ fn listings_have_remedies_by_their_faults() {
     assert!(
         remedy_of(PaginationError::TooManyPages { max: 5, next: "http://h/6".to_owned() }).contains("--paginate-max N")
     );
+}
+
+#[test]
+fn failed_handshake_names_the_offer_and_another_one() {
+    let closed = "the server closed the connection in the TLS handshake: unexpected end of file";
+    let of = |cause: &str, options: &str| of_transfer(ErrorKind::TlsHandshake, cause, 0, &stage(options));
+    assert_eq!(
+        of(closed, ""),
+        "haul offered TLS 1.2 and 1.3 with ALPN h2, http/1.1; if the port does not speak TLS, use http://; \
+         try --http1.1 or --tls-max 1.2; haul doctor URL shows more"
+    );
+    assert_eq!(
+        of("TLS handshake failed: received fatal alert: ProtocolVersion", "--tlsv1.3 --no-alpn"),
+        "haul offered TLS 1.3 alone with no ALPN; try without --tlsv1.3; haul doctor URL shows more"
+    );
+    assert_eq!(
+        of("TLS handshake failed", "--tls-max 1.2 --http1.1"),
+        "haul offered TLS 1.2 alone with ALPN http/1.1; haul doctor URL shows more"
+    );
+    assert_eq!(of("the proxy: TLS handshake failed", ""), PROXY_ORIGIN);
+}
+
+#[test]
+fn broken_replies_have_remedies_by_their_ends() {
+    let of = |kind, cause: &str| of_transfer(kind, cause, 1, &stage(""));
+    assert!(of(ErrorKind::EmptyReply, "x").contains("use https://"));
+    assert!(of(ErrorKind::UnsupportedScheme, "server sent something that is not HTTP/1").contains("--http0.9"));
+    assert!(
+        of(ErrorKind::UnsupportedScheme, "redirect to protocol \"ftp\", which is not allowed")
+            .contains("--no-location")
+    );
+    assert!(of(ErrorKind::PartialBody, "x").contains("-C - continues"));
+    assert!(of(ErrorKind::Receive, "x").contains("try again"));
 }

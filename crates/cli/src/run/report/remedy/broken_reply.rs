@@ -1,0 +1,90 @@
+//! The remedies for servers that break off, or that do not speak TLS or HTTP as expected.
+
+use std::borrow::Cow;
+
+use haul::net::tls::TlsVersion;
+use haul_policy::target::Scheme;
+
+use super::PROXY_ORIGIN;
+use crate::plan::{HttpVersion, StageArgs, TransferArgs};
+use crate::run::report::transfer_report::TransferReport;
+
+/// The remedy for a connection that broke while a request or a reply was on its way.
+pub(super) const BROKEN_CONNECTION: &str =
+    "the server, or a firewall or proxy on the way, ended it: try again, or more often with --retry N";
+
+/// Returns the remedy for a failed TLS handshake. It contains the offer of haul, since servers
+/// refuse an offer without saying what is wrong with it.
+pub(super) fn of_handshake(cause: &str, settings: Option<&StageArgs>) -> Cow<'static, str> {
+    if cause.starts_with("the proxy") {
+        return PROXY_ORIGIN.into();
+    }
+    if cause.contains("does not speak TLS") {
+        return "try http:// instead of https://".into();
+    }
+    let offer = settings.map(|stage| format!("haul offered {}; ", offer(&stage.transfer))).unwrap_or_default();
+    let closed = ["closed the connection", "broke"].iter().any(|words| cause.contains(words));
+    let plain = if closed { "if the port does not speak TLS, use http://; " } else { "" };
+    format!("{offer}{plain}{}haul doctor URL shows more", attempts(settings)).into()
+}
+
+/// Returns the options that make another offer than these settings do.
+fn attempts(settings: Option<&StageArgs>) -> &'static str {
+    let Some(transfer) = settings.map(|stage| &stage.transfer) else { return "" };
+    let options = &transfer.tls.options;
+    let is_http1 = !transfer.tls.alpn || matches!(transfer.http_version, HttpVersion::Http10 | HttpVersion::Http11);
+    match (options.min_version, options.max_version) {
+        (TlsVersion::V1_3, _) => "try without --tlsv1.3; ",
+        (_, TlsVersion::V1_3) if is_http1 => "try --tls-max 1.2; ",
+        (_, TlsVersion::V1_3) => "try --http1.1 or --tls-max 1.2; ",
+        _ if is_http1 => "",
+        _ => "try --http1.1; ",
+    }
+}
+
+/// Returns the TLS versions and the HTTP versions that haul offers in a handshake.
+fn offer(transfer: &TransferArgs) -> String {
+    let tls = &transfer.tls;
+    let versions = match (tls.options.min_version, tls.options.max_version) {
+        (TlsVersion::V1_3, _) => "TLS 1.3 alone",
+        (_, TlsVersion::V1_2) => "TLS 1.2 alone",
+        _ => "TLS 1.2 and 1.3",
+    };
+    let protocols = match transfer.http_version {
+        _ if !tls.alpn => "no ALPN",
+        HttpVersion::Http10 | HttpVersion::Http11 => "ALPN http/1.1",
+        HttpVersion::Http2PriorKnowledge => "ALPN h2",
+        _ => "ALPN h2, http/1.1",
+    };
+    format!("{versions} with {protocols}")
+}
+
+/// Returns the remedy for a connection that closed before the reply.
+pub(super) fn of_no_reply(failed: Option<&TransferReport<'_>>) -> &'static str {
+    match is_plain(failed) {
+        true => "if the port speaks TLS, use https://; otherwise try again, or more often with --retry N",
+        false => "the server may be overloaded: try again, or more often with --retry N",
+    }
+}
+
+/// Returns the remedy for a reply that is not HTTP.
+pub(super) fn of_garbage(failed: Option<&TransferReport<'_>>) -> &'static str {
+    match is_plain(failed) {
+        true => "if the port speaks TLS, use https://; otherwise it is no web server's: --http0.9 prints the reply",
+        false => "the port is no web server's: --http0.9 prints the reply",
+    }
+}
+
+/// Returns the remedy for a body that ended before its announced length.
+pub(super) fn of_short_body(settings: Option<&StageArgs>) -> &'static str {
+    match settings.is_some_and(|stage| stage.transfer.options.deviations.ignore_length) {
+        true => "try again, or more often with --retry N",
+        false => {
+            "try again, or more often with --retry N; -C - continues a file; --ignore-content-length accepts such a body"
+        }
+    }
+}
+
+fn is_plain(failed: Option<&TransferReport<'_>>) -> bool {
+    failed.is_some_and(|report| report.outcome.target.scheme() == Scheme::Http)
+}
