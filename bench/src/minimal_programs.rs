@@ -6,6 +6,8 @@
 //! bench limit splice URL            socket → pipe → /dev/null
 //! bench limit splice-pipe URL       socket → standard output, which is a pipe
 //! bench limit splice-file URL FILE  socket → pipe → a new file, whose space is allocated first
+//! bench limit sendfile FILE URL     a file → socket, by PUT; prints the reply
+//! bench limit feed FILE             a file → standard output, which is a pipe
 //! bench limit aes BYTES             AES-128-GCM over this many bytes, 16 KiB at a time, no network
 //! ```
 //!
@@ -55,7 +57,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, body.len)?;
             splice::through_pipe(&body, file)?;
         }
-        _ => return Err("limit recv|splice|splice-pipe URL, limit splice-file URL FILE, limit aes BYTES".into()),
+        ["sendfile", file, url] => send_file(&File::open(file)?, url)?,
+        ["feed", file] => splice::file_to_pipe(&File::open(file)?, std::io::stdout().as_fd())?,
+        _ => {
+            let usage =
+                "limit recv|splice|splice-pipe URL, splice-file URL FILE, sendfile FILE URL, feed FILE, aes BYTES";
+            return Err(usage.into());
+        }
     }
     Ok(())
 }
@@ -118,6 +126,25 @@ fn content_length(head: &str) -> Result<u64> {
     lines.find_map(field).ok_or_else(|| "no Content-Length".into())
 }
 
+/// Sends a file as the content of a PUT request, and prints the content of the reply.
+fn send_file(file: &File, url: &str) -> Result<()> {
+    let rest = url.strip_prefix("http://").ok_or("not an http URL")?;
+    let (host, path) = rest.split_once('/').ok_or("no path")?;
+    let mut stream = TcpStream::connect(host)?;
+    let mut left = file.metadata()?.len();
+    write!(stream, "PUT /{path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {left}\r\nConnection: close\r\n\r\n")?;
+    while left > 0 {
+        match rustix::fs::sendfile(&stream, file, None, PIECE)? {
+            0 => return Err("the file has become shorter".into()),
+            sent => left -= sent as u64,
+        }
+    }
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply)?;
+    print!("{}", reply.split_once("\r\n\r\n").ok_or("no head")?.1);
+    Ok(())
+}
+
 fn seal(bytes: u64) -> Result<()> {
     let key = UnboundKey::new(&AES_128_GCM, &[1; 16]).map_err(|_| "no key")?;
     let key = LessSafeKey::new(key);
@@ -175,6 +202,16 @@ mod splice {
         Ok(())
     }
 
+    /// Moves a whole file into a pipe.
+    pub(super) fn file_to_pipe(file: &File, to: BorrowedFd<'_>) -> Result<()> {
+        fcntl_setpipe_size(to, PIPE)?;
+        let mut left = file.metadata()?.len();
+        while left > 0 {
+            left -= once(file.as_fd(), to, left)?;
+        }
+        Ok(())
+    }
+
     fn once(from: BorrowedFd<'_>, to: BorrowedFd<'_>, most: u64) -> Result<u64> {
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(PIPE);
         match rustix::pipe::splice(from, None, to, None, most, SpliceFlags::MOVE)? {
@@ -193,6 +230,10 @@ mod splice {
 
     use super::ResponseBody;
     use crate::Result;
+
+    pub(super) fn file_to_pipe(_: &File, _: BorrowedFd<'_>) -> Result<()> {
+        Err("splice is Linux's".into())
+    }
 
     pub(super) fn through_pipe(_: &ResponseBody, _: File) -> Result<()> {
         Err("splice is Linux's".into())

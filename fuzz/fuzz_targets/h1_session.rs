@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
     let mut now = Timestamp(0);
     let mut wire = Vec::new();
     while let Some(operation) = data.one() {
-        match operation % 9 {
+        match operation % 11 {
             0 => {
                 let pick = data.one().unwrap_or(0);
                 enqueue(&mut conn, now, pick);
@@ -68,6 +68,22 @@ fuzz_target!(|data: &[u8]| {
                     let done = conn.advance_body(left.min(u64::from(data.one().unwrap_or(0))));
                     assert!(matches!(done, None | Some(H1Event::Complete { .. })));
                 }
+            }
+            8 => {
+                let bytes = data.many();
+                let filled = conn.fill_body(usize::from(data.one().unwrap_or(0)), |room| {
+                    let n = bytes.len().min(room.len());
+                    room[..n].copy_from_slice(&bytes[..n]);
+                    n
+                });
+                assert!(filled.is_ok_and(|n| n <= bytes.len()) || filled.is_err());
+            }
+            9 => {
+                if conn.may_begin_chunk() {
+                    conn.begin_chunk(u64::from(data.one().unwrap_or(0)) + 1);
+                    assert!(conn.is_in_chunk() && !conn.may_begin_chunk());
+                }
+                conn.advance_direct_body(conn.direct_body_credit().min(u64::from(data.one().unwrap_or(0))));
             }
             _ => {
                 let clean = data.one().unwrap_or(0) & 1 == 0;

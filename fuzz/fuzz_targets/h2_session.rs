@@ -72,7 +72,15 @@ impl H2Session {
             1 => {
                 let (id, bytes) = (data.id(), data.many());
                 let credit = conn.body_credit(id);
-                if let Ok(taken) = conn.send_body(id, bytes) {
+                let taken = match bytes.first() {
+                    Some(first) if first & 1 == 1 => conn.fill_body(id, bytes.len() + 1, |room| {
+                        let n = bytes.len().min(room.len());
+                        room[..n].copy_from_slice(&bytes[..n]);
+                        n
+                    }),
+                    _ => conn.send_body(id, bytes),
+                };
+                if let Ok(taken) = taken {
                     assert!(taken as u64 <= credit.expect("a body was expected"));
                 }
             }

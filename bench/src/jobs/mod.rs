@@ -32,6 +32,7 @@ mod scaling_curves;
 mod select;
 mod small_replies;
 mod split_on_full_link;
+mod upload;
 pub(crate) mod warc;
 mod whole_site;
 
@@ -81,6 +82,7 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &five_bodies::JOB,
     &rate_limited::JOB,
     &split_on_full_link::JOB,
+    &upload::JOB,
     &h2_bulk::JOB,
     &h2_small::JOB,
     &h2_site::JOB,

@@ -14,6 +14,8 @@ pub(crate) struct OutputBuffer {
     /// once: moving the rest after each write would take quadratic time for a long output.
     start: usize,
     sent: u64,
+    /// True if the buffer keeps its capacity while it is empty.
+    keeps_capacity: bool,
 }
 
 impl OutputBuffer {
@@ -30,9 +32,22 @@ impl OutputBuffer {
         if self.start == self.bytes.len() {
             self.bytes.clear();
             self.start = 0;
-            if self.bytes.capacity() > KEPT {
-                self.bytes.shrink_to(KEPT);
-            }
+            self.release_capacity();
+        }
+    }
+
+    /// Sets whether the empty buffer keeps more capacity than an idle connection needs, because more
+    /// of a body follows.
+    pub(crate) fn keep_capacity(&mut self, keeps: bool) {
+        self.keeps_capacity = keeps;
+        if self.bytes.is_empty() {
+            self.release_capacity();
+        }
+    }
+
+    fn release_capacity(&mut self) {
+        if !self.keeps_capacity && self.bytes.capacity() > KEPT {
+            self.bytes.shrink_to(KEPT);
         }
     }
 
@@ -92,6 +107,17 @@ mod tests {
         let mut output = OutputBuffer::default();
         output.tail().resize(100_000, 0);
         output.advance(100_000);
+        assert!(output.bytes.capacity() <= KEPT);
+    }
+
+    #[test]
+    fn drained_buffer_is_kept_amid_a_body_and_freed_after_it() {
+        let mut output = OutputBuffer::default();
+        output.keep_capacity(true);
+        output.tail().resize(100_000, 0);
+        output.advance(100_000);
+        assert!(output.bytes.capacity() >= 100_000);
+        output.keep_capacity(false);
         assert!(output.bytes.capacity() <= KEPT);
     }
 }

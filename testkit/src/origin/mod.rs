@@ -19,6 +19,7 @@
 //! | `/early/CODE` | that status, without waiting for the content of the request |
 //! | `/redirect/CODE?to=URL` | that status with Location: the percent-decoded URL |
 //! | `/chain/N` | N redirects (302), then `end of chain\n` |
+//! | `/discard` | `LENGTH CRC32` of the request's content, which is not kept in memory |
 //! | `/echo` | JSON: `method`, `target`, `version`, `headers` (pairs, in order), `body`, `body_len`, `connection`, `tls` |
 //! | `/dns-query` | the DNS message that [`OriginBuilder::dns`] answers with (RFC 8484) |
 //! | `/delay/MS/REST` | waits, then replies as `/REST` |
@@ -71,6 +72,9 @@ use crate::site::GeneratedSite;
 use crate::test_certificates::TestCertificates;
 use request_log::OriginRequestLog;
 
+/// The size in bytes of a window of HTTP/2 before any change (RFC 9113 section 6.9.2).
+const RFC_WINDOW: u32 = 65_535;
+
 /// The settings of an origin; made by [`Origin::builder`].
 pub struct OriginBuilder {
     site: GeneratedSite,
@@ -81,6 +85,7 @@ pub struct OriginBuilder {
     record: bool,
     identity: Option<TestCertificates>,
     http2: Option<u32>,
+    http2_window: u32,
     http3: Option<Http3Settings>,
     advertise_http3: bool,
     tls_over_tcp: bool,
@@ -135,6 +140,13 @@ impl OriginBuilder {
         self
     }
 
+    /// Sets the number of bytes that a client may send ahead on a stream of HTTP/2 and on its
+    /// connection. Default: 65,535, as in RFC 9113, so that uploads have to wait for more.
+    pub fn http2_window(mut self, bytes: u32) -> OriginBuilder {
+        self.http2_window = bytes;
+        self
+    }
+
     /// Enables HTTP/3 on the UDP port that has the number of the TLS port. Default: no HTTP/3.
     pub fn http3(mut self, settings: Http3Settings) -> OriginBuilder {
         self.http3 = Some(settings);
@@ -184,6 +196,7 @@ impl OriginBuilder {
             site: self.site,
             record: OriginRequestLog::new(self.record),
             http2: self.http2,
+            http2_window: self.http2_window,
             alt_svc: self.advertise_http3.then(|| HeaderValue::from_str(&alt_svc).expect("plain ASCII")),
             dns: self.dns,
         });
@@ -236,6 +249,8 @@ struct OriginState {
     /// The largest number of concurrent streams on an HTTP/2 connection; `None` if HTTP/2 is
     /// disabled.
     http2: Option<u32>,
+    /// The window of HTTP/2 streams and connections in bytes.
+    http2_window: u32,
     /// The value of Alt-Svc in replies over TLS and TCP.
     alt_svc: Option<HeaderValue>,
     dns: Option<Box<DnsAnswerFunction>>,
@@ -253,6 +268,7 @@ impl Origin {
             record: true,
             identity: None,
             http2: None,
+            http2_window: RFC_WINDOW,
             http3: None,
             advertise_http3: false,
             tls_over_tcp: true,

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use bytes::Bytes;
+use flate2::Crc;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Body;
 use hyper::header::{self, HeaderMap, HeaderValue};
@@ -54,6 +55,9 @@ where
     let _answering = state.record.request(parts.uri.path());
     if let Some(code) = parts.uri.path().strip_prefix("/early/") {
         return status_reply(code.parse().ok());
+    }
+    if parts.uri.path() == "/discard" {
+        return discard(body).await;
     }
     // A request whose body was cut off is logged with an empty one.
     let (body, trailers) = match Limited::new(body, BODY_LIMIT).collect().await {
@@ -123,6 +127,24 @@ where
         // The tail with the slash before it.
         rest = &rest[rest.len() - tail.len() - 1..];
     }
+}
+
+/// Reads the content of a request to its end without keeping it, and replies with its length and
+/// checksum.
+async fn discard<B>(body: B) -> Response<ReplyBody>
+where
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
+{
+    let mut body = std::pin::pin!(body);
+    let (mut length, mut checksum) = (0, Crc::new());
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else { return plain(StatusCode::BAD_REQUEST, "the body did not arrive\n") };
+        if let Some(data) = frame.data_ref() {
+            length += data.len();
+            checksum.update(data);
+        }
+    }
+    plain(StatusCode::OK, format!("{length} {:08x}\n", checksum.sum()))
 }
 
 /// Returns the reply of a route that does not wait before it replies. `route` is the first segment

@@ -19,6 +19,9 @@ use tokio_rustls::TlsAcceptor;
 use super::body::{ReplyBody, RouteBodySource};
 use super::{OriginState, routes};
 
+/// The least window of an HTTP/2 connection in bytes.
+const CONNECTION_WINDOW: u32 = 1 << 20;
+
 pub(super) async fn accept(listener: TcpListener, tls: Option<Arc<ServerConfig>>, state: Arc<OriginState>) {
     loop {
         let stream = match listener.accept().await {
@@ -55,9 +58,9 @@ where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
     let http2 = state.http2;
-    let state = state.clone();
+    let shared = state.clone();
     let service = service_fn(move |request| {
-        let state = state.clone();
+        let state = shared.clone();
         async move {
             let bare = request.method() == Method::HEAD && request.version() == Version::HTTP_2;
             let mut reply = routes::reply(&state, connection, tls, request).await;
@@ -81,8 +84,10 @@ where
         Some(streams) => {
             let mut builder = auto::Builder::new(TokioExecutor::new());
             builder.http1().pipeline_flush(true);
-            // RFC 9113's own windows, small as they are: a client's uploads have to wait for more.
-            builder.http2().max_concurrent_streams(streams).initial_stream_window_size(65_535);
+            let window = state.http2_window;
+            let mut http2 = builder.http2();
+            http2.max_concurrent_streams(streams).initial_stream_window_size(window);
+            http2.initial_connection_window_size(window.max(CONNECTION_WINDOW));
             let _ = builder.serve_connection(stream, service).await;
         }
     }

@@ -5,9 +5,13 @@
 
 use crate::common;
 
+use std::io::Write;
+use std::process::Command;
+
 use common::{HAUL, bash, can_trace};
 use testkit::faulty::{FaultPlan, FaultyOrigin};
 use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::origin::Origin;
 
 const SIZE: u64 = 64 << 20;
 /// The maximum number of body bytes that haul may read together with the head: the size of a read
@@ -117,4 +121,34 @@ fn uploaded_file_is_sent_by_the_kernel() {
     assert_eq!(carried(&calls, &["sendfile"], "socket:"), size as u64);
     assert!(carried(&calls, &["sendto", "sendmsg"], "socket:") <= WITH_HEAD);
     assert_eq!(carried(&calls, &["read", "readv", "pread64"], &file.display().to_string()), 0);
+}
+
+#[test]
+fn uploaded_pipe_is_sent_by_the_kernel() {
+    if !can_trace("the way of uploaded bytes") {
+        return;
+    }
+    let origin = Origin::builder().start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let report = dir.path().join("report");
+    // All of it waits in the pipe before haul starts.
+    let content = testkit::byte_pattern::text(1, 60_000);
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(&content).unwrap();
+    drop(writer);
+    let status = Command::new("strace")
+        .args(["-f", "-y", "-e", "trace=read,readv,pread64,sendto,sendmsg,splice", "-o"])
+        .args([report.as_os_str(), HAUL.as_ref()])
+        .args(["-s", "-T", "-", "-o", "/dev/null", &origin.url("/echo")])
+        .env_remove("LD_LIBRARY_PATH")
+        .stdin(reader)
+        .status()
+        .unwrap();
+    assert!(status.success(), "{status}");
+    let log = origin.log();
+    assert_eq!(log.len(), 1);
+    assert!(log[0].body == content, "{} bytes arrived", log[0].body.len());
+    let calls = calls(&std::fs::read_to_string(report).unwrap());
+    assert_eq!(carried(&calls, &["splice"], "pipe:"), content.len() as u64);
+    assert_eq!(carried(&calls, &["read", "readv", "pread64"], "pipe:"), 0);
 }

@@ -1,8 +1,9 @@
-//! Sends bytes of a file to a socket without a copy in this process's memory (`sendfile`).
+//! Sends bytes of a file or a pipe to a socket without a copy in this process's memory (`sendfile`,
+//! `splice`).
 //!
-//! A sender is made once for each upload: only if the process ignores `SIGPIPE`, because `sendfile`
-//! has no flag that keeps the kernel from sending that signal when the peer has closed. Systems
-//! without this call, and builds with the feature `portable`, have no sender.
+//! A sender is made once for each upload: only if the process ignores `SIGPIPE`, because these calls
+//! have no flag that keeps the kernel from sending that signal when the peer has closed. Systems
+//! without these calls, and builds with the feature `portable`, have no sender.
 
 use std::fs::File;
 use std::io;
@@ -12,16 +13,20 @@ use std::os::fd::BorrowedFd;
 /// cost. Fewer bytes go out together with the head.
 pub(crate) const WORTH_SENDING: u64 = 256 << 10;
 
+/// The number of bytes in a pipe from which on a chunk of their own, sent by the kernel, is worth its
+/// cost. Fewer bytes are read.
+pub(crate) const WORTH_SPLICING: u64 = 16 << 10;
+
 /// The result of one call.
 #[derive(Debug)]
 pub(crate) enum FileSendResult {
     /// The number of bytes that were sent; 0 at the end of the file.
     Sent(u64),
-    /// The kernel cannot send this file: its bytes must be read. None were lost.
+    /// The kernel cannot send these bytes: they must be read. None were lost.
     Refused,
 }
 
-/// Sends files by the kernel.
+/// Sends files and pipes by the kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileSender(());
 
@@ -38,6 +43,31 @@ impl FileSender {
     pub(crate) fn send(self, socket: BorrowedFd<'_>, file: &File, length: u64) -> io::Result<FileSendResult> {
         sys::send(socket, file, length)
     }
+
+    /// Returns the number of bytes that wait in `pipe`.
+    pub(crate) fn waiting(self, pipe: BorrowedFd<'_>) -> u64 {
+        sys::waiting(pipe)
+    }
+
+    /// Sends at most `length` bytes that wait in `pipe`. Returns [`FileSendResult::Refused`] if no
+    /// byte waits there.
+    ///
+    /// # Errors
+    /// The error of the socket; `WouldBlock` if it accepts nothing.
+    pub(crate) fn send_pipe(
+        self,
+        socket: BorrowedFd<'_>,
+        pipe: BorrowedFd<'_>,
+        length: u64,
+    ) -> io::Result<FileSendResult> {
+        sys::send_pipe(socket, pipe, length)
+    }
+}
+
+/// Returns true if `source` is a pipe from which the kernel can send. The pipe's capacity becomes the
+/// largest that every user may set.
+pub(crate) fn is_pipe(source: BorrowedFd<'_>) -> bool {
+    sys::is_pipe(source)
 }
 
 #[cfg(linux_calls)]
@@ -47,10 +77,13 @@ mod sys {
     use std::os::fd::BorrowedFd;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use rustix::io::Errno;
+    use rustix::fs::{FileType, fstat};
+    use rustix::io::{Errno, ioctl_fionread};
+    use rustix::pipe::{SpliceFlags, splice};
 
     use super::FileSendResult;
     use crate::drive::zero_copy::is_not_done;
+    use crate::sink::pipe_capacity::widen;
 
     /// The largest number of bytes of one call. The driver looks at the time between calls.
     const MOST: u64 = 256 << 10;
@@ -83,6 +116,30 @@ mod sys {
             Err(error) => Err(error.into()),
         }
     }
+
+    pub(super) fn is_pipe(source: BorrowedFd<'_>) -> bool {
+        let is_pipe = fstat(source).is_ok_and(|about| FileType::from_raw_mode(about.st_mode) == FileType::Fifo);
+        if is_pipe {
+            widen(source);
+        }
+        is_pipe
+    }
+
+    pub(super) fn waiting(pipe: BorrowedFd<'_>) -> u64 {
+        ioctl_fionread(pipe).unwrap_or(0)
+    }
+
+    pub(super) fn send_pipe(socket: BorrowedFd<'_>, pipe: BorrowedFd<'_>, length: u64) -> io::Result<FileSendResult> {
+        let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
+        match splice(pipe, None, socket, None, length.min(MOST) as usize, flags) {
+            Ok(0) => Ok(FileSendResult::Refused),
+            Ok(n) => Ok(FileSendResult::Sent(n as u64)),
+            // Another reader of the pipe may have taken the bytes.
+            Err(Errno::AGAIN) if waiting(pipe) == 0 => Ok(FileSendResult::Refused),
+            Err(error) if is_not_done(error) => Ok(FileSendResult::Refused),
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 #[cfg(not(linux_calls))]
@@ -98,6 +155,22 @@ mod sys {
     }
 
     pub(super) fn send(_socket: BorrowedFd<'_>, _file: &File, _length: u64) -> io::Result<FileSendResult> {
+        Ok(FileSendResult::Refused)
+    }
+
+    pub(super) fn is_pipe(_source: BorrowedFd<'_>) -> bool {
+        false
+    }
+
+    pub(super) fn waiting(_pipe: BorrowedFd<'_>) -> u64 {
+        0
+    }
+
+    pub(super) fn send_pipe(
+        _socket: BorrowedFd<'_>,
+        _pipe: BorrowedFd<'_>,
+        _length: u64,
+    ) -> io::Result<FileSendResult> {
         Ok(FileSendResult::Refused)
     }
 }
@@ -129,6 +202,28 @@ mod tests {
         let mut received = Vec::new();
         peer.read_to_end(&mut received).unwrap();
         assert_eq!(received, b"3456");
+    }
+
+    #[test]
+    fn bytes_that_wait_in_a_pipe_are_sent() {
+        let Some(sender) = FileSender::new() else { return };
+        let (reader, mut writer) = io::pipe().unwrap();
+        assert!(is_pipe(reader.as_fd()));
+        assert!(!is_pipe(tempfile::tempfile().unwrap().as_fd()));
+        let (socket, mut peer) = UnixStream::pair().unwrap();
+        let send = |length| sender.send_pipe(socket.as_fd(), reader.as_fd(), length).unwrap();
+        assert!(matches!(send(4), FileSendResult::Refused), "nothing waits");
+        writer.write_all(b"0123456789").unwrap();
+        assert_eq!(sender.waiting(reader.as_fd()), 10);
+        assert!(matches!(send(4), FileSendResult::Sent(4)));
+        assert_eq!(sender.waiting(reader.as_fd()), 6);
+        drop(writer);
+        assert!(matches!(send(100), FileSendResult::Sent(6)));
+        assert!(matches!(send(100), FileSendResult::Refused), "the pipe has ended");
+        drop(socket);
+        let mut received = Vec::new();
+        peer.read_to_end(&mut received).unwrap();
+        assert_eq!(received, b"0123456789");
     }
 
     #[test]

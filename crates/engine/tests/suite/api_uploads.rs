@@ -357,6 +357,38 @@ fn timeout_applies_while_upload_pipe_is_silent() {
 }
 
 #[test]
+fn pipe_is_uploaded_whole_in_pieces_of_any_size() {
+    // The kernel sends what waits in the pipe if it is much, and haul reads it if it is little.
+    for (origin, options) in clients() {
+        with_time_limit("pieces of a pipe", move || {
+            let client = client(&options);
+            for waits_for_100 in [false, true] {
+                let (body, mut write) = silent_pipe();
+                let content = testkit::byte_pattern::text(7, 3_000_000);
+                let expected = content.clone();
+                let writer = std::thread::spawn(move || {
+                    let (mut rest, mut length) = (&content[..], 1);
+                    while !rest.is_empty() {
+                        let (piece, after) = rest.split_at(length.min(rest.len()));
+                        write.write_all(piece).unwrap();
+                        rest = after;
+                        length = length * 7 % 200_003;
+                    }
+                });
+                let mut post = client.post(&origin.url("/echo")).body(body);
+                if waits_for_100 {
+                    post = post.header("Expect", "100-continue");
+                }
+                let echo: serde_json::Value = post.send().unwrap().json().unwrap();
+                assert_eq!(echo["body_len"], expected.len());
+                assert!(echo["body"].as_str().is_some_and(|body| body.as_bytes() == expected));
+                writer.join().unwrap();
+            }
+        });
+    }
+}
+
+#[test]
 fn response_is_read_while_upload_pipe_is_silent() {
     let reply = "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
     let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);

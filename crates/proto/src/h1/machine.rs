@@ -118,9 +118,37 @@ impl H1Machine {
         Ok(taken)
     }
 
+    /// Appends body bytes that `fill` writes into the output, at most `room` of them, and returns
+    /// their number, which `fill` returns. Apart from that, it does what [`H1Machine::send_body`]
+    /// does, without a copy.
+    pub fn fill_body(&mut self, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Result<usize, RequestError> {
+        let taken = self.sender.fill(room, fill).map_err(|error| self.or_closed(error))?;
+        self.note_end();
+        Ok(taken)
+    }
+
+    /// Returns true if the last request's body is sent in chunks, and a chunk may begin now.
+    pub fn may_begin_chunk(&self) -> bool {
+        self.sender.may_begin_chunk()
+    }
+
+    /// Returns true if a chunk has been begun whose payload was not given or sent to its end.
+    pub fn is_in_chunk(&self) -> bool {
+        self.sender.is_in_chunk()
+    }
+
+    /// Begins a chunk of `size` bytes, which must not be 0. Its payload follows by
+    /// [`H1Machine::advance_direct_body`], or by [`H1Machine::send_body`].
+    ///
+    /// Beginning a chunk where [`H1Machine::may_begin_chunk`] is false is a bug in the driver: debug
+    /// builds panic, others ignore it.
+    pub fn begin_chunk(&mut self, size: u64) {
+        self.sender.begin_chunk(size);
+    }
+
     /// Returns the number of bytes of the last request's body that the driver may send itself, such as
-    /// by a call that moves them from a file to the socket. 0 unless the body has a known length,
-    /// may be sent now, and all output has been sent.
+    /// by a call that moves them from a file to the socket. 0 unless the body has a known length or a
+    /// chunk has been begun, it may be sent now, and all output has been sent.
     pub fn direct_body_credit(&self) -> u64 {
         self.sender.direct_credit()
     }

@@ -1,6 +1,8 @@
 //! The sending half of the HTTP/1 machine: the output buffer, the body being sent, and the wait for
 //! `100 Continue`.
 
+use alloc::vec::Vec;
+
 use super::request;
 use super::{BodyLength, RequestError};
 use crate::output_buffer::OutputBuffer;
@@ -23,6 +25,10 @@ enum UnsentBody {
         left: u64,
     },
     Chunked,
+    /// The size line of a chunk is in the output, but not yet all of its payload.
+    Chunk {
+        left: u64,
+    },
 }
 
 #[derive(Default, Debug)]
@@ -63,6 +69,7 @@ impl RequestSender {
     pub(crate) fn abandon(&mut self) {
         self.body = UnsentBody::Finished;
         self.hold_until = None;
+        self.output.keep_capacity(false);
     }
 
     pub(crate) fn credit(&self) -> Option<u64> {
@@ -70,7 +77,7 @@ impl RequestSender {
         match self.body {
             UnsentBody::Finished => None,
             _ if self.hold_until.is_some() => Some(0),
-            UnsentBody::Known { left } => Some(left.min(room as u64)),
+            UnsentBody::Known { left } | UnsentBody::Chunk { left } => Some(left.min(room as u64)),
             UnsentBody::Chunked => Some(room.saturating_sub(CHUNK_OVERHEAD) as u64),
         }
     }
@@ -87,26 +94,73 @@ impl RequestSender {
             return Err(RequestError::BodyTooLong { expected: left });
         }
         let data = &data[..data.len().min(credit as usize)];
-        if data.is_empty() {
+        self.fill(data.len(), |room| {
+            room.copy_from_slice(data);
+            data.len()
+        })
+    }
+
+    /// Appends at most `room` body bytes that `fill` writes and counts. Returns their number.
+    pub(crate) fn fill(&mut self, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Result<usize, RequestError> {
+        let Some(credit) = self.credit() else { return Err(RequestError::NoBodyExpected) };
+        let room = room.min(credit as usize);
+        if room == 0 {
             return Ok(0);
         }
-        match &mut self.body {
-            UnsentBody::Known { left } => {
-                *left -= data.len() as u64;
-                if *left == 0 {
-                    self.body = UnsentBody::Finished;
-                }
-                self.output.tail().extend_from_slice(data);
-            }
-            _ => self.chunk(data),
+        let out = self.output.tail();
+        let at = out.len();
+        if self.body == UnsentBody::Chunked {
+            let n = fill_chunk(out, room, fill);
+            self.output.keep_capacity(true);
+            return Ok(n);
         }
-        Ok(data.len())
+        out.resize(at + room, 0);
+        let n = fill(&mut out[at..]).min(room);
+        out.truncate(at + n);
+        self.advance_body(n as u64);
+        Ok(n)
+    }
+
+    /// Counts body bytes that are framed already: those of a body of known length, or of a chunk.
+    fn advance_body(&mut self, n: u64) {
+        self.body = match self.body {
+            UnsentBody::Known { left } if n < left => UnsentBody::Known { left: left - n },
+            UnsentBody::Chunk { left } if n < left => UnsentBody::Chunk { left: left - n },
+            UnsentBody::Chunk { .. } => {
+                self.output.tail().extend_from_slice(b"\r\n");
+                UnsentBody::Chunked
+            }
+            UnsentBody::Known { .. } | UnsentBody::Chunked | UnsentBody::Finished => UnsentBody::Finished,
+        };
+        self.output.keep_capacity(!self.is_finished());
+    }
+
+    pub(crate) fn may_begin_chunk(&self) -> bool {
+        self.body == UnsentBody::Chunked && self.hold_until.is_none()
+    }
+
+    pub(crate) fn is_in_chunk(&self) -> bool {
+        matches!(self.body, UnsentBody::Chunk { .. })
+    }
+
+    /// Writes the size line of a chunk of `size` bytes, whose payload follows.
+    pub(crate) fn begin_chunk(&mut self, size: u64) {
+        let may_begin = self.may_begin_chunk() && size > 0;
+        debug_assert!(may_begin, "no chunk may begin");
+        if may_begin {
+            write_chunk_size(self.output.tail(), size);
+            self.body = UnsentBody::Chunk { left: size };
+        }
     }
 
     /// Returns the number of body bytes that may be sent past the output; 0 if none may.
     pub(crate) fn direct_credit(&self) -> u64 {
         match self.body {
-            UnsentBody::Known { left } if self.hold_until.is_none() && self.output.pending().is_empty() => left,
+            UnsentBody::Known { left } | UnsentBody::Chunk { left }
+                if self.hold_until.is_none() && self.output.pending().is_empty() =>
+            {
+                left
+            }
             _ => 0,
         }
     }
@@ -114,25 +168,18 @@ impl RequestSender {
     /// Records body bytes that were sent past the output.
     pub(crate) fn advance_direct(&mut self, n: u64) {
         debug_assert!(n <= self.direct_credit(), "more was sent than allowed");
-        let UnsentBody::Known { left } = self.body else { return };
-        let n = n.min(left);
-        self.output.skip(n);
-        self.body = if n == left { UnsentBody::Finished } else { UnsentBody::Known { left: left - n } };
-    }
-
-    fn chunk(&mut self, data: &[u8]) {
-        let out = self.output.tail();
-        out.reserve(data.len() + CHUNK_OVERHEAD);
-        let digits = (usize::BITS - data.len().leading_zeros()).div_ceil(4);
-        out.extend((0..digits).rev().map(|digit| b"0123456789abcdef"[(data.len() >> (4 * digit)) & 15]));
-        out.extend_from_slice(b"\r\n");
-        out.extend_from_slice(data);
-        out.extend_from_slice(b"\r\n");
+        let n = n.min(self.direct_credit());
+        if n > 0 {
+            self.output.skip(n);
+            self.advance_body(n);
+        }
     }
 
     pub(crate) fn finish(&mut self, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
         match self.body {
-            UnsentBody::Known { left } => Err(RequestError::BodyTooShort { missing: left }),
+            UnsentBody::Known { left } | UnsentBody::Chunk { left } => {
+                Err(RequestError::BodyTooShort { missing: left })
+            }
             UnsentBody::Finished if trailers.is_empty() => Ok(()),
             UnsentBody::Finished => Err(RequestError::TrailersWithoutChunks),
             UnsentBody::Chunked => {
@@ -146,6 +193,35 @@ impl RequestSender {
             }
         }
     }
+}
+
+/// Appends a chunk of at most `room` bytes that `fill` writes and counts. Returns their number.
+fn fill_chunk(out: &mut Vec<u8>, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> usize {
+    let at = out.len();
+    write_chunk_size(out, room as u64);
+    let payload = out.len();
+    out.resize(payload + room, 0);
+    let n = fill(&mut out[payload..]).min(room);
+    out.truncate(payload + n);
+    if n == 0 {
+        // As a chunk this would end the body.
+        out.truncate(at);
+        return 0;
+    }
+    if n < room {
+        let mut size = Vec::with_capacity(CHUNK_OVERHEAD);
+        write_chunk_size(&mut size, n as u64);
+        out.splice(at..payload, size);
+    }
+    out.extend_from_slice(b"\r\n");
+    n
+}
+
+/// Appends the size line of a chunk (RFC 9112 section 7.1).
+fn write_chunk_size(out: &mut Vec<u8>, size: u64) {
+    let digits = (u64::BITS - size.leading_zeros()).div_ceil(4);
+    out.extend((0..digits).rev().map(|digit| b"0123456789abcdef"[(size >> (4 * digit)) as usize & 15]));
+    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]
@@ -168,6 +244,44 @@ mod tests {
         sender.advance_direct(30);
         assert!(sender.is_finished());
         assert_eq!((sender.direct_credit(), sender.credit(), sender.output.position()), (0, None, 104));
+    }
+
+    #[test]
+    fn chunk_that_was_begun_is_sent_past_the_output_or_through_it() {
+        let mut sender = RequestSender::default();
+        sender.begin(BodyLength::Chunked, None);
+        sender.begin_chunk(0x1_0000);
+        assert_eq!((sender.output.pending(), sender.direct_credit()), (&b"10000\r\n"[..], 0));
+        sender.output.advance(7);
+        assert_eq!(sender.direct_credit(), 0x1_0000);
+        sender.advance_direct(0xffff);
+        assert_eq!(sender.finish(&[]), Err(RequestError::BodyTooShort { missing: 1 }));
+        assert_eq!(sender.credit(), Some(1));
+        assert_eq!(sender.send(b"xy"), Ok(1), "only the chunk's rest is taken");
+        assert_eq!((sender.output.pending(), sender.output.position()), (&b"x\r\n"[..], 7 + 0x1_0000 + 2));
+        sender.output.advance(3);
+        sender.begin_chunk(2);
+        sender.output.advance(3);
+        sender.advance_direct(2);
+        sender.finish(&[]).unwrap();
+        assert_eq!(sender.output.pending(), b"\r\n0\r\n\r\n");
+    }
+
+    #[test]
+    fn chunk_has_the_size_that_was_filled() {
+        let mut sender = RequestSender::default();
+        sender.begin(BodyLength::Chunked, None);
+        let fill = |room: &mut [u8], n| {
+            room[..n].fill(b'x');
+            n
+        };
+        assert_eq!(sender.fill(1000, |room| fill(room, 0)), Ok(0));
+        assert_eq!(sender.output.pending(), b"");
+        assert_eq!(sender.fill(1000, |room| fill(room, 3)), Ok(3));
+        assert_eq!(sender.output.pending(), b"3\r\nxxx\r\n");
+        sender.output.advance(8);
+        assert_eq!(sender.fill(16, |room| fill(room, 16)), Ok(16));
+        assert_eq!(sender.output.pending(), b"10\r\nxxxxxxxxxxxxxxxx\r\n");
     }
 
     #[test]

@@ -38,41 +38,68 @@ impl H2Machine {
     pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, RequestError> {
         let credit = self.body_credit(id).ok_or_else(|| self.no_body(id))?;
         let number = number(id);
-        let Some(stream) = self.streams.get_mut(number) else { return Err(RequestError::UnknownRequest) };
+        let Some(stream) = self.streams.get(number) else { return Err(RequestError::UnknownRequest) };
         if let UploadState::Known { left } = stream.upload
             && data.len() as u64 > left
         {
             return Err(RequestError::BodyTooLong { expected: left });
         }
         let data = &data[..data.len().min(credit as usize)];
-        if data.is_empty() {
-            return Ok(0);
+        for payload in data.chunks(self.peer.max_frame as usize) {
+            self.append_data(number, payload.len(), |room| {
+                room.copy_from_slice(payload);
+                payload.len()
+            });
         }
+        Ok(data.len())
+    }
+
+    /// Appends body bytes that `fill` writes into the output, at most `room` of them and at most one
+    /// DATA frame, and returns their number, which `fill` returns. Apart from that, it does what
+    /// [`H2Machine::send_body`] does, without a copy.
+    pub fn fill_body(
+        &mut self,
+        id: RequestId,
+        room: usize,
+        fill: impl FnOnce(&mut [u8]) -> usize,
+    ) -> Result<usize, RequestError> {
+        let credit = self.body_credit(id).ok_or_else(|| self.no_body(id))?;
+        let room = room.min(credit as usize).min(self.peer.max_frame as usize);
+        Ok(if room == 0 { 0 } else { self.append_data(number(id), room, fill) })
+    }
+
+    /// Appends a DATA frame with at most `room` bytes that `fill` writes and counts. The windows and
+    /// the body allow that many.
+    fn append_data(&mut self, number: u32, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> usize {
+        let Some(stream) = self.streams.get_mut(number) else { return 0 };
+        let out = self.output.tail();
+        let at = out.len();
+        let payload = at + frame::HEADER;
+        out.resize(payload + room, 0);
+        let n = fill(&mut out[payload..]).min(room);
+        if n == 0 {
+            out.truncate(at);
+            return 0;
+        }
+        out.truncate(payload + n);
         if let UploadState::Known { left } = &mut stream.upload {
-            *left -= data.len() as u64;
+            *left -= n as u64;
             if *left == 0 {
                 stream.upload = UploadState::Finished;
             }
         }
         let finished = stream.upload == UploadState::Finished;
-        stream.send_window -= data.len() as i64;
-        self.send_window -= data.len() as i64;
-        let out = self.output.tail();
-        let mut frames = data.chunks(self.peer.max_frame as usize).peekable();
-        let mut count = 0;
-        while let Some(payload) = frames.next() {
-            let last = finished && frames.peek().is_none();
-            let flags = if last { flag::END_STREAM } else { 0 };
-            out.extend_from_slice(&frame::header(payload.len(), kind::DATA, flags, number));
-            out.extend_from_slice(payload);
-            count += 1;
-        }
+        let flags = if finished { flag::END_STREAM } else { 0 };
+        out[at..payload].copy_from_slice(&frame::header(n, kind::DATA, flags, number));
+        stream.send_window -= n as i64;
+        self.send_window -= n as i64;
+        self.output.keep_capacity(!finished);
         // The peer may answer each with updates of two windows, in two halves.
-        self.tally.useful(4 * count);
+        self.tally.useful(4);
         if finished {
             self.complete_early(number);
         }
-        Ok(data.len())
+        n
     }
 
     /// Ends a body of unknown length, and sends the given trailers after it. For a body of known

@@ -194,6 +194,14 @@ impl BodyUpload for PieceUpload {
         Ok(Some(FileRange { file, length: left }))
     }
 
+    fn pipe(&mut self) -> io::Result<Option<BorrowedFd<'_>>> {
+        let Some(piece @ BodyPiece::Once(_)) = self.pieces.get(self.at) else { return Ok(None) };
+        if let OpenPiece::Nothing = self.open {
+            self.open = open(piece, self.done, self.waker.as_ref())?;
+        }
+        Ok(if let OpenPiece::Once(reading) = &self.open { reading.pipe() } else { None })
+    }
+
     fn consume_file(&mut self, n: u64) {
         self.done += n;
         // A file that was sent whole is closed at once.

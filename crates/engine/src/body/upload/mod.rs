@@ -167,6 +167,16 @@ pub trait BodyUpload: Send {
         debug_assert!(n == 0, "there was no file");
     }
 
+    /// Returns the pipe from which the next bytes come, so that the kernel can send them without a
+    /// copy. Whatever is taken from the pipe is content. Returns `None` if the next bytes are not
+    /// those of a pipe, or if the pipe is read ahead in a separate thread.
+    ///
+    /// # Errors
+    /// The content cannot be opened.
+    fn pipe(&mut self) -> io::Result<Option<BorrowedFd<'_>>> {
+        Ok(None)
+    }
+
     /// Returns true if a read of the upload may have to wait for the source of the content, or for
     /// a rate limit.
     fn waits(&self) -> bool {

@@ -157,6 +157,18 @@ impl OneShotReader {
         }
     }
 
+    /// Returns the source if it is a descriptor that this thread reads itself and on which it may have
+    /// to wait. The caller may take bytes from it.
+    pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
+        match &self.once.0.origin {
+            OneShotInput::File(file, true) if self.waker.is_none() && self.ahead.is_none() => {
+                self.once.0.is_begun.store(true, Ordering::Release);
+                Some(file.as_fd())
+            }
+            OneShotInput::File(..) | OneShotInput::Reader(_) | OneShotInput::Stream(_) => None,
+        }
+    }
+
     /// Reads the next bytes of the content into `buffer`, and returns their number; 0 means the
     /// end.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -17,8 +17,10 @@ use crate::ErrorKind;
 use crate::body::upload::{BodyUpload, ReaderPanicked};
 use crate::net::stream::ConnectionStream;
 
-/// The number of bytes that one read requests from a content source.
-const PIECE: usize = 16 << 10;
+/// The largest number of bytes that one read requests from a content source.
+const PIECE: usize = 64 << 10;
+/// The same for a protocol machine into whose output the source cannot write.
+const COPIED_PIECE: usize = 16 << 10;
 
 /// The number of bytes that a socket's empty send buffer accepts even if its peer does not read
 /// (the default in `tcp_wmem`).
@@ -74,6 +76,23 @@ pub trait ProtocolMachine {
     /// # Errors
     /// The content differs from the announced length.
     fn give_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()>;
+
+    /// Adds a piece of content of at most `room` bytes that `read` writes and counts. `room` must not
+    /// exceed [`ProtocolMachine::content_credit`]. Returns the number of bytes.
+    ///
+    /// # Errors
+    /// The content differs from the announced length.
+    fn fill_content(
+        &mut self,
+        id: RequestId,
+        room: usize,
+        read: &mut dyn FnMut(&mut [u8]) -> usize,
+    ) -> io::Result<usize> {
+        let mut piece = [0; COPIED_PIECE];
+        let n = read(&mut piece[..room.min(COPIED_PIECE)]);
+        self.give_content(id, &piece[..n])?;
+        Ok(n)
+    }
 
     /// Ends the content, and sends these trailer fields after it.
     ///
@@ -132,17 +151,26 @@ pub(super) fn feed(
     if machine.content_credit(id).is_none() {
         return Ok(FeedResult::All);
     }
-    let mut piece = [0; PIECE];
     while let Some(credit) = machine.content_credit(id) {
-        let room = piece.len().min(usize::try_from(credit).unwrap_or(usize::MAX));
+        let room = PIECE.min(usize::try_from(credit).unwrap_or(usize::MAX));
         if room == 0 {
             return Ok(FeedResult::Waits);
         }
-        let n = match upload.read(&mut piece[..room]) {
+        let (mut requested, mut outcome) = (0, Ok(0));
+        let n = machine.fill_content(id, room, &mut |piece| {
+            requested = piece.len();
+            outcome = upload.read(piece);
+            let n = *outcome.as_ref().unwrap_or(&0);
+            if n > 0 {
+                given(&piece[..n]);
+            }
+            n
+        })?;
+        match outcome {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 return Ok(FeedResult::Starved(upload.resumes_at()));
             }
-            read => read?,
+            outcome => outcome?,
         };
         if n == 0 {
             let trailers = upload.trailers()?;
@@ -151,9 +179,7 @@ pub(super) fn feed(
             given(&[]);
             continue;
         }
-        machine.give_content(id, &piece[..n])?;
-        given(&piece[..n]);
-        if n < room && machine.content_credit(id).is_some() {
+        if n < requested && machine.content_credit(id).is_some() {
             return Ok(FeedResult::Waits);
         }
     }

@@ -26,7 +26,7 @@ use haul_policy::queue::HostId;
 use haul_proto::h1::{self, H1Machine};
 
 use super::read_pacing::{ReadPacing, set_low_water_mark};
-use super::sending::{self, LEAVES_AT_ONCE, PumpResult};
+use super::sending::{self, LEAVES_AT_ONCE, LOOK_AFTER, PumpResult};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
 use crate::buffer_pool::Buffer;
 use crate::clock;
@@ -249,7 +249,7 @@ impl H1Connection {
                 let held_until = transfer.expect_timeout().map(|wait| clock::after(now, wait));
                 self.content.begin(waker.set_waker(transfer.upload()), waker.may_block(), held_until);
                 if !self.stream.is_secure() && !transfer.shows_content() {
-                    self.content.send_files();
+                    self.content.send_without_copy();
                 }
                 self.queue.push_back(transfer);
                 let last = RefCell::new(self.queue.back_mut().map(|transfer| &mut **transfer));
@@ -277,15 +277,19 @@ impl H1Connection {
                 transfer.on_upload_progress();
             }
         };
+        let looks_at = Instant::now() + LOOK_AFTER;
         let mut pumped = sending::pump(stream, conn, may_block, |conn| feed(content, conn, &last), &sent);
         while matches!(pumped, Ok(PumpResult::All)) {
-            pumped = match content.send_file(stream.as_fd(), conn) {
+            pumped = match content.send_directly(stream.as_fd(), conn) {
                 Ok(None) => break,
                 Ok(Some(n)) => {
                     if let Some(transfer) = last.borrow_mut().as_deref_mut() {
                         transfer.on_moved_content(n);
                     }
                     sent();
+                    if looks_at <= Instant::now() {
+                        break;
+                    }
                     sending::pump(stream, conn, may_block, |conn| feed(content, conn, &last), &sent)
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(PumpResult::Full),

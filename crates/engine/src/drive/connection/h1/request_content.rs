@@ -13,7 +13,7 @@ use super::super::sending::{ByteStreamMachine, FeedResult, ProtocolMachine, feed
 use crate::Error;
 use crate::body::upload::{BodyUpload, FileRange, SHORTER_FILE};
 use crate::clock;
-use crate::drive::file_sender::{FileSendResult, FileSender, WORTH_SENDING};
+use crate::drive::file_sender::{FileSendResult, FileSender, WORTH_SENDING, WORTH_SPLICING, is_pipe};
 
 /// The unsent content of the last request. No other request is sent before its end.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub(super) struct UnsentRequestContent {
     resumes_at: Option<Instant>,
     /// True if a read of the content may block the sending thread.
     may_block: bool,
-    /// Sends parts of the content that are files; `None` if all of it is read.
+    /// Sends parts of the content that are files or come from a pipe; `None` if all of it is read.
     file_sender: Option<FileSender>,
     /// The error of the content's source, with the time when it happened.
     failed: Option<(Instant, Error)>,
@@ -45,22 +45,34 @@ impl UnsentRequestContent {
         (self.is_starved, self.resumes_at) = (false, None);
     }
 
-    /// Lets the kernel send the content's files, as far as they are worth it and it can.
-    pub(super) fn send_files(&mut self) {
-        let has_file = |upload: &mut Box<dyn BodyUpload>| has_large_file(&mut **upload);
-        self.file_sender = self.upload.as_mut().is_some_and(has_file).then(FileSender::new).flatten();
+    /// Lets the kernel send the content's files and pipes, as far as they are worth it and it can.
+    pub(super) fn send_without_copy(&mut self) {
+        let is_worth_it = |upload: &mut Box<dyn BodyUpload>| has_large_file(&mut **upload) || has_pipe(&mut **upload);
+        self.file_sender = self.upload.as_mut().is_some_and(is_worth_it).then(FileSender::new).flatten();
     }
 
-    /// Sends bytes of the file that comes next in the content, once. Returns their number; `None` if
-    /// the next bytes must be read, or if the machine has output to send before.
+    /// Sends bytes of the file or pipe that comes next in the content, once. Returns their number;
+    /// `None` if the next bytes must be read, or if the machine has output to send before.
     ///
     /// # Errors
     /// The error of the socket; `WouldBlock` if it accepts nothing.
-    pub(super) fn send_file(&mut self, socket: BorrowedFd<'_>, conn: &mut H1Machine) -> io::Result<Option<u64>> {
+    pub(super) fn send_directly(&mut self, socket: BorrowedFd<'_>, conn: &mut H1Machine) -> io::Result<Option<u64>> {
         let (Some(sender), Some(upload)) = (self.file_sender, &mut self.upload) else { return Ok(None) };
         let credit = conn.direct_body_credit();
         if credit == 0 || self.failed.is_some() {
             return Ok(None);
+        }
+        if let Ok(Some(pipe)) = upload.pipe() {
+            return match sender.send_pipe(socket, pipe, credit)? {
+                FileSendResult::Sent(n) => {
+                    conn.advance_direct_body(n);
+                    Ok(Some(n))
+                }
+                FileSendResult::Refused => {
+                    self.file_sender = None;
+                    Ok(Some(0))
+                }
+            };
         }
         let Ok(Some(FileRange { file, length })) = upload.file() else { return Ok(None) };
         match sender.send(socket, file, length.min(credit))? {
@@ -81,10 +93,26 @@ impl UnsentRequestContent {
         }
     }
 
-    /// Returns true if the next bytes are those of a file that the kernel sends.
-    fn is_at_file(&mut self, conn: &H1Machine) -> bool {
-        let is_at_file = self.file_sender.is_some() && conn.body_credit().is_some();
-        is_at_file && self.upload.as_mut().is_some_and(|upload| matches!(upload.file(), Ok(Some(_))))
+    /// Returns true if the kernel sends the next bytes: those of a file, or of a chunk that waits in a
+    /// pipe, which is begun.
+    fn is_sent_directly(&mut self, conn: &mut H1Machine) -> bool {
+        let (Some(sender), Some(upload)) = (self.file_sender, &mut self.upload) else { return false };
+        if conn.body_credit().is_none() {
+            return false;
+        }
+        if matches!(upload.file(), Ok(Some(_))) {
+            return true;
+        }
+        let Ok(Some(pipe)) = upload.pipe() else { return false };
+        if !conn.may_begin_chunk() {
+            return conn.is_in_chunk();
+        }
+        let waiting = sender.waiting(pipe);
+        if waiting < WORTH_SPLICING {
+            return false;
+        }
+        conn.begin_chunk(waiting);
+        true
     }
 
     /// Returns true if the request's content has not been read to its end.
@@ -109,7 +137,7 @@ impl UnsentRequestContent {
             conn.handle_timeout(Timestamp(u64::MAX));
         }
         (self.is_starved, self.resumes_at) = (false, None);
-        if self.is_at_file(conn) {
+        if self.is_sent_directly(conn) {
             return;
         }
         let Some(upload) = &mut self.upload else { return };
@@ -164,6 +192,11 @@ fn has_large_file(upload: &mut dyn BodyUpload) -> bool {
     matches!(upload.file(), Ok(Some(range)) if range.length >= WORTH_SENDING)
 }
 
+/// Returns true if an upload of unknown length begins with the content of a pipe.
+fn has_pipe(upload: &mut dyn BodyUpload) -> bool {
+    upload.length().is_none() && matches!(upload.pipe(), Ok(Some(pipe)) if is_pipe(pipe))
+}
+
 /// The ID under which the HTTP/1 machine knows the one request that has content.
 const LAST: RequestId = RequestId(0);
 
@@ -194,6 +227,15 @@ impl ProtocolMachine for H1Machine {
 
     fn give_content(&mut self, _id: RequestId, piece: &[u8]) -> io::Result<()> {
         self.send_body(piece).map(drop).map_err(io::Error::other)
+    }
+
+    fn fill_content(
+        &mut self,
+        _id: RequestId,
+        room: usize,
+        read: &mut dyn FnMut(&mut [u8]) -> usize,
+    ) -> io::Result<usize> {
+        self.fill_body(room, read).map_err(io::Error::other)
     }
 
     fn end_content(&mut self, _id: RequestId, trailers: &[(&str, &[u8])]) -> io::Result<()> {

@@ -34,6 +34,15 @@ impl ProtocolMachine for H2Machine {
         self.send_body(id, piece).map(drop).map_err(io::Error::other)
     }
 
+    fn fill_content(
+        &mut self,
+        id: RequestId,
+        room: usize,
+        read: &mut dyn FnMut(&mut [u8]) -> usize,
+    ) -> io::Result<usize> {
+        self.fill_body(id, room, read).map_err(io::Error::other)
+    }
+
     fn end_content(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> io::Result<()> {
         self.finish_body(id, trailers).map_err(io::Error::other)
     }

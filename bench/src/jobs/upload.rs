@@ -1,0 +1,78 @@
+//! One large upload: of a file over plain HTTP, of a pipe, over TLS 1.3, and over HTTP/2.
+//!
+//! The server reads the content, keeps nothing, and replies with its length and checksum, which is
+//! checked in every round.
+
+use flate2::CrcReader;
+use std::fs::File;
+use std::io;
+use testkit::origin::Origin;
+
+use super::large_bodies::{CURL, HAUL, MEMORY_MB};
+use super::{BenchJob, JobEnvironment, home, plain, shell};
+use crate::Result;
+use crate::body_files::LargeBodyFiles;
+use crate::digest::OutputDigest;
+use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::tls_files;
+
+pub(super) const JOB: BenchJob = BenchJob { name: "upload", about: "PUT of 1 GiB; parts file, pipe, tls, h2", set_up };
+
+const LEN: u64 = 1 << 30;
+/// The window of the server's HTTP/2 streams and connections, in bytes.
+const WINDOW: u32 = 4 << 20;
+/// The contestant with the least work: `sendfile` in a loop.
+const SENDFILE: &str = "limit: sendfile";
+
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    let len = bench.length(LEN);
+    let bodies = LargeBodyFiles::new(&home().join("work"), bench.options.seed)?;
+    bodies.prepare(len)?;
+    let file = bodies.root().join(&LargeBodyFiles::path(len)[1..]);
+    std::os::unix::fs::symlink(&file, bench.work.join("body"))?;
+    let mut reader = CrcReader::new(File::open(&file)?);
+    io::copy(&mut reader, &mut io::sink())?;
+    let reply = OutputDigest::of(format!("{len} {:08x}\n", reader.crc().sum()).as_bytes());
+
+    let http1 = Origin::builder().record(false).start()?;
+    let http2 = Origin::builder().record(false).http2(128).http2_window(WINDOW).start()?;
+    std::fs::write(bench.work.join(tls_files::CA), format!("{}{}", http1.ca_pem(), http2.ca_pem()))?;
+    let check = || OutputCheck::Output(reply.clone());
+    let of_file = |name, options: &str, url: &str| plain(name, &format!("{name} -s {options}-T body {url}"), check());
+    let of_pipe = |name, program: &str, url: &str| {
+        shell(name, format!("$BENCH limit feed body | ${program} -s -T - {url}"), check())
+    };
+    let part = |part, contestants: Vec<Contestant>, limit, cpu: PartGoal, wall| JobPart {
+        part,
+        contestants: bench.entries(contestants),
+        baseline: CURL,
+        limit,
+        goals: vec![
+            cpu,
+            PartGoal::ratio(MetricKind::Wall, HAUL, CURL, wall),
+            PartGoal::most(MetricKind::Rss, HAUL, MEMORY_MB),
+        ],
+        rounds: 7,
+        warm_up: true,
+        one_core: false,
+        calls: true,
+        server: "embedded origin".to_owned(),
+        unit: WorkPerRun::Bytes(len),
+    };
+    let url = http1.url("/discard");
+    let limit = plain(SENDFILE, &format!("bench limit sendfile body {url}"), check());
+    let tls = format!("--cacert {} ", tls_files::CA);
+    let (url_tls, url_h2) = (http1.https_url("/discard"), http2.https_url("/discard"));
+    let of_curl = |cpu| PartGoal::ratio(MetricKind::Cpu, HAUL, CURL, cpu);
+    // On the loopback, the kernel's part is most of the work: no ratio to curl can be much lower.
+    let of_limit = PartGoal::ratio(MetricKind::Cpu, HAUL, SENDFILE, 1.1);
+    let parts = vec![
+        part("file", vec![of_file(HAUL, "", &url), of_file(CURL, "", &url), limit], Some(SENDFILE), of_limit, 1.0),
+        part("pipe", vec![of_pipe(HAUL, "HAUL", &url), of_pipe(CURL, "CURL", &url)], None, of_curl(0.3), 0.7),
+        part("tls", vec![of_file(HAUL, &tls, &url_tls), of_file(CURL, &tls, &url_tls)], None, of_curl(0.5), 1.0),
+        part("h2", vec![of_file(HAUL, &tls, &url_h2), of_file(CURL, &tls, &url_h2)], None, of_curl(0.4), 1.0),
+    ];
+    bench.hold(http1);
+    bench.hold(http2);
+    Ok(parts)
+}
