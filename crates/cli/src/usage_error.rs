@@ -281,7 +281,7 @@ impl UsageError {
             (UsageErrorReason::RequiresParameter, _) => "needs a value".to_owned(),
             (UsageErrorReason::TrailingGarbage, _) => "takes no value".to_owned(),
             (UsageErrorReason::NotReversible, _) => "has no form with --no-".to_owned(),
-            (UsageErrorReason::BadNumber, _) => "the value is no number".to_owned(),
+            (UsageErrorReason::BadNumber, _) => "the value is not a number".to_owned(),
             (UsageErrorReason::Negative, _) => "the value must be a positive number".to_owned(),
             (UsageErrorReason::TooLarge, _) => "the number is too large".to_owned(),
             (UsageErrorReason::Blank, _) => "the value is empty".to_owned(),
@@ -412,7 +412,7 @@ mod tests {
             "haul: there is no option --max-tim; did you mean --max-time?\nhaul: 'haul --help all' lists the options"
         );
         let number = message("-m", UsageErrorReason::BadNumber);
-        let begin = "haul: option -m: the value is no number\nhaul: for example: haul -m ";
+        let begin = "haul: option -m: the value is not a number\nhaul: for example: haul -m ";
         assert!(number.starts_with(begin) && number.ends_with("; more by 'haul --help --max-time'"), "{number}");
         let place = ArgPosition::Config { by: None, file: "c".into(), line: 3, option: "ouput".to_owned() };
         let config = UsageError::new(place, UsageErrorReason::Unknown).to_string();

@@ -132,14 +132,20 @@ fn check_names(group: &NextOptionGroup, warnings: &mut Vec<String>) -> Result<()
 pub(super) fn check_values(stage: &ParsedStage) -> Result<(), UsageError> {
     let options = [(stage.unique, "--unique"), (stage.sort, "--sort")];
     if let Some((_, option)) = options.iter().find(|(given, _)| *given && !stage.takes_values()) {
-        return Err(misused(option, "there is no --extract or --select in its stage"));
+        return Err(misused(
+            option,
+            "needs --extract or --select in the same stage (a URL or a --then, with its options)",
+        ));
     }
     let selects = !(stage.select.is_empty() && stage.select_json.is_empty());
     if stage.extract_bytes && selects {
         return Err(misused("--extract-bytes", "what --select and --select-json find is text; leave one of them out"));
     }
     if stage.extract_bytes && stage.extract.is_empty() {
-        return Err(misused("--extract-bytes", "there is no --extract in its stage"));
+        return Err(misused(
+            "--extract-bytes",
+            "needs --extract in the same stage (a URL or a --then, with its options)",
+        ));
     }
     if !stage.select.is_empty() && !stage.select_json.is_empty() {
         return Err(misused("--select-json", "--select in the same stage reads HTML, and a page is one or the other"));
@@ -151,7 +157,7 @@ pub(super) fn check_values(stage: &ParsedStage) -> Result<(), UsageError> {
 pub(super) fn check_depth(stage: &ParsedStage, is_last: bool) -> Result<(), UsageError> {
     let refusals = [
         (!is_last, "only the last stage can be repeated"),
-        (!stage.takes_values(), "there is no --extract or --select in its stage"),
+        (!stage.takes_values(), "needs --extract or --select in the same stage (a URL or a --then, with its options)"),
         (stage.request.has_content(), "a request with a body is not repeated on what its reply says"),
     ];
     match refusals.iter().find(|(applies, _)| *applies && stage.depth > 0) {

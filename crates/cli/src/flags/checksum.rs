@@ -16,7 +16,8 @@ impl Flag for ChecksumFlag {
             important: false,
             help: "Verify the checksum of a body",
             doc: "Computes the checksum of the body as it is written and fails if it differs from the one given; the \
-                  file then does not get its name. Give either ALGORITHM:HEX for one URL, with sha256, sha384 or \
+                  file then does not get its name, and its content stays as .NAME.haul-part unless --remove-on-error is \
+                  given. Give either ALGORITHM:HEX for one URL, with sha256, sha384 or \
                   sha512 (or sha1 if nothing better is published: it detects damage, not malice), or the URL (http, \
                   https) or name of a list as written by sha256sum. In a list the entry counts whose path has the \
                   longest end in common with that of the URL, so that names may repeat in folders. The checksum \

@@ -132,6 +132,8 @@ mod tests {
             ("unique", &["--unique", "docs/many-pages.md"]),
             ("TIMEOUT connect", &["--connect-timeout"]),
             ("no-check-certificate", &["--insecure"]),
+            ("crawl", &["--depth"]),
+            ("manifest", &["--checksum"]),
             ("failures", &["docs/jobs.md#failures"]),
         ] {
             let text = found(subject);

@@ -436,7 +436,7 @@ fn only_url(operation: &UrlGroup) -> Option<&str> {
 /// Parses a URL that contains glob patterns.
 fn glob(url: &str) -> haul::Result<UrlGlob> {
     UrlGlob::parse(url).map_err(|flaw| {
-        Error::with_source(ErrorKind::Url, "the URL is not a valid glob; use -g to take it literally", flaw)
+        Error::with_source(ErrorKind::Url, "the URL is not a valid glob", flaw)
             .with_url(crate::usage_error::shown_url(url))
     })
 }

@@ -83,7 +83,7 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "--retry 0 https://PLAIN/small",
         35,
-        "haul: (35) https://PLAIN/small: the server closed the connection in the TLS handshake: unexpected end of file; haul offered TLS 1.2 and 1.3 with ALPN h2, http/1.1; if the port does not speak TLS, use http://; try --http1.1 or --tls-max 1.2; haul doctor URL shows more",
+        "haul: (35) https://PLAIN/small: the server closed the connection in the TLS handshake: unexpected end of file; haul offered TLS 1.2 and 1.3 with ALPN h2, http/1.1; if the port does not speak TLS, use http://; try --http1.1 or --tls-max 1.2; 'haul doctor URL' shows more",
     ),
     fails(
         "PEER:401",
@@ -103,12 +103,12 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "-X BREW PEER:405",
         22,
-        "haul: (22) PEER:405: the server answered 405 Method Not Allowed; -X METHOD sends another method",
+        "haul: (22) PEER:405: the server answered 405 Method Not Allowed; the server does not take this method there: leave out -X, or name another method with it",
     ),
     fails(
         "--retry 0 PEER:429",
         22,
-        "haul: (22) PEER:429: the server answered 429 Too Many Requests; ask less often with --rate or --rate-host, or wait longer with --retry",
+        "haul: (22) PEER:429: the server answered 429 Too Many Requests; ask less often with --rate or --rate-host; --retry N tries again after the time that the server names",
     ),
     fails(
         "SITE/status/404",
@@ -123,22 +123,22 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "-x http://127.0.0.1:1 http://h.example/",
         7,
-        "haul: (7) http://h.example/: failed to connect to 127.0.0.1 port 1: Connection refused (os error 111); this is the proxy, which comes from -x or a variable such as https_proxy: check its address, or connect without it by --noproxy '*'",
+        "haul: (7) http://h.example/: failed to connect to 127.0.0.1 port 1: Connection refused (os error 111); this is the proxy, which comes from -x or a variable such as https_proxy: check its address, or connect without it with --noproxy '*'",
     ),
     fails(
         "-x http://127.0.0.1:1 https://h.example/",
         7,
-        "haul: (7) https://h.example/: failed to connect to 127.0.0.1 port 1: Connection refused (os error 111); this is the proxy, which comes from -x or a variable such as https_proxy: check its address, or connect without it by --noproxy '*'",
+        "haul: (7) https://h.example/: failed to connect to 127.0.0.1 port 1: Connection refused (os error 111); this is the proxy, which comes from -x or a variable such as https_proxy: check its address, or connect without it with --noproxy '*'",
     ),
     fails(
         "--max-redirs 2 SITE/chain/5",
         47,
-        "haul: (47) SITE/chain/5 (redirected to SITE/chain/3): the redirects do not end: SITE/chain/5 -> SITE/chain/4 -> SITE/chain/3: maximum (2) redirects followed; --max-redirs N sets another limit, --no-location follows none",
+        "haul: (47) SITE/chain/5 (redirected to SITE/chain/3): too many redirects: SITE/chain/5 -> SITE/chain/4 -> SITE/chain/3: maximum (2) redirects followed; --max-redirs N sets another limit, --no-location follows no redirect",
     ),
     fails(
         "PEER:ftp",
         1,
-        "haul: (1) PEER:ftp: the redirect cannot be followed: redirect to protocol \"ftp\", which is not supported or not allowed; haul has http and https; --no-location follows no redirects",
+        "haul: (1) PEER:ftp: the redirect cannot be followed: redirect to protocol \"ftp\", which is not supported or not allowed; haul has http and https; --no-location -v shows where the redirect leads",
     ),
     fails(
         "-m 0.2 SITE/delay/60000/small",
@@ -153,12 +153,12 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "--retry 0 PEER:short",
         18,
-        "haul: (18) PEER:short: server closed the connection after 3 of 10 bytes of the body; try again, or more often with --retry N; -C - continues a file; --ignore-content-length accepts such a body",
+        "haul: (18) PEER:short: server closed the connection after 3 of 10 bytes of the body; try again, or let haul retry with --retry N; -C - continues a file; --ignore-content-length accepts such a body",
     ),
     fails(
         "--retry 0 PEER:empty",
         52,
-        "haul: (52) PEER:empty: server closed the connection without a response; if the port speaks TLS, use https://; otherwise try again, or more often with --retry N",
+        "haul: (52) PEER:empty: server closed the connection without a response; if the port speaks TLS, use https://; otherwise try again, or let haul retry with --retry N",
     ),
     fails(
         "--retry 0 https:PEER:plain",
@@ -168,22 +168,22 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "--retry 0 --tlsv1.3 --http1.1 https://PLAIN/small",
         35,
-        "haul: (35) https://PLAIN/small: the server closed the connection in the TLS handshake: unexpected end of file; haul offered TLS 1.3 alone with ALPN http/1.1; if the port does not speak TLS, use http://; try without --tlsv1.3; haul doctor URL shows more",
+        "haul: (35) https://PLAIN/small: the server closed the connection in the TLS handshake: unexpected end of file; haul offered TLS 1.3 alone with ALPN http/1.1; if the port does not speak TLS, use http://; try without --tlsv1.3; 'haul doctor URL' shows more",
     ),
     fails(
         "--retry 0 http://SECURE/small",
         1,
-        "haul: (1) http://SECURE/small: server sent something that is not HTTP/1; if the port speaks TLS, use https://; otherwise it is no web server's: --http0.9 prints the reply",
+        "haul: (1) http://SECURE/small: server sent something that is not HTTP/1; if the port speaks TLS, use https://; otherwise it is not a web server; --http0.9 prints the reply",
     ),
     fails(
         "--retry 0 PEER:reset",
         56,
-        "haul: (56) PEER:reset: the connection broke: Connection reset by peer (os error 104) (after 3 bytes of the body); the server, or a firewall or proxy on the way, ended it: try again, or more often with --retry N",
+        "haul: (56) PEER:reset: the connection broke: Connection reset by peer (os error 104) (after 3 bytes of the body); the server, or a firewall or proxy on the way, ended it: try again, or let haul retry with --retry N",
     ),
     fails(
         "--retry 0 PEER:503",
         22,
-        "haul: (22) PEER:503: the server answered 503 Service Unavailable; the fault is the server's: try later, or more often with --retry N",
+        "haul: (22) PEER:503: the server answered 503 Service Unavailable; the fault is the server's: try later, or let haul retry with --retry N",
     ),
     fails(
         "--retry 0 PEER:bad-head",
@@ -193,7 +193,7 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "PEER:garbage",
         1,
-        "haul: (1) PEER:garbage: server sent something that is not HTTP/1; if the port speaks TLS, use https://; otherwise it is no web server's: --http0.9 prints the reply",
+        "haul: (1) PEER:garbage: server sent something that is not HTTP/1; if the port speaks TLS, use https://; otherwise it is not a web server; --http0.9 prints the reply",
     ),
     fails(
         "--compressed PEER:broken-gzip",
@@ -248,12 +248,12 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "http://127.0.0.1:99999/",
         3,
-        "haul: (3) http://127.0.0.1:99999/: the URL cannot be used: malformed URL: port number was not a decimal number between 0 and 65535",
+        "haul: (3) http://127.0.0.1:99999/: the URL cannot be used: malformed URL: port number was not a decimal number between 0 and 65535; correct the port, or leave it out",
     ),
     fails(
         "--retry many SITE/small",
         2,
-        "haul: option --retry: the value is no number\nhaul: for example: haul --retry 5 https://example.com/; more by 'haul --help --retry'",
+        "haul: option --retry: the value is not a number\nhaul: for example: haul --retry 5 https://example.com/; more by 'haul --help --retry'",
     ),
     fails(
         "--output-directory d SITE/small",
@@ -273,7 +273,7 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "--select a[ SITE/small",
         2,
-        "haul: (2) CSS selector \"a[\" cannot be used: a name is expected, at byte 2; 'haul --help --select' has examples",
+        "haul: (2) CSS selector \"a[\" cannot be used: a name is expected, at byte 2; for example: --select 'a[href]' or --select-json '$.items[*].id'; more by 'haul --help --select'",
     ),
     fails(
         "--input-file none",
@@ -293,7 +293,7 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "-m soon SITE/small",
         2,
-        "haul: option -m: the value is no number\nhaul: for example: haul -m 2.5 https://example.com/; more by 'haul --help --max-time'",
+        "haul: option -m: the value is not a number\nhaul: for example: haul -m 2.5 https://example.com/; more by 'haul --help --max-time'",
     ),
     fails(
         "htp://h.example/",
@@ -303,7 +303,7 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "http://h.example/[5-1]",
         3,
-        "haul: (3) http://h.example/[5-1]: the URL is not a valid glob; use -g to take it literally: bad range in position 23",
+        "haul: (3) http://h.example/[5-1]: the URL is not a valid glob: bad range in position 23; a range goes from the smaller to the larger value, such as [1-5]; -g takes brackets literally",
     ),
     fails(
         "--extract a(b SITE/small",
@@ -313,7 +313,7 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "--unique SITE/small",
         2,
-        "haul: option --unique: there is no --extract or --select in its stage\nhaul: for example: haul --extract '[0-9]+' --unique https://example.com/; more by 'haul --help --unique'",
+        "haul: option --unique: needs --extract or --select in the same stage (a URL or a --then, with its options)\nhaul: for example: haul --extract '[0-9]+' --unique https://example.com/; more by 'haul --help --unique'",
     ),
     fails(
         "-o file",

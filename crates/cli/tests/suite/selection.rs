@@ -358,7 +358,7 @@ fn depth_repeats_the_last_of_several_stages() {
 fn depth_of_unsuitable_stages_is_refused() {
     let url = "http://127.0.0.1:1/";
     for (args, words) in [
-        (&["--depth", "2"][..], "no --extract or --select"),
+        (&["--depth", "2"][..], "needs --extract or --select"),
         (&["--select", "a@href", "--depth", "101"], "at most 100"),
         (&["--select", "a@href", "--depth", "2", "-d", "x"], "a request with a body"),
         (&["--select", "a@href", "--depth", "2", "--then", "{}"], "only the last stage"),

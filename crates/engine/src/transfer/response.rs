@@ -130,7 +130,7 @@ impl Transfer {
                 };
                 let message = match kind {
                     ErrorKind::TooManyRedirects => {
-                        format!("the redirects do not end: {}", self.current.redirect_chain())
+                        format!("too many redirects: {}", self.current.redirect_chain())
                     }
                     _ => "the redirect cannot be followed".to_owned(),
                 };

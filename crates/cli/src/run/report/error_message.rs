@@ -151,7 +151,8 @@ fn text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
     }
 }
 
-fn glob_flaw(error: &Error) -> Option<&GlobError> {
+/// Returns the fault in the glob of a URL; `None` for an error with another cause.
+pub(super) fn glob_flaw(error: &Error) -> Option<&GlobError> {
     std::error::Error::source(error)?.downcast_ref()
 }
 

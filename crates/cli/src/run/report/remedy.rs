@@ -13,9 +13,11 @@ use haul::net::dns::is_onion;
 use haul::pagination::PaginationError;
 use haul::transfer_facts::{PhaseTimes, TransferFacts, TransferPhase};
 use haul::{Error, ErrorKind};
+use haul_policy::glob::GlobErrorKind;
 
 use crate::did_you_mean;
 use crate::plan::{NetrcArg, StageArgs};
+use crate::run::report::error_message::glob_flaw;
 use crate::run::report::transfer_report::TransferReport;
 
 /// The engine's message for a certificate that no trusted CA has issued.
@@ -47,6 +49,7 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
             broken_reply::of_garbage(failed).into()
         }
         ErrorKind::UnsupportedScheme => of_scheme(&cause).into(),
+        ErrorKind::Url => of_url(error, &cause).into(),
         ErrorKind::TlsHandshake => broken_reply::of_handshake(&cause, settings),
         ErrorKind::EmptyReply => broken_reply::of_no_reply(failed).into(),
         ErrorKind::PartialBody => broken_reply::of_short_body(settings).into(),
@@ -54,7 +57,7 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
         ErrorKind::Http2 | ErrorKind::Http2Stream => "--http1.1 does without HTTP/2".into(),
         ErrorKind::Http3 | ErrorKind::QuicConnect => "--http2 does without HTTP/3".into(),
         ErrorKind::Protocol => "the server breaks HTTP: -v shows its reply; tell the server's operator".into(),
-        ErrorKind::TooManyRedirects => "--max-redirs N sets another limit, --no-location follows none".into(),
+        ErrorKind::TooManyRedirects => "--max-redirs N sets another limit, --no-location follows no redirect".into(),
         ErrorKind::ContentCoding if cause.contains("coding") => {
             "--raw stores the content as the server sends it".into()
         }
@@ -77,7 +80,7 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
             "raise --tls-max, or lower --tlsv1.3 to --tlsv1.2".into()
         }
         ErrorKind::Setup if cause.starts_with("CSS selector") || cause.starts_with("JSONPath") => {
-            "'haul --help --select' has examples".into()
+            "for example: --select 'a[href]' or --select-json '$.items[*].id'; more by 'haul --help --select'".into()
         }
         ErrorKind::Range => "--split 1 fetches the whole body by one request, without ranges".into(),
         ErrorKind::Auth => "--anyauth allows every scheme that haul supports".into(),
@@ -164,6 +167,17 @@ fn of_certificate(cause: &str) -> &'static str {
     }
 }
 
+fn of_url(error: &Error, cause: &str) -> &'static str {
+    match glob_flaw(error).map(|flaw| flaw.kind) {
+        Some(GlobErrorKind::Range) => {
+            "a range goes from the smaller to the larger value, such as [1-5]; -g takes brackets literally"
+        }
+        Some(_) => "-g takes braces and brackets literally",
+        None if cause.contains("port number") => "correct the port, or leave it out",
+        None => "",
+    }
+}
+
 fn of_status(status: u16, settings: Option<&StageArgs>) -> &'static str {
     let has_credentials = settings.is_some_and(|stage| {
         let request = &stage.request;
@@ -180,12 +194,12 @@ fn of_status(status: u16, settings: Option<&StageArgs>) -> &'static str {
         403 if has_credentials => "these credentials do not permit it; use those of another user",
         403 => "it may need credentials (-u), cookies (-b) or another client name (-A)",
         404 | 410 => "the server has nothing there: check the path of the URL",
-        405 => "-X METHOD sends another method",
+        405 => "the server does not take this method there: leave out -X, or name another method with it",
         407 => PROXY_LOGIN,
-        429 => "ask less often with --rate or --rate-host, or wait longer with --retry",
+        429 => "ask less often with --rate or --rate-host; --retry N tries again after the time that the server names",
         413 => "the server takes no body of this size; send less",
         416 => "the server does not have that range: check -r, or the size of the file that -C continues",
-        500.. => "the fault is the server's: try later, or more often with --retry N",
+        500.. => "the fault is the server's: try later, or let haul retry with --retry N",
         _ => "",
     }
 }
@@ -194,7 +208,7 @@ const PROXY_LOGIN: &str = "the proxy wants credentials; give them with -U USER:P
 const PROXY_ORIGIN: &str =
     "the proxy comes from -x or a variable such as https_proxy; --noproxy '*' connects without one";
 const PROXY_ADDRESS: &str = "this is the proxy, which comes from -x or a variable such as https_proxy: check its address, \
-                             or connect without it by --noproxy '*'";
+                             or connect without it with --noproxy '*'";
 
 fn of_connection(error: &Error, cause: &str, facts: Option<&TransferFacts>) -> &'static str {
     let is_proxy = facts.is_some_and(|facts| facts.proxy_used);
@@ -299,7 +313,7 @@ fn of_scheme(cause: &str) -> &'static str {
     match did_you_mean::closest(scheme, ["http", "https"]).first() {
         Some(&"http") => "did you mean http://?",
         Some(_) => "did you mean https://?",
-        None if is_of_redirect(cause) => "haul has http and https; --no-location follows no redirects",
+        None if is_of_redirect(cause) => "haul has http and https; --no-location -v shows where the redirect leads",
         None if cause.contains("not supported") => "haul has http and https",
         None => "",
     }

@@ -11,7 +11,7 @@ use crate::run::report::transfer_report::TransferReport;
 
 /// The remedy for a connection that broke while a request or a reply was on its way.
 pub(super) const BROKEN_CONNECTION: &str =
-    "the server, or a firewall or proxy on the way, ended it: try again, or more often with --retry N";
+    "the server, or a firewall or proxy on the way, ended it: try again, or let haul retry with --retry N";
 
 /// Returns the remedy for a failed TLS handshake. It contains the offer of haul, since servers
 /// refuse an offer without saying what is wrong with it.
@@ -25,7 +25,7 @@ pub(super) fn of_handshake(cause: &str, settings: Option<&StageArgs>) -> Cow<'st
     let offer = settings.map(|stage| format!("haul offered {}; ", offer(&stage.transfer))).unwrap_or_default();
     let closed = ["closed the connection", "broke"].iter().any(|words| cause.contains(words));
     let plain = if closed { "if the port does not speak TLS, use http://; " } else { "" };
-    format!("{offer}{plain}{}haul doctor URL shows more", attempts(settings)).into()
+    format!("{offer}{plain}{}'haul doctor URL' shows more", attempts(settings)).into()
 }
 
 /// Returns the options that make another offer than these settings do.
@@ -62,25 +62,25 @@ fn offer(transfer: &TransferArgs) -> String {
 /// Returns the remedy for a connection that closed before the reply.
 pub(super) fn of_no_reply(failed: Option<&TransferReport<'_>>) -> &'static str {
     match is_plain(failed) {
-        true => "if the port speaks TLS, use https://; otherwise try again, or more often with --retry N",
-        false => "the server may be overloaded: try again, or more often with --retry N",
+        true => "if the port speaks TLS, use https://; otherwise try again, or let haul retry with --retry N",
+        false => "the server may be overloaded: try again, or let haul retry with --retry N",
     }
 }
 
 /// Returns the remedy for a reply that is not HTTP.
 pub(super) fn of_garbage(failed: Option<&TransferReport<'_>>) -> &'static str {
     match is_plain(failed) {
-        true => "if the port speaks TLS, use https://; otherwise it is no web server's: --http0.9 prints the reply",
-        false => "the port is no web server's: --http0.9 prints the reply",
+        true => "if the port speaks TLS, use https://; otherwise it is not a web server; --http0.9 prints the reply",
+        false => "it is not a web server; --http0.9 prints the reply",
     }
 }
 
 /// Returns the remedy for a body that ended before its announced length.
 pub(super) fn of_short_body(settings: Option<&StageArgs>) -> &'static str {
     match settings.is_some_and(|stage| stage.transfer.options.deviations.ignore_length) {
-        true => "try again, or more often with --retry N",
+        true => "try again, or let haul retry with --retry N",
         false => {
-            "try again, or more often with --retry N; -C - continues a file; --ignore-content-length accepts such a body"
+            "try again, or let haul retry with --retry N; -C - continues a file; --ignore-content-length accepts such a body"
         }
     }
 }
