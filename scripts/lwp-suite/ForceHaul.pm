@@ -1,7 +1,7 @@
 package ForceHaul;
 
-# Loaded into each of LWP's tests: haul handles http and https. Each process appends the number of its requests to the file
-# HAUL_LWP_LOG.
+# Loaded into each test of LWP and of WWW::Mechanize: haul handles http and https. Each process appends the number of its requests to
+# the file HAUL_SUITE_LOG.
 
 use strict;
 use warnings;
@@ -10,9 +10,11 @@ use LWP::Protocol::haul ();
 my $of = $$;
 
 END {
-    if (defined $ENV{HAUL_LWP_LOG} && $$ == $of) {
+    if (defined $ENV{HAUL_SUITE_LOG} && $$ == $of) {
         local $?;
-        open my $log, '>>', $ENV{HAUL_LWP_LOG} or die "$ENV{HAUL_LWP_LOG}: $!";
+        # Tests with -T may write only to a file whose name was checked.
+        my ($path) = $ENV{HAUL_SUITE_LOG} =~ /\A(.*)\z/s;
+        open my $log, '>>', $path or die "$path: $!";
         printf {$log} "%d %s\n", $LWP::Protocol::haul::REQUESTS, $0;
     }
 }
