@@ -36,7 +36,7 @@ MANDIR := $(DATADIR)/man
 ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars==2.1.0 duckdb==2.0.1 pandas==3.1.1
 
 .DEFAULT_GOAL := help
-.PHONY: help build check-targets portable-test portable-slice bindings libhaul libcurl libcurl-suites perl perl-test perl-soak lwp-suite mechanize-suite header c-memory tsan miri c-soak demo test setup fmt \
+.PHONY: help build check-targets portable-test portable-slice bindings libhaul libcurl libcurl-suites perl perl-test perl-soak lwp-suite mechanize-suite mojo-suite header c-memory tsan miri c-soak demo test setup fmt \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
 	python python-test fsspec-suite httpx-suite engines-test engines-bench python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke scorecard \
 	generate site dist dist-test install install-command install-lib uninstall clean msrv words h3-interop selection-suites check-features
@@ -83,6 +83,9 @@ lwp-suite: perl ## LWP's own tests with haul for http and https (fetches libwww-
 
 mechanize-suite: perl ## WWW::Mechanize's own tests with haul for http and https (fetches its source)
 	sh scripts/mechanize-suite.sh
+
+mojo-suite: perl ## Mojolicious' own tests with HTTP::Haul::Promise below its user agent (fetches its source package)
+	sh scripts/mojo-suite.sh
 
 http-tiny-suite: perl ## HTTP::Tiny's own tests with HTTP::Haul in its place (fetches perl's source package)
 	sh scripts/http-tiny-suite.sh

@@ -6,7 +6,8 @@
 #   passed, failed, skipped, differs     numbers of checks (with those of subtests), of files that failed, of skipped checks and files,
 #                   of checks in `known`
 #
-# Afterwards the script may set `known`, an extended regular expression of failures that do not count ("not ok" lines), and `module`.
+# Afterwards the script sets `module`, and may set `known`, an extended regular expression of failures that do not count: lines of the
+# form "t/file.t: not ok 1 - name".
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 blib=$top/bindings/perl/blib
@@ -60,7 +61,7 @@ run_file() {
         timeout 180 perl $flags -I"$top/scripts/$suite" -I"$blib/arch" -I"$blib/lib" -I"$source/lib" -I. "-M$module" "$1" > "$out" 2>&1
     code=$?
     ok=$(grep '^ *ok [0-9]' "$out" | grep -Evc '# (skip|TODO)')
-    grep -Ei '^ *not ok' "$out" | grep -v '# TODO' > "$work/bad"
+    grep -Ei '^ *not ok' "$out" | grep -v '# TODO' | sed "s|^ *|$1: |" > "$work/bad"
     bad=$(grep -Evc "$known" "$work/bad")
     is_known=$(grep -Ec "$known" "$work/bad")
     passed=$((passed + ok))
