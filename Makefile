@@ -38,7 +38,7 @@ ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars
 .DEFAULT_GOAL := help
 .PHONY: help build check-targets portable-test portable-slice bindings libhaul libcurl libcurl-suites perl perl-test perl-soak lwp-suite mechanize-suite mojo-suite header c-memory tsan miri c-soak demo test setup fmt \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
-	python python-test fsspec-suite httpx-suite engines-test engines-bench python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke scorecard \
+	python python-test fsspec-suite httpx-suite aiohttp-suite engines-test engines-bench python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke scorecard \
 	generate site dist dist-test install install-command install-lib uninstall clean msrv words h3-interop selection-suites check-features
 
 help: ## list the targets
@@ -204,6 +204,9 @@ fsspec-suite: python ## fsspec's own tests with haul for http and https (fetches
 
 httpx-suite: python ## httpx' own tests with haul's transports (fetches its source package)
 	sh scripts/httpx-suite.sh
+
+aiohttp-suite: python ## aiohttp's own tests of its client over AsyncSession (fetches its repository with git): CHECKOUT=dir
+	sh scripts/aiohttp-suite.sh $(CHECKOUT)
 
 engines-test: python ## 100,000 URLs in Ray and Spark, whose processes are killed; Dask, Polars, DuckDB, pandas; installs them all
 	$(TARGET_DIR)/py/bin/python -m pip --quiet install $(ENGINES)

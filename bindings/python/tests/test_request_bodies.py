@@ -7,6 +7,7 @@ import io
 import json
 import mmap
 import os
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -146,3 +147,16 @@ def test_body_type_replaces_a_removed_content_type(kind: Any, pages: Any) -> Non
         session.post(pages.url, headers={"content-type": None}, **arguments)
     kinds = [CaseInsensitiveDict(dict(fields)).get("Content-Type") for _, fields in pages.heads]
     assert kinds == ["text/plain", "application/x-www-form-urlencoded", "text/plain", "application/json", "text/plain", None]
+
+
+def test_file_in_a_tar_stream_is_sent(pages: Any) -> None:
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        member = tarfile.TarInfo("member")
+        member.size = 4
+        tar.addfile(member, io.BytesIO(b"data"))
+    archive.seek(0)
+    with tarfile.open(fileobj=archive, mode="r|") as tar:
+        for entry in tar:
+            assert haul.post(pages.url, data=tar.extractfile(entry)).status_code == 200
+    assert pages.bodies[-1] == b"data"

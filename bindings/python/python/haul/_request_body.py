@@ -94,8 +94,9 @@ def length_of(data: Any) -> int | None:
                 data.seek(0, 2)
                 total = data.tell()
                 data.seek(position)
-        except OSError:
-            # The file is not seekable, so the number of bytes left is unknown.
+        except (OSError, AttributeError):
+            # The file is not seekable, so the number of bytes left is unknown. The stream below a file
+            # of tarfile lacks the method `seekable`.
             return total if total else None
     if total is None:
         return None
