@@ -46,6 +46,7 @@ rm -f "$base/root/var/tmp/calls"
 # Many programs prefer these to curl.
 rm -f "$base/root/usr/bin/wget" "$base/root/usr/bin/aria2c"
 : >"$base/root/var/tmp/calls"
+chmod 666 "$base/root/var/tmp/calls"
 
 site=$base/site root=$base/root
 export site root

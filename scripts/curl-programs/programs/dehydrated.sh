@@ -9,5 +9,5 @@ run() {
         dehydrated -f config -c -d site.test -d www.site.test && dehydrated -f config --revoke /home/user/certs/site.test/fullchain.pem
     ls certs/site.test | sed 's/[0-9]\{8,\}/TIME/'
 }
-mask='"(payload|signature|protected)": "[^"]*"|\d{10}|[A-Za-z0-9_-]{40,}|[A-Za-z0-9+/=]{60,}|\{"protected.*|Content-Length: \d+'
-skip_files='\.pem$|\.csr$|accounts|chains'
+mask='Valid till .* GMT|"(payload|signature|protected)": "[^"]*"|\d{10}|[A-Za-z0-9_-]{40,}|[A-Za-z0-9+/=]{60,}|\{"protected.*|Content-Length: \d+'
+skip_files='certs|accounts|chains|_key'

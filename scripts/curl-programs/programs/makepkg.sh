@@ -23,3 +23,4 @@ P
     su builder -s /bin/bash -c 'cd /home/user && makepkg --nodeps --verifysource --noconfirm' 2>&1
     cat source.txt other.txt
 }
+mask='\(\w{3} \w{3} +\d+ \S+ \d{4}\)'

@@ -31,3 +31,4 @@ run() {
     . "$NVM_DIR/nvm.sh"
     nvm ls-remote --no-colors; nvm install 20; nvm current; nvm install 99
 }
+unordered=1

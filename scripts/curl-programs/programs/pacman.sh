@@ -13,3 +13,4 @@ run() {
     mkdir -p db cache
     pacman --config conf --dbpath db --cachedir cache --noconfirm -Sy; pacman --config conf --dbpath db --cachedir cache -Ss thing; pacman --config conf --dbpath db --cachedir cache --noconfirm -Sw thing
 }
+skip_files='pacman.log'

@@ -31,7 +31,7 @@ run() {
     mkdir -p $SDKMAN_DIR/{src,bin,ext,etc,var,candidates,tmp}
     cp /opt/sdkman-cli/src/main/bash/*.sh $SDKMAN_DIR/src; sed -i "s,@SDKMAN_CANDIDATES_API@,https://api.sdkman.io/2,g; s,@SDKMAN_BROKER_API@,https://broker.sdkman.io/2,g" $SDKMAN_DIR/src/*.sh; mv $SDKMAN_DIR/src/sdkman-init.sh $SDKMAN_DIR/bin
     echo thing,other >$SDKMAN_DIR/var/candidates; echo 5.0 >$SDKMAN_DIR/var/version; echo linuxx64 >$SDKMAN_DIR/var/platform
-    printf 'sdkman_auto_answer=true\nsdkman_checksum_enable=false\nsdkman_curl_connect_timeout=7\nsdkman_curl_max_time=10\nsdkman_native_enable=false\nsdkman_colour_enable=false\nsdkman_debug_mode=true\n' >$SDKMAN_DIR/etc/config
+    printf 'sdkman_auto_answer=true\nsdkman_checksum_enable=false\nsdkman_curl_connect_timeout=7\nsdkman_curl_max_time=10\nsdkman_native_enable=false\nsdkman_colour_enable=false\nsdkman_debug_mode=false\n' >$SDKMAN_DIR/etc/config
     command -v unzip >/dev/null || { printf '#!/bin/sh\nfor last in "$@"; do :; done\npython3 -m zipfile -e "$2" "$4" 2>/dev/null || python3 -m zipfile -l "$2"\n' >/usr/local/bin/unzip; chmod 755 /usr/local/bin/unzip; }
     command -v zip >/dev/null || { printf '#!/bin/sh\nexit 0\n' >/usr/local/bin/zip; chmod 755 /usr/local/bin/zip; }
     . $SDKMAN_DIR/bin/sdkman-init.sh

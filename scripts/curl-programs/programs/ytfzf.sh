@@ -23,3 +23,4 @@ run() {
     timeout 60 ytfzf -a -A -t --async-thumbnails=0 -L hello 2>&1 || timeout 60 ytfzf -a -L hello 2>&1
 }
 mask='ytfzf-\w+|session-\w+|\d{4,}'
+skip_files='search_hist'
