@@ -15,7 +15,7 @@ LEFT_OUT = {
     "socks5-gssapi": "the same", "limit-rate": "time", "xattr": "not every file system", "engine": "OpenSSL's", "verbose": "below",
     "capath": "a directory with hashes", "proxy-capath": "the same", "cert": "a client certificate is in the tests of the command",
     "key": "the same", "vlan-priority": "the machine's", "ip-tos": "the machine's", "local-port": "a port that runs would share",
-    "write-out": "below", "rate": "time", "skip-existing": "below", "netrc": "below", "metalink": "removed from curl", "hsts": "a name",
+    "write-out": "below", "rate": "time", "skip-existing": "below", "netrc": "below", "ignore-content-length": "waits for the end of the connection", "metalink": "removed from curl", "hsts": "a name",
     "mptcp": "the kernel's", "parallel-immediate": "order", "ntlm-wb": "removed from curl", "form": "below",
 }
 TEXT = ["a=b", "x y", "", "@body.txt", "a=1&b=2", "{\"a\":1}", "ümlaut", "@none.txt"]
@@ -45,7 +45,7 @@ VALUES = {
     "proxy1.0": ["127.0.0.1:$P"], "random-file": ["x"], "range": ["0-2", "3-", "-2", "0-1,3-4", "9999-", "x", "5-2"], "referer": ["http://a.test/", ";auto", "x;auto", ""],
     "request": ["PUT", "DELETE", "get", "PATCH", "HEAD", "POST", "GET"], "request-target": ["/other", "*", "/a b"],
     "resolve": ["other.test:$P:127.0.0.1", "+other.test:$P:127.0.0.1", "*:$P:127.0.0.1", "x", "-other.test:$P"], "retry": ["0", "x"],
-    "retry-delay": ["1", "x"], "retry-max-time": ["2"], "service-name": ["x"], "speed-limit": ["1"], "speed-time": ["5"], "stderr": ["err.txt", "-"],
+    "retry-delay": ["1", "x"], "retry-max-time": ["2"], "service-name": ["x"], "speed-limit": ["1"], "speed-time": ["5"], "stderr": ["err.txt"],
     "time-cond": ["Wed, 21 Oct 2015 07:28:00 GMT", "-Wed, 21 Oct 2015 07:28:00 GMT", "body.txt", "never", "20151021"], "tls-max": ["1.2", "1.3", "x"],
     "tls13-ciphers": ["TLS_AES_128_GCM_SHA256", "none"], "unix-socket": ["$X", "none.sock"], "upload-file": ["body.txt", "none.txt", "-", "{body,fields}.txt", ""],
     "url": ["$U/hello", "$U/long", "@urls.txt"], "url-query": ["a=b", "+x", "a=x y", "@body.txt", "=q"], "user": ["me:secret", "me:", ":", "a b:c d", "ü:ä"],
@@ -115,7 +115,7 @@ class Generator:
         if draw < 0.15:
             return ["-F", self.random.choice(FORM)]
         if draw < 0.17:
-            return ["-v"]
+            return ["-sv"]
         if draw < 0.19:
             return ["--skip-existing"]
         if draw < 0.21:

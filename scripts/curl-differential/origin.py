@@ -61,13 +61,17 @@ class Origin:
         try:
             if context:
                 connection = context.wrap_socket(connection, server_side=True)
-            self.answer_all(connection, connection.makefile("rb"))
+            last = self.answer_all(connection, connection.makefile("rb"))
+            if isinstance(last, ssl.SSLSocket):
+                last.settimeout(1)
+                last.unwrap()
         except (OSError, ValueError):
             pass
         finally:
             connection.close()
 
     def answer_all(self, connection, reader):
+        """Answers the requests of a connection. Returns the connection, which CONNECT may have made one with TLS."""
         number = None
         while head := self.read_head(reader):
             with self.lock:
@@ -93,14 +97,15 @@ class Origin:
                 continue
             if "expect" in fields and "refuse-body" in target:
                 connection.sendall(b"HTTP/1.1 417 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-                return
+                return connection
             if "expect" in fields:
                 connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
             entry[1] = head + self.read_body(reader, fields)
             response, closes = self.response(method, target, fields)
             connection.sendall(response)
             if closes or (lines[0].endswith("/1.0") and fields.get("connection", "").lower() != "keep-alive"):
-                return
+                return connection
+        return connection
 
     @staticmethod
     def read_head(reader):

@@ -24,7 +24,7 @@ only = int(sys.argv[8]) if len(sys.argv) > 8 else None
 # `words` are warnings and messages of usage errors, which no script is known to search.
 PARTS = ("exit", "requests", "stdout", "files", "stderr", "words")
 # The exit codes whose message scripts search for; of others only the code is compared.
-SEARCHED = {"3", "6", "7", "18", "22", "28", "33", "47", "52", "60", "63"}
+SEARCHED = {"3", "6", "7", "18", "22", "28", "33", "47", "52", "63"}
 FILES = {
     "body.txt": "the body\nof two lines\n", "fields.txt": "X-File: yes\n# none\nX-Second: 2\n", "etag.txt": '"one"\n', "existing.txt": "it was here\n",
     "netrc.txt": "machine 127.0.0.1 login me password secret\n", ".netrc": "machine 127.0.0.1 login home password secret\ndefault login d password d\n",
@@ -47,12 +47,29 @@ def plain(text, origin, directory):
     text = re.sub(r"curl/\d+\.\d+\.\d+(-DEV)?", "curl/VERSION", text)
     text = re.sub(r"(cnonce|response)=\"[0-9a-f=A-Za-z+/]*\"", r"\1=CHANCE", text)
     text = re.sub(r"(Signature=)[0-9a-f]+", r"\1CHANCE", text)
+    text = re.sub(r"after \d+ ms", "after N ms", text)
     text = re.sub(r"(PROXY TCP4 \S+ \S+) \d+", r"\1 CLIENT", text)
     text = re.sub(r"\d{8}T\d{6}Z|(?<=/)20\d{6}(?=/)", "TIME", text)
     for boundary in set(re.findall(r"boundary=(-*[0-9A-Za-z]+)", text)):
         text = text.replace(boundary, "BOUNDARY")
         text = re.sub(r"Content-Length: \d+(?=\r\n(?:[^\r]+\r\n)*Content-Type: multipart)", "Content-Length: OF-FORM", text)
     return text
+
+
+def messages(text):
+    """Returns the lines of stderr that are compared: messages of transfers and heads of -v; and warnings and usage errors."""
+    stderr, words = [], []
+    for line in text.replace("\r", "\n").splitlines():
+        # The progress meter may stand before a message.
+        line = re.sub(r"^ *\d+ .*?(?=curl: \()", "", line)
+        message = re.match(r"curl: \((\d+)\) ", line)
+        if message and message[1] != "2":
+            stderr.append(line if message[1] in SEARCHED else message[0])
+        elif line.startswith(("> ", "< ")):
+            stderr.append(line)
+        elif line.startswith(("curl: ", "Warning: ")):
+            words.append(line)
+    return stderr, words
 
 
 def run(program, words, origin, directory):
@@ -86,18 +103,11 @@ def run(program, words, origin, directory):
             stat = os.stat(path)
             # The first lines of files that curl writes name its version.
             content = "".join(line for line in content.splitlines(True) if not line.startswith("# "))
-            # The progress meter.
-            content = re.sub(r"(?m)^.*(% Total|Dload|--:--|[0-9]\s+[0-9]+\s+[0-9]+).*[\r\n]+", "", content) if name == "err.txt" else content
+            if name == "err.txt":
+                content = "\n".join(messages(content)[0])
             date = " of 2015" if stat.st_mtime == 1445412480 else ""
             found[os.path.relpath(path, directory)] = f"{oct(stat.st_mode & 0o777)}{date}\n{content}"
-    stderr, words = [], []
-    for line in captured.decode("utf-8", "replace").replace("\r", "\n").splitlines():
-        if message := re.match(r"curl: \((\d+)\) ", line):
-            stderr.append(line if message[1] in SEARCHED else message[0])
-        elif line.startswith(("> ", "< ")):
-            stderr.append(line)
-        elif line.startswith(("curl: ", "Warning: ")):
-            words.append(line)
+    stderr, words = messages(captured.decode("utf-8", "replace"))
     same = lambda text: plain(text, origin, directory)
     return {
         "exit": str(code), "requests": same("\n".join(requests)), "stdout": same(stdout.decode("latin-1")),
@@ -113,7 +123,7 @@ def read_rules():
         for line in file:
             if line.strip() and not line.startswith("#"):
                 parts, words, what, reason = (piece.strip() for piece in line.rstrip("\n").split(" | ", 3))
-                rules.append((set(parts.split(",")), re.compile(words), re.compile(what, re.S), reason))
+                rules.append((set(parts.split(",")), re.compile(words), re.compile(what, re.S | re.M), reason))
     return rules
 
 
@@ -126,7 +136,7 @@ def refused_options():
 
 def uses(words, letter, name):
     text = words[-1] if "CONFIG" in words else ""
-    return f"--{name}" in words or re.search(rf"(?m)^{re.escape(name)}( |$)", text) or (letter and any(re.match(rf"-{letter}", word) for word in words + text.split("\n")))
+    return f"--{name}" in words or re.search(rf"(?m)^(--)?{re.escape(name)}( |$)", text) or (letter and any(re.match(rf"-{letter}", word) for word in words + text.split("\n")))
 
 
 def reason_for(part, words, theirs, ours):
@@ -139,6 +149,9 @@ def reason_for(part, words, theirs, ours):
     if part == "words":
         used["other words in a warning or in the message of a usage error"] += 1
         return "words"
+    if part == "requests" and re.sub(r"(?m)^\[\d+\] ", "", theirs[part]) == re.sub(r"(?m)^\[\d+\] ", "", ours[part]):
+        used["a connection is used again where the other opens one; the requests are the same"] += 1
+        return "connection"
     for parts, of_line, of_what, reason in rules:
         if part in parts and of_line.search(line) and of_what.search(what):
             used[reason] += 1
@@ -203,6 +216,9 @@ with open(f"{work}/differences", "w", encoding="utf-8") as file:
             differ += 1
 for reason, times in used.most_common():
     print(f"{times:5} {reason}")
+unused = {reason for _, _, _, reason in rules} - set(used)
+if unused and only is None:
+    print("reasons without a case (with another seed there may be one):" + "".join(f"\n      {reason}" for reason in sorted(unused)))
 if unknown:
     print(f"options of curl that haul's help does not name: {' '.join(unknown)}")
 print(f"seed {seed}: {len(results)} command lines: {same} the same, {worded} but for words of warnings and usage errors, {differ} differ for a reason in scripts/curl-differential/expected "
