@@ -131,6 +131,7 @@ class Generator:
         """Returns the words of a command line."""
         options = [self.option(self.first[number % len(self.first)])]
         options += [self.extra() for _ in range(self.random.choice([0, 1, 1, 2, 2, 3, 4]))]
+        options = [option for at, option in enumerate(options) if option != ["-sv"] or option not in options[:at]]
         urls = [[self.url()] for _ in range(self.random.choices([1, 2, 3], [80, 15, 5])[0])]
         if any("$S" in url[0] for url in urls) and self.random.random() < 0.9:
             options.append(self.random.choice([["-k"], ["--cacert", "$CA"]]))

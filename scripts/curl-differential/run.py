@@ -48,6 +48,7 @@ def plain(text, origin, directory):
     text = re.sub(r"(cnonce|response)=\"[0-9a-f=A-Za-z+/]*\"", r"\1=CHANCE", text)
     text = re.sub(r"(Signature=)[0-9a-f]+", r"\1CHANCE", text)
     text = re.sub(r"after \d+ ms", "after N ms", text)
+    text = re.sub(r"after \d+ milliseconds", "after N milliseconds", text)
     text = re.sub(r"(PROXY TCP4 \S+ \S+) \d+", r"\1 CLIENT", text)
     text = re.sub(r"\d{8}T\d{6}Z|(?<=/)20\d{6}(?=/)", "TIME", text)
     for boundary in set(re.findall(r"boundary=(-*[0-9A-Za-z]+)", text)):
@@ -61,7 +62,8 @@ def messages(text):
     stderr, words = [], []
     for line in text.replace("\r", "\n").splitlines():
         # The progress meter may stand before a message.
-        line = re.sub(r"^ *\d+ .*?(?=curl: \()", "", line)
+        if not line.startswith(("> ", "< ")):
+            line = re.sub(r"^.*?(?=curl: \(\d+\) )", "", line)
         message = re.match(r"curl: \((\d+)\) ", line)
         if message and message[1] != "2":
             stderr.append(line if message[1] in SEARCHED else message[0])
@@ -91,8 +93,10 @@ def run(program, words, origin, directory):
         code, stdout, captured = done.returncode, done.stdout, done.stderr
     except subprocess.TimeoutExpired as error:
         code, stdout, captured = "timeout", error.stdout or b"", error.stderr or b""
+    parallel = any(word in ("-Z", "--parallel", "parallel") or re.match(r"-[a-zA-Z]*Z", word) for word in words) or "config.txt" in files
     requests = [f"[{number}] {text.decode('latin-1')}" for number, text in origin.take()]
-    if any(word in ("-Z", "--parallel", "parallel") or re.match(r"-[a-zA-Z]*Z", word) for word in words) or "config.txt" in files:
+    if parallel:
+        stdout = b"".join(sorted(stdout.splitlines(True)))
         requests = sorted(re.sub(r"^\[\d+\] ", "", text) for text in requests)
     found = {}
     for place, _, names in os.walk(directory):
@@ -123,7 +127,7 @@ def read_rules():
         for line in file:
             if line.strip() and not line.startswith("#"):
                 parts, words, what, reason = (piece.strip() for piece in line.rstrip("\n").split(" | ", 3))
-                rules.append((set(parts.split(",")), re.compile(words), re.compile(what, re.S | re.M), reason))
+                rules.append((set(parts.split(",")), re.compile(words, re.S), re.compile(what, re.S | re.M), reason))
     return rules
 
 
