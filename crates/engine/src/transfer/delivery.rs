@@ -10,6 +10,7 @@ use haul_proto::h1::BodyFraming;
 
 use super::state::BodyDisposition;
 use super::{ReceiveCredit, Transfer};
+use crate::body::delivery::BodyDelivery;
 use crate::buffer_pool::BufferLease;
 use crate::request::ContentSpan;
 use crate::sink::TransferWaker;
@@ -100,10 +101,25 @@ impl Transfer {
         }
         let wanted = self.wanted_range(bytes)?;
         if wanted.end - wanted.start == bytes {
-            return self.body.push(lease);
+            return self.push_with(now, |body| body.push(lease));
         }
         let wanted = wanted.start as usize..wanted.end as usize;
-        if wanted.is_empty() { Ok(()) } else { self.body.push(BufferLease::borrowed(&lease.bytes()[wanted])) }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        self.push_with(now, |body| body.push(BufferLease::borrowed(&lease.bytes()[wanted])))
+    }
+
+    /// Delivers bytes by `push`. The time that the sink takes counts neither against the minimum
+    /// speed nor as silence of the server.
+    fn push_with(&mut self, now: Instant, push: impl FnOnce(&mut BodyDelivery) -> Result<()>) -> Result<()> {
+        if !self.speed.is_measured() {
+            return push(&mut self.body);
+        }
+        self.speed.set_paused(true, now);
+        let pushed = push(&mut self.body);
+        self.speed.set_paused(false, Instant::now());
+        pushed
     }
 
     /// Returns the range of indices, within the next `bytes` received bytes, of those that must be
@@ -146,7 +162,7 @@ impl Transfer {
         pieces.iter().try_for_each(|piece| self.report_content(piece))?;
         self.speed.on_received(bytes, now);
         self.wanted_range(bytes)?;
-        self.body.push_pieces(pieces)
+        self.push_with(now, |body| body.push_pieces(pieces))
     }
 
     /// Reports content to the trace, if there is a trace that observes content, and adds it to the

@@ -331,6 +331,11 @@ impl SpeedLimits {
         silence.since.checked_add(silence.limit()?)
     }
 
+    /// Returns true if the server's speed or silence is measured.
+    pub(super) fn is_measured(&self) -> bool {
+        self.min_speed.is_some() || self.silence.is_some()
+    }
+
     /// Returns true if the time for which the server may be silent is limited.
     pub(super) fn has_silence_limit(&self) -> bool {
         self.silence.is_some()
