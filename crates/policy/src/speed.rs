@@ -31,7 +31,9 @@
 //! # Time that is not counted
 //!
 //! Time between [`paused`](SpeedWatch::paused) and [`resumed`](SpeedWatch::resumed) does not count:
-//! the output cannot accept more, or the bucket of `--limit-rate` is empty. If a check is more than
+//! the output cannot accept more, or the bucket of `--limit-rate` is empty. A pause that is at least as
+//! long as the average starts the watch over, since the bytes before it say nothing about the speed
+//! after it; so does libcurl when a program ends a pause. If a check is more than
 //! one interval late, the excess does not count either: the process was stopped or the thread was
 //! blocked, and bytes that arrived in between were not read yet.
 
@@ -57,7 +59,8 @@ pub struct SpeedWatch {
     clock: u64,
     /// The time at which `clock` was last updated.
     seen: MonotonicTime,
-    is_paused: bool,
+    /// The time since when the watch is paused; `None` if it is not paused.
+    paused_since: Option<MonotonicTime>,
     total: u64,
     /// The values of `clock` and `total` at the last checks. The first entry starts the current
     /// average.
@@ -93,7 +96,7 @@ impl SpeedWatch {
             look: (average / 4).min(nanos(LOOK)).max(1),
             clock: 0,
             seen: now,
-            is_paused: false,
+            paused_since: None,
             total: 0,
             looks: VecDeque::from([(0, 0)]),
             slow_since: 0,
@@ -130,19 +133,25 @@ impl SpeedWatch {
     /// effect.
     pub fn paused(&mut self, now: MonotonicTime) {
         self.advance(now);
-        self.is_paused = true;
+        self.paused_since.get_or_insert(now);
     }
 
-    /// Continues counting time after [`paused`](SpeedWatch::paused).
+    /// Continues counting time after [`paused`](SpeedWatch::paused). Starts over if the pause was at
+    /// least as long as the average.
     pub fn resumed(&mut self, now: MonotonicTime) {
         self.advance(now);
-        self.is_paused = false;
+        let Some(since) = self.paused_since.take() else { return };
+        if now.0.saturating_sub(since.0) >= self.average {
+            self.looks = VecDeque::from([(self.clock, self.total)]);
+            self.slow_since = self.clock;
+            self.is_too_slow = false;
+        }
     }
 
     fn advance(&mut self, now: MonotonicTime) {
         let passed = now.0.saturating_sub(self.seen.0);
         self.seen = self.seen.max(now);
-        if !self.is_paused {
+        if self.paused_since.is_none() {
             self.clock += passed.min(self.look.saturating_mul(2));
         }
     }
@@ -278,6 +287,15 @@ mod tests {
         }
         watch.resumed(MonotonicTime(1000 * SECOND));
         assert_eq!(stalls_from(&mut watch, MonotonicTime(1000 * SECOND)), Some(3));
+    }
+
+    #[test]
+    fn long_pause_starts_the_watch_over() {
+        let mut watch = SpeedWatch::new(1, Duration::from_secs(3), MonotonicTime(0));
+        assert!(matches!(watch.check(MonotonicTime(2 * SECOND)), SpeedVerdict::Fine { .. }));
+        watch.paused(MonotonicTime(2 * SECOND));
+        watch.resumed(MonotonicTime(5 * SECOND));
+        assert_eq!(stalls_from(&mut watch, MonotonicTime(5 * SECOND)), Some(3), "all of the time");
     }
 
     /// Returns the number of seconds without bytes after which the transfer counts as too slow.
