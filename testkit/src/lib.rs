@@ -40,6 +40,7 @@
 
 pub mod byte_pattern;
 mod byte_range;
+pub mod c_program;
 pub mod child_process;
 pub mod content_coding;
 pub mod dns_server;

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{BuildDirectory, has, has_expected, origin};
+use common::{BuildDirectory, has, has_expected};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::http3::Http3Settings;
 use testkit::origin::Origin;
@@ -19,7 +19,7 @@ fn invalid_arguments_are_refused_without_crashing() {
 #[test]
 fn calls_streams_uploads_interrupts_and_forks_work() {
     let Some(directory) = BuildDirectory::new() else { return };
-    let (_origin, base) = origin();
+    let (_origin, base) = Origin::start_with_base_url();
     let program = directory.compile("tests/c/calls.c");
     assert_eq!(program.run_well([base]), "called as it should be\n");
 }
@@ -50,7 +50,7 @@ fn http3_is_used_where_the_program_asks_for_it() {
 #[test]
 fn batches_deliver_in_both_orders() {
     let Some(directory) = BuildDirectory::new() else { return };
-    let (_origin, base) = origin();
+    let (_origin, base) = Origin::start_with_base_url();
     let program = directory.compile("tests/c/batches.c");
     assert_eq!(program.run_well([base]), "batched as it should be\n");
 }
@@ -58,7 +58,7 @@ fn batches_deliver_in_both_orders() {
 #[test]
 fn cpp_program_compiles_and_runs() {
     let (true, Some(directory)) = (has("c++"), BuildDirectory::new()) else { return };
-    let (_origin, base) = origin();
+    let (_origin, base) = Origin::start_with_base_url();
     for standard in ["-std=c++11", "-std=c++20"] {
         let program = directory.compile_by("c++", &[standard, "-pedantic", "-Wshadow"], "tests/c/cplusplus.cpp");
         assert_eq!(program.run_well([&base]), "200 small 4\n", "{standard}");
@@ -70,7 +70,7 @@ fn cpp_header_frees_objects_and_returns_failures() {
     if !has_expected() {
         return;
     }
-    let (_origin, base) = origin();
+    let (_origin, base) = Origin::start_with_base_url();
     let flags = ["-std=c++23", "-pedantic", "-Wshadow"];
     let program = directory.compile_by("c++", &flags, "tests/c/cplusplus23.cpp");
     assert_eq!(program.run_well([&base]), "right\n");

@@ -6,7 +6,8 @@ mod common;
 use std::fs;
 use std::process::Command;
 
-use common::{BuildDirectory, has, origin};
+use common::{BuildDirectory, has};
+use testkit::origin::Origin;
 
 /// Returns the names of the system calls of one request on an open connection; `None` if strace
 /// does not work here. `tests/c/small.c` marks the start and the end of each request.
@@ -15,7 +16,7 @@ fn calls_of_one(kind: &str) -> Option<Vec<String>> {
         return None;
     }
     let directory = BuildDirectory::new()?;
-    let (_origin, base) = origin();
+    let (_origin, base) = Origin::start_with_base_url();
     let (small, log) = (directory.compile("tests/c/small.c"), directory.path("strace"));
     let status =
         Command::new("strace").arg("-o").arg(&log).arg(small.path()).args([&base, kind, "5"]).status().unwrap();
@@ -43,7 +44,7 @@ fn small_warm_request_makes_three_system_calls() {
 #[test]
 fn memory_stays_flat() {
     let Some(directory) = BuildDirectory::new() else { return };
-    let (_origin, base) = origin();
+    let (_origin, base) = Origin::start_with_base_url();
     let soak = directory.compile("tests/c/soak.c");
     // `make c-soak` has 200,000.
     let count = std::env::var("HAUL_C_SOAK").unwrap_or_else(|_| "5000".into());
@@ -53,7 +54,7 @@ fn memory_stays_flat() {
 #[test]
 fn threads_share_connections_and_a_jar() {
     let Some(directory) = BuildDirectory::new() else { return };
-    let (_origin, base) = origin();
+    let (_origin, base) = Origin::start_with_base_url();
     let threads = directory.compile("tests/c/threads.c");
     let rounds = std::env::var("HAUL_C_ROUNDS").unwrap_or_else(|_| "200".into());
     println!("{}", threads.run_well([&base, "6", &rounds]).trim_end());

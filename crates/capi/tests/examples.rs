@@ -5,13 +5,15 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{BuildDirectory, CProgram, origin};
+use common::BuildDirectory;
+use testkit::c_program::CProgram;
 use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::origin::Origin;
 
 #[test]
 fn get_example_prints_page_or_error() {
     let Some(directory) = BuildDirectory::new() else { return };
-    let (_origin, base) = origin();
+    let (_origin, base) = Origin::start_with_base_url();
     let get = directory.compile("examples/get.c");
     assert_eq!(get.run_well([format!("{base}/small/5")]), "small 5\n");
     // Its text comes coded, for it is asked for so.
@@ -25,7 +27,7 @@ fn get_example_prints_page_or_error() {
 #[test]
 fn download_example_saves_a_large_body() {
     let Some(directory) = BuildDirectory::new() else { return };
-    let (origin, base) = origin();
+    let (origin, base) = Origin::start_with_base_url();
     let (download, file) = (directory.compile("examples/download.c"), directory.path("body"));
     let said = download.run_well([format!("{base}/bytes/5000000"), file.display().to_string()]);
     assert!(said.starts_with("5000000 bytes"), "{said}");
@@ -60,7 +62,7 @@ fn login_example_shares_and_saves_its_jar() {
 #[test]
 fn batch_example_prints_in_argument_order() {
     let Some(directory) = BuildDirectory::new() else { return };
-    let (origin, base) = origin();
+    let (origin, base) = Origin::start_with_base_url();
     let batch = directory.compile("examples/batch.c");
     // The first is the slowest.
     let mut urls = vec![format!("{base}/delay/200/small/0")];
@@ -79,7 +81,7 @@ fn batch_example_prints_in_argument_order() {
 #[test]
 fn loop_example_polls_the_batch_descriptor() {
     let Some(directory) = BuildDirectory::new() else { return };
-    let (_origin, base) = origin();
+    let (_origin, base) = Origin::start_with_base_url();
     let program = directory.compile("examples/loop.c");
     let urls: Vec<String> = (0..30).map(|number| format!("{base}/delay/30/small/{number}")).collect();
     let told = program.run_well(&urls);
@@ -93,7 +95,7 @@ fn loop_example_polls_the_batch_descriptor() {
 /// Checks that a program in an event loop prints each URL with its status and length, and the error of
 /// a refused connection.
 fn check_event_loop(program: &CProgram) {
-    let (_origin, base) = origin();
+    let (_origin, base) = Origin::start_with_base_url();
     let urls: Vec<String> = (0..30).map(|number| format!("{base}/delay/30/bytes/{number}")).collect();
     let told = program.run_well(&urls);
     let mut lines: Vec<&str> = told.lines().collect();

@@ -6,8 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{BuildDirectory, built_library, crate_dir, has, origin};
+use common::{BuildDirectory, built_library, crate_dir, has};
 use tempfile::TempDir;
+use testkit::origin::Origin;
 
 /// Runs a command and panics if it fails.
 fn run(command: &mut Command) {
@@ -29,7 +30,7 @@ fn install(root: &Path, library_dir: &str) {
 #[test]
 fn cmake_finds_the_installed_library() {
     let (true, true) = (has("cmake"), has("cc")) else { return };
-    let (_origin, base) = origin();
+    let (_origin, base) = Origin::start_with_base_url();
     // The second installation was moved after it was made.
     for (library_dir, moved) in [("lib", false), ("lib/some-triplet", true)] {
         let dir = TempDir::new().unwrap();

@@ -112,7 +112,8 @@ impl ClientSettings {
 }
 
 impl Easy {
-    fn new(number: usize, state: EasyState) -> Self {
+    fn new(number: usize, mut state: EasyState) -> Self {
+        state.auth_cache = AuthCache::with_basic_for_origins();
         Self { number, state: Mutex::new(state), running: Mutex::default() }
     }
 

@@ -5,7 +5,7 @@ mod common;
 
 use std::ffi::OsStr;
 
-use common::{BuildDirectory, origin};
+use common::BuildDirectory;
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::unused_port::unused_port;
@@ -13,7 +13,7 @@ use testkit::unused_port::unused_port;
 #[test]
 fn easy_requests_work_as_with_libcurl() {
     let Some(directory) = BuildDirectory::new() else { return };
-    let (_origin, base) = origin();
+    let (_origin, base) = Origin::start_with_base_url();
     let program = directory.compile("easy");
     let closed = format!("http://127.0.0.1:{}/", unused_port());
     let files = directory.path("");
@@ -24,14 +24,14 @@ fn easy_requests_work_as_with_libcurl() {
 #[test]
 fn callbacks_come_in_libcurls_order() {
     let Some(directory) = BuildDirectory::new() else { return };
-    let (_origin, base) = origin();
+    let (_origin, base) = Origin::start_with_base_url();
     assert_eq!(directory.compile("callbacks").run_well([base]), "called as by libcurl\n");
 }
 
 #[test]
 fn multi_transfers_work_in_every_event_loop() {
     let Some(directory) = BuildDirectory::new() else { return };
-    let (_origin, base) = origin();
+    let (_origin, base) = Origin::start_with_base_url();
     let closed = format!("http://127.0.0.1:{}/", unused_port());
     assert_eq!(directory.compile("multi").run_well([base, closed]), "many at once\n");
 }
@@ -39,7 +39,7 @@ fn multi_transfers_work_in_every_event_loop() {
 #[test]
 fn forms_are_sent_as_by_libcurl() {
     let Some(directory) = BuildDirectory::new() else { return };
-    let (_origin, base) = origin();
+    let (_origin, base) = Origin::start_with_base_url();
     let files = directory.path("");
     let arguments: [&OsStr; 2] = [base.as_ref(), files.as_ref()];
     assert_eq!(directory.compile("forms").run_well(arguments), "formed\n");
@@ -48,7 +48,7 @@ fn forms_are_sent_as_by_libcurl() {
 #[test]
 fn cookies_shares_urls_and_misuse_work() {
     let Some(directory) = BuildDirectory::new() else { return };
-    let (_origin, base) = origin();
+    let (_origin, base) = Origin::start_with_base_url();
     let files = directory.path("");
     let arguments: [&OsStr; 2] = [base.as_ref(), files.as_ref()];
     assert_eq!(directory.compile("state").run_well(arguments), "kept\n");
@@ -63,6 +63,17 @@ fn tls_options_and_http2_work() {
     let url = origin.https_url("/small");
     let arguments: [&OsStr; 2] = [url.as_ref(), ca.as_ref()];
     assert_eq!(directory.compile("secure").run_well(arguments), "secured\n");
+}
+
+#[test]
+fn programs_are_told_what_libcurl_tells() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let (origin, base) = Origin::start_with_base_url();
+    let reply = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nonce";
+    let once = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
+    assert_eq!(directory.compile("reports").run_well([base, once.url("/")]), "reported\n");
+    // After a challenge, a handle sends Basic credentials to the whole origin.
+    assert_eq!((origin.hits("/private/small/1"), origin.hits("/private/bytes/7")), (2, 1));
 }
 
 #[test]

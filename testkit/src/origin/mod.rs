@@ -257,6 +257,17 @@ struct OriginState {
 }
 
 impl Origin {
+    /// Starts an origin with one thread, and returns its URL without the final slash.
+    ///
+    /// # Panics
+    /// If the origin cannot be started.
+    #[must_use]
+    pub fn start_with_base_url() -> (Self, String) {
+        let origin = Self::builder().threads(1).start().expect("the origin starts");
+        let base = origin.url("").trim_end_matches('/').to_owned();
+        (origin, base)
+    }
+
     /// Returns a builder with the default settings.
     pub fn builder() -> OriginBuilder {
         OriginBuilder {

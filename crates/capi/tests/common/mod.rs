@@ -5,13 +5,12 @@
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::env;
-use std::ffi::OsStr;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use tempfile::TempDir;
-use testkit::origin::Origin;
+use testkit::c_program::CProgram;
 
 pub fn crate_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -90,49 +89,6 @@ impl BuildDirectory {
         cc.args(env::var("HAUL_C_FLAGS").unwrap_or_default().split_whitespace());
         let output = cc.output().unwrap();
         assert!(output.status.success(), "{}: {}", source.display(), String::from_utf8_lossy(&output.stderr));
-        CProgram(program)
+        CProgram::new(&program)
     }
-}
-
-/// The path of a compiled C program.
-pub struct CProgram(PathBuf);
-
-impl CProgram {
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// Runs the program, without proxies from the environment.
-    pub fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Output {
-        let wrapper = env::var("HAUL_C_WRAPPER").unwrap_or_default();
-        let mut words = wrapper.split_whitespace();
-        let mut command = match words.next() {
-            Some(first) => {
-                let mut command = Command::new(first);
-                command.args(words).arg(&self.0);
-                command
-            }
-            None => Command::new(&self.0),
-        };
-        for name in ["http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"] {
-            command.env_remove(name);
-        }
-        command.args(arguments).output().unwrap()
-    }
-
-    /// Runs the program and returns its standard output. Panics if the program fails.
-    pub fn run_well<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> String {
-        let output = self.run(arguments);
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{}: {}\n{out}{err}", self.0.display(), output.status);
-        out.into_owned()
-    }
-}
-
-/// Starts an origin (a test server), and returns its URL without the final slash.
-pub fn origin() -> (Origin, String) {
-    let origin = Origin::builder().threads(1).start().unwrap();
-    let base = origin.url("/");
-    let base = base.trim_end_matches('/').to_owned();
-    (origin, base)
 }

@@ -19,12 +19,19 @@ impl Multi {
     /// Tells the program which descriptors to watch and when to call again, if that has changed.
     /// Returns an error if a callback has failed.
     pub(super) fn update(&self) -> CURLMcode {
-        let wanted = if self.unfinished() > 0 { self.descriptors() } else { Vec::new() };
-        let goes_on = self.update_sockets(&wanted) & self.update_timer();
+        let goes_on = self.update_sockets() & self.update_timer();
         if goes_on { CURLM_OK } else { CURLM_ABORTED_BY_CALLBACK }
     }
 
-    fn update_sockets(&self, wanted: &[RawFd]) -> bool {
+    /// Does the same after an easy handle was removed. As in libcurl, the socket callback cannot
+    /// refuse that.
+    pub(super) fn update_after_removal(&self) -> CURLMcode {
+        self.update_sockets();
+        if self.update_timer() { CURLM_OK } else { CURLM_ABORTED_BY_CALLBACK }
+    }
+
+    fn update_sockets(&self) -> bool {
+        let wanted = if self.unfinished() > 0 { self.descriptors() } else { Vec::new() };
         let state = locked(self);
         let (settings, watched) = (state.settings, state.watched.clone());
         drop(state);

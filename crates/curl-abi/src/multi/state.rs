@@ -127,7 +127,7 @@ pub(super) fn new_notifiers() -> Option<(Notifier, Notifier)> {
 pub(crate) fn remove(multi: usize, easy: usize) {
     if let Some(multi) = MULTIS.at(multi) {
         multi.take_out(easy);
-        multi.update();
+        multi.update_after_removal();
     }
 }
 
@@ -234,7 +234,7 @@ impl Multi {
             Some(number) if number != self.number => CURLM_BAD_EASY_HANDLE,
             Some(_) => {
                 self.take_out(easy.number);
-                self.update()
+                self.update_after_removal()
             }
         }
     }

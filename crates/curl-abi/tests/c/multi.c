@@ -381,6 +381,42 @@ static void removed_and_nested(void) {
     curl_easy_cleanup(easy);
 }
 
+static int refuse_socket(CURL *easy, curl_socket_t socket, int what, void *user, void *pointer) {
+    (void)easy, (void)socket, (void)pointer;
+    *(int *)user += what == CURL_POLL_REMOVE;
+    return -1;
+}
+
+static int refuse_timer(CURLM *multi, long timeout, void *user) {
+    (void)multi, (void)timeout, (void)user;
+    return -1;
+}
+
+/* Callbacks that fail end the turn of the program, but cannot keep a handle from being removed. */
+static void refusals(void) {
+    CURLM *multi = curl_multi_init();
+    struct memory body = {0};
+    int removed = 0, running;
+    CURL *easy = new_easy(under(base, "/delay/60000/small"), &body);
+    curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, &removed);
+    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, refuse_socket);
+    IS(curl_multi_add_handle(multi, easy), CURLM_ABORTED_BY_CALLBACK);
+    IS(curl_multi_remove_handle(multi, easy), CURLM_OK);
+    CHECK(removed > 0);
+    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, NULL);
+    IS(curl_multi_add_handle(multi, easy), CURLM_OK);
+    IS(curl_multi_perform(multi, &running), CURLM_OK);
+    curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, refuse_timer);
+    /* In any case, the timer callback is called with the time of another transfer. */
+    CURL *other = new_easy(under(base, "/small"), &body);
+    IS(curl_multi_add_handle(multi, other), CURLM_ABORTED_BY_CALLBACK);
+    curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, NULL);
+    curl_easy_cleanup(other);
+    curl_easy_cleanup(easy);
+    IS(curl_multi_cleanup(multi), CURLM_OK);
+    forget(&body);
+}
+
 static void *wake(void *multi) {
     usleep(20000);
     IS(curl_multi_wakeup(multi), CURLM_OK);
@@ -419,6 +455,7 @@ int main(int argc, char **argv) {
     by_socket_action();
     one_by_one(argv[2]);
     removed_and_nested();
+    refusals();
     waits();
     puts("many at once");
     return 0;

@@ -6,15 +6,14 @@
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::env;
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use tempfile::TempDir;
-use testkit::origin::Origin;
+use testkit::c_program::CProgram;
 
 pub fn crate_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -93,49 +92,7 @@ impl BuildDirectory {
         cc.args(env::var("HAUL_C_FLAGS").unwrap_or_default().split_whitespace());
         let output = cc.output().unwrap();
         assert!(output.status.success(), "{}: {}", source.display(), String::from_utf8_lossy(&output.stderr));
-        CProgram { path: program, library: self.library }
-    }
-}
-
-/// A compiled C program.
-pub struct CProgram {
-    path: PathBuf,
-    library: &'static Path,
-}
-
-impl CProgram {
-    /// Runs the program with the library of this build, without proxies from the environment.
-    pub fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Output {
-        let wrapper = env::var("HAUL_C_WRAPPER").unwrap_or_default();
-        let mut words = wrapper.split_whitespace();
-        let mut command = match words.next() {
-            Some(first) => {
-                let mut command = Command::new(first);
-                command.args(words).arg(&self.path);
-                command
-            }
-            None => Command::new(&self.path),
-        };
-        for name in ["http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY", "no_proxy"] {
-            command.env_remove(name);
-        }
         let library = env::var_os("HAUL_CURL_LIBRARY").map_or(self.library.to_owned(), PathBuf::from);
-        command.env("LD_LIBRARY_PATH", library).args(arguments).output().unwrap()
+        CProgram::new(&program).with_env("LD_LIBRARY_PATH", library)
     }
-
-    /// Runs the program and returns its standard output. Panics if the program fails.
-    pub fn run_well<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> String {
-        let output = self.run(arguments);
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{}: {}\n{out}{err}", self.path.display(), output.status);
-        out.into_owned()
-    }
-}
-
-/// Starts an origin (a test server), and returns its URL without the final slash.
-pub fn origin() -> (Origin, String) {
-    let origin = Origin::builder().threads(1).start().unwrap();
-    let base = origin.url("/");
-    let base = base.trim_end_matches('/').to_owned();
-    (origin, base)
 }

@@ -75,7 +75,20 @@ pub enum NetrcText {
 
 /// A cache of the challenges that were answered, and of the answers. Clones share the contents.
 #[derive(Clone, Default)]
-pub struct AuthCache(Arc<Mutex<Vec<ProtectionSpace>>>);
+pub struct AuthCache {
+    spaces: Arc<Mutex<Vec<ProtectionSpace>>>,
+    basic_scope: BasicScope,
+}
+
+/// The part of an origin for which an answer by Basic is valid.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum BasicScope {
+    /// Paths at or below the directory of the path that was challenged (RFC 7617 section 2.2).
+    #[default]
+    Directory,
+    /// All paths.
+    Origin,
+}
 
 /// A protection space (RFC 9110 section 11.5): the part of a server for which one user's answer to
 /// a challenge is valid.
@@ -187,6 +200,13 @@ impl AuthOptions {
 }
 
 impl AuthCache {
+    /// Makes a cache in which an answer by Basic is valid for the whole origin, as libcurl treats
+    /// the credentials of a handle.
+    #[must_use]
+    pub fn with_basic_for_origins() -> Self {
+        Self { basic_scope: BasicScope::Origin, ..Self::default() }
+    }
+
     /// Returns the Authorization value for a request whose protection space is in the cache.
     /// Returns `None` if it is not.
     fn answer(
@@ -196,7 +216,9 @@ impl AuthCache {
     ) -> Result<Option<(Vec<u8>, SentAuthScheme)>, AuthError> {
         let origin = ask.target.origin();
         let mut spaces = self.lock();
-        let Some(space) = spaces.iter_mut().rev().find(|space| space.covers(&origin, credentials, ask.target)) else {
+        let Some(space) =
+            spaces.iter_mut().rev().find(|space| space.covers(&origin, credentials, ask.target, self.basic_scope))
+        else {
             return Ok(None);
         };
         match &mut space.answer {
@@ -266,14 +288,14 @@ impl AuthCache {
         let origin = target.origin();
         let mut spaces = self.lock();
         if let Some(ProtectionSpace { answer: AuthAnswer::Digest(digest), .. }) =
-            spaces.iter_mut().rev().find(|space| space.covers(&origin, credentials, target))
+            spaces.iter_mut().rev().find(|space| space.covers(&origin, credentials, target, self.basic_scope))
         {
             digest.on_authentication_info(field);
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<ProtectionSpace>> {
-        self.0.lock().ignore_poison()
+        self.spaces.lock().ignore_poison()
     }
 }
 
@@ -291,18 +313,16 @@ impl ProtectionSpace {
 
     /// Returns true if a request to `target` is known to belong to this protection space, so that
     /// its answer can be sent without a challenge.
-    fn covers(&self, origin: &Origin, credentials: &Credentials, target: &Target) -> bool {
+    fn covers(&self, origin: &Origin, credentials: &Credentials, target: &Target, basic: BasicScope) -> bool {
         self.is_of(origin, credentials)
             && match &self.answer {
                 // The path that was challenged belongs to it, whatever URIs `domain` lists.
                 AuthAnswer::Digest(digest) => {
                     self.asked.path() == target.path() || digest.challenge().covers(&self.asked, target)
                 }
-                // Paths at or below the directory of the path that was challenged (RFC 7617 section
-                // 2.2).
                 AuthAnswer::Basic => {
                     let path = self.asked.path();
-                    target.path().starts_with(&path[..=path.rfind('/').unwrap_or(0)])
+                    basic == BasicScope::Origin || target.path().starts_with(&path[..=path.rfind('/').unwrap_or(0)])
                 }
             }
     }
