@@ -36,7 +36,7 @@ MANDIR := $(DATADIR)/man
 ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars==2.1.0 duckdb==2.0.1 pandas==3.1.1
 
 .DEFAULT_GOAL := help
-.PHONY: help build check-targets portable-test portable-slice bindings libhaul libcurl libcurl-suites perl perl-test perl-soak lwp-suite mechanize-suite mojo-suite header c-memory tsan miri c-soak demo test setup fmt \
+.PHONY: help build check-targets portable-test portable-slice bindings libhaul libcurl libcurl-suites perl perl-test perl-soak lwp-suite mechanize-suite mojo-suite header c-memory tsan miri c-soak demo test setup fmt libcurl-libtests \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
 	python python-test fsspec-suite httpx-suite aiohttp-suite engines-test engines-bench python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke scorecard \
 	generate site dist dist-test install install-command install-lib uninstall clean msrv words h3-interop selection-suites check-features
@@ -67,6 +67,9 @@ libcurl: ## libcurl.so.4 over haul, in target/libcurl (use it by LD_LIBRARY_PATH
 
 libcurl-suites: libcurl ## the tests of pycurl, WWW::Curl, PHP's and R's curl over that library (fetches their sources)
 	sh scripts/libcurl-suites.sh
+
+libcurl-libtests: libcurl tools ## curl's own tests of libcurl and its example programs over that library (fetches curl's source)
+	sh scripts/libcurl-suites.sh libtests examples
 
 # Without Perl's headers or a C compiler, prints so and succeeds. Use the result with perl -Mblib=bindings/perl.
 perl: libhaul

@@ -1,13 +1,15 @@
 #!/bin/sh
 # Runs test suites and programs that were written for libcurl, once over the system's libcurl and once over haul's.
 #
-#   sh scripts/libcurl-suites.sh                 all suites
-#   sh scripts/libcurl-suites.sh pycurl php      these
+#   sh scripts/libcurl-suites.sh                     the first four suites
+#   sh scripts/libcurl-suites.sh libtests examples   these
 #
 #   pycurl     pycurl's tests, from its source package on PyPI, compiled against the system's libcurl
 #   www-curl   the tests of Perl's WWW::Curl (libcurl-gnutls.so.4), from Debian's source package
 #   php        the tests of PHP's curl extension, from Debian's source package
 #   r          the tests of R's curl package, from Debian's source package
+#   libtests   curl's own tests of libcurl, from Debian's source package, whose library takes the place of the system's
+#   examples   the programs of curl's docs/examples, with the origin of testkit (`make tools`) and the same library
 #
 # A test counts if it passes over the system's libcurl. scripts/libcurl-suites/SUITE.expected lists those that do not pass over haul,
 # with the reason: `scope` for tests of what the library does not have, `differs` for behaviour that differs on purpose. Fails if
@@ -28,10 +30,11 @@ if [ -n "${SUITE_DIR:-}" ]; then
 else
     work=$(mktemp -d)
 fi
-server=
-# Ends the server that this run started, and removes a temporary directory.
+servers=
+# Ends the servers that this run started, and removes a temporary directory.
 finish() {
-    [ -z "$server" ] || kill "$server" 2>/dev/null
+    # shellcheck disable=SC2086 # words
+    [ -z "$servers" ] || kill $servers 2>/dev/null
     [ -n "${SUITE_DIR:-}" ] || rm -rf "$work"
 }
 trap finish EXIT
@@ -54,10 +57,10 @@ python_packages() {
 
 # start_httpbin: starts httpbin on a free port of loopback, once. Sets httpbin to its URL.
 start_httpbin() {
-    [ -z "$server" ] || return 0
+    [ -z "${httpbin:-}" ] || return 0
     python_packages || return 1
     "$work/venv/bin/gunicorn" --bind 127.0.0.1:0 --threads 8 --keep-alive 10 httpbin:app >"$work/httpbin.log" 2>&1 &
-    server=$!
+    servers="$servers $!"
     tries=100
     while [ $tries -gt 0 ]; do
         httpbin=$(sed -n 's/.*Listening at: \(http[^ ]*\).*/\1/p' "$work/httpbin.log")
