@@ -168,6 +168,11 @@ impl EasyState {
         Ok(())
     }
 
+    /// Forgets the cookies, unless they belong to a share, and uses none from now on.
+    pub(crate) fn forget_cookies(&mut self) {
+        (self.cookies, self.files_read, self.options.has_cookies) = (None, 0, false);
+    }
+
     /// Writes the cookies to the file of `CURLOPT_COOKIEJAR`, if there is one.
     fn save_cookies(&mut self) {
         let Some(path) = self.options.bytes(opt::COOKIEJAR).map(<[u8]>::to_vec) else { return };
@@ -239,6 +244,10 @@ impl EasyState {
 
     /// Uses another share, or none.
     pub(crate) fn set_share(&mut self, share: Option<Arc<Share>>) {
+        if share.is_none() && self.share.as_ref().is_some_and(|share| share.cookies().is_some()) {
+            // As in libcurl, the cookies stay in the share, and nothing else is written to a file.
+            self.options.has_cookies = false;
+        }
         self.share = share.map(ShareUse::new);
         self.client = None;
     }
@@ -500,6 +509,9 @@ fn refuse_raw(easy: Handle, count: *mut usize) -> CURLcode {
     // SAFETY: libcurl's contract: NULL or writable.
     unsafe { crate::memory::put(count, 0) };
     let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
+    if lock(&easy.running).is_some() {
+        return CURLE_RECURSIVE_API_CALL;
+    }
     lock(&easy.state).write_error("CONNECT_ONLY is required");
     CURLE_UNSUPPORTED_PROTOCOL
 }

@@ -257,7 +257,7 @@ fn file_part(file: &PostFile, part: TreePart) -> TreePart {
     TreePart {
         filename: file.filename.clone().or(part.filename).or(base),
         content_type: file.content_type.clone().or(part.content_type),
-        content: TreeContent::File(file.path.clone()),
+        content: TreeContent::File(named_file(&file.path)),
         ..part
     }
 }
@@ -331,4 +331,8 @@ pub unsafe extern "C" fn curl_formget(
             }
         }
     })
+}
+/// Returns the path of a file that `CURLFORM_FILE` names; `-` stands for standard input.
+fn named_file(path: &std::path::Path) -> PathBuf {
+    if path.as_os_str() == "-" { PathBuf::from("/dev/stdin") } else { path.to_owned() }
 }

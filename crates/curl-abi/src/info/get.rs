@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_void};
 use std::time::Duration;
 
-use super::Infos;
+use super::{AddressInfo, Infos};
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_OK, CURLE_UNKNOWN_OPTION, CURLcode};
 use crate::easy::{EASY, EasyState};
 use crate::handles::{Handle, guard, lock};
@@ -106,10 +106,11 @@ impl Infos {
             // No socket is shown to programs.
             29 => -1,
             35 => self.condition_unmet.into(),
-            40 => self.peer.as_ref().map_or(0, |(_, port)| (*port).into()),
-            42 => self.local.as_ref().map_or(0, |(_, port)| (*port).into()),
+            40 => self.peer.as_ref().map_or(0, AddressInfo::port),
+            42 => self.local.as_ref().map_or(0, AddressInfo::port),
             46 => self.http_version,
-            47 | 59 | 69 | 70 => 0,
+            // Those of RTSP, FTP and other protocols.
+            37 | 38 | 39 | 47 | 59 | 69 | 70 => 0,
             48 => match self.scheme.as_deref().map(CStr::to_bytes) {
                 Some(b"http") => 1,
                 Some(b"https") => 2,
@@ -124,12 +125,12 @@ impl Infos {
     fn string(&self, number: c_int) -> Option<*const c_char> {
         let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
         Some(match number {
-            1 => pointer(Some(self.effective_url.as_deref().unwrap_or_default())),
+            1 => pointer(Some(self.effective_url.as_c_str())),
             18 => pointer(self.content_type.as_deref()),
             30 | 36 => std::ptr::null(),
             31 => pointer(self.redirect_url.as_deref()),
-            32 => pointer(Some(self.peer.as_ref().map_or(c"", |(ip, _)| ip.as_c_str()))),
-            41 => pointer(Some(self.local.as_ref().map_or(c"", |(ip, _)| ip.as_c_str()))),
+            32 => pointer(Some(self.peer.as_ref().map_or(c"", AddressInfo::ip))),
+            41 => pointer(Some(self.local.as_ref().map_or(c"", AddressInfo::ip))),
             49 => pointer(self.scheme.as_deref()),
             60 => pointer(self.referer.as_deref()),
             _ => return None,

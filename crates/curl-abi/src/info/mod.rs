@@ -2,7 +2,8 @@
 
 mod get;
 
-use std::ffi::{CString, c_int};
+use std::cell::OnceCell;
+use std::ffi::{CStr, CString, c_int};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use haul_policy::retry::parse_retry_after;
 pub use get::haul_curl_easy_getinfo;
 
 use crate::options::{EasyOptions, numbers as opt};
-use crate::request::{TimeCondition, effective_url, modified};
+use crate::request::{TimeCondition, modified, own_url, redirected_url};
 use crate::slist::{self, curl_slist};
 use crate::transfer::error_text::verify_result;
 
@@ -28,14 +29,14 @@ pub(crate) struct Infos {
     /// The status of the last response; 0 without a response.
     pub(crate) status: i64,
     connect_status: i64,
-    effective_url: Option<CString>,
+    effective_url: EffectiveUrl,
     content_type: Option<CString>,
     redirect_url: Option<CString>,
     referer: Option<CString>,
     method: Option<CString>,
     scheme: Option<CString>,
-    peer: Option<(CString, u16)>,
-    local: Option<(CString, u16)>,
+    peer: Option<AddressInfo>,
+    local: Option<AddressInfo>,
     times: InfoTimes,
     uploaded: u64,
     downloaded: u64,
@@ -59,6 +60,53 @@ pub(crate) struct Infos {
     certificates: CertificateInfo,
     /// The error number of the operating system; 0 without an error.
     pub(crate) os_error: i64,
+}
+
+/// The address of a socket. Its text is made when a program asks for it.
+struct AddressInfo {
+    address: SocketAddr,
+    text: OnceCell<CString>,
+}
+
+impl AddressInfo {
+    fn new(address: SocketAddr) -> Self {
+        Self { address, text: OnceCell::new() }
+    }
+
+    fn ip(&self) -> &CStr {
+        self.text.get_or_init(|| CString::new(self.address.ip().to_string()).unwrap_or_default())
+    }
+
+    fn port(&self) -> i64 {
+        self.address.port().into()
+    }
+}
+
+/// The URL of `CURLINFO_EFFECTIVE_URL`. The normal form of the program's own URL is made when a
+/// program asks for it.
+#[derive(Clone, Default)]
+enum EffectiveUrl {
+    /// There is none.
+    #[default]
+    Unknown,
+    /// This text.
+    Text(CString),
+    /// The normal form of the program's URL.
+    Own { url: String, normal: OnceCell<CString> },
+}
+
+impl EffectiveUrl {
+    fn text(url: Option<&[u8]>) -> Self {
+        url.and_then(|url| CString::new(url).ok()).map_or(Self::Unknown, Self::Text)
+    }
+
+    fn as_c_str(&self) -> &CStr {
+        match self {
+            Self::Unknown => c"",
+            Self::Text(text) => text,
+            Self::Own { url, normal } => normal.get_or_init(|| CString::new(own_url(url)).unwrap_or_default()),
+        }
+    }
 }
 
 /// The times of a transfer, measured from its start.
@@ -126,18 +174,17 @@ fn c_text(text: &str) -> Option<CString> {
     CString::new(text).ok().filter(|text| !text.is_empty())
 }
 
-fn address(address: SocketAddr) -> Option<(CString, u16)> {
-    Some((CString::new(address.ip().to_string()).ok()?, address.port()))
-}
-
 fn content_length(head: &ResponseHead) -> Option<u64> {
     std::str::from_utf8(head.get("content-length")?).ok()?.trim().parse().ok()
 }
 
+/// The longest time in seconds that `CURLINFO_RETRY_AFTER` reports, as in libcurl: six hours.
+const MOST_RETRY_AFTER: i64 = 6 * 3600;
+
 impl Infos {
     /// The facts before a transfer of this URL.
     pub(crate) fn of_url(url: Option<&[u8]>) -> Self {
-        Self { effective_url: url.and_then(|url| CString::new(url).ok()), ..Self::default() }
+        Self { effective_url: EffectiveUrl::text(url), ..Self::default() }
     }
 
     /// The facts of a copy of the handle: the URL alone.
@@ -147,14 +194,16 @@ impl Infos {
 
     /// Notes that the program has set another URL.
     pub(crate) fn set_url(&mut self, url: Option<&[u8]>) {
-        self.effective_url = url.and_then(|url| CString::new(url).ok());
+        self.effective_url = EffectiveUrl::text(url);
     }
 
     /// Stores the facts that are known when the body of a response begins.
     pub(crate) fn begin(&mut self, facts: &TransferFacts, head: &ResponseHead, target: &Target) {
         self.facts(facts);
         self.head(head);
-        self.effective_url = c_text(&target.to_url());
+        if facts.redirects > 0 {
+            self.effective_url = EffectiveUrl::text(Some(target.to_url().as_bytes()));
+        }
         self.scheme = c_text(target.scheme().as_str());
     }
 
@@ -177,8 +226,8 @@ impl Infos {
         self.request_size = facts.request_bytes;
         self.redirects = facts.redirects.into();
         self.connects = facts.connects.into();
-        self.peer = facts.peer.and_then(address);
-        self.local = facts.local.and_then(address);
+        self.peer = facts.peer.map(AddressInfo::new);
+        self.local = facts.local.map(AddressInfo::new);
         self.used_proxy = facts.proxy_used;
         self.connection = facts.connection;
         self.http_version = match facts.version {
@@ -188,6 +237,12 @@ impl Infos {
             Some(ProtocolVersion::Http3) => 30,
             _ => 0,
         };
+    }
+
+    /// Stores the facts of a head that the header callback is about to get.
+    pub(crate) fn on_head(&mut self, head: &ResponseHead) {
+        self.status = head.status().into();
+        self.head(head);
     }
 
     fn head(&mut self, head: &ResponseHead) {
@@ -207,12 +262,16 @@ impl Infos {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
             let retry_after = head.get("retry-after").and_then(|value| parse_retry_after(value, now.as_secs()));
             self.retry_after = retry_after.map_or(0, |wait| i64::try_from(wait.as_secs()).unwrap_or(i64::MAX));
-            self.file_time = modified(head).filter(|_| options.is_on(opt::FILETIME));
+            self.retry_after = self.retry_after.min(MOST_RETRY_AFTER);
+            self.file_time = if options.is_on(opt::FILETIME) { modified(head) } else { None };
             self.condition_unmet = TimeCondition::is_unmet(options, head);
             // The engine says 304 for content that it did not want.
             self.status = head.status().into();
         }
-        self.effective_url = c_text(&effective_url(url, &outcome.target, facts.redirects > 0));
+        self.effective_url = match facts.redirects {
+            0 => EffectiveUrl::Own { url: url.to_owned(), normal: OnceCell::new() },
+            _ => EffectiveUrl::text(Some(redirected_url(&outcome.target).as_bytes())),
+        };
         self.scheme = c_text(outcome.target.scheme().as_str());
         self.redirect_url = redirect_url(options, outcome).as_deref().and_then(c_text);
         self.verify_result = verify_result(outcome);
@@ -237,7 +296,8 @@ fn redirect_url(options: &EasyOptions, outcome: &TransferOutcome) -> Option<Stri
     let location = location_text(head.get_all("location").find(|location| !location.is_empty())?);
     match outcome.target.join(&location) {
         Ok(target) => Some(target.to_url()),
-        Err(error) => (error.exit_code() == 1).then_some(location),
+        // As in libcurl, a program sees also a URL that is none.
+        Err(error) => (error.exit_code() == 1 || location.contains("://")).then_some(location),
     }
 }
 

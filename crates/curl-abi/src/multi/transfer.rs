@@ -155,6 +155,9 @@ impl MultiTransfer {
             queue.fill(source, &self.running);
         }
         self.last_progress = Instant::now();
+        if self.outcome.as_ref().is_some_and(|outcome| outcome.result.is_ok()) {
+            self.running.finish_upload();
+        }
         self.running.report_progress();
         if self.running.has_failed() && !self.is_cancelled {
             self.is_cancelled = true;

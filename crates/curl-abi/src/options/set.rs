@@ -101,9 +101,6 @@ impl EasyOptions {
 
     /// Sets an option that is a string; `None` removes it.
     fn set_text(&mut self, option: u32, text: Option<&[u8]>) -> Result<(), CURLcode> {
-        if text.is_some_and(|text| text.len() > MAX_TEXT) {
-            return Err(CURLE_BAD_FUNCTION_ARGUMENT);
-        }
         match option {
             opt::USERPWD | opt::PROXYUSERPWD => {
                 let (user_option, password_option) = match option {
@@ -129,16 +126,8 @@ impl EasyOptions {
             opt::COOKIEJAR => self.has_cookies |= text.is_some(),
             opt::PROTOCOLS_STR | opt::REDIR_PROTOCOLS_STR => {
                 let list = text.map(String::from_utf8_lossy);
-                // Here, unlike in curl's options, only plain names are allowed.
-                let is_list = |list: &str| {
-                    ProtocolSet { http: false, https: false, file: false }.with(list).is_ok()
-                        || list.eq_ignore_ascii_case("all")
-                };
-                match list.as_deref() {
-                    None => {}
-                    Some("") => return Err(CURLE_BAD_FUNCTION_ARGUMENT),
-                    Some(list) if is_list(list) => {}
-                    Some(_) => return Err(CURLE_UNSUPPORTED_PROTOCOL),
+                if let Some(list) = list {
+                    check_protocols(&list)?;
                 }
                 let number = if option == opt::PROTOCOLS_STR { opt::PROTOCOLS } else { opt::REDIR_PROTOCOLS };
                 self.store(number, None);
@@ -165,6 +154,20 @@ impl EasyOptions {
 
 fn bytes_value(bytes: &[u8]) -> OptionValue {
     OptionValue::Bytes(bytes.into())
+}
+
+/// Checks a list of schemes. Unlike in curl's options, only plain names are allowed.
+fn check_protocols(list: &str) -> Result<(), CURLcode> {
+    let mut names = list.split(',').filter(|name| !name.is_empty()).peekable();
+    if names.peek().is_none() {
+        return Err(CURLE_BAD_FUNCTION_ARGUMENT);
+    }
+    let is_known = |name: &str| {
+        name.bytes().all(|b| b.is_ascii_alphanumeric())
+            && (ProtocolSet { http: false, https: false, file: false }.with(name).is_ok()
+                || name.eq_ignore_ascii_case("all"))
+    };
+    if names.all(is_known) { Ok(()) } else { Err(CURLE_UNSUPPORTED_PROTOCOL) }
 }
 
 /// Checks a number that is out of range, or that asks for what this library does not have.
@@ -228,6 +231,13 @@ impl EasyState {
     /// libcurl's documentation of the option.
     unsafe fn set_pointer(&mut self, option: u32, value: *mut c_void) -> Result<(), CURLcode> {
         let Some((_, _, kind, usage)) = super::lookup::row(option) else { return Err(CURLE_UNKNOWN_OPTION) };
+        if *kind == OptionKind::Text && *usage != OptionUse::Unknown {
+            // SAFETY: the caller guarantees it.
+            let text = unsafe { memory::bytes(value.cast()) };
+            if text.is_some_and(|text| text.len() > MAX_TEXT) {
+                return Err(CURLE_BAD_FUNCTION_ARGUMENT);
+            }
+        }
         match usage {
             OptionUse::Applied => {}
             OptionUse::Ignored => return Ok(()),
@@ -239,8 +249,10 @@ impl EasyState {
             OptionKind::Text => {
                 // SAFETY: the caller guarantees it.
                 let text = unsafe { memory::bytes(value.cast()) };
-                if option == opt::COOKIELIST {
-                    return self.change_cookies(text);
+                match (option, text) {
+                    (opt::COOKIELIST, text) => return self.change_cookies(text),
+                    (opt::COOKIEFILE, None) => self.forget_cookies(),
+                    _ => {}
                 }
                 self.options.set_text(option, text)?;
                 if option == opt::URL {
@@ -268,7 +280,9 @@ impl EasyState {
             // SAFETY: the caller guarantees it.
             OptionKind::Object => unsafe { self.set_object(option, value) },
             OptionKind::Data | OptionKind::Function => {
-                let pointer = (!value.is_null()).then_some(OptionValue::Pointer(UserPointer(value)));
+                // A function of the program may want NULL instead of the standard stream.
+                let keeps_null = matches!(option, opt::WRITEDATA | opt::READDATA);
+                let pointer = (keeps_null || !value.is_null()).then_some(OptionValue::Pointer(UserPointer(value)));
                 self.options.store(option, pointer);
                 Ok(())
             }
@@ -297,7 +311,7 @@ impl EasyState {
                 }
                 options.store(option, pointer);
                 self.replaced_form = options.form.take();
-                options.kind = if value.is_null() { RequestKind::Get } else { RequestKind::Mime };
+                options.kind = RequestKind::Mime;
             }
             opt::HTTPPOST => {
                 if !value.is_null() && FORMS.get(value).is_none() {
@@ -305,7 +319,7 @@ impl EasyState {
                 }
                 options.store(option, pointer);
                 self.replaced_form = options.form.take();
-                options.kind = if value.is_null() { RequestKind::Get } else { RequestKind::Form };
+                options.kind = RequestKind::Form;
             }
             opt::CURLU => {
                 if !value.is_null() && URLS.get(value).is_none() {

@@ -74,6 +74,7 @@ fn read_source(options: &EasyOptions, easy: usize, length: Option<u64>, from: u6
 
 /// Returns the content of `CURLOPT_POST`: the given bytes, or those of the read callback.
 fn post(options: &EasyOptions, easy: usize) -> RequestContent {
+    let chunks = |line: &[u8]| line.to_ascii_lowercase().starts_with(b"transfer-encoding:");
     let size = options.number(opt::POSTFIELDSIZE_LARGE).and_then(|size| u64::try_from(size).ok());
     let fields = options.pointer(opt::POSTFIELDS);
     if let Some(copy) = options.bytes(opt::COPYPOSTFIELDS) {
@@ -88,9 +89,12 @@ fn post(options: &EasyOptions, easy: usize) -> RequestContent {
         // A copy: the engine's thread must not read memory of the program.
         return RequestContent::Bytes(RequestBody::from(bytes));
     }
-    if size == Some(0) || !options.has(opt::READFUNCTION) && !options.has(opt::READDATA) && size.is_none() {
+    if size == Some(0) || !options.has(opt::READFUNCTION) && options.pointer(opt::READDATA).is_null() && size.is_none()
+    {
         return RequestContent::Bytes(RequestBody::from(&[][..]));
     }
+    // The length of content in chunks is that of its chunks.
+    let size = size.filter(|_| !options.list(opt::HTTPHEADER).iter().any(|line| chunks(line)));
     RequestContent::Source(read_source(options, easy, size, 0))
 }
 
@@ -98,6 +102,9 @@ fn post(options: &EasyOptions, easy: usize) -> RequestContent {
 fn multipart(options: &EasyOptions, request: &mut RequestOptions) -> Result<RequestContent, TransferFailure> {
     const FORM_ESCAPE: i64 = 1;
     let tree = form_tree(options);
+    if tree.parts.is_empty() {
+        return Ok(RequestContent::Bytes(RequestBody::from(&[][..])));
+    }
     let at = request.fields.iter().position(|(name, _)| name.eq_ignore_ascii_case("content-type"));
     let own = at.map(|at| String::from_utf8_lossy(&request.fields.remove(at).1).into_owned());
     let escapes = options.number(opt::MIME_OPTIONS).unwrap_or(0) & FORM_ESCAPE != 0;

@@ -14,7 +14,7 @@ use haul::{RequestOptions, ResponseHead, Target};
 use haul_policy::protocols::ProtocolSet;
 
 pub(crate) use body::{RequestContent, form_tree};
-pub(crate) use target::effective_url;
+pub(crate) use target::{own_url, redirected_url};
 
 use crate::codes::{CURLE_UNSUPPORTED_PROTOCOL, CURLcode, easy_message};
 use crate::date;
@@ -161,6 +161,8 @@ fn check_protocol(options: &EasyOptions, target: &Target) -> Result<(), Transfer
 }
 
 fn redirects(options: &EasyOptions) -> RedirectRules {
+    /// `CURLFOLLOW_OBEYCODE`: the status decides the next method, also of `CURLOPT_CUSTOMREQUEST`.
+    const FOLLOW_OBEYCODE: i64 = 2;
     /// The default of `CURLOPT_MAXREDIRS` since libcurl 8.3.
     const MAX_REDIRECTS: u32 = 30;
     let post = options.number(opt::POSTREDIR).unwrap_or(0);
@@ -173,7 +175,7 @@ fn redirects(options: &EasyOptions) -> RedirectRules {
         post301: post & 1 != 0,
         post302: post & 2 != 0,
         post303: post & 4 != 0,
-        keep_method: options.has(opt::CUSTOMREQUEST),
+        keep_method: options.has(opt::CUSTOMREQUEST) && options.number(opt::FOLLOWLOCATION) != Some(FOLLOW_OBEYCODE),
         is_post: Some(matches!(options.kind, RequestKind::Post | RequestKind::Form | RequestKind::Mime)),
         location_trusted: options.is_on(opt::UNRESTRICTED_AUTH),
         ..RedirectRules::default()
@@ -244,7 +246,8 @@ fn set_time_condition(options: &EasyOptions, request: &mut RequestOptions) {
     let name = if condition.newer { "If-Modified-Since" } else { "If-Unmodified-Since" };
     let since = std::time::UNIX_EPOCH + Duration::from_secs(u64::try_from(condition.time).unwrap_or(0));
     let is_set = |(field, _): &(String, Vec<u8>)| field.eq_ignore_ascii_case(name);
-    if !request.fields.iter().any(is_set) {
+    let is_removed = request.without.iter().any(|field| field.eq_ignore_ascii_case(name));
+    if !is_removed && !request.fields.iter().any(is_set) {
         request.fields.push((name.to_owned(), httpdate::fmt_http_date(since).into_bytes()));
     }
     request.wants = Some(Arc::new(condition));

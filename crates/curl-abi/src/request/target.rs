@@ -46,7 +46,11 @@ fn url_text(options: &EasyOptions) -> Result<String, TransferFailure> {
     let bytes = if handle.is_null() {
         options.bytes(opt::URL).map(<[u8]>::to_vec)
     } else {
-        URLS.get(handle).and_then(|parts| lock(&parts).get(UrlPart::Url, 0).ok())
+        let url = URLS.get(handle).and_then(|parts| lock(&parts).get(UrlPart::Url, 0).ok());
+        // Parts may have spaces (`CURLU_ALLOW_SPACE`).
+        url.map(|url| {
+            url.iter().flat_map(|b| if *b == b' ' { b"%20" } else { std::slice::from_ref(b) }).copied().collect()
+        })
     };
     let bytes = bytes.ok_or_else(|| TransferFailure::new(CURLE_URL_MALFORMAT, "No URL set"))?;
     Ok(match String::from_utf8(bytes) {
@@ -67,19 +71,20 @@ fn with_port(url: &str, port: i64) -> Option<String> {
     String::from_utf8(parts.get(UrlPart::Url, 0).ok()?).ok()
 }
 
-/// Returns the URL of the last request for `CURLINFO_EFFECTIVE_URL`: the program's own in its normal
-/// form, or that of the last redirect.
-pub(crate) fn effective_url(url: &str, target: &Target, is_redirected: bool) -> String {
-    let own = || {
+/// Returns the program's own URL in its normal form, for `CURLINFO_EFFECTIVE_URL`.
+pub(crate) fn own_url(url: &str) -> String {
+    let normal = || {
         let mut parts = UrlParts::default();
         parts.set(UrlPart::Url, Some(url.as_bytes()), flags::GUESS_SCHEME).ok()?;
         String::from_utf8(parts.get(UrlPart::Url, 0).ok()?).ok()
     };
-    if is_redirected {
-        return match target.fragment() {
-            Some(fragment) => format!("{}#{fragment}", target.to_url()),
-            None => target.to_url(),
-        };
+    normal().unwrap_or_else(|| url.to_owned())
+}
+
+/// Returns the URL of the last redirect, for `CURLINFO_EFFECTIVE_URL`.
+pub(crate) fn redirected_url(target: &Target) -> String {
+    match target.fragment() {
+        Some(fragment) => format!("{}#{fragment}", target.to_url()),
+        None => target.to_url(),
     }
-    own().unwrap_or_else(|| url.to_owned())
 }

@@ -86,6 +86,15 @@ fn stream(options: &EasyOptions, option: u32, number: c_int) -> UserPointer {
     UserPointer(if given.is_null() { unsafe { haul_curl_standard_stream(number) } } else { given })
 }
 
+/// Returns the pointer of a data option. As in libcurl, a standard stream is the default also for a
+/// function of the program (`has_function`). Such a function gets NULL only if the program said so.
+fn data(options: &EasyOptions, option: u32, has_function: bool, number: c_int) -> UserPointer {
+    if has_function && options.has(option) {
+        return UserPointer(options.pointer(option));
+    }
+    stream(options, option, number)
+}
+
 /// The callbacks of a transfer, as the options were when it began.
 #[derive(Clone, Copy)]
 pub(crate) struct Callbacks {
@@ -111,6 +120,8 @@ pub(crate) struct Callbacks {
     pub(crate) has_progress: bool,
     /// True if events are reported for debugging.
     pub(crate) is_verbose: bool,
+    /// True if redirects are followed.
+    follows: bool,
     /// True if heads are written like the body.
     pub(crate) includes_heads: bool,
     /// True if the heads of a proxy's responses to CONNECT are left out.
@@ -124,18 +135,12 @@ impl Callbacks {
         let header_data = UserPointer(options.pointer(opt::HEADERDATA));
         let read: ReadFunction = function!(options, opt::READFUNCTION, ReadFunction);
         let seek: SeekFunction = function!(options, opt::SEEKFUNCTION, SeekFunction);
-        let read_data = match read {
-            Some(_) => UserPointer(options.pointer(opt::READDATA)),
-            None => stream(options, opt::READDATA, 0),
-        };
+        let read_data = data(options, opt::READDATA, read.is_some(), 0);
         let write = given.or(Some(write_to_file));
         let seeks_file = read.is_none() && seek.is_none();
         Self {
             write,
-            write_data: match given {
-                Some(_) => UserPointer(options.pointer(opt::WRITEDATA)),
-                None => stream(options, opt::WRITEDATA, 1),
-            },
+            write_data: data(options, opt::WRITEDATA, given.is_some(), 1),
             // Header data without a header function goes to the write function.
             header: header.or(if header_data == UserPointer::NULL { None } else { write }),
             header_data,
@@ -156,6 +161,7 @@ impl Callbacks {
             has_progress: options.number(opt::NOPROGRESS) == Some(0)
                 && (options.has(opt::XFERINFOFUNCTION) || options.has(opt::PROGRESSFUNCTION)),
             is_verbose: options.is_on(opt::VERBOSE),
+            follows: options.is_on(opt::FOLLOWLOCATION),
             includes_heads: options.is_on(opt::HEADER),
             hides_connect_heads: options.is_on(opt::SUPPRESS_CONNECT_HEADERS),
         }
@@ -166,9 +172,10 @@ impl Callbacks {
         self.read
     }
 
-    /// Returns true if a callback gets the heads of responses.
+    /// Returns true if a callback gets the heads of responses, or if there may be several heads, each
+    /// of which `curl_easy_header` finds.
     pub(crate) fn wants_heads(&self) -> bool {
-        self.header.is_some() || self.includes_heads || self.is_verbose
+        self.header.is_some() || self.includes_heads || self.is_verbose || self.follows
     }
 
     /// Returns true if the debug callback gets the content that is sent and received.

@@ -52,6 +52,7 @@ pub(crate) fn run(client: &Client, prepared: PreparedRequest, running: &Arc<Runn
     let request = Request::new(target, Arc::new(options), own);
     let (outcome, _) = client.perform(request, EasySink { running: Arc::clone(running), has_written: false });
     if outcome.result.is_ok() {
+        running.finish_upload();
         running.report_progress();
     }
     outcome

@@ -133,6 +133,11 @@ impl Running {
         change(&mut lock(&self.state).progress);
     }
 
+    /// Notes that all content was sent. The engine does not report that of content in memory.
+    pub(crate) fn finish_upload(&self) {
+        self.change_progress(|progress| progress.up = progress.up.max(progress.up_total));
+    }
+
     /// Notes that a request is being sent, and reports its head for debugging.
     pub(crate) fn on_request(&self, head: &str) {
         lock(&self.state).request += 1;
@@ -159,7 +164,7 @@ impl Running {
     /// waited for.
     pub(crate) fn on_head(&self, head: &ResponseHead, origin: HeadOrigin, waits: bool) {
         if origin != HeadOrigin::Connect {
-            lock(&self.easy.state).infos.status = head.status().into();
+            lock(&self.easy.state).infos.on_head(head);
         }
         self.on_lines(head.raw(), origin, waits);
     }
@@ -267,7 +272,7 @@ impl Running {
         self.pause(PAUSE_SEND);
     }
 
-    /// Reports for debugging that the transfer is over, and what happens to its connection.
+    /// Reports for debugging that the connection is closed. The engine reports one that is kept.
     pub(crate) fn on_end(&self, outcome: &TransferOutcome) {
         let Some(head) = outcome.head.as_ref().filter(|_| self.callbacks.is_verbose) else { return };
         let number = outcome.facts.connection.unwrap_or(0);
@@ -275,9 +280,6 @@ impl Running {
         let is_old = outcome.facts.version == Some(ProtocolVersion::Http10) && !asks(b"keep-alive");
         if outcome.result.is_err() || asks(b"close") || is_old {
             self.on_info(&format!("closing connection #{number}"));
-        } else {
-            let host = outcome.target.host_text();
-            self.on_info(&format!("Connection #{number} to host {host} left intact"));
         }
     }
 

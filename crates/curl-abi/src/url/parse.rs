@@ -8,8 +8,8 @@ use super::flags;
 use super::parts::UrlParts;
 use crate::codes::{
     CURLUE_BAD_FILE_URL, CURLUE_BAD_HOSTNAME, CURLUE_BAD_IPV6, CURLUE_BAD_PORT_NUMBER, CURLUE_BAD_SCHEME,
-    CURLUE_BAD_SLASHES, CURLUE_MALFORMED_INPUT, CURLUE_NO_HOST, CURLUE_TOO_LARGE, CURLUE_UNSUPPORTED_SCHEME,
-    CURLUE_USER_NOT_ALLOWED, CURLUcode,
+    CURLUE_BAD_SLASHES, CURLUE_MALFORMED_INPUT, CURLUE_NO_HOST, CURLUE_UNSUPPORTED_SCHEME, CURLUE_USER_NOT_ALLOWED,
+    CURLUcode,
 };
 
 /// The longest URL, as in libcurl.
@@ -68,7 +68,7 @@ pub(super) fn split_scheme(url: &[u8], guesses: bool) -> Option<(Vec<u8>, &[u8])
 /// Returns an error if a text has bytes that no URL has.
 pub(super) fn check_bytes(text: &[u8], flag: u32) -> Result<(), CURLUcode> {
     if text.len() > MAX_LEN {
-        return Err(CURLUE_TOO_LARGE);
+        return Err(CURLUE_MALFORMED_INPUT);
     }
     let allows_space = flag & flags::ALLOW_SPACE != 0;
     let is_bad = |b: &u8| *b < 0x20 || *b == 0x7f || (*b == b' ' && !allows_space);

@@ -12,7 +12,7 @@ use super::{UrlPart, flags};
 use crate::codes::{
     CURLUE_BAD_HOSTNAME, CURLUE_BAD_PORT_NUMBER, CURLUE_BAD_SCHEME, CURLUE_MALFORMED_INPUT, CURLUE_NO_FRAGMENT,
     CURLUE_NO_HOST, CURLUE_NO_OPTIONS, CURLUE_NO_PASSWORD, CURLUE_NO_PORT, CURLUE_NO_QUERY, CURLUE_NO_SCHEME,
-    CURLUE_NO_USER, CURLUE_NO_ZONEID, CURLUE_TOO_LARGE, CURLUE_UNSUPPORTED_SCHEME, CURLUE_URLDECODE, CURLUcode,
+    CURLUE_NO_USER, CURLUE_NO_ZONEID, CURLUE_UNSUPPORTED_SCHEME, CURLUE_URLDECODE, CURLUcode,
 };
 
 /// A URL in its parts; `None` for parts that it does not have.
@@ -142,7 +142,7 @@ impl UrlParts {
             return Ok(());
         };
         if text.len() > MAX_LEN {
-            return Err(CURLUE_TOO_LARGE);
+            return Err(CURLUE_MALFORMED_INPUT);
         }
         let encoded = || if flag & flags::URLENCODE != 0 { encode(text, b"") } else { text.to_vec() };
         match part {

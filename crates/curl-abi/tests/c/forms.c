@@ -151,6 +151,18 @@ static void by_formadd(void) {
     curl_easy_cleanup(easy);
 }
 
+/* A form that is taken away leaves a POST without content. */
+static void empty_form(void) {
+    struct memory body = {0};
+    CURL *easy = new_easy(under(base, "/echo"), &body);
+    curl_easy_setopt(easy, CURLOPT_MIMEPOST, NULL);
+    IS(curl_easy_perform(easy), CURLE_OK);
+    CHECK(contains(&body, "\"method\":\"POST\"") && contains(&body, "\"body_len\":0"));
+    CHECK(!contains(&body, "content-type"));
+    forget(&body);
+    curl_easy_cleanup(easy);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc == 3);
     base = argv[1];
@@ -158,6 +170,7 @@ int main(int argc, char **argv) {
     by_mime();
     nested_and_copied();
     by_formadd();
+    empty_form();
     puts("formed");
     return 0;
 }

@@ -38,6 +38,13 @@ static int collect_text(CURL *easy, curl_infotype kind, char *data, size_t size,
     return 0;
 }
 
+static int occurrences(const struct memory *memory, const char *wanted) {
+    int count = 0;
+    for (const char *at = text_of(memory); (at = strstr(at, wanted)) != NULL; at++)
+        count++;
+    return count;
+}
+
 static void ends_of_connections(const char *once) {
     struct memory body = {0}, text = {0};
     CURL *easy = new_easy(under(base, "/small"), &body);
@@ -45,7 +52,7 @@ static void ends_of_connections(const char *once) {
     curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, collect_text);
     curl_easy_setopt(easy, CURLOPT_DEBUGDATA, &text);
     IS(curl_easy_perform(easy), CURLE_OK);
-    CHECK(contains(&text, "Connection #0 to host 127.0.0.1 left intact"));
+    IS(occurrences(&text, "Connection #0 to host 127.0.0.1 left intact"), 1);
     forget(&text);
     curl_easy_setopt(easy, CURLOPT_URL, once);
     IS(curl_easy_perform(easy), CURLE_OK);
@@ -57,6 +64,12 @@ static void ends_of_connections(const char *once) {
 static int count_reports(void *user, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up) {
     (void)down_total, (void)down, (void)up_total, (void)up;
     ++*(int *)user;
+    return 0;
+}
+
+static int note_sent(void *user, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up) {
+    (void)down_total, (void)down;
+    ((curl_off_t *)user)[0] = up_total, ((curl_off_t *)user)[1] = up;
     return 0;
 }
 
@@ -75,6 +88,51 @@ static void last_report(void) {
     IS(reports, before + 1);
     curl_easy_cleanup(easy);
     IS(curl_multi_cleanup(multi), CURLM_OK);
+}
+
+static curl_off_t length_in_head;
+static FILE *file_in_callback;
+
+static size_t on_head(char *data, size_t size, size_t count, void *user) {
+    if (size * count == 2 && data[0] == '\r')
+        IS(curl_easy_getinfo(*(CURL **)user, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length_in_head), CURLE_OK);
+    return size * count;
+}
+
+static size_t on_body(char *data, size_t size, size_t count, void *user) {
+    (void)data;
+    file_in_callback = user;
+    return size * count;
+}
+
+static void callbacks_know_more(void) {
+    struct memory body = {0};
+    CURL *easy = new_easy(under(base, "/bytes/1234"), &body), *plain = curl_easy_init();
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_head);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, &easy);
+    IS(curl_easy_perform(easy), CURLE_OK);
+    IS(length_in_head, 1234);
+    /* A write function without a pointer gets standard output, unless the program says NULL. */
+    curl_easy_setopt(plain, CURLOPT_URL, under(base, "/small"));
+    curl_easy_setopt(plain, CURLOPT_WRITEFUNCTION, on_body);
+    IS(curl_easy_perform(plain), CURLE_OK);
+    CHECK(file_in_callback == stdout);
+    curl_easy_setopt(plain, CURLOPT_WRITEDATA, NULL);
+    IS(curl_easy_perform(plain), CURLE_OK);
+    CHECK(file_in_callback == NULL);
+    curl_easy_cleanup(plain);
+    /* The progress of content in memory. */
+    curl_off_t sent[2] = {0};
+    forget(&body);
+    curl_easy_setopt(easy, CURLOPT_URL, under(base, "/echo"));
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "seven b");
+    curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, note_sent);
+    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, sent);
+    IS(curl_easy_perform(easy), CURLE_OK);
+    CHECK(sent[0] == 7 && sent[1] == 7);
+    forget(&body);
+    curl_easy_cleanup(easy);
 }
 
 static void proxies_and_blobs(void) {
@@ -109,6 +167,7 @@ int main(int argc, char **argv) {
     cookies();
     ends_of_connections(argv[2]);
     last_report();
+    callbacks_know_more();
     proxies_and_blobs();
     challenges();
     puts("reported");

@@ -45,6 +45,10 @@ static void cookies(const char *directory) {
     IS(cookies_of(easy), 2);
     curl_easy_setopt(easy, CURLOPT_COOKIELIST, "SESS");
     IS(cookies_of(easy), 1);
+    /* Without files, no cookies are used. */
+    curl_easy_setopt(easy, CURLOPT_COOKIEFILE, NULL);
+    IS(cookies_of(easy), 0);
+    curl_easy_setopt(easy, CURLOPT_COOKIELIST, "Set-Cookie: a=1; Domain=127.0.0.1; Path=/");
     curl_easy_setopt(easy, CURLOPT_COOKIELIST, "ALL");
     IS(cookies_of(easy), 0);
     curl_easy_cleanup(easy);
@@ -155,6 +159,9 @@ static void misuse(void) {
     IS(curl_easy_setopt(easy, 99999, 1L), CURLE_UNKNOWN_OPTION);
     IS(curl_easy_setopt(easy, CURLOPT_FTPPORT, "x"), CURLE_UNKNOWN_OPTION);
     IS(curl_easy_setopt(easy, CURLOPT_TIMEOUT, -1L), CURLE_BAD_FUNCTION_ARGUMENT);
+    IS(curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http "), CURLE_UNSUPPORTED_PROTOCOL);
+    IS(curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, ",,"), CURLE_BAD_FUNCTION_ARGUMENT);
+    IS(curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "HTTP,https,"), CURLE_OK);
     IS(curl_easy_setopt(easy, CURLOPT_SHARE, easy), CURLE_BAD_FUNCTION_ARGUMENT);
     IS(curl_easy_getinfo(easy, 0x100063, &easy), CURLE_UNKNOWN_OPTION);
     IS(curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, NULL), CURLE_BAD_FUNCTION_ARGUMENT);
