@@ -23,7 +23,7 @@ prepare() {
     mkdir -p "$work/libtests.bin"
     for program in src/curl tests/libtest/libtests; do
         name=$(basename "$program")
-        printf '#!/bin/sh\nLD_LIBRARY_PATH=$CURL_LIBRARY exec "%s/.libs/%s" "$@"\n' "$curl/$(dirname "$program")" "$name" \
+        printf '#!/bin/sh\nLD_LIBRARY_PATH=$CURL_LIBRARY exec timeout 60 "%s/.libs/%s" "$@"\n' "$curl/$(dirname "$program")" "$name" \
             >"$work/libtests.bin/$name"
         chmod +x "$work/libtests.bin/$name"
     done
