@@ -26,6 +26,7 @@ if ($ARGV[0] eq 'pages') {
 my ($way, $host, $port, $path, $count, $form) = @ARGV;
 my $url = "http://$host:$port$path";
 my $type = 'application/x-www-form-urlencoded';
+my $count_only = 0;
 
 my %ways = (
     haul => sub {
@@ -57,6 +58,19 @@ my %ways = (
             $curl->setopt(WWW::Curl::Easy::CURLOPT_WRITEDATA(), \$body);
             $curl->perform == 0 or die $curl->errbuf;
             return $body;
+        };
+    },
+    # The bodies go to a file, and only their lengths count.
+    'curl-file' => sub {
+        require WWW::Curl::Easy;
+        my $curl = WWW::Curl::Easy->new;
+        open my $file, '>', '/dev/null' or die "/dev/null: $!";
+        $curl->setopt(WWW::Curl::Easy::CURLOPT_URL(), $url);
+        $curl->setopt(WWW::Curl::Easy::CURLOPT_WRITEDATA(), $file);
+        return sub {
+            $curl->perform == 0 or die $curl->errbuf;
+            $count_only += $curl->getinfo(WWW::Curl::Easy::CURLINFO_SIZE_DOWNLOAD());
+            return '';
         };
     },
     furl => sub {
@@ -92,7 +106,7 @@ if ($way =~ s/haul\z//) {
 my $call = ($ways{$way} or die "no way '$way'\n")->();
 my $total = 0;
 $total += length $call->() for 1 .. $count;
-print "$total\n";
+print $total + $count_only, "\n";
 
 # Returns the length of all bodies. Each client fetches them six at a time, by its own means.
 sub pages {

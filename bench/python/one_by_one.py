@@ -113,6 +113,22 @@ def pycurl() -> Call:
     return call
 
 
+def pycurl_file() -> Callable[[], range]:
+    """Writes the bodies to a file. The call returns something with their length."""
+    import pycurl
+
+    handle = pycurl.Curl()
+    handle.setopt(pycurl.URL, url)
+    file = open("/dev/null", "wb")
+    handle.setopt(pycurl.WRITEDATA, file)
+
+    def call() -> range:
+        handle.perform()
+        return range(int(handle.getinfo(pycurl.SIZE_DOWNLOAD)))
+
+    return call
+
+
 async def one_after_another(session, read) -> int:
     total = 0
     for _ in range(count):
@@ -142,6 +158,7 @@ async def haul_async() -> int:
 WAYS = {
     "haul": haul, "requests": requests, "requests+haul": requests_haul, "niquests": niquests, "httpx": httpx,
     "curl_cffi": curl_cffi, "urllib3": urllib3, "http.client": http_client, "pycurl": pycurl,
+    "pycurl-file": pycurl_file,
 }  # fmt: skip
 LOOPS = {"aiohttp": aiohttp, "haul-async": haul_async}
 

@@ -17,6 +17,7 @@ mod language_clients;
 mod large_bodies;
 mod large_get;
 mod large_get_tls;
+mod libcurl;
 mod million_urls;
 mod option_parsing;
 pub(crate) mod package_fetcher;
@@ -89,6 +90,7 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &c_requests::JOB,
     &perl::JOB,
     &python::JOB,
+    &libcurl::JOB,
     &scaling_curves::JOB,
     &hosts::JOB,
     &adapt::JOB,

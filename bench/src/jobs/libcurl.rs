@@ -1,0 +1,149 @@
+//! Programs that were written for libcurl, over libcurl and over haul's library in its place: a
+//! Perl program with WWW::Curl, a Python program with pycurl, and a C program with the multi
+//! interface.
+//!
+//! `scripts/bench-libcurl.sh` builds libcurl in the version of `bench/libcurl/Cargo.lock` and
+//! pycurl. `make libcurl` builds haul's library.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::large_bodies::{BodyServer, at_most};
+use super::{BenchJob, JobEnvironment, SMALL, home};
+use crate::body_files::LargeBodyFiles;
+use crate::digest::OutputDigest;
+use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::one_core::SingleCoreGuard;
+use crate::{Result, installed_programs};
+
+pub(super) const JOB: BenchJob = BenchJob {
+    name: "libcurl",
+    about: "programs written for libcurl; parts perl-small, perl-large, python-small, python-large, multi",
+    set_up,
+};
+
+const HAUL: &str = "over haul";
+const CURL: &str = "over libcurl";
+/// The working directory's names of the directories with the two libraries.
+const LIBRARIES: [(&str, &str); 2] = [(HAUL, "haul-library"), (CURL, "curl-library")];
+/// The length in bytes of the large bodies of one transfer at a time.
+const LARGE: u64 = 256 << 20;
+/// The length in bytes of the bodies that the C program fetches at once.
+const PARALLEL: u64 = 1 << 30;
+const BODIES: usize = 5;
+
+/// A part whose program sends requests one at a time.
+struct SequentialPart {
+    name: &'static str,
+    program: &'static [&'static str],
+    length: u64,
+    count: usize,
+    /// The goal for haul's CPU time as a multiple of libcurl's.
+    goal: f64,
+}
+
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    let built = std::env::current_exe()?.parent().and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
+    link(&built.join("libcurl"), &bench.work.join("haul-library"), "make libcurl")?;
+    let peers = built.join("libcurl-peers");
+    link(&peers.join("lib"), &bench.work.join("curl-library"), "sh scripts/bench-libcurl.sh")?;
+    link(&peers.join("python"), &bench.work.join("environment"), "sh scripts/bench-libcurl.sh")?;
+    compile(&bench.work)?;
+    let large = at_most(bench, LARGE);
+    const PERL: &[&str] = &["perl", "../../perl/requests.pl"];
+    const PYTHON: &[&str] = &["environment/bin/python", "../../python/one_by_one.py"];
+    let part = |name, program, length, count, goal| SequentialPart { name, program, length, count, goal };
+    let small = SMALL as u64;
+    let parts = [
+        (part("perl-small", PERL, small, bench.count(5_000), 0.8), "curl"),
+        (part("perl-large", PERL, large, 4, 0.6), "curl-file"),
+        (part("python-small", PYTHON, small, bench.count(5_000), 0.8), "pycurl"),
+        (part("python-large", PYTHON, large, 4, 0.6), "pycurl-file"),
+    ];
+    let store = {
+        let _turns = SingleCoreGuard::hold()?;
+        BodyServer::open(bench)?
+    };
+    let mut cards = Vec::new();
+    for (part, way) in &parts {
+        cards.push(one_by_one(bench, &store, part, way)?);
+    }
+    cards.push(multi(bench, &store)?);
+    bench.hold(store.server);
+    Ok(cards)
+}
+
+/// Links a directory into the working directory, so that command lines have no absolute paths.
+fn link(directory: &Path, link: &Path, how: &str) -> Result<()> {
+    if !directory.is_dir() {
+        return Err(format!("libcurl needs {}: {how}", directory.display()).into());
+    }
+    Ok(symlink(directory, link)?)
+}
+
+/// Returns a contestant for each library, which runs this command line.
+fn contestants(words: &[String], all: &OutputDigest) -> Vec<Contestant> {
+    let contestant = |(name, library): (&'static str, &str)| {
+        let argv = ["env".to_owned(), format!("LD_LIBRARY_PATH={library}")].into_iter().chain(words.to_vec()).collect();
+        Contestant { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
+    };
+    LIBRARIES.into_iter().map(contestant).collect()
+}
+
+fn one_by_one(bench: &JobEnvironment, store: &BodyServer, part: &SequentialPart, way: &str) -> Result<JobPart> {
+    let SequentialPart { name, program, length, count, goal } = *part;
+    store.plain(store.server.addr, length)?;
+    let (host, port) = (store.server.addr.ip().to_string(), store.server.addr.port().to_string());
+    let words = [way.to_owned(), host, port, LargeBodyFiles::path(length), count.to_string()];
+    let words: Vec<String> = program.iter().map(|&word| word.to_owned()).chain(words).collect();
+    let all = OutputDigest { len: length * count as u64, sha256: String::new() };
+    let is_small = length == SMALL as u64;
+    let unit = if is_small { WorkPerRun::Requests(count) } else { WorkPerRun::Bytes(all.len) };
+    Ok(card(bench, store, name, contestants(&words, &all), goal, unit, is_small))
+}
+
+fn multi(bench: &JobEnvironment, store: &BodyServer) -> Result<JobPart> {
+    let length = bench.length(PARALLEL);
+    let url = store.plain(store.server.addr, length)?.url;
+    let words: Vec<String> = std::iter::once("./multi".to_owned()).chain(vec![url; BODIES]).collect();
+    let all = OutputDigest { len: length * BODIES as u64, sha256: String::new() };
+    Ok(card(bench, store, "multi", contestants(&words, &all), 0.3, WorkPerRun::Bytes(all.len), false))
+}
+
+fn card(
+    bench: &JobEnvironment,
+    store: &BodyServer,
+    part: &'static str,
+    contestants: Vec<Contestant>,
+    goal: f64,
+    unit: WorkPerRun,
+    one_core: bool,
+) -> JobPart {
+    JobPart {
+        part,
+        contestants: bench.entries(contestants),
+        baseline: CURL,
+        limit: None,
+        goals: vec![PartGoal::ratio(MetricKind::Cpu, HAUL, CURL, goal)],
+        rounds: 5,
+        warm_up: true,
+        one_core,
+        calls: true,
+        server: store.server.name.clone(),
+        unit,
+    }
+}
+
+/// Compiles the C program against the system's header of libcurl.
+fn compile(work: &Path) -> Result<()> {
+    let Some(cc) = installed_programs::find("cc") else { return Err("libcurl needs a C compiler".into()) };
+    let source: PathBuf = home().join("c/multi.c");
+    let mut compiler = Command::new(cc);
+    compiler.args(["-O2", "-Wall", "-o"]).arg(work.join("multi")).arg(source).arg("-lcurl");
+    let output = compiler.output()?;
+    if !output.status.success() {
+        return Err(format!("multi.c: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    Ok(())
+}
