@@ -152,7 +152,7 @@ fn error_shows_url_and_then_redirect_target() {
     let url = origin.url(&format!("/redirect/302?to={target}"));
     for together in [&[][..], &[url.as_str()]] {
         let ran = run_haul([url.as_str()].iter().chain(together));
-        let line = format!("haul: (22) {url} (redirected to {target}): the server answered 404 Not Found");
+        let line = format!("haul: (22) {url} (redirected to {target}): the server answered 404 Not Found; ");
         assert!(ran.stderr.lines().all(|said| said.starts_with(&line)) && ran.code == 22, "{}", ran.stderr);
     }
 }

@@ -39,7 +39,11 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
     let cause = error.cause();
     match error.kind() {
         ErrorKind::PeerCertificate => of_certificate(&cause).into(),
-        ErrorKind::Status => of_status(error.status().unwrap_or(0), settings).into(),
+        ErrorKind::Status => {
+            // The agent passes on the text of an error alone.
+            let status = error.status().or(facts.map(|facts| facts.status));
+            of_status(status.unwrap_or(0), settings).into()
+        }
         ErrorKind::Connect => of_connection(error, &cause, facts).into(),
         ErrorKind::Resolve => of_name(&cause, failed).into(),
         ErrorKind::ProxyResolve => PROXY_ORIGIN.into(),
