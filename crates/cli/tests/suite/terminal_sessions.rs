@@ -22,7 +22,7 @@ const SIZE: (u16, u16) = (160, 24);
 
 /// The least duration of runs that draw nothing. A run draws its progress after 0.4 s, if at all. These
 /// tests look at all bytes of a run after its end, so that a slow machine cannot make them fail.
-const LONG: Duration = Duration::from_millis(900);
+const LONG: Duration = Duration::from_millis(600);
 
 /// Returns haul with these arguments in a directory, for a terminal.
 fn haul_in(dir: &Path, args: &[&str]) -> Command {
@@ -238,10 +238,14 @@ fn resized_terminal_gets_a_line_of_its_width() {
 #[test]
 fn silent_and_quiet_runs_show_no_progress() {
     let dir = tempfile::tempdir().unwrap();
-    for option in ["-s", "--no-progress-meter"] {
+    let started = |option: &'static str| {
         let site = GatedSite::start(1);
-        let mut session = start(dir.path(), &[option, "--out-null", &site.site.url("/[0-2]")]);
-        std::thread::sleep(LONG);
+        let session = start(dir.path(), &[option, "--out-null", &site.site.url("/[0-2]")]);
+        (option, site, session)
+    };
+    let runs = ["-s", "--no-progress-meter"].map(started);
+    std::thread::sleep(LONG);
+    for (option, site, mut session) in runs {
         site.open();
         assert_eq!((session.wait_for_end(), session.output()), (Some(0), Vec::new()), "{option}");
     }
@@ -309,6 +313,23 @@ fn curl_persona_draws_the_meter_of_curl() {
     assert_eq!(code, Some(0));
     assert!(screen.text().starts_with("  % Total    % Received % Xferd"), "{}", screen.text());
     assert!(screen.text().contains("\n100  1.00M 100  1.00M   0      0"), "{}", screen.text());
+}
+
+#[test]
+fn curl_persona_draws_one_meter_for_parallel_transfers() {
+    let dir = tempfile::tempdir().unwrap();
+    let site = GatedSite::start(1);
+    let urls = site.site.url("/[0-1]");
+    let session = start(dir.path(), &["curl", "-q", "-Z", "-o", "#1", &urls]);
+    let titles = "DL% UL%  Dled  Uled  Xfers  Live Total     Current  Left    Speed\n";
+    session.wait_for("the meter", |screen| screen.text().starts_with(titles));
+    site.open();
+    let (code, screen) = session.end();
+    let text = screen.text();
+    assert!(code == Some(0) && text.starts_with(&format!("{titles}100 --     14     0     2     0 ")), "{text}");
+    assert_eq!(text.lines().count(), 2, "{text}");
+    let mut silent = start(dir.path(), &["curl", "-q", "-s", "-Z", "-o", "#1", &urls]);
+    assert_eq!((silent.wait_for_end(), silent.output()), (Some(0), Vec::new()));
 }
 
 #[test]

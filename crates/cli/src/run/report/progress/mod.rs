@@ -8,6 +8,7 @@
 
 mod failure_counts;
 mod host_times;
+mod parallel_meter;
 mod progress_bar;
 mod progress_line;
 mod progress_meter;
@@ -34,6 +35,7 @@ use crate::run::transfers::run_total;
 use crate::terminal_style::{self, MessageColors};
 use failure_counts::FailureCounts;
 use host_times::HostTimes;
+use parallel_meter::ParallelMeter;
 use progress_bar::ProgressBar;
 use progress_line::{BodyFigures, ManyFigures, PauseFigures, ProgressView, StageFigures};
 use progress_meter::ProgressMeter;
@@ -84,6 +86,9 @@ pub(crate) struct ProgressReporter {
     failures: Mutex<FailureCounts>,
     /// curl's progress meter, which replaces the progress line; `None` with the haul persona.
     meter: Option<Mutex<ProgressMeter>>,
+    /// curl's progress meter for parallel transfers (`-Z`), which replaces the other meter; `None`
+    /// without the option.
+    parallel_meter: Option<Mutex<ParallelMeter>>,
     /// The bar of `-#`, which replaces the progress line for a body of known length; `None` without
     /// the option.
     bar: Option<Mutex<ProgressBar>>,
@@ -142,6 +147,11 @@ impl ProgressReporter {
     pub(crate) fn new(global: &GlobalArgs) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let is_shown = global.progress && !global.silent;
+        if global.persona.is_curl() && global.parallel {
+            // As in curl, whatever kind of progress is asked for.
+            let parallel_meter = is_shown.then(Mutex::default);
+            return Self { parallel_meter, ..Self::with(global, false) };
+        }
         if global.progress_bar {
             let bar = is_shown.then(Mutex::default);
             return Self { bar, ..Self::with(global, is_terminal) };
@@ -174,6 +184,7 @@ impl ProgressReporter {
             ended: Condvar::new(),
             failures: Mutex::default(),
             meter: None,
+            parallel_meter: None,
             bar: None,
         }
     }
@@ -181,7 +192,7 @@ impl ProgressReporter {
     /// Starts the thread that draws the progress line, if it may be drawn. Called after signals are
     /// blocked, because threads inherit the mask.
     pub(crate) fn start(self: &Arc<Self>, plan: &Arc<RunPlan>) {
-        if !self.wanted {
+        if !self.wanted && self.parallel_meter.is_none() {
             return;
         }
         let (progress, plan) = (Arc::clone(self), Arc::clone(plan));
@@ -190,7 +201,10 @@ impl ProgressReporter {
     }
 
     fn draw_until_end(&self, plan: &RunPlan) {
-        let mut wait = QUIET;
+        let (mut wait, interval) = match self.parallel_meter {
+            Some(_) => (parallel_meter::INTERVAL, parallel_meter::INTERVAL),
+            None => (QUIET, INTERVAL),
+        };
         let mut asks_total = true;
         loop {
             {
@@ -200,12 +214,20 @@ impl ProgressReporter {
                     return;
                 }
             }
-            wait = INTERVAL;
-            if std::mem::take(&mut asks_total) {
+            wait = interval;
+            self.draw_parallel(false);
+            if self.wanted && std::mem::take(&mut asks_total) {
                 // Here, because reading a long list takes time.
                 self.ask_totals(plan);
             }
             self.draw();
+        }
+    }
+
+    /// Draws curl's meter of parallel transfers, if there is one.
+    fn draw_parallel(&self, is_last: bool) {
+        if let Some(mut meter) = self.parallel_meter() {
+            meter.draw(self.counts.now(), is_last);
         }
     }
 
@@ -225,6 +247,10 @@ impl ProgressReporter {
         if self.wanted {
             self.display().stage(stages.saturating_sub(1));
         }
+        if let Some(mut meter) = self.parallel_meter() {
+            meter.is_hidden |= output != TerminalOutput::None;
+        }
+        self.draw_parallel(false);
         self.output_begins(output);
     }
 
@@ -286,6 +312,10 @@ impl ProgressReporter {
         Some(self.meter.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    fn parallel_meter(&self) -> Option<MutexGuard<'_, ParallelMeter>> {
+        Some(self.parallel_meter.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn bar(&self) -> Option<MutexGuard<'_, ProgressBar>> {
         Some(self.bar.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -314,6 +344,10 @@ impl ProgressReporter {
         if let Some(mut meter) = self.meter() {
             meter.transfer_over(facts, was_reached);
         }
+        if let Some(mut meter) = self.parallel_meter() {
+            meter.sent = meter.sent.saturating_add(facts.upload_bytes);
+        }
+        self.draw_parallel(false);
         let _ = self.bar().is_some_and(|mut bar| bar.transfer_over());
         let needs_failures = self.folds || self.summary != Some(false);
         let is_printed = match error.filter(|error| needs_failures && !error.is_interrupted()) {
@@ -411,6 +445,7 @@ impl ProgressReporter {
         self.clear();
         self.display().is_over = true;
         self.ended.notify_all();
+        self.draw_parallel(true);
         if self.folds {
             let folded = self.failures().folded_lines();
             folded.iter().for_each(|line| print_error_line(&self.colors.message(line)));
