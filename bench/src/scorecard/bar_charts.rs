@@ -10,7 +10,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::chart_style::{CUT, DrawResult, FRAME, HAUL, LIMIT, PEER, TEXT, font, marked};
+use super::chart_style::{CUT, DrawResult, FRAME, HAUL, LEAST_RATIO, LIMIT, PEER, TEXT, font, marked};
 use crate::bench_record::{ContestantRuns, PartResult};
 use crate::job_part::{ContestantRole, MetricKind};
 use crate::terminal_table;
@@ -129,7 +129,8 @@ fn bar(
     }
     let figure = what.words(value, sheet.unit);
     let ratio = sheet.ratio(what, &entry.name, terminal_table::measure_of(sheet, what));
-    let text = ratio.map_or(figure.clone(), |ratio| format!("{figure} · {ratio:.2}×"));
+    let compared = ratio.filter(|ratio| *ratio >= LEAST_RATIO);
+    let text = compared.map_or(figure.clone(), |ratio| format!("{figure} · {ratio:.2}×"));
     let style = font(12, TEXT, HPos::Left).pos(Pos::new(HPos::Left, VPos::Center));
     area.draw(&Text::new(text, (right + 6, middle), style))?;
     Ok(())

@@ -63,11 +63,11 @@ fn jobs(record: &BenchRecord) -> Vec<(&str, Vec<&PartResult>)> {
 
 fn blocks(record: &BenchRecord, causes: &GoalCauses) -> Result<Vec<DocumentBlock>> {
     let mut blocks = vec![DocumentBlock::Heading(1, "Benchmarks".to_owned())];
-    blocks.extend(summary(record));
     if let Some(svg) = overview_chart::chart(record)? {
         let shows = "What haul takes of the best peer's wall time and CPU in each job".to_owned();
         blocks.push(DocumentBlock::Chart { name: "overview".to_owned(), shows, svg });
     }
+    blocks.extend(summary(record));
     blocks.push(DocumentBlock::Heading(2, "The jobs".to_owned()));
     for (job, sheets) in jobs(record) {
         blocks.push(DocumentBlock::Heading(3, job.to_owned()));
@@ -100,12 +100,12 @@ fn summary(record: &BenchRecord) -> Vec<DocumentBlock> {
     let head = readme_figures::JOB_HEAD.map(str::to_owned).to_vec();
     let mut blocks = vec![DocumentBlock::Paragraph(
         "haul and its peers do the same job in turn, on one machine. The table shows haul's share of the best peer's wall time \
-         or CPU: 0.25 is a quarter."
+         and CPU: 0.25 is a quarter, and above 1 haul is behind."
             .to_owned(),
     )];
     if !rows.is_empty() {
         let rows = rows.into_iter().map(Vec::from).collect();
-        blocks.push(DocumentBlock::Table(DocumentTable { text_columns: 5, head, rows }));
+        blocks.push(DocumentBlock::Table(DocumentTable { text_columns: 4, head, rows }));
     }
     blocks.push(DocumentBlock::Paragraph(format!(
         "Measured on {} with {} cores of {}. `make bench` repeats it. The figures of every contestant are in \

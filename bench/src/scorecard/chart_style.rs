@@ -18,6 +18,10 @@ pub(super) const TEXT: RGBColor = RGBColor(26, 26, 26);
 pub(super) const FRAME: RGBColor = RGBColor(110, 110, 110);
 pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
 
+/// The least ratio that is drawn. Below it the larger figure is a time limit, not work, and the ratio
+/// would be shown as 0.00.
+pub(super) const LEAST_RATIO: f64 = 0.005;
+
 /// The result of drawing a chart. It is an error only if the chart has no size.
 pub(super) type DrawResult<T> = Result<T, Box<dyn Error>>;
 

@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::chart_style::{CUT, DrawResult, FRAME, HAUL, PEER, TEXT, font, marked};
+use super::chart_style::{CUT, DrawResult, FRAME, HAUL, LEAST_RATIO, PEER, TEXT, font, marked};
 use crate::bench_record::{BenchRecord, PartResult};
 use crate::job_part::{ContestantRole, MetricKind};
 
@@ -79,7 +79,8 @@ fn ratio(sheet: &PartResult, what: MetricKind) -> Option<PeerRatio> {
     let what =
         if what == MetricKind::Cpu && haul.median(MetricKind::Client).is_some() { MetricKind::Client } else { what };
     let peer = &sheet.best_peer(what)?.name;
-    Some(PeerRatio { value: sheet.ratio(what, &haul.name, peer)?, peer: peer.clone() })
+    let value = sheet.ratio(what, &haul.name, peer)?;
+    (value >= LEAST_RATIO).then(|| PeerRatio { value, peer: peer.clone() })
 }
 
 #[cfg(test)]
@@ -105,6 +106,8 @@ mod tests {
             assert!(svg.contains(part), "{part}");
         }
         assert!(!svg.contains("alone"), "nobody to be compared with");
+        let waits = chart(&record(vec![named("waits", 0.001, 40.0)])).unwrap();
+        assert!(waits.is_none(), "a peer that waits for a time limit is no comparison");
         assert!(chart(&record(Vec::new())).unwrap().is_none());
     }
 }

@@ -43,42 +43,54 @@ fn site(record: &BenchRecord) -> Option<String> {
     Some(wrapped(&text) + "\n")
 }
 
-/// The rows of the table: a description, the part, the contestant, and the kind of result.
-const ROWS: [(&str, &str, &str, MetricKind); 13] = [
-    ("Thousands of pages, the whole job", "site", "haul", MetricKind::Wall),
-    ("Fetching alone", "fetch", "haul --unordered", MetricKind::Cpu),
-    ("20,000 replies of 300 bytes", "small", "haul --unordered", MetricKind::Cpu),
-    ("A request in Perl", "perl:small", "Haul", MetricKind::Cpu),
-    ("A request in Python", "python:small", "haul", MetricKind::Cpu),
-    ("A request in C", "c-requests:small", "libhaul", MetricKind::Cpu),
-    ("One big GET, plain, to a pipe", "get:pipe", "haul", MetricKind::Client),
-    ("One big GET, plain, to a file", "get:file", "haul", MetricKind::Wall),
-    ("One big GET by TLS", "get-tls:null", "haul", MetricKind::Cpu),
-    ("50 bodies over one HTTP/2 connection", "h2-bulk", "haul", MetricKind::Cpu),
-    ("5 bodies in one thread", "five", "haul", MetricKind::Cpu),
-    ("URLs of 5,000 hosts, a quarter of them broken", "hosts:main", "haul, 300 at a time", MetricKind::Cpu),
-    ("A package manager's fetcher, 20 ms away, TLS", "fetcher:tls", "haul agent", MetricKind::Wall),
+/// The rows of the table: a description, the part, and the contestant.
+const ROWS: [(&str, &str, &str); 13] = [
+    ("Thousands of pages, the whole job", "site", "haul"),
+    ("Fetching alone", "fetch", "haul --unordered"),
+    ("20,000 replies of 300 bytes", "small", "haul --unordered"),
+    ("A request in Perl", "perl:small", "Haul"),
+    ("A request in Python", "python:small", "haul"),
+    ("A request in C", "c-requests:small", "libhaul"),
+    ("One big GET, plain, to a pipe", "get:pipe", "haul"),
+    ("One big GET, plain, to a file", "get:file", "haul"),
+    ("One big GET by TLS", "get-tls:null", "haul"),
+    ("50 bodies over one HTTP/2 connection", "h2-bulk", "haul"),
+    ("5 bodies in one thread", "five", "haul"),
+    ("URLs of 5,000 hosts, a quarter of them broken", "hosts:main", "haul, 300 at a time"),
+    ("A package manager's fetcher, 20 ms away, TLS", "fetcher:tls", "haul agent"),
 ];
 
-/// The column titles of the table of jobs. "haul's share" is the ratio of haul's wall time or CPU
-/// time to the best peer's.
-pub(super) const JOB_HEAD: [&str; 5] = ["job", "haul's share", "of", "best peer", "`make bench JOB=`"];
+/// The parts in the table of the README: a job with many URLs, one with small replies, and one with
+/// large bodies, in which haul needs more time than the best peer.
+const README_PARTS: [&str; 3] = ["site", "small", "h2-bulk"];
 
-/// Returns the rows of the table of jobs: description, ratio, wall or CPU, best peer, job.
-pub(super) fn job_rows(record: &BenchRecord) -> Vec<[String; 5]> {
-    ROWS.iter()
-        .filter_map(|(about, sheet, of, what)| {
-            let (ratio, peer) = ratio(record, sheet, of, *what)?;
-            let what = if *what == MetricKind::Wall { "wall" } else { "CPU" };
-            Some([(*about).to_owned(), format!("{ratio:.2}"), what.to_owned(), peer, format!("`{sheet}`")])
-        })
-        .collect()
+/// The column titles of the table of jobs. "wall" and "CPU" are haul's shares of the best peer's.
+pub(super) const JOB_HEAD: [&str; 4] = ["job", "wall", "CPU", "`make bench JOB=`"];
+
+/// Returns the rows of the table of jobs: description, share of the wall time, share of the CPU
+/// time, job.
+pub(super) fn job_rows(record: &BenchRecord) -> Vec<[String; 4]> {
+    ROWS.iter().filter_map(|(about, sheet, of)| job_row(record, about, sheet, of)).collect()
+}
+
+fn job_row(record: &BenchRecord, about: &str, sheet: &str, of: &str) -> Option<[String; 4]> {
+    let is_client = record.sheet(sheet)?.entry(of)?.median(MetricKind::Client).is_some();
+    let cpu = if is_client { MetricKind::Client } else { MetricKind::Cpu };
+    let shares = [MetricKind::Wall, cpu].map(|what| {
+        let (ratio, peer) = ratio(record, sheet, of, what)?;
+        let behind = if ratio > 1.0 { ": behind" } else { "" };
+        Some(format!("{ratio:.2} × {peer}{behind}"))
+    });
+    let [Some(wall), Some(cpu)] = shares else { return None };
+    Some([about.to_owned(), wall, cpu, format!("`{sheet}`")])
 }
 
 fn jobs(record: &BenchRecord) -> Option<String> {
-    let row = |cells: &[String; 5]| format!("| {} |\n", cells.join(" | "));
-    let rows: String = job_rows(record).iter().map(row).collect();
-    let head = format!("{}|---|---:|---|---|---|\n", row(&JOB_HEAD.map(str::to_owned)));
+    let row = |cells: &[String; 4]| format!("| {} |\n", cells.join(" | "));
+    let of_readme = ROWS.iter().filter(|(_, sheet, _)| README_PARTS.contains(sheet));
+    let rows: String =
+        of_readme.filter_map(|(about, sheet, of)| job_row(record, about, sheet, of)).map(|cells| row(&cells)).collect();
+    let head = format!("{}|---|---|---|---|\n", row(&JOB_HEAD.map(str::to_owned)));
     (!rows.is_empty()).then(|| head + &rows)
 }
 
@@ -115,7 +127,9 @@ mod tests {
         let text = filled(README, &record(vec![site])).unwrap();
         assert!(text.starts_with("# haul\n<!-- bench:site -->\nOn 2 cores") && text.ends_with("-->\nend\n"));
         assert!(text.contains("0.25 of the\nwall") || text.contains("0.25 of the wall"));
-        assert!(text.contains("| Thousands of pages, the whole job | 0.25 | wall | curl, a config | `site` |"));
+        assert!(text.contains(
+            "| Thousands of pages, the whole job | 0.25 × curl, a config | 0.25 × curl, a config | `site` |"
+        ));
         assert!(!text.contains("old"));
         assert!(text.lines().all(|line| line.chars().count() <= 120));
         // Making it twice changes nothing.
@@ -123,5 +137,13 @@ mod tests {
         again.job = "other".to_owned();
         assert_eq!(filled(&text, &record(vec![again])).unwrap(), text);
         assert!(filled("# haul\n", &record(Vec::new())).is_err());
+    }
+
+    #[test]
+    fn table_says_where_haul_is_behind() {
+        let mut slow = sheet(vec![entry("haul", vec![Ok(figures(1.5))]), entry("libcurl", vec![Ok(figures(1.0))])]);
+        slow.job = "h2-bulk".to_owned();
+        let rows = job_rows(&record(vec![slow]));
+        assert_eq!(rows[0][1], "1.50 × libcurl: behind", "{rows:?}");
     }
 }
