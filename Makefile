@@ -38,8 +38,8 @@ ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars
 .DEFAULT_GOAL := help
 .PHONY: help build check-targets portable-test portable-slice bindings libhaul libcurl libcurl-suites perl perl-test perl-soak lwp-suite mechanize-suite mojo-suite header c-memory tsan miri c-soak demo test setup fmt libcurl-libtests \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
-	python python-test fsspec-suite httpx-suite aiohttp-suite engines-test engines-bench python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke scorecard \
-	generate site dist dist-test install install-command install-lib uninstall clean msrv words h3-interop selection-suites check-features
+	python python-test fsspec-suite httpx-suite aiohttp-suite engines-test engines-bench python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke scorecard  \
+	generate site dist dist-test install install-command install-lib uninstall clean msrv words h3-interop selection-suites check-features pictures
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,6 +103,9 @@ c-memory: ## the C interface under valgrind and AddressSanitizer
 # mdBook comes as a wheel: scripts/site/requirements.txt. `sh scripts/site.sh DIRECTORY --pictures` also takes pictures of pages.
 site: ## the guides as a site in target/site/book/html, with each link and anchor checked (needs Python)
 	sh scripts/site.sh $(abspath $(TARGET_DIR))/site
+
+pictures: ## docs/pictures: terminals of real runs as SVG, which tests compare with the runs of today
+	HAUL_PICTURES=1 $(CARGO) test $(LOCKED) -p httphaul-cli --test suite -- terminal_pictures::
 
 msrv: ## check with the oldest toolchain that Cargo.toml promises (rustup installs it; 4 minutes and 1 GB)
 	rustup run --install $$(sed -n 's/^rust-version = "\(.*\)"/\1.0/p' Cargo.toml) cargo check $(LOCKED) --workspace
@@ -294,12 +297,13 @@ install: install-command install-lib ## install haul, libhaul and their document
 
 install-command: ## install haul without libhaul
 	test -x $(BUILT)/haul || $(MAKE) build
-	install -d $(BINDIR) $(DOCDIR)/docs/design $(DOCDIR)/docs/benchmarks
+	install -d $(BINDIR) $(DOCDIR)/docs/design $(DOCDIR)/docs/benchmarks $(DOCDIR)/docs/pictures
 	install -m 755 $(BUILT)/haul $(BINDIR)/haul
 	install -m 644 README.md SECURITY.md CONTRIBUTING.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE $(DOCDIR)
 	install -m 644 docs/*.md $(DOCDIR)/docs
 	install -m 644 docs/design/*.md $(DOCDIR)/docs/design
 	install -m 644 docs/benchmarks/*.svg $(DOCDIR)/docs/benchmarks
+	install -m 644 docs/pictures/*.svg $(DOCDIR)/docs/pictures
 	install -d $(MANDIR)/man1 $(MANDIR)/man7 $(DATADIR)/bash-completion/completions $(DATADIR)/zsh/site-functions \
 		$(DATADIR)/fish/vendor_completions.d
 	install -m 644 docs/haul.1 docs/haul-curl.1 docs/haul-ftp.1 $(MANDIR)/man1

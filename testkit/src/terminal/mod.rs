@@ -13,6 +13,7 @@
 //! ```
 
 mod screen;
+mod svg;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -28,6 +29,7 @@ use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
 pub use screen::Screen;
+pub use svg::picture;
 
 /// The time limit of each wait.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -24,7 +24,7 @@ const HOSTS: [&str; 5] = ["example.com", "api.example.com", "s3.example.com", "o
 
 /// A site with what the recipes need: a shop, a login, an API, listings, a sitemap, files, and
 /// broken links.
-struct GuideSite {
+pub struct GuideSite {
     address: String,
     /// The certificate authority of https://example.com in PEM.
     authority: String,
@@ -48,7 +48,7 @@ struct SiteRequest {
 }
 
 impl GuideSite {
-    fn start() -> GuideSite {
+    pub fn start() -> GuideSite {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let is_over = Arc::new(AtomicBool::new(false));
@@ -135,14 +135,31 @@ fn serve(stream: impl Read + Write, site: &str, visits: &Mutex<Vec<String>>, is_
             visits.push(path.clone());
             is_first
         };
+        if path.ends_with("/half.iso") {
+            // The rest never comes: a picture shows the progress.
+            write!(reader.get_mut(), "HTTP/1.1 200 OK\r\nContent-Length: {HALF_ISO}\r\n\r\n").ok()?;
+            reader.get_mut().write_all(&vec![b'x'; HALF_ISO / 2]).ok()?;
+            reader.read_line(&mut head).ok()?;
+            return None;
+        }
         let request = SiteRequest { method, path, head, body };
         let (status, fields, content) = match reply(&request, site, is_first) {
             (status, ..) if is_proxied && status.starts_with("40") => any_page(&request),
             known => known,
         };
+        let content = if request.path.ends_with(".tgz") { archive() } else { content.into_bytes() };
         let length = content.len();
-        write!(reader.get_mut(), "HTTP/1.1 {status}\r\n{fields}Content-Length: {length}\r\n\r\n{content}").ok()?;
+        write!(reader.get_mut(), "HTTP/1.1 {status}\r\n{fields}Content-Length: {length}\r\n\r\n").ok()?;
+        reader.get_mut().write_all(&content).ok()?;
     }
+}
+
+/// The announced length of the body of which the site sends a half.
+const HALF_ISO: usize = 48 << 20;
+
+/// Returns a compressed archive without a file.
+fn archive() -> Vec<u8> {
+    run(program("tar").args(["-cz", "-f", "-", "-T", "/dev/null"])).stdout
 }
 
 /// Returns the status, the header fields and the body of the reply to a request. `is_first` is true
@@ -214,15 +231,21 @@ struct GuideExample {
     output: Option<String>,
 }
 
+/// The beginning of a comment before a block that is not run.
+pub const NOT_RUN: &str = "<!-- not run: ";
+
 fn examples(document: &str) -> Vec<GuideExample> {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document)).unwrap();
     let mut found: Vec<GuideExample> = Vec::new();
     let mut lines = text.lines().enumerate();
+    let mut before = "";
     while let Some((number, line)) = lines.next() {
+        let is_left_out = std::mem::replace(&mut before, line).starts_with(NOT_RUN);
         let Some(language) = line.strip_prefix("```") else { continue };
         let block: Vec<&str> = lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
         let block = block.join("\n") + "\n";
         match (language, found.last_mut()) {
+            _ if is_left_out => {}
             ("sh", _) => found.push(GuideExample { line: number + 1, commands: block, output: None }),
             ("text", Some(example)) if example.output.is_none() => example.output = Some(block),
             _ => {}
@@ -233,7 +256,7 @@ fn examples(document: &str) -> Vec<GuideExample> {
 
 /// Returns a command that runs an example in a directory. `authority` is the file with the
 /// certificate authority of the hosts.
-fn example_command(commands: &str, site: &GuideSite, dir: &Path, authority: &Path) -> Command {
+pub fn example_command(commands: &str, site: &GuideSite, dir: &Path, authority: &Path) -> Command {
     let address = format!("http://{}", site.address);
     let programs = Path::new(HAUL).parent().unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
@@ -301,6 +324,16 @@ fn examples_of_the_curl_guide_are_accepted() {
 #[test]
 fn examples_of_the_exit_codes_are_accepted() {
     run_imagined_examples("docs/exit-codes.md");
+}
+
+#[test]
+fn examples_of_the_download_guide_are_accepted() {
+    run_imagined_examples("docs/one-big-get.md");
+}
+
+#[test]
+fn examples_for_package_managers_are_accepted() {
+    run_imagined_examples("docs/package-managers.md");
 }
 
 #[test]

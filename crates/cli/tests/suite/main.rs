@@ -87,6 +87,7 @@ mod state_files;
 mod stats;
 mod system_faults;
 mod table_input;
+mod terminal_pictures;
 mod terminal_sessions;
 mod tls;
 mod value_output;
