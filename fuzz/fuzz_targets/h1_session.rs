@@ -8,7 +8,7 @@
 #[allow(dead_code, reason = "only the limits are used")]
 mod support;
 
-use haul_proto::h1::{BodyLength, H1Config, H1Event, H1Machine, RequestHead};
+use haul_proto::h1::{BodyLength, H1Config, H1Deviations, H1Event, H1Machine, RequestHead};
 use haul_proto::time::Timestamp;
 use libfuzzer_sys::fuzz_target;
 
@@ -32,7 +32,16 @@ impl<'a> H1Operations<'a> {
 
 fuzz_target!(|data: &[u8]| {
     let mut data = H1Operations(data);
-    let mut conn = H1Machine::new(H1Config { limits: support::limits(), max_pipeline: 3, ..H1Config::default() });
+    // As for curl's persona, for half of the inputs.
+    let is_curl = data.0.last().is_some_and(|last| last & 1 == 1);
+    let deviations = H1Deviations {
+        tolerant: is_curl,
+        follows_http10: is_curl,
+        verbatim_fields: is_curl,
+        ..H1Deviations::default()
+    };
+    let config = H1Config { limits: support::limits(), max_pipeline: 3, deviations, ..H1Config::default() };
+    let mut conn = H1Machine::new(config);
     let mut now = Timestamp(0);
     let mut wire = Vec::new();
     while let Some(operation) = data.one() {
@@ -111,7 +120,8 @@ fn enqueue(conn: &mut H1Machine, now: Timestamp, pick: u8) {
         expect_continue: part(6) > 1,
         ..RequestHead::default()
     };
-    let possible = conn.can_enqueue();
+    let lacks_chunks = conn.sends_http10() && request.body == BodyLength::Chunked;
+    let possible = conn.can_enqueue() && !lacks_chunks;
     let before = conn.output().len();
     let result = conn.enqueue(now, &request);
     assert_eq!(result.is_ok(), possible, "{request:?}: {result:?}");
@@ -123,6 +133,10 @@ fn read(conn: &mut H1Machine, now: Timestamp, wire: &mut Vec<u8>) {
         let unanswered = conn.unanswered().count();
         let Ok(step) = conn.step(now, wire) else {
             assert!(conn.close_reason().is_some() && !conn.can_enqueue());
+            if let Some(head) = conn.partial_head(wire) {
+                let lines = head.raw();
+                assert!(lines.ends_with(b"\n") && lines.len() <= wire.len());
+            }
             wire.clear();
             return;
         };

@@ -72,4 +72,5 @@ pub mod usage_error;
 pub mod value_name;
 #[cfg(feature = "warc")]
 pub mod warc;
+pub mod wrap_message;
 pub mod write_out;

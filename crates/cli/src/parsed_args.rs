@@ -306,6 +306,8 @@ pub struct ParsedRequestOptions {
     pub etag_save: Option<PathBuf>,
     /// `--etag-compare`: the file with the entity tag for a conditional request.
     pub etag_compare: Option<PathBuf>,
+    /// True if `--etag-save` or `--etag-compare` stands behind several URLs.
+    pub etag_follows_urls: bool,
     /// `--disallow-username-in-url`: refuses URLs with a user.
     pub no_user_in_url: bool,
     /// `--follow`: follows redirects. A redirect changes the method of `-X` as RFC 9110 demands.

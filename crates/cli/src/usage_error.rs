@@ -22,6 +22,7 @@ use haul_policy::terminal_text::is_hazard;
 
 use crate::config_file::DEPTH_MAX;
 use crate::program_persona::{ProgramPersona, VERSION};
+use crate::wrap_message::{columns, wrapped};
 use crate::{did_you_mean, help};
 
 /// The length limit in bytes for a text of the user that an error message quotes.
@@ -86,6 +87,9 @@ pub enum UsageErrorReason {
     /// `-F` names an encoder that does not exist. As in curl, which notices this when it builds the
     /// form, the exit code is 43.
     Encoder,
+    /// Two options ask for different request methods. The text names both. As in curl, it is a
+    /// warning of the curl persona, though the program ends.
+    Methods(String),
     /// The option is used wrongly. The text explains why.
     BadUse(String),
     /// A file that an option names cannot be read.
@@ -135,6 +139,7 @@ impl fmt::Display for UsageErrorReason {
             UsageErrorReason::GlobName { template, position } => {
                 write!(f, "is badly used here (no glob exists with the name before byte {position} of {template})")
             }
+            UsageErrorReason::Methods(text) => f.write_str(text),
             UsageErrorReason::BadUse(text) | UsageErrorReason::Proxy { text, .. } => {
                 write!(f, "is badly used here ({text})")
             }
@@ -207,6 +212,7 @@ impl UsageError {
         match &self.reason {
             UsageErrorReason::NoSuchHelp => self.reason.to_string(),
             UsageErrorReason::NothingAsked => hint(program),
+            UsageErrorReason::Methods(text) if is_curl => wrapped("Warning: ", text, columns()),
             // The error appears when the output is opened, and curl prints no hint at its help.
             UsageErrorReason::GlobName { template, position } if is_curl => {
                 let what = format!("no glob exists with this name in position {position}");

@@ -127,6 +127,9 @@ pub enum ErrorKind {
     Login,
     /// None of the requested ciphers or groups is known. Exit 59.
     Cipher,
+    /// The head of a request or response has too many fields, or a line of it is too long. Exit
+    /// 100.
+    HeadTooLarge,
     /// The file of CA certificates cannot be used. Exit 77.
     CaFile,
     /// The file of revocation lists cannot be used. Exit 82.
@@ -191,6 +194,7 @@ impl ErrorKind {
             Self::CrlFile => 82,
             Self::PinnedKey => 90,
             Self::Proxy => 97,
+            Self::HeadTooLarge => 100,
             Self::Interrupted => 130,
             Self::Panicked => 255,
         }
@@ -229,6 +233,7 @@ impl ErrorKind {
             Self::PeerCertificate => "peer_certificate",
             Self::ContentCoding => "content_coding",
             Self::TooLarge => "too_large",
+            Self::HeadTooLarge => "head_too_large",
             Self::ClientCertificate => "client_certificate",
             Self::Rewind => "rewind",
             Self::Auth => "auth",

@@ -114,6 +114,18 @@ pub fn system_words(error: &io::Error) -> String {
     text
 }
 
+/// Returns the lines of a trailer section without the final empty line. Each ends in CR LF, however
+/// it was received.
+///
+/// ```
+/// assert_eq!(haul::trace::trailer_lines(b"A: b\nC: d\r\n\n"), b"A: b\r\nC: d\r\n");
+/// ```
+#[must_use]
+pub fn trailer_lines(raw: &[u8]) -> Vec<u8> {
+    let lines = raw.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    lines.filter(|line| !line.is_empty()).flat_map(|line| [line, b"\r\n"]).flatten().copied().collect()
+}
+
 /// Makes the trace event for a request. The values of secret fields are left out.
 pub(crate) fn request_event(request: &RequestHead<'_>, version: ProtocolVersion) -> TraceEvent<'static> {
     let mut head = format!("{} {} {version}\n", request.method, request.target);

@@ -134,6 +134,20 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Netr
     Ok(current.filter(fits))
 }
 
+/// Checks the whole text of a netrc file, also the entries behind one that matches.
+pub fn check(text: &[u8]) -> Result<(), NetrcError> {
+    let mut words = NetrcWords { text, at: 0, line: 1 };
+    while let Some(word) = words.next(NetrcParseState::Keyword)? {
+        let is = |keyword: &str| word.eq_ignore_ascii_case(keyword.as_bytes());
+        if is("macdef") {
+            words.skip_macro();
+        } else if ["machine", "login", "user", "password", "passwd", "account"].iter().any(|keyword| is(keyword)) {
+            words.next(NetrcParseState::Value)?;
+        }
+    }
+    Ok(())
+}
+
 /// Sets a value of the entry. If a keyword is repeated, the last one counts, as in curl; no
 /// document defines repetitions.
 fn set(

@@ -170,6 +170,7 @@ const SHOWN_FIELDS: &[&str] = &[
 /// Returns `true` if a request field of this name carries credentials. Such a field is sent only to
 /// the first origin, and its value is [hidden](is_hidden_field).
 pub fn is_secret_field(name: &str) -> bool {
+    let name = name.trim_matches([' ', '\t']);
     CREDENTIAL_FIELDS.iter().any(|secret| name.eq_ignore_ascii_case(secret))
 }
 
@@ -209,6 +210,8 @@ pub fn may_send(name: &str, secrets: SecretHandling) -> bool {
 /// credentials are never sent to another origin.
 pub fn may_send_as_curl(name: &str, secrets: SecretHandling) -> bool {
     const STANDARD: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "host"];
+    // curl sends blanks around a name.
+    let name = name.trim();
     secrets == SecretHandling::Keep || !STANDARD.iter().any(|field| name.eq_ignore_ascii_case(field))
 }
 

@@ -47,6 +47,13 @@ impl Fields {
         Fields { raw, spans }
     }
 
+    /// Removes the empty line at the end of the section's bytes.
+    pub(crate) fn remove_last_line(&mut self) {
+        for end in [b'\n', b'\r'] {
+            self.raw.pop_if(|last| *last == end);
+        }
+    }
+
     /// Iterates over the names and values of the fields, in the order received.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.spans.iter().map(|span| (name(&self.raw, span), &self.raw[range(span.value)]))

@@ -72,6 +72,12 @@ impl ResponseHead {
         ResponseHead { version, status, reason, fields }
     }
 
+    /// Returns the head without the empty line at the end of its bytes.
+    pub(crate) fn without_last_line(mut self) -> ResponseHead {
+        self.fields.remove_last_line();
+        self
+    }
+
     /// Returns a head for an HTTP/0.9 response, which has none: it says HTTP/1.0 and status 200,
     /// and has no fields.
     pub(crate) fn without_text() -> ResponseHead {

@@ -76,6 +76,8 @@ pub struct RequestHead<'a> {
     /// passed. An `Expect: 100-continue` field is added unless the caller gave an Expect field. Has
     /// no effect without a body.
     pub expect_continue: bool,
+    /// True to send the request as HTTP/1.0 if the connection speaks HTTP/1. Default: false.
+    pub http10: bool,
     /// Names of fields (in lower case) that must never enter an HPACK or QPACK table, because the lengths of
     /// encrypted blocks could reveal their values (RFC 7541 §7.1.3). Authorization,
     /// Proxy-Authorization and a Cookie of less than 20 bytes never enter one anyway.
@@ -92,6 +94,7 @@ impl Default for RequestHead<'_> {
             fields: &[],
             body: BodyLength::None,
             expect_continue: false,
+            http10: false,
             sensitive: &[],
         }
     }

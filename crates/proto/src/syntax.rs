@@ -1,5 +1,7 @@
 //! Character classes and lists shared by all HTTP versions (RFC 9110 §5.6).
 
+use alloc::vec::Vec;
+
 /// Returns `true` if the byte may occur in a token (`tchar`, RFC 9110 §5.6.2).
 pub(crate) const fn is_tchar(byte: u8) -> bool {
     matches!(byte,
@@ -22,6 +24,14 @@ const TCHARS: [bool; 256] = {
 /// Returns `true` if the text is a token: one or more `tchar` (RFC 9110 §5.6.2).
 pub(crate) fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|&byte| TCHARS[usize::from(byte)])
+}
+
+/// Returns `true` if the letters and digits of a name contain those of Content-Length or
+/// Transfer-Encoding, so that a lenient parser could take it for such a field.
+pub(crate) fn spells_framing(name: &[u8]) -> bool {
+    let plain: Vec<u8> = name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
+    let spells = |framing: &[u8]| plain.windows(framing.len()).any(|part| part == framing);
+    spells(b"contentlength") || spells(b"transferencoding")
 }
 
 /// Returns the text without the spaces and tabs at both ends.
@@ -64,7 +74,6 @@ pub(crate) enum DecimalFault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
 
     #[test]
     fn decimals_are_parsed() {

@@ -19,6 +19,7 @@ fn request<'a>(method: &'a str, path: &'a str, body: BodyLength) -> RequestHead<
         fields: &[("User-Agent", b"haul"), ("Accept", b"*/*")],
         body,
         expect_continue: false,
+        http10: false,
         sensitive: &[],
     }
 }

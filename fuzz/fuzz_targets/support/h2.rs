@@ -47,6 +47,7 @@ pub fn request(method: &str, body: BodyLength) -> RequestHead<'_> {
         fields: &[],
         body,
         expect_continue: false,
+        http10: false,
         sensitive: &[],
     }
 }

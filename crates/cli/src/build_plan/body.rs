@@ -100,7 +100,11 @@ impl PlanBuilder<'_> {
             texts.push(text.map_texts(|text| in_query(text, syntax)).template());
         }
         texts.retain(|text| !text.is_empty());
-        let query = String::from_utf8_lossy(&texts.join(&b'&')).into_owned();
+        let mut query = texts.join(&b'&');
+        if self.persona.is_curl() {
+            uppercase_escapes(&mut query);
+        }
+        let query = String::from_utf8_lossy(&query).into_owned();
         Ok(Some(query).filter(|query| !query.is_empty()))
     }
 
@@ -232,6 +236,19 @@ fn is_named(line: &[u8], name: &str) -> bool {
 /// unknown extension.
 fn known_type(filename: &[u8]) -> Option<&'static str> {
     Some(content_type_of(filename)).filter(|kind| *kind != "application/octet-stream")
+}
+
+/// Writes the hexadecimal digits of percent-encoded bytes in capitals, as curl does in a query that
+/// it adds to a URL.
+fn uppercase_escapes(query: &mut [u8]) {
+    let mut at = 0;
+    while at + 2 < query.len() {
+        let is_escape = query[at] == b'%' && query[at + 1..at + 3].iter().all(u8::is_ascii_hexdigit);
+        if is_escape {
+            query[at + 1..at + 3].make_ascii_uppercase();
+        }
+        at += if is_escape { 3 } else { 1 };
+    }
 }
 
 /// Percent-encodes the bytes that a query must not contain, and the text that would look like a

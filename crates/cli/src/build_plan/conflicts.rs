@@ -46,16 +46,22 @@ pub(super) fn method(
     let data_in_url = parsed.get && !parsed.data.is_empty() && !parsed.head && persona.is_curl();
     let asked = [
         (parsed.head, "HEAD", "HEAD (-I, --head)", "--head"),
+        (!parsed.form.is_empty(), "POST", "multipart formpost (-F, --form)", "--form"),
         (data_in_url, "GET", "GET (-G, --get)", "--get"),
         (!parsed.data.is_empty() && !parsed.get, "POST", "POST (-d, --data)", "--data"),
-        (!parsed.form.is_empty(), "POST", "multipart formpost (-F, --form)", "--form"),
         (uploads, "PUT", "PUT (-T, --upload-file)", "--upload-file"),
     ];
     let mut asked = asked.iter().filter(|(applies, ..)| *applies);
     match (asked.next(), asked.next()) {
         (Some((_, _, first, _)), Some((_, _, second, option))) => {
-            let text = format!("You can only select one HTTP request method! You asked for both {first} and {second}");
-            Err(misused(option, &text))
+            let asked = |first, second| {
+                format!("You can only select one HTTP request method! You asked for both {first} and {second}")
+            };
+            if persona.is_curl() {
+                let reason = UsageErrorReason::Methods(asked(second, first) + ".");
+                return Err(UsageError::new(ArgPosition::Option((*option).into()), reason));
+            }
+            Err(misused(option, &asked(first, second)))
         }
         // Uploads belong to single URLs: the other URLs of the group are fetched.
         (Some((_, method, ..)), None) if !uploads => Ok(method),
@@ -213,13 +219,15 @@ fn check_glob_names(group: &NextOptionGroup) -> Result<(), UsageError> {
 fn check_entity_tag(group: &NextOptionGroup, persona: ProgramPersona) -> Result<(), UsageError> {
     let mut requests = group.stages.iter().map(|stage| &stage.request);
     let option = requests.find_map(|request| match (&request.etag_save, &request.etag_compare) {
-        (Some(_), _) => Some("--etag-save"),
-        (None, Some(_)) => Some("--etag-compare"),
+        (Some(_), _) => Some(("--etag-save", request.etag_follows_urls)),
+        (None, Some(_)) => Some(("--etag-compare", request.etag_follows_urls)),
         (None, None) => None,
     });
     match option {
         // curl counts a glob, or a list, as one.
-        Some(option) if group.urls.len() > 1 || !persona.is_curl() && !is_one_url(group) => {
+        Some((option, follows_urls)) if group.urls.len() > 1 || !persona.is_curl() && !is_one_url(group) => {
+            // curl notices it at the last of them.
+            let option = if persona.is_curl() && !follows_urls { "--url" } else { option };
             Err(misused(option, "The etag options only work on a single URL"))
         }
         _ => Ok(()),

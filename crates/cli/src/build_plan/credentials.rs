@@ -88,6 +88,13 @@ impl PlanBuilder<'_> {
             Some(path) => self.file(&path, if parsed.netrc_file.is_some() { "--netrc-file" } else { "--netrc" }),
             None => Err(misused("--netrc", "there is no home directory; use --netrc-file")),
         };
+        if let Ok(text) = &text
+            && self.persona.is_curl()
+            && let Err(error) = haul_policy::netrc::check(text)
+        {
+            let reason = UsageErrorReason::Read { path: ".netrc".to_owned(), error: error.to_string() };
+            return Err(UsageError::new(ArgPosition::Option("--netrc".to_owned()), reason));
+        }
         match (text, is_required) {
             // With both, the one that asks for less counts, as in curl.
             (Ok(text), _) if parsed.netrc_optional => Ok(NetrcArg::Optional(text.into())),

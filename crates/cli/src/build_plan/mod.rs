@@ -272,7 +272,12 @@ impl PlanBuilder<'_> {
             request: self.request(stage.request, uploads, placeholders)?,
             transfer: stage.transfer,
             proxy: self.proxy(stage.proxy)?,
-            report: ReportArgs { include: stage.include, dump_header: stage.dump_header, write_out },
+            report: ReportArgs {
+                include: stage.include,
+                dump_header: stage.dump_header,
+                doubles_heads: false,
+                write_out,
+            },
             extract: stage.extract,
             select: stage.select,
             select_json: stage.select_json,
@@ -384,9 +389,10 @@ impl PlanBuilder<'_> {
             };
             let text = self.file(&path, option)?;
             for line in text.split(|&byte| byte == b'\n') {
-                let line = line.trim_ascii();
+                let line =
+                    if self.persona.is_curl() { line.strip_suffix(b"\r").unwrap_or(line) } else { line.trim_ascii() };
                 let refuse = |reason| UsageError::new(ArgPosition::Option(option.into()), reason);
-                match header_field::parse(line).map_err(refuse)? {
+                match header_field::parse(line, self.persona).map_err(refuse)? {
                     Some(field) => fields.push(field),
                     None if line.is_empty() => {}
                     None => self

@@ -22,7 +22,10 @@ impl Flag for EtagCompareFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.request().etag_compare = Some(value.path()?);
+        let follows_urls = args.group().urls.len() > 1;
+        let request = args.request();
+        request.etag_compare = Some(value.path()?);
+        request.etag_follows_urls |= follows_urls;
         Ok(())
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn read(
     Ok(match TextOrFile::new(value.bytes())? {
         TextOrFile::File(path) => Some(ParsedHeaderOption::File(path)),
         TextOrFile::Text(text) => {
-            let field = header_field::parse(&text)?;
+            let field = header_field::parse(&text, args.global.persona)?;
             if field.is_none() {
                 args.warn(format!("a {option} value does not look like a header; it is left out"));
             }

@@ -4,6 +4,7 @@ use haul_policy::auth::AllowedAuthSchemes;
 use haul_policy::field_syntax::{is_token, is_value};
 
 use crate::plan::HeaderArg;
+use crate::program_persona::ProgramPersona;
 use crate::usage_error::UsageErrorReason;
 
 /// The empty set of authentication schemes, to which `--basic`, `--digest` and similar options add
@@ -20,8 +21,13 @@ pub(crate) fn refuse_controls(bytes: &[u8]) -> Result<(), UsageErrorReason> {
 }
 
 /// Parses `Name: value`, `Name:` or `Name;`. Returns `None` for a text of any other form.
-pub(crate) fn parse(text: &[u8]) -> Result<Option<HeaderArg>, UsageErrorReason> {
+///
+/// The curl persona sends names that are not tokens, and blanks at the end of values, as they are.
+pub(crate) fn parse(text: &[u8], persona: ProgramPersona) -> Result<Option<HeaderArg>, UsageErrorReason> {
     refuse_controls(text)?;
+    if persona.is_curl() {
+        return Ok(verbatim(text));
+    }
     let text = text.trim_ascii();
     let Some(at) = text.iter().position(|byte| matches!(byte, b':' | b';')) else {
         return Ok(None);
@@ -43,9 +49,42 @@ pub(crate) fn parse(text: &[u8]) -> Result<Option<HeaderArg>, UsageErrorReason> 
     })
 }
 
+/// Parses a header field as curl does: only the blanks after the colon are removed.
+fn verbatim(text: &[u8]) -> Option<HeaderArg> {
+    let name = |name: &[u8]| String::from_utf8(name.to_vec()).ok().filter(|name| !name.is_empty());
+    match text.iter().position(|&byte| byte == b':') {
+        Some(at) if text[at + 1..].trim_ascii().is_empty() => {
+            Some(HeaderArg::Remove { name: name(text[..at].trim_ascii())? })
+        }
+        Some(at) => {
+            Some(HeaderArg::Set { name: name(&text[..at])?, value: text[at + 1..].trim_ascii_start().to_vec() })
+        }
+        None => Some(HeaderArg::Empty { name: name(text.strip_suffix(b";").filter(|name| !name.contains(&b';'))?)? }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse(text: &[u8]) -> Result<Option<HeaderArg>, UsageErrorReason> {
+        super::parse(text, ProgramPersona::Haul)
+    }
+
+    #[test]
+    fn curl_persona_keeps_names_and_values() {
+        let parse = |text: &[u8]| super::parse(text, ProgramPersona::Curl).unwrap();
+        let set = |name: &str, value: &[u8]| Some(HeaderArg::Set { name: name.to_owned(), value: value.to_vec() });
+        assert_eq!(parse(b"X-A: b; "), set("X-A", b"b; "));
+        assert_eq!(parse(b" An odd one :\tc"), set(" An odd one ", b"c"));
+        assert_eq!(parse(b"X-A; b: c"), set("X-A; b", b"c"));
+        assert_eq!(parse(b"X-A:  "), Some(HeaderArg::Remove { name: "X-A".to_owned() }));
+        assert_eq!(parse(b"X-A;"), Some(HeaderArg::Empty { name: "X-A".to_owned() }));
+        for none in [&b""[..], b":", b": c", b";", b"X-A;  ", b"X-A; b", b"X-A"] {
+            assert_eq!(parse(none), None, "{none:?}");
+        }
+        assert!(super::parse(b"X-A: b\r\nEvil: 1", ProgramPersona::Curl).is_err());
+    }
 
     #[test]
     fn header_sets_removes_or_empties_a_field() {

@@ -320,6 +320,10 @@ impl CommandLineParser<'_> {
             (FlagSyntax::Value(_), None, None) => return Err(here(UsageErrorReason::RequiresParameter)),
             (FlagSyntax::Optional(_) | FlagSyntax::Trailing(_), None, _) => FlagValue::Absent,
         };
+        if let FlagValue::Text(text @ [0xe2, 0x80, 0x80..=0xbf, ..]) = value {
+            let text = String::from_utf8_lossy(text);
+            self.args.warn(format!("The argument '{text}' starts with a Unicode character. Maybe ASCII was intended?"));
+        }
         if let FlagValue::Text(text) = value
             && self.depth == 0
             && secret_arguments::is_secret(flag.spec().long, text)

@@ -446,6 +446,9 @@ pub struct ReportArgs {
     pub include: bool,
     /// `-D`: the file to which header fields are written; `-` is standard output.
     pub dump_header: Option<PathBuf>,
+    /// True to write each line of a head twice to standard output as it arrives, as curl does with
+    /// `-i` and `-D -`.
+    pub doubles_heads: bool,
     /// `-w`: the format of the line that is printed after each transfer.
     pub write_out: Option<WriteOut>,
 }

@@ -36,6 +36,8 @@ use haul_policy::glob::{GlobValues, UrlGlob};
 use crate::file_access::print_error_line;
 use crate::job::JobRun;
 use crate::plan::{GlobalArgs, OutputArg, RunPlan, StageArgs, TraceFormat, UrlGroup, UrlSource};
+use crate::program_persona::ProgramPersona;
+use crate::wrap_message::{columns, wrapped};
 use report::events::EventLog;
 use report::progress::{ProgressReporter, TerminalOutput};
 use report::reporter::{Reporter, RunState};
@@ -44,6 +46,11 @@ use transfers::output_names::OutputNames;
 use transfers::signals::Signals;
 use transfers::state_stores::StateStores;
 use transfers::{parallel, progress_signal, sequential, single_url, url_uploads};
+
+/// Returns a warning or a note, which the curl persona wraps at the width of the terminal.
+fn message(prefix: &str, text: &str, persona: ProgramPersona) -> String {
+    if persona.is_curl() { wrapped(prefix, text, columns()) } else { format!("{prefix}{text}") }
+}
 
 /// Runs the plan: all URL groups (operations), which `--next` separates. Returns the exit code of
 /// the program.
@@ -55,10 +62,10 @@ pub fn run(plan: RunPlan) -> u8 {
     }
     let warned = if plan.global.silent { plan.outspoken } else { plan.warnings.len() };
     for warning in &plan.warnings[..warned] {
-        print_error_line(&format!("Warning: {warning}"));
+        print_error_line(&message("Warning: ", warning, plan.global.persona));
     }
     for note in plan.notes.iter().filter(|_| plan.global.shows_notes()) {
-        print_error_line(&format!("Note: {note}"));
+        print_error_line(&message("Note: ", note, plan.global.persona));
     }
     let plan = Arc::new(plan);
     let progress = Arc::new(ProgressReporter::new(&plan.global));
@@ -372,6 +379,8 @@ fn is_in_other_shard(global: &GlobalArgs, operation: &UrlGroup, url: &str) -> bo
 /// Replaces `-D -` by `-i` if the transfers of a URL group run in parallel and all send their
 /// bodies to standard output. Each response head is then written just before its body. With `-D -`,
 /// it would be written as it arrives, possibly inside another body.
+///
+/// In curl's place, `-i` and `-D -` together write each line of a head twice.
 fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o UrlGroup) -> Cow<'o, UrlGroup> {
     let is_alone = only_url(operation).is_some() && plan.global.job.is_none();
     let one_by_one = is_alone || sequential::is_sequential(plan, operation);
@@ -383,13 +392,17 @@ fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o UrlGroup) -> Cow<'o, U
                 && (0..operation.urls.len()).all(|source| operation.output_of(source).is_stdout())
         }
     };
-    if !one_by_one && to_stdout {
-        let last = operation.stages.len() - 1;
-        let report = &operation.stages[last].report;
-        if report.dump_header.as_deref() == Some(Path::new("-")) && !report.include {
-            let report = &mut in_turn.to_mut().stages[last].report;
-            (report.include, report.dump_header) = (true, None);
-        }
+    let last = operation.stages.len() - 1;
+    let stage = &operation.stages[last];
+    let has_heads = stage.report.include || stage.request.head;
+    if !to_stdout || stage.report.dump_header.as_deref() != Some(Path::new("-")) {
+        return in_turn;
+    }
+    if one_by_one && has_heads && plan.global.persona.is_curl() {
+        in_turn.to_mut().stages[last].report.doubles_heads = true;
+    } else if !one_by_one && !stage.report.include {
+        let report = &mut in_turn.to_mut().stages[last].report;
+        (report.include, report.dump_header) = (true, None);
     }
     in_turn
 }

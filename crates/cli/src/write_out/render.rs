@@ -252,7 +252,19 @@ fn url_part(variable: WriteOutVariable) -> Option<(UrlComponent, bool)> {
 }
 
 fn parts(url: &str, part: UrlComponent) -> String {
-    let Ok(target) = Target::parse(url) else { return String::new() };
+    let target = match (Target::parse(url), url.split_once("://")) {
+        (Ok(target), _) => target,
+        // Another scheme has the same parts, but no default port.
+        (Err(error), Some((scheme, rest))) if error.exit_code() == 1 => {
+            let Ok(target) = Target::parse(&["http://", rest].concat()) else { return String::new() };
+            match part {
+                UrlComponent::Scheme => return scheme.to_ascii_lowercase(),
+                UrlComponent::Port => return target.explicit_port().map(|port| port.to_string()).unwrap_or_default(),
+                _ => target,
+            }
+        }
+        _ => return String::new(),
+    };
     match part {
         UrlComponent::Fragment => url.split_once('#').map_or("", |(_, fragment)| fragment).to_owned(),
         UrlComponent::Host => match target.host() {

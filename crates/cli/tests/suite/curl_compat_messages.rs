@@ -136,3 +136,41 @@ fn unknown_content_coding_exits_61_after_the_head() {
     let ran = curl_in(dir.path(), &["-s", "--compressed", "-o", "file", &url]);
     assert_eq!((ran.code, names(dir.path()).len()), (61, 0), "without a head there is nothing to write");
 }
+
+#[test]
+fn long_warnings_are_wrapped() {
+    let ran = run(program(HAUL).args(["curl", "-q", "-T", "a", "-d", "b", "http://127.0.0.1:1/"]).env("COLUMNS", "79"));
+    let expected = "Warning: You can only select one HTTP request method! You asked for both PUT \n\
+                    Warning: (-T, --upload-file) and POST (-d, --data).\n";
+    assert_eq!((ran.code, &*ran.stderr), (2, expected));
+    let ran = run(program(HAUL)
+        .args(["curl", "-q", "-sS", "-H", "\u{201c}host:", "http://127.0.0.1:1/"])
+        .env("COLUMNS", "79"));
+    assert!(!ran.stderr.contains("Unicode"), "-s hides it: {}", ran.stderr);
+    let ran = run(program(HAUL)
+        .args(["curl", "-q", "-H", "\u{201c}host:", "-s", "http://127.0.0.1:1/"])
+        .env("COLUMNS", "79"));
+    let expected = "Warning: The argument '\u{201c}host:' starts with a Unicode character. Maybe ASCII \n\
+                    Warning: was intended?\n";
+    assert!(ran.stderr.starts_with(expected), "{}", ran.stderr);
+}
+
+#[test]
+fn netrc_with_an_open_quote_fails_before_connecting() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("netrc"), "machine other login me password \"sesame\n").unwrap();
+    let peer = page("x");
+    let ran = curl_in(dir.path(), &["-sS", "--netrc-file", "netrc", &peer.url("/")]);
+    assert_eq!((ran.code, peer.connections()), (26, 0), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("sesame"), "{}", ran.stderr);
+}
+
+#[test]
+fn etag_error_names_the_last_option() {
+    let url = "http://127.0.0.1:1/";
+    for (args, option) in [(["--etag-save", "e", url, url], "--url"), ([url, url, "--etag-save", "e"], "--etag-save")] {
+        let ran = curl(&args);
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("curl: option {option}: is badly used here\n")), "{}", ran.stderr);
+    }
+}

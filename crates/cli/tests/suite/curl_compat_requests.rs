@@ -85,10 +85,15 @@ fn get_data_excludes_forms_and_uploads() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     let url = peer.url("/");
     fs::write(dir.path().join("f"), "f").unwrap();
-    for other in [&["-F", "a=b"][..], &["-T", "f"]] {
+    let get = "GET (-G, --get)";
+    for (other, asked) in [
+        (&["-F", "a=b"][..], format!("{get} and multipart formpost (-F, --form)")),
+        (&["-T", "f"], format!("PUT (-T, --upload-file) and {get}")),
+    ] {
         let ran = curl_in(dir.path(), &[&["-G", "-d", "c=d"], other, &[&url]].concat());
-        let said = "You can only select one HTTP request method! You asked for both GET (-G, --get) and ";
-        assert!(ran.code == 2 && ran.stderr.contains(said), "{}", ran.stderr);
+        let said = format!("You can only select one HTTP request method! You asked for both {asked}.\n");
+        let unwrapped = ran.stderr.replace("\nWarning: ", "");
+        assert!(ran.code == 2 && unwrapped.ends_with(&said), "{}", ran.stderr);
         // Without data -G says nothing.
         curl_in(dir.path(), &[&["-s", "-G"], other, &[&url]].concat()).ok();
     }
@@ -156,4 +161,57 @@ fn conflicting_location_headers_are_an_error() {
     let peer = answering("HTTP/1.1 302 Found\r\nLocation:\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n");
     let ran = curl_quiet(&["-w", "%{redirect_url}", &peer.url("/")]);
     assert_eq!(ran.text(), peer.url("/next"));
+}
+
+#[test]
+fn fields_are_sent_as_written() {
+    let peer = page("x");
+    let odd = ["-H", "Odd name : a", "-H", "X: b; ", "-H", "Y;  ", "-H", "Z:  "];
+    curl_quiet(&[&odd[..], &["-o", "/dev/null", &peer.url("/")]].concat()).ok();
+    assert!(received(&peer, 0).ends_with("Accept: */*\r\nOdd name : a\r\nX: b; \r\n\r\n"), "{}", received(&peer, 0));
+    for framing in ["Content-Length : 5", "Transfer Encoding: chunked", " content_length: 5"] {
+        let peer = page("x");
+        let ran = curl(&["-sS", "-H", framing, &peer.url("/")]);
+        assert_eq!((ran.code, peer.received(0).len()), (2, 0), "{framing}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn field_with_a_blank_in_its_name_stays_with_its_origin() {
+    let other = page("x");
+    let first = answering(format!(
+        "HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        other.url("/")
+    ));
+    curl_quiet(&["-L", "-H", "Authorization : sesame", "-o", "/dev/null", &first.url("/")]).ok();
+    assert!(received(&first, 0).contains("Authorization : sesame\r\n"));
+    assert!(!received(&other, 0).contains("sesame"), "{}", received(&other, 0));
+}
+
+#[test]
+fn host_keeps_its_letters() {
+    let peer = page("x");
+    let port = peer.addr().port();
+    let (url, resolve) = (format!("http://MiXeD.Test:{port}/"), format!("mixed.test:{port}:127.0.0.1"));
+    let ran = curl_quiet(&["--resolve", &resolve, "-w", "%{url_effective}", "-o", "/dev/null", &url]);
+    assert_eq!(ran.text(), url);
+    assert!(received(&peer, 0).contains(&format!("\r\nHost: MiXeD.Test:{port}\r\n")), "{}", received(&peer, 0));
+    let proxy = page("x");
+    curl_quiet(&["-x", &proxy.url(""), "-o", "/dev/null", "http://MiXeD.Test/a"]).ok();
+    assert!(received(&proxy, 0).starts_with("GET http://MiXeD.Test/a HTTP/1.1\r\nHost: MiXeD.Test\r\n"));
+}
+
+#[test]
+fn redirect_to_the_first_origin_may_name_another_user() {
+    let redirect = "302 Found\r\nLocation: http://you:open@h.test/b";
+    let peer = RawPeer::start(vec![reply_steps(redirect, ""), reply_steps("200 OK", "x")]);
+    curl_quiet(&["-L", "-x", &peer.url(""), "-o", "/dev/null", "http://me:sesame@h.test/"]).ok();
+    assert!(received(&peer, 1).contains("Authorization: Basic eW91Om9wZW4=\r\n"), "{}", received(&peer, 1));
+}
+
+#[test]
+fn query_of_an_option_has_escapes_in_capitals() {
+    let peer = page("x");
+    curl_quiet(&["--url-query", "+%3d%zz%e4", "-o", "/dev/null", &peer.url("/%3d?%3d")]).ok();
+    assert!(received(&peer, 0).starts_with("GET /%3d?%3d&%3D%zz%E4 HTTP/1.1\r\n"), "{}", received(&peer, 0));
 }

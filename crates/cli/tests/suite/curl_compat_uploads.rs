@@ -4,8 +4,8 @@ use crate::common;
 
 use std::fs;
 
-use common::{HAUL, curl, curl_in, page, program, received, reply_steps, run};
-use testkit::h1_peer::RawPeer;
+use common::{HAUL, RunningCommand, curl, curl_in, eventually, page, program, received, reply_steps, run};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
 fn upload_name_is_appended_to_directory_without_query() {
@@ -115,4 +115,26 @@ fn resume_with_data_requires_an_empty_file() {
     assert_eq!(curl_in(dir.path(), &[&args[..], &["-Z"]].concat()).code, 2);
     assert_eq!(curl_in(dir.path(), &[&args[..], &["-o", "never", &url]].concat()).code, 2, "it ends all");
     assert_eq!((peer.connections(), fs::read_to_string(dir.path().join("part")).unwrap()), (there, "old".into()));
+}
+
+#[test]
+fn parallel_uploads_and_posts_do_not_wait_for_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    for n in 0..3 {
+        fs::write(dir.path().join(n.to_string()), n.to_string()).unwrap();
+    }
+    let reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let steps = vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(1), ScriptStep::Await(1), ScriptStep::send(reply)];
+    for (args, method) in [(&["-T", "[0-2]"][..], "PUT /"), (&["-d", "x"], "POST /")] {
+        let peer = RawPeer::always(steps.clone());
+        let urls = if method == "PUT /" { vec![peer.url("/")] } else { vec![peer.url("/a"); 3] };
+        let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+        let mut command = program(HAUL);
+        command.args(["curl", "-q", "-sS", "-Z"]).args(args).args(urls).current_dir(dir.path());
+        let running = RunningCommand::start(&mut command);
+        eventually("all requests arrive", || peer.connections() == 3);
+        peer.release();
+        running.wait().ok();
+        assert!((0..3).all(|connection| received(&peer, connection).starts_with(method)));
+    }
 }

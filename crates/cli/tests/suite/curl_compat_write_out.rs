@@ -85,7 +85,7 @@ fn write_out_shows_host_as_written() {
     ]);
     let there = format!("::127.0.0.1:{}", peer.addr().port());
     let args = ["-s", "-L", "-o", "/dev/null", "-w", told, "--connect-to", &there, "http://Host.Example/"];
-    assert_eq!(curl(&args).text(), "http://other.example/ Host.Example other.example");
+    assert_eq!(curl(&args).text(), "http://Other.example/ Host.Example Other.example");
 }
 
 #[test]
@@ -165,4 +165,13 @@ fn delivered_size_and_max_filesize_count_decoded_bytes() {
         let ran = run(program(HAUL).args(args));
         assert_eq!((ran.code, ran.stdout.len()), (63, 0), "{}", ran.stderr);
     }
+}
+
+#[test]
+fn parts_of_a_url_with_another_scheme_are_printed() {
+    let format = "%{url.scheme} %{url.host} %{url.port} %{url.path} %{url.query} %{url.fragment}";
+    let ran = curl(&["-s", "-w", format, "X-Y://Host:5/a?b#c"]);
+    assert_eq!((ran.code, ran.stdout.as_slice()), (1, &b"x-y Host 5 /a b c"[..]));
+    let ran = curl(&["-s", "-w", "%{url.port}|", "x-y://host/"]);
+    assert_eq!((ran.code, ran.stdout.as_slice()), (1, &b"|"[..]));
 }

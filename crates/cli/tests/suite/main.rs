@@ -19,6 +19,7 @@ mod curl_compat_options;
 mod curl_compat_output_files;
 mod curl_compat_proxies;
 mod curl_compat_requests;
+mod curl_compat_responses;
 mod curl_compat_retries;
 mod curl_compat_uploads;
 mod curl_compat_urls;

@@ -96,6 +96,8 @@ pub(crate) fn prepare(state: &mut EasyState, easy: usize) -> Result<PreparedRequ
             ignore_length: options.is_on(opt::IGNORE_CONTENT_LENGTH),
             raw: options.number(opt::HTTP_TRANSFER_DECODING) == Some(0),
             codings: options.is_on(opt::TRANSFER_ENCODING),
+            tolerant: true,
+            follows_http10: true,
             ..H1Deviations::default()
         },
         http3_cache: state.http3_cache.clone(),
@@ -195,6 +197,10 @@ fn curl_compat(options: &EasyOptions) -> CurlCompat {
         trusts_end: true,
         fails_tunnels: true,
         hands_on_fields: true,
+        partial_heads: true,
+        head_limits: true,
+        spells_as_curl: true,
+        redirect_logins: true,
         ..CurlCompat::default()
     }
 }

@@ -39,6 +39,8 @@ pub struct CurlCompat {
     /// True to accept some responses that are not reliable:
     /// - With [`resume_from`](super::RequestOptions::resume_from), an offset after the end means
     ///   that the file is complete, even if no Content-Range contains the length.
+    /// - A Content-Range of the requested offset continues the file, even if it names no end or the
+    ///   status is 200.
     /// - A 206 that was not requested is delivered as it is.
     /// - A 401 whose challenge cannot be answered is delivered as it is.
     pub trusts_end: bool,
@@ -52,4 +54,19 @@ pub struct CurlCompat {
     /// sent there. If not set, no field that [may contain
     /// credentials](haul_policy::secrets::is_secret_field) is sent there.
     pub hands_on_fields: bool,
+    /// True to deliver the lines of a response's head up to the one that is wrong or missing,
+    /// before the transfer fails. It has an effect only with
+    /// [`include_head`](super::RequestOptions::include_head) or a trace.
+    pub partial_heads: bool,
+    /// True to fail if a line of a head is longer than curl accepts (100 KiB), and if the head of a
+    /// request is longer than 1 MiB.
+    pub head_limits: bool,
+    /// True to send the host in the letters that the URL has, and to name only the path and query in the Digest credentials for a proxy that forwards
+    /// requests. If not set, they name the request-target that the proxy receives (RFC 7616
+    /// section 3.4).
+    pub spells_as_curl: bool,
+    /// True to use a user and password that a redirect names for the caller's own origin, and to
+    /// send Basic credentials to further origins that may have them once a server has asked for
+    /// Basic. If not set, such a user is ignored, and each origin is asked first.
+    pub redirect_logins: bool,
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use aws_lc_rs::signature::Ed25519KeyPair;
+
 use haul_policy::auth::{
     ChosenAuthScheme, Credentials, CredentialsError, Qop, RequestCredentials, SigV4Parameters, SigV4Signature,
     UnsignedRequest, choose, parse_challenges,
@@ -38,6 +40,8 @@ pub(super) struct AuthState {
     /// True if a request that was sent only to get a challenge got none. The content is then sent
     /// without waiting for one.
     is_unchallenged: bool,
+    /// True if a server of this transfer has asked for Basic.
+    has_chosen_basic: bool,
 }
 
 impl AuthState {
@@ -48,6 +52,7 @@ impl AuthState {
         answers: 0,
         is_probe: false,
         is_unchallenged: false,
+        has_chosen_basic: false,
     };
 
     /// Makes the authentication state of a transfer that begins with the caller's target `target`.
@@ -56,9 +61,9 @@ impl AuthState {
     }
 
     /// Makes the authentication state for the target of a redirect. Nothing about the current
-    /// target is kept.
+    /// target is kept but the scheme that it chose.
     pub(super) fn for_redirect(&self) -> Self {
-        Self { first: self.first.clone(), ..Self::NONE }
+        Self { first: self.first.clone(), has_chosen_basic: self.has_chosen_basic, ..Self::NONE }
     }
 }
 
@@ -93,6 +98,12 @@ impl Transfer {
             Some(token) => Some((haul_policy::auth::bearer(token).map_err(refused)?, SentAuthScheme::Bearer)),
             None => answer,
         };
+        let answer = match (answer, &identity.credentials) {
+            (None, Some(credentials)) if allowed.basic && self.keeps_basic() => {
+                Some((credentials.basic(), SentAuthScheme::Basic))
+            }
+            (answer, _) => answer,
+        };
         let may_answer = allowed.basic || allowed.digest || allowed.bearer;
         self.auth.identity = Some(identity);
         if answer.is_none() && may_answer {
@@ -101,6 +112,14 @@ impl Transfer {
         let (value, sent) = answer.unzip();
         self.auth.sent = sent.unwrap_or(SentAuthScheme::Nothing);
         Ok(value)
+    }
+
+    /// Returns true if a server that redirected to this one has asked for Basic, and the options
+    /// say to send it without being asked again.
+    fn keeps_basic(&self) -> bool {
+        self.options.curl_compat.redirect_logins
+            && self.auth.has_chosen_basic
+            && self.current.secrets == SecretHandling::Keep
     }
 
     /// Returns the signature algorithm and the credentials for the next request. Returns `None` if
@@ -157,7 +176,10 @@ impl Transfer {
         let first = self.auth.first.as_deref().filter(|_| self.current.secrets == SecretHandling::Keep);
         // User and password in a URL apply to its origin, even if secrets may be sent to others.
         // Those in a redirect to that origin do not replace them.
-        let target = match (first.filter(|_| self.current.same_origin), &auth.netrc) {
+        let names_login = self.options.curl_compat.redirect_logins
+            && self.current.is_redirected()
+            && self.current.target.userinfo_bytes().is_some();
+        let target = match (first.filter(|_| self.current.same_origin && !names_login), &auth.netrc) {
             (Some(first), _) => Cow::Borrowed(first),
             // Nor do they replace those of the netrc file.
             (None, NetrcText::Required(_)) => {
@@ -231,10 +253,12 @@ impl Transfer {
         {
             auth.memory.learn(credentials, &self.current.target, &choice);
         }
+        let has_chosen_basic = matches!(choice, ChosenAuthScheme::Basic);
         if let Some(error) = self.resend_error() {
             return Some(BodyDisposition::Fail(error));
         }
         self.auth.answers += 1;
+        self.auth.has_chosen_basic |= has_chosen_basic;
         Some(BodyDisposition::Again)
     }
 }

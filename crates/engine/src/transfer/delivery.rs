@@ -99,6 +99,12 @@ impl Transfer {
             self.facts.body_bytes += bytes;
             return Ok(());
         }
+        let start = self.resume.skip.min(bytes);
+        if let Some(limit) = self.options.max_size
+            && self.resume.range.at.saturating_add(bytes - start) > limit
+        {
+            return self.deliver_up_to(limit, &lease.bytes()[start as usize..]);
+        }
         let wanted = self.wanted_range(bytes)?;
         if wanted.end - wanted.start == bytes {
             return self.push_with(now, |body| body.push(lease));
@@ -120,6 +126,17 @@ impl Transfer {
         let pushed = push(&mut self.body);
         self.speed.set_paused(false, Instant::now());
         pushed
+    }
+
+    /// Delivers the bytes of the body that are within the size limit. Returns the error for the
+    /// others.
+    fn deliver_up_to(&mut self, limit: u64, bytes: &[u8]) -> Result<()> {
+        let allowed = limit.saturating_sub(self.resume.range.at).min(bytes.len() as u64);
+        let end = self.resume.range.at + allowed;
+        self.set_position(end);
+        self.facts.body_bytes += allowed;
+        self.body.push(BufferLease::borrowed(&bytes[..allowed as usize]))?;
+        self.check_size(end.saturating_add(1))
     }
 
     /// Returns the range of indices, within the next `bytes` received bytes, of those that must be
@@ -155,7 +172,9 @@ impl Transfer {
     pub fn on_pieces(&mut self, pieces: &mut [IoSlice<'_>], now: Instant) -> Result<()> {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         let (at, to) = (self.resume.range.at, self.resume.range.at + bytes);
-        let is_whole = self.resume.skip == 0 && self.split.end().is_none_or(|end| end.shorten(at, to) == to);
+        let is_whole = self.resume.skip == 0
+            && self.split.end().is_none_or(|end| end.shorten(at, to) == to)
+            && self.options.max_size.is_none_or(|limit| to <= limit);
         if !is_whole || !matches!(self.response.disposition, BodyDisposition::Deliver) {
             return pieces.iter().try_for_each(|piece| self.on_body(BufferLease::borrowed(piece), now));
         }

@@ -113,7 +113,7 @@ pub(super) struct EngineFieldValues<'a> {
     authorization: Option<Vec<u8>>,
     /// The header fields that a request signature adds, such as the date; empty if the request is
     /// not signed.
-    signed: Vec<(String, String)>,
+    pub(super) signed: Vec<(String, String)>,
     range: Option<String>,
     content_range: Option<String>,
     alt_used: Option<String>,
@@ -133,7 +133,11 @@ impl Transfer {
         self.proxy_auth.is_answered = false;
         let via = ProxyRoute::of(&self.current.target, options);
         let Some(hop) = via.forwards() else { return Ok(ForwardedRequest::default()) };
-        let (uri, fields) = hop.forwarded(&self.current.method, spelled.unwrap_or(&self.current.target))?;
+        let (uri, fields) = hop.forwarded(
+            &self.current.method,
+            spelled.unwrap_or(&self.current.target),
+            options.curl_compat.spells_as_curl,
+        )?;
         let forwarded = ForwardedRequest { uri: Some(uri), fields };
         self.proxy_auth.is_answered = forwarded.get("Proxy-Authorization").is_some();
         if !self.proxy_auth.is_answered && hop.awaits_challenge() {
@@ -177,7 +181,10 @@ impl Transfer {
             None => b"TE".to_vec(),
         });
         EngineFieldValues {
-            authority: self.current.target.authority(),
+            authority: match options.curl_compat.spells_as_curl {
+                true => self.current.target.written_authority(),
+                false => self.current.target.authority(),
+            },
             authorization: authorization.or(signature),
             signed: signed.unwrap_or_default(),
             range: match &options.range {

@@ -25,6 +25,9 @@ use crate::{Error, ErrorKind, Result};
 /// could reject each nonce as stale.
 const MAX_PROXY_ROUNDS: u32 = 4;
 
+/// The longest line of a head that curl accepts.
+const MAX_LINE: usize = 100 << 10;
+
 impl Transfer {
     /// Handles the head of a final response (not 1xx), and decides what happens to its body.
     pub fn on_head(&mut self, head: ResponseHead, framing: BodyFraming, now: Instant) {
@@ -51,8 +54,12 @@ impl Transfer {
         }
         // If heads are delivered, those with challenges and the last one are included.
         let stays = match &self.response.disposition {
-            BodyDisposition::Again => matches!(head.status(), 401 | 407 | 417),
+            BodyDisposition::Again => {
+                matches!(head.status(), 401 | 407 | 417) || self.auth.is_probe && self.options.curl_compat.probes
+            }
             BodyDisposition::Follow(_) | BodyDisposition::Fail(_) | BodyDisposition::Complete => true,
+            // A retry may have to write the heads again.
+            BodyDisposition::Deliver | BodyDisposition::Retry(_) => self.repeats_heads(),
             _ => false,
         };
         if !stays || earlier > MAX_KEPT_HEADS {
@@ -65,12 +72,36 @@ impl Transfer {
         }
     }
 
+    /// Returns true if the lines of a head that is broken are delivered.
+    pub fn wants_partial_heads(&self) -> bool {
+        self.options.curl_compat.partial_heads && !self.resume.has_begun
+    }
+
+    /// Returns true if the options limit the size of the body.
+    pub fn has_size_limit(&self) -> bool {
+        self.options.max_size.is_some()
+    }
+
+    /// Delivers the lines of a head whose rest is broken or missing. The transfer fails afterwards.
+    pub fn on_partial_head(&mut self, head: ResponseHead) {
+        if let Some(trace) = &self.options.trace {
+            trace.event(&TraceEvent::Response { head: &head });
+        }
+        self.facts.status = head.status();
+        if self.options.include_head {
+            self.history.heads.extend_from_slice(&self.escaped(head.raw()));
+            // The transfer fails anyway, and the first error is the one to report.
+            let _ = self.begin_delivery(&head, BodyFraming::None);
+        }
+        self.head = Some(head);
+    }
+
     /// Decides what happens to the body of the response with this head. Several reasons may apply;
     /// the first one in the order of the code counts.
     fn decide(&mut self, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
         let options = Arc::clone(&self.options);
-        let decided = self
-            .on_proxy_challenge_or_misdirection(head, &options)
+        let decided = oversized_line(head, &options)
+            .or_else(|| self.on_proxy_challenge_or_misdirection(head, &options))
             .or_else(|| self.on_location(head))
             .or_else(|| self.on_challenge(head))
             .or_else(|| self.on_expectation_failed(head))
@@ -151,6 +182,10 @@ impl Transfer {
         if !self.ranges.are_allowed() {
             return None;
         }
+        if self.continues_loosely(head) {
+            let begun = self.begin_delivery(head, framing);
+            return Some(begun.map_or_else(BodyDisposition::Fail, |()| BodyDisposition::Deliver));
+        }
         match self.resume.range.judge(head, framing) {
             RangeVerdict::Ordinary => None,
             // Some servers respond with a 206 although no range was requested.
@@ -167,6 +202,22 @@ impl Transfer {
             }
             verdict => Some(self.apply_verdict(verdict, head, framing)),
         }
+    }
+
+    /// Returns true if curl takes the response for the rest of the content: its Content-Range names
+    /// the requested offset, though it is not valid or the status is 200.
+    fn continues_loosely(&self, head: &ResponseHead) -> bool {
+        let offset = || {
+            let range = head.get("content-range")?.trim_ascii().strip_prefix(b"bytes")?.trim_ascii_start();
+            let (start, end) = range.split_at(range.iter().position(|byte| *byte == b'-')?);
+            let start: u64 = std::str::from_utf8(start).ok()?.parse().ok()?;
+            (end == b"-" || head.status() == 200).then_some(start)
+        };
+        self.options.curl_compat.trusts_end
+            && self.ranges.must_continue
+            && !self.resume.has_begun
+            && matches!(head.status(), 200 | 206)
+            && offset() == Some(self.resume.range.at)
     }
 
     /// Handles an error status of a redirect's target that has succeeded before. The URL of that
@@ -334,7 +385,8 @@ impl Transfer {
             BodyFraming::None => Some(0),
             _ => None,
         };
-        if head.status() == 200 && self.ranges.are_allowed() && self.resume.skip == 0 {
+        let is_rest = head.status() == 200 && self.continues_loosely(head);
+        if head.status() == 200 && self.ranges.are_allowed() && self.resume.skip == 0 && !is_rest {
             self.resume.range.on_whole(head, framing);
         } else if self.resume.range.is_opening() {
             // A response that replaces the content is not a part of it.
@@ -388,6 +440,16 @@ impl Transfer {
             _ => Ok(()),
         }
     }
+}
+
+/// Fails if a line of the head is longer than curl accepts, and the options ask for its limits.
+fn oversized_line(head: &ResponseHead, options: &RequestOptions) -> Option<BodyDisposition> {
+    if !options.curl_compat.head_limits || head.raw().len() <= MAX_LINE {
+        return None;
+    }
+    let is_long = head.raw().split(|&byte| byte == b'\n').any(|line| line.len() > MAX_LINE);
+    let message = format!("server sent a line of a head above the limit of {MAX_LINE} bytes");
+    is_long.then(|| BodyDisposition::Fail(Error::new(ErrorKind::HeadTooLarge, message)))
 }
 
 /// Returns the error to report for a response whose status is a failure.

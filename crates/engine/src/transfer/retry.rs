@@ -104,7 +104,10 @@ impl Transfer {
             }
             BodyDisposition::Retry(wait) => {
                 let error = self.head.as_ref().filter(|_| self.options.fail).map(response::bad_status);
-                self.schedule_retry(Trouble::Status(self.facts.status), wait, error.as_ref(), now)
+                let kept = self.take_heads_to_repeat();
+                let after = self.schedule_retry(Trouble::Status(self.facts.status), wait, error.as_ref(), now);
+                self.history.heads.splice(..0, kept);
+                after
             }
             BodyDisposition::Fail(error) => self.on_refused(error, now),
             BodyDisposition::Unknown => {
@@ -167,10 +170,26 @@ impl Transfer {
     /// delivered. Returns `None` if no retry is needed.
     fn retry_after_body(&mut self, now: Instant) -> Option<TransferStep> {
         let wait = self.response.retry_after_body.take()?;
+        let kept = if self.facts.body_bytes == 0 { self.take_heads_to_repeat() } else { Vec::new() };
         // Output that cannot be taken back remains.
         self.body.restart();
         let error = self.status_error().err();
-        Some(self.schedule_retry(Trouble::Status(self.facts.status), wait, error.as_ref(), now))
+        let after = self.schedule_retry(Trouble::Status(self.facts.status), wait, error.as_ref(), now);
+        self.history.heads.splice(..0, kept);
+        Some(after)
+    }
+
+    /// Takes back the heads that were written to a file without a body, and returns them. In curl's
+    /// mode, the file gets them again before those of the next attempt. Returns nothing if the
+    /// output cannot be taken back.
+    fn take_heads_to_repeat(&mut self) -> Vec<u8> {
+        let repeats = self.repeats_heads() && self.resume.has_begun;
+        if repeats && self.body.restart() { std::mem::take(&mut self.history.heads) } else { Vec::new() }
+    }
+
+    /// Returns true if a file gets the heads of failed attempts again, as in curl.
+    pub(super) fn repeats_heads(&self) -> bool {
+        self.options.curl_compat.retries_whole && self.options.include_head
     }
 
     /// Returns an error if the status of the response is a failure, although its body was

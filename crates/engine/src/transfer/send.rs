@@ -28,6 +28,9 @@ fn rejected_request(error: RequestError, fields: &[FieldLine<'_>]) -> Error {
     Error::with_source(ErrorKind::Setup, message, error)
 }
 
+/// The largest head of a request that curl sends.
+const MAX_CURL_HEAD: u64 = 1 << 20;
+
 /// Returns the size in bytes that the head of this request has in HTTP/1.1.
 fn head_size(request: &RequestHead<'_>) -> u64 {
     let lines: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
@@ -80,18 +83,24 @@ impl Transfer {
             fields: &fields,
             body: framing,
             expect_continue: self.expectation == ExpectContinue::Sent,
+            http10: options.deviations.follows_http10 && self.current.is_http10,
             ..RequestHead::default()
         };
+        let version = conn.version(options.deviations.http10 || request.http10);
         if let Some(trace) = &options.trace {
-            trace.event(&trace::request_event(&request, conn.version(options.deviations.http10)));
+            trace.event(&trace::request_event(&request, version));
         }
         let bytes = head_size(&request);
+        if options.curl_compat.head_limits && bytes > MAX_CURL_HEAD {
+            let message = format!("the request's head is larger than {MAX_CURL_HEAD} bytes");
+            return Err(Error::new(ErrorKind::HeadTooLarge, message));
+        }
         let unsent = conn.text_output().map_or(0, <[u8]>::len);
         let taken = conn.take(clock::time(now), &request);
         let taken = taken.map_err(|error| rejected_request(error, &fields));
         if taken.is_ok() && options.recorder.is_some() {
             let head = conn.text_output().map(|output| &output[unsent..]);
-            self.record = self.begin_record(&request, head, conn.version(options.deviations.http10));
+            self.record = self.begin_record(&request, head, version);
         }
         self.attempt.has_sent |= taken.is_ok();
         if !self.resume.has_begun {

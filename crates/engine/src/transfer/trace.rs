@@ -154,8 +154,8 @@ impl Transfer {
             }
         }
         let shown = trailers.as_ref().map(Fields::raw).filter(|raw| self.options.include_head && !raw.is_empty());
-        // Trailers are delivered after the body as received, without the final empty line.
-        let outcome = match shown.map(|raw| self.escaped(raw.strip_suffix(b"\r\n").unwrap_or(raw)).into_owned()) {
+        // Trailers are delivered after the body, without the final empty line.
+        let outcome = match shown.map(|raw| self.escaped(&crate::trace::trailer_lines(raw)).into_owned()) {
             Some(shown) => self.body.append(&shown),
             None => Ok(()),
         };

@@ -1,7 +1,7 @@
 //! Parses the Set-Cookie field as browsers do (RFC 6265bis §5.6): an unknown attribute is ignored,
 //! and a dangerous name or value makes the parser refuse the cookie.
 
-use super::{CookieError, MAX_AGE, MAX_ATTRIBUTE, SameSite, check_pair, date};
+use super::{CookieError, CookieFileStyle, MAX_AGE, MAX_ATTRIBUTE, SameSite, check_pair, date};
 
 /// A parsed Set-Cookie field. If an attribute is repeated, the last one counts.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) struct SetCookie<'h> {
     pub(super) same_site: SameSite,
 }
 
-pub(super) fn parse(field: &[u8], now: u64) -> Result<SetCookie<'_>, CookieError> {
+pub(super) fn parse(field: &[u8], now: u64, style: CookieFileStyle) -> Result<SetCookie<'_>, CookieError> {
     if field.iter().any(|b| (*b < b' ' && *b != b'\t') || *b == 0x7f) {
         return Err(CookieError::ControlByte);
     }
@@ -41,12 +41,27 @@ pub(super) fn parse(field: &[u8], now: u64) -> Result<SetCookie<'_>, CookieError
         let cut = piece.iter().position(|b| *b == b'=');
         let (key, value) = cut.map_or((piece, &b""[..]), |at| (&piece[..at], &piece[at + 1..]));
         let (key, value) = (key.trim_ascii(), value.trim_ascii());
+        // curl unquotes paths, and takes no long text for a date.
+        let value = match style {
+            CookieFileStyle::Curl if key.eq_ignore_ascii_case(b"path") => unquoted(value),
+            CookieFileStyle::Curl if key.eq_ignore_ascii_case(b"expires") && value.len() >= CURL_MAX_DATE => continue,
+            _ => value,
+        };
         if value.len() <= MAX_ATTRIBUTE {
             cookie.take_attribute(key, value, now, &mut max_age);
         }
     }
     cookie.expires = max_age.or(cookie.expires);
     Ok(cookie)
+}
+
+/// The length from which curl takes no text of Expires for a date.
+const CURL_MAX_DATE: usize = 80;
+
+/// Returns the value without a quote at either end.
+fn unquoted(value: &[u8]) -> &[u8] {
+    let value = value.strip_prefix(b"\"").unwrap_or(value);
+    value.strip_suffix(b"\"").unwrap_or(value)
 }
 
 impl<'h> SetCookie<'h> {

@@ -94,7 +94,7 @@ impl CookieStore {
     /// since 1970.
     pub fn set(&mut self, target: &Target, set_cookie: &[u8], now: u64) -> Result<SetCookieOutcome, CookieError> {
         let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } =
-            set_cookie::parse(set_cookie, now)?;
+            set_cookie::parse(set_cookie, now, self.style)?;
         let host = scope::host_of(target);
         let own_domain = scope::from_attribute(domain, &host)?;
         let is_secure = scope::is_secure(target);
@@ -364,7 +364,8 @@ fn evict(entries: &mut Vec<StoredCookie>, now: Option<u64>) {
 /// Parses a `Set-Cookie:` line of a file, which curl accepts. No request belongs to such a line:
 /// without a Domain the cookie belongs to `host`, if the caller knows one.
 pub(super) fn from_header_line(field: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, CookieError> {
-    let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } = set_cookie::parse(field, now)?;
+    let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } =
+        set_cookie::parse(field, now, CookieFileStyle::Curl)?;
     let text = core::str::from_utf8(domain).map_err(|_| CookieError::Domain)?;
     let is_told = host.filter(|_| text.is_empty());
     let (domain, widest) = scope::canonical(is_told.unwrap_or(text), false)?;

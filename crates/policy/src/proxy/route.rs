@@ -70,8 +70,9 @@ pub fn forward_fields(authorization: Option<&[u8]>, proxy_fields: &[(String, Vec
 
 /// Returns the request target of a forwarded request (RFC 9112 §3.2.2): the URL without userinfo
 /// and fragment.
-pub fn absolute_form(target: &Target) -> String {
-    format!("{}://{}{}", target.scheme().as_str(), target.authority(), target.path_and_query())
+pub fn absolute_form(target: &Target, as_written: bool) -> String {
+    let authority = if as_written { target.written_authority() } else { target.authority() };
+    format!("{}://{}{}", target.scheme().as_str(), authority, target.path_and_query())
 }
 
 fn without_zone(target: &Target) -> String {

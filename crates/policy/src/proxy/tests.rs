@@ -147,7 +147,7 @@ fn routes_carry_only_their_own_fields() {
     assert_eq!(http.route(&plain, true), ProxyMode::Tunnel);
     assert_eq!(http.route(&tls, false), ProxyMode::Tunnel);
     assert_eq!(socks.route(&plain, false), ProxyMode::Socks);
-    assert_eq!(absolute_form(&plain), "http://h.example/p?q");
+    assert_eq!(absolute_form(&plain, false), "http://h.example/p?q");
     assert_eq!(connect_authority(&plain), "h.example:80");
     assert_eq!(connect_authority(&tls), "[fe80::1]:443");
 

@@ -24,6 +24,8 @@ pub(super) struct Authority<'t> {
     /// The text before the `@`, as written.
     pub(super) userinfo: Option<&'t str>,
     pub(super) host: Host,
+    /// The host as written, with the opening bracket of an IPv6 address.
+    pub(super) written_host: &'t str,
     /// The port as written; `None` for `host` and `host:`.
     pub(super) port: Option<u16>,
 }
@@ -36,12 +38,12 @@ pub(super) fn parse(text: &str) -> Result<Authority<'_>, TargetError> {
     if let Some(userinfo) = userinfo {
         check_userinfo(userinfo, host_port)?;
     }
-    let (host, port) = split_port(host_port)?;
-    let host = match host.strip_prefix('[') {
+    let (written_host, port) = split_port(host_port)?;
+    let host = match written_host.strip_prefix('[') {
         Some(rest) => bracketed(rest)?,
-        None => name_or_v4(host)?,
+        None => name_or_v4(written_host)?,
     };
-    Ok(Authority { userinfo, host, port: parse_port(port)? })
+    Ok(Authority { userinfo, host, written_host, port: parse_port(port)? })
 }
 
 fn check_userinfo(userinfo: &str, after: &str) -> Result<(), TargetError> {

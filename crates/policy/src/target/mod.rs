@@ -29,11 +29,14 @@ mod origin;
 pub(crate) mod path;
 #[cfg(test)]
 mod tests;
+mod written_host;
 
 use core::fmt::{self, Write};
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr2, memchr3};
+
+use written_host::WrittenHost;
 
 pub use error::{TargetError, UrlErrorKind};
 pub use origin::{Host, Origin, Scheme};
@@ -46,6 +49,7 @@ pub const MAX_LEN: usize = 8_000_000;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Target {
     origin: Origin,
+    written: WrittenHost,
     userinfo: Option<Box<str>>,
     explicit_port: Option<u16>,
     /// Path and query, as the request line sends them (origin-form, RFC 9112 §3.2.1).
@@ -123,15 +127,18 @@ impl Target {
         let end = memchr3(b'/', b'?', b'#', rest.as_bytes()).unwrap_or(rest.len());
         let parsed = authority::parse(&rest[..end])?;
         let port = parsed.port.unwrap_or(scheme.default_port());
+        let written = WrittenHost::new(parsed.written_host, &parsed.host);
         let origin = Origin::new(scheme, parsed.host, port);
-        Ok(Target::of(origin, parsed.userinfo, parsed.port, &rest[end..], path_as_is))
+        let target = Target::of(origin, parsed.userinfo, parsed.port, &rest[end..], path_as_is);
+        Ok(Target { written, ..target })
     }
 
     /// Creates a target from an origin and the part of a URL after it.
     fn of(origin: Origin, userinfo: Option<&str>, explicit_port: Option<u16>, tail: &str, path_as_is: bool) -> Target {
         let (line, path_len, fragment) = (Box::default(), 0, None);
         let userinfo = userinfo.map(Box::from);
-        let mut target = Target { origin, userinfo, explicit_port, line, path_len, fragment, path_as_is };
+        let written = WrittenHost::default();
+        let mut target = Target { origin, written, userinfo, explicit_port, line, path_len, fragment, path_as_is };
         let tail = PathQueryFragment::split(tail);
         target.set_line(tail.path, tail.query);
         target.fragment = tail.fragment.map(Box::from);

@@ -143,7 +143,7 @@ impl Origin {
         &self.0.text
     }
 
-    fn after_scheme(&self) -> &str {
+    pub(super) fn after_scheme(&self) -> &str {
         &self.0.text[self.0.scheme.as_str().len() + "://".len()..]
     }
 

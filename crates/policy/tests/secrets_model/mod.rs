@@ -62,7 +62,7 @@ fn messages(
     fields.extend(identity.credentials.map(|c| ("Authorization".to_owned(), c.basic())));
     fields.extend(identity.bearer.map(|token| ("Authorization".to_owned(), token)));
     fields.extend(jar.cookie_for(target, NOW).map(|value| ("Cookie".to_owned(), value)));
-    let line = ("line".to_owned(), absolute_form(target).into_bytes());
+    let line = ("line".to_owned(), absolute_form(target, false).into_bytes());
     let request = readable(&[&[line][..], &fields].concat());
 
     let Some(url) = environment.proxy_for(target) else { return vec![(SecretReceiver::Origin, request)] };

@@ -23,7 +23,11 @@ pub enum H1Error {
     Response(ResponseError),
     /// The response does not begin with a status line: it is HTTP/0.9, another protocol, or the
     /// rest of an earlier response.
-    NotHttp,
+    NotHttp {
+        /// True if no other response was received on the connection before, not even an interim
+        /// one.
+        first: bool,
+    },
     /// The status line names a version other than HTTP/1.0 and HTTP/1.1. `minor` is `None` unless
     /// `major` is 1.
     UnsupportedVersion {
@@ -174,7 +178,7 @@ impl fmt::Display for H1Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             H1Error::Response(error) => write!(f, "{error}"),
-            H1Error::NotHttp => f.write_str("server sent something that is not HTTP/1"),
+            H1Error::NotHttp { .. } => f.write_str("server sent something that is not HTTP/1"),
             H1Error::UnsupportedVersion { major, minor: Some(minor) } => {
                 write!(f, "server answered with HTTP/{major}.{minor} where only 1.0 and 1.1 are possible")
             }

@@ -7,6 +7,7 @@
 //! | `Transfer-Encoding: chunked` | chunks | by the rules; closed in HTTP/1.0 |
 //! | the same with Content-Length | chunks | closed |
 //! | `Transfer-Encoding: identity, chunked` | chunks | closed |
+//! | `Transfer-Encoding: chunked, chunked` | error; chunks with [`H1Deviations::tolerant`](super::H1Deviations::tolerant) | closed |
 //! | `Transfer-Encoding: identity` | as if the field were absent | closed if there is a Content-Length |
 //! | any other Transfer-Encoding | error | |
 //! | one Content-Length, or equal ones (`42, 42`) | that long | by the rules |
@@ -54,8 +55,11 @@ pub(crate) fn of_response(
             }
             16 if is_proxy && name.eq_ignore_ascii_case(b"proxy-connection") => connection.read(value),
             17 if !bodiless && name.eq_ignore_ascii_case(b"transfer-encoding") => {
-                let takes_others = asks_coding || deviations.codings || deviations.raw;
-                coding.get_or_insert_with(TransferCodings::default).read(value, takes_others)?;
+                let accepted = AcceptedCodings {
+                    others: asks_coding || deviations.codings || deviations.raw,
+                    repeated: deviations.tolerant,
+                };
+                coding.get_or_insert_with(TransferCodings::default).read(value, accepted)?;
             }
             _ => {}
         }
@@ -66,7 +70,7 @@ pub(crate) fn of_response(
         ConnectionFieldTokens { keep_alive: false, .. } if old => Some(CloseReason::Http10),
         _ => None,
     };
-    let is_loose = coding.is_some_and(|codings: TransferCodings| codings.has_identity);
+    let is_loose = coding.is_some_and(|codings: TransferCodings| codings.is_loose);
     let (framing, faulty) = match (coding.map(|codings| codings.last), length) {
         _ if bodiless => (BodyFraming::None, None),
         (Some(LastCoding::Unnamed), _) => return Err(H1Error::TransferCoding(TransferCodingFault::Empty)),
@@ -74,6 +78,10 @@ pub(crate) fn of_response(
         (Some(LastCoding::Chunked), None) if is_loose => (BodyFraming::Chunked, Some(CloseReason::LooseFraming)),
         (Some(LastCoding::Chunked), None) => (BodyFraming::Chunked, old.then_some(CloseReason::CodingInHttp10)),
         (Some(LastCoding::Identity), Some(length)) => (BodyFraming::Length(length), Some(CloseReason::LengthAndCoding)),
+        // The caller wants the bytes as they are, and the codings do not frame them.
+        (Some(LastCoding::Other), Some(length)) if deviations.raw && deviations.tolerant => {
+            (BodyFraming::Length(length), Some(CloseReason::LengthAndCoding))
+        }
         (Some(LastCoding::Other), _) => (BodyFraming::UntilClose, Some(CloseReason::UntilClose)),
         (None, Some(length)) => (BodyFraming::Length(length), None),
         (Some(LastCoding::Identity) | None, None) => (BodyFraming::UntilClose, Some(CloseReason::UntilClose)),
@@ -98,24 +106,38 @@ enum LastCoding {
 #[derive(Copy, Clone, Default)]
 struct TransferCodings {
     last: LastCoding,
-    /// True if the list of transfer codings contains `identity`, which RFC 9112 removed.
-    has_identity: bool,
+    /// True if the list of transfer codings contains `identity`, which RFC 9112 removed, or
+    /// `chunked` twice.
+    is_loose: bool,
+}
+
+/// The transfer codings that a response may have besides one `chunked`.
+#[derive(Copy, Clone)]
+struct AcceptedCodings {
+    /// Codings other than `chunked` and `identity`.
+    others: bool,
+    /// `chunked` more than once; the body is chunked once.
+    repeated: bool,
 }
 
 impl TransferCodings {
-    fn read(&mut self, value: &[u8], takes_others: bool) -> Result<(), H1Error> {
+    fn read(&mut self, value: &[u8], accepted: AcceptedCodings) -> Result<(), H1Error> {
         for element in list(value) {
             let one = if element.eq_ignore_ascii_case(b"chunked") {
                 LastCoding::Chunked
             } else if element.eq_ignore_ascii_case(b"identity") {
                 LastCoding::Identity
-            } else if takes_others {
+            } else if accepted.others {
                 LastCoding::Other
             } else {
                 return Err(H1Error::TransferCoding(TransferCodingFault::Unsupported));
             };
-            self.has_identity |= one == LastCoding::Identity;
+            self.is_loose |= one == LastCoding::Identity;
             self.last = match (self.last, one) {
+                (LastCoding::Chunked, LastCoding::Chunked) if accepted.repeated => {
+                    self.is_loose = true;
+                    LastCoding::Chunked
+                }
                 (LastCoding::Chunked, LastCoding::Chunked) => {
                     return Err(H1Error::TransferCoding(TransferCodingFault::Repeated));
                 }

@@ -37,6 +37,12 @@ pub struct H1Machine {
     pub(crate) receiver: ResponseReceiver,
     pub(crate) exchanges: VecDeque<UnansweredRequest>,
     next_id: u64,
+    /// True if a response head was received on the connection.
+    pub(crate) has_answered: bool,
+    /// True if the last response head was one of HTTP/1.0.
+    pub(crate) saw_http10: bool,
+    /// True if the connection became unusable within a response head.
+    pub(crate) failed_in_head: bool,
     pub(crate) closing: Option<CloseReason>,
 }
 
@@ -53,6 +59,9 @@ impl H1Machine {
             receiver: ResponseReceiver::default(),
             exchanges: VecDeque::new(),
             next_id: 0,
+            has_answered: false,
+            saw_http10: false,
+            failed_in_head: false,
             closing: None,
         }
     }
@@ -87,18 +96,25 @@ impl H1Machine {
         if let Some(refusal) = self.refusal() {
             return Err(refusal);
         }
-        let facts = request::check(request)?;
-        if self.config.deviations.http10 && request.body == BodyLength::Chunked {
+        let facts = request::check(request, self.config.deviations.verbatim_fields)?;
+        let http10 = request.http10 || self.sends_http10();
+        if http10 && request.body == BodyLength::Chunked {
             return Err(RequestError::ChunksInHttp10);
         }
         let start = self.sender.output.position();
-        request::write(request, &facts, self.config.deviations.http10, self.sender.output.tail());
+        request::write(request, &facts, http10, self.sender.output.tail());
         self.sender.begin(request.body, request.expect_continue.then(|| now + self.config.expect_timeout));
         let id = RequestId(self.next_id);
         self.next_id += 1;
         self.exchanges.push_back(UnansweredRequest { id, facts, start, end: None });
         self.note_end();
         Ok(id)
+    }
+
+    /// Returns true if the next request is sent as HTTP/1.0.
+    pub fn sends_http10(&self) -> bool {
+        let deviations = self.config.deviations;
+        deviations.http10 || deviations.follows_http10 && self.saw_http10
     }
 
     /// Returns the number of bytes that [`H1Machine::send_body`] accepts now of the last request's
@@ -233,6 +249,7 @@ impl H1Machine {
             error if error.is_early_end() => CloseReason::PeerClosed,
             _ => CloseReason::Broken,
         };
+        self.failed_in_head = self.receiver.expects_head();
         self.close(reason);
     }
 

@@ -70,6 +70,7 @@ mod event;
 mod framing;
 mod machine;
 mod parse;
+mod partial_head;
 mod receive;
 mod request;
 mod send;
@@ -133,6 +134,16 @@ pub struct H1Deviations {
     /// section 10.1.4). Bodies are delivered undecoded; the caller decodes the codings that
     /// Transfer-Encoding names before chunked.
     pub codings: bool,
+    /// Accepts more responses, as curl does: with `chunked` named twice (the body is chunked once),
+    /// and with [`raw`](Self::raw) those that have a Content-Length beside other transfer codings
+    /// (the body is that long). The connection takes no further request after them.
+    pub tolerant: bool,
+    /// Sends requests as `HTTP/1.0` once the peer has answered with that version.
+    pub follows_http10: bool,
+    /// Sends header fields as they are: names that are not tokens, and blanks around values. CR, LF
+    /// and NUL are refused nevertheless, and so are such names that spell a framing field.
+    /// Hazard: the peer may read them differently.
+    pub verbatim_fields: bool,
     /// Treats a 101 to a request with an Upgrade field as a final response. Its content is
     /// everything after the head, until the peer closes.
     pub upgraded: bool,

@@ -9,7 +9,7 @@ use super::error::{FieldLineFault, H1Error};
 use crate::fields::{FieldSpan, Fields};
 use crate::head::{ProtocolVersion, ResponseHead};
 use crate::response_error::ResponseError;
-use crate::syntax::{is_tchar, is_token};
+use crate::syntax::{is_tchar, is_token, spells_framing};
 use alloc::borrow::Cow;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -113,7 +113,7 @@ pub(crate) fn check_start(input: &[u8]) -> Result<(), H1Error> {
     const NAME: &[u8] = b"HTTP/";
     let common = input.len().min(NAME.len());
     if input[..common] != NAME[..common] {
-        return Err(H1Error::NotHttp);
+        return Err(H1Error::NotHttp { first: true });
     }
     match &input[common..] {
         [] | [b'1'] | [b'1', b'.'] | [b'1', b'.', b'0' | b'1', ..] => Ok(()),
@@ -134,10 +134,18 @@ pub(crate) fn head(input: &[u8], scan: &FieldSectionScan, limit: usize) -> Resul
     match head_of(&whole, &whole, limit) {
         Err(error @ (H1Error::Field(FieldLineFault::Name | FieldLineFault::Value) | H1Error::StatusLine)) => {
             let text = harmless(&whole);
+            if error == H1Error::StatusLine && first_line(&whole).contains(&0) {
+                return Err(H1Error::Field(FieldLineFault::Value));
+            }
             if text == *whole { Err(error) } else { head_of(&whole, &text, limit) }
         }
         read => read,
     }
+}
+
+/// Returns the first line of a head, without its line feed.
+fn first_line(input: &[u8]) -> &[u8] {
+    &input[..memchr(b'\n', input).unwrap_or(input.len())]
 }
 
 /// Returns a copy of the response head in which each fold, with the blanks around it, is replaced
@@ -178,16 +186,16 @@ fn harmless(input: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Returns `true` if a name is not a token but its line can be skipped: the line is not a fold, the
-/// name contains no control bytes, and no parser could take it for a field that frames the content.
+/// Returns `true` if a name is not a token but its line can be skipped: the name contains no control
+/// bytes, and no parser could take it for a field that frames the content.
+///
+/// A line that begins with a blank gets here only if it follows the status line, where it continues
+/// nothing (RFC 9112 §2.2).
 fn is_odd_name(name: &[u8]) -> bool {
-    let plain: Vec<u8> = name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
-    let spells = |framing: &[u8]| plain.windows(framing.len()).any(|part| part == framing);
     !is_token(name)
-        && !name.first().is_none_or(|byte| matches!(byte, b' ' | b'\t'))
+        && !name.is_empty()
         && !name.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t')
-        && !spells(b"contentlength")
-        && !spells(b"transferencoding")
+        && !spells_framing(name)
 }
 
 /// Parses the response head in `text`, and returns a head with the bytes of `input`. Both have the
@@ -352,8 +360,8 @@ mod tests {
         for cut in 0..b"HTTP/1.1 200 OK".len() {
             assert_eq!(check_start(&b"HTTP/1.1 200 OK"[..cut]), Ok(()));
         }
-        assert_eq!(check_start(b"h"), Err(H1Error::NotHttp));
-        assert_eq!(check_start(b"<html>"), Err(H1Error::NotHttp));
+        assert_eq!(check_start(b"h"), Err(H1Error::NotHttp { first: true }));
+        assert_eq!(check_start(b"<html>"), Err(H1Error::NotHttp { first: true }));
         assert_eq!(check_start(b"HTTP/2"), Err(H1Error::UnsupportedVersion { major: 2, minor: None }));
         assert_eq!(check_start(b"HTTP/1.2"), Err(H1Error::UnsupportedVersion { major: 1, minor: Some(2) }));
         assert_eq!(check_start(b"HTTP/1 "), Err(H1Error::StatusLine));

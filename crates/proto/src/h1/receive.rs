@@ -7,7 +7,7 @@ use super::parse::{self, FieldSectionScan};
 use super::{BodyFraming, CloseReason, H1Error, H1Event, H1Step, RequestId};
 use crate::fields::Fields;
 use crate::framing::ResponseFramingContext;
-use crate::head::ResponseHead;
+use crate::head::{ProtocolVersion, ResponseHead};
 use crate::response_error::ResponseError;
 
 /// The number of empty lines accepted before a status line. RFC 9112 §2.2 asks servers to skip such
@@ -64,6 +64,11 @@ impl Default for ResponseReceiver {
 impl ResponseReceiver {
     pub(crate) fn close(&mut self) {
         self.state = ReceiveState::Closed;
+    }
+
+    /// Returns `true` if a response head, or the rest of one, comes next.
+    pub(crate) fn expects_head(&self) -> bool {
+        matches!(self.state, ReceiveState::Head(_))
     }
 
     pub(crate) fn started(&self) -> bool {
@@ -185,15 +190,24 @@ impl H1Machine {
             }
         }
         let input = &input[skipped..];
+        let first = receiver.head_bytes == 0 && !self.has_answered;
         match parse::check_start(input) {
             // Only for the first response of a connection: after another one it would be garbage
             // that nobody asked for.
-            Err(H1Error::NotHttp) if self.config.deviations.http09 && receiver.head_bytes == 0 => {
+            Err(H1Error::NotHttp { .. }) if self.config.deviations.http09 && receiver.head_bytes == 0 => {
+                if self
+                    .exchanges
+                    .front()
+                    .is_some_and(|exchange| exchange.facts.response_to == ResponseFramingContext::Head)
+                {
+                    return Err(H1Error::NotHttp { first: false });
+                }
                 self.closing.get_or_insert(CloseReason::UntilClose);
                 receiver.state = ReceiveState::UntilClose { got: 0 };
                 let (head, framing) = (ResponseHead::without_text(), BodyFraming::UntilClose);
                 return step(skipped, H1Event::Head { id, head, framing });
             }
+            Err(H1Error::NotHttp { .. }) => return Err(H1Error::NotHttp { first }),
             checked => checked?,
         }
         let room = limits.head_bytes.saturating_sub(receiver.head_bytes);
@@ -208,6 +222,8 @@ impl H1Machine {
         *scan = FieldSectionScan::default();
         receiver.head_bytes += end;
         receiver.empty_lines = 0;
+        self.has_answered = true;
+        self.saw_http10 = head.version() == ProtocolVersion::Http10;
         let event = self.judge(id, head)?;
         step(skipped + end, event)
     }

@@ -6,7 +6,7 @@
 use super::framing::ConnectionFieldTokens;
 use crate::framing::ResponseFramingContext;
 use crate::request::{BodyLength, RequestError, RequestHead, check_fields, has_any, push_decimal};
-use crate::syntax::{decimal, is_token, list, trim_ows};
+use crate::syntax::{decimal, is_token, list, spells_framing, trim_ows};
 use alloc::vec::Vec;
 
 /// The properties of a request that the connection remembers until the response is complete.
@@ -33,14 +33,21 @@ struct MissingFields {
 
 /// Validates a request for HTTP/1.1 without writing anything. Returns the properties that
 /// [`write()`] needs.
-pub(crate) fn check(request: &RequestHead<'_>) -> Result<RequestProperties, RequestError> {
+///
+/// With `verbatim`, names that are not tokens are valid
+/// ([`H1Deviations::verbatim_fields`](super::H1Deviations::verbatim_fields)).
+pub(crate) fn check(request: &RequestHead<'_>, verbatim: bool) -> Result<RequestProperties, RequestError> {
     if !is_token(request.method.as_bytes()) {
         return Err(RequestError::Method);
     }
     if request.target.is_empty() || has_any(request.target.as_bytes(), |byte| byte <= b' ' || byte == 0x7f) {
         return Err(RequestError::Target);
     }
-    check_fields(request.fields)?;
+    if verbatim {
+        check_verbatim(request.fields)?;
+    } else {
+        check_fields(request.fields)?;
+    }
     let mut missing =
         MissingFields { expect: request.expect_continue && request.body.has_bytes(), ..MissingFields::default() };
     match request.body {
@@ -68,6 +75,23 @@ pub(crate) fn check(request: &RequestHead<'_>) -> Result<RequestProperties, Requ
         }
     }
     Ok(RequestProperties { response_to: request.response_to(), upgrade, close: connection.close, asks_coding, missing })
+}
+
+/// Checks fields whose names need not be tokens: a line stays one line, and no such name can be
+/// taken for that of a field that frames the body.
+fn check_verbatim(fields: &[(&str, &[u8])]) -> Result<(), RequestError> {
+    for (index, (name, value)) in fields.iter().enumerate() {
+        let name = name.as_bytes();
+        let breaks_line = |byte| matches!(byte, b'\r' | b'\n' | 0);
+        let is_wrong = name.is_empty() || has_any(name, |byte| breaks_line(byte) || byte == b':');
+        if is_wrong || !is_token(name) && spells_framing(name) {
+            return Err(RequestError::FieldName { index });
+        }
+        if has_any(value, breaks_line) {
+            return Err(RequestError::FieldValue { index });
+        }
+    }
+    Ok(())
 }
 
 /// Writes the HTTP/1 head of a request that passed [`check`].

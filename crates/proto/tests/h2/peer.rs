@@ -117,6 +117,7 @@ pub(crate) fn with(method: &'static str, body: BodyLength) -> RequestHead<'stati
         fields: &[],
         body,
         expect_continue: false,
+        http10: false,
         sensitive: &[],
     }
 }

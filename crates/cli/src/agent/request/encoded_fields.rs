@@ -8,7 +8,7 @@ use haul::net::dns::AddressFamily;
 use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::socket::TcpKeepalive;
 use haul::net::tls::{ClientIdentity, TlsOptions, TlsVersion};
-use haul::request::{ConnectToRule, ContentSpan, CurlCompat, Http3Policy, SpeedLimit, StallLimit};
+use haul::request::{ConnectToRule, ContentSpan, CurlCompat, H1Deviations, Http3Policy, SpeedLimit, StallLimit};
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 use haul_policy::range::validator::Validator;
@@ -40,6 +40,7 @@ frame_fields! {
         http3,
         auto_referer,
         curl_compat,
+        deviations,
         redirects,
         retry,
         max_time,
@@ -65,7 +66,6 @@ frame_fields! {
         alt_svc,
         body,
         include_head,
-        deviations,
         resume_from,
         wants,
         trace,
@@ -91,7 +91,7 @@ frame_fields! {
 }
 
 frame_fields! {
-    CurlCompat { trusts_end, fails_tunnels }
+    CurlCompat { trusts_end, fails_tunnels, head_limits, spells_as_curl, redirect_logins }
     unsent {
         // `AgentRequest::to_bytes` refuses a request for which one of these matters.
         retries_whole,
@@ -100,6 +100,7 @@ frame_fields! {
         cookies_by_host,
         // It belongs to `include_head`.
         connect_heads,
+        partial_heads,
         // These are about content.
         probes,
         spares_once,
@@ -108,6 +109,13 @@ frame_fields! {
         decodes_all,
     }
     from CurlCompat { omits_empty: true, decodes_all: true, ..CurlCompat::default() }
+}
+
+frame_fields! {
+    H1Deviations { tolerant, follows_http10, verbatim_fields }
+    // `AgentRequest::to_bytes` refuses a request that sets one of these.
+    unsent { http10, http09, ignore_length, raw, codings, upgraded }
+    from H1Deviations::default()
 }
 
 frame_fields! {

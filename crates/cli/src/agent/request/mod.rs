@@ -89,11 +89,12 @@ fn can_be_sent(options: &RequestOptions) -> bool {
     let is_handed_on =
         |name: &str| may_send_as_curl(name, SecretHandling::Drop) && !may_send(name, SecretHandling::Drop);
     let hands_on = options.curl_compat.hands_on_fields && options.fields.iter().any(|(name, _)| is_handed_on(name));
+    let H1Deviations { tolerant, follows_http10, verbatim_fields, .. } = options.deviations;
     let is_local = options.include_head
         || options.keep_history
         || options.resume_from.is_some()
         || options.curl_compat.retries_whole && options.retry.max > 0
-        || options.deviations != H1Deviations::default()
+        || options.deviations != H1Deviations { tolerant, follows_http10, verbatim_fields, ..H1Deviations::default() }
         || options.auth.signature.is_some()
         || !matches!(options.auth.netrc, NetrcText::Off);
     // The settings of connections that the agent takes over.

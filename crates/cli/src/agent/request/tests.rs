@@ -5,7 +5,7 @@ use haul::net::dns::AddressFamily;
 use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::socket::TcpKeepalive;
 use haul::net::tls::{ClientIdentity, TlsOptions, TlsVersion};
-use haul::request::{ConnectToRule, ContentSpan, CurlCompat, SpeedLimit, StallLimit};
+use haul::request::{ConnectToRule, ContentSpan, CurlCompat, H1Deviations, SpeedLimit, StallLimit};
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 use haul_policy::range::validator::Validator;
@@ -77,7 +77,16 @@ fn request() -> AgentRequest {
             decodes_all: true,
             trusts_end: true,
             fails_tunnels: true,
+            head_limits: true,
+            spells_as_curl: true,
+            redirect_logins: true,
             ..CurlCompat::default()
+        },
+        deviations: H1Deviations {
+            tolerant: true,
+            follows_http10: true,
+            verbatim_fields: true,
+            ..H1Deviations::default()
         },
         redirects: RedirectRules {
             follow: false,

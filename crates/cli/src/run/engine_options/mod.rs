@@ -47,12 +47,18 @@ pub(crate) fn request(
         cookie: request.cookie.clone(),
         range: request.range.clone(),
         decode: stage.asks_compressed(),
-        include_head: (stage.report.include || request.head) && stage.records.is_none(),
+        include_head: (stage.report.include || request.head) && !stage.report.doubles_heads && stage.records.is_none(),
         head_only: request.head,
         request_target: request.request_target.clone(),
         content_type: request.content_type.clone(),
         curl_compat: curl_compat(global, stage),
-        deviations: H1Deviations { http10: transfer.http_version == HttpVersion::Http10, ..shared.deviations },
+        deviations: H1Deviations {
+            http10: transfer.http_version == HttpVersion::Http10,
+            tolerant: global.persona.is_curl(),
+            follows_http10: global.persona.is_curl(),
+            verbatim_fields: global.persona.is_curl(),
+            ..shared.deviations
+        },
         redirects: transfer.redirect_rules(request.custom_method, request.is_post),
         auto_referer: request.auto_referer,
         // As by curl, it is each try's alone; under haul's own name the user gets an answer by
@@ -133,6 +139,10 @@ fn curl_compat(global: &GlobalArgs, stage: &StageArgs) -> CurlCompat {
         trusts_end: is_curl,
         fails_tunnels: is_curl,
         hands_on_fields: is_curl,
+        partial_heads: is_curl,
+        head_limits: is_curl,
+        spells_as_curl: is_curl,
+        redirect_logins: is_curl,
     }
 }
 

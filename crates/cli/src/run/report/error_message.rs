@@ -9,7 +9,7 @@ use std::time::Duration;
 use haul::net::dns::is_onion;
 use haul::trace::system_words;
 use haul::transfer::TransferOutcome;
-use haul::{Error, ErrorKind, Target};
+use haul::{Error, ErrorKind, ResponseHead, Target};
 use haul_policy::glob::GlobError;
 use haul_policy::retry::{AttemptOutcome as Trouble, is_transient_status};
 use haul_policy::target::Scheme;
@@ -139,6 +139,16 @@ fn text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
         ErrorKind::TooManyRedirects => format!("Maximum ({}) redirects followed", facts.redirects),
         ErrorKind::EmptyReply => "Empty reply from server".to_owned(),
         ErrorKind::TooLarge => "Maximum file size exceeded".to_owned(),
+        ErrorKind::ContentCoding if error.cause().contains("more than 5 content codings") => {
+            let coded = |field| outcome.head.as_ref().is_some_and(|head| coding_count(head, field) > MAX_CODINGS);
+            let which = if coded("transfer-encoding") { "transfer" } else { "content" };
+            format!("Reject response exceeding limit of {MAX_CODINGS} {which} encodings")
+        }
+        ErrorKind::Proxy
+            if error.cause().contains("SOCKS cannot express") && target.host_text().len() > MAX_SOCKS_HOST =>
+        {
+            "SOCKS5: the destination hostname is too long to be resolved remotely by the proxy.".to_owned()
+        }
         ErrorKind::Receive => match error.io_source() {
             Some(source) => format!("Recv failure: {}", system_words(source)),
             None => cause(),
@@ -149,6 +159,17 @@ fn text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
         },
         _ => cause(),
     }
+}
+
+/// The largest number of codings of a body.
+const MAX_CODINGS: usize = 5;
+
+/// The longest name of a host that SOCKS can carry.
+const MAX_SOCKS_HOST: usize = 255;
+
+/// Returns the number of codings in the fields of this name.
+fn coding_count(head: &ResponseHead, field: &str) -> usize {
+    head.get_all(field).flat_map(|value| value.split(|&byte| byte == b',')).count()
 }
 
 /// Returns the fault in the glob of a URL; `None` for an error with another cause.

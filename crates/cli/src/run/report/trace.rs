@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use haul::trace::{TraceEvent, TransferObserver};
-use haul::{Error, Result};
+use haul::trace::{TraceEvent, TransferObserver, trailer_lines};
+use haul::{Error, ResponseHead, Result};
 use haul_policy::secrets::is_hidden_field;
 use haul_policy::terminal_text::for_terminal;
 
@@ -32,6 +32,8 @@ pub(crate) struct Tracer {
     out: HeaderOrTraceFile,
     /// The file of `-D`, which receives response heads; `None` if the option is not given.
     heads: Option<HeaderOrTraceFile>,
+    /// True if the file of `-D` receives each line of a head twice.
+    doubles_heads: bool,
     /// True if the file of `-D` also receives the heads of a proxy's responses to `CONNECT`.
     connect_heads: bool,
     /// True if a warning is printed before each retry of a transfer, as curl does without `-s`.
@@ -77,6 +79,7 @@ impl Tracer {
             args: args.clone(),
             out,
             heads,
+            doubles_heads: stage.report.doubles_heads,
             connect_heads,
             tells_retries,
             tells_failures,
@@ -92,6 +95,8 @@ impl Tracer {
 
     /// Writes a response head to the file of `-D`. Does nothing if the option is not given.
     pub(crate) fn dump_head(&self, raw: &[u8]) {
+        let doubled = self.doubles_heads.then(|| twice(raw));
+        let raw = doubled.as_deref().unwrap_or(raw);
         match &self.heads {
             Some(heads) if heads.is_terminal() => heads.write(&for_terminal(raw)),
             Some(heads) => heads.write(raw),
@@ -102,14 +107,11 @@ impl Tracer {
 
 impl TransferObserver for Tracer {
     fn event(&self, event: &TraceEvent<'_>) {
-        let raw = match event {
-            TraceEvent::Response { head } | TraceEvent::Interim { head } => Some(head.raw()),
-            TraceEvent::Connect { head } if self.connect_heads => Some(head.raw()),
-            TraceEvent::Trailers { fields } => Some(fields.raw().strip_suffix(b"\r\n").unwrap_or(fields.raw())),
-            _ => None,
-        };
-        if let Some(raw) = raw {
-            self.dump_head(raw);
+        match event {
+            TraceEvent::Response { head } | TraceEvent::Interim { head } => self.dump_head(head.raw()),
+            TraceEvent::Connect { head } if self.connect_heads => self.dump_head(head.raw()),
+            TraceEvent::Trailers { fields } => self.dump_head(&trailer_lines(fields.raw())),
+            _ => {}
         }
         if let (TraceEvent::Retry { failed: Some(failed), .. }, true) = (event, self.tells_failures)
             && let Err(error) = &failed.result
@@ -155,13 +157,16 @@ impl Tracer {
             TraceEvent::Trailers { fields } => ('<', shown_head(fields.raw()).into()),
             _ => return Vec::new(),
         };
+        let ignored = if let TraceEvent::Connect { head } = event { ignored_fields(head) } else { String::new() };
         let stamp = self.stamp();
         let line = |line: &str| {
             let text = line.trim_end_matches(['\r', '\n']);
             let end = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
             format!("{stamp}{mark} {}{end}", crate::usage_error::sanitized(text))
         };
-        text.split_inclusive('\n').map(line).collect::<String>().into_bytes()
+        let mut text: String = text.split_inclusive('\n').map(line).collect();
+        text.extend(ignored.lines().map(|line| format!("{stamp}* {line}\n")));
+        text.into_bytes()
     }
 
     fn dump(&self, event: &TraceEvent<'_>) -> Vec<u8> {
@@ -212,6 +217,20 @@ impl Tracer {
         let day = now.as_secs() % 86_400;
         format!("{:02}:{:02}:{:02}.{:06} {ids}", day / 3600, day / 60 % 60, day % 60, now.subsec_micros())
     }
+}
+
+/// Returns a line for each field of a response to CONNECT that would frame content. A tunnel has
+/// none (RFC 9110 section 9.3.6).
+fn ignored_fields(head: &ResponseHead) -> String {
+    let status = head.status();
+    let framing = ["Content-Length", "Transfer-Encoding"].into_iter().filter(|_| (200..300).contains(&status));
+    let found = framing.filter(|name| head.get(name).is_some());
+    found.map(|name| format!("Ignoring {name} in CONNECT {status} response\n")).collect()
+}
+
+/// Returns the text with each of its lines twice.
+fn twice(raw: &[u8]) -> Vec<u8> {
+    raw.split_inclusive(|&byte| byte == b'\n').flat_map(|line| [line, line].concat()).collect()
 }
 
 fn hex(bytes: &[u8], out: &mut Vec<u8>) {

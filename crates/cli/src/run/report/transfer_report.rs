@@ -47,12 +47,18 @@ impl TransferReport<'_> {
         }
         let target = &self.outcome.target;
         let is_redirected = self.outcome.facts.redirects > 0;
+        let own_fragment = self.url.split_once('#').map(|(_, fragment)| fragment);
         let fragment = match is_redirected {
-            false => self.url.split_once('#').map(|(_, fragment)| fragment),
-            true => target.fragment(),
+            false => own_fragment,
+            // curl shows no fragment that the redirect itself does not have.
+            true => target.fragment().filter(|fragment| !persona.is_curl() || Some(*fragment) != own_fragment),
         };
         let mut url = with_fragment(with_port(target), fragment);
-        if let Some(host) = url_spelling::host(self.url, target.host_text()).filter(|_| !is_redirected) {
+        let host = match is_redirected {
+            false => url_spelling::host(self.url, target.host_text()),
+            true => target.written_host().filter(|_| persona.is_curl()),
+        };
+        if let Some(host) = host {
             let from = target.scheme().as_str().len() + "://".len();
             url.replace_range(from..from + target.host_text().len(), host);
         }

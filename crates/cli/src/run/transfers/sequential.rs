@@ -19,8 +19,8 @@ use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_uploads::{UrlUpload, uploads};
 
 /// Returns true if the URLs of a URL group are transferred one after the other. This is so for a
-/// single upload and for uploads without parallel transfers, and with the curl persona for all
-/// uploads, for runs without `-Z`, for a single URL, and for `file:` URLs.
+/// single upload and for uploads without parallel transfers, and with the curl persona for runs
+/// without `-Z`, for a single URL, and for `file:` URLs.
 pub(crate) fn is_sequential(plan: &RunPlan, operation: &UrlGroup) -> bool {
     // A job is a run of the fleet, whatever the number of its URLs.
     if plan.global.job.is_some() {
@@ -28,7 +28,7 @@ pub(crate) fn is_sequential(plan: &RunPlan, operation: &UrlGroup) -> bool {
     }
     let has_uploads = (0..operation.urls.len()).any(|index| operation.upload_of(index).is_some());
     let is_alone = crate::run::only_url(operation).is_some();
-    let uploads_in_turn = has_uploads && (plan.global.persona.is_curl() || !plan.global.parallel || is_alone);
+    let uploads_in_turn = has_uploads && (!plan.global.parallel || is_alone);
     // Files have no server to be asked beside others.
     let is_local = |source| matches!(source, UrlSource::Argument(url) if file_url::is_file_url(url));
     let is_curls = plan.global.persona.is_curl()

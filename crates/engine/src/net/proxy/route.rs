@@ -146,13 +146,15 @@ fn chosen(given: &ProxyOptions, target: &Target) -> std::result::Result<Option<P
 
 impl ProxyHop {
     /// Returns the request-target of a request that the proxy forwards, and the fields for the
-    /// proxy.
+    /// proxy. With `is_curl`, the host is spelled as in the URL, and Digest credentials name the
+    /// path and query alone.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if the credentials cannot be sent to the proxy.
-    pub fn forwarded(&self, method: &str, target: &Target) -> Result<(String, ProxyFields)> {
-        let uri = absolute_form(target);
-        let authorization = self.memory.authorization(&self.proxy, self.auth, method, &uri)?;
+    pub fn forwarded(&self, method: &str, target: &Target, is_curl: bool) -> Result<(String, ProxyFields)> {
+        let uri = absolute_form(target, is_curl);
+        let digested = if is_curl { target.path_and_query() } else { &uri };
+        let authorization = self.memory.authorization(&self.proxy, self.auth, method, digested)?;
         let mut fields = forward_fields(authorization.as_deref(), &self.fields);
         self.remove_unwanted(&mut fields);
         // The request has its own Host; this one is for CONNECT.

@@ -8,11 +8,10 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use crate::wrap_message::columns;
+
 /// The shortest time between two drawings of the bar.
 const INTERVAL: Duration = Duration::from_millis(100);
-
-/// The width of the progress bar in columns, if the width of the terminal is unknown.
-const COLUMNS: usize = 79;
 
 /// The number of columns to the right of the bar's `#` marks, for a text such as ` 100.0%`.
 const PERCENT: usize = 7;
@@ -62,7 +61,7 @@ impl ProgressBar {
         let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= INTERVAL) || body.has >= body.total;
         if is_due && !self.is_hidden {
             self.drawn = Some(Instant::now());
-            let text = format!("\r{}", body.drawn(columns()));
+            let text = format!("\r{}", body.drawn(columns().min(400)));
             let _ = std::io::stderr().write_all(text.as_bytes());
         }
         true
@@ -90,14 +89,6 @@ impl BarFill {
         let marks = "#".repeat((width as f64 * part) as usize);
         format!("{marks:width$} {:5.1}%", part * 100.0)
     }
-}
-
-/// Returns the width of the bar in columns, as in curl: the environment variable `COLUMNS`, or else
-/// the width of the terminal. A width that is too small for a bar is ignored.
-fn columns() -> usize {
-    let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&columns| columns > 20);
-    let has = || rustix::termios::tcgetwinsize(std::io::stderr()).ok().map(|size| usize::from(size.ws_col));
-    said.or_else(has).filter(|&columns| columns > 20).map_or(COLUMNS, |columns: usize| columns.min(400))
 }
 
 #[cfg(test)]

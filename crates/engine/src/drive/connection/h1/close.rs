@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use haul_policy::retry::is_idempotent;
 use haul_proto::h1::{self, CloseReason, H1Event};
+use haul_proto::head::ResponseHead;
 
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::H1Connection;
@@ -82,8 +83,26 @@ impl H1Connection {
                 self.close(now, finished)
             }
             Ok(_) => self.close(now, finished),
-            Err(error) => self.abort(protocol_error(error), now, finished),
+            Err(error) => {
+                let error = match self.partial_head() {
+                    // The rest of the head is missing, and with it the announced content.
+                    Some(head) if head.get("content-length").is_some() => {
+                        Error::new(ErrorKind::PartialBody, error.to_string())
+                    }
+                    _ => protocol_error(error),
+                };
+                self.abort(error, now, finished)
+            }
         }
+    }
+
+    /// Passes the lines of a head that ended too early, and that are still in `tail`, to the
+    /// transfer. Returns them if it wants them.
+    fn partial_head(&mut self) -> Option<ResponseHead> {
+        let transfer = self.queue.front_mut().filter(|transfer| transfer.wants_partial_heads())?;
+        let head = self.conn.partial_head(&self.tail)?;
+        transfer.on_partial_head(head.clone());
+        Some(head)
     }
 
     /// Closes a connection after an error. The first transfer on the connection fails with `error`.
@@ -151,9 +170,13 @@ pub(super) fn protocol_error(error: h1::H1Error) -> Error {
         | h1::H1Error::EndedInStatusLine { .. } => ErrorKind::EmptyReply,
         h1::H1Error::EndedInRequest => ErrorKind::Send,
         h1::H1Error::EndedInBody { .. } | h1::H1Error::EndedInChunks { .. } => ErrorKind::PartialBody,
-        h1::H1Error::NotHttp | h1::H1Error::StatusLine | h1::H1Error::UnsupportedVersion { .. } => {
+        h1::H1Error::NotHttp { first: false } | h1::H1Error::UnsupportedVersion { major: 2 | 3, .. } => {
+            ErrorKind::Protocol
+        }
+        h1::H1Error::NotHttp { .. } | h1::H1Error::StatusLine | h1::H1Error::UnsupportedVersion { .. } => {
             ErrorKind::UnsupportedScheme
         }
+        h1::H1Error::Response(ResponseError::TooManyFields { .. }) => ErrorKind::HeadTooLarge,
         h1::H1Error::Field(_)
         | h1::H1Error::Response(ResponseError::ContentLength(_))
         | h1::H1Error::UnexpectedUpgrade => ErrorKind::Protocol,

@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::ops::Range;
 use std::time::Instant;
 
-use haul_proto::h1::{BodyFraming, H1Event};
+use haul_proto::h1::{BodyFraming, ContentLengthFault, H1Error, H1Event, ResponseError, TransferCodingFault};
 
 use super::super::FinishedTransfers;
 use super::H1Connection;
@@ -60,6 +60,31 @@ impl H1Connection {
             if self.closing {
                 return Ok(());
             }
+        }
+    }
+
+    /// Passes the lines of a broken head to a transfer that wants them. Returns the error to report
+    /// for `error`, which the unused `input` caused.
+    fn on_violation(&mut self, error: H1Error, input: &[u8]) -> Error {
+        let Some(transfer) = self.queue.front_mut().filter(|transfer| transfer.wants_partial_heads()) else {
+            return protocol_error(error);
+        };
+        let Some(head) = self.conn.partial_head(input) else { return protocol_error(error) };
+        transfer.on_partial_head(head);
+        match error {
+            H1Error::TransferCoding(TransferCodingFault::Unsupported) => match unsolicited_coding(input) {
+                Some(coding) => {
+                    let message = format!("Unsolicited Transfer-Encoding ({coding}) found");
+                    Error::new(ErrorKind::ContentCoding, message)
+                }
+                None => protocol_error(error),
+            },
+            H1Error::Response(ResponseError::ContentLength(ContentLengthFault::TooLarge))
+                if transfer.has_size_limit() =>
+            {
+                Error::new(ErrorKind::TooLarge, error.to_string())
+            }
+            _ => protocol_error(error),
         }
     }
 
@@ -124,10 +149,13 @@ impl H1Connection {
     ) -> Result<usize> {
         let time = clock::time(now);
         loop {
-            let step = self.conn.step(time, &mut input.bytes()[at..end]).map_err(|error| {
-                self.violated |= is_violation(error);
-                protocol_error(error)
-            })?;
+            let step = match self.conn.step(time, &mut input.bytes()[at..end]) {
+                Ok(step) => step,
+                Err(error) => {
+                    self.violated |= is_violation(error);
+                    return Err(self.on_violation(error, &input.bytes()[at..end]));
+                }
+            };
             let base = at;
             at += step.consumed;
             let Some(transfer) = self.queue.front_mut() else {
@@ -184,6 +212,20 @@ impl H1Connection {
             }
         }
     }
+}
+
+/// Returns the first transfer coding that a response head in `input` names besides `chunked` and
+/// `identity`.
+fn unsolicited_coding(input: &[u8]) -> Option<String> {
+    const NAME: &[u8] = b"transfer-encoding:";
+    let values = input.split(|&byte| byte == b'\n').filter_map(|line| {
+        let (name, value) = line.split_at_checked(NAME.len())?;
+        name.eq_ignore_ascii_case(NAME).then_some(value)
+    });
+    let is_known =
+        |coding: &[u8]| [&b"chunked"[..], b"identity"].iter().any(|known| coding.eq_ignore_ascii_case(known));
+    let mut codings = values.flat_map(|value| value.split(|&byte| byte == b',')).map(<[u8]>::trim_ascii);
+    codings.find(|coding| !coding.is_empty() && !is_known(coding)).map(|coding| String::from_utf8_lossy(coding).into())
 }
 
 /// The maximum number of TLS records that are delivered at once. More full records do not fit into

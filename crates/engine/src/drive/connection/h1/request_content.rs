@@ -210,7 +210,7 @@ impl ProtocolMachine for H1Machine {
     }
 
     fn version(&self, http10: bool) -> ProtocolVersion {
-        if http10 { ProtocolVersion::Http10 } else { ProtocolVersion::Http11 }
+        if http10 || self.sends_http10() { ProtocolVersion::Http10 } else { ProtocolVersion::Http11 }
     }
 
     fn text_output(&self) -> Option<&[u8]> {

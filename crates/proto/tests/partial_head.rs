@@ -1,0 +1,170 @@
+//! Heads that break off or have a fault: the lines before it, whatever the cuts of the input.
+
+use haul_proto::ResponseHead;
+use haul_proto::h1::{H1Config, H1Deviations, H1Event, H1Machine, RequestHead};
+use haul_proto::time::Timestamp;
+
+/// Feeds `wire` in pieces of `piece` bytes, and then the end of the input. Returns the lines that are
+/// handed out after the failure; `None` if nothing fails or there are none.
+fn partial(wire: &[u8], piece: usize) -> Option<ResponseHead> {
+    let mut machine = H1Machine::new(H1Config::default());
+    machine.enqueue(Timestamp(0), &RequestHead { target: "/", ..RequestHead::default() }).unwrap();
+    machine.advance_output(machine.output().len());
+    let mut unused = Vec::new();
+    for bytes in wire.chunks(piece) {
+        unused.extend_from_slice(bytes);
+        loop {
+            match machine.step(Timestamp(0), &mut unused) {
+                Ok(step) => {
+                    unused.drain(..step.consumed);
+                    match step.event {
+                        H1Event::NeedInput => break,
+                        H1Event::Complete { .. } => return None,
+                        _ => {}
+                    }
+                }
+                Err(_) => return machine.partial_head(&unused),
+            }
+        }
+    }
+    assert!(machine.partial_head(&unused).is_none(), "the machine still waits");
+    machine.end_of_input(true).err()?;
+    machine.partial_head(&unused)
+}
+
+/// Returns the same as [`partial`] for every size of the pieces.
+fn raw(wire: &[u8]) -> Option<String> {
+    let text = |head: ResponseHead| String::from_utf8_lossy(head.raw()).into_owned();
+    let whole = partial(wire, wire.len().max(1)).map(text);
+    for piece in 1..wire.len() {
+        assert_eq!(partial(wire, piece).map(text), whole, "{} in pieces of {piece}", wire.escape_ascii());
+    }
+    whole
+}
+
+#[test]
+fn lines_before_a_fault_are_returned() {
+    let good = "HTTP/1.1 200 OK\r\nA: b\r\nC:\r\n";
+    for fault in [
+        "Content-Length: -6\r\nD: e\r\n\r\n",
+        "Content-Length : 5\r\n\r\n",
+        "Transfer-Encoding: chunked, other\r\n\r\n",
+        "D: \0\r\n\r\n",
+        "D e\r\n\r\n",
+        "D: e\rf\r\n\r\n",
+        "D: e",
+        "",
+    ] {
+        assert_eq!(raw(format!("{good}{fault}").as_bytes()).as_deref(), Some(good), "{fault:?}");
+    }
+    let head = partial(format!("{good}D: \0\r\n\r\n").as_bytes(), 7).unwrap();
+    assert_eq!((head.status(), head.get("a"), head.get("d")), (200, Some(&b"b"[..]), None));
+}
+
+#[test]
+fn lines_after_an_interim_response_are_returned() {
+    let wire = b"HTTP/1.1 100 Continue\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nC: d\r\nE\0: f\r\n\r\n";
+    assert_eq!(raw(wire).as_deref(), Some("HTTP/1.1 200 OK\r\nC: d\r\n"));
+}
+
+#[test]
+fn nothing_is_returned_without_a_head() {
+    for wire in [
+        &b""[..],
+        b"\r\n",
+        b"SSH-2.0-OpenSSH\r\n",
+        b"HTTP/1.1 200 OK",
+        b"HTTP/1.1 200 O\0K\r\nA: b\r\n\r\n",
+        b"HTTP/2 200\r\nA: b\r\n\r\n",
+        // The head is right, and the body is not.
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+    ] {
+        assert_eq!(raw(wire), None, "{}", wire.escape_ascii());
+    }
+}
+
+#[test]
+fn long_and_numerous_lines_take_bounded_time() {
+    let many = ["HTTP/1.1 200 OK\r\n".to_owned(), "A: b\r\n".repeat(20_000), "C: \0\r\n\r\n".to_owned()].concat();
+    let head = partial(many.as_bytes(), many.len()).expect("the lines within the limits");
+    assert!(head.raw().len() < many.len());
+}
+
+#[test]
+fn tolerant_machine_decodes_repeated_chunked_once() {
+    let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+    for tolerant in [false, true] {
+        let deviations = H1Deviations { tolerant, ..H1Deviations::default() };
+        let mut machine = H1Machine::new(H1Config { deviations, ..H1Config::default() });
+        machine.enqueue(Timestamp(0), &RequestHead { target: "/", ..RequestHead::default() }).unwrap();
+        machine.advance_output(machine.output().len());
+        let mut unused = wire.to_vec();
+        let mut body = Vec::new();
+        let outcome = loop {
+            match machine.step(Timestamp(0), &mut unused) {
+                Ok(step) => {
+                    if let H1Event::Body { range, .. } = &step.event {
+                        body.extend_from_slice(&unused[range.clone()]);
+                    }
+                    unused.drain(..step.consumed);
+                    if let H1Event::Complete { reuse, .. } = step.event {
+                        break Ok(reuse.is_ok());
+                    }
+                }
+                Err(error) => break Err(error.to_string()),
+            }
+        };
+        match tolerant {
+            true => assert_eq!((outcome, &*body), (Ok(false), &b"ok"[..]), "the connection is not used again"),
+            false => assert!(outcome.is_err(), "{outcome:?}"),
+        }
+    }
+}
+
+#[test]
+fn verbatim_names_stay_on_one_line() {
+    let deviations = H1Deviations { verbatim_fields: true, ..H1Deviations::default() };
+    let machine = || H1Machine::new(H1Config { deviations, ..H1Config::default() });
+    let send = |fields: &[(&str, &[u8])]| {
+        let mut machine = machine();
+        let request = RequestHead { target: "/", fields, ..RequestHead::default() };
+        machine.enqueue(Timestamp(0), &request).map(|_| String::from_utf8_lossy(machine.output()).into_owned())
+    };
+    assert_eq!(send(&[("Odd name ", b" b ")]).unwrap(), "GET / HTTP/1.1\r\nOdd name :  b \r\n\r\n");
+    for (name, value) in [
+        ("", &b"a"[..]),
+        ("A\r\nB", b"a"),
+        ("A\nB", b"a"),
+        ("A\0", b"a"),
+        ("A:B", b"a"),
+        ("A", b"a\r\nB: c"),
+        ("A", b"a\0"),
+        ("Content-Length ", b"5"),
+        (" transfer_encoding", b"chunked"),
+        ("X Content Length", b"5"),
+    ] {
+        assert!(send(&[(name, value)]).is_err(), "{name:?}");
+    }
+}
+
+#[test]
+fn requests_follow_the_version_of_the_peer() {
+    for (follows_http10, expected) in [(false, "HTTP/1.1"), (true, "HTTP/1.0")] {
+        let deviations = H1Deviations { follows_http10, ..H1Deviations::default() };
+        let mut machine = H1Machine::new(H1Config { deviations, ..H1Config::default() });
+        let request = RequestHead { target: "/", ..RequestHead::default() };
+        machine.enqueue(Timestamp(0), &request).unwrap();
+        machine.advance_output(machine.output().len());
+        let mut wire = b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n".to_vec();
+        loop {
+            let step = machine.step(Timestamp(0), &mut wire).unwrap();
+            wire.drain(..step.consumed);
+            if matches!(step.event, H1Event::Complete { .. }) {
+                break;
+            }
+        }
+        machine.enqueue(Timestamp(0), &request).unwrap();
+        assert!(machine.output().starts_with(format!("GET / {expected}\r\n").as_bytes()));
+    }
+}
