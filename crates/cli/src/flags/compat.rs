@@ -83,7 +83,6 @@ const INERT: &[(&str, &str)] = &[
     ("sslv2", "in curl neither"),
     ("sslv3", "in curl neither"),
     ("styled-output", "header fields are printed as they arrived"),
-    ("tcp-fastopen", "haul connects without TCP Fast Open"),
     ("tcp-nodelay", "always on"),
     (
         "use-ascii",

@@ -22,7 +22,7 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
         "connection",
         "Where connections lead",
         "abstract-unix-socket connect-timeout connect-to continue-at happy-eyeballs-timeout-ms interface ip-tos ipv4 ipv6 keepalive \
-         keepalive-cnt keepalive-time limit-rate local-port max-filesize max-time parallel parallel-immediate parallel-max parallel-max-host \
+         keepalive-cnt keepalive-time limit-rate local-port max-filesize max-time mptcp parallel parallel-immediate parallel-max parallel-max-host \
          proto proto-default proto-redir rate request resolve speed-limit speed-time tcp-fastopen tcp-nodelay unix-socket vlan-priority",
     ),
     (
@@ -85,7 +85,7 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
         "alpn ca-native cacert capath cert cert-type ciphers crlfile curves insecure key key-type pass pinnedpubkey proxy-ca-native \
          proxy-cacert proxy-capath proxy-cert proxy-cert-type proxy-ciphers proxy-crlfile proxy-digest proxy-insecure proxy-key \
          proxy-key-type proxy-pass proxy-pinnedpubkey proxy-service-name proxy-ssl-allow-beast proxy-ssl-auto-client-cert proxy-tls13-ciphers \
-         proxy-tlsv1 sessionid ssl ssl-allow-beast ssl-auto-client-cert ssl-no-revoke ssl-reqd ssl-revoke-best-effort tls-max tls13-ciphers \
+         proxy-tlsv1 sessionid sigalgs ssl ssl-allow-beast ssl-auto-client-cert ssl-no-revoke ssl-reqd ssl-revoke-best-effort tls-max tls13-ciphers \
          tlsv1 tlsv1.0 tlsv1.1 tlsv1.2 tlsv1.3",
     ),
     (

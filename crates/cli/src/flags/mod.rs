@@ -127,6 +127,7 @@ mod max_memory;
 mod max_redirs;
 mod max_time;
 mod mirror_paths;
+mod mptcp;
 mod netrc;
 mod netrc_file;
 mod netrc_optional;
@@ -207,6 +208,7 @@ mod sessionid;
 mod shard;
 mod show_error;
 mod show_headers;
+mod sigalgs;
 mod silent;
 mod skip_existing;
 mod socks4;
@@ -225,6 +227,7 @@ mod stderr;
 mod styled_output;
 mod summary;
 mod suppress_connect_headers;
+mod tcp_fastopen;
 mod then;
 mod threads;
 mod time_cond;
@@ -392,6 +395,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &max_redirs::MaxRedirsFlag,
     &max_time::MaxTimeFlag,
     &mirror_paths::MirrorPathsFlag,
+    &mptcp::MptcpFlag,
     &netrc::NetrcFlag,
     &netrc_file::NetrcFileFlag,
     &netrc_optional::NetrcOptionalFlag,
@@ -478,6 +482,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &shard::ShardFlag,
     &show_error::ShowErrorFlag,
     &show_headers::ShowHeadersFlag,
+    &sigalgs::SigalgsFlag,
     &silent::SilentFlag,
     &skip_existing::SkipExistingFlag,
     &socks4::Socks4Flag,
@@ -505,7 +510,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &styled_output::StyledOutputFlag,
     &summary::SummaryFlag,
     &suppress_connect_headers::SuppressConnectHeadersFlag,
-    &no_effect::TCP_FASTOPEN,
+    &tcp_fastopen::TcpFastopenFlag,
     &no_effect::TCP_NODELAY,
     &then::ThenFlag,
     &threads::ThreadsFlag,

@@ -275,14 +275,6 @@ pub(super) const SSLV3: NoEffectFlag = NoEffectFlag(&FlagSpec {
     ..NOTHING
 });
 
-pub(super) const TCP_FASTOPEN: NoEffectFlag = NoEffectFlag(&FlagSpec {
-    long: "tcp-fastopen",
-    doc: "Accepted for compatibility with curl. haul connects without TCP Fast Open.",
-    example: "haul --tcp-fastopen https://example.com/",
-    see_also: &["tcp-nodelay"],
-    ..NOTHING
-});
-
 pub(super) const TCP_NODELAY: NoEffectFlag = NoEffectFlag(&FlagSpec {
     long: "tcp-nodelay",
     doc: "Accepted for compatibility with curl. haul always sends data at once, even with --no-tcp-nodelay.",

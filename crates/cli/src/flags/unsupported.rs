@@ -40,10 +40,8 @@ const REFUSED: &[(&str, &str)] = &[
         "tlsauthtype tlspassword tlsuser proxy-tlsauthtype proxy-tlspassword proxy-tlsuser",
     ),
     ("rustls does not support engines", "engine"),
-    ("rustls decides which signature algorithms are acceptable", "sigalgs"),
     ("not implemented yet", "ech ssl-sessions"),
     ("early data can be replayed by anyone", "tls-earlydata"),
-    ("the kernel's default is used", "mptcp"),
     ("no certificates are built in", "dump-ca-embed"),
     ("Metalink was removed from curl, too", "metalink"),
 ];

@@ -106,3 +106,26 @@ fn interface_and_local_port_bind_the_socket() {
     let got = run_haul(["-sS", "--interface", "127.0.0.10", "--local-port", &format!("{first}-{last}"), &url]).text();
     assert!(got.contains(&format!(" 127.0.0.10:{first} ")), "{got}");
 }
+
+/// Requests arrive with either option, whether or not the system supports it. strace shows that the
+/// socket has it.
+#[test]
+fn multipath_and_fast_open_are_set_on_the_socket() {
+    let traced = common::can_trace("options of sockets");
+    for (option, expected) in [("--mptcp", "IPPROTO_MPTCP"), ("--tcp-fastopen", "TCP_FASTOPEN_CONNECT")] {
+        let (dir, peer) = (tempfile::tempdir().unwrap(), common::page("x"));
+        let url = peer.url("/");
+        let report = dir.path().join("report");
+        let mut command = common::program(if traced { "strace" } else { common::HAUL });
+        if traced {
+            command.args(["-f", "-e", "trace=socket,setsockopt", "-o"]).arg(&report).arg(common::HAUL);
+        }
+        assert_eq!(common::run(command.args(["-q", "-sS", option, &url])).text(), "x", "{option}");
+        if traced {
+            let calls = fs::read_to_string(&report).unwrap();
+            // strace may not know the name of the option, which is 30.
+            let is_set = calls.contains(expected) || calls.contains("SOL_TCP, 0x1e") || calls.contains("0x106");
+            assert!(is_set, "{option}: {calls}");
+        }
+    }
+}

@@ -71,3 +71,36 @@ fn https_host_with_edge_hyphens_is_fetched() {
         fetch("other.pem", &[version]).failed(60);
     }
 }
+
+/// The server's page lists the signature algorithms that the client offered.
+#[test]
+fn sigalgs_restricts_what_the_handshake_offers() {
+    if servers::found("openssl", "signature algorithms").is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut make = program("openssl");
+    make.args("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=x".split(' '));
+    make.args("-addext subjectAltName=IP:127.0.0.1 -keyout key -out cert".split(' ')).current_dir(dir.path());
+    assert_eq!(run(&mut make).code, 0, "openssl makes a certificate");
+    let port = unused_port();
+    let mut serve = program("openssl");
+    serve.args(["s_server", "-quiet", "-www", "-accept", &format!("127.0.0.1:{port}"), "-cert", "cert", "-key", "key"]);
+    let _server = servers::ExternalServer::start(serve.current_dir(dir.path()), port);
+    let (ca, url) = (dir.path().join("cert").display().to_string(), format!("https://127.0.0.1:{port}/"));
+    let fetch = |algorithms: &str, more: &[&str]| {
+        run_haul([&["-sS", "--cacert", &*ca, "--sigalgs", algorithms], more, &[&*url]].concat())
+    };
+    for version in ["--tlsv1.3", "--tls-max=1.2"] {
+        let offered = |algorithms: &str| {
+            let page = fetch(algorithms, &[version]).text();
+            let line = page.lines().find_map(|line| line.strip_prefix("Signature Algorithms: ")).map(str::to_owned);
+            line.unwrap_or_else(|| panic!("{page}"))
+        };
+        assert_eq!(offered("ecdsa_secp256r1_sha256"), "ECDSA+SHA256");
+        assert_eq!(offered("PSS+SHA256:unknown:ECDSA+SHA256"), "RSA-PSS+SHA256:ECDSA+SHA256");
+        fetch("rsa_pss_rsae_sha256:rsa_pkcs1_sha256", &[version]).failed(35);
+    }
+    let ran = fetch("unknown", &[]);
+    assert!(ran.failed(59).contains("signature algorithms"), "{}", ran.stderr);
+}

@@ -69,6 +69,13 @@ pub struct ConnectOptions {
     /// The priority of outgoing packets, 0 to 7 (`--vlan-priority`), if the system supports it.
     /// Default: the system's.
     pub priority: Option<u8>,
+    /// True to use Multipath TCP (RFC 8684) where the system and the peer support it (`--mptcp`).
+    /// Default: false.
+    pub multipath: bool,
+    /// True to send the first bytes with the SYN where the system and the peer support it (TCP Fast
+    /// Open, RFC 7413, `--tcp-fastopen`). A connection then counts as made before the peer has
+    /// answered. Default: false. Hazard: the network may deliver these bytes twice.
+    pub fast_open: bool,
     /// The Unix socket to which all connections go, regardless of the URL and the proxy settings
     /// (`--unix-socket`, `--abstract-unix-socket`). Default: none.
     pub unix_socket: Option<UnixSocketAddress>,
@@ -90,6 +97,8 @@ impl Default for ConnectOptions {
             local_ports: None,
             type_of_service: None,
             priority: None,
+            multipath: false,
+            fast_open: false,
             unix_socket: None,
             haproxy_protocol: false,
             haproxy_client: None,
@@ -110,6 +119,8 @@ impl ConnectOptions {
             local_ports,
             type_of_service,
             priority,
+            multipath,
+            fast_open,
             unix_socket,
             haproxy_protocol,
             haproxy_client,
@@ -119,6 +130,8 @@ impl ConnectOptions {
             && *local_ports == other.local_ports
             && *type_of_service == other.type_of_service
             && *priority == other.priority
+            && *multipath == other.multipath
+            && *fast_open == other.fast_open
             && *unix_socket == other.unix_socket
             && *haproxy_protocol == other.haproxy_protocol
             && *haproxy_client == other.haproxy_client
@@ -398,7 +411,12 @@ fn start(
     peer: &SocketAddr,
     bind: &LocalBinding,
 ) -> std::result::Result<(Socket, ConnectAttemptStart), ConnectAttemptFailure> {
-    let socket = Socket::open(peer, true).map_err(ConnectAttemptFailure::Connect)?;
+    let open = if bind.multipath { Socket::open_multipath } else { Socket::open };
+    let socket = open(peer, true).map_err(ConnectAttemptFailure::Connect)?;
+    if bind.fast_open {
+        // It saves a round trip at most: without it, the connection is an ordinary one.
+        let _ = socket.set_fast_open();
+    }
     bind.apply(&socket, peer).map_err(ConnectAttemptFailure::Bind)?;
     match socket.connect(peer) {
         Ok(()) => Ok((socket, ConnectAttemptStart::Connected)),

@@ -101,6 +101,10 @@ pub struct LocalBinding {
     pub type_of_service: Option<u8>,
     /// The priority of packets; see [`ConnectOptions::priority`].
     pub priority: Option<u8>,
+    /// True for Multipath TCP; see [`ConnectOptions::multipath`].
+    pub multipath: bool,
+    /// True for TCP Fast Open; see [`ConnectOptions::fast_open`].
+    pub fast_open: bool,
 }
 
 impl LocalBinding {
@@ -112,6 +116,8 @@ impl LocalBinding {
             ports: options.local_ports,
             type_of_service: options.type_of_service,
             priority: options.priority,
+            multipath: options.multipath,
+            fast_open: options.fast_open,
             ..Self::default()
         }
     }

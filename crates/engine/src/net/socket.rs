@@ -91,6 +91,34 @@ impl Socket {
         Ok(socket)
     }
 
+    /// Opens a socket of Multipath TCP (RFC 8684), or like [`Socket::open`] if the system has no
+    /// Multipath TCP.
+    ///
+    /// # Errors
+    /// The errors of `socket(2)`.
+    #[cfg(target_os = "linux")]
+    pub fn open_multipath(address: &SocketAddr, nonblocking: bool) -> io::Result<Self> {
+        let mut flags = net::SocketFlags::CLOEXEC;
+        flags.set(net::SocketFlags::NONBLOCK, nonblocking);
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let Ok(fd) = net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::MPTCP)) else {
+            return Self::open(address, nonblocking);
+        };
+        let socket = Self::of(fd);
+        socket.without_sigpipe()?;
+        socket.without_delay();
+        Ok(socket)
+    }
+
+    /// Opens a socket like [`Socket::open`], because the system has no Multipath TCP.
+    ///
+    /// # Errors
+    /// The errors of `socket(2)`.
+    #[cfg(not(target_os = "linux"))]
+    pub fn open_multipath(address: &SocketAddr, nonblocking: bool) -> io::Result<Self> {
+        Self::open(address, nonblocking)
+    }
+
     /// Opens a Unix socket (`AF_UNIX`).
     ///
     /// # Errors
@@ -212,20 +240,33 @@ impl Socket {
     pub fn set_recv_lowat(&self, bytes: usize) -> io::Result<()> {
         let value = libc::c_int::try_from(bytes.max(1)).unwrap_or(libc::c_int::MAX);
         // SAFETY: `SO_RCVLOWAT` reads one `c_int`.
-        unsafe { self.set(libc::SO_RCVLOWAT, &value) }
+        unsafe { self.set(libc::SOL_SOCKET, libc::SO_RCVLOWAT, &value) }
     }
 
-    /// Sets an option of `SOL_SOCKET`.
+    /// Lets the first bytes travel with the SYN of the next connect, if the peer has allowed that
+    /// before (TCP Fast Open, RFC 7413).
+    ///
+    /// # Errors
+    /// The errors of `setsockopt(2)`, or `Unsupported` on systems other than Linux.
+    pub fn set_fast_open(&self) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        // SAFETY: `TCP_FASTOPEN_CONNECT` reads one `c_int`.
+        return unsafe { self.set(libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, &(1 as libc::c_int)) };
+        #[cfg(not(target_os = "linux"))]
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Sets an option of a protocol level.
     ///
     /// # Safety
     /// `T` must be the type that the option reads.
-    unsafe fn set<T>(&self, option: libc::c_int, value: &T) -> io::Result<()> {
+    unsafe fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
         // SAFETY: the descriptor is open while `self` lives, and the pointer and the length name
         // one valid `T`, which by this function's contract is what the option reads.
         let result = unsafe {
             libc::setsockopt(
                 self.fd.as_raw_fd(),
-                libc::SOL_SOCKET,
+                level,
                 option,
                 std::ptr::from_ref(value).cast(),
                 size_of::<T>() as libc::socklen_t,
@@ -269,7 +310,7 @@ impl Socket {
                 SocketTimeoutKind::Send => libc::SO_SNDTIMEO,
             };
             // SAFETY: both options read one `timeval`.
-            unsafe { self.set(option, &timeval(timeout.unwrap_or_default()))? };
+            unsafe { self.set(libc::SOL_SOCKET, option, &timeval(timeout.unwrap_or_default()))? };
             armed.store(timeout.map_or(0, micros), Ordering::Relaxed);
         }
         Ok(())

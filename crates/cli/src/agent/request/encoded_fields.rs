@@ -161,6 +161,8 @@ frame_fields! {
         local_ports,
         type_of_service,
         priority,
+        multipath,
+        fast_open,
         unix_socket,
         haproxy_protocol,
         haproxy_client,

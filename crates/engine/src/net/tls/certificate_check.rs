@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
-use rustls::{DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{DigitallySignedStruct, Error, PeerMisbehaved, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 /// The certificates that a server sent, and the name that they must contain.
@@ -37,7 +37,24 @@ pub(super) trait CertificateCheck: fmt::Debug + Send + Sync {
 
 /// The rustls verifier that applies a check and verifies the handshake's signature.
 #[derive(Debug)]
-pub(super) struct CheckVerifier(pub(super) Arc<dyn CertificateCheck>);
+pub(super) struct CheckVerifier {
+    pub(super) check: Arc<dyn CertificateCheck>,
+    /// The schemes that are allowed for the handshake's signature, the preferred first; `None` for
+    /// all that the check allows.
+    pub(super) schemes: Option<Vec<SignatureScheme>>,
+}
+
+impl CheckVerifier {
+    /// Returns an error if the server signed the handshake by a scheme that was not offered.
+    fn check_scheme(&self, dss: &DigitallySignedStruct) -> Result<(), Error> {
+        match &self.schemes {
+            Some(schemes) if !schemes.contains(&dss.scheme) => {
+                Err(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme.into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
 
 impl ServerCertVerifier for CheckVerifier {
     fn verify_server_cert(
@@ -49,7 +66,7 @@ impl ServerCertVerifier for CheckVerifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let chain = PresentedChain { end_entity, intermediates, server_name, now };
-        self.0.check(&chain).map(|()| ServerCertVerified::assertion())
+        self.check.check(&chain).map(|()| ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -58,7 +75,8 @@ impl ServerCertVerifier for CheckVerifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, dss, &self.0.algorithms())
+        self.check_scheme(dss)?;
+        verify_tls12_signature(message, cert, dss, &self.check.algorithms())
     }
 
     fn verify_tls13_signature(
@@ -67,10 +85,11 @@ impl ServerCertVerifier for CheckVerifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, dss, &self.0.algorithms())
+        self.check_scheme(dss)?;
+        verify_tls13_signature(message, cert, dss, &self.check.algorithms())
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.algorithms().supported_schemes()
+        self.schemes.clone().unwrap_or_else(|| self.check.algorithms().supported_schemes())
     }
 }

@@ -11,8 +11,8 @@
 //! assert_eq!(TlsContexts::default().context(&options).unwrap_err().exit_code(), 59);
 //! ```
 
-use rustls::crypto::CryptoProvider;
-use rustls::{CipherSuite, NamedGroup, SupportedCipherSuite};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
+use rustls::{CipherSuite, NamedGroup, SignatureScheme, SupportedCipherSuite};
 
 use super::{TlsOptions, TlsVersion};
 use crate::{Error, ErrorKind, Result};
@@ -61,6 +61,41 @@ const GROUPS: &[(&str, NamedGroup)] = &[
     ("p-384", NamedGroup::secp384r1),
     ("x25519mlkem768", NamedGroup::X25519MLKEM768),
 ];
+
+/// OpenSSL's names of the algorithms that may sign a handshake: the name in TLS 1.3, and that of key
+/// and hash.
+const SIGNATURES: &[(&str, &str, SignatureScheme)] = &[
+    ("ecdsa_secp256r1_sha256", "ECDSA+SHA256", SignatureScheme::ECDSA_NISTP256_SHA256),
+    ("ecdsa_secp384r1_sha384", "ECDSA+SHA384", SignatureScheme::ECDSA_NISTP384_SHA384),
+    ("ecdsa_secp521r1_sha512", "ECDSA+SHA512", SignatureScheme::ECDSA_NISTP521_SHA512),
+    ("ed25519", "ed25519", SignatureScheme::ED25519),
+    ("rsa_pss_rsae_sha256", "RSA-PSS+SHA256", SignatureScheme::RSA_PSS_SHA256),
+    ("rsa_pss_rsae_sha384", "RSA-PSS+SHA384", SignatureScheme::RSA_PSS_SHA384),
+    ("rsa_pss_rsae_sha512", "RSA-PSS+SHA512", SignatureScheme::RSA_PSS_SHA512),
+    ("rsa_pkcs1_sha256", "RSA+SHA256", SignatureScheme::RSA_PKCS1_SHA256),
+    ("rsa_pkcs1_sha384", "RSA+SHA384", SignatureScheme::RSA_PKCS1_SHA384),
+    ("rsa_pkcs1_sha512", "RSA+SHA512", SignatureScheme::RSA_PKCS1_SHA512),
+];
+
+/// Returns the algorithms in the options that may sign the handshake; `None` for all. Unknown names
+/// are ignored if at least one name is known.
+pub(super) fn signature_schemes(
+    options: &TlsOptions,
+    supported: &WebPkiSupportedAlgorithms,
+) -> Result<Option<Vec<SignatureScheme>>> {
+    let Some(names) = &options.signature_algorithms else { return Ok(None) };
+    let known = supported.supported_schemes();
+    let scheme = |name: &String| {
+        let is = |known: &str| known.eq_ignore_ascii_case(name);
+        let found = SIGNATURES.iter().find(|(new, old, _)| is(new) || is(old) || is(&old.replace("RSA-PSS", "PSS")));
+        found.map(|(.., scheme)| *scheme).filter(|scheme| known.contains(scheme))
+    };
+    let schemes: Vec<_> = names.iter().filter_map(scheme).collect();
+    if schemes.is_empty() {
+        return Err(Error::new(ErrorKind::Cipher, "none of the signature algorithms is known"));
+    }
+    Ok(Some(schemes))
+}
 
 /// Restricts the crypto provider to the cipher suites and groups in the options. As in OpenSSL,
 /// unknown names are ignored if at least one name is known, and so are suites of TLS versions that

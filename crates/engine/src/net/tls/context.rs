@@ -109,6 +109,9 @@ pub struct TlsOptions {
     pub tls13_ciphers: Option<Vec<String>>,
     /// The groups for the key exchange, in order of preference (`--curves`). Default: all.
     pub groups: Option<Vec<String>>,
+    /// The algorithms for the signature of the handshake, by OpenSSL's names, in order of preference
+    /// (`--sigalgs`). Default: all. Certificates may be signed by others.
+    pub signature_algorithms: Option<Vec<String>>,
     /// True to resume TLS sessions. Default: true (`--no-sessionid` disables it).
     pub resume: bool,
 }
@@ -135,6 +138,7 @@ impl Default for TlsOptions {
             tls12_ciphers: None,
             tls13_ciphers: None,
             groups: None,
+            signature_algorithms: None,
             resume: true,
         }
     }
@@ -293,12 +297,13 @@ impl ContextCache {
         if !options.pins.is_empty() {
             check = Arc::new(PinCheck { inner: check, pins: options.pins.clone() });
         }
+        let schemes = cipher_list::signature_schemes(options, &check.algorithms())?;
         let identity = self.identity(options, &provider)?;
         let config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions)
             .map_err(|error| Error::with_source(ErrorKind::Setup, "cannot set up TLS", error))?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(CheckVerifier(check)));
+            .with_custom_certificate_verifier(Arc::new(CheckVerifier { check, schemes }));
         let mut config = match identity {
             Some((identity, seen)) => {
                 stamps = stamps.followed_by(&seen);
