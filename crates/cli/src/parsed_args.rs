@@ -14,7 +14,7 @@
 
 use std::path::PathBuf;
 
-use haul_policy::auth::{AllowedAuthSchemes, SigV4Parameters};
+use haul_policy::auth::{AllowedAuthSchemes, SigV4Parameters, SignatureAlgorithm};
 use haul_policy::proxy::Proxy;
 use haul_policy::url_template::UrlTemplate;
 use haul_policy::urlencode::{FormField, FormFieldSource};
@@ -281,6 +281,8 @@ pub struct ParsedRequestOptions {
     pub bearer: Option<Secret>,
     /// `--aws-sigv4`: signs requests for AWS.
     pub signature: Option<SigV4Parameters>,
+    /// `--httpsig-key` and similar options: signs requests by RFC 9421.
+    pub httpsig: ParsedMessageSignature,
     /// `--basic` and similar options: the authentication schemes to use; `None` if none is given.
     pub allowed: Option<AllowedAuthSchemes>,
     /// `-n`: reads credentials from a netrc file. False after `--no-netrc`.
@@ -316,6 +318,28 @@ pub struct ParsedRequestOptions {
     pub range: Option<String>,
     /// `-C`: the offset at which a download or upload resumes.
     pub continue_at: Option<ContinueAt>,
+}
+
+/// The options of message signatures (RFC 9421), each `None` if it is not given.
+#[derive(Clone, Debug, Default)]
+pub struct ParsedMessageSignature {
+    /// `--httpsig-algo`: the algorithm.
+    pub algorithm: Option<SignatureAlgorithm>,
+    /// `--httpsig-headers`: the parts of the request to sign.
+    pub components: Option<String>,
+    /// `--httpsig-key`: the key.
+    pub key: Option<ParsedSignatureKey>,
+    /// `--httpsig-keyid`: the name of the key.
+    pub key_id: Option<String>,
+}
+
+/// The key of `--httpsig-key`.
+#[derive(Clone, Debug)]
+pub enum ParsedSignatureKey {
+    /// The hexadecimal digits of the key.
+    Digits(Secret),
+    /// The file that contains the digits.
+    File(PathBuf),
 }
 
 impl ParsedRequestOptions {

@@ -31,6 +31,7 @@ pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
     match option.strip_prefix("expand-").unwrap_or(option) {
         "user" | "proxy-user" | "oauth2-bearer" | "pass" | "proxy-pass" => true,
         // "@" names a file.
+        "httpsig-key" => value.first() != Some(&b'@'),
         "header" | "proxy-header" if value.first() == Some(&b'@') => false,
         "header" | "proxy-header" => {
             let name = value.split(|byte| matches!(byte, b':' | b';')).next().unwrap_or_default();

@@ -5,11 +5,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haul_policy::auth::{AllowedAuthSchemes, Credentials};
+use haul_policy::auth::{AllowedAuthSchemes, Credentials, MessageSignature};
 use haul_policy::proxy::{NoProxy, ProxyEnvironment};
 
 use super::{PlanBuilder, has_field, misused};
-use crate::parsed_args::{ParsedProxyOptions, ParsedRequestOptions, ParsedUserOption};
+use crate::parsed_args::{
+    ParsedMessageSignature, ParsedProxyOptions, ParsedRequestOptions, ParsedSignatureKey, ParsedUserOption,
+};
 use crate::plan::{AuthArgs, HeaderArg, NetrcArg, ProxyArgs, ProxyChoice};
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 
@@ -23,9 +25,10 @@ impl PlanBuilder<'_> {
         fields: &[HeaderArg],
     ) -> Result<AuthArgs, UsageError> {
         let (user, bearer) = (parsed.user.take(), parsed.bearer.take());
+        let message_signature = self.message_signature(std::mem::take(&mut parsed.httpsig))?.map(Arc::new);
         // A field given by -H takes the place of the option's, as in curl.
         if has_field(fields, "Authorization") {
-            return Ok(AuthArgs::default());
+            return Ok(AuthArgs { message_signature, ..AuthArgs::default() });
         }
         let given = parsed.allowed.filter(|allowed| allowed.basic || allowed.digest);
         // A token alone is sent at once; with schemes beside it, the server says which it takes.
@@ -38,7 +41,27 @@ impl PlanBuilder<'_> {
             None => None,
         };
         let netrc = self.netrc(parsed, user.is_some())?;
-        Ok(AuthArgs { user, allowed, bearer, signature: parsed.signature.take().map(Arc::new), netrc })
+        let signature = parsed.signature.take().map(Arc::new);
+        Ok(AuthArgs { user, allowed, bearer, signature, message_signature, netrc })
+    }
+
+    /// Returns the settings for signing requests by RFC 9421. Returns `None` if no such option is
+    /// given.
+    fn message_signature(&mut self, parsed: ParsedMessageSignature) -> Result<Option<MessageSignature>, UsageError> {
+        let ParsedMessageSignature { algorithm, components, key, key_id } = parsed;
+        if algorithm.is_none() && components.is_none() && key.is_none() && key_id.is_none() {
+            return Ok(None);
+        }
+        let option = "--httpsig-key";
+        let digits =
+            match key.ok_or_else(|| misused(option, "no request is signed without a key; use --httpsig-key"))? {
+                ParsedSignatureKey::Digits(digits) => digits.expose().to_vec(),
+                ParsedSignatureKey::File(path) => self.file(&path, option)?,
+            };
+        let key_id = key_id.ok_or_else(|| misused("--httpsig-keyid", "the key has no name; use --httpsig-keyid"))?;
+        MessageSignature::new(algorithm.unwrap_or_default(), &digits, &key_id, components.as_deref())
+            .map(Some)
+            .map_err(|error| misused(option, &error.to_string()))
     }
 
     /// Returns the user and the password of `-u` or `-U`, and asks the user for a missing password.

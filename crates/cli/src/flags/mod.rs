@@ -97,6 +97,10 @@ mod http2;
 mod http2_prior_knowledge;
 mod http3;
 mod http3_only;
+mod httpsig_algo;
+mod httpsig_headers;
+mod httpsig_key;
+mod httpsig_keyid;
 mod ignore_content_length;
 mod include;
 mod input_file;
@@ -365,6 +369,10 @@ pub const FLAGS: &[&dyn Flag] = &[
     &http2_prior_knowledge::Http2PriorKnowledgeFlag,
     &http3::Http3Flag,
     &http3_only::Http3OnlyFlag,
+    &httpsig_algo::HttpsigAlgoFlag,
+    &httpsig_headers::HttpsigHeadersFlag,
+    &httpsig_key::HttpsigKeyFlag,
+    &httpsig_keyid::HttpsigKeyidFlag,
     &ignore_content_length::IgnoreContentLengthFlag,
     &include::IncludeFlag,
     &input_file::InputFileFlag,

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use haul_policy::auth::{AllowedAuthSchemes, Credentials, SigV4Parameters};
+use haul_policy::auth::{AllowedAuthSchemes, Credentials, MessageSignature, SigV4Parameters};
 
 /// A token or passphrase. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
@@ -48,13 +48,22 @@ pub struct AuthArgs {
     /// `--aws-sigv4`: signs the requests with AWS Signature Version 4, in place of any other
     /// scheme.
     pub signature: Option<Arc<SigV4Parameters>>,
+    /// `--httpsig-key` and similar options: signs the requests by RFC 9421, beside any scheme.
+    pub message_signature: Option<Arc<MessageSignature>>,
     /// `-n`, `--netrc-optional` and `--netrc-file`.
     pub netrc: NetrcArg,
 }
 
 impl Default for AuthArgs {
     fn default() -> Self {
-        AuthArgs { user: None, bearer: None, allowed: AllowedAuthSchemes::BASIC, signature: None, netrc: NetrcArg::Off }
+        AuthArgs {
+            user: None,
+            bearer: None,
+            allowed: AllowedAuthSchemes::BASIC,
+            signature: None,
+            message_signature: None,
+            netrc: NetrcArg::Off,
+        }
     }
 }
 

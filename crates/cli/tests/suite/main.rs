@@ -62,6 +62,7 @@ mod large_download;
 mod list_output;
 mod local_security;
 mod many_hosts;
+mod message_signatures;
 mod name_templates;
 mod openbsd_ftp;
 mod option_effects;

@@ -23,7 +23,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-pub use haul_policy::auth::{AllowedAuthSchemes, Credentials, SigV4Parameters};
+pub use haul_policy::auth::{AllowedAuthSchemes, Credentials, MessageSignature, SigV4Parameters};
 use haul_policy::auth::{
     AuthError, ChosenAuthScheme, CredentialsError, DigestHasher, DigestSession, Qop, RequestCredentials,
     UserCredentials, cnonce, identity_for,
@@ -53,6 +53,9 @@ pub struct AuthOptions {
     /// they are set, no other scheme is used. Without credentials, nothing is signed. Default:
     /// requests are not signed.
     pub signature: Option<Arc<SigV4Parameters>>,
+    /// The settings for signing requests by RFC 9421 (`--httpsig-key` and its like). Requests to
+    /// origins that may not get the caller's secrets are not signed. Default: none.
+    pub message_signature: Option<Arc<MessageSignature>>,
     /// The text of a netrc file, and its precedence over the URL's credentials. Default: none.
     pub netrc: NetrcText,
     /// The cache of answered challenges. [`AuthOptions::default`] makes an empty one.
@@ -139,7 +142,7 @@ impl AuthOptions {
 
     /// Returns a copy without the credentials that are only for the origin of the caller's URL.
     pub(crate) fn without_origin_credentials(&self) -> Self {
-        Self { user: None, bearer: None, ..self.clone() }
+        Self { user: None, bearer: None, message_signature: None, ..self.clone() }
     }
 
     /// Returns the credentials with which a request to `target` may authenticate, from the URL's
@@ -341,6 +344,7 @@ impl Default for AuthOptions {
             bearer: None,
             allowed: AllowedAuthSchemes::BASIC,
             signature: None,
+            message_signature: None,
             netrc: NetrcText::Off,
             memory: AuthCache::default(),
         }
@@ -354,6 +358,7 @@ impl fmt::Debug for AuthOptions {
             .field("bearer", &self.bearer.is_some())
             .field("allowed", &self.allowed)
             .field("signature", &self.signature)
+            .field("message_signature", &self.message_signature)
             .field("netrc", &self.netrc)
             .finish_non_exhaustive()
     }

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use aws_lc_rs::signature::Ed25519KeyPair;
 
 use haul_policy::auth::{
-    ChosenAuthScheme, Credentials, CredentialsError, Qop, RequestCredentials, SigV4Parameters, SigV4Signature,
-    UnsignedRequest, choose, parse_challenges,
+    ChosenAuthScheme, Credentials, CredentialsError, MessageSignatureError, Qop, RequestCredentials, SigV4Parameters,
+    SigV4Signature, SignatureAlgorithm, UnsignedRequest, choose, parse_challenges,
 };
 use haul_policy::redirect::SecretHandling;
 use haul_policy::target::Target;
@@ -161,6 +161,44 @@ impl Transfer {
             unix: clock::unix_now(),
         };
         scheme.sign(credentials, &request).map(Some).map_err(refused)
+    }
+
+    /// Returns the fields that sign the next request by RFC 9421; none if the options have no such
+    /// signature, if the target may not get the caller's secrets, or if the caller sets these
+    /// fields. `given` are the caller's fields in the request.
+    pub(super) fn message_signature(
+        &self,
+        callers: &CallerFields<'_>,
+        given: &[FieldLine<'_>],
+        target: &Target,
+    ) -> Result<Vec<(String, String)>> {
+        let is_ours = || callers.engine_sets("Signature") && callers.engine_sets("Signature-Input");
+        let signature = match self.options.auth.message_signature.as_deref() {
+            Some(signature) if self.current.secrets == SecretHandling::Keep && is_ours() => signature,
+            _ => return Ok(Vec::new()),
+        };
+        let authority = target.authority();
+        let own_host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| value);
+        let request = UnsignedRequest {
+            method: &self.current.method,
+            target,
+            host: own_host.unwrap_or(authority.as_bytes()),
+            fields: given,
+            content: None,
+            unix: clock::unix_now(),
+        };
+        let unsigned =
+            |error: MessageSignatureError| Error::with_source(ErrorKind::Setup, "the request cannot be signed", error);
+        let base = signature.base(&request).map_err(unsigned)?;
+        let signed = match signature.algorithm() {
+            SignatureAlgorithm::HmacSha256 => signature.hmac(&base),
+            SignatureAlgorithm::Ed25519 => {
+                let key = Ed25519KeyPair::from_seed_unchecked(signature.key())
+                    .map_err(|error| Error::with_source(ErrorKind::Setup, "the request cannot be signed", error))?;
+                key.sign(base.text()).as_ref().to_vec()
+            }
+        };
+        Ok(base.fields(&signed).into())
     }
 
     /// Makes the next request omit its content, if a challenge is needed before the content may be

@@ -73,6 +73,7 @@ impl Transfer {
         let target = spelled.as_ref().unwrap_or(&self.current.target);
         let signature = self.signature(&callers, &given, target)?;
         let mut values = self.field_values(&callers, &given, framing, authorization, signature);
+        values.signed.extend(self.message_signature(&callers, &given, target)?);
         values.is_chunked &= conn.has_chunks();
         let fields = self.ordered_fields(&callers, &given, &forwarded, &values);
         let own_target = options.request_target.as_deref();

@@ -20,6 +20,7 @@
 //! | `scheme_choice` | `--basic`, `--digest`, `--anyauth`: which challenge is answered |
 //! | `credentials` | user and password, Basic (RFC 7617), Bearer (RFC 6750) |
 //! | `digest`, `digest_algorithm` | Digest (RFC 7616, and RFC 2069 for old servers) |
+//! | `message_signature` | requests that are signed with a key: RFC 9421 |
 //! | `sigv4` | requests that are signed with a key: AWS's Signature Version 4 |
 //! | `request_credentials` | `-u`, the URL, netrc, a token: which of them a request may use |
 //!
@@ -33,6 +34,7 @@ mod credentials;
 mod digest;
 mod digest_algorithm;
 mod error;
+mod message_signature;
 mod request_credentials;
 mod scheme_choice;
 mod sigv4;
@@ -44,6 +46,7 @@ pub use credentials::{Credentials, bearer};
 pub use digest::{DigestChallenge, DigestSession, Qop, cnonce};
 pub use digest_algorithm::{DigestAlgorithm, DigestHasher};
 pub use error::AuthError;
+pub use message_signature::{MessageSignature, MessageSignatureError, SignatureAlgorithm, SignatureBase};
 pub use request_credentials::{CredentialsError, NetrcLookup, RequestCredentials, UserCredentials, identity_for};
 pub use scheme_choice::{AllowedAuthSchemes, ChosenAuthScheme, choose};
 pub use sigv4::{SigV4Parameters, SigV4Signature, UnsignedRequest};

@@ -279,7 +279,7 @@ fn capitalised(word: &str) -> String {
     first.to_ascii_uppercase() + rest
 }
 
-fn hmac(key: &[u8], message: &[u8]) -> Vec<u8> {
+pub(super) fn hmac(key: &[u8], message: &[u8]) -> Vec<u8> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of HMAC may have any length");
     mac.update(message);
     mac.finalize().into_bytes().to_vec()

@@ -120,8 +120,8 @@ frame_fields! {
 
 frame_fields! {
     AuthOptions { user, bearer, allowed }
-    // `AgentRequest::to_bytes` refuses a request with `signature` or `netrc`.
-    unsent { signature, netrc, memory }
+    // `AgentRequest::to_bytes` refuses a request with one of these but the last.
+    unsent { signature, message_signature, netrc, memory }
     from AuthOptions::default()
 }
 

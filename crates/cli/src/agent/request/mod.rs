@@ -96,6 +96,7 @@ fn can_be_sent(options: &RequestOptions) -> bool {
         || options.curl_compat.retries_whole && options.retry.max > 0
         || options.deviations != H1Deviations { tolerant, follows_http10, verbatim_fields, ..H1Deviations::default() }
         || options.auth.signature.is_some()
+        || options.auth.message_signature.is_some()
         || !matches!(options.auth.netrc, NetrcText::Off);
     // The settings of connections that the agent takes over.
     let ConnectOptions { attempt_delay, timeout, keepalive, .. } = options.connect;

@@ -11,6 +11,7 @@ pub(crate) fn auth(args: &AuthArgs) -> AuthOptions {
         bearer: args.bearer.as_ref().map(|token| token.expose().into()),
         allowed: args.allowed,
         signature: args.signature.clone(),
+        message_signature: args.message_signature.clone(),
         netrc: match &args.netrc {
             plan::NetrcArg::Off | plan::NetrcArg::Missing => NetrcText::Off,
             plan::NetrcArg::Optional(text) => NetrcText::Optional(text.clone()),

@@ -187,7 +187,11 @@ fn of_status(status: u16, settings: Option<&StageArgs>) -> &'static str {
         let request = &stage.request;
         let auth = &request.auth;
         let has_field = request.fields.iter().any(|field| field.name().eq_ignore_ascii_case("authorization"));
-        auth.user.is_some() || auth.bearer.is_some() || auth.signature.is_some() || has_field
+        auth.user.is_some()
+            || auth.bearer.is_some()
+            || auth.signature.is_some()
+            || auth.message_signature.is_some()
+            || has_field
     });
     let reads_netrc = settings.is_some_and(|stage| stage.request.auth.netrc != NetrcArg::Off);
     match status {

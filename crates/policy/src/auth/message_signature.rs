@@ -1,0 +1,363 @@
+//! Signatures of whole requests by RFC 9421, as curl's `--httpsig-*` options make them.
+//!
+//! ```
+//! use haul_policy::Target;
+//! use haul_policy::auth::{MessageSignature, SignatureAlgorithm, UnsignedRequest};
+//!
+//! let signature = MessageSignature::new(SignatureAlgorithm::HmacSha256, b"00ff", "my-key", None)?;
+//! let target = Target::parse("https://h.example/a?b")?;
+//! let request =
+//!     UnsignedRequest { method: "GET", target: &target, host: b"h.example", fields: &[], content: None, unix: 1 };
+//! let base = signature.base(&request)?;
+//! assert_eq!(
+//!     base.text(),
+//!     b"\"@method\": GET\n\"@authority\": h.example\n\"@path\": /a\n\"@query\": ?b\n\"@signature-params\": \
+//!       (\"@method\" \"@authority\" \"@path\" \"@query\");created=1;keyid=\"my-key\";alg=\"hmac-sha256\""
+//! );
+//! let [(_, input), (_, value)] = base.fields(&signature.hmac(&base));
+//! assert!(input.starts_with("sig1=(\"@method\"") && value.starts_with("sig1=:"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Left out: other algorithms, several signatures, `expires` and `nonce`, the signing of responses.
+
+use core::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::sigv4::{UnsignedRequest, hmac};
+
+/// The largest number of components that a signature covers, as in curl.
+const MAX_COMPONENTS: usize = 16;
+
+/// The length of the private key of Ed25519 in bytes.
+const ED25519_KEY: usize = 32;
+
+/// The label of the signature in both fields.
+const LABEL: &str = "sig1";
+
+/// The algorithm of a message signature (RFC 9421 §3.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SignatureAlgorithm {
+    /// EdDSA with curve 25519. The key is the private seed of 32 bytes.
+    #[default]
+    Ed25519,
+    /// HMAC with SHA-256. The key is the shared secret.
+    HmacSha256,
+}
+
+impl SignatureAlgorithm {
+    /// Returns the algorithm with this name; `None` if it is not supported.
+    pub fn parse(name: &str) -> Option<SignatureAlgorithm> {
+        [SignatureAlgorithm::Ed25519, SignatureAlgorithm::HmacSha256].into_iter().find(|one| one.name() == name)
+    }
+
+    /// Returns the name in the registry of RFC 9421.
+    pub fn name(self) -> &'static str {
+        match self {
+            SignatureAlgorithm::Ed25519 => "ed25519",
+            SignatureAlgorithm::HmacSha256 => "hmac-sha256",
+        }
+    }
+}
+
+/// A part of a request that a signature covers (RFC 9421 §2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum SignatureComponent {
+    Method,
+    Authority,
+    Path,
+    Query,
+    /// A header field, by its name in lower case.
+    Field(Box<str>),
+}
+
+impl SignatureComponent {
+    fn identifier(&self) -> &str {
+        match self {
+            SignatureComponent::Method => "@method",
+            SignatureComponent::Authority => "@authority",
+            SignatureComponent::Path => "@path",
+            SignatureComponent::Query => "@query",
+            SignatureComponent::Field(name) => name,
+        }
+    }
+}
+
+/// The reason why requests cannot be signed. The message contains no key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MessageSignatureError {
+    /// The key is not written in pairs of hexadecimal digits.
+    Key,
+    /// The key of Ed25519 has another length than 32 bytes; the number is its length.
+    KeyLength(usize),
+    /// The key identifier is empty, or contains other bytes than visible ASCII and blanks.
+    KeyId,
+    /// There is no such component.
+    Component(String),
+    /// A component is named twice.
+    Repeated(String),
+    /// No component is named, or more than 16.
+    Count,
+    /// The request has no header field of this name from the caller.
+    NoField(String),
+}
+
+impl fmt::Display for MessageSignatureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MessageSignatureError::Key => f.write_str("the key of the signature is not hexadecimal"),
+            MessageSignatureError::KeyLength(length) => {
+                write!(f, "ed25519 needs a key of {ED25519_KEY} bytes, not of {length}")
+            }
+            MessageSignatureError::KeyId => f.write_str("the identifier of the key is empty or not ASCII"),
+            MessageSignatureError::Component(name) => {
+                write!(f, "there is no component {}; a header field ends in a colon", name.escape_debug())
+            }
+            MessageSignatureError::Repeated(name) => {
+                write!(f, "the component {} is named twice", name.escape_debug())
+            }
+            MessageSignatureError::Count => write!(f, "a signature covers 1 to {MAX_COMPONENTS} components"),
+            MessageSignatureError::NoField(name) => {
+                write!(f, "the signature covers the header {}, which the request does not have", name.escape_debug())
+            }
+        }
+    }
+}
+
+impl core::error::Error for MessageSignatureError {}
+
+/// The settings for signing requests. `Debug` shows no key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct MessageSignature {
+    algorithm: SignatureAlgorithm,
+    key: Box<[u8]>,
+    key_id: Box<str>,
+    /// The components to sign; `None` for the method, the authority, the path, and the query if
+    /// there is one.
+    components: Option<Box<[SignatureComponent]>>,
+}
+
+impl fmt::Debug for MessageSignature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MessageSignature")
+            .field("algorithm", &self.algorithm)
+            .field("components", &self.components)
+            .finish_non_exhaustive()
+    }
+}
+
+impl MessageSignature {
+    /// Creates the settings from a key in hexadecimal digits and a list of components, separated by
+    /// blanks. The name of a header field ends in a colon in this list: `method path content-type:`.
+    pub fn new(
+        algorithm: SignatureAlgorithm,
+        hex_key: &[u8],
+        key_id: &str,
+        components: Option<&str>,
+    ) -> Result<MessageSignature, MessageSignatureError> {
+        let key = key_of_hex(hex_key.trim_ascii_end()).ok_or(MessageSignatureError::Key)?;
+        if algorithm == SignatureAlgorithm::Ed25519 && key.len() != ED25519_KEY {
+            return Err(MessageSignatureError::KeyLength(key.len()));
+        }
+        if key_id.is_empty() || !key_id.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+            return Err(MessageSignatureError::KeyId);
+        }
+        let components = components.map(components_of).transpose()?;
+        Ok(MessageSignature { algorithm, key, key_id: key_id.into(), components })
+    }
+
+    /// Returns the algorithm of the signature.
+    pub fn algorithm(&self) -> SignatureAlgorithm {
+        self.algorithm
+    }
+
+    /// Returns the key.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Returns the text to sign (RFC 9421 §2.5) for a request, at the time in the request.
+    pub fn base(&self, request: &UnsignedRequest<'_>) -> Result<SignatureBase, MessageSignatureError> {
+        let usual = [SignatureComponent::Method, SignatureComponent::Authority, SignatureComponent::Path];
+        let components: Vec<SignatureComponent> = match &self.components {
+            Some(named) => named.to_vec(),
+            None => usual.into_iter().chain(request.target.query().map(|_| SignatureComponent::Query)).collect(),
+        };
+        let mut text = Vec::new();
+        for component in &components {
+            text.extend_from_slice(format!("\"{}\": ", component.identifier()).as_bytes());
+            text.extend_from_slice(&value_of(component, request)?);
+            text.push(b'\n');
+        }
+        let names: Vec<String> = components.iter().map(|one| format!("\"{}\"", one.identifier())).collect();
+        let params = format!(
+            "({});created={};keyid={};alg=\"{}\"",
+            names.join(" "),
+            request.unix,
+            quoted(&self.key_id),
+            self.algorithm.name()
+        );
+        text.extend_from_slice(format!("\"@signature-params\": {params}").as_bytes());
+        Ok(SignatureBase { text, params })
+    }
+
+    /// Returns the HMAC of the text to sign, for [`SignatureAlgorithm::HmacSha256`].
+    pub fn hmac(&self, base: &SignatureBase) -> Vec<u8> {
+        hmac(&self.key, &base.text)
+    }
+}
+
+/// The text that is signed, and the parameters that it ends with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignatureBase {
+    text: Vec<u8>,
+    params: String,
+}
+
+impl SignatureBase {
+    /// Returns the text to sign.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Returns the fields to add to the request, with the signature of the text.
+    pub fn fields(&self, signature: &[u8]) -> [(String, String); 2] {
+        [
+            ("Signature-Input".to_owned(), format!("{LABEL}={}", self.params)),
+            ("Signature".to_owned(), format!("{LABEL}=:{}:", STANDARD.encode(signature))),
+        ]
+    }
+}
+
+fn key_of_hex(text: &[u8]) -> Option<Box<[u8]>> {
+    if text.is_empty() || !text.len().is_multiple_of(2) {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    text.chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
+}
+
+fn components_of(text: &str) -> Result<Box<[SignatureComponent]>, MessageSignatureError> {
+    let mut components: Vec<SignatureComponent> = Vec::new();
+    for word in text.split([' ', '\t']).filter(|word| !word.is_empty()) {
+        let lower = word.to_ascii_lowercase();
+        let component = match (lower.strip_suffix(':'), &*lower) {
+            (Some(name), _) if crate::field_syntax::is_token(name.as_bytes()) => SignatureComponent::Field(name.into()),
+            (None, "method") => SignatureComponent::Method,
+            (None, "authority") => SignatureComponent::Authority,
+            (None, "path") => SignatureComponent::Path,
+            (None, "query") => SignatureComponent::Query,
+            _ => return Err(MessageSignatureError::Component(word.to_owned())),
+        };
+        if components.contains(&component) {
+            return Err(MessageSignatureError::Repeated(word.to_owned()));
+        }
+        components.push(component);
+    }
+    match components.len() {
+        1..=MAX_COMPONENTS => Ok(components.into()),
+        _ => Err(MessageSignatureError::Count),
+    }
+}
+
+/// Returns the value of a component (RFC 9421 §2.1 and §2.2). Several fields of one name are joined.
+fn value_of(component: &SignatureComponent, request: &UnsignedRequest<'_>) -> Result<Vec<u8>, MessageSignatureError> {
+    Ok(match component {
+        SignatureComponent::Method => request.method.as_bytes().to_vec(),
+        SignatureComponent::Authority => request.host.trim_ascii().to_vec(),
+        SignatureComponent::Path => request.target.path().as_bytes().to_vec(),
+        SignatureComponent::Query => format!("?{}", request.target.query().unwrap_or_default()).into_bytes(),
+        SignatureComponent::Field(name) => {
+            let same = request.fields.iter().filter(|(field, _)| field.eq_ignore_ascii_case(name));
+            let values: Vec<&[u8]> = same.map(|(_, value)| value.trim_ascii()).collect();
+            if values.is_empty() {
+                return Err(MessageSignatureError::NoField(name.to_string()));
+            }
+            values.join(&b", "[..])
+        }
+    })
+}
+
+/// Returns a text as a quoted string of RFC 9651.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Target;
+
+    fn base(components: Option<&str>, url: &str, fields: &[(&str, &[u8])]) -> Result<String, MessageSignatureError> {
+        let signature = MessageSignature::new(SignatureAlgorithm::HmacSha256, b"0A0b\r\n", "k\"1", components)?;
+        let target = Target::parse(url).unwrap();
+        let host = target.authority();
+        let request = UnsignedRequest {
+            method: "POST",
+            target: &target,
+            host: host.as_bytes(),
+            fields,
+            content: None,
+            unix: 1618884473,
+        };
+        signature.base(&request).map(|base| String::from_utf8(base.text).unwrap())
+    }
+
+    #[test]
+    fn base_lists_components_and_parameters() {
+        let text = base(
+            Some("query path Content-Type: x:  method authority"),
+            "https://h:8443/?",
+            &[("content-type", b" text/plain"), ("X", b"1"), ("x", b"2 ")],
+        );
+        let expected = "\"@query\": ?\n\"@path\": /\n\"content-type\": text/plain\n\"x\": 1, 2\n\"@method\": POST\n\
+                        \"@authority\": h:8443\n\"@signature-params\": (\"@query\" \"@path\" \"content-type\" \"x\" \
+                        \"@method\" \"@authority\");created=1618884473;keyid=\"k\\\"1\";alg=\"hmac-sha256\"";
+        assert_eq!(text.as_deref(), Ok(expected));
+        let usual = base(None, "http://h/a", &[]).unwrap();
+        assert!(usual.ends_with(
+            "(\"@method\" \"@authority\" \"@path\");created=1618884473;keyid=\"k\\\"1\";alg=\"hmac-sha256\""
+        ));
+    }
+
+    #[test]
+    fn unusable_settings_are_refused() {
+        let new = |algorithm, key: &str, id: &str, components| {
+            MessageSignature::new(algorithm, key.as_bytes(), id, components).err()
+        };
+        let hmac = SignatureAlgorithm::HmacSha256;
+        for key in ["", "0", "0g", "00 11", "@file"] {
+            assert_eq!(new(hmac, key, "k", None), Some(MessageSignatureError::Key), "{key:?}");
+        }
+        let short = new(SignatureAlgorithm::Ed25519, "00", "k", None);
+        assert_eq!(short, Some(MessageSignatureError::KeyLength(1)));
+        for id in ["", "a\nb", "\u{e4}"] {
+            assert_eq!(new(hmac, "00", id, None), Some(MessageSignatureError::KeyId), "{id:?}");
+        }
+        let many = "a: b: c: d: e: f: g: h: i: j: k: l: m: n: o: p: q:";
+        for (components, error) in [
+            ("", MessageSignatureError::Count),
+            (many, MessageSignatureError::Count),
+            ("host", MessageSignatureError::Component("host".into())),
+            ("@method", MessageSignatureError::Component("@method".into())),
+            (":", MessageSignatureError::Component(":".into())),
+            ("a\": b", MessageSignatureError::Component("a\":".into())),
+            ("path PATH", MessageSignatureError::Repeated("PATH".into())),
+            ("x: X:", MessageSignatureError::Repeated("X:".into())),
+        ] {
+            assert_eq!(new(hmac, "00", "k", Some(components)), Some(error), "{components:?}");
+        }
+        assert_eq!(base(Some("x:"), "http://h/", &[]), Err(MessageSignatureError::NoField("x".into())));
+        assert_eq!(SignatureAlgorithm::parse("rsa-pss-sha512"), None);
+    }
+
+    #[test]
+    fn debug_shows_no_key() {
+        let signature = MessageSignature::new(SignatureAlgorithm::HmacSha256, b"c0ffee", "k", None).unwrap();
+        let shown = format!("{signature:?}");
+        assert!(!shown.contains("192") && !shown.contains("c0ffee"), "{shown}");
+    }
+}
