@@ -14,9 +14,9 @@ impl Flag for CertTypeFlag {
             category: HelpCategory::Tls,
             important: false,
             help: "Format of the client certificate",
-            doc: "Format of --cert: PEM, which is the default, or DER. P12, ENG and PROV are not supported. haul \
-                  finds out which of the two a file is in.",
-            example: "haul --cert-type DER --cert me.der --key me.key https://example.com/",
+            doc: "Format of --cert: PEM, which is the default, DER or P12 (PKCS#12, with the key). ENG and PROV are \
+                  not supported. haul finds out which of the three a file is in.",
+            example: "haul --cert-type P12 --cert me.p12 --pass SECRET https://example.com/",
             see_also: &["cert", "key-type"],
         }
     }
@@ -27,8 +27,16 @@ impl Flag for CertTypeFlag {
     }
 }
 
-/// Parses `PEM` or `DER`, ignoring case.
+/// Parses the format of a certificate, ignoring case.
 pub(super) fn format(value: FlagValue<'_>) -> Result<CertFormat, UsageErrorReason> {
+    match value.content()? {
+        text if text.eq_ignore_ascii_case("P12") => Ok(CertFormat::P12),
+        _ => key_format(value).map_err(|_| UsageErrorReason::bad_use("PEM, DER and P12 are supported")),
+    }
+}
+
+/// Parses the format of a key, ignoring case.
+pub(super) fn key_format(value: FlagValue<'_>) -> Result<CertFormat, UsageErrorReason> {
     match value.content()?.to_ascii_uppercase().as_str() {
         "PEM" => Ok(CertFormat::Pem),
         "DER" => Ok(CertFormat::Der),

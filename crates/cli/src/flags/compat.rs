@@ -100,7 +100,7 @@ const DIFFERS: &[(&str, &str)] = &[
          --path-as-is; for S3 the path is sent in the encoding that S3 signs, so that `+` and `=` work, which S3 refuses from curl",
     ),
     ("cert", "only during the handshake: rustls supports neither renegotiation nor post-handshake authentication"),
-    ("cert-type", "only PEM and DER, recognised from the file"),
+    ("cert-type", "PEM, DER and P12, recognised from the file"),
     ("ciphers", "only the cipher suites that rustls has"),
     ("compressed", "not sent with -C, which counts bytes of the unencoded content"),
     (
@@ -123,11 +123,8 @@ const DIFFERS: &[(&str, &str)] = &[
         "304 and 305 are not followed; credentials stay with scheme, host and port; a `Content-Type` of `-H` is sent only with the \
          body, and PUT, PATCH and DELETE keep their body after 301 and 302",
     ),
-    ("parallel", "uploads run one after the other"),
-    ("pass", "PKCS#8 keys only; the older encryption of PEM is not supported"),
-    ("proxy-cert-type", "only PEM and DER, recognised from the file"),
+    ("proxy-cert-type", "PEM, DER and P12, recognised from the file"),
     ("proxy-key-type", "only PEM and DER, recognised from the file"),
-    ("proxy-pass", "PKCS#8 keys only; the older encryption of PEM is not supported"),
     (
         "remote-header-name",
         "a leading dot, a colon and misleading characters become `_`; `filename*` takes precedence over `filename`",

@@ -1,6 +1,6 @@
 //! The option `--key-type`: sets the format of the private key, PEM or DER.
 
-use super::cert_type::format;
+use super::cert_type::key_format;
 use super::prelude::*;
 
 pub(super) struct KeyTypeFlag;
@@ -22,7 +22,7 @@ impl Flag for KeyTypeFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().tls.client.key_format = format(value)?;
+        args.transfer().tls.client.key_format = key_format(value)?;
         Ok(())
     }
 }

@@ -13,8 +13,8 @@ impl Flag for ProxyCertTypeFlag {
             category: HelpCategory::Proxy,
             important: false,
             help: "Format of the client certificate (proxy)",
-            doc: "Format of --proxy-cert: PEM, which is the default, or DER. P12, ENG and PROV are not supported. \
-                  haul finds out which of the two a file is in.",
+            doc: "Format of --proxy-cert: PEM, which is the default, DER or P12 (PKCS#12, with the key). ENG and PROV \
+                  are not supported. haul finds out which of the three a file is in.",
             example: "haul --proxy-cert-type DER --proxy-cert me.der --proxy-key me.key -x https://proxy.example https://example.com/",
             see_also: &["proxy-cert", "proxy-key-type"],
         }

@@ -1,6 +1,6 @@
 //! The option `--proxy-key-type`: sets the format of the private key for the proxy.
 
-use super::cert_type::format;
+use super::cert_type::key_format;
 use super::prelude::*;
 
 pub(super) struct ProxyKeyTypeFlag;
@@ -22,7 +22,7 @@ impl Flag for ProxyKeyTypeFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.proxy().tls.client.key_format = format(value)?;
+        args.proxy().tls.client.key_format = key_format(value)?;
         Ok(())
     }
 }

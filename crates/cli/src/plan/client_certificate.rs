@@ -35,4 +35,6 @@ pub enum CertFormat {
     Pem,
     /// DER: the file contains exactly one certificate or key.
     Der,
+    /// PKCS#12: the file contains certificates and a key.
+    P12,
 }

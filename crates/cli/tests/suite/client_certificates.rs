@@ -16,6 +16,9 @@ use testkit::test_certificates::TestCertificates;
 /// The key algorithms of the client certificates in these tests.
 const KINDS: [&str; 4] = ["rsa", "p256", "p384", "ed25519"];
 
+/// The ciphers that encrypt keys in PEM by RFC 1421 in these tests, as openssl names them.
+const OLD_CIPHERS: [&str; 4] = ["aes128", "aes192", "aes256", "des3"];
+
 /// Runs openssl in the directory `dir`. `words` are its arguments, separated by blanks.
 fn openssl(dir: &Path, words: &str) {
     let status = Command::new("openssl")
@@ -77,10 +80,22 @@ fn prepare(dir: &Path, kinds: &[&str]) {
         fs::write(dir.join(format!("{kind}.both")), both.concat()).unwrap();
         let sealed = fs::read(dir.join(format!("{kind}.aes-256-cbc"))).unwrap();
         fs::write(dir.join(format!("{kind}.sealed.both")), [&both[0][..], &sealed].concat()).unwrap();
+        write_pkcs12(dir, kind);
     }
     openssl(dir, "pkey -in rsa.key -traditional -out rsa.pkcs1");
     openssl(dir, "pkey -in p256.key -traditional -out p256.sec1");
-    openssl(dir, "rsa -in rsa.key -traditional -aes256 -passout pass:open:sesame -out rsa.old");
+    for cipher in OLD_CIPHERS {
+        openssl(dir, &format!("rsa -in rsa.key -traditional -{cipher} -passout pass:open:sesame -out rsa.{cipher}"));
+        openssl(dir, &format!("ec -in p256.key -{cipher} -passout pass:open:sesame -out p256.{cipher}"));
+    }
+}
+
+/// Writes PKCS#12 files with the client certificate of this algorithm: with the ciphers of today, and
+/// with those of openssl 1.
+fn write_pkcs12(dir: &Path, kind: &str) {
+    let export = format!("pkcs12 -export -inkey {kind}.key -in {kind}.pem -passout pass:open:sesame");
+    openssl(dir, &format!("{export} -out {kind}.p12"));
+    openssl(dir, &format!("{export} -certpbe PBE-SHA1-3DES -keypbe PBE-SHA1-3DES -macalg sha1 -out {kind}.old.p12"));
 }
 
 fn start(kinds: &[&str]) -> Option<NginxServer> {
@@ -118,6 +133,15 @@ fn client_keys_of_every_format_are_accepted() {
             check(kind, &["--cert", &pem, "--key", &at(&format!("{kind}.{sealed}")), "--pass", "open:sesame"]);
         }
         check(kind, &["--cert", &format!("{}:open:sesame", at(&format!("{kind}.sealed.both")))]);
+        for name in ["p12", "old.p12"] {
+            let file = at(&format!("{kind}.{name}"));
+            check(kind, &["--cert", &file, "--cert-type", "P12", "--pass", "open:sesame"]);
+            check(kind, &["--cert", &format!("{file}:open:sesame"), "--cert-type", "P12"]);
+        }
+    }
+    for (kind, cipher) in OLD_CIPHERS.iter().flat_map(|cipher| [("rsa", cipher), ("p256", cipher)]) {
+        let (pem, key) = (at(&format!("{kind}.pem")), at(&format!("{kind}.{cipher}")));
+        check(kind, &["--cert", &pem, "--key", &key, "--pass", "open:sesame"]);
     }
     check("rsa", &["--cert", &at("rsa.pem"), "--key", &at("rsa.pkcs1")]);
     check("p256", &["--cert", &at("p256.pem"), "--key", &at("p256.sec1")]);
@@ -137,11 +161,14 @@ fn missing_or_unusable_client_certificate_is_reported() {
     let ca = at("ca");
     let ran = |options: &[&str]| run_haul([&["-sS", "--cacert", &*ca], options, &[&*url]].concat());
     assert_eq!(ran(&[]).code, 22, "403 without one");
-    let (pem, sealed, old) = (at("p256.pem"), at("p256.aes-256-cbc"), at("rsa.old"));
+    let (pem, sealed, old) = (at("p256.pem"), at("p256.aes-256-cbc"), at("rsa.aes256"));
     for (options, says) in [
         (&["--cert", &*pem, "--key", &sealed][..], "passphrase"),
         (&["--cert", &pem, "--key", &sealed, "--pass", "wrong"], "passphrase"),
-        (&["--cert", &at("rsa.pem"), "--key", &old, "--pass", "open:sesame"], "openssl pkey"),
+        (&["--cert", &at("rsa.pem"), "--key", &old], "passphrase"),
+        (&["--cert", &at("rsa.pem"), "--key", &old, "--pass", "wrong"], "passphrase"),
+        (&["--cert", &at("rsa.p12"), "--cert-type", "P12"], "passphrase"),
+        (&["--cert", &at("rsa.old.p12"), "--pass", "wrong"], "passphrase"),
         (&["--cert", &pem, "--key", &at("rsa.key")], "client certificate"),
         (&["--cert", &pem], "client key"),
         (&["--cert", &at("nobody")], "nobody"),

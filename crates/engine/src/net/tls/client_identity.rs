@@ -9,11 +9,12 @@
 //! ```
 //!
 //! Files may be PEM or DER. An encrypted key
-//! ([`TlsOptions::passphrase`](super::TlsOptions::passphrase)) must be PKCS#8 (RFC 5958), encrypted
-//! by PBES2 (RFC 8018): AES with PBKDF2 or scrypt, which is what current openssl writes.
+//! ([`TlsOptions::passphrase`](super::TlsOptions::passphrase)) is PKCS#8 (RFC 5958), encrypted by
+//! PBES2 (RFC 8018): AES with PBKDF2 or scrypt, which is what current openssl writes. With the
+//! feature `old-keys`, the certificate's file may also be PKCS#12, and a key in PEM may be encrypted
+//! in the older way (RFC 1421); `old_key_formats` reads them.
 //!
-//! Left out: the older encryption in PEM (RFC 1421), PKCS#12, engines. `openssl pkey` converts the
-//! first to PKCS#8.
+//! Left out: engines.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +29,8 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
+#[cfg(feature = "old-keys")]
+use super::old_key_formats;
 use crate::{Error, ErrorKind, Result};
 
 /// The files of a client's certificate and key. They are read at the first use. After they were
@@ -109,7 +112,12 @@ impl ClientIdentity {
         };
         let (certificate, key) = (&self.certificate, self.key.as_ref().unwrap_or(&self.certificate));
         let (of_certificate, of_key) = (part(CERTIFICATE, certificate), part(KEY, key));
-        let (chain, key) = (read(certificate, &of_certificate)?, read(key, &of_key)?);
+        let chain = read(certificate, &of_certificate)?;
+        if is_pkcs12(&chain) {
+            let opened = open_pkcs12(&chain, passphrase).map_err(|why| of_certificate.fails(&why))?;
+            return certified(provider, opened, &of_certificate, &of_certificate);
+        }
+        let key = read(key, &of_key)?;
         resolver(provider, (chain, &of_certificate), (key, &of_key), passphrase)
     }
 }
@@ -141,6 +149,16 @@ fn resolver(
 ) -> Result<Arc<SingleCertAndKey>> {
     let chain = chain_of(chain).map_err(|why| of_chain.fails(&why))?;
     let parsed = key_of(key, passphrase).map_err(|why| of_key.fails(&why))?;
+    certified(provider, (chain, parsed), of_chain, of_key)
+}
+
+/// Makes the rustls resolver for a parsed chain and key, which come from these files.
+fn certified(
+    provider: &CryptoProvider,
+    (chain, parsed): (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>),
+    of_chain: &IdentityPart,
+    of_key: &IdentityPart,
+) -> Result<Arc<SingleCertAndKey>> {
     let signer = provider.key_provider.load_private_key(parsed).map_err(|error| of_key.fails(&error.to_string()))?;
     let known = CertifiedKey::new(chain, signer);
     let is_anothers = match known.keys_match() {
@@ -177,7 +195,7 @@ fn key_of(bytes: Vec<u8>, passphrase: Option<&Passphrase>) -> std::result::Resul
         };
     }
     if has(&bytes, b"Proc-Type: 4,ENCRYPTED") {
-        return Err("it is encrypted in the older way of PEM, `openssl pkey` writes it in that of PKCS#8".to_owned());
+        return old_pem_key(&bytes, passphrase);
     }
     match section(&bytes, "ENCRYPTED PRIVATE KEY") {
         Some(_) if passphrase.is_none() => Err(UNOPENED.to_owned()),
@@ -189,6 +207,52 @@ fn key_of(bytes: Vec<u8>, passphrase: Option<&Passphrase>) -> std::result::Resul
         }
         None => PrivateKeyDer::from_pem_slice(&bytes).map_err(|error| error.to_string()),
     }
+}
+
+/// Decrypts a key that is encrypted in the older way of PEM.
+#[cfg(feature = "old-keys")]
+fn old_pem_key(pem: &[u8], passphrase: Option<&Passphrase>) -> std::result::Result<PrivateKeyDer<'static>, String> {
+    let Some(Passphrase(passphrase)) = passphrase else { return Err(UNOPENED.to_owned()) };
+    let found = ["RSA PRIVATE KEY", "EC PRIVATE KEY", "PRIVATE KEY"]
+        .into_iter()
+        .find_map(|label| Some((label, section(pem, label)?)));
+    let (label, text) = found.ok_or("its kind is not supported")?;
+    let text = std::str::from_utf8(text).map_err(|_| "it is not ASCII".to_owned())?;
+    old_key_formats::open_pem(label, text, passphrase)
+}
+
+#[cfg(not(feature = "old-keys"))]
+fn old_pem_key(_: &[u8], _: Option<&Passphrase>) -> std::result::Result<PrivateKeyDer<'static>, String> {
+    Err("it is encrypted in the older way of PEM, `openssl pkey` writes it in that of PKCS#8".to_owned())
+}
+
+/// Returns true if these bytes are the beginning of a PKCS#12 file: a sequence whose first element
+/// is the version, 3. (The first element of a certificate or of an encrypted key is a sequence, and
+/// the version of a key is 0 or 1.)
+fn is_pkcs12(bytes: &[u8]) -> bool {
+    let content = match bytes {
+        [0x30, 0x80, rest @ ..] => rest,
+        [0x30, length @ 0x81..=0x84, rest @ ..] => rest.get(usize::from(length & 0x7f)..).unwrap_or_default(),
+        [0x30, _, rest @ ..] => rest,
+        _ => return false,
+    };
+    content.starts_with(&[0x02, 0x01, 0x03])
+}
+
+#[cfg(feature = "old-keys")]
+fn open_pkcs12(
+    bytes: &[u8],
+    passphrase: Option<&Passphrase>,
+) -> std::result::Result<old_key_formats::Pkcs12Contents, String> {
+    old_key_formats::open_pkcs12(bytes, passphrase.map(|Passphrase(text)| &text[..]).unwrap_or_default())
+}
+
+#[cfg(not(feature = "old-keys"))]
+fn open_pkcs12(
+    _: &[u8],
+    _: Option<&Passphrase>,
+) -> std::result::Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
+    Err("it is PKCS#12, which this build does not read; `openssl pkcs12 -nodes` writes it as PEM".to_owned())
 }
 
 const UNOPENED: &str = "it needs a passphrase";
@@ -227,6 +291,22 @@ fn position(bytes: &[u8], mark: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pkcs12_files_are_recognised() {
+        for (bytes, expected) in [
+            (&[0x30, 0x82, 0x01, 0x00, 0x02, 0x01, 0x03][..], true),
+            (&[0x30, 0x80, 0x02, 0x01, 0x03], true),
+            (&[0x30, 0x05, 0x02, 0x01, 0x03, 0, 0], true),
+            // A certificate, a key of PKCS#8, a key of PKCS#1.
+            (&[0x30, 0x82, 0x01, 0x00, 0x30, 0x82], false),
+            (&[0x30, 0x82, 0x01, 0x00, 0x02, 0x01, 0x00], false),
+            (&[0x30, 0x84], false),
+            (&[], false),
+        ] {
+            assert_eq!(is_pkcs12(bytes), expected, "{bytes:x?}");
+        }
+    }
 
     #[test]
     fn malformed_keys_are_refused() {

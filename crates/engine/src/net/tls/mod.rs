@@ -44,6 +44,8 @@ mod context;
 mod handshake_failure;
 mod hyphen_host_stand_in;
 mod negotiated_session;
+#[cfg(feature = "old-keys")]
+mod old_key_formats;
 mod public_key_pin;
 #[cfg(feature = "http3")]
 mod quic;

@@ -1,0 +1,117 @@
+//! Keys in formats older than PKCS#8: PKCS#12 files (RFC 7292), and the encryption of PEM that RFC
+//! 1421 names (`Proc-Type: 4,ENCRYPTED`), as openssl writes both.
+//!
+//! Left out: RC2 and single DES in PEM, PKCS#12 files that are signed by a public key.
+
+use std::result::Result;
+
+use aes::{Aes128, Aes192, Aes256};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cbc::cipher::block_padding::Pkcs7;
+use cbc::cipher::{BlockCipherDecrypt, BlockModeDecrypt, InnerIvInit, KeyInit};
+use des::TdesEde3;
+use md5::{Digest, Md5};
+use p12_keystore::{KeyStore, Pkcs12ImportPolicy};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs1KeyDer, PrivatePkcs8KeyDer, PrivateSec1KeyDer};
+
+/// The contents of a PKCS#12 file: the certificates, the client's own first, and the key.
+pub(super) type Pkcs12Contents = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+/// Decrypts a PKCS#12 file.
+///
+/// # Errors
+/// The reason, for a message about the file.
+pub(super) fn open_pkcs12(bytes: &[u8], passphrase: &[u8]) -> Result<Pkcs12Contents, String> {
+    let passphrase = std::str::from_utf8(passphrase).map_err(|_| "the passphrase is not UTF-8".to_owned())?;
+    let store = KeyStore::from_pkcs12(bytes, passphrase, Pkcs12ImportPolicy::Relaxed)
+        .map_err(|error| format!("the passphrase does not open it ({error})"))?;
+    let (_, chain) = store.private_key_chain().ok_or("it has no key")?;
+    let certificates: Vec<_> =
+        chain.certs().iter().map(|certificate| CertificateDer::from(certificate.as_der().to_vec())).collect();
+    if certificates.is_empty() {
+        return Err("it has no certificate of its key".to_owned());
+    }
+    Ok((certificates, PrivatePkcs8KeyDer::from(chain.key().as_der().to_vec()).into()))
+}
+
+/// Decrypts a key in PEM by RFC 1421: the text between the boundary lines, whose fields name the
+/// cipher and the initialization vector.
+///
+/// # Errors
+/// The reason, for a message about the file.
+pub(super) fn open_pem(label: &str, section: &str, passphrase: &[u8]) -> Result<PrivateKeyDer<'static>, String> {
+    let (fields, content) = section
+        .trim_start()
+        .split_once("\n\n")
+        .or_else(|| section.split_once("\r\n\r\n"))
+        .ok_or("its header is broken")?;
+    let field = fields.lines().find_map(|line| line.trim().strip_prefix("DEK-Info:")).ok_or("it names no cipher")?;
+    let (cipher, vector) = field.split_once(',').ok_or("it has no initialization vector")?;
+    let vector = bytes_of_hex(vector.trim()).ok_or("its initialization vector is broken")?;
+    let text: String = content.split_ascii_whitespace().collect();
+    let sealed = STANDARD.decode(text).map_err(|error| error.to_string())?;
+    let open = match cipher.trim() {
+        "AES-128-CBC" => decrypt::<Aes128>,
+        "AES-192-CBC" => decrypt::<Aes192>,
+        "AES-256-CBC" => decrypt::<Aes256>,
+        "DES-EDE3-CBC" => decrypt::<TdesEde3>,
+        other => return Err(format!("its cipher {} is not supported", other.escape_debug())),
+    };
+    // Wrong padding means a wrong passphrase; a wrong one may have right padding by chance, and the
+    // key is none then.
+    let key = open(&sealed, passphrase, &vector).ok_or("the passphrase does not open it")?;
+    match label {
+        "RSA PRIVATE KEY" => Ok(PrivatePkcs1KeyDer::from(key).into()),
+        "EC PRIVATE KEY" => Ok(PrivateSec1KeyDer::from(key).into()),
+        "PRIVATE KEY" => Ok(PrivatePkcs8KeyDer::from(key).into()),
+        _ => Err(format!("{label} is not supported")),
+    }
+}
+
+/// Decrypts in CBC mode, with the key that openssl derives from the passphrase. Returns `None` if
+/// the lengths or the padding are wrong.
+fn decrypt<C: BlockCipherDecrypt + KeyInit>(sealed: &[u8], passphrase: &[u8], vector: &[u8]) -> Option<Vec<u8>> {
+    let key = derived_key(passphrase, vector.get(..8)?, C::key_size());
+    let cipher = C::new_from_slice(&key).ok()?;
+    let mode = cbc::Decryptor::<C>::inner_iv_slice_init(cipher, vector).ok()?;
+    mode.decrypt_padded_vec::<Pkcs7>(sealed).ok()
+}
+
+/// Derives a key from a passphrase as openssl does for PEM: repeated MD5, with the first eight
+/// bytes of the initialization vector as the salt.
+fn derived_key(passphrase: &[u8], salt: &[u8], length: usize) -> Vec<u8> {
+    let mut key = Vec::with_capacity(length + 16);
+    let mut last: Vec<u8> = Vec::new();
+    while key.len() < length {
+        last = Md5::new().chain_update(&last).chain_update(passphrase).chain_update(salt).finalize().to_vec();
+        key.extend_from_slice(&last);
+    }
+    key.truncate(length);
+    key
+}
+
+fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> = text.chars().map(|digit| Some(digit.to_digit(16)? as u8)).collect();
+    digits
+        .filter(|digits| digits.len().is_multiple_of(2))
+        .map(|digits| digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn malformed_files_are_refused() {
+        let section = "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\nAAAA\n";
+        for end in 0..section.len() {
+            assert!(open_pem("RSA PRIVATE KEY", &section[..end], b"x").is_err(), "{end}");
+        }
+        let other = section.replace("AES-128", "RC2");
+        assert!(open_pem("RSA PRIVATE KEY", &other, b"x").unwrap_err().contains("RC2-CBC"));
+        for bytes in [&[0x30, 0x05, 0x02, 0x01, 0x03, 0, 0][..], &[], &[0xff; 40]] {
+            assert!(open_pkcs12(bytes, b"x").is_err(), "{bytes:x?}");
+        }
+    }
+}
