@@ -34,6 +34,7 @@ mod select;
 mod small_replies;
 mod split_on_full_link;
 mod upload;
+mod upload_list;
 pub(crate) mod warc;
 mod whole_site;
 
@@ -69,6 +70,7 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &small_replies::JOB,
     &pipelining::JOB,
     &post_list::JOB,
+    &upload_list::JOB,
     &records::JOB,
     &job::JOB,
     &refresh::JOB,
