@@ -24,7 +24,7 @@ const HOSTS: [&str; 5] = ["example.com", "api.example.com", "s3.example.com", "o
 
 /// A site with what the recipes need: a shop, a login, an API, listings, a sitemap, files, and
 /// broken links.
-pub struct GuideSite {
+pub(crate) struct GuideSite {
     address: String,
     /// The certificate authority of https://example.com in PEM.
     authority: String,
@@ -48,7 +48,7 @@ struct SiteRequest {
 }
 
 impl GuideSite {
-    pub fn start() -> GuideSite {
+    pub(crate) fn start() -> GuideSite {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let is_over = Arc::new(AtomicBool::new(false));
@@ -232,7 +232,7 @@ struct GuideExample {
 }
 
 /// The beginning of a comment before a block that is not run.
-pub const NOT_RUN: &str = "<!-- not run: ";
+pub(crate) const NOT_RUN: &str = "<!-- not run: ";
 
 fn examples(document: &str) -> Vec<GuideExample> {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document)).unwrap();
@@ -256,7 +256,7 @@ fn examples(document: &str) -> Vec<GuideExample> {
 
 /// Returns a command that runs an example in a directory. `authority` is the file with the
 /// certificate authority of the hosts.
-pub fn example_command(commands: &str, site: &GuideSite, dir: &Path, authority: &Path) -> Command {
+pub(crate) fn example_command(commands: &str, site: &GuideSite, dir: &Path, authority: &Path) -> Command {
     let address = format!("http://{}", site.address);
     let programs = Path::new(HAUL).parent().unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());

@@ -42,6 +42,7 @@ pub(super) fn set(state: &EasyState, request: &mut RequestOptions) -> Result<(),
             None => None,
         },
         netrc: netrc(options),
+        message_signature: None,
         memory: state.auth_cache.clone(),
     };
     if let Some(proxy) = &mut request.proxy {
