@@ -124,7 +124,7 @@ def pycurl_file() -> Callable[[], range]:
 
     def call() -> range:
         handle.perform()
-        return range(int(handle.getinfo(pycurl.SIZE_DOWNLOAD)))
+        return range(int(handle.getinfo(pycurl.SIZE_DOWNLOAD_T)))
 
     return call
 
