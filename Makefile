@@ -17,6 +17,8 @@ ROUNDS       ?=
 BUDGET       ?=
 FUZZ_SECONDS ?= 20
 SEED         ?= 1
+# Generated command lines of curl-differential.
+COUNT        ?= 1500
 OFFSETS      ?= 100
 KILLS        ?= 1000
 URLS         ?= 10000000
@@ -36,10 +38,13 @@ MANDIR := $(DATADIR)/man
 ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars==2.1.0 duckdb==2.0.1 pandas==3.1.1
 
 .DEFAULT_GOAL := help
-.PHONY: help build check-targets portable-test portable-slice bindings libhaul libcurl libcurl-suites perl perl-test perl-soak lwp-suite mechanize-suite mojo-suite header c-memory tsan miri c-soak demo test setup fmt libcurl-libtests \
-	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
-	python python-test fsspec-suite httpx-suite aiohttp-suite engines-test engines-bench python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke scorecard  \
-	generate site dist dist-test install install-command install-lib uninstall clean msrv words h3-interop selection-suites check-features pictures
+.PHONY: help build check-targets portable-test portable-slice bindings libhaul libcurl libcurl-suites perl perl-test \
+	perl-soak lwp-suite mechanize-suite mojo-suite header c-memory tsan miri c-soak demo test setup fmt \
+	libcurl-libtests fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity \
+	licences fuzz-check doc python python-test fsspec-suite httpx-suite aiohttp-suite engines-test engines-bench \
+	python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke \
+	scorecard generate site dist dist-test install install-command install-lib uninstall clean msrv words h3-interop \
+	selection-suites check-features pictures curl-programs curl-differential
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +97,12 @@ mojo-suite: perl ## Mojolicious' own tests with HTTP::Haul::Promise below its us
 
 http-tiny-suite: perl ## HTTP::Tiny's own tests with HTTP::Haul in its place (fetches perl's source package)
 	sh scripts/http-tiny-suite.sh
+
+curl-programs: ## 68 programs that call curl, with curl and with haul in its place: PROGRAMS='nvm makepkg' (root; fetches them)
+	sh scripts/curl-programs.sh $(PROGRAMS)
+
+curl-differential: ## COUNT=1500 command lines made at random from curl's options, with curl and with haul: SEED=1 CURL=PATH
+	sh scripts/curl-differential.sh $(SEED) $(COUNT)
 
 header: ## regenerate crates/capi/include/haul.h (needs cbindgen 0.28 or later)
 	cd crates/capi && cbindgen -q --config cbindgen.toml --crate httphaul-capi --output include/haul.h .
