@@ -48,6 +48,7 @@ look_all() {
     look_perl WWW::Curl::Easy libwww-curl-perl
     look_perl Hijk libhijk-perl
     look_perl Mojo::UserAgent libmojolicious-perl
+    look_perl Search::Elasticsearch libsearch-elasticsearch-perl
     look python3 python3
     python3 -c 'import venv, ensurepip' 2>/dev/null || need python3-venv python3-venv
 }

@@ -155,12 +155,24 @@ async def haul_async() -> int:
     return total
 
 
+async def haul_task() -> int:
+    """The synchronous call in a task of asyncio: the least that a call in an event loop can cost."""
+    import haul
+
+    call = like_requests(haul.Session())
+
+    async def length() -> int:
+        return len(call())
+
+    return sum([await asyncio.create_task(length()) for _ in range(count)])
+
+
 WAYS = {
     "haul": haul, "requests": requests, "requests+haul": requests_haul, "niquests": niquests, "httpx": httpx,
     "curl_cffi": curl_cffi, "urllib3": urllib3, "http.client": http_client, "pycurl": pycurl,
     "pycurl-file": pycurl_file,
 }  # fmt: skip
-LOOPS = {"aiohttp": aiohttp, "haul-async": haul_async}
+LOOPS = {"aiohttp": aiohttp, "haul-async": haul_async, "haul-task": haul_task}
 
 way = sys.argv[1]
 if way in LOOPS:

@@ -2,7 +2,10 @@
 //! with and without it, other Perl clients, and the lower limit (the C program of `c-requests`).
 //! The clients that support it also fetch all pages of the site, six at a time.
 //!
-//! The programs are in `bench/perl/requests.pl`. They use the HTTP::Haul that `make bindings` has
+//! Further parts read and write documents from 100 B to 300 kB in turn, by Search::Elasticsearch over
+//! its classes of connections.
+//!
+//! The programs are in `bench/perl`. They use the HTTP::Haul that `make bindings` has
 //! built in `bindings/perl/blib`.
 
 use std::process::Command;
@@ -12,37 +15,47 @@ use super::{BenchJob, JobEnvironment, SiteFiles, home};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::one_core::SingleCoreGuard;
+use crate::server::SiteServer;
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "perl",
-    about: "requests of a Perl program, one at a time and side by side; parts small, page, post, post-few, pages",
+    about: "requests of a Perl program, one at a time and side by side; parts small, page, post, post-few, pages, search, search-few",
     set_up,
 };
 
 const HAUL: &str = "Haul";
 const LWP_HAUL: &str = "LWP, haul";
 const LWP: &str = "LWP";
+const TINY: &str = "HTTP::Tiny";
 /// The clients that `requests.pl` supports.
 const CLIENTS: [LanguageClient; 8] = [
     (HAUL, "haul", "Carp"),
     (LWP_HAUL, "lwp+haul", "LWP::UserAgent"),
     (LWP, "lwp", "LWP::UserAgent"),
-    ("HTTP::Tiny", "tiny", "HTTP::Tiny"),
+    (TINY, "tiny", "HTTP::Tiny"),
     ("Furl", "furl", "Furl"),
     ("WWW::Curl", "curl", "WWW::Curl::Easy"),
     ("Hijk", "hijk", "Hijk"),
     ("Mojo", "mojo", "Mojo::UserAgent"),
 ];
 
+/// The classes of connections that `search.pl` supports.
+const CONNECTIONS: [LanguageClient; 5] = [
+    (HAUL, "Haul", "Search::Elasticsearch"),
+    (LWP, "LWP", "Search::Elasticsearch::Cxn::LWP"),
+    (TINY, "HTTPTiny", "Search::Elasticsearch::Cxn::HTTPTiny"),
+    ("NetCurl", "NetCurl", "Search::Elasticsearch::Cxn::NetCurl"),
+    ("Hijk", "Hijk", "Search::Elasticsearch::Cxn::Hijk"),
+];
+/// The sizes of the documents in `search.pl`.
+const DOCUMENTS: [u64; 5] = [100, 1_000, 10_000, 100_000, 300_000];
+
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     if !home().join("../bindings/perl/blib/arch/auto/HTTP/Haul").is_dir() {
         return Err("perl needs the Perl module: make bindings".into());
     }
-    let clients = installed(&CLIENTS, |module| {
-        let mut perl = Command::new("perl");
-        perl.args([&format!("-M{module}"), "-e1"]);
-        perl
-    });
+    let clients = installed(&CLIENTS, loads);
     let one_by_one = SequentialRequestsJob {
         script: &["perl", "../../perl/requests.pl"],
         clients: &clients,
@@ -50,11 +63,61 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         parts: [(5_000, 1.3), (1_500, 1.6), (4_000, 1.4)],
         // It sends head and content separately, so that the content waits for an acknowledgement
         // (Nagle): 25 a second.
-        slow_to_post: Some("HTTP::Tiny"),
-        replaced: clients.iter().any(|(name, ..)| *name == LWP).then_some((LWP_HAUL, LWP, 0.5)),
+        slow_to_post: Some(TINY),
+        replaced: clients.iter().any(|(name, ..)| *name == LWP).then_some((LWP_HAUL, LWP, 0.4)),
     };
     let mut cards = one_by_one.cards(bench)?;
     cards.push(pages(bench, &clients)?);
+    cards.extend(search(bench)?);
+    Ok(cards)
+}
+
+/// Returns the command that checks whether Perl has a module.
+fn loads(module: &str) -> Command {
+    let mut perl = Command::new("perl");
+    perl.args([&format!("-M{module}"), "-e1"]);
+    perl
+}
+
+/// Creates the parts in which Search::Elasticsearch reads and writes documents in turn. HTTP::Tiny
+/// waits for an acknowledgement in each write, so it has a part with fewer of them.
+fn search(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    let connections = installed(&CONNECTIONS, loads);
+    if !connections.iter().any(|(name, ..)| *name == HAUL) {
+        return Ok(Vec::new());
+    }
+    let _turns = SingleCoreGuard::hold()?;
+    let server = SiteServer::embedded(testkit::site::GeneratedSite::scaled(1, 12), &bench.work)?;
+    let few = bench.count(40);
+    let many = bench.count(300);
+    let is_in = |part: &str, name: &str| name == HAUL || (part == "search-few") == (name == TINY);
+    let card = |(part, rounds): (&'static str, usize)| {
+        let all = (DOCUMENTS.iter().sum::<u64>() + 100 * DOCUMENTS.len() as u64) * rounds as u64;
+        let here: Vec<_> = connections.iter().copied().filter(|(name, ..)| is_in(part, name)).collect();
+        let contestant = |&(name, class, _): &LanguageClient| {
+            let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
+            let argv = ["perl", "../../perl/search.pl", class, &host, &port, &rounds.to_string()];
+            let check = OutputCheck::Told(None, OutputDigest { len: all, sha256: String::new() });
+            Contestant { name, argv: argv.map(str::to_owned).to_vec(), piped: false, times: 1, check }
+        };
+        let peers = here.iter().map(|(name, ..)| *name).filter(|&name| name != HAUL);
+        JobPart {
+            part,
+            contestants: here.iter().map(contestant).collect(),
+            baseline: HAUL,
+            limit: None,
+            goals: peers.map(|peer| PartGoal::ratio(MetricKind::Cpu, HAUL, peer, 1.0)).collect(),
+            rounds: 5,
+            warm_up: false,
+            one_core: true,
+            calls: true,
+            server: server.name.clone(),
+            unit: WorkPerRun::Requests(2 * DOCUMENTS.len() * rounds),
+        }
+    };
+    let cards = [("search", many), ("search-few", few)].map(card).into_iter().filter(|card| card.contestants.len() > 1);
+    let cards = cards.collect();
+    bench.hold(server);
     Ok(cards)
 }
 
