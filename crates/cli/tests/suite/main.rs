@@ -33,6 +33,7 @@ mod events;
 mod extraction;
 mod failures;
 mod file_urls;
+mod guide_blocks;
 mod guides;
 mod http2;
 mod http2_servers;

@@ -130,15 +130,9 @@ mod tests {
     #[test]
     fn parallel_meter_line_is_curls() {
         let mut figures = ParallelFigures { begun: 2, running: 1, ..ParallelFigures::default() };
-        assert_eq!(
-            line(&figures, false),
-            "\r--  --      0     0     2     1                                 0      "
-        );
+        assert_eq!(line(&figures, false), "\r--  --      0     0     2     1                                 0      ");
         (figures.received, figures.speed, figures.spent) = (10, 6, Duration::from_millis(1600));
-        assert_eq!(
-            line(&figures, false),
-            "\r--  --     10     0     2     1           00:00:01              6      "
-        );
+        assert_eq!(line(&figures, false), "\r--  --     10     0     2     1           00:00:01              6      ");
         let last = ParallelFigures { received: 20, running: 0, spent: Duration::from_secs(3), ..figures };
         assert_eq!(line(&last, true), "\r100 --     20     0     2     0  00:00:03 00:00:03              6     \n");
     }

@@ -1,0 +1,109 @@
+//! Each block of code in the README and the guides is run by a test, or says why not.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::guides::NOT_RUN;
+
+/// The blocks of a document in one language, and the file with the test that runs them.
+const RUN_BY: &[(&str, &str, &str)] = &[
+    ("README.md", "sh", "crates/cli/tests/suite/guides.rs"),
+    ("docs/archives.md", "sh", "crates/cli/tests/suite/guides.rs"),
+    ("docs/c.md", "c", "crates/capi/tests/installation.rs"),
+    ("docs/c.md", "cpp", "crates/capi/tests/installation.rs"),
+    ("docs/curl.md", "sh", "crates/cli/tests/suite/guides.rs"),
+    ("docs/exit-codes.md", "sh", "crates/cli/tests/suite/guides.rs"),
+    ("docs/jobs.md", "sh", "crates/cli/tests/suite/guides.rs"),
+    ("docs/many-pages.md", "sh", "crates/cli/tests/suite/guides.rs"),
+    ("docs/one-big-get.md", "sh", "crates/cli/tests/suite/guides.rs"),
+    ("docs/package-managers.md", "sh", "crates/cli/tests/suite/guides.rs"),
+    ("docs/perl.md", "perl", "bindings/perl/t/42-guide.t"),
+    ("docs/python.md", "python", "bindings/python/tests/test_guide.py"),
+    ("docs/recipes.md", "sh", "crates/cli/tests/suite/guides.rs"),
+    ("docs/records.md", "sh", "crates/cli/tests/suite/guides.rs"),
+    ("docs/rust.md", "rust", "crates/engine/tests/rust_guide.rs"),
+    ("docs/scale-out.md", "sh", "crates/cli/tests/suite/guides.rs"),
+];
+
+/// The least length of a reason why a block is not run.
+const REASON_MIN: usize = 20;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Returns the README and the guides, as paths from the root of the repository.
+fn documents() -> Vec<String> {
+    let guides = fs::read_dir(root().join("docs")).unwrap();
+    let names = guides.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut documents: Vec<String> =
+        names.filter(|name| name.ends_with(".md")).map(|name| format!("docs/{name}")).collect();
+    documents.push("README.md".to_owned());
+    documents.sort();
+    documents
+}
+
+/// Returns the blocks of a document that no test runs and that do not say why, and adds the pairs of
+/// document and language to `run`.
+fn forgotten_blocks<'d>(document: &'d str, text: &'d str, run: &mut BTreeSet<(&'d str, &'d str)>) -> Vec<String> {
+    let mut forgotten = Vec::new();
+    let mut lines = text.lines().enumerate();
+    let mut before = "";
+    // True while the last block was run, so that its output may follow.
+    let mut has_run = false;
+    while let Some((number, line)) = lines.next() {
+        let mark = std::mem::replace(&mut before, line);
+        let Some(language) = line.trim_start().strip_prefix("```") else {
+            has_run &= line.is_empty();
+            continue;
+        };
+        lines.by_ref().take_while(|(_, line)| line.trim_start() != "```").for_each(drop);
+        let reason = mark.strip_prefix(NOT_RUN).and_then(|rest| rest.strip_suffix(" -->"));
+        let is_output = language == "text" && has_run;
+        let is_run = RUN_BY.iter().any(|(known, of, _)| (*known, *of) == (document, language));
+        has_run = false;
+        match reason {
+            Some(reason) if reason.len() >= REASON_MIN => continue,
+            None if is_output => continue,
+            None if is_run && line.starts_with("```") => {
+                has_run = true;
+                run.insert((document, language));
+            }
+            _ => forgotten.push(format!("{document}:{}: {line}", number + 1)),
+        }
+    }
+    forgotten
+}
+
+#[test]
+fn each_block_runs_or_says_why_not() {
+    let mut forgotten = Vec::new();
+    let mut seen = Vec::new();
+    for document in documents() {
+        let text = fs::read_to_string(root().join(&document)).unwrap();
+        let mut run = BTreeSet::new();
+        forgotten.extend(forgotten_blocks(&document, &text, &mut run));
+        seen.extend(run.into_iter().map(|(document, language)| (document.to_owned(), language.to_owned())));
+    }
+    assert!(forgotten.is_empty(), "no test runs these blocks:\n{}", forgotten.join("\n"));
+    for (document, language, test) in RUN_BY {
+        let is_seen = seen.iter().any(|(known, of)| (known.as_str(), of.as_str()) == (*document, *language));
+        assert!(is_seen, "{document} has no block in {language}");
+        let name = document.rsplit('/').next().unwrap();
+        let text = fs::read_to_string(root().join(test)).unwrap();
+        assert!(text.contains(name), "{test} does not run {document}");
+    }
+}
+
+#[test]
+fn new_block_without_a_test_is_found() {
+    let forgotten = |text: &str| forgotten_blocks("docs/curl.md", text, &mut BTreeSet::new()).len();
+    assert_eq!(forgotten("```sh\nhaul x\n```\n```text\nits output\n```\n"), 0);
+    assert_eq!(forgotten("```text\nno output\n```\n"), 1);
+    assert_eq!(forgotten("```sh\nhaul x\n```\nword\n```text\nno output\n```\n"), 1);
+    assert_eq!(forgotten("```tcl\nputs x\n```\n"), 1);
+    assert_eq!(forgotten("  ```sh\n  haul x\n  ```\n"), 1);
+    assert_eq!(forgotten("<!-- not run: it needs another system -->\n```tcl\nputs x\n```\n"), 0);
+    assert_eq!(forgotten("<!-- not run: -->\n```tcl\nputs x\n```\n"), 1);
+}
