@@ -10,4 +10,4 @@ run() {
     mkdir -p /var/lib/tftpboot /srv/tftp /var/cache/di-netboot-assistant /var/lib/di-netboot-assistant
     di-netboot-assistant --verbose --ignore-sig install stable --arch=amd64 2>&1 | head -n 60
 }
-mask='\d{4}-\d\d-\d\d.*'
+mask='\d{4}-\d\d-\d\d.*|fetch_date=.*'
