@@ -189,14 +189,14 @@ fn malformed_heads_are_refused() {
     for reply in [
         "SSH-2.0-OpenSSH_9.6\r\n",
         "<html>hello</html>\r\n\r\n",
-        "HTTP/2 200\r\n\r\n",
-        "HTTP/3.0 200 OK\r\n\r\n",
         "HTTP/1.1 2000 OK\r\n\r\n",
         "HTTP/1.1 abc OK\r\n\r\n",
     ] {
         assert_reply_refused(reply, ErrorKind::UnsupportedScheme, 1, Some(""));
     }
     for reply in [
+        "HTTP/2 200\r\n\r\n",
+        "HTTP/3.0 200 OK\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length : 5\r\n\r\nhello",
         "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
         "HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n",
