@@ -161,6 +161,8 @@ void hk_engine_set(pTHX_ hk_engine *engine, const char *name, SV *value) {
         engine->in_perl = SvTRUE(value);
     else if (strEQ(name, "timings"))
         engine->timings = SvTRUE(value);
+    else if (strEQ(name, "tls_facts"))
+        status = haul_client_set_tls_facts(client, SvTRUE(value));
     else if (strEQ(name, "max_redirect"))
         engine->max_redirect = SvOK(value) ? SvIV(value) : 0;
     else if (strEQ(name, "max_size"))

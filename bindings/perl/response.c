@@ -118,6 +118,26 @@ static void add_time(pTHX_ HV *hv, const char *name, uint64_t nanoseconds) {
         (void)hv_store(hv, name, (I32)strlen(name), newSVnv((NV)nanoseconds / 1e9), 0);
 }
 
+/* Adds the members of a TLS session to the hash `connection`. */
+static void add_tls(pTHX_ HV *connection, const haul_response *from) {
+    haul_tls tls;
+    AV *chain;
+    size_t i;
+    if (haul_response_tls(from, &tls) != HAUL_STATUS_OK)
+        return;
+    chain = newAV();
+    for (i = 0; i < tls.certificate_count; i++) {
+        haul_slice certificate = haul_response_certificate(from, i);
+        av_push(chain, newSVpvn(certificate.data, certificate.len));
+    }
+    (void)hv_stores(connection, "tls_version", newSVpvn(tls.version.data, tls.version.len));
+    (void)hv_stores(connection, "cipher", newSVpvn(tls.cipher.data, tls.cipher.len));
+    if (tls.alpn.data)
+        (void)hv_stores(connection, "alpn", newSVpvn(tls.alpn.data, tls.alpn.len));
+    (void)hv_stores(connection, "resumed", newSViv(tls.resumed));
+    (void)hv_stores(connection, "certificates", newRV_noinc((SV *)chain));
+}
+
 void hk_add_timings(pTHX_ HV *response, const haul_response *from) {
     haul_times times = haul_response_times(from);
     HV *hv = newHV(), *connection = newHV();
@@ -135,5 +155,6 @@ void hk_add_timings(pTHX_ HV *response, const haul_response *from) {
         (void)hv_stores(connection, "port", newSVuv(port));
     }
     (void)hv_stores(connection, "reused", newSViv(!times.connected));
+    add_tls(aTHX_ connection, from);
     hk_store(aTHX_ response, HK_CONNECTION, newRV_noinc((SV *)connection));
 }

@@ -122,6 +122,23 @@ is($status->({ SSL_options => { SSL_verify_mode => 0 } })->{status}, 200, 'SSL_v
     is($status->({})->{status}, 200, 'PERL_HTTP_TINY_SSL_INSECURE_BY_DEFAULT skips verification');
     is($status->({ verify_SSL => 1 })->{status}, 599, 'verify_SSL => 1 overrides the environment');
 }
+
+# The TLS session, of single requests and of a batch.
+my $facts = HTTP::Haul->new(timings => 1, SSL_options => { SSL_ca_file => "$dir/ca.pem" });
+for my $reply ($facts->get("https://localhost:$port/"), $facts->batch(["https://localhost:$port/"])) {
+    my $connection = $reply->{connection};
+    like("$connection->{tls_version} $connection->{cipher}", qr/\ATLSv1\.[23] TLS_\w+\z/, 'connection has the version and the cipher of TLS');
+    open my $der, '>:raw', "$dir/seen.der" or die $!;
+    print {$der} $connection->{certificates}[0];
+    close $der;
+    ok($run->('x509 -inform DER -in seen.der -out seen.pem') && $run->('verify -CAfile ca.pem seen.pem'), 'connection has the certificate');
+}
+my $head;
+HTTP::Haul->new(on_step => sub { $head = $_[1]{connection} if $_[0] eq 'head' }, SSL_options => { SSL_ca_file => "$dir/ca.pem" })
+    ->get("https://localhost:$port/");
+ok($head->{cipher}, 'step head has the cipher of TLS');
+ok(!exists $status->({ SSL_options => { SSL_ca_file => "$dir/ca.pem" } })->{connection}, 'connection is off by default');
+
 $response = HTTP::Haul->new(SSL_options => { SSL_ca_file => "$dir/ca.pem" })->get("https://other.invalid:$port/", { peer => '127.0.0.1' });
 is($response->{status}, 599, 'certificate for another name is 599');
 is(HTTP::Haul->new(SSL_options => { SSL_ca_file => "$dir/none.pem" })->get($url)->{status}, 599, 'missing CA file is 599');

@@ -373,6 +373,20 @@ typedef struct {
 // Called during waits. A value other than 0 ends the wait with HAUL_STATUS_INTERRUPTED.
 typedef int (*haul_interrupt_fn)(void *user);
 
+// The TLS session that carried a reply. All slices are valid as long as those of haul_reply.
+typedef struct {
+  // The protocol version, such as "TLSv1.3".
+  haul_slice version;
+  // The cipher suite by its name in the IANA registry, such as "TLS_AES_128_GCM_SHA256".
+  haul_slice cipher;
+  // The protocol that ALPN selected; `data` is NULL if it selected none.
+  haul_slice alpn;
+  // The handshake resumed an earlier session.
+  bool resumed;
+  // Number of certificates of the server.
+  size_t certificate_count;
+} haul_tls;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -831,6 +845,16 @@ haul_status haul_client_open(haul_client *client, const haul_request *request, h
 // Reads up to `len` bytes of the body of a response of haul_client_open into `buffer`; `got` receives the number, 0 at
 // the end. Reading to the end frees the connection for other requests; freeing the response earlier closes it.
 haul_status haul_response_read(haul_response *response, void *buffer, size_t len, size_t *got);
+
+// Keeps the TLS session of each reply for haul_response_tls and haul_response_certificate. Default off.
+haul_status haul_client_set_tls_facts(haul_client *client, bool on);
+
+// Copies the TLS session that carried the last reply into `tls`. HAUL_STATUS_SETUP if there was none, or if
+// haul_client_set_tls_facts was not set.
+haul_status haul_response_tls(const haul_response *response, haul_tls *tls);
+
+// A certificate of the server in DER, its own first; `data` is NULL past the last one.
+haul_slice haul_response_certificate(const haul_response *response, size_t index);
 
 // Sets trailer fields to be sent after the body (RFC 9110 section 6.5), which is then sent in chunks, whatever its
 // length. `give` NULL: none. Not for a batch.

@@ -16,7 +16,7 @@
 //! | [`client`], [`settings`], [`connection`], [`auth`] | a client and its settings |
 //! | [`request`], [`content`], [`trailers`] | a request, and what it sends |
 //! | [`call`], [`streaming`] | sending it: all of the reply at once, or its body piece by piece |
-//! | [`response`] | a reply |
+//! | [`response`], [`tls_session`] | a reply, and the TLS session that carried it |
 //! | [`batch`] | many requests at once |
 //! | [`jar`], [`url`] | cookies; URLs |
 //! | [`error`], [`version`] | reasons of failures; the version of haul |
@@ -50,6 +50,7 @@ pub mod response;
 pub mod settings;
 pub mod streaming;
 pub mod text;
+pub mod tls_session;
 pub mod trailers;
 pub mod url;
 pub mod version;

@@ -101,6 +101,11 @@ impl Default for haul_slice {
 }
 
 impl haul_response {
+    /// The facts of the transfer that brought the reply.
+    pub(crate) fn facts(&self) -> Option<&TransferFacts> {
+        self.facts.as_deref()
+    }
+
     /// Removes the previous reply. Its memory is used again for the next reply.
     pub(crate) fn clear(&mut self) {
         self.streaming = None;
@@ -418,7 +423,7 @@ pub unsafe extern "C" fn haul_response_error(response: *const haul_response) -> 
 ///
 /// # Safety
 /// `response` is NULL or valid, and does not change during the call.
-unsafe fn look<T>(response: *const haul_response, or: T, look: impl FnOnce(&haul_response) -> T) -> T
+pub(crate) unsafe fn look<T>(response: *const haul_response, or: T, look: impl FnOnce(&haul_response) -> T) -> T
 where
     T: Copy,
 {

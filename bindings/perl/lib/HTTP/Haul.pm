@@ -141,6 +141,7 @@ sub _prepare {
     $engine->_set(foreign_jar => $jar && !$ours);
     $engine->_set(in_perl => $self->{retries} || $self->{on_step});
     $engine->_set(timings => $self->{timings});
+    $engine->_set(tls_facts => $self->{timings} || $self->{on_step});
     $engine->_set(user_agent => $self->{agent});
     $engine->_set(decode => $self->{gzip});
     $engine->_set($_ => $self->{$_}) for qw(keep_alive max_redirect max_size);
