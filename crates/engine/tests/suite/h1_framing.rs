@@ -186,12 +186,9 @@ fn reset_does_not_end_a_body_successfully() {
 #[test]
 fn malformed_heads_are_refused() {
     // The first line is not HTTP; curl reports the same.
-    for reply in [
-        "SSH-2.0-OpenSSH_9.6\r\n",
-        "<html>hello</html>\r\n\r\n",
-        "HTTP/1.1 2000 OK\r\n\r\n",
-        "HTTP/1.1 abc OK\r\n\r\n",
-    ] {
+    for reply in
+        ["SSH-2.0-OpenSSH_9.6\r\n", "<html>hello</html>\r\n\r\n", "HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1 abc OK\r\n\r\n"]
+    {
         assert_reply_refused(reply, ErrorKind::UnsupportedScheme, 1, Some(""));
     }
     for reply in [

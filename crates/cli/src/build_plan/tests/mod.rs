@@ -184,7 +184,7 @@ fn then_stage_texts_have_placeholders_for_the_value() {
 fn unique_and_sort_require_extract() {
     for option in ["--unique", "--sort"] {
         let error = read(&["u", option]).expect_err("nothing to print once");
-        assert!(error.to_string().starts_with(&format!("haul: option {option}: there is no --extract")), "{error}");
+        assert!(error.to_string().starts_with(&format!("haul: option {option}: needs --extract")), "{error}");
         assert!(read(&["u", option, "--extract", "a"]).is_ok());
         assert!(read(&["u", "--extract", "a", "--then", "http://h/{}", option]).is_err());
     }
