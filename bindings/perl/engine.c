@@ -304,6 +304,10 @@ SV *hk_failure(pTHX_ haul_status status, const haul_error *error, const char *ur
         if (len > 5 && strncasecmp(url, "http", 4) == 0 && (url[4] == ':' || strncasecmp(url + 4, "s:", 2) == 0))
             return newSVpvf("Unsupported HTTP protocol: %s\n", why);
         return newSVpvf("Unsupported URL scheme '%.*s'\n", (int)strcspn(url, ":"), url);
+    case HAUL_STATUS_PROTOCOL:
+        if (strstr(why, "answered with HTTP/"))
+            return newSVpvf("Unsupported HTTP protocol: %s\n", why);
+        return newSVpvf("%s\n", why);
     case HAUL_STATUS_SETUP:
         if (strnEQ(why, "the header name", 15))
             return newSVpvf("Invalid HTTP header field name: %s\n", why);

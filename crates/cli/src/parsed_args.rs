@@ -12,9 +12,11 @@
 //! assert!(stages[0].transfer.tls.options.verify && !stages[1].transfer.tls.options.verify);
 //! ```
 
+mod message_signature;
+
 use std::path::PathBuf;
 
-use haul_policy::auth::{AllowedAuthSchemes, SigV4Parameters, SignatureAlgorithm};
+use haul_policy::auth::{AllowedAuthSchemes, SigV4Parameters};
 use haul_policy::proxy::Proxy;
 use haul_policy::url_template::UrlTemplate;
 use haul_policy::urlencode::{FormField, FormFieldSource};
@@ -28,6 +30,8 @@ use crate::record_input::RecordFormat;
 use crate::secret_arguments::SecretArgumentPart;
 use crate::url_list::UrlList;
 use crate::usage_error::{UsageError, UsageErrorReason};
+
+pub use message_signature::{ParsedMessageSignature, ParsedSignatureKey};
 
 /// The maximum number of warnings that are stored for the user. A config file could have millions
 /// of bad lines.
@@ -318,28 +322,6 @@ pub struct ParsedRequestOptions {
     pub range: Option<String>,
     /// `-C`: the offset at which a download or upload resumes.
     pub continue_at: Option<ContinueAt>,
-}
-
-/// The options of message signatures (RFC 9421), each `None` if it is not given.
-#[derive(Clone, Debug, Default)]
-pub struct ParsedMessageSignature {
-    /// `--httpsig-algo`: the algorithm.
-    pub algorithm: Option<SignatureAlgorithm>,
-    /// `--httpsig-headers`: the parts of the request to sign.
-    pub components: Option<String>,
-    /// `--httpsig-key`: the key.
-    pub key: Option<ParsedSignatureKey>,
-    /// `--httpsig-keyid`: the name of the key.
-    pub key_id: Option<String>,
-}
-
-/// The key of `--httpsig-key`.
-#[derive(Clone, Debug)]
-pub enum ParsedSignatureKey {
-    /// The hexadecimal digits of the key.
-    Digits(Secret),
-    /// The file that contains the digits.
-    File(PathBuf),
 }
 
 impl ParsedRequestOptions {

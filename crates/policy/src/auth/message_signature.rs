@@ -267,7 +267,7 @@ fn components_of(text: &str) -> Result<Box<[SignatureComponent]>, MessageSignatu
 fn value_of(component: &SignatureComponent, request: &UnsignedRequest<'_>) -> Result<Vec<u8>, MessageSignatureError> {
     Ok(match component {
         SignatureComponent::Method => request.method.as_bytes().to_vec(),
-        SignatureComponent::Authority => request.host.trim_ascii().to_vec(),
+        SignatureComponent::Authority => authority(request),
         SignatureComponent::Path => request.target.path().as_bytes().to_vec(),
         SignatureComponent::Query => format!("?{}", request.target.query().unwrap_or_default()).into_bytes(),
         SignatureComponent::Field(name) => {
@@ -279,6 +279,14 @@ fn value_of(component: &SignatureComponent, request: &UnsignedRequest<'_>) -> Re
             values.join(&b", "[..])
         }
     })
+}
+
+/// Returns the host and port that the request names, in lower case and without the default port (RFC
+/// 9421 §2.2.3).
+fn authority(request: &UnsignedRequest<'_>) -> Vec<u8> {
+    let host = request.host.trim_ascii().to_ascii_lowercase();
+    let default = format!(":{}", request.target.scheme().default_port());
+    host.strip_suffix(default.as_bytes()).unwrap_or(&host).to_vec()
 }
 
 /// Returns a text as a quoted string of RFC 9651.
@@ -321,6 +329,23 @@ mod tests {
         assert!(usual.ends_with(
             "(\"@method\" \"@authority\" \"@path\");created=1618884473;keyid=\"k\\\"1\";alg=\"hmac-sha256\""
         ));
+    }
+
+    #[test]
+    fn authority_is_in_lower_case_and_without_the_default_port() {
+        let signature = MessageSignature::new(SignatureAlgorithm::HmacSha256, b"00", "k", Some("authority")).unwrap();
+        for (url, host, expected) in [
+            ("https://h/", "H.Example:443", "h.example"),
+            ("https://h/", "h.example:80", "h.example:80"),
+            ("http://h/", "[::1]:80", "[::1]"),
+        ] {
+            let target = Target::parse(url).unwrap();
+            let host = host.as_bytes();
+            let request = UnsignedRequest { method: "GET", target: &target, host, fields: &[], content: None, unix: 1 };
+            let base = signature.base(&request).unwrap();
+            let text = String::from_utf8_lossy(base.text()).into_owned();
+            assert!(text.starts_with(&format!("\"@authority\": {expected}\n")), "{text}");
+        }
     }
 
     #[test]

@@ -226,7 +226,7 @@ sub _die {
             = $status == 6 || $status == 5
             ? ($text =~ /: (Temporary failure\b.*|Try again)/i ? $1 : 'Name or service not known')
             : $status == 60
-            ? ($text =~ /: certificate not valid for / ? 'hostname verification failed' : 'certificate verify failed')
+            ? ($text =~ /: it is not valid for name / ? 'hostname verification failed' : 'certificate verify failed')
             : $text =~ /\ATLS handshake failed: (.+)/       ? "SSL connect attempt failed: $1"
             : $text =~ /: ([^:()]+?) \(os error [0-9]+\)/ ? $1
             :                                               $text;

@@ -93,7 +93,7 @@ fn text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
         return match error.kind() {
             ErrorKind::Url => match glob_flaw(error) {
                 Some(flaw) => mark_position(&flaw.to_string(), flaw.position, error.url().unwrap_or_default()),
-                None => format!("URL rejected: {}", cause()),
+                None => format!("URL rejected: {}", cause().trim_start_matches("the URL cannot be used: ")),
             },
             ErrorKind::UnsupportedScheme => match cause().split_once(": protocol ") {
                 Some((_, scheme)) => format!("Protocol {scheme}"),

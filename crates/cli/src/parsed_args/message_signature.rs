@@ -1,0 +1,37 @@
+//! The options of message signatures (RFC 9421): `--httpsig-key` and similar ones.
+//!
+//! ```
+//! use haul_cli::{file_access::SystemFileAccess, parse::parse};
+//!
+//! let args = ["http://h/", "--httpsig-keyid", "mine"].map(Into::into);
+//! let parsed = parse(args, &mut SystemFileAccess).unwrap();
+//! assert_eq!(parsed.groups[0].stages[0].request.httpsig.key_id.as_deref(), Some("mine"));
+//! ```
+
+use std::path::PathBuf;
+
+use haul_policy::auth::SignatureAlgorithm;
+
+use crate::plan::Secret;
+
+/// The options of message signatures (RFC 9421), each `None` if it is not given.
+#[derive(Clone, Debug, Default)]
+pub struct ParsedMessageSignature {
+    /// `--httpsig-algo`: the algorithm.
+    pub algorithm: Option<SignatureAlgorithm>,
+    /// `--httpsig-headers`: the parts of the request to sign.
+    pub components: Option<String>,
+    /// `--httpsig-key`: the key.
+    pub key: Option<ParsedSignatureKey>,
+    /// `--httpsig-keyid`: the name of the key.
+    pub key_id: Option<String>,
+}
+
+/// The key of `--httpsig-key`.
+#[derive(Clone, Debug)]
+pub enum ParsedSignatureKey {
+    /// The hexadecimal digits of the key.
+    Digits(Secret),
+    /// The file that contains the digits.
+    File(PathBuf),
+}
