@@ -17,7 +17,6 @@ pub(super) const JOB: BenchJob =
 const REQUESTS: usize = 2_000;
 const RTT: Duration = Duration::from_millis(50);
 const HAUL: &str = "haul --jsonl-in";
-const AS_CURL: &str = "haul as curl -Z, next";
 const CURL: &str = "curl -Z, next";
 
 /// The end of a command line that prints only the bodies that the server has received, sorted.
@@ -50,7 +49,6 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             ),
             format!("$HAUL -s --parallel-max 128 --parallel-max-host 128 --jsonl-in --input-file list.jsonl {url}"),
         ),
-        contestant(AS_CURL, "$HAUL curl -s -Z -K null.cfg".to_owned(), "$HAUL curl -s -Z -K stdout.cfg".to_owned()),
         contestant(CURL, "$CURL -s -Z -K null.cfg".to_owned(), "$CURL -s -Z -K stdout.cfg".to_owned()),
     ];
     bench.hold(origin);
@@ -60,10 +58,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(entries),
         baseline: CURL,
         limit: None,
-        goals: vec![
-            PartGoal::ratio(MetricKind::Wall, HAUL, CURL, 0.5),
-            PartGoal::ratio(MetricKind::Wall, AS_CURL, CURL, 0.7),
-        ],
+        goals: vec![PartGoal::ratio(MetricKind::Wall, HAUL, CURL, 0.5)],
         rounds: 5,
         warm_up: false,
         one_core: false,
