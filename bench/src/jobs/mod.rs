@@ -11,6 +11,7 @@ mod h2_site;
 mod h2_small;
 mod hosts;
 mod http3;
+mod item_list;
 mod job;
 mod job_report;
 mod language_clients;

@@ -1,0 +1,52 @@
+//! Code that the jobs with a list of small items share: a distant server that echoes each item, and
+//! the check that it has received them all.
+
+use std::time::Duration;
+
+use testkit::origin::Origin;
+use testkit::relay::Relay;
+
+use super::{JobEnvironment, shell};
+use crate::Result;
+use crate::digest::OutputDigest;
+use crate::job_part::{Contestant, OutputCheck};
+
+const RTT: Duration = Duration::from_millis(50);
+
+/// The end of a command line that prints only the items that the server has received, sorted.
+const RECEIVED: &str = "| grep -oE 'item=[0-9]+' | sort";
+
+/// The text of the item with this number.
+pub(super) fn item(number: usize) -> String {
+    format!("item={number}")
+}
+
+/// A list of items, whose server runs until the job is done.
+pub(super) struct ItemList {
+    /// The URL that echoes the content of requests.
+    pub(super) url: String,
+    /// The description of the server, for the report.
+    pub(super) server: String,
+    digest: OutputDigest,
+}
+
+impl ItemList {
+    /// Starts the server for this number of items.
+    pub(super) fn start(bench: &mut JobEnvironment, items: usize) -> Result<ItemList> {
+        let origin = Origin::builder().record(false).start()?;
+        let relay = Relay::to(origin.http_addr()).rtt(RTT).handshake(true).start()?;
+        let url = format!("http://{}/echo", relay.addr());
+        bench.hold(origin);
+        bench.hold(relay);
+        let mut lines: Vec<String> = (0..items).map(|number| item(number) + "\n").collect();
+        lines.sort();
+        let digest = OutputDigest::of(lines.concat().as_bytes());
+        Ok(ItemList { url, server: format!("embedded origin, behind a relay of {} ms", RTT.as_millis()), digest })
+    }
+
+    /// Makes a contestant that runs the command `null`. The command `proof` sends the same, and prints
+    /// what the server echoes.
+    pub(super) fn contestant(&self, name: &'static str, null: &str, proof: &str) -> Contestant {
+        shell(name, format!("exec {null}"), OutputCheck::Proof(format!("{proof} {RECEIVED}"), self.digest.clone()))
+    }
+}
