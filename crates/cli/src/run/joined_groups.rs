@@ -1,7 +1,7 @@
 //! Decides which URL groups (operations) run in parallel with each other, as one list.
 //!
 //! A `next` in a config file (`-K`) separates the requests of a list, so its groups run in
-//! parallel. A group waits for the groups before it if it may depend on them: if it uses cookies
+//! parallel, as do those of the command line with `-Z`. A group waits for the groups before it if it may depend on them: if it uses cookies
 //! that they may change, reads a file that they may write, or changes a setting that belongs to the
 //! whole run.
 
@@ -24,7 +24,7 @@ use crate::write_out::{WriteOutStream, WriteOutToken};
 /// if the first one runs alone.
 pub(crate) fn count(global: &GlobalArgs, operations: &[UrlGroup]) -> usize {
     let Some((first, others)) = operations.split_first() else { return 0 };
-    let is_off = global.persona.is_curl() || !global.parallel || global.trace.form != TraceFormat::Off;
+    let is_off = !global.parallel || global.trace.form != TraceFormat::Off;
     if is_off || others.first().is_none_or(|next| !next.is_listed) || !may_join(first) {
         return 1;
     }
@@ -44,8 +44,8 @@ pub(crate) fn count(global: &GlobalArgs, operations: &[UrlGroup]) -> usize {
     count
 }
 
-/// Returns true if a group extracts no values, and has no listings and no state that other groups
-/// may depend on.
+/// Returns true if a group extracts no values, and has no listings, no local files in curl's place,
+/// and no state that other groups may depend on.
 fn may_join(group: &UrlGroup) -> bool {
     let [stage] = group.stages.as_slice() else { return false };
     !stage.takes_values()
@@ -55,6 +55,12 @@ fn may_join(group: &UrlGroup) -> bool {
         && stage.report.dump_header.is_none()
         && stage.request.etag_save.is_none()
         && !reads_stdin(group)
+        && !(group.in_place && has_file_url(group))
+}
+
+/// Returns true if a group has a `file:` URL among its arguments.
+fn has_file_url(group: &UrlGroup) -> bool {
+    group.urls.iter().any(|source| matches!(source, UrlSource::Argument(url) if is_file_url(url)))
 }
 
 /// Returns true if the groups agree in the settings that belong to the client of the whole run, and

@@ -90,6 +90,29 @@ fn command_line_groups_run_in_parallel_with_z() {
 }
 
 #[test]
+fn curl_groups_run_in_parallel_and_are_numbered_in_order() {
+    let peer = waiting_peer(1);
+    let format = "%{urlnum} %{xfer_id}\n";
+    let urls: Vec<String> = (0..REQUESTS).map(|n| peer.url(&format!("/{n}"))).collect();
+    let pairs = urls.chunks(2).flat_map(|pair| ["--next", "-d", "x", "-w", format, &*pair[0], &*pair[1]]);
+    let args: Vec<&str> = ["curl", "-q", "-sSZ"].into_iter().chain(pairs.skip(1)).collect();
+    let running = RunningCommand::start(&mut haul(args));
+    eventually("all requests arrive", || peer.connections() == REQUESTS);
+    peer.release();
+    let expected: String = (0..REQUESTS).map(|n| format!("ok\n{n} {n}\n")).collect();
+    assert_eq!(running.wait().text(), expected);
+}
+
+#[test]
+fn curl_groups_run_one_after_another_without_z() {
+    let origin = Origin::builder().start().unwrap();
+    let (one, two) = (origin.url("/small/1"), origin.url("/small/2"));
+    let format = "%{num_connects}\n";
+    let printed = common::curl(&["-s", "-w", format, &one, "--next", "-w", format, &two]).text();
+    assert_eq!(printed, "small 1\n1\nsmall 2\n0\n");
+}
+
+#[test]
 fn command_line_groups_run_one_after_another() {
     let origin = Origin::builder().start().unwrap();
     let (one, two) = (origin.url("/small/1"), origin.url("/small/2"));

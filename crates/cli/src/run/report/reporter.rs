@@ -217,8 +217,12 @@ impl Reporter {
     /// Reports the end of a transfer: prints its error, and updates the progress. Returns the text
     /// of `-w` to print on standard output after the body; `None` if there is none.
     pub(crate) fn report(&self, report: &TransferReport<'_>) -> Option<Vec<u8>> {
+        self.report_numbered(report, self.before.transfers.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Like [`Reporter::report`]. `transfer` is the value of `%{xfer_id}` in curl's place.
+    fn report_numbered(&self, report: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
         let error = report.error();
-        let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
         let was_reached = report.is_local(self.persona) || report.outcome.facts.requests > 0;
         let is_shown = self.progress.transfer_over(report, was_reached);
         if let Some(events) = &self.before.events {
@@ -469,6 +473,21 @@ impl RetryObserver for Reporter {
 }
 
 impl FleetReporter {
+    /// Returns the reporter of all transfers of a fleet whose reporter is `reporter`. `methods` are
+    /// those of the stages.
+    pub(crate) fn new(reporter: &Arc<Reporter>, methods: Vec<String>, numbers: UrlNumbers, has_file: bool) -> Self {
+        let first_transfer = reporter.before.transfers.load(Ordering::Relaxed);
+        Self { reporter: Arc::clone(reporter), methods, numbers, has_file, first_transfer }
+    }
+
+    /// Reports a transfer, which curl numbers when it begins. Returns the text of `-w`.
+    fn report(&self, job: &FleetJob, report: &TransferReport<'_>) -> Option<Vec<u8>> {
+        let reporter = self.reporter_of(job);
+        let ended = reporter.before.transfers.fetch_add(1, Ordering::Relaxed);
+        let number = if job.stage == 0 { self.first_transfer + job.number } else { ended };
+        reporter.report_numbered(report, number)
+    }
+
     /// Returns the report of a transfer of the fleet.
     fn report_of<'t>(&'t self, job: &'t FleetJob, outcome: &'t TransferOutcome) -> TransferReport<'t> {
         let file = match &job.destination {
@@ -512,7 +531,7 @@ impl TransferReporter for FleetReporter {
     }
 
     fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>> {
-        let text = self.reporter_of(job).report(&self.report_of(job, outcome));
+        let text = self.report(job, &self.report_of(job, outcome));
         if let Some(notes) = self.reporter.job() {
             notes.finished(job, outcome, None, !self.has_file && text.is_some() || self.has_values(job));
         }
@@ -536,7 +555,7 @@ impl TransferReporter for FleetReporter {
             Some(RecordText::Whole(Vec::new()))
         });
         let report = self.report_of(job, outcome);
-        reporter.report(&report);
+        self.report(job, &report);
         let id = job.id.as_deref();
         let (text, sha256) = match rows {
             Some(rows) => (rows, None),
@@ -559,10 +578,12 @@ pub(crate) struct GroupReport {
 /// The reporter of a URL group whose transfers run in parallel, in the engine's fleet. Transfers
 /// with a [`GroupReport`] are reported by that.
 pub(crate) struct FleetReporter {
-    pub(crate) reporter: Arc<Reporter>,
-    pub(crate) methods: Vec<String>,
-    pub(crate) numbers: UrlNumbers,
+    reporter: Arc<Reporter>,
+    methods: Vec<String>,
+    numbers: UrlNumbers,
     /// True if all response bodies are written to one file. Each text of `-w` is then printed on
     /// standard output as soon as its transfer ends.
-    pub(crate) has_file: bool,
+    has_file: bool,
+    /// The number of transfers before those of the fleet.
+    first_transfer: u64,
 }

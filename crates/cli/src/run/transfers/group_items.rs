@@ -24,12 +24,22 @@ pub(crate) struct GroupItems {
     first: Arc<Reporter>,
     /// The stores of the first group, which all groups share.
     stores: StateStores,
+    /// The numbers of the URLs of all groups.
+    numbers: UrlNumbers,
+    /// The items of the group whose turn it is, or of the last group that could be opened.
     current: Option<UrlItems>,
 }
 
 impl GroupItems {
-    pub(crate) fn new(plan: &Arc<RunPlan>, groups: Range<usize>, first: &Arc<Reporter>, stores: &StateStores) -> Self {
-        Self { plan: Arc::clone(plan), groups, first: Arc::clone(first), stores: stores.clone(), current: None }
+    pub(crate) fn new(
+        plan: &Arc<RunPlan>,
+        groups: Range<usize>,
+        first: &Arc<Reporter>,
+        stores: &StateStores,
+        numbers: UrlNumbers,
+    ) -> Self {
+        let (plan, first, stores) = (Arc::clone(plan), Arc::clone(first), stores.clone());
+        Self { plan, groups, first, stores, numbers, current: None }
     }
 
     fn open(&mut self, index: usize) -> Result<UrlItems> {
@@ -41,7 +51,11 @@ impl GroupItems {
         let context = Some(ItemContext::new(Arc::new(GroupReport { reporter, method })));
         let requests = ItemRequests { options, is_joined: true, context };
         let shard = ShardFilter::new(self.plan.global.shard, operation.stages[0].transfer.redirect.default_scheme);
-        Ok(UrlItems::new(operation, requests, None, UrlNumbers::default(), names, shard))
+        let items = UrlItems::new(operation, requests, None, self.numbers.clone(), names, shard);
+        Ok(match &self.current {
+            Some(earlier) => items.numbered_after(earlier),
+            None => items,
+        })
     }
 }
 
@@ -56,10 +70,7 @@ impl Iterator for GroupItems {
             let index = self.groups.next()?;
             match self.open(index) {
                 Ok(items) => self.current = Some(items),
-                Err(error) => {
-                    self.current = None;
-                    return Some(Err(error));
-                }
+                Err(error) => return Some(Err(error)),
             }
         }
     }

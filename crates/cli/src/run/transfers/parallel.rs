@@ -79,7 +79,7 @@ pub(crate) fn run(
     let methods = operation.stages.iter().map(|stage| stage.request.method.clone()).collect();
     let numbers = UrlNumbers::default();
     let has_file = operation.shared_output().is_some_and(|output| !output.is_stdout());
-    let report = FleetReporter { reporter: Arc::clone(reporter), methods, numbers: numbers.clone(), has_file };
+    let report = FleetReporter::new(reporter, methods, numbers.clone(), has_file);
     let list = match &operation.checksum {
         Some(_) => {
             let request = engine_options::request(&plan.global, &operation.stages[0], None, stores)?;
@@ -193,14 +193,11 @@ pub(crate) fn run_joined(
     let records = record_options(&plan.global, first);
     let is_plain = records.is_some() || plan.operations[groups.clone()].iter().any(names_stdout);
     let output = if is_plain { Descriptor::stdout() } else { Descriptor::stdout().text_on_terminal() };
-    let items = Box::new(GroupItems::new(plan, groups.clone(), reporter, stores));
-    let report = FleetReporter {
-        reporter: Arc::clone(reporter),
-        methods: vec![first.stages[0].request.method.clone()],
-        numbers: UrlNumbers::default(),
-        has_file: false,
-    };
+    let numbers = UrlNumbers::default();
+    let items = Box::new(GroupItems::new(plan, groups.clone(), reporter, stores, numbers.clone()));
+    let report = FleetReporter::new(reporter, vec![first.stages[0].request.method.clone()], numbers, false);
     let mut settings = fleet_options(plan, reporter);
+    settings.start_rate = settings.start_rate.filter(|_| !is_curls_parallel(plan, first));
     settings.slow_input = plan.operations[groups].iter().any(|operation| operation.urls.iter().any(may_wait));
     descriptor_limit::raise();
     let fleet = Fleet::new(vec![FleetStage { options, records, ..FleetStage::default() }], settings);

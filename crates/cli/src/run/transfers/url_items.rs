@@ -54,7 +54,10 @@ pub(crate) struct UrlItems {
     /// The origin of the last URL. The next URL often has the same origin, and then shares its
     /// text.
     near: Option<Origin>,
+    /// The number of items so far, with those of earlier groups of the list.
     made: u64,
+    /// The number of sources of earlier groups of the list.
+    earlier_sources: u64,
     numbers: UrlNumbers,
     pub(super) shard: ShardFilter,
     pub(super) names: OutputNames,
@@ -147,6 +150,7 @@ impl UrlItems {
             listings: ListingFiles::are_needed(operation).then(|| Arc::new(operation.clone())),
             near: None,
             made: 0,
+            earlier_sources: 0,
             numbers,
             shard,
             names,
@@ -159,6 +163,12 @@ impl UrlItems {
     /// Makes the list count the URLs that it skips, and set the number of the run's URLs at its end.
     pub(crate) fn counted(self, counts: ItemCounts) -> Self {
         Self { counts, ..self }
+    }
+
+    /// Numbers the items after those of `earlier`, the group before this one in the same list.
+    pub(crate) fn numbered_after(self, earlier: &UrlItems) -> Self {
+        let earlier_sources = earlier.earlier_sources + earlier.operation.urls.len() as u64;
+        Self { made: earlier.made, earlier_sources, ..self }
     }
 
     /// Leaves out the items that the job has finished, and numbers the others by their places.
@@ -458,7 +468,7 @@ impl Iterator for UrlItems {
         let item = self.next_item()?;
         // Only curl numbers URLs by their source; haul numbers transfers.
         if self.operation.in_place {
-            self.numbers.add(self.made, self.at.saturating_sub(1) as u64);
+            self.numbers.add(self.made, self.earlier_sources + self.at.saturating_sub(1) as u64);
             self.made += 1;
         }
         Some(item)
