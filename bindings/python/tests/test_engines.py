@@ -28,6 +28,24 @@ RATE_HOST = 25.0
 LIMITS: dict[str, Any] = {"per_host": PER_HOST, "rate_host": RATE_HOST}
 
 
+GUIDE = Path(__file__).parents[3] / "docs" / "scale-out.md"
+
+
+def run_guide(beginning: str, names: dict[str, Any], *others: tuple[str, str]) -> dict[str, Any]:
+    """Runs lines of the guide: from the one that begins so to the next empty line or end of the block, with ``others``
+    in place of its addresses. Returns ``names`` with the names that they set."""
+    if not GUIDE.exists():
+        pytest.skip("the guide is in the source tree of haul only")
+    text = GUIDE.read_text()
+    begin = text.index(f"\n{beginning}") + 1
+    end = min(text.index(mark, begin) for mark in ("\n\n", "\n```"))
+    code = text[begin:end]
+    for printed, local in others:
+        code = code.replace(printed, local)
+    exec(code, names)  # noqa: S102 - the code of the guide
+    return names
+
+
 @pytest.fixture
 def many() -> Iterator[ManyHosts]:
     server = ManyHosts(HOSTS, URLS, notice=URLS // 3)
@@ -111,6 +129,16 @@ def test_ray_splits_a_large_host(ray_data: Any) -> None:
         with_one.kill()
 
 
+def test_ray_lines_of_the_guide_fetch_a_table(many: ManyHosts, ray_data: Any, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "urls").mkdir()
+    parquet.write_table(pa.table({"id": list(range(20)), "url": many.urls[:20]}), tmp_path / "urls" / "1.parquet")
+    names = {"haul": haul, "ray": ray_data[0]}
+    run_guide("pages = haul.ray.fetch(", names, ("s3://bucket/", f"{tmp_path}/"))
+    rows = parquet.read_table(tmp_path / "pages").to_pylist()
+    assert sorted(row["id"] for row in rows) == list(range(20)) and all(row["status"] == 200 for row in rows)
+
+
 def executors(spark: Any) -> list[int]:
     """Returns the processes of the executors that Spark's process has started."""
     java = spark.sparkContext._gateway.proc.pid
@@ -171,6 +199,15 @@ def test_spark_splits_a_large_host(spark: Any) -> None:
         with_one.kill()
 
 
+def test_spark_lines_of_the_guide_fetch_a_table(many: ManyHosts, spark: Any, tmp_path: Path) -> None:
+    given = spark.createDataFrame(list(enumerate(many.urls[:20])), "id long, url string")
+    given.write.parquet(f"{tmp_path}/urls/")
+    names = {"haul": haul, "spark": spark}
+    run_guide("pages = haul.spark.fetch(", names, ('"urls/', f'"{tmp_path}/urls/'), ('"pages/', f'"{tmp_path}/pages/'))
+    rows = spark.read.parquet(f"{tmp_path}/pages/").select("id", "status").collect()
+    assert sorted(row.id for row in rows) == list(range(20)) and all(row.status == 200 for row in rows)
+
+
 def test_split_hosts_get_parts_of_limits() -> None:
     settings = {"per_host": 6, "rate_host": 3.0}
     split = split_numbers({"https://a.example": 3, "http://B.example:80/x": 3, "https://c.example": 1}, settings)
@@ -204,34 +241,28 @@ def test_clusters_refuse_what_tasks_cannot_repeat() -> None:
         next(found)
 
 
-@pytest.mark.parametrize("name", ["pandas", "polars", "duckdb"])
-def test_tables_of_other_libraries_are_fetched(many: ManyHosts, name: str) -> None:
+@pytest.mark.parametrize("name", ["pandas", "polars"])
+def test_frames_of_other_libraries_are_fetched(many: ManyHosts, name: str) -> None:
     module = pytest.importorskip(name)
-    columns = {"id": list(range(20)), "url": many.urls[:20]}
-    if name == "pandas":
-        frame = pa.Table.from_batches(arrow.fetch(pa.Table.from_pandas(module.DataFrame(columns)))).to_pandas()
-        found = list(frame["status"])
-    elif name == "polars":
-        frame = module.from_arrow(pa.Table.from_batches(arrow.fetch(module.DataFrame(columns))))
-        found = frame["status"].to_list()
-    else:
-        urls = pa.table(columns)  # noqa: F841
-        # A connection has one open result at a time.
-        given = module.connect().sql("select * from urls where id >= 0").to_arrow_reader(8)
-        made = pa.RecordBatchReader.from_batches(pa.schema([*given.schema, *arrow.schema()]), arrow.fetch(given))
-        found = [status for (status,) in module.sql("select status from made").fetchall()]
-    assert found == [200] * 20
+    frame = module.DataFrame({"id": list(range(20)), "url": many.urls[:20]})
+    beginning = "frame = pl.from_arrow" if name == "polars" else "frame = pa.Table"
+    names = {"pa": pa, "pl": module, "arrow": arrow, "frame": frame}
+    assert list(run_guide(beginning, names)["frame"]["status"]) == [200] * 20
 
 
-def test_dask_maps_partitions(many: ManyHosts) -> None:
-    dask = pytest.importorskip("dask.dataframe")
-    pandas = pytest.importorskip("pandas")
+def test_duckdb_lines_of_the_guide_fetch_a_table(
+    many: ManyHosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    duckdb, parquet = pytest.importorskip("duckdb"), pytest.importorskip("pyarrow.parquet")
+    monkeypatch.chdir(tmp_path)
+    parquet.write_table(pa.table({"id": list(range(20)), "url": many.urls[:20]}), "urls.parquet")
+    run_guide("urls = duckdb.connect()", {"pa": pa, "duckdb": duckdb, "arrow": arrow})
+    assert parquet.read_table("pages.parquet")["status"].to_pylist() == [200] * 20
 
-    def fetched(part: Any) -> Any:
-        return pa.Table.from_batches(arrow.fetch(pa.Table.from_pandas(part, preserve_index=False))).to_pandas()
 
-    frame = dask.from_pandas(pandas.DataFrame({"id": range(40), "url": many.urls[:40]}), npartitions=3)
-    frame["host"] = frame["url"].map(lambda url: haul.shard(url, 2**31 - 1), meta=("host", "int64"))
-    meta = {**frame.dtypes, **dict.fromkeys(arrow.schema().names, "object")}
-    made = frame.shuffle("host").map_partitions(fetched, meta=meta).compute(scheduler="threads")
+def test_dask_lines_of_the_guide_map_partitions(many: ManyHosts) -> None:
+    dask, pandas = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    given = pandas.DataFrame({"id": range(40), "url": many.urls[:40]})
+    names = {"pa": pa, "haul": haul, "arrow": arrow, "frame": dask.from_pandas(given, npartitions=3)}
+    made = run_guide("def fetched(part)", names)["frame"].compute(scheduler="threads")
     assert sorted(made["id"]) == list(range(40)) and list(made["status"]) == [200] * 40

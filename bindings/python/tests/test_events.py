@@ -188,6 +188,22 @@ def test_logger_has_the_steps_without_secrets(pages: Any, caplog: pytest.LogCapt
     assert not [record for record in caplog.records if record.name == "haul"]
 
 
+def test_guide_shows_the_lines_of_the_logger(
+    secure_pages: Any, bundle: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Times, numbers and addresses differ."""
+    if not GUIDE.exists():
+        pytest.skip("the guide is in the source tree of haul only")
+    shown = re.search(r"^```text\n(\[1\] GET .*?)^```$", GUIDE.read_text(), re.S | re.M)
+    assert shown
+    secure_pages.routes["/items"] = lambda handler: handler.answer(bytes(5120))
+    with caplog.at_level(logging.DEBUG, logger="haul"):
+        haul.Session().get(f"{secure_pages.url}/items?page=2", verify=bundle)
+    lines = [record.getMessage().replace(secure_pages.url, "https://example.com") for record in caplog.records]
+    alike = [re.sub(r"TLS_\w+", "TLS_", re.sub(r"\d+(\.\d+)*|::1", "0", line)) for line in lines]
+    assert alike == re.sub(r"TLS_\w+", "TLS_", re.sub(r"\d+(\.\d+)*", "0", shown[1])).splitlines()
+
+
 def test_timings_and_connection_of_a_response(pages: Any, secure_pages: Any, bundle: str) -> None:
     session = haul.Session()
     first, second = session.get(f"{pages.url}/1"), session.get(f"{pages.url}/2")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import csv
 import json
+import re
+import shlex
 import subprocess
 import sys
 import time
@@ -43,6 +45,17 @@ def test_rows_of_a_table_are_fetched(table: Path, tmp_path: Path) -> None:
     assert all(row["body"] == f"page /{row['id']}".encode() for row in rows[:95])
     assert rows[95]["error"]["name"] == "url"
     assert {path.name for path in tmp_path.iterdir()} == {"urls.parquet", "out.parquet"}
+
+
+def test_command_of_the_guide_fetches_a_table(pages: Any, tmp_path: Path) -> None:
+    guide = Path(__file__).parents[3] / "docs" / "python.md"
+    if not guide.exists():
+        pytest.skip("the guide is in the source tree of haul only")
+    line = re.search("^python (-m haul.fetch .*)$", guide.read_text(), re.M)
+    assert line
+    parquet.write_table(pa.table({"url": [f"{pages.url}/{n}" for n in range(3)]}), tmp_path / "urls.parquet")
+    subprocess.run([sys.executable, *shlex.split(line[1])], cwd=tmp_path, check=True)
+    assert [row["body"] for row in written(tmp_path / "pages.parquet")] == [b"page /0", b"page /1", b"page /2"]
 
 
 def parts_of(tmp_path: Path) -> list[str]:

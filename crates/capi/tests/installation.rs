@@ -41,13 +41,16 @@ fn cmake_finds_the_installed_library() {
         let (source, build) = (dir.path().join("source"), dir.path().join("build"));
         fs::create_dir(&source).unwrap();
         fs::copy(crate_dir().join("examples/get.c"), source.join("get.c")).unwrap();
-        let project = "cmake_minimum_required(VERSION 3.16)\nproject(get C)\nfind_package(haul 0.1 REQUIRED)\n\
-                       add_executable(get get.c)\ntarget_link_libraries(get PRIVATE haul::haul)\n";
+        let lines = guide_examples("cmake").remove(0);
+        let (package, library) = lines.split_once('\n').unwrap();
+        let project = format!(
+            "cmake_minimum_required(VERSION 3.16)\nproject(get C)\n{package}\nadd_executable(program get.c)\n{library}"
+        );
         fs::write(source.join("CMakeLists.txt"), project).unwrap();
         let place = format!("-Dhaul_DIR={}", root.join(library_dir).join("cmake/haul").display());
         run(Command::new("cmake").arg("-S").arg(&source).arg("-B").arg(&build).arg(place));
         run(Command::new("cmake").arg("--build").arg(&build));
-        let got = Command::new(build.join("get")).arg(format!("{base}/small/5")).output().unwrap();
+        let got = Command::new(build.join("program")).arg(format!("{base}/small/5")).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&got.stdout), "small 5\n", "{}", String::from_utf8_lossy(&got.stderr));
     }
 }
@@ -82,31 +85,48 @@ fn guide_examples(language: &str) -> Vec<String> {
     blocks.map(|block| block.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 
+/// Compiles a program and returns what it prints.
+fn output_of(directory: &BuildDirectory, compiler: &str, flags: &[&str], name: &str, text: &str) -> String {
+    let source = directory.path(name);
+    fs::write(&source, text).unwrap();
+    directory.compile_by(compiler, flags, source.to_str().unwrap()).run_well::<&str>([])
+}
+
 #[test]
-fn examples_of_the_guide_compile() {
+fn c_examples_of_the_guide_run() {
+    let (true, Some(directory)) = (has("cc"), BuildDirectory::new()) else { return };
+    let (_origin, base) = Origin::start_with_base_url();
+    let [request, calls] = guide_examples("c").try_into().unwrap_or_else(|_| panic!("another number of examples"));
+    let program = |example: &str| {
+        format!(
+            "#include <haul.h>\n#include <stdio.h>\n#include <string.h>\nint main(void) {{\n{example}\nreturn 0;\n}}\n"
+        )
+    };
+    let text = program(&request.replace("https://example.com/", &format!("{base}/small/5")));
+    assert_eq!(output_of(&directory, "cc", &["-std=c11"], "request.c", &text), "small 5\n");
+    let text = program(&format!(
+        "haul_client *client = haul_client_new();\nconst char *url = \"{base}/small/6\";\n{}\n\
+         haul_response_free(place);\nhaul_client_free(client);",
+        calls
+            .replace("for (...)", "for (int turn = 0; turn < 3; turn++)")
+            .replace("use(reply.body, reply.body_len)", "fwrite(reply.body, 1, reply.body_len, stdout)")
+    ));
+    assert_eq!(output_of(&directory, "cc", &["-std=c11"], "calls.c", &text), "small 6\n".repeat(3));
+}
+
+#[test]
+fn cpp_example_of_the_guide_runs() {
     let (true, true, Some(directory)) = (has("cc"), has("c++"), BuildDirectory::new()) else { return };
-    let examples = guide_examples("c");
-    assert!(examples.len() >= 2);
-    for (number, example) in examples.iter().enumerate() {
-        let text = format!(
-            "#include <haul.h>\n#include <stdio.h>\n#include <string.h>\n\
-             void run(haul_client *client, const char *url, void (*use)(const char *, size_t));\n\
-             void run(haul_client *client, const char *url, void (*use)(const char *, size_t)) {{\n\
-             (void)client; (void)url; (void)use;\n{{\n{}\n}}\n}}\nint main(void) {{ return 0; }}\n",
-            example.replace("for (...)", "for (;;)")
-        );
-        let source = directory.path(&format!("example{number}.c"));
-        fs::write(&source, text).unwrap();
-        directory.compile_by("cc", &["-std=c11", "-Wno-shadow"], source.to_str().unwrap());
+    if !common::has_expected() {
+        return;
     }
-    let examples = guide_examples("cpp");
-    assert!(!examples.is_empty());
-    for (number, example) in examples.iter().enumerate().filter(|_| common::has_expected()) {
-        let text = format!(
-            "#include <haul.hpp>\n#include <iostream>\nusing namespace std::literals;\nint main() {{\n{example}\n}}\n"
-        );
-        let source = directory.path(&format!("example{number}.cpp"));
-        fs::write(&source, text).unwrap();
-        directory.compile_by("c++", &["-std=c++23"], source.to_str().unwrap());
-    }
+    let (_origin, base) = Origin::start_with_base_url();
+    let [example] = guide_examples("cpp").try_into().unwrap_or_else(|_| panic!("another number of examples"));
+    let example = example.replace("https://example.com/items", &format!("{base}/echo"));
+    let text = format!(
+        "#include <haul.hpp>\n#include <iostream>\nusing namespace std::literals;\nint main() {{\n{example}\n}}\n"
+    );
+    let printed = output_of(&directory, "c++", &["-std=c++23"], "request.cpp", &text);
+    let (status, told) = printed.split_once(' ').unwrap();
+    assert!(status == "200" && told.contains(r#""body":"{\"a\": 1}""#), "{printed}");
 }

@@ -1,22 +1,30 @@
-//! The examples of docs/rust.md as printed, each in a function. Those whose addresses are local run,
-//! the others are compiled.
+//! The examples of docs/rust.md as printed, each in a function that a test runs. `site()` is the
+//! address of the test's server for https://example.org/.
 
 #![allow(clippy::let_and_return, reason = "the examples name their results")]
 
 use std::error::Error;
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use haul::Client;
 use testkit::origin::Origin;
+use testkit::test_certificates::TestCertificates;
+
+/// The address of the server.
+static SITE: OnceLock<String> = OnceLock::new();
+
+fn site() -> &'static str {
+    SITE.get().expect("the test has started the server")
+}
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-#[allow(dead_code)]
 fn one_request() -> Result<String, Box<dyn Error>> {
     let client = haul::Client::new();
-    let response = client.get("https://example.org/").query([("q", "a b")]).send()?;
+    let response = client.get(site()).query([("q", "a b")]).send()?;
     println!("{} {}", response.status(), response.header("content-type").unwrap_or("?"));
     let text = response.text()?;
     Ok(text)
@@ -35,7 +43,6 @@ fn built_client() -> Client {
     client
 }
 
-#[allow(dead_code)]
 fn client_with_certificates() -> Result<Client, Box<dyn Error>> {
     use haul::net::tls::Pem;
 
@@ -84,6 +91,15 @@ fn by_types_of_http(client: &Client, url: &str) -> Outcome {
 #[test]
 fn examples_of_the_guide_run() {
     let origin = Origin::builder().start().unwrap();
+    SITE.set(origin.url("/small/5")).unwrap();
+    assert_eq!(one_request().unwrap(), "small 5\n");
+    let dir = tempfile::tempdir().unwrap();
+    let certificates = TestCertificates::for_names(&["localhost"]);
+    fs::write(dir.path().join("ca.pem"), certificates.ca_pem()).unwrap();
+    fs::write(dir.path().join("me.pem"), format!("{}{}", certificates.chain_pem(), certificates.key_pem())).unwrap();
+    // The example names its files without a directory.
+    std::env::set_current_dir(dir.path()).unwrap();
+    client_with_certificates().unwrap().get(site()).send().unwrap();
     let client = client_with_http2();
     many_at_once(&client, (0..3).map(|number| origin.url(&format!("/bytes/{number}")))).unwrap();
     pollster::block_on(by_futures(&built_client(), &origin.url("/small"))).unwrap();
@@ -102,6 +118,7 @@ fn guide_has_no_other_examples() {
     let blocks: Vec<&str> = guide.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(blocks.len() >= 7, "{blocks:?}");
     for block in blocks {
-        assert!(source.contains(&trimmed(block)), "rust_guide.rs does not have this example:\n{block}");
+        let block = block.replace("\"https://example.org/\"", "site()");
+        assert!(source.contains(&trimmed(&block)), "rust_guide.rs does not have this example:\n{block}");
     }
 }

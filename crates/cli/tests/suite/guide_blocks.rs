@@ -1,29 +1,35 @@
-//! Each block of code in the README and the guides is run by a test, or says why not.
+//! Each block of code in the README and the guides is run or used by a test as printed, or says why
+//! not: `<!-- tested by: FILE -->` before a block names its test, `<!-- not run: REASON -->` the reason.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::guides::NOT_RUN;
+use crate::guides::{NOT_RUN, TESTED_BY};
 
 /// The blocks of a document in one language, and the file with the test that runs them.
 const RUN_BY: &[(&str, &str, &str)] = &[
     ("README.md", "sh", "crates/cli/tests/suite/guides.rs"),
     ("docs/archives.md", "sh", "crates/cli/tests/suite/guides.rs"),
     ("docs/c.md", "c", "crates/capi/tests/installation.rs"),
+    ("docs/c.md", "cmake", "crates/capi/tests/installation.rs"),
     ("docs/c.md", "cpp", "crates/capi/tests/installation.rs"),
     ("docs/curl.md", "sh", "crates/cli/tests/suite/guides.rs"),
     ("docs/exit-codes.md", "sh", "crates/cli/tests/suite/guides.rs"),
     ("docs/jobs.md", "sh", "crates/cli/tests/suite/guides.rs"),
     ("docs/many-pages.md", "sh", "crates/cli/tests/suite/guides.rs"),
     ("docs/one-big-get.md", "sh", "crates/cli/tests/suite/guides.rs"),
+    ("docs/package-managers.md", "ini", "crates/cli/tests/suite/package_managers.rs"),
+    ("docs/package-managers.md", "make", "crates/cli/tests/suite/package_manager_commands.rs"),
     ("docs/package-managers.md", "sh", "crates/cli/tests/suite/guides.rs"),
     ("docs/perl.md", "perl", "bindings/perl/t/42-guide.t"),
     ("docs/python.md", "python", "bindings/python/tests/test_guide.py"),
     ("docs/recipes.md", "sh", "crates/cli/tests/suite/guides.rs"),
     ("docs/records.md", "sh", "crates/cli/tests/suite/guides.rs"),
     ("docs/rust.md", "rust", "crates/engine/tests/rust_guide.rs"),
+    ("docs/scale-out.md", "python", "bindings/python/tests/test_engines.py"),
     ("docs/scale-out.md", "sh", "crates/cli/tests/suite/guides.rs"),
+    ("docs/scale-out.md", "yaml", "crates/cli/tests/suite/shards.rs"),
 ];
 
 /// The least length of a reason why a block is not run.
@@ -44,6 +50,12 @@ fn documents() -> Vec<String> {
     documents
 }
 
+/// Returns true if the file with a test names a document.
+fn is_used_by(test: &str, document: &str) -> bool {
+    let name = document.rsplit('/').next().unwrap();
+    fs::read_to_string(root().join(test)).is_ok_and(|text| text.contains(name))
+}
+
 /// Returns the blocks of a document that no test runs and that do not say why, and adds the pairs of
 /// document and language to `run`.
 fn forgotten_blocks<'d>(document: &'d str, text: &'d str, run: &mut BTreeSet<(&'d str, &'d str)>) -> Vec<String> {
@@ -59,10 +71,14 @@ fn forgotten_blocks<'d>(document: &'d str, text: &'d str, run: &mut BTreeSet<(&'
             continue;
         };
         lines.by_ref().take_while(|(_, line)| line.trim_start() != "```").for_each(drop);
-        let reason = mark.strip_prefix(NOT_RUN).and_then(|rest| rest.strip_suffix(" -->"));
+        let rest_of = |beginning| mark.strip_prefix(beginning)?.strip_suffix(" -->");
+        let reason = rest_of(NOT_RUN);
         let is_output = language == "text" && has_run;
         let is_run = RUN_BY.iter().any(|(known, of, _)| (*known, *of) == (document, language));
         has_run = false;
+        if rest_of(TESTED_BY).is_some_and(|test| is_used_by(test, document)) {
+            continue;
+        }
         match reason {
             Some(reason) if reason.len() >= REASON_MIN => continue,
             None if is_output => continue,
@@ -88,11 +104,24 @@ fn each_block_runs_or_says_why_not() {
     }
     assert!(forgotten.is_empty(), "no test runs these blocks:\n{}", forgotten.join("\n"));
     for (document, language, test) in RUN_BY {
+        assert!(is_used_by(test, document), "{test} does not run {document}");
         let is_seen = seen.iter().any(|(known, of)| (known.as_str(), of.as_str()) == (*document, *language));
         assert!(is_seen, "{document} has no block in {language}");
-        let name = document.rsplit('/').next().unwrap();
-        let text = fs::read_to_string(root().join(test)).unwrap();
-        assert!(text.contains(name), "{test} does not run {document}");
+    }
+}
+
+/// Blocks that are not run install something. What they make must be a target.
+#[test]
+fn targets_in_the_guides_exist() {
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    for document in documents() {
+        let text = fs::read_to_string(root().join(&document)).unwrap();
+        for line in text.lines().filter_map(|line| line.strip_prefix("make ")) {
+            let words = line.split('#').next().unwrap().split_whitespace();
+            for target in words.filter(|word| !word.contains('=')) {
+                assert!(makefile.contains(&format!("\n{target}:")), "{document}: make {target}");
+            }
+        }
     }
 }
 
@@ -105,5 +134,8 @@ fn new_block_without_a_test_is_found() {
     assert_eq!(forgotten("```tcl\nputs x\n```\n"), 1);
     assert_eq!(forgotten("  ```sh\n  haul x\n  ```\n"), 1);
     assert_eq!(forgotten("<!-- not run: it needs another system -->\n```tcl\nputs x\n```\n"), 0);
+    let tested = |test: &str| forgotten(&format!("<!-- tested by: {test} -->\n```tcl\nputs x\n```\n"));
+    assert_eq!(tested("crates/cli/tests/suite/guides.rs"), 0);
+    assert_eq!(tested("crates/cli/tests/suite/dns.rs"), 1);
     assert_eq!(forgotten("<!-- not run: -->\n```tcl\nputs x\n```\n"), 1);
 }

@@ -89,6 +89,12 @@ fn serve_client(mut stream: TcpStream, site: &str, visits: &Mutex<Vec<String>>, 
 fn any_page(request: &SiteRequest) -> (&'static str, &'static str, String) {
     const JSON: &str = "Content-Type: application/json\r\n";
     const HTML: &str = "Content-Type: text/html; charset=utf-8\r\n";
+    match request.path.as_str() {
+        "/7" => return ("404 Not Found", HTML, String::new()),
+        "/8" if request.head.contains("example.net") => return ("403 Forbidden", HTML, String::new()),
+        "/8" => return ("302 Found", "Location: http://example.net/8\r\n", String::new()),
+        _ => {}
+    }
     let query = request.path.split_once('?').map_or("", |(_, query)| query);
     let number = |name: &str| {
         let value = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
@@ -234,13 +240,26 @@ struct GuideExample {
 /// The beginning of a comment before a block that is not run.
 pub(crate) const NOT_RUN: &str = "<!-- not run: ";
 
+/// The beginning of a comment before a block that the named file with tests takes from the document.
+pub(crate) const TESTED_BY: &str = "<!-- tested by: ";
+
+/// Returns the block of a document that contains this text.
+#[track_caller]
+pub(crate) fn block_with(document: &str, text: &str) -> String {
+    let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document)).unwrap();
+    let block = guide.split("```").skip(1).step_by(2).find(|block| block.contains(text));
+    let block = block.unwrap_or_else(|| panic!("{document} has no block with {text}"));
+    block.split_once('\n').expect("a language and lines").1.to_owned()
+}
+
 fn examples(document: &str) -> Vec<GuideExample> {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document)).unwrap();
     let mut found: Vec<GuideExample> = Vec::new();
     let mut lines = text.lines().enumerate();
     let mut before = "";
     while let Some((number, line)) = lines.next() {
-        let is_left_out = std::mem::replace(&mut before, line).starts_with(NOT_RUN);
+        let mark = std::mem::replace(&mut before, line);
+        let is_left_out = [NOT_RUN, TESTED_BY].iter().any(|beginning| mark.starts_with(beginning));
         let Some(language) = line.strip_prefix("```") else { continue };
         let block: Vec<&str> = lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
         let block = block.join("\n") + "\n";
@@ -291,7 +310,8 @@ fn run_examples(document: &str, needed: &[&'static str]) {
 }
 
 /// Runs the examples of a guide whose hosts and files are only imagined: each must succeed with a
-/// page that has links, elements, and JSON. A line that ends in `# refused` must fail.
+/// page that has links, elements, and JSON. A line that ends in `# refused` must fail, and print the
+/// block of text that follows on standard error. Directories of the system are in that of the test.
 #[track_caller]
 fn run_imagined_examples(document: &str) {
     for example in examples(document) {
@@ -304,10 +324,14 @@ fn run_imagined_examples(document: &str) {
         let commands: String = example
             .commands
             .lines()
+            .map(|line| line.replace("/var/run/", "$HOME/").replace("-o _pkgfetch ", ""))
             .map(|line| if line.ends_with("# refused") { format!("! {line}\n") } else { format!("{line}\n") })
             .collect();
         let ran = run(&mut example_command(&commands, &site, dir.path(), authority.path()));
         assert_eq!(ran.code, 0, "{document}:{}: {}\n{}", example.line, example.commands, ran.stderr);
+        if let Some(expected) = example.output {
+            assert_eq!(ran.stderr, expected, "{document}:{}", example.line);
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
+use crate::guides::block_with;
 use common::{CommandOutput, HAUL, content, installed, program, run};
 use tempfile::TempDir;
 use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin};
@@ -184,13 +185,22 @@ fn pkgsrc_fetches_and_resumes_a_part_file() {
     let url = origin.url(&origin.serve("pkgsrc", FaultPlan { size: SIZE, ..FaultPlan::default() }));
     let part = dir.path().join("a.tgz.77.part");
     let fetch = |line: &str| script(line, names.path(), dir.path(), &[("URL", &url)]);
-    // FETCH_USING=custom, FETCH_CMD=haul: CMD BEFORE OUTPUT file url AFTER, and with RESUME behind
-    // BEFORE a file that is there, be it empty.
-    assert_eq!(fetch("haul -s -S -o a.tgz.77.part $URL").text(), "");
+    // FETCH_USING=custom, with the settings of the guide: CMD BEFORE OUTPUT file url AFTER, and with
+    // RESUME behind BEFORE a file that is there, be it empty.
+    let settings = block_with("docs/package-managers.md", "FETCH_USING=");
+    let value = |name: &str| {
+        let line = settings.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.split('#').next().unwrap().trim().replace("/usr/pkg/bin/", "")
+    };
+    assert_eq!(value("FETCH_USING="), "custom");
+    let [command, before, resume, output, after] =
+        ["FETCH_CMD=", "FETCH_BEFORE_ARGS=", "FETCH_RESUME_ARGS=", "FETCH_OUTPUT_ARGS=", "FETCH_AFTER_ARGS="]
+            .map(value);
+    assert_eq!(fetch(&format!("{command} {before} {output} a.tgz.77.part $URL {after}")).text(), "");
     assert!(fs::read(&part).unwrap() == content(SIZE));
     for there in [0, 77_777] {
         fs::write(&part, &content(SIZE)[..there]).unwrap();
-        assert_eq!(fetch("haul -s -S -C - -o a.tgz.77.part $URL").text(), "");
+        assert_eq!(fetch(&format!("{command} {before} {resume} {output} a.tgz.77.part $URL {after}")).text(), "");
         assert!(fs::read(&part).unwrap() == content(SIZE), "from {there}");
     }
     // FETCH_USING=curl: one name too many, of which the first is meant.
@@ -213,14 +223,16 @@ fn freebsd_ports_fetch_checks_the_file_size() {
     let url = origin.url(&path);
     let run_at = |line: &str| script(line, names.path(), dir.path(), &[("URL", &url)]);
     let file = dir.path().join("ports.tgz");
-    // FETCH_CMD FETCH_ARGS -S SIZE [-o dir/file] URL
-    assert_eq!(run_at(&format!("fetch -Fpr -S {SIZE} $URL")).text(), "");
+    // FETCH_CMD -S SIZE [-o dir/file] URL, with the setting of the guide.
+    let setting = block_with("docs/package-managers.md", "FETCH_CMD= /usr/local");
+    let command = setting.trim_start_matches("FETCH_CMD= /usr/local/bin/").split('#').next().unwrap().trim();
+    assert_eq!(run_at(&format!("{command} -S {SIZE} $URL")).text(), "");
     assert!(fs::read(&file).unwrap() == content(SIZE));
     assert_eq!(fs::metadata(&file).unwrap().mtime(), LAST_MODIFIED);
     // The file exists: nothing is fetched, and that is a success.
     assert_eq!(run_at(&format!("fetch -Fpr -S {SIZE} $URL")).text(), "");
     fs::write(&file, &content(SIZE)[..5000]).unwrap();
-    assert_eq!(run_at(&format!("haul fetch -Fpr -S {SIZE} -o ports.tgz $URL")).text(), "");
+    assert_eq!(run_at(&format!("{command} -S {SIZE} -o ports.tgz $URL")).text(), "");
     assert!(fs::read(&file).unwrap() == content(SIZE));
     // Another length is another file: the next site is asked.
     for size in [SIZE - 1, SIZE + 1] {

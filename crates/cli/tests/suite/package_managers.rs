@@ -4,11 +4,12 @@
 use crate::common;
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use common::{HAUL, installed, run, skipped};
+use common::{HAUL, installed, program, run, skipped};
+
+use crate::guides::block_with;
 
 /// A running `python3 -m http.server`, which serves as a mirror. It supports no ranges, and closes
 /// each connection after one response.
@@ -88,23 +89,19 @@ fn apt_updates_and_downloads_with_haul() {
         fs::create_dir_all(root.join(path)).unwrap();
     }
     fs::write(root.join("status"), "").unwrap();
-    fs::create_dir_all(&methods).unwrap();
-    for entry in fs::read_dir("/usr/lib/apt/methods").unwrap() {
-        let entry = entry.unwrap();
-        symlink(entry.path(), methods.join(entry.file_name())).unwrap();
-    }
-    for name in ["http", "https"] {
-        let _ = fs::remove_file(methods.join(name));
-        symlink(HAUL, methods.join(name)).unwrap();
-    }
+    // The commands of the guide, with directories of the test.
+    let commands = block_with("docs/package-managers.md", "Dir::Bin::Methods");
+    let commands = commands.replace("/usr/local/lib/haul/methods", methods.to_str().unwrap());
+    let commands =
+        commands.replace("/usr/local/bin/haul", HAUL).replace("/etc/apt", root.join("etc").to_str().unwrap());
+    assert_eq!(run(program("sh").args(["-euc", &commands])).code, 0);
     let server = PythonFileServer::of(&mirror);
     fs::write(root.join("etc/sources.list"), format!("deb [trusted=yes] {} ./\n", server.url)).unwrap();
     let config = format!(
         "Dir \"{root}/\"; Dir::State \"state\"; Dir::State::status \"{root}/status\"; Dir::Cache \"cache\"; Dir::Etc \"etc\";\n\
-         Dir::Log \"log\"; Dir::Bin::Methods \"{methods}\"; APT::Sandbox::User \"root\"; Acquire::Languages \"none\";\n\
+         Dir::Log \"log\"; APT::Sandbox::User \"root\"; Acquire::Languages \"none\";\n\
          APT::Architecture \"amd64\"; Debug::NoLocking \"true\";\n",
         root = root.display(),
-        methods = methods.display(),
     );
     fs::write(dir.path().join("apt.conf"), config).unwrap();
     let apt = |words: &[&str]| {
@@ -160,10 +157,9 @@ fn pacman_fetches_with_haul() {
         return skipped(&format!("pacman with haul: repo-add does not work here: {}", ran.stderr));
     }
     let server = PythonFileServer::of(&mirror);
-    let config = format!(
-        "[options]\nArchitecture = auto\nSigLevel = Never\nXferCommand = {HAUL} -s -S -C - -o %o %u\n[test]\nServer = {}\n",
-        server.url
-    );
+    let setting = block_with("docs/package-managers.md", "XferCommand").replace("/usr/bin/haul", HAUL);
+    let config =
+        format!("[options]\nArchitecture = auto\nSigLevel = Never\n{setting}[test]\nServer = {}\n", server.url);
     fs::write(dir.path().join("pacman.conf"), config).unwrap();
     let mut command = Command::new("pacman");
     command.arg("--config").arg(dir.path().join("pacman.conf")).arg("--root").arg(&root);

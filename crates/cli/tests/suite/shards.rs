@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use crate::guides::block_with;
 use common::small_site::SmallSite;
 use common::{CommandOutput, HAUL, installed, list, origin, program, run};
 use haul_policy::Scheme;
@@ -140,6 +141,36 @@ fn shard_that_does_not_exist_is_refused() {
         assert_eq!(ran.code, 2, "{shard}");
         assert!(ran.stderr.contains(reason), "{shard}: {}", ran.stderr);
     }
+}
+
+/// The command of the guide's Kubernetes job, for each pod.
+#[test]
+fn pods_of_the_guide_fetch_each_url_once() {
+    let server = origin();
+    let dir = tempfile::tempdir().unwrap();
+    let urls: Vec<String> = (0..60).map(|n| format!("http://h{}.example/small/{n}", n % 30)).collect();
+    fs::write(dir.path().join("urls.txt"), urls.join("\n")).unwrap();
+    let job = block_with("docs/scale-out.md", "JOB_COMPLETION_INDEX");
+    let pods: usize = job.split_once("completions: ").unwrap().1.split(' ').next().unwrap().parse().unwrap();
+    let command = job.split_once(">-\n").unwrap().1.split("volumeMounts").next().unwrap();
+    let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
+    let command = command.replace("/data/", &format!("{}/", dir.path().display()));
+    let address = server.url("/").trim_start_matches("http://").trim_end_matches('/').to_owned();
+    // All hosts are at the address of the server.
+    let haul = dir.path().join("haul");
+    fs::write(&haul, format!("#!/bin/sh\nexec {HAUL} --connect-to ::{address} \"$@\"\n")).unwrap();
+    fs::set_permissions(&haul, fs::Permissions::from_mode(0o755)).unwrap();
+    for pod in 0..pods {
+        let mut shell = program("sh");
+        shell.args(["-c", &command]).env("JOB_COMPLETION_INDEX", pod.to_string());
+        shell.env("PATH", format!("{}:/usr/bin:/bin", dir.path().display()));
+        assert_eq!(run(&mut shell).text(), "");
+    }
+    let records = (0..pods).map(|pod| fs::read_to_string(dir.path().join(format!("records.{pod}.jsonl"))).unwrap());
+    let records: String = records.collect();
+    let fetched = records.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let fetched: Vec<String> = fetched.map(|record| record["url"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(sorted(&fetched.join("\n")), sorted(&urls.join("\n")));
 }
 
 /// Three machines of GNU parallel, two of which are reached by a program in ssh's place that runs
