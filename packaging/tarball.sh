@@ -12,6 +12,8 @@ for arch in $ARCHES; do
     with_target "$arch-unknown-linux-musl"
     (
         for_packages
+        # zig links no static binary that is position-independent; Rust's own linker does for x86_64.
+        RUSTFLAGS="$RUSTFLAGS -C linker=rust-lld"
         "$CARGO" zigbuild --locked --release --target "$arch-unknown-linux-musl" -p httphaul-cli --bin haul
     )
     name=haul-$VERSION-$arch-linux-musl
