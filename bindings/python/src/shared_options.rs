@@ -44,7 +44,7 @@ impl SharedOptions {
     #[new]
     #[pyo3(signature = (fields, *, verify=true, ca_file=None, ca_path=None, ca_pem=None, cert=None, key=None,
         passphrase=None, min_tls=None, max_tls=None, proxy=None, proxy_fields=None, connect_timeout=None,
-        read_timeout=None, write_timeout=None, total_timeout=None, max_size=None, digest=None, http2=false,
+        read_timeout=None, write_timeout=None, total_timeout=None, pool_timeout=None, max_size=None, digest=None, http2=false,
         http3=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, one a setting")]
     fn new(
@@ -64,6 +64,7 @@ impl SharedOptions {
         read_timeout: Option<f64>,
         write_timeout: Option<f64>,
         total_timeout: Option<f64>,
+        pool_timeout: Option<f64>,
         max_size: Option<u64>,
         digest: Option<(Vec<u8>, Vec<u8>)>,
         http2: bool,
@@ -101,6 +102,7 @@ impl SharedOptions {
         options.read_timeout = read_timeout.map(seconds).transpose()?;
         options.write_timeout = write_timeout.map(seconds).transpose()?;
         options.total_time = total_timeout.map(seconds).transpose()?;
+        options.pool_timeout = pool_timeout.map(seconds).transpose()?;
         if let Some((user, password)) = digest {
             let user =
                 Credentials::new(user, password).map_err(|error| refused(ErrorKind::Setup, error.to_string()))?;

@@ -108,6 +108,29 @@ def test_server_that_takes_nothing_is_a_write_timeout() -> None:
             session.put(url, data=bytes(64 << 20), timeout=haul.ClientTimeout(write=0.1))
 
 
+def test_request_that_gets_no_turn_is_a_pool_timeout(pages: Any) -> None:
+    async def main() -> None:
+        async with haul.AsyncSession(max_parallel=1, timeout=haul.ClientTimeout(pool=0.05)) as session:
+            first = asyncio.ensure_future(session.get(f"{pages.url}/never"))
+            while not pages.heads:
+                await asyncio.sleep(0.01)
+            with pytest.raises(haul.PoolTimeout, match="no connection became free") as caught:
+                await session.get(f"{pages.url}/x")
+            assert isinstance(caught.value, haul.Timeout) and not isinstance(caught.value, haul.ConnectionError)
+            assert caught.value.request.url == f"{pages.url}/x"
+            assert not first.done(), "it began at once, so it has not waited"
+            first.cancel()
+
+    asyncio.run(main())
+    session = haul.Session()
+    session.timeout = haul.ClientTimeout(pool=0.05)
+    urls = [f"{pages.url}/never", f"{pages.url}/x"]
+    results = haul.fetch_many(urls, session=session, max_parallel=1, ordered=False)
+    assert isinstance(next(results).error, haul.PoolTimeout)
+    results.close()
+    assert session.get(f"{pages.url}/wait").ok, "a call of a session does not wait for others"
+
+
 def test_total_limits_a_body_that_never_ends(pages: Any) -> None:
     def drip(handler: Any) -> None:
         handler.send_response(200)

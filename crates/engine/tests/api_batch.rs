@@ -326,6 +326,29 @@ fn timeout_counts_retry_after_but_not_queueing() {
 }
 
 #[test]
+fn pool_timeout_limits_the_wait_for_a_turn() {
+    let origin = start_origin();
+    let client = Client::new();
+    with_time_limit("a turn", move || {
+        let batch =
+            client.batch(BatchOptions { max_parallel: 1, order: BatchOrder::Completion, ..BatchOptions::default() });
+        let get = |path: &str, limit: Option<Duration>| {
+            client.get(origin.url(path)).options(|options| options.pool_timeout = limit).build().unwrap()
+        };
+        let first = batch.submit(get("/delay/30000/small/1", Some(Duration::from_millis(1))));
+        let second = batch.submit(get("/small/2", Some(Duration::from_millis(20))));
+        let third = batch.submit(get("/small/3", None));
+        let late = batch.next().unwrap().unwrap();
+        assert_eq!(late.id(), second, "the first one began at once, so it has not waited");
+        let error = late.into_reply().unwrap_err();
+        assert_eq!((error.kind(), error.cause()), (ErrorKind::Timeout, "no connection became free in time".to_owned()));
+        assert!(batch.cancel(first));
+        assert_eq!(batch.next().unwrap().unwrap().id(), first);
+        assert_eq!(batch.next().unwrap().unwrap().id(), third, "it has no such limit");
+    });
+}
+
+#[test]
 fn pool_limits_apply_to_idle_batch_connections() {
     const REPLY: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let origin = start_origin();

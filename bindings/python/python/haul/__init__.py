@@ -33,11 +33,13 @@ from .exceptions import (
     ConnectTimeout,
     FileModeWarning,
     HTTPError,
+    PoolTimeout,
     ReadTimeout,
     RequestException,
     Timeout,
     TooManyRedirects,
     URLRequired,
+    WriteTimeout,
 )
 from .models import PreparedRequest, Request, Response
 from .sessions import Session, session
@@ -61,9 +63,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AsyncClient", "AsyncResponse", "AsyncSession", "Client", "ClientTimeout", "ConnectTimeout", "ConnectionError",
     "ConnectionInfo", "Event",
-    "FileModeWarning", "HTTPError", "JSONDecodeError", "Pagination", "PreparedRequest", "ReadTimeout", "Request",
+    "FileModeWarning", "HTTPError", "JSONDecodeError", "Pagination", "PoolTimeout", "PreparedRequest", "ReadTimeout", "Request",
     "RequestException", "Response", "ResultList", "Retry", "Session", "Timeout", "Timings", "TooManyRedirects",
-    "URLRequired", "__version__", "adapters", "arrow", "auth", "codes", "cookies", "delete", "exceptions", "fetch_many", "get",
+    "URLRequired", "WriteTimeout", "__version__", "adapters", "arrow", "auth", "codes", "cookies", "delete", "exceptions", "fetch_many", "get",
     "head", "options", "patch", "post", "put", "ray", "request", "select", "select_json", "session", "shard", "spark",
     "status_codes", "structures", "testing",
 ]  # fmt: skip

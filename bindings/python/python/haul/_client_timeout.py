@@ -9,20 +9,23 @@ class ClientTimeout:
     """The time limits of a request in seconds; ``None`` for no limit.
 
     >>> ClientTimeout(total=60, connect=3)
-    ClientTimeout(total=60, connect=3, read=None, write=None)
+    ClientTimeout(total=60, connect=3, read=None, write=None, pool=None)
 
     :param total: for the whole call: connecting, redirects that the engine follows, the body. Redirects
         of a session and retries begin anew.
     :param connect: for connecting: name, TCP and TLS. Without it, 300 s.
     :param read: between two pieces from the server.
     :param write: for which the server takes nothing of the request; default: ``read``.
+    :param pool: for which a request of an :class:`haul.AsyncSession` or :func:`haul.fetch_many` waits
+        until it may begin: for a free connection (``max_parallel``, ``per_host``), for ``rate``, or for
+        a host that asked for a pause. Then it is a :class:`haul.PoolTimeout`. A request of a
+        :class:`haul.Session` does not wait.
     :raises ValueError: a limit is not a positive number.
 
-    There is no limit for the wait for a connection: each request gets one at once. The time for which a
-    request of an :class:`haul.AsyncSession` waits for its turn (``max_parallel``) does not count.
+    Only ``pool`` counts the time before a request begins.
     """
 
-    __slots__ = ("total", "connect", "read", "write")
+    __slots__ = ("total", "connect", "read", "write", "pool")
 
     def __init__(
         self,
@@ -30,8 +33,9 @@ class ClientTimeout:
         connect: float | None = None,
         read: float | None = None,
         write: float | None = None,
+        pool: float | None = None,
     ) -> None:
-        for name, value in (("total", total), ("connect", connect), ("read", read), ("write", write)):
+        for name, value in (("total", total), ("connect", connect), ("read", read), ("write", write), ("pool", pool)):
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -42,9 +46,10 @@ class ClientTimeout:
         self.connect = connect
         self.read = read
         self.write = write
+        self.pool = pool
 
     def _key(self) -> tuple[float | None, ...]:
-        return self.total, self.connect, self.read, self.write
+        return self.total, self.connect, self.read, self.write, self.pool
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ClientTimeout) and self._key() == other._key()
@@ -53,4 +58,5 @@ class ClientTimeout:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        return f"ClientTimeout(total={self.total}, connect={self.connect}, read={self.read}, write={self.write})"
+        limits = ", ".join(f"{name}={getattr(self, name)}" for name in self.__slots__)
+        return f"ClientTimeout({limits})"

@@ -67,6 +67,7 @@ class SharedOptions:
         read_timeout: float | None = None,
         write_timeout: float | None = None,
         total_timeout: float | None = None,
+        pool_timeout: float | None = None,
         max_size: int | None = None,
         digest: tuple[bytes, bytes] | None = None,
         http2: bool = False,

@@ -182,7 +182,7 @@ def time_limits(timeout: Any) -> dict[str, Any]:
     if isinstance(timeout, ClientTimeout):
         return {
             "connect_timeout": timeout.connect, "read_timeout": timeout.read, "write_timeout": timeout.write,
-            "total_timeout": timeout.total,
+            "total_timeout": timeout.total, "pool_timeout": timeout.pool,
         }  # fmt: skip
     connect, read = timeouts(timeout)
     return {"connect_timeout": connect, "read_timeout": read}

@@ -84,7 +84,8 @@ class SSLError(ConnectionError):
 class Timeout(RequestException):
     """A time limit was reached.
 
-    The base class of :class:`ConnectTimeout` and :class:`ReadTimeout`."""
+    The base class of :class:`ConnectTimeout`, :class:`ReadTimeout`, :class:`WriteTimeout` and
+    :class:`PoolTimeout`."""
 
 
 class ConnectTimeout(ConnectionError, Timeout):
@@ -97,6 +98,10 @@ class ReadTimeout(Timeout):
 
 class WriteTimeout(Timeout):
     """The server took nothing of the request within the time limit."""
+
+
+class PoolTimeout(Timeout):
+    """No connection became free within the time limit. Nothing was sent, so retrying is safe."""
 
 
 class URLRequired(RequestException):
@@ -217,6 +222,8 @@ def from_engine_error(
         cls = {"connect": ConnectTimeout, "body": ConnectionError}.get(phase, ReadTimeout)
         if "took no data" in message:
             cls = WriteTimeout
+        elif "no connection became free" in message:
+            cls = PoolTimeout
     elif "within the head" in message or "within the status line" in message:
         # The head broke off. http.client takes the part for a head with a truncated body.
         cls = ChunkedEncodingError

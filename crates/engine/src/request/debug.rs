@@ -53,6 +53,7 @@ impl fmt::Debug for RequestOptions {
             .field("total_time", &self.total_time)
             .field("read_timeout", &self.read_timeout)
             .field("write_timeout", &self.write_timeout)
+            .field("pool_timeout", &self.pool_timeout)
             .field("stall", &self.stall)
             .field("max_size", &self.max_size)
             .field("resume_from", &self.resume_from)

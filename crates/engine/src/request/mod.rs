@@ -183,6 +183,10 @@ pub struct RequestOptions {
     /// The maximum time for which the server takes no byte of the request. Default: none;
     /// [`read_timeout`](Self::read_timeout) and [`stall`](Self::stall) then apply to the request, too.
     pub write_timeout: Option<Duration>,
+    /// The maximum time for which the request waits for its turn in a [`Batch`](crate::batch::Batch)
+    /// or in [`send_async`](crate::Client::send_async): for a free connection under the limits on
+    /// concurrent requests, for the rate limits, or for a host that asked for a pause. Default: none.
+    pub pool_timeout: Option<Duration>,
     /// The time for which no byte may move in either direction. Unlike
     /// [`read_timeout`](Self::read_timeout), it need not apply while the head is awaited. Default:
     /// none.
@@ -426,6 +430,7 @@ impl Default for RequestOptions {
             total_time: None,
             read_timeout: None,
             write_timeout: None,
+            pool_timeout: None,
             stall: None,
             max_size: None,
             resume_from: None,

@@ -6,7 +6,8 @@
 //!
 //! A request's timeout includes the time while a server asks for a pause (`Retry-After`) and,
 //! depending on [`TimeoutScope`], the time while too many other requests run. A request whose
-//! timeout expires before its start fails.
+//! timeout expires before its start fails, and so does one that waits longer than its
+//! [`pool_timeout`](crate::RequestOptions::pool_timeout).
 //!
 //! The program's streams, sinks and traces run on the same thread. When one of them panics, all
 //! requests in progress fail, since their connections are lost. Waiting requests continue on a new
@@ -44,6 +45,9 @@ use crate::{Client, Error, ErrorKind, threads};
 
 /// Time that the thread waits for another request before it ends.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The message for a request whose [`pool_timeout`](crate::RequestOptions::pool_timeout) has ended.
+const POOL_TIMED_OUT: &str = "no connection became free in time";
 
 /// The callback for the result of a request. It also gets the request's sink, unless the sink was
 /// lost in a panic or because no thread could be started.
@@ -116,11 +120,13 @@ impl RequestExecutor {
         let (sink, done) = prepare(id);
         let host = state.queue.push(&request.target.origin(), id, ());
         self.limits.on_push(&mut state.queue, host, since);
-        let due = request.max_time().and_then(|limit| since.checked_add(limit)).filter(|at| {
+        let expires = request.max_time().and_then(|limit| since.checked_add(limit)).filter(|at| {
             let waits_for_proxy =
                 || state.queue.paused_until(host).is_some_and(|until| clock::policy_time(*at) < until);
             self.counts == TimeoutScope::All || waits_for_proxy()
         });
+        let turn_ends = request.options.pool_timeout.and_then(|limit| since.checked_add(limit));
+        let due = [expires, turn_ends].into_iter().flatten().min();
         state.due.extend(due.map(|at| (at, id)));
         state.waiting.insert(id, WaitingRequest { request, sink, done, since, due });
         state.idle_since = None;
@@ -295,7 +301,10 @@ impl RequestExecutor {
         }
         drop(state);
         for job in late {
-            let error = Error::new(ErrorKind::Timeout, "the operation timed out before its turn came");
+            let waited = now.saturating_duration_since(job.since);
+            let is_pool_timeout = job.request.options.pool_timeout.is_some_and(|limit| limit <= waited);
+            let cause = if is_pool_timeout { POOL_TIMED_OUT } else { "the operation timed out before its turn came" };
+            let error = Error::new(ErrorKind::Timeout, cause);
             (job.done)(failed_outcome(job.request.target, error), Some(job.sink));
         }
     }

@@ -116,9 +116,13 @@ impl RequestExecutorState {
         let Self { queue, waiting, due, .. } = self;
         queue.pause(host, clock::policy_time(until));
         for id in queue.waiting_on(host) {
-            if let Some(job) = waiting.get_mut(&id).filter(|job| job.due.is_none()) {
-                job.due = job.request.max_time().and_then(|limit| now.checked_add(limit)).filter(|at| *at < until);
-                due.extend(job.due.map(|at| (at, id)));
+            let Some(job) = waiting.get_mut(&id) else { continue };
+            let end = job.request.max_time().and_then(|limit| now.checked_add(limit)).filter(|at| *at < until);
+            if let Some(end) = end.filter(|end| job.due.is_none_or(|known| *end < known)) {
+                due.extend(Some((end, id)));
+                if let Some(known) = job.due.replace(end) {
+                    due.remove(&(known, id));
+                }
             }
         }
     }
