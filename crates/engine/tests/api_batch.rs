@@ -349,6 +349,43 @@ fn pool_timeout_limits_the_wait_for_a_turn() {
 }
 
 #[test]
+fn batch_descriptor_tells_of_woken_tasks() {
+    let origin = start_origin();
+    let client = Client::new();
+    with_time_limit("tasks", move || {
+        let batch = client.batch(BatchOptions::default());
+        let fd = batch.fd().unwrap();
+        let waker = batch.task_waker(7);
+        waker.wake_by_ref();
+        waker.wake_by_ref();
+        assert!(is_readable(&fd, Duration::ZERO));
+        assert_eq!(batch.woken_tasks(), [7], "each task is named once");
+        assert!(!is_readable(&fd, Duration::ZERO) && batch.woken_tasks().is_empty());
+
+        batch.submit(client.get(origin.url("/small/1")).build().unwrap());
+        assert!(is_readable(&fd, Duration::from_secs(9)));
+        waker.wake_by_ref();
+        assert!(batch.try_next().is_some());
+        assert!(is_readable(&fd, Duration::ZERO), "the task was not taken yet");
+        assert_eq!(batch.woken_tasks(), [7]);
+        assert!(!is_readable(&fd, Duration::ZERO));
+
+        let mut sent = Box::pin(client.get(origin.url("/small/2")).send_async());
+        let mut context = std::task::Context::from_waker(&waker);
+        let response = loop {
+            if let std::task::Poll::Ready(response) = sent.as_mut().poll(&mut context) {
+                break response.unwrap();
+            }
+            assert!(is_readable(&fd, Duration::from_secs(9)));
+            batch.woken_tasks();
+        };
+        assert_eq!(response.status(), 200);
+        drop(batch);
+        waker.wake();
+    });
+}
+
+#[test]
 fn pool_limits_apply_to_idle_batch_connections() {
     const REPLY: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let origin = start_origin();

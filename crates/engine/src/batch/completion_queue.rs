@@ -10,8 +10,9 @@ use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
 use super::executor::{AdmissionControl, AdmissionRule, ExecutorLoad, RequestsInProgress};
@@ -55,6 +56,34 @@ pub(super) struct CompletionState {
     /// The time when the oldest result was added of which the program was not notified yet.
     unannounced_since: Option<Instant>,
     notifier: Option<Notifier>,
+    /// The tasks of the program that were woken, and that the program has not taken yet.
+    woken: Vec<Arc<TaskWaker>>,
+}
+
+/// The waker of a task of the program, for [`Batch::task_waker`](super::Batch::task_waker).
+struct TaskWaker {
+    queue: Weak<CompletionQueue>,
+    task: u64,
+    /// True while the task is in the list of woken tasks.
+    is_woken: AtomicBool,
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.is_woken.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let Some(queue) = self.queue.upgrade() else { return };
+        let mut state = queue.lock();
+        state.woken.push(Arc::clone(self));
+        if let Some(notifier) = &mut state.notifier {
+            notifier.set(true);
+        }
+    }
 }
 
 impl CompletionState {
@@ -129,8 +158,9 @@ impl CompletionQueue {
         let is_empty = state.ready.is_empty();
         if is_empty {
             state.unannounced_since = None;
+            let has_woken = !state.woken.is_empty();
             if let Some(notifier) = &mut state.notifier {
-                notifier.set(false);
+                notifier.set(has_woken);
             }
         }
         let nothing_ready = self.budget.set_nothing_ready(is_empty);
@@ -159,13 +189,32 @@ impl CompletionQueue {
         let mut state = self.lock();
         if state.notifier.is_none() {
             let mut notifier = Notifier::new()?;
-            notifier.set(!state.ready.is_empty());
+            notifier.set(!state.ready.is_empty() || !state.woken.is_empty());
             state.notifier = Some(notifier);
         }
         match &state.notifier {
             Some(notifier) => notifier.as_fd().try_clone_to_owned(),
             None => Err(io::ErrorKind::NotFound.into()),
         }
+    }
+
+    /// Makes the waker of a task of the program.
+    pub(super) fn task_waker(self: &Arc<Self>, task: u64) -> Waker {
+        Waker::from(Arc::new(TaskWaker { queue: Arc::downgrade(self), task, is_woken: AtomicBool::new(false) }))
+    }
+
+    /// Removes and returns the tasks that were woken.
+    pub(super) fn take_woken(&self) -> Vec<u64> {
+        let mut state = self.lock();
+        let woken = std::mem::take(&mut state.woken);
+        let has_results = !state.ready.is_empty();
+        if let Some(notifier) = state.notifier.as_mut().filter(|_| !woken.is_empty()) {
+            notifier.set(has_results);
+        }
+        drop(state);
+        // From here on, a wake puts the task into the list again.
+        woken.iter().for_each(|waker| waker.is_woken.store(false, Ordering::SeqCst));
+        woken.iter().map(|waker| waker.task).collect()
     }
 
     /// Drops all results. Returns the number of the request whose result would have been returned

@@ -18,7 +18,8 @@
 //! ```
 //!
 //! A [`Batch`] does the same without an iterator. It also works with other event loops: the
-//! descriptor of [`Batch::fd`] is readable while [`Batch::try_next`] has a result.
+//! descriptor of [`Batch::fd`] is readable while [`Batch::try_next`] has a result. It can also wake
+//! tasks of the program ([`Batch::task_waker`]).
 
 mod completion_queue;
 pub(crate) mod executor;
@@ -30,6 +31,7 @@ use std::any::Any;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::task::Waker;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -63,7 +65,8 @@ pub enum BatchOrder {
 ///
 /// A request's [`timeout`](crate::RequestBuilder::timeout) begins when it is sent. The wait for
 /// other requests of the batch, or for memory, does not count. The wait for a server that asked for
-/// a pause (`Retry-After`) does.
+/// a pause (`Retry-After`) does. [`RequestOptions::pool_timeout`](crate::RequestOptions::pool_timeout)
+/// limits these waits.
 #[derive(Debug, Clone)]
 pub struct BatchOptions {
     /// Maximum number of requests at a time. Default 64.
@@ -286,13 +289,28 @@ impl Batch {
     }
 
     /// Returns a descriptor for `poll` and the like, which is readable while
-    /// [`try_next`](Self::try_next) has a result. Do not read from it. It is created by the first
+    /// [`try_next`](Self::try_next) has a result, or [`woken_tasks`](Self::woken_tasks) a task. Do not read from it. It is created by the first
     /// call.
     ///
     /// # Errors
     /// The process or the system has no file descriptors left.
     pub fn fd(&self) -> io::Result<OwnedFd> {
         self.queue.fd()
+    }
+
+    /// Returns a waker for a task of the program, such as one that polls the future of
+    /// [`Client::send_async`]. When it is woken, the descriptor of [`fd`](Self::fd) becomes readable,
+    /// and [`woken_tasks`](Self::woken_tasks) returns `task`. So one descriptor tells an event loop
+    /// without an async runtime of complete requests and of streams. It does nothing after the batch
+    /// was dropped.
+    #[must_use]
+    pub fn task_waker(&self, task: u64) -> Waker {
+        self.queue.task_waker(task)
+    }
+
+    /// Returns the tasks whose wakers were woken since the last call, each once. Never waits.
+    pub fn woken_tasks(&self) -> Vec<u64> {
+        if self.is_inherited() { Vec::new() } else { self.queue.take_woken() }
     }
 
     /// Returns true if this process was forked from the one that made the batch. Another thread of
