@@ -24,6 +24,7 @@ use haul::request::{StallLimit, TotalRateLimit};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::async_exchange::{AsyncExchange, Upload};
 use crate::bytes_sink::BytesSink;
 use crate::client::{PreparedCall, PyClient, response_of};
 use crate::cookie_jar::PyJar;
@@ -32,7 +33,7 @@ use crate::received_response::ReceivedResponse;
 use crate::request_body::BodySourceException;
 use crate::shared_options::SharedOptions;
 use crate::stop_flag::signals;
-use crate::url::LastUrlCache;
+use crate::url::{LastUrlCache, prepare};
 
 /// A submitted request whose result Python has not received yet.
 pub(crate) struct PendingBatchRequest {
@@ -47,6 +48,7 @@ pub(crate) struct PendingBatchRequest {
 #[pyclass(frozen, name = "Batch", module = "haul._haul")]
 pub(crate) struct PyBatch {
     pub(crate) batch: haul::batch::Batch,
+    client: haul::Client,
     pending: Mutex<HashMap<u64, PendingBatchRequest>>,
     fd: Mutex<Option<OwnedFd>>,
     last_url: LastUrlCache,
@@ -143,6 +145,7 @@ impl PyBatch {
         };
         Ok(Self {
             batch: client.client.batch(options),
+            client: client.client.clone(),
             pending: Mutex::default(),
             fd: Mutex::default(),
             last_url: LastUrlCache::default(),
@@ -176,6 +179,33 @@ impl PyBatch {
         Ok(id)
     }
 
+    /// Makes a request whose response body is polled. It is sent at the first poll. None of the
+    /// batch's limits applies to it. `woken_tasks` returns `task` when another poll is worthwhile.
+    #[pyo3(signature = (task, options, method, url, fields=None, body=None))]
+    fn open(
+        &self,
+        task: u64,
+        options: &SharedOptions,
+        method: &str,
+        url: &str,
+        fields: Option<&Bound<'_, PyAny>>,
+        body: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<AsyncExchange> {
+        let call = PreparedCall::new(options, method, prepare(url, None)?, fields, body, None, None)?;
+        Ok(AsyncExchange::new(&self.client, call, self.batch.task_waker(task)))
+    }
+
+    /// Makes a body for `open`. `woken_tasks` returns `task` when the body wants a piece, and when it
+    /// wants no more.
+    fn upload(&self, task: u64) -> Upload {
+        Upload::new(self.batch.task_waker(task))
+    }
+
+    /// Returns the tasks that were woken since the last call. Never waits.
+    fn woken_tasks(&self) -> Vec<u64> {
+        self.batch.woken_tasks()
+    }
+
     /// Cancels a request and closes its connection. Returns `False` if the request had ended.
     fn cancel(&self, py: Python<'_>, id: u64) -> bool {
         py.detach(|| self.batch.cancel(id))
@@ -205,7 +235,7 @@ impl PyBatch {
         self.results(py, self.batch.try_bunch(most))
     }
 
-    /// Returns the descriptor that is readable while results are available.
+    /// Returns the descriptor that is readable while results or woken tasks are available.
     fn fileno(&self) -> PyResult<i32> {
         let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fd) = &*fd {

@@ -20,6 +20,10 @@ use crate::streamed_body::StreamedBody;
 use crate::transfer_record::{FailedTransfer, RecordParts};
 use crate::url::{LastUrlCache, PreparedUrl, prepare, prepare_as_is};
 
+/// The most requests at once whose bodies an event loop polls. The program decides how many it opens:
+/// a lower limit would make it wait for ever when it opens more before it reads one.
+const MAX_STREAMS: usize = 1 << 20;
+
 /// The Python class `Client`: connections, resolved names and TLS state that the requests of a
 /// session share.
 #[pyclass(frozen, name = "Client", module = "haul._haul")]
@@ -32,7 +36,8 @@ pub(crate) struct PyClient {
 impl PyClient {
     #[new]
     fn new() -> Self {
-        Self { client: haul::Client::new(), last_url: LastUrlCache::default() }
+        let client = haul::Client::builder().max_requests(MAX_STREAMS).build();
+        Self { client, last_url: LastUrlCache::default() }
     }
 
     /// Sends one request and waits for its complete response, decoded. Redirects are not followed.

@@ -21,6 +21,7 @@
 
 #[cfg(feature = "arrow")]
 mod arrow;
+mod async_exchange;
 mod batch;
 mod bytes_sink;
 mod client;
@@ -46,6 +47,8 @@ mod _haul {
     #[cfg(feature = "arrow")]
     #[pymodule_export]
     use crate::arrow::ArrowResults;
+    #[pymodule_export]
+    use crate::async_exchange::{AsyncExchange, Upload};
     #[pymodule_export]
     use crate::batch::PyBatch;
     #[pymodule_export]

@@ -32,6 +32,7 @@ pub(crate) struct ReceivedResponse {
 }
 
 /// The part of the engine's [`TransferFacts`] that a response keeps.
+#[derive(Clone)]
 pub(crate) struct ResponseFacts {
     resolved: Duration,
     connected: Duration,
@@ -62,6 +63,21 @@ impl From<&TransferFacts> for ResponseFacts {
             local: facts.local,
             tls: facts.tls.clone(),
             certificates: facts.certificates.clone(),
+        }
+    }
+}
+
+impl ReceivedResponse {
+    /// Returns the response with its complete body, and with later facts if they are known.
+    pub(crate) fn completed(&self, body: Py<PyBytes>, facts: Option<ResponseFacts>) -> Self {
+        Self {
+            head: self.head.clone(),
+            target: self.target.clone(),
+            url: self.url.clone(),
+            body: Some(body),
+            cookie: self.cookie.clone(),
+            facts: facts.unwrap_or_else(|| self.facts.clone()),
+            record: None,
         }
     }
 }

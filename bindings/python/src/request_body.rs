@@ -23,8 +23,12 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyString};
 
+use crate::async_exchange::Upload;
 use crate::error::{FailurePhase, failure};
 use crate::python_text::TextOrBytes;
+
+/// The beginning of the message for a body that is longer than its `Content-Length`.
+pub(crate) const LONGER_BODY: &str = "request body is longer than its announced length of";
 
 /// The exception that the program's code raised while it produced a body.
 #[derive(Clone, Default)]
@@ -36,7 +40,8 @@ impl BodySourceException {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn store(&self, error: PyErr) -> io::Error {
+    /// Keeps the exception, and returns the error that ends the body.
+    pub(crate) fn store(&self, error: PyErr) -> io::Error {
         let text = error.to_string();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         io::Error::other(text)
@@ -55,6 +60,9 @@ pub(crate) fn body_of(
     }
     if let Ok(text) = given.cast::<PyString>() {
         return Ok((text.to_str()?.into(), exception));
+    }
+    if let Ok(upload) = given.cast::<Upload>() {
+        return Ok(upload.get().body(announced));
     }
     let source = match given.getattr_opt(pyo3::intern!(given.py(), "read"))? {
         // Checked before it is used as bytes: an mmap is sent from its position, as in requests.
@@ -236,7 +244,7 @@ impl UploadReader {
         if self.at == self.piece.len() {
             return Ok(());
         }
-        Err(io::Error::other(format!("request body is longer than its announced length of {length} bytes")))
+        Err(io::Error::other(format!("{LONGER_BODY} {length} bytes")))
     }
 }
 

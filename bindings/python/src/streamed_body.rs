@@ -1,19 +1,26 @@
 //! `StreamedBody`: a response body that the program reads piece by piece.
+//!
+//! A thread that waits reads a [`Response`]. An event loop polls an [`AsyncResponse`], which a thread
+//! of the engine receives, and is woken by the descriptor of its batch (`async_exchange`).
 
 use std::io::{self, BufRead};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread, ThreadId};
 use std::time::Duration;
 
 use haul::body::BodyDecoder;
-use haul::{Error, ErrorKind, ProtocolVersion, Response, ResponseHead};
+use haul::{AsyncResponse, Error, ErrorKind, ProtocolVersion, Response, ResponseHead};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::batch::PyBatch;
 use crate::bytes_sink::decoder_for;
 use crate::error::{FailurePhase, failure, interrupted};
+use crate::received_response::{ReceivedResponse, ResponseFacts};
+use crate::request_body::BodySourceException;
 use crate::stop_flag::{StopFlag, has_signal};
 
 /// The default number of bytes that a read returns at most.
@@ -38,6 +45,53 @@ pub(crate) struct StreamedBody {
     slot: Mutex<ReaderSlot>,
     /// Notified when a thread has put the reader back.
     returned: Condvar,
+    /// The exception of the program's code that produces the body of the request.
+    exception: BodySourceException,
+}
+
+/// The response from which a body is read.
+enum BodySource {
+    /// A response that the reading thread receives, and waits for.
+    Waiting(Box<Response>),
+    /// A response that a thread of the engine receives, and the waker of the reader.
+    Polled(Box<AsyncResponse>, Waker),
+}
+
+impl BodySource {
+    /// Returns bytes of the body; none at its end. Fails with `WouldBlock` if none have arrived in a
+    /// polled response.
+    fn fill(&mut self) -> io::Result<&[u8]> {
+        match self {
+            Self::Waiting(response) => response.fill_buf(),
+            Self::Polled(response, waker) => match response.poll_fill(&mut Context::from_waker(waker)) {
+                Poll::Ready(filled) => Ok(if filled? { response.ready() } else { &[] }),
+                Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
+            },
+        }
+    }
+
+    fn consume(&mut self, amount: usize) {
+        match self {
+            Self::Waiting(response) => response.consume(amount),
+            Self::Polled(response, _) => response.consume(amount),
+        }
+    }
+
+    fn facts(&self) -> ResponseFacts {
+        match self {
+            Self::Waiting(response) => response.facts().into(),
+            Self::Polled(response, _) => response.facts().into(),
+        }
+    }
+}
+
+/// The waker of a thread that waits for a polled body.
+struct ThreadWaker(Thread);
+
+impl Wake for ThreadWaker {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
 }
 
 /// The place of the reader between two reads.
@@ -50,7 +104,10 @@ struct ReaderSlot {
 
 /// Receives and decodes the body, and buffers the bytes that the program has not read.
 struct StreamedBodyReader {
-    response: Option<Response>,
+    /// `None` after the end of the body.
+    response: Option<BodySource>,
+    /// The facts about the transfer at the end of the body.
+    last_facts: Option<ResponseFacts>,
     decoder: Option<BodyDecoder>,
     /// Bytes that were received (and decoded). The program has read the first `at` of them.
     ready: Vec<u8>,
@@ -85,10 +142,29 @@ impl StreamFailure {
 impl StreamedBody {
     /// Creates a body from a response and the stop flag of its request.
     pub(crate) fn new(response: Response, stop: StopFlag) -> Self {
-        let decoder = if response.content_length() == Some(0) { None } else { decoder_for(response.head()) };
-        let returns_early = is_chunked(response.head());
+        let is_empty = response.content_length() == Some(0);
+        let head = response.head().clone();
+        Self::of(BodySource::Waiting(Box::new(response)), &head, is_empty, stop, BodySourceException::default())
+    }
+
+    /// Creates a body that an event loop polls. `waker` is woken when it should poll again.
+    pub(crate) fn polled(response: AsyncResponse, waker: Waker, exception: BodySourceException) -> Self {
+        let is_empty = response.content_length() == Some(0);
+        let head = response.head().clone();
+        Self::of(BodySource::Polled(Box::new(response), waker), &head, is_empty, StopFlag::default(), exception)
+    }
+
+    fn of(
+        source: BodySource,
+        head: &ResponseHead,
+        is_empty: bool,
+        stop: StopFlag,
+        exception: BodySourceException,
+    ) -> Self {
+        let decoder = if is_empty { None } else { decoder_for(head) };
         let reader = StreamedBodyReader {
-            response: Some(response),
+            response: Some(source),
+            last_facts: None,
             decoder,
             ready: Vec::new(),
             at: 0,
@@ -98,7 +174,8 @@ impl StreamedBody {
             stop: stop.clone(),
         };
         Self {
-            returns_early,
+            returns_early: is_chunked(head),
+            exception,
             stop,
             is_over: AtomicBool::new(false),
             slot: Mutex::new(ReaderSlot { reader: Some(reader), taken_by: None }),
@@ -111,19 +188,53 @@ impl StreamedBody {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads while the interpreter lock is released. A closed body is empty.
+    /// Reads while the interpreter lock is released, and waits. A closed body is empty.
     fn read_detached<'py>(
         &self,
         py: Python<'py>,
-        read: impl FnOnce(&mut StreamedBodyReader) -> io::Result<Vec<u8>> + Send,
+        mut read: impl FnMut(&mut StreamedBodyReader) -> io::Result<Vec<u8>> + Send,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| {
+            loop {
+                let Some(mut reader) = self.take_reader()? else { return Ok(Vec::new()) };
+                let waker = reader.replace_waker(|| Waker::from(Arc::new(ThreadWaker(thread::current()))));
+                let bytes = read(&mut reader);
+                waker.map(|waker| reader.replace_waker(|| waker));
+                self.put_back(reader);
+                match bytes {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::park_timeout(TICK),
+                    bytes => return bytes,
+                }
+                if has_signal() {
+                    return Err(interruption("it was interrupted"));
+                }
+            }
+        });
+        self.result_of(py, bytes)
+    }
+
+    /// Reads without waiting, while the interpreter lock is released. Returns `None` if the body's
+    /// waker will be woken later. A closed body is empty.
+    fn poll_detached<'py>(
+        &self,
+        py: Python<'py>,
+        read: impl FnOnce(&mut StreamedBodyReader) -> io::Result<Vec<u8>> + Send,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let bytes = py.detach(|| {
             let Some(mut reader) = self.take_reader()? else { return Ok(Vec::new()) };
             let bytes = read(&mut reader);
             self.put_back(reader);
             bytes
         });
-        into_python(py, bytes)
+        match bytes {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            bytes => self.result_of(py, bytes).map(Some),
+        }
+    }
+
+    /// Converts the result of a read into `bytes`, or into the exception to raise.
+    fn result_of<'py>(&self, py: Python<'py>, bytes: io::Result<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
+        into_python(py, bytes).map_err(|error| self.exception.take().unwrap_or(error))
     }
 
     /// Takes the reader out of its slot. Waits while another thread has it. Returns `None` if the
@@ -193,6 +304,52 @@ impl StreamedBody {
         })
     }
 
+    /// Returns the next bytes as `piece` does, without waiting; `None` if none have arrived. Then the
+    /// batch of the body names its task when there are some.
+    #[pyo3(signature = (size=None, decode=true))]
+    fn poll_piece<'py>(
+        &self,
+        py: Python<'py>,
+        size: Option<usize>,
+        decode: bool,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        self.poll_detached(py, |reader| match size {
+            Some(size) if !self.returns_early => reader.take(size, decode),
+            _ => reader.take_some(size, decode),
+        })
+    }
+
+    /// Returns the next bytes as `read` does, without waiting; `None` if they have not arrived.
+    #[pyo3(signature = (size=None, decode=true))]
+    fn poll_read<'py>(
+        &self,
+        py: Python<'py>,
+        size: Option<usize>,
+        decode: bool,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        self.poll_detached(py, |reader| reader.take(size.unwrap_or(usize::MAX), decode))
+    }
+
+    /// Makes `batch` name `task` when a poll may return bytes.
+    fn attach(&self, py: Python<'_>, batch: &PyBatch, task: u64) -> PyResult<()> {
+        let waker = batch.batch.task_waker(task);
+        let attached = py.detach(|| {
+            if let Some(mut reader) = self.take_reader()? {
+                reader.replace_waker(|| waker);
+                self.put_back(reader);
+            }
+            Ok(())
+        });
+        attached.map_err(|error: io::Error| PyRuntimeError::new_err(error.to_string()))
+    }
+
+    /// Returns a response with the head and facts of `reply`, and with this body, which was read to
+    /// its end.
+    fn complete(&self, reply: &ReceivedResponse, body: Py<PyBytes>) -> ReceivedResponse {
+        let facts = self.slot().reader.as_mut().and_then(|reader| reader.last_facts.take());
+        reply.completed(body, facts)
+    }
+
     /// Releases the connection, which can be reused if the body was read to its end. Never waits:
     /// if another thread is reading, it releases the connection.
     fn close(&self, py: Python<'_>) {
@@ -243,6 +400,14 @@ fn into_python(py: Python<'_>, bytes: io::Result<Vec<u8>>) -> PyResult<Bound<'_,
 }
 
 impl StreamedBodyReader {
+    /// Replaces the waker of a polled response, and returns the previous one.
+    fn replace_waker(&mut self, new: impl FnOnce() -> Waker) -> Option<Waker> {
+        match &mut self.response {
+            Some(BodySource::Polled(_, waker)) => Some(std::mem::replace(waker, new())),
+            _ => None,
+        }
+    }
+
     /// Receives until `size` bytes are ready or the body ends. Removes and returns them.
     fn take(&mut self, size: usize, decode: bool) -> io::Result<Vec<u8>> {
         self.switch_decoding(decode)?;
@@ -314,10 +479,10 @@ impl StreamedBodyReader {
 
     fn receive(&mut self, decode: bool) -> io::Result<bool> {
         let Some(response) = self.response.as_mut().filter(|_| !self.ended) else { return Ok(false) };
-        let filled =
-            if self.stop.is_set() { Err(interruption("the response was closed")) } else { response.fill_buf() };
+        let filled = if self.stop.is_set() { Err(interruption("the response was closed")) } else { response.fill() };
         let received = match filled {
             Ok(received) => received,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
             Err(error) => {
                 self.ended = true;
                 self.response = None;
@@ -326,6 +491,7 @@ impl StreamedBodyReader {
         };
         if received.is_empty() {
             self.ended = true;
+            self.last_facts = Some(response.facts());
             self.response = None;
             if let Some(decoder) = self.decoder.as_mut().filter(|_| decode) {
                 decoder.finish().map_err(io::Error::other)?;

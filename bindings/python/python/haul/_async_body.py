@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
-from collections.abc import AsyncIterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from typing import Any
 
 _END = object()
 
 
 class AsyncBody:
-    """A blocking iterator over an asynchronous iterable, for the thread that sends the body.
+    """The body of a request that an event loop produces piece by piece.
 
-    The event loop produces each piece."""
+    An :class:`haul.AsyncSession` takes its ``pieces``. For a thread that sends the body, it is a blocking
+    iterator."""
 
     def __init__(self, pieces: AsyncIterable[Any], loop: asyncio.AbstractEventLoop) -> None:
         self._pieces = aiter(pieces)
@@ -23,6 +24,11 @@ class AsyncBody:
         self._is_stopped = False
         #: Held while a piece is requested: another thread may call :meth:`stop` meanwhile.
         self._lock = threading.Lock()
+
+    @property
+    def pieces(self) -> AsyncIterator[Any]:
+        """The asynchronous iterator."""
+        return self._pieces
 
     def __iter__(self) -> Iterator[Any]:
         return self

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Coroutine, Generator
-from typing import Any
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from typing import TYPE_CHECKING, Any
 
 from ._haul import EngineError
 from ._line_splitter import LineSplitter
-from ._thread_calls import ThreadCalls
 from .exceptions import ChunkedEncodingError, ContentDecodingError
 from .models import ITER_CHUNK_SIZE, MAX_DISCARDED_BYTES, Response, _DiscardedBody, _stream_error
+
+if TYPE_CHECKING:
+    from ._loop_batch import LoopBatch, LoopBatches
 
 __all__ = ["AsyncResponse", "RequestCall", "as_call"]
 
@@ -33,8 +36,10 @@ class AsyncResponse(Response):
     """
 
     connection: Any = _UnusableConnection()
-    #: The blocking calls of the session.
-    _calls = ThreadCalls()
+    #: The batches of the session, which wake the event loop when bytes have arrived.
+    _loop_batches: LoopBatches | None = None
+    #: The batch and the task of it that are woken now.
+    _woken_by: tuple[LoopBatch, int] | None = None
 
     async def aread(self) -> bytes:
         """Reads the whole body."""
@@ -46,11 +51,27 @@ class AsyncResponse(Response):
     async def _read(self, size: int | None) -> bytes:
         """Reads the next ``size`` bytes of a streamed body, or fewer at its end; with ``None`` the
         rest."""
-        stream = self._stream
         try:
-            return await self._calls.run(stream.close, stream.read, size, True)  # type: ignore[no-any-return]
+            return await self._poll(self._stream.poll_read, size)
         except EngineError as failure:
             raise _stream_error(failure, self.request) from None
+
+    async def _poll(self, poll: Callable[[int | None], bytes | None], size: int | None) -> bytes:
+        """Waits for bytes of the body. Cancelling the wait closes the body."""
+        piece = poll(size)
+        if piece is not None:
+            return piece
+        loop_batches = self._loop_batches
+        assert loop_batches is not None
+        loop_batch = loop_batches.current()
+        if self._woken_by is None or self._woken_by[0] is not loop_batch:
+            self._woken_by = loop_batch, loop_batch.new_task()
+            self._stream.attach(loop_batch.batch, self._woken_by[1])
+        try:
+            return await loop_batch.until(self._woken_by[1], poll, size)
+        except (asyncio.CancelledError, GeneratorExit):
+            self._stream.close()
+            raise
 
     async def _adiscard_body(self) -> None:
         """Reads and drops the body like :meth:`_discard_body`. A truncated body is no failure."""
@@ -77,8 +98,7 @@ class AsyncResponse(Response):
             return
         stream = self._stream
         try:
-            # A cancelled read may have taken bytes, so it closes the stream.
-            while piece := await self._calls.run(stream.close, stream.piece, chunk_size or None, True):
+            while piece := await self._poll(stream.poll_piece, chunk_size or None):
                 yield piece
         except EngineError as failure:
             error = _stream_error(failure, self.request)

@@ -299,16 +299,25 @@ class Netrc:
 
     def login(self, url: str) -> tuple[str, str] | None:
         """Returns the user and password for the host of a URL."""
-        now = monotonic()
-        variables = _variables if _variables.environ is os.environ else _reread_variables()
-        named = variables.get_raw(variables.netrc), variables.get_raw(variables.home)
-        if now >= self._until or named != self._named:
-            self._reload(variables.get("NETRC"))
-            self._named, self._until = named, now + _NETRC_SECONDS
+        if self.is_due():
+            self.refresh()
         if self._text is None:
             return None
         found = netrc_login(self._text, url)
         return None if found is None else (found[0].decode("utf-8"), found[1].decode("utf-8"))
+
+    def is_due(self) -> bool:
+        """Returns whether the file has to be checked again."""
+        variables = _variables if _variables.environ is os.environ else _reread_variables()
+        named = variables.get_raw(variables.netrc), variables.get_raw(variables.home)
+        return monotonic() >= self._until or named != self._named
+
+    def refresh(self) -> None:
+        """Checks the file, and reads it if it has changed."""
+        variables = _variables if _variables.environ is os.environ else _reread_variables()
+        named = variables.get_raw(variables.netrc), variables.get_raw(variables.home)
+        self._reload(variables.get("NETRC"))
+        self._named, self._until = named, monotonic() + _NETRC_SECONDS
 
     def is_empty(self) -> bool:
         """Returns whether there was no netrc file when it was last checked."""

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
-import threading
 import warnings
-import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +17,11 @@ from ._async_body import AsyncBody
 from ._async_response import AsyncResponse, RequestCall, as_call
 from ._events import Observation
 from ._request_body import is_awaited, is_stream
-from ._haul import Batch, EngineError, StopFlag, split_url
+from ._haul import EngineError, StopFlag, split_url
+from ._loop_batch import LoopBatches
 from ._redirects import _discard_body
 from .many import check_limits
-from ._thread_calls import ThreadCalls, close, in_loop
+from ._thread_calls import ThreadCalls
 from .exceptions import UnrewindableBodyError, from_engine_error
 from .models import Response, response_from
 from .sessions import Session, _can_be_repeated, _is_unanswerable
@@ -43,9 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["AsyncResponse", "AsyncSession"]
 
 
-_MAX_RESULTS_AT_ONCE = 64
-
-
 async def _call_hooks(hooks: Mapping[str, Any] | None, response: Any, settings: dict[str, Any]) -> Any:
     """Calls the hooks like ``dispatch_hook``. A hook may be a coroutine function."""
     for hook in hooks_of(hooks):
@@ -55,66 +50,6 @@ async def _call_hooks(hooks: Mapping[str, Any] | None, response: Any, settings: 
         if changed is not None:
             response = changed
     return response
-
-
-def _stopper(request: PreparedRequest, stop: StopFlag) -> Callable[[], None]:
-    """Returns a function that stops a call and the code that produces its body."""
-    body = request.body
-    if not isinstance(body, AsyncBody):
-        return stop.set
-
-    def both() -> None:
-        stop.set()
-        body.stop()
-
-    return both
-
-
-class _LoopBatch:
-    """The batch of one event loop, and the futures that wait for its results.
-
-    The loop holds it as the callback of a reader, so it has no reference to the session, and only a
-    weak one to the loop."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, batch: Batch) -> None:
-        self.batch: Batch | None = batch
-        self.futures: dict[int, asyncio.Future[ReceivedResponse]] = {}
-        self.pid = os.getpid()
-        self._loop = weakref.ref(loop)
-        loop.add_reader(batch.fileno(), self._drain)
-
-    @property
-    def is_open(self) -> bool:
-        """True if the event loop is still open, in this process."""
-        loop = self._loop()
-        return loop is not None and not loop.is_closed() and self.pid == os.getpid()
-
-    def _drain(self) -> None:
-        """Passes results to the futures that wait for them."""
-        batch = self.batch
-        # The number is limited, so that the loop can do other work between.
-        for number, reply, error in batch.try_next(_MAX_RESULTS_AT_ONCE) if batch is not None else ():
-            future = self.futures.pop(number, None)
-            if future is None or future.done():
-                continue
-            if reply is not None:
-                future.set_result(reply)
-            else:
-                future.set_exception(error if error is not None else RuntimeError("the request has no result"))
-
-    def release(self) -> None:
-        """Ends requests in progress, at once in the thread of the loop, else soon."""
-        loop = self._loop()
-        if loop is None or not self.is_open or not in_loop(loop, self._cancel_all, loop):
-            self.batch = None
-
-    def _cancel_all(self, loop: asyncio.AbstractEventLoop) -> None:
-        batch, self.batch = self.batch, None
-        futures, self.futures = self.futures, {}
-        if batch is not None:
-            loop.remove_reader(batch.fileno())
-        for future in futures.values():
-            close(future)
 
 
 class AsyncSession:
@@ -135,7 +70,7 @@ class AsyncSession:
     None of them counts requests with ``stream=True``.
     """
 
-    _OWN = ("_session", "_max_parallel", "_per_host", "_limits", "_loop_batches", "_lock", "_calls")
+    _OWN = ("_session", "_loop_batches", "_calls")
 
     def __init__(
         self,
@@ -153,14 +88,10 @@ class AsyncSession:
             raise ValueError("max_parallel and per_host have to be at least 1")
         check_limits(rate, rate_host, limit_rate_total, stall_time)
         self._session = Session(timeout=timeout, retries=retries)
-        self._limits: dict[str, Any] = {
-            "rate": rate, "rate_host": rate_host, "limit_rate_total": limit_rate_total, "stall_time": stall_time,
+        limits: dict[str, Any] = {
+            "max_parallel": max_parallel, "per_host": per_host, "rate": rate, "rate_host": rate_host, "limit_rate_total": limit_rate_total, "stall_time": stall_time,
         }  # fmt: skip
-        self._max_parallel = max_parallel
-        self._per_host = per_host
-        self._loop_batches: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopBatch] = weakref.WeakKeyDictionary()
-        #: Held while loop batches are added or removed.
-        self._lock = threading.Lock()
+        self._loop_batches = LoopBatches(self._session._client, limits)
         self._calls = ThreadCalls()
 
     def __getattr__(self, name: str) -> Any:
@@ -184,19 +115,14 @@ class AsyncSession:
 
     def __del__(self) -> None:
         # There are no loop batches if `__init__` has raised.
-        loop_batches = [loop_batch for loop_batch in self.__dict__.get("_loop_batches", {}).values() if loop_batch.is_open]
-        if loop_batches:
+        loop_batches: LoopBatches | None = self.__dict__.get("_loop_batches")
+        if loop_batches is not None and (unclosed := loop_batches.open_batches()):
             warnings.warn(f"unclosed {self!r}: call aclose(), or use async with", ResourceWarning, source=self, stacklevel=2)
-        for loop_batch in loop_batches:
-            loop_batch.release()
+            loop_batches.release(unclosed)
 
     async def aclose(self) -> None:
         """Ends requests in progress with a ConnectionError, and closes the connections."""
-        with self._lock:
-            loop_batches = list(self._loop_batches.values())
-            self._loop_batches.clear()
-        for loop_batch in loop_batches:
-            loop_batch.release()
+        self._loop_batches.release(self._loop_batches.take_all())
         self._calls.end()
         self._session.close()
 
@@ -286,9 +212,9 @@ class AsyncSession:
         >>> response = await session.request("GET", "https://example.com/")   # doctest: +SKIP
         >>> async with session.request("GET", "https://example.com/", stream=True) as response: ...
 
-        With ``stream=True``, :meth:`AsyncResponse.aiter_content` reads the body. Such a request
-        occupies a thread while it waits, as does a request whose ``data`` is a file or a generator.
-        ``data`` may also be an asynchronous iterable, which runs in the event loop."""
+        With ``stream=True``, :meth:`AsyncResponse.aiter_content` reads the body. ``data`` may also be an
+        asynchronous iterable, which runs in the event loop. A request whose ``data`` is a file or a
+        generator occupies a thread while it is sent."""
         return RequestCall(self._request(
             method, url, params, data, headers, cookies, files, auth, timeout, allow_redirects, proxies, hooks, stream,
             verify, cert, json,
@@ -299,6 +225,8 @@ class AsyncSession:
         allow_redirects: bool, proxies: Any, hooks: Any, stream: bool | None, verify: Any, cert: Any, json: Any,
     ) -> AsyncResponse:  # fmt: skip
         session = self._session
+        if session.trust_env and session._netrc.is_due():
+            await self._loop_batches.current().run_once(session._netrc.refresh)
         if is_awaited(data):
             data = AsyncBody(data, asyncio.get_running_loop())
         settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
@@ -317,7 +245,8 @@ class AsyncSession:
                 return response  # type: ignore[return-value]
         else:
             request = Request(method, url, headers, files, data or {}, params or {}, auth, cookies, hooks, json)
-            prepared = session.prepare_request(request)
+            # The files of a form are read into memory.
+            prepared = await asyncio.to_thread(session.prepare_request, request) if files else session.prepare_request(request)
             return await self._send_observed(prepared, allow_redirects, cookies, bool(is_streamed), settings)
         return await self._follow(response, allow_redirects, cookies, False, settings)
 
@@ -429,7 +358,7 @@ class AsyncSession:
                     raise error from None
             else:
                 answer = response_from(AsyncResponse, reply, None, source)
-                answer._calls = self._calls
+                answer._loop_batches = self._loop_batches
                 answer.request = request
                 if observation is not None:
                     await observation.atell("head", request, answer)
@@ -454,18 +383,15 @@ class AsyncSession:
         return response
 
     async def _exchange_prepared(self, call: Call, request: PreparedRequest, stream: bool) -> tuple[ReceivedResponse, StreamedBody | None]:
-        """Sends a prepared request, in a thread if its body or that of the response is a stream."""
+        """Sends a prepared request, in a thread if a file or a generator produces its body."""
         client = self._session._client
-        if stream:
-            options, method, url, _, fields, body, _, _ = call
-            stop = StopFlag()
-            opened = await self._calls.run(_stopper(request, stop), client.open, options, method, url, fields, body, stop)
-            return opened  # type: ignore[no-any-return]
+        if stream or isinstance(request.body, AsyncBody):
+            return await self._loop_batches.current().open(call, stream)
         if is_stream(request.body) or hasattr(request.body, "read"):
             # The program's own code produces the body, in a thread that the interpreter joins at
             # exit.
             stop = StopFlag()
-            return await self._calls.run(_stopper(request, stop), client.send, *call, stop), None
+            return await self._calls.run(stop.set, client.send, *call, stop), None
         return await self._exchange(call), None
 
     async def _exchange_repeatedly(self, call: Call) -> ReceivedResponse:
@@ -488,29 +414,13 @@ class AsyncSession:
 
     async def _exchange(self, call: Any) -> ReceivedResponse:
         """Sends one request on the thread of the engine."""
-        loop = asyncio.get_running_loop()
-        loop_batch = self._loop_batches.get(loop)
-        if loop_batch is None or loop_batch.batch is None or loop_batch.pid != os.getpid():
-            loop_batch = self._add_loop_batch(loop)
+        loop_batch = self._loop_batches.current()
         batch: Any = loop_batch.batch
         number = batch.submit(*call)
-        future: asyncio.Future[ReceivedResponse] = loop.create_future()
+        future: asyncio.Future[ReceivedResponse] = asyncio.get_running_loop().create_future()
         loop_batch.futures[number] = future
         try:
             return await future
         except asyncio.CancelledError:
             batch.cancel(number)
             raise
-
-    def _add_loop_batch(self, loop: asyncio.AbstractEventLoop) -> _LoopBatch:
-        """Creates the batch of a loop, and drops the batches of closed loops."""
-        batch = Batch(
-            self._session._client, max_parallel=self._max_parallel, per_host=self._per_host, ordered=False,
-            memory=1 << 40, **self._limits,
-        )  # fmt: skip
-        loop_batch = _LoopBatch(loop, batch)
-        with self._lock:
-            for other in [other for other, batch_of in self._loop_batches.items() if not batch_of.is_open]:
-                del self._loop_batches[other]
-            self._loop_batches[loop] = loop_batch
-        return loop_batch

@@ -1,0 +1,272 @@
+//! Streams for an event loop: a request whose response body is read piece by piece, and a request
+//! body that the program's coroutines produce. Neither takes a thread.
+//!
+//! ```python
+//! upload = batch.upload(1)                       # its batch names task 1 when it wants a piece
+//! exchange = batch.open(2, options, "POST", url, None, upload)
+//! while (opened := exchange.poll()) is None:     # its batch names task 2 when it is worth polling
+//!     ...                                        # wait for the descriptor of the batch
+//! response, body = opened
+//! piece = body.poll_piece()
+//! ```
+//!
+//! The thread of the engine that serves asynchronous requests receives and sends. It wakes the loop by
+//! the descriptor of the loop's batch, which also tells of complete requests.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use futures_core::Stream;
+use haul::body::upload::RequestBody;
+use haul::response::ResponseFuture;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+
+use crate::client::PreparedCall;
+use crate::error::{FailurePhase, failure, interrupted};
+use crate::python_text::TextOrBytes;
+use crate::received_response::ReceivedResponse;
+use crate::request_body::{BodySourceException, LONGER_BODY};
+use crate::streamed_body::StreamedBody;
+
+/// A request whose response has not begun. Dropping it cancels the request.
+#[pyclass(frozen, module = "haul._haul")]
+pub(crate) struct AsyncExchange(Mutex<Option<OpeningExchange>>);
+
+/// A request in progress, and what its response needs.
+struct OpeningExchange {
+    response: Pin<Box<ResponseFuture>>,
+    waker: Waker,
+    url: String,
+    cookie: Option<Vec<u8>>,
+    exception: BodySourceException,
+}
+
+impl AsyncExchange {
+    /// Makes an exchange that is sent when it is first polled.
+    pub(crate) fn new(client: &haul::Client, call: PreparedCall, waker: Waker) -> Self {
+        let PreparedCall { request, url, exception, cookie } = call;
+        let response = Box::pin(client.send_async(request));
+        Self(Mutex::new(Some(OpeningExchange { response, waker, url, cookie, exception })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<OpeningExchange>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl AsyncExchange {
+    /// Returns the head of the response and its body once the head has arrived, `None` before. Never
+    /// waits.
+    fn poll(&self, py: Python<'_>) -> PyResult<Option<(ReceivedResponse, StreamedBody)>> {
+        let Some(mut opening) = self.lock().take() else {
+            return Err(PyRuntimeError::new_err("the exchange has ended"));
+        };
+        let polled = py.detach(|| {
+            let waker = opening.waker.clone();
+            opening.response.as_mut().poll(&mut Context::from_waker(&waker))
+        });
+        let response = match polled {
+            Poll::Pending => {
+                *self.lock() = Some(opening);
+                return Ok(None);
+            }
+            Poll::Ready(Ok(response)) => response,
+            Poll::Ready(Err(error)) => {
+                let phase = if error.is_connect() { FailurePhase::Connect } else { FailurePhase::Wait };
+                let raised = opening.exception.take().or_else(|| interrupted(&error));
+                return Err(raised.unwrap_or_else(|| failure(&error, phase)));
+            }
+        };
+        let OpeningExchange { waker, url, cookie, exception, .. } = opening;
+        let received = ReceivedResponse {
+            head: response.head().clone(),
+            target: response.target().clone(),
+            url,
+            body: None,
+            cookie,
+            facts: response.facts().into(),
+            record: None,
+        };
+        Ok(Some((received, StreamedBody::polled(response, waker, exception))))
+    }
+
+    /// Cancels the request, unless its response has begun.
+    fn close(&self, py: Python<'_>) {
+        let opening = self.lock().take();
+        py.detach(|| drop(opening));
+    }
+}
+
+/// The body of a request, which the program supplies piece by piece.
+///
+/// The sender asks for one piece at a time, so that a slow server stops the program.
+#[pyclass(frozen, module = "haul._haul")]
+pub(crate) struct Upload {
+    state: Arc<Mutex<UploadState>>,
+    exception: BodySourceException,
+}
+
+struct UploadState {
+    piece: Option<Vec<u8>>,
+    end: Option<io::Result<()>>,
+    /// The waker of the sender, which waits for a piece.
+    sender: Option<Waker>,
+    /// The waker of the program's task that produces the pieces.
+    producer: Waker,
+    /// True if the sender waits for a piece.
+    is_wanted: bool,
+    /// True if no more pieces are wanted, because the request is over.
+    is_over: bool,
+}
+
+fn lock(state: &Mutex<UploadState>) -> MutexGuard<'_, UploadState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Upload {
+    pub(crate) fn new(producer: Waker) -> Self {
+        let (piece, end, sender) = (None, None, None);
+        let state = UploadState { piece, end, sender, producer, is_wanted: false, is_over: false };
+        Self { state: Arc::new(Mutex::new(state)), exception: BodySourceException::default() }
+    }
+
+    /// Returns the body for a request. `announced` is the value of its `Content-Length`, if the
+    /// program has set one.
+    pub(crate) fn body(&self, announced: Option<u64>) -> (RequestBody, BodySourceException) {
+        let pieces = UploadPieces { state: Arc::clone(&self.state), announced, left: announced, last: None };
+        (RequestBody::stream(pieces), self.exception.clone())
+    }
+
+    /// Changes the state, and wakes the sender.
+    fn supply(&self, change: impl FnOnce(&mut UploadState)) {
+        let mut state = lock(&self.state);
+        state.is_wanted = false;
+        change(&mut state);
+        let sender = state.sender.take();
+        drop(state);
+        if let Some(sender) = sender {
+            sender.wake();
+        }
+    }
+}
+
+#[pymethods]
+impl Upload {
+    /// Returns whether the sender waits for a piece.
+    #[getter]
+    fn is_wanted(&self) -> bool {
+        lock(&self.state).is_wanted
+    }
+
+    /// Returns whether the request is over, so that no more pieces are wanted.
+    #[getter]
+    fn is_over(&self) -> bool {
+        lock(&self.state).is_over
+    }
+
+    /// Supplies the next piece, `bytes` or text.
+    fn push(&self, piece: &Bound<'_, PyAny>) -> PyResult<()> {
+        let octets = TextOrBytes::of(piece).ok_or_else(|| {
+            PyTypeError::new_err(format!("a piece of a body has to be bytes or text, not {}", piece.get_type()))
+        })?;
+        let bytes = octets.into_bytes();
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.supply(|state| state.piece = Some(bytes));
+        Ok(())
+    }
+
+    /// Ends the body.
+    fn finish(&self) {
+        self.supply(|state| state.end = Some(Ok(())));
+    }
+
+    /// Ends the request with the exception that the program's code has raised.
+    fn fail(&self, exception: Bound<'_, PyAny>) {
+        let error = self.exception.store(PyErr::from_value(exception));
+        self.supply(|state| state.end = Some(Err(error)));
+    }
+}
+
+/// The pieces of an [`Upload`], for the sender.
+struct UploadPieces {
+    state: Arc<Mutex<UploadState>>,
+    announced: Option<u64>,
+    /// The number of announced bytes that were not taken yet.
+    left: Option<u64>,
+    /// The piece with the last announced byte. It is sent after the program has produced the end:
+    /// the server would take the beginning of a longer body for the whole.
+    last: Option<Vec<u8>>,
+}
+
+impl UploadPieces {
+    /// Takes what the program has supplied, if there is something.
+    fn take(&mut self, context: &Context<'_>) -> Poll<Option<io::Result<Vec<u8>>>> {
+        let mut state = lock(&self.state);
+        if let Some(piece) = state.piece.take() {
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        match state.end.take() {
+            Some(Ok(())) => {
+                state.end = Some(Ok(()));
+                Poll::Ready(None)
+            }
+            Some(Err(error)) => Poll::Ready(Some(Err(error))),
+            None => {
+                state.sender = Some(context.waker().clone());
+                let is_new = !std::mem::replace(&mut state.is_wanted, true);
+                let producer = state.producer.clone();
+                drop(state);
+                if is_new {
+                    producer.wake();
+                }
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Stream for UploadPieces {
+    type Item = io::Result<Vec<u8>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            let piece = match self.take(context) {
+                Poll::Ready(Some(Ok(piece))) => piece,
+                Poll::Ready(None) => return Poll::Ready(self.last.take().map(Ok)),
+                other => return other,
+            };
+            let Some(left) = &mut self.left else { return Poll::Ready(Some(Ok(piece))) };
+            match left.checked_sub(piece.len() as u64) {
+                Some(0) if *left > 0 => {
+                    *left = 0;
+                    self.last = Some(piece);
+                }
+                Some(rest) => {
+                    *left = rest;
+                    return Poll::Ready(Some(Ok(piece)));
+                }
+                None => {
+                    let length = self.announced.unwrap_or_default();
+                    return Poll::Ready(Some(Err(io::Error::other(format!("{LONGER_BODY} {length} bytes")))));
+                }
+            }
+        }
+    }
+}
+
+impl Drop for UploadPieces {
+    fn drop(&mut self) {
+        let mut state = lock(&self.state);
+        state.is_over = true;
+        let producer = state.producer.clone();
+        drop(state);
+        producer.wake();
+    }
+}
