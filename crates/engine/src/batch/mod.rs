@@ -289,8 +289,8 @@ impl Batch {
     }
 
     /// Returns a descriptor for `poll` and the like, which is readable while
-    /// [`try_next`](Self::try_next) has a result, or [`woken_tasks`](Self::woken_tasks) a task. Do not read from it. It is created by the first
-    /// call.
+    /// [`try_next`](Self::try_next) has a result, or [`woken_tasks`](Self::woken_tasks) a task. Do
+    /// not read from it. It is created by the first call.
     ///
     /// # Errors
     /// The process or the system has no file descriptors left.

@@ -86,6 +86,8 @@ frame_fields! {
         pauses,
         // The agent has a cache of its own.
         http3_cache,
+        // The agent's requests are in no batch.
+        pool_timeout,
     }
     from RequestOptions::default()
 }
