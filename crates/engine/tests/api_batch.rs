@@ -335,7 +335,7 @@ fn pool_timeout_limits_the_wait_for_a_turn() {
         let get = |path: &str, limit: Option<Duration>| {
             client.get(origin.url(path)).options(|options| options.pool_timeout = limit).build().unwrap()
         };
-        let first = batch.submit(get("/delay/30000/small/1", Some(Duration::from_millis(1))));
+        let first = batch.submit(get("/delay/30000/small/1", Some(Duration::from_secs(5))));
         let second = batch.submit(get("/small/2", Some(Duration::from_millis(20))));
         let third = batch.submit(get("/small/3", None));
         let late = batch.next().unwrap().unwrap();
