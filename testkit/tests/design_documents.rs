@@ -1,6 +1,7 @@
 //! Checks that the documents match the repository: each fault and refusal of
-//! `docs/design/faults.md` and `docs/design/trust.md` names an existing test, each hop of
-//! `docs/design/tour.md` an existing function, and links and paths lead to existing files.
+//! `docs/design/faults.md` and `docs/design/trust.md` and each claim of `docs/design/threats.md`
+//! names an existing test, each hop of `docs/design/tour.md` an existing function, and links and
+//! paths lead to existing files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +10,8 @@ use std::process::Command;
 
 /// The headings of those table columns in the design documents that name tests.
 const HEADINGS: [&str; 3] = ["test", "tests", "run by"];
-/// Abbreviations of directories in the tables of `docs/design/faults.md`, each with its directory.
+/// Abbreviations of directories in the tables of `docs/design/faults.md` and
+/// `docs/design/threats.md`, each with its directory.
 const DIRECTORIES: [(&str, &str); 5] = [
     ("E/", "crates/engine/tests/"),
     ("C/", "crates/cli/tests/"),
@@ -139,6 +141,11 @@ fn faults_and_refusals_name_existing_tests() {
 #[test]
 fn trust_tables_name_existing_tests() {
     assert!(check_named_tests("docs/design/trust.md") > 40);
+}
+
+#[test]
+fn threat_tables_name_existing_tests() {
+    assert!(check_named_tests("docs/design/threats.md") > 100);
 }
 
 /// Returns the paths of the Markdown files in the repository, relative to its root.
