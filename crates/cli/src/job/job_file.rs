@@ -15,6 +15,7 @@ use haul::{Error, Result};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use rustix::fs::{Access, FlockOperation, access, flock};
 
+use super::directory_check::check_directory;
 use super::job_error::{DatabaseResult, database, io, refused};
 use super::schema::{self, APPLICATION_ID, VERSION};
 use super::url_row::now_ms;
@@ -61,11 +62,14 @@ impl JobFile {
     /// Opens a job to run or change it. If there is no such file, makes one if `creates` is true.
     /// Returns false as the second value if the job is new.
     pub(super) fn open(path: &Path, creates: bool) -> Result<(Self, bool)> {
+        check_directory(path)?;
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(creates).truncate(false).mode(0o600).open(path);
         let file = file.map_err(|error| io(path, error))?;
         check_file(path, &file)?;
         check_owner(path, &file)?;
+        // A link to a file that did not exist now shows its directory.
+        check_directory(path)?;
         if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
             return Err(match error {
                 rustix::io::Errno::WOULDBLOCK => in_use(path),
@@ -163,6 +167,7 @@ pub(super) fn open_to_read(path: &Path) -> Result<(Connection, JobSettings)> {
     let file = File::open(path).map_err(|error| io(path, error))?;
     check_file(path, &file)?;
     drop(file);
+    check_directory(path)?;
     // Reading a database with a write-ahead log may have to write its index.
     let opened =
         connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).and_then(|connection| with_settings(connection, path));

@@ -10,6 +10,7 @@
 
 mod command;
 mod command_line;
+mod directory_check;
 mod durability;
 mod event_queue;
 mod job_archive;

@@ -42,6 +42,8 @@ mod http3;
 #[cfg(feature = "http3")]
 mod http3_servers;
 #[cfg(feature = "job")]
+mod job_directory;
+#[cfg(feature = "job")]
 mod job_faults;
 #[cfg(feature = "job")]
 mod job_kills;

@@ -1,0 +1,91 @@
+//! The check of a job's directory, and of the files that SQLite keeps beside the job.
+//!
+//! ```text
+//!  NAME            the job                     ◀─┐ SQLite copies their content
+//!  NAME-journal    a transaction to roll back  ──┤ into the job, and trusts
+//!  NAME-wal, -shm  transactions to add         ──┘ them whoever owns them
+//! ```
+//!
+//! Whoever can create files in the directory can so replace the job and its command line. The
+//! sticky bit does not prevent that: it protects existing files only. A check of the files alone
+//! would leave the time between the check and their opening by SQLite.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use haul::Result;
+use haul::sink::naming::directory_of;
+
+use super::job_error::{io, refused};
+
+/// The ends of the names of the files that SQLite keeps beside a database.
+const SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];
+
+/// Refuses a job in a directory in which other users can create files, and a job with files of
+/// SQLite that others could have written.
+///
+/// Trusted are this user, root and, if the job exists, its owner: root may read the jobs of others.
+/// The members of a group to which the directory is writable are trusted, too.
+///
+/// # Errors
+/// The error names the path, the reason and the remedy.
+pub(super) fn check_directory(job: &Path) -> Result<()> {
+    // SQLite follows links to the job and keeps its files beside the file at their end.
+    let real = match fs::canonicalize(job) {
+        Ok(real) => real,
+        Err(_) => {
+            let directory = directory_of(job);
+            fs::canonicalize(directory).map_err(|error| io(job, error))?.join(job.file_name().unwrap_or_default())
+        }
+    };
+    let mut trusted = vec![0, rustix::process::geteuid().as_raw()];
+    trusted.extend(fs::metadata(&real).map(|metadata| metadata.uid()));
+    let directory = directory_of(&real);
+    let metadata = fs::metadata(directory).map_err(|error| io(job, error))?;
+    let cause = if !trusted.contains(&metadata.uid()) {
+        Some(format!("belongs to another user ({})", metadata.uid()))
+    } else {
+        (metadata.mode() & 0o002 != 0).then(|| "is writable for all users".to_owned())
+    };
+    if let Some(cause) = cause {
+        let text = format!(
+            "its directory {} {cause}, who could replace the job and its command line; put the job into a directory of \
+             your own",
+            directory.display()
+        );
+        return Err(refused(job, text));
+    }
+    SUFFIXES.iter().try_for_each(|suffix| check_beside(job, &beside(&real, suffix), &trusted))
+}
+
+/// Returns the path of a file of SQLite beside a job.
+fn beside(job: &Path, suffix: &str) -> PathBuf {
+    let mut name = job.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn check_beside(job: &Path, path: &Path, trusted: &[u32]) -> Result<()> {
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(io(path, error)),
+    };
+    let cause = if metadata.is_symlink() {
+        "is a link".to_owned()
+    } else if !metadata.is_file() {
+        "is no regular file".to_owned()
+    } else if !trusted.contains(&metadata.uid()) {
+        format!("belongs to another user ({})", metadata.uid())
+    } else if metadata.mode() & 0o022 != 0 {
+        "is writable for others".to_owned()
+    } else {
+        return Ok(());
+    };
+    let text = format!(
+        "{} beside it {cause} and could replace its command line; see who made it, and remove it",
+        path.display()
+    );
+    Err(refused(job, text))
+}
