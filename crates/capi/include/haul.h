@@ -509,7 +509,7 @@ haul_status haul_client_set_scheme_proxies(haul_client *client, const char *http
 haul_status haul_client_set_no_proxy(haul_client *client, const char *list);
 
 // Takes the proxies from http_proxy, https_proxy, all_proxy and no_proxy as they are now (http_proxy in lower case
-// only). Default: the environment is not used.
+// only); in a set-user-ID program, none. Default: the environment is not used.
 haul_status haul_client_set_proxy_from_environment(haul_client *client);
 
 // Connects from this address, interface or host name; NULL: the system chooses.

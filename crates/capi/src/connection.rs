@@ -219,7 +219,7 @@ pub unsafe extern "C" fn haul_client_set_no_proxy(client: *mut haul_client, list
 }
 
 /// Takes the proxies from http_proxy, https_proxy, all_proxy and no_proxy as they are now (http_proxy in lower case
-/// only). Default: the environment is not used.
+/// only); in a set-user-ID program, none. Default: the environment is not used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_proxy_from_environment(client: *mut haul_client) -> haul_status {
     // SAFETY: the header's contract.

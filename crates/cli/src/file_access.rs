@@ -208,7 +208,7 @@ impl FileAccess for SystemFileAccess {
     }
 
     fn variable(&self, name: &str) -> Option<OsString> {
-        std::env::var_os(name)
+        haul::environment::variable(name)
     }
 
     fn password(&mut self, prompt: &str) -> io::Result<Vec<u8>> {

@@ -154,7 +154,7 @@ fn ask_agent(
     command: agent::control::AgentCommand,
     args: Option<agent::AgentArgs>,
 ) -> ExitCode {
-    let args = args.or_else(|| build_plan::agent_of(std::env::var_os("HAUL_AGENT")));
+    let args = args.or_else(|| build_plan::agent_of(haul::environment::variable("HAUL_AGENT")));
     let args = args.unwrap_or(agent::AgentArgs { socket: None, idle: agent::IDLE });
     let answer =
         args.place().map_err(AgentControlError::Refused).and_then(|place| agent::control::carry_out(command, &place));

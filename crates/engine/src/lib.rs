@@ -84,6 +84,7 @@ pub mod clock;
 pub mod dns_over_https;
 #[doc(hidden)]
 pub mod drive;
+pub mod environment;
 mod error;
 pub mod exchange_record;
 pub mod extraction;

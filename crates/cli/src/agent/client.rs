@@ -362,7 +362,7 @@ impl PipeRelay<'_> {
 /// or a path is relative, because the agent cannot handle these.
 fn files_of(options: &RequestOptions) -> Option<Vec<FileIdentity>> {
     // Its secrets would be the agent's to write.
-    if std::env::var_os("SSLKEYLOGFILE").is_some() {
+    if haul::environment::variable("SSLKEYLOGFILE").is_some() {
         return None;
     }
     let tls = [Some(&options.tls), options.proxy.as_ref().map(|proxy| &proxy.tls)];
@@ -394,7 +394,7 @@ pub fn for_agent(mut options: RequestOptions) -> RequestOptions {
             *path = whole;
         }
     };
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(Into::into);
+    let variable = |name: &str| haul::environment::variable(name).filter(|value| !value.is_empty()).map(Into::into);
     let proxy = options.proxy.as_mut().map(|proxy| &mut proxy.tls);
     for tls in [Some(&mut options.tls), proxy].into_iter().flatten() {
         if tls.verify && tls.ca_file.is_none() && tls.ca_path.is_none() {

@@ -56,7 +56,9 @@ impl AgentArgs {
     pub fn place(&self) -> Result<socket::AgentSocketPath, socket::AgentUnavailable> {
         match &self.socket {
             Some(path) => socket::AgentSocketPath::at(path),
-            None => socket::AgentSocketPath::default_under(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from)),
+            None => socket::AgentSocketPath::default_under(
+                haul::environment::variable("XDG_RUNTIME_DIR").map(PathBuf::from),
+            ),
         }
     }
 }

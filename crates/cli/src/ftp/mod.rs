@@ -113,7 +113,7 @@ pub fn run(program: FtpProgram, words: Vec<OsString>) -> u8 {
             return 1;
         }
     };
-    args.agent = args.agent.or_else(|| crate::build_plan::agent_of(std::env::var_os("HAUL_AGENT")));
+    args.agent = args.agent.or_else(|| crate::build_plan::agent_of(haul::environment::variable("HAUL_AGENT")));
     let fetcher = FtpClient { name: args.name.clone().unwrap_or_else(|| program.name().to_owned()), args };
     match fetcher.run() {
         Ok(code) => code,
@@ -190,7 +190,7 @@ impl FtpClient {
                 Some(_) => ProxyOptions::from_environment(),
             });
         }
-        let cookies = args.cookies.clone().or_else(|| std::env::var_os("http_cookies").map(PathBuf::from));
+        let cookies = args.cookies.clone().or_else(|| haul::environment::variable("http_cookies").map(PathBuf::from));
         if let Some(file) = cookies.filter(|file| !file.as_os_str().is_empty()) {
             let jar = SharedCookieJar::new();
             jar.import(&file)?;
@@ -381,7 +381,7 @@ fn may_rename_in(path: &Path) -> bool {
 /// Returns the proxies that the environment variables name. For https URLs, `http_proxy` is used if
 /// no variable for https is set, as in ftp(1): pkg_add does not set `https_proxy`.
 fn proxies_of_ftp() -> ProxyOptions {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let variable = |name: &str| haul::environment::variable(name).filter(|value| !value.is_empty());
     let environment = ProxyEnvironment::read(|name| {
         // What https looks for last.
         let value = variable(name).or_else(|| if name == "ALL_PROXY" { variable("http_proxy") } else { None });

@@ -56,7 +56,7 @@ fn netrc(options: &EasyOptions) -> NetrcText {
     const OPTIONAL: i64 = 1;
     let Some(use_of_it) = options.number(opt::NETRC).filter(|number| *number > 0) else { return NetrcText::Off };
     let given = options.bytes(opt::NETRC_FILE).map(|path| PathBuf::from(OsStr::from_bytes(path)));
-    let path = given.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".netrc")));
+    let path = given.or_else(|| haul::environment::variable("HOME").map(|home| PathBuf::from(home).join(".netrc")));
     let Some(text) = path.and_then(|path| std::fs::read(path).ok()) else { return NetrcText::Off };
     if use_of_it == OPTIONAL { NetrcText::Optional(text.into()) } else { NetrcText::Required(text.into()) }
 }

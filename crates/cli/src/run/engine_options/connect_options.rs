@@ -85,7 +85,7 @@ pub(crate) fn tls(args: &TlsArgs, version: HttpVersion) -> Result<TlsOptions> {
     let mut options = args.options.clone();
     if options.ca_file.is_none() && options.ca_path.is_none() {
         // Set to nothing it is not set, as to curl: so people turn it off.
-        options.ca_file = std::env::var_os("CURL_CA_BUNDLE").filter(|path| !path.is_empty()).map(Into::into);
+        options.ca_file = haul::environment::variable("CURL_CA_BUNDLE").filter(|path| !path.is_empty()).map(Into::into);
     }
     if let Some(pins) = &args.pins {
         options.pins = crate::run::engine_options::pinned_keys::read(pins)?;

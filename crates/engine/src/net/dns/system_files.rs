@@ -86,6 +86,10 @@ fn versions(paths: &ResolverFilePaths) -> [FileVersion; 3] {
     })
 }
 
+fn environment_text(name: &str) -> Option<String> {
+    crate::environment::variable(name)?.into_string().ok()
+}
+
 fn read(paths: &ResolverFilePaths, hosts_version: FileVersion) -> ResolverConfig {
     let mut resolv_conf = ResolvConf::parse(&text(&paths.resolv_conf));
     if resolv_conf.search.is_empty() {
@@ -93,10 +97,10 @@ fn read(paths: &ResolverFilePaths, hosts_version: FileVersion) -> ResolverConfig
         let domain = node.nodename().to_str().ok().and_then(|node| node.split_once('.')).map(|(_, domain)| domain);
         resolv_conf.set_search(domain.unwrap_or_default());
     }
-    if let Ok(domains) = std::env::var("LOCALDOMAIN") {
+    if let Some(domains) = environment_text("LOCALDOMAIN") {
         resolv_conf.set_search(&domains);
     }
-    if let Ok(options) = std::env::var("RES_OPTIONS") {
+    if let Some(options) = environment_text("RES_OPTIONS") {
         resolv_conf.apply_options(options.split_ascii_whitespace());
     }
     let is_large = hosts_version.is_some_and(|(.., size)| size > MAX_HOSTS_SIZE);

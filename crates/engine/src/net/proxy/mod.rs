@@ -40,6 +40,7 @@ pub use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 pub use auth::{ProxyAuthCache, ProxyAuthScheme};
 pub use route::{ProxyHop, ProxyRoute};
 
+use crate::environment;
 use crate::net::tls::TlsOptions;
 
 /// The proxies to use, and the fields and credentials to send to them. `Debug` shows no secret.
@@ -86,10 +87,10 @@ pub struct ProxyOptions {
 
 impl ProxyOptions {
     /// Makes options with the proxies in the environment variables `http_proxy`, `https_proxy`,
-    /// `all_proxy` and `no_proxy`.
+    /// `all_proxy` and `no_proxy`. Uses none of them in a set-user-ID program ([`crate::environment`]).
     #[must_use]
     pub fn from_environment() -> Self {
-        let environment = ProxyEnvironment::read(|name| std::env::var_os(name).map(OsString::into_vec));
+        let environment = ProxyEnvironment::read(|name| environment::variable(name).map(OsString::into_vec));
         Self { environment, ..Self::default() }
     }
 }

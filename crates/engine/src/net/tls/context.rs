@@ -314,7 +314,7 @@ impl ContextCache {
         config.alpn_protocols.clone_from(&options.alpn);
         config.enable_sni = options.sni;
         config.enable_secret_extraction = true;
-        if std::env::var_os("SSLKEYLOGFILE").is_some() {
+        if crate::environment::variable("SSLKEYLOGFILE").is_some() {
             config.key_log = Arc::clone(self.key_log.get_or_insert_with(|| Arc::new(KeyLogFile::new()))) as _;
         }
         if !options.resume {

@@ -20,9 +20,22 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::{CertificateError, Error};
+use rustls_native_certs::CertificateResult;
 use rustls_pki_types::{CertificateDer, pem, pem::PemObject};
 
+use crate::environment;
+
 use super::certificate_check::{CertificateCheck, PresentedChain};
+
+/// The bundles of the usual systems, for a process that must not obey its environment.
+const USUAL_BUNDLES: [&str; 6] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/usr/local/share/certs/ca-root-nss.crt",
+    "/etc/ssl/cert.pem",
+];
 
 const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 const END: &[u8] = b"-----END CERTIFICATE-----";
@@ -35,16 +48,32 @@ const SECTION: &[u8] = b"-----BEGIN ";
 /// still trusts the same certificates.
 #[must_use]
 pub fn system_bundle() -> Option<PathBuf> {
-    openssl_probe::probe().cert_file
+    if environment::is_trusted() {
+        return openssl_probe::probe().cert_file;
+    }
+    USUAL_BUNDLES.iter().map(PathBuf::from).find(|path| path.exists())
+}
+
+/// Returns all certificates of the system's bundle and directories. Like [`system_bundle`], it obeys
+/// `SSL_CERT_FILE` and `SSL_CERT_DIR` only in a process that may trust its environment.
+pub(super) fn all_certificates() -> CertificateResult {
+    if environment::is_trusted() {
+        return rustls_native_certs::load_native_certs();
+    }
+    let mut all = rustls_native_certs::load_certs_from_paths(system_bundle().as_deref(), None);
+    for directory in openssl_probe::candidate_cert_dirs() {
+        all.certs.extend(rustls_native_certs::load_certs_from_paths(None, Some(directory)).certs);
+    }
+    all
 }
 
 /// Returns the certificates of the system's bundle. Returns `None` if there is no usable bundle, or
 /// if `SSL_CERT_DIR` is set and `SSL_CERT_FILE` is not, since the directories then replace the
 /// bundle.
 pub(super) fn bundle_certificates() -> Option<Vec<CertificateDer<'static>>> {
-    let path = match std::env::var_os("SSL_CERT_FILE") {
+    let path = match environment::variable("SSL_CERT_FILE") {
         Some(file) => file.into(),
-        None if std::env::var_os("SSL_CERT_DIR").is_some() => return None,
+        None if environment::variable("SSL_CERT_DIR").is_some() => return None,
         None => system_bundle()?,
     };
     parse_plain_list(&fs::read(path).ok()?)

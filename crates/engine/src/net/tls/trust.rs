@@ -126,7 +126,7 @@ fn all_of_the_system(
     provider: &Arc<CryptoProvider>,
     revoked: &[CertificateRevocationListDer<'static>],
 ) -> Result<Arc<dyn CertificateCheck>> {
-    let found = rustls_native_certs::load_native_certs();
+    let found = system_roots::all_certificates();
     let check = trusting(found.certs, provider, revoked, || {
         let message = "found no CA certificates on this system";
         match found.errors.into_iter().next() {
