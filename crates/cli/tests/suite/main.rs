@@ -69,6 +69,7 @@ mod message_signatures;
 mod name_templates;
 mod openbsd_ftp;
 mod option_effects;
+mod other_users;
 mod output_files;
 mod package_manager_commands;
 mod package_managers;

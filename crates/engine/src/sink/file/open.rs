@@ -44,6 +44,7 @@ impl FileSink {
             }
             return self.open_in_place().map(|file| OpenFile::InPlace(Arc::new(file)));
         }
+        self.ask_kernel()?;
         if self.options.create_dirs {
             self.create_directories(naming::directory_of(self.target.as_ref().unwrap_or(&self.path)))?;
         }

@@ -11,13 +11,13 @@
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::OFlags;
 
 use super::FileSink;
-use super::naming::{ClobberMode, prevents_replacement};
+use super::naming::{ClobberMode, directory_of, prevents_replacement};
 use super::open_file::OpenFile;
 use super::reservation::{DiskSpaceReservation, allocate, fits, is_full};
 
@@ -27,15 +27,25 @@ pub(super) struct FileOwnership {
     owner: u32,
     group: u32,
     mode: u32,
+    /// True if another user owns the file, and users other than the owner of its directory can
+    /// create files there.
+    is_foreign: bool,
 }
 
 impl FileOwnership {
-    fn of(metadata: &Metadata) -> Self {
-        Self { owner: metadata.uid(), group: metadata.gid(), mode: metadata.mode() & 0o777 }
+    fn of(metadata: &Metadata, path: &Path) -> Self {
+        let is_foreign = metadata.uid() != rustix::process::geteuid().as_raw()
+            && fs::metadata(directory_of(path)).is_ok_and(|directory| directory.mode() & 0o1002 != 0);
+        Self { owner: metadata.uid(), group: metadata.gid(), mode: metadata.mode() & 0o777, is_foreign }
     }
 
-    /// Sets the owner, group and permissions of `file` to these, as far as this process may.
+    /// Sets the owner, group and permissions of `file` to these, as far as this process may. In
+    /// directories such as /tmp, another user does not get the file: he would get what root
+    /// downloads over a file that he has put there.
     pub(super) fn give_to(self, file: &File) {
+        if self.is_foreign {
+            return;
+        }
         let Ok(metadata) = file.metadata() else { return };
         if (metadata.uid(), metadata.gid()) != (self.owner, self.group)
             && fchown(file, Some(self.owner), Some(self.group)).is_err()
@@ -86,9 +96,26 @@ impl FileSink {
 
     fn replaces_file(&mut self, metadata: Metadata) -> Metadata {
         if metadata.is_file() && self.replaces() {
-            self.replaced = Some(FileOwnership::of(&metadata));
+            self.replaced = Some(FileOwnership::of(&metadata, self.target.as_deref().unwrap_or(&self.path)));
         }
         metadata
+    }
+
+    /// Opens the file that is about to be replaced as a program would that writes into it, and
+    /// changes nothing. Only an open that may create gets the kernel's refusal of other users' files
+    /// in directories such as /tmp; a rename over them does not. Other files are not opened.
+    ///
+    /// # Errors
+    /// The error of the open.
+    pub(super) fn ask_kernel(&self) -> io::Result<()> {
+        if !self.replaced.is_some_and(|replaced| replaced.is_foreign) {
+            return Ok(());
+        }
+        let path = self.target.as_deref().unwrap_or(&self.path);
+        let flags = OFlags::NONBLOCK | if self.target.is_some() { OFlags::NOFOLLOW } else { OFlags::empty() };
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags.bits().cast_signed());
+        options.open(path).map(drop)
     }
 
     /// Returns the path of the file that the kernel opens through the link at the sink's path.
@@ -203,7 +230,7 @@ impl FileSink {
     ///
     /// # Errors
     /// Errors of the file system.
-    pub(super) fn open_guarded(options: &mut OpenOptions, path: &std::path::Path) -> io::Result<File> {
+    pub(super) fn open_guarded(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
         if file.metadata()?.is_file() { Ok(file) } else { Err(special()) }
