@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -196,3 +197,63 @@ def test_unusable_input_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert main([str(given), str(out)]) == 2
         assert message in capsys.readouterr().err
     assert {one.name for one in tmp_path.iterdir()} == {"urls.parquet"}
+
+
+def is_refused(table: Path, out: Path, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(table), str(out)]) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_parts_directory_is_private(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, modes = tmp_path / "out.parquet", []
+    fetch = haul.arrow.fetch
+
+    def noting(*given: Any, **settings: Any) -> Any:
+        modes.append((tmp_path / "out.parquet.parts").stat().st_mode & 0o777)
+        return fetch(*given, **settings)
+
+    monkeypatch.setattr(haul.arrow, "fetch", noting)
+    assert main([str(table), str(out)]) == 0
+    assert modes == [0o700]
+
+
+def test_parts_directory_open_to_others_is_refused(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, parts = tmp_path / "out.parquet", tmp_path / "out.parquet.parts"
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    parts.symlink_to("elsewhere")
+    is_refused(table, out, "is a link", capsys)
+    parts.unlink()
+    for mode in (0o770, 0o707, 0o1777):
+        parts.mkdir()
+        parts.chmod(mode)
+        is_refused(table, out, "is writable for other users", capsys)
+        parts.rmdir()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a directory of another user")
+def test_parts_directory_of_another_user_is_refused(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = tmp_path / "out.parquet.parts"
+    parts.mkdir(mode=0o700)
+    os.chown(parts, 65534, 65534)
+    is_refused(table, tmp_path / "out.parquet", "belongs to another user (65534)", capsys)
+
+
+@pytest.mark.parametrize("name", ["lock", "state.json", "incomplete", "joined", "00000000.parquet"])
+def test_link_in_parts_directory_is_not_followed(
+    name: str, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    victim, parts = tmp_path / "victim", tmp_path / "out.parquet.parts"
+    victim.write_text("mine")
+    parts.mkdir(mode=0o700)
+    (parts / name).symlink_to(victim)
+    code = main([str(table), str(tmp_path / "out.parquet")])
+    # A link at the name of a complete part is replaced, not followed.
+    assert code == (0 if name == "00000000.parquet" else 2)
+    assert code == 0 or f"out.parquet.parts/{name}" in capsys.readouterr().err
+    assert victim.read_text() == "mine"

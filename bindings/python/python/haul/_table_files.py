@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ._arrow_input import pa
 
@@ -103,39 +104,39 @@ def _fixed_parts(batches: Iterable[Any]) -> Iterator[list[Any]]:
         yield part
 
 
-def sync(path: Path) -> None:
-    """Writes the content of a file to the disk."""
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())
+def sync(file: IO[bytes]) -> None:
+    """Writes the content of an open file to the disk."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
-def join(parts: Iterable[Path], schema: Any, unfinished: Path, output: Path) -> None:
-    """Makes one file of Parquet files, row group by row group. It appears under its name when it is
-    complete."""
-    with _writer(output.suffix.lower(), unfinished, schema) as writer:
-        for path in parts:
-            part = parquet.ParquetFile(path)
-            for group in range(part.num_row_groups):
-                for batch in part.read_row_group(group).to_batches():
-                    writer.write_batch(batch)
-    sync(unfinished)
-    os.replace(unfinished, output)
+def join(parts: Iterable[IO[bytes]], schema: Any, output: IO[bytes], suffix: str) -> None:
+    """Makes one file of Parquet files, row group by row group, and closes them. ``suffix`` is the format
+    of the output."""
+    with _writer(suffix, output, schema) as writer:
+        for file in parts:
+            with file:
+                part = parquet.ParquetFile(file)
+                for group in range(part.num_row_groups):
+                    for batch in part.read_row_group(group).to_batches():
+                        writer.write_batch(batch)
+    sync(output)
 
 
-def _writer(suffix: str, path: Path, schema: Any) -> Any:
+def _writer(suffix: str, file: IO[bytes], schema: Any) -> Any:
     if suffix == ".parquet":
-        return parquet.ParquetWriter(path, schema, compression="zstd")
+        return parquet.ParquetWriter(file, schema, compression="zstd")
     if suffix in _ARROW_SUFFIXES:
-        return pa.ipc.new_file(str(path), schema)
-    return _TextWriter(path, schema, is_csv=suffix == ".csv")
+        return pa.ipc.new_file(file, schema)
+    return _TextWriter(file, schema, is_csv=suffix == ".csv")
 
 
 class _TextWriter:
     """Writes rows as JSON lines, or as CSV whose nested values are JSON texts. Binary values are base64
     texts, in columns with ``_base64`` after their name."""
 
-    def __init__(self, path: Path, schema: Any, is_csv: bool) -> None:
-        self.file = open(path, "w", encoding="utf-8", newline="")
+    def __init__(self, file: IO[bytes], schema: Any, is_csv: bool) -> None:
+        self.file = io.TextIOWrapper(file, encoding="utf-8", newline="")
         self.names = [field.name + "_base64" * _is_binary(field.type) for field in schema]
         self.csv: Any = None
         if is_csv:
@@ -148,7 +149,8 @@ class _TextWriter:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        self.file.close()
+        # The binary file stays open.
+        self.file.detach()
 
     def write_batch(self, batch: Any) -> None:
         columns = [_plain_values(column) for column in batch.columns]

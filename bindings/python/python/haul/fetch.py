@@ -11,16 +11,17 @@ import argparse
 import fcntl
 import json
 import os
-import shutil
 import sys
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from . import arrow, shard
 from ._arrow_input import pa
+from ._parts_directory import PartsDirectory
 from ._table_files import OUTPUT_SUFFIXES, TableFile, join, sync
 
 import pyarrow.parquet as parquet  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -84,7 +85,7 @@ class _Run:
             raise ValueError(f"{given.output}: the name has to end in {', '.join(OUTPUT_SUFFIXES)}")
         self.input = TableFile(given.input)
         self.output: Path = given.output
-        self.parts: Path = given.output.with_name(given.output.name + ".parts")
+        self.parts_path: Path = given.output.with_name(given.output.name + ".parts")
         self.url: str = given.url
         self.shard = chosen
         self.body_column = None if given.no_body else given.body_column
@@ -97,29 +98,39 @@ class _Run:
             "max_memory": given.max_memory << 20,
         }  # fmt: skip
         self.progress = _Progress(None if chosen else self.input.rows, not given.quiet and sys.stderr.isatty())
+        self.is_joined = False
         #: The parts whose batches have been taken by the fetch, each with its number of rows.
         self.taken: deque[int] = deque()
 
     def run(self) -> int:
-        self.parts.mkdir(exist_ok=True)
-        with open(self.parts / "lock", "w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise ValueError(f"another run writes to {self.parts}") from None
-            done = self._resume()
-            self.progress.start(sum(parquet.read_metadata(self._part(number)).num_rows for number in range(done)))
-            try:
-                self._fetch(done)
-                self._join()
-            finally:
-                self.progress.end()
-                if not self._part(0).exists():
-                    shutil.rmtree(self.parts, ignore_errors=True)
+        self.parts = PartsDirectory(self.parts_path)
+        try:
+            with self.parts.open("lock", "ab") as lock:
+                self._run_locked(lock)
+        finally:
+            self.parts.close()
         return 0
 
-    def _part(self, number: int) -> Path:
-        return self.parts / f"{number:08}.parquet"
+    def _run_locked(self, lock: IO[bytes]) -> None:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"another run writes to {self.parts.path}") from None
+        done = self._resume()
+        self.progress.start(sum(map(self._rows, range(done))))
+        try:
+            self._fetch(done)
+            self._join()
+        finally:
+            self.progress.end()
+            if not self.is_joined and not self.parts.exists(_part(0)):
+                with suppress(OSError):
+                    self.parts.remove()
+
+    def _rows(self, number: int) -> int:
+        """Returns the number of rows of a complete part."""
+        with self.parts.open(_part(number)) as file:
+            return int(parquet.read_metadata(file).num_rows)
 
     def _resume(self) -> int:
         """Returns the number of complete parts of an earlier run with the same input and settings."""
@@ -129,17 +140,19 @@ class _Run:
             "input": os.fspath(self.input.path.absolute()), "size": status.st_size, "mtime": status.st_mtime_ns,
             "shard": self.shard, **{name: self.settings[name] for name in columns},
         }  # fmt: skip
-        known = self.parts / "state.json"
         text = json.dumps(state)
-        if self._part(0).exists():
-            if known.read_text() == text:
-                done = 1
-                while self._part(done).exists():
-                    done += 1
-                return done
-            raise ValueError(f"{self.parts} belongs to a run with another input or other columns: remove it to begin anew")
-        known.write_text(text)
-        return 0
+        if not self.parts.exists(_part(0)):
+            with self.parts.open("state.json", "w", encoding="utf-8") as file:
+                file.write(text)
+            return 0
+        with self.parts.open("state.json", "r", encoding="utf-8") as file:
+            if file.read() != text:
+                message = "belongs to a run with another input or other columns: remove it to begin anew"
+                raise ValueError(f"{self.parts.path} {message}")
+        done = 1
+        while self.parts.exists(_part(done)):
+            done += 1
+        return done
 
     def _batches(self, first: int) -> Iterator[Any]:
         for part in self.input.parts(first):
@@ -158,33 +171,46 @@ class _Run:
         return batch.filter(pa.array([shard(str(url or ""), count) == number for url in urls], pa.bool_()))
 
     def _fetch(self, first: int) -> None:
-        number, writer, rows = first, None, 0
-        unfinished = self.parts / "incomplete"
-        for batch in arrow.fetch(self._batches(first), **self.settings):
-            if writer is None:
-                writer = parquet.ParquetWriter(unfinished, batch.schema, compression="zstd")
-            writer.write_batch(batch)
-            rows += batch.num_rows
-            self.progress.add(batch.num_rows, batch.num_rows - batch.column("error").null_count)
-            if rows == self.taken[0]:
-                self.taken.popleft()
-                writer.close()
-                sync(unfinished)
-                os.replace(unfinished, self._part(number))
-                number, writer, rows = number + 1, None, 0
+        number, rows = first, 0
+        with ExitStack() as stack:
+            file: Any = None
+            writer: Any = None
+            for batch in arrow.fetch(self._batches(first), **self.settings):
+                if file is None:
+                    file = stack.enter_context(self.parts.open("incomplete", "wb"))
+                    writer = stack.enter_context(parquet.ParquetWriter(file, batch.schema, compression="zstd"))
+                writer.write_batch(batch)
+                rows += batch.num_rows
+                self.progress.add(batch.num_rows, batch.num_rows - batch.column("error").null_count)
+                if rows == self.taken[0]:
+                    self.taken.popleft()
+                    writer.close()
+                    sync(file)
+                    stack.close()
+                    self.parts.rename("incomplete", _part(number))
+                    number, file, writer, rows = number + 1, None, None, 0
 
     def _join(self) -> None:
         """Makes one file of all parts."""
-        paths: list[Path] = []
-        while self._part(len(paths)).exists():
-            paths.append(self._part(len(paths)))
-        if paths:
-            schema = parquet.read_schema(paths[0])
+        count = 0
+        while self.parts.exists(_part(count)):
+            count += 1
+        if count:
+            with self.parts.open(_part(0)) as file:
+                schema = parquet.read_schema(file)
         else:
             names = ("body_column", "text", "select", "select_json")
             schema = pa.schema([*self.input.schema, *arrow.schema(**{name: self.settings[name] for name in names})])
-        join(paths, schema, self.parts / "joined", self.output)
-        shutil.rmtree(self.parts)
+        with self.parts.open("joined", "wb") as joined:
+            join((self.parts.open(_part(number)) for number in range(count)), schema, joined, self.output.suffix.lower())
+        self.parts.move_out("joined", self.output)
+        self.is_joined = True
+        self.parts.remove()
+
+
+def _part(number: int) -> str:
+    """Returns the name of a complete part."""
+    return f"{number:08}.parquet"
 
 
 class _Progress:
