@@ -207,6 +207,33 @@ def test_ls_returns_links_below_the_page(
     assert not files.isdir(f"{base}/binary") and not files.isdir(f"{base}/json")
 
 
+def test_ls_returns_no_names_that_lead_up(files: HaulFileSystem, pages: Any, tmp_path: Path) -> None:
+    base = f"{pages.url}/dir"
+    wrong = ["../../pwned", "a/../../../pwned", "%2e%2e/pwned", ".%2E/.%2e/pwned", "..%2fpwned", "a%2f..%5c..%2fpwned"]
+    wrong += ["a?b=/../../../pwned", "a?%2f..%2fpwned"]
+    text = " ".join(f'{base}/{name} <a href="{name}"></a><a href="{base}/{name}"></a>' for name in wrong)
+    page = f"{text} {base}/x/../inner.csv {base}/a..b {base}/..c".encode()
+    pages.routes["/dir/"] = lambda handler: handler.answer(page, Content_Type="text/html")
+    pages.routes["/dir/inner.csv"] = lambda handler: handler.answer(b"inner")
+    for name in ("a..b", "..c"):
+        pages.routes[f"/dir/{name}"] = lambda handler: handler.answer(b"text")
+    assert files.ls(f"{base}/", detail=False) == [f"{base}/..c", f"{base}/a..b", f"{base}/inner.csv"]
+    (tmp_path / "in").mkdir()
+    files.get(f"{base}/", str(tmp_path / "in" / "out"), recursive=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    assert sorted(path.name for path in (tmp_path / "in" / "out").iterdir()) == ["..c", "a..b", "inner.csv"]
+
+
+def test_recursive_get_stores_all_files(files: HaulFileSystem, pages: Any, tmp_path: Path) -> None:
+    pages.routes["/top/"] = lambda handler: handler.answer(b"<a href=a><a href=sub/>", Content_Type="text/html")
+    pages.routes["/top/sub"] = lambda handler: handler.answer(b"", 301, Location="/top/sub/")
+    pages.routes["/top/sub/"] = lambda handler: handler.answer(b"<a href=b>", Content_Type="text/html")
+    pages.routes["/top/a"] = pages.routes["/top/sub/b"] = lambda handler: handler.answer(handler.path.encode())
+    into = tmp_path / "into"
+    files.get(f"{pages.url}/top/", str(into), recursive=True)
+    assert (into / "a").read_bytes() == b"/top/a" and (into / "sub" / "b").read_bytes() == b"/top/sub/b"
+
+
 def test_glob_takes_a_question_mark_for_a_query(files: HaulFileSystem, pages: Any) -> None:
     serve_listing(pages)
     base = f"{pages.url}/dir"

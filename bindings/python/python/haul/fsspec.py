@@ -9,6 +9,7 @@ fsspec finds it by the protocols ``haul+http`` and ``haul+https``; after :func:`
 
 from __future__ import annotations
 
+import inspect
 import operator
 import os
 import re
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 try:
     import fsspec  # type: ignore[import-untyped]
@@ -43,6 +45,8 @@ __all__ = ["HaulFileSystem", "register"]
 _PREFIX = "haul+"
 _PIECE = 5 << 20
 _TEXT_URL = re.compile(r"""https?://[^\s"'<>\\]+""")
+#: Whether this version of fsspec passes on that a path is no pattern.
+_KNOWS_LITERAL = "assume_literal" in inspect.signature(AsyncFileSystem._expand_path).parameters
 _MAGIC = re.compile(r"[*\[]")
 #: The arguments of `AsyncSession.request` that every request of a file system may have.
 _REQUEST_OPTIONS = frozenset({"params", "headers", "cookies", "auth", "timeout", "allow_redirects", "proxies", "verify", "cert"})
@@ -286,7 +290,10 @@ class HaulFileSystem(AsyncFileSystem):  # type: ignore[misc]
     async def _get_file(
         self, rpath: str, lpath: Any, chunk_size: int = _PIECE, callback: Any = DEFAULT_CALLBACK, **kwargs: Any
     ) -> None:
-        """Stores a file in a local one: a path, or an open file."""
+        """Stores a file in a local one: a path, or an open file. A directory, as which a recursive ``get``
+        has made the local path, is left to its files."""
+        if not isfilelike(lpath) and os.path.isdir(lpath) and (rpath.endswith("/") or await self._isdir(rpath)):
+            return
         response = await self._stream(rpath, kwargs)
         callback.set_size(length_of_body(response))
 
@@ -443,7 +450,7 @@ class HaulFileSystem(AsyncFileSystem):  # type: ignore[misc]
         directory = url.rstrip("/") + "/"
         links = select(page, "a@href", url=directory)
         if self.simple_links:
-            links += _TEXT_URL.findall(page.decode(response.encoding or "utf-8", "replace"))
+            links += map(_normalized, _TEXT_URL.findall(page.decode(response.encoding or "utf-8", "replace")))
         return sorted(set(self._below(directory, links)))
 
     def _below(self, directory: str, links: list[str]) -> Iterator[str]:
@@ -456,6 +463,8 @@ class HaulFileSystem(AsyncFileSystem):  # type: ignore[misc]
         other = ("http" if scheme == "https" else "https") + "://" + rest
         for link in links:
             link = link.partition("#")[0]
+            if _leads_up(link):
+                continue
             # `?C=M;O=A` and the like sort the directory itself.
             name = link.removeprefix(prefix)
             if name != link and name and name[0] != "?":
@@ -498,7 +507,8 @@ class HaulFileSystem(AsyncFileSystem):  # type: ignore[misc]
         urls: list[str] = self._strip_protocol([path] if isinstance(path, str) else list(path))
         if not recursive and maxdepth is None and all(assume_literal or _wildcard_of(url) < 0 for url in urls):
             return sorted(set(urls))
-        return await super()._expand_path(urls, recursive, maxdepth, assume_literal)  # type: ignore[no-any-return]
+        literal = {"assume_literal": assume_literal} if _KNOWS_LITERAL else {}
+        return await super()._expand_path(urls, recursive, maxdepth, **literal)  # type: ignore[no-any-return]
 
     # Writing.
 
@@ -552,6 +562,20 @@ class HaulFileSystem(AsyncFileSystem):  # type: ignore[misc]
         for url in (self._strip_protocol(path).rstrip("/"), self._parent(path)):
             self.dircache.pop(url, None)
             self.dircache.pop(url + "/", None)
+
+
+def _normalized(url: str) -> str:
+    """Returns an absolute URL without dot segments, or the same text if it is no valid URL."""
+    try:
+        return str(join(url, url))
+    except EngineError:
+        return url
+
+
+def _leads_up(url: str) -> bool:
+    """Returns whether a part of a URL would lead out of a directory if the URL became a file name, also
+    after its decoding. Programs join such names to local paths."""
+    return ".." in re.split(r"[/\\]", unquote(url.partition("://")[2]))
 
 
 def _wildcard_of(url: str) -> int:
