@@ -240,6 +240,7 @@ Register-ArgumentCompleter -Native -CommandName haul -ScriptBlock {
         , @('--no-npn', 'Turn off: No effect, accepted for compatibility with curl')
         , @('--oauth2-bearer', 'Send a bearer token')
         , @('--out-null', 'Discard a body')
+        , @('--no-out-null', 'Turn off: Discard a body')
         , @('-o', 'Write to a file')
         , @('--output', 'Write to a file')
         , @('--output-dir', 'Directory of output files')

@@ -76,6 +76,10 @@ fn main() -> ExitCode {
     match answer(persona, args) {
         Ok(code) => code,
         Err(error) => {
+            if let Some(path) = error.stderr() {
+                // Without the file, standard error has to do.
+                let _ = run::redirect_stderr(path);
+            }
             // If stderr is closed, no reader can see the message.
             let text = MessageColors::of_stderr(persona).message(&error.message_for(persona.name()));
             let _ = writeln!(std::io::stderr(), "{text}");
@@ -119,9 +123,16 @@ fn answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<ExitCode, Usag
         }
         None => {
             let lacks_url = persona.is_curl() && parsed.take_group_without_url();
-            let code = run::run(build_plan::resolve(parsed, &mut SystemFileAccess)?);
+            let no_url = || UsageError::new(ArgPosition::Whole, UsageErrorReason::NoUrl);
+            let stderr = parsed.global.stderr.clone().filter(|_| persona.is_curl());
+            // With -Z, curl looks at all groups before it fetches a URL.
+            if lacks_url && parsed.global.parallel {
+                return Err(no_url().written_to(stderr));
+            }
+            let code = build_plan::resolve(parsed, &mut SystemFileAccess).map(run::run);
+            let code = code.map_err(|error| error.written_to(stderr))?;
             return match lacks_url {
-                true => Err(UsageError::new(ArgPosition::Whole, UsageErrorReason::NoUrl)),
+                true => Err(no_url()),
                 false => Ok(ExitCode::from(code)),
             };
         }

@@ -16,6 +16,7 @@
 //! ```
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use haul_policy::secrets::without_userinfo;
 use haul_policy::terminal_text::is_hazard;
@@ -174,12 +175,25 @@ pub enum ArgPosition {
 pub struct UsageError {
     place: ArgPosition,
     reason: UsageErrorReason,
+    /// The file of `--stderr` to which the message is written; `None` for standard error.
+    stderr: Option<Box<PathBuf>>,
 }
 
 impl UsageError {
     /// Creates a usage error from a reason and the position of the option.
     pub fn new(place: ArgPosition, reason: UsageErrorReason) -> Self {
-        UsageError { place, reason }
+        UsageError { place, reason, stderr: None }
+    }
+
+    /// Returns this error with the file of `--stderr`, if the options before the error name one.
+    pub fn written_to(self, stderr: Option<PathBuf>) -> Self {
+        UsageError { stderr: stderr.map(Box::new), ..self }
+    }
+
+    /// Returns the file of `--stderr` to which the message is to be written; `None` for standard
+    /// error.
+    pub fn stderr(&self) -> Option<&Path> {
+        self.stderr.as_ref().map(|path| path.as_path())
     }
 
     /// Returns the reason why the command line is refused.
@@ -238,6 +252,7 @@ impl UsageError {
         // curl says what is wrong before it says where.
         let (before, reason) = match &self.reason {
             UsageErrorReason::Read { path, .. } if is_config => (format!("cannot read config from '{path}'"), reason),
+            UsageErrorReason::Read { .. } if self.is_url() => (String::new(), reason),
             UsageErrorReason::Read { path, error } => (format!("cannot read '{path}': {error}"), reason),
             UsageErrorReason::BadUse(text) if self.place != ArgPosition::Whole => (text.clone(), badly()),
             UsageErrorReason::TooDeep => (format!("Max config file recursion level reached ({DEPTH_MAX})"), badly()),
@@ -257,6 +272,11 @@ impl UsageError {
         };
         said.push_str(&format!("{program}: {where_and_why}"));
         said
+    }
+
+    /// Returns true if the place is a URL or the option `--url`.
+    fn is_url(&self) -> bool {
+        matches!(&self.place, ArgPosition::Option(option) if option == "--url" || !option.starts_with('-'))
     }
 
     /// Returns haul's own message, in one line: the place, the reason, and a suggestion if there is

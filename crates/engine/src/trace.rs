@@ -49,6 +49,11 @@ pub enum TraceEvent<'a> {
         /// The head of the interim response, as received.
         head: &'a ResponseHead,
     },
+    /// The server sent something that is not HTTP. Its first line is reported; the transfer fails.
+    NotHttp {
+        /// The line as received, without its end.
+        line: &'a [u8],
+    },
     /// A proxy has responded to a CONNECT.
     Connect {
         /// The head of the proxy's response, as received.
@@ -131,7 +136,9 @@ pub(crate) fn request_event(request: &RequestHead<'_>, version: ProtocolVersion)
     let mut head = format!("{} {} {version}\n", request.method, request.target);
     for (name, value) in request.fields {
         let value = if is_hidden_field(name) { "[redacted]".into() } else { String::from_utf8_lossy(value) };
-        head.push_str(&format!("{name}: {value}\n"));
+        // Nothing follows the colon of an empty field.
+        let blank = if value.is_empty() { "" } else { " " };
+        head.push_str(&format!("{name}:{blank}{value}\n"));
     }
     TraceEvent::Request { head: head.into() }
 }

@@ -123,7 +123,8 @@ impl PlanBuilder<'_> {
                 return Err(misused("--output", FED_TO_STDOUT));
             }
         }
-        if outputs.len() > group.urls.len() {
+        let has_surplus_output = outputs.len() > group.urls.len();
+        if has_surplus_output {
             // `--no-remote-name` more than needed asks for nothing.
             if outputs[group.urls.len()..].iter().any(|output| *output != OutputArg::Stdout) {
                 self.warnings.push("Got more output options than URLs".to_owned());
@@ -155,6 +156,7 @@ impl PlanBuilder<'_> {
             records,
             globoff: group.globoff,
             outputs,
+            has_surplus_output,
             uploads,
             output_default,
             output_dir: group.output_dir,

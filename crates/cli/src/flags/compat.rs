@@ -64,7 +64,6 @@ const INERT: &[(&str, &str)] = &[
     ("ftp-port", "concerns FTP only"),
     ("ftp-skip-pasv-ip", "concerns FTP only"),
     ("npn", "in curl neither"),
-    ("parallel-immediate", "haul always does this for HTTP/1"),
     ("proxy-service-name", "concerns Negotiate only"),
     ("proxy-ssl-allow-beast", "concerns TLS 1.0 only"),
     ("proxy-ssl-auto-client-cert", "concerns Windows only"),
@@ -119,9 +118,17 @@ const DIFFERS: &[(&str, &str)] = &[
     ("hsts", "nothing is remembered with -k"),
     ("key-type", "only PEM and DER, recognised from the file"),
     (
+        "http2",
+        "with http:// there is no `Upgrade: h2c`, which RFC 9113 section 3.1 has removed; --http2-prior-knowledge speaks HTTP/2 there",
+    ),
+    (
         "location",
         "304 and 305 are not followed; credentials stay with scheme, host and port; a `Content-Type` of `-H` is sent only with the \
          body, and PUT, PATCH and DELETE keep their body after 301 and 302",
+    ),
+    (
+        "pinnedpubkey",
+        "a value without a usable key matches no server and is ignored with http://, as by curl; under haul's own name it is an error",
     ),
     ("proxy-cert-type", "PEM, DER and P12, recognised from the file"),
     ("proxy-key-type", "only PEM and DER, recognised from the file"),

@@ -10,7 +10,7 @@ impl Flag for OutNullFlag {
         &FlagSpec {
             long: "out-null",
             short: None,
-            syntax: FlagSyntax::Once,
+            syntax: FlagSyntax::Switch,
             category: HelpCategory::Output,
             important: false,
             help: "Discard a body",
@@ -21,7 +21,10 @@ impl Flag for OutNullFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        let _ = value;
+        // curl discards the body in both forms.
+        if !value.on() && !args.global.persona.is_curl() {
+            return Err(UsageErrorReason::NotReversible);
+        }
         args.push_output(plan::OutputArg::Null);
         Ok(())
     }

@@ -14,15 +14,16 @@ impl Flag for ParallelImmediateFlag {
             category: HelpCategory::Parallel,
             important: false,
             help: "Open connections at once",
-            doc: "Opens a connection for each transfer rather than wait for one that can be shared. haul always does \
-                  so for HTTP/1.",
+            doc: "Opens a connection for each transfer as long as none to its host is open. By default, the transfers \
+                  to a server that may speak HTTP/2 wait for the first connection, because they may share it. \
+                  Without TLS, haul never waits, unless --http2-prior-knowledge is given.",
             example: "haul -Z --parallel-immediate https://example.com/a https://example.com/b",
             see_also: &["parallel"],
         }
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        let _ = (value, args);
+        args.global.parallel_immediate = value.on();
         Ok(())
     }
 }

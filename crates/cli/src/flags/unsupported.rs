@@ -45,6 +45,11 @@ const REFUSED: &[(&str, &str)] = &[
     ("Metalink was removed from curl, too", "metalink"),
 ];
 
+/// The switches among the refused options. The form with `--no-` asks for nothing that haul lacks.
+const SWITCHES: &str = "cert-status compressed-ssh doh-cert-status eprt epsv ftp-pret ftp-ssl ftp-ssl-ccc ftp-ssl-control \
+                        ftp-ssl-reqd list-only mail-rcpt-allowfails metalink negotiate ntlm ntlm-wb proxy-http3 \
+                        proxy-negotiate proxy-ntlm sasl-ir socks5-gssapi tftp-no-options tls-earlydata";
+
 /// The letters of curl's options that haul refuses, with their long names.
 const LETTERS: &[(u8, &str)] = &[(b'Q', "quote"), (b'l', "list-only"), (b't', "telnet-option")];
 
@@ -58,6 +63,11 @@ pub fn refused() -> impl Iterator<Item = (&'static str, &'static str)> {
 pub fn why(name: &[u8]) -> Option<&'static str> {
     let has = |names: &str| names.split_ascii_whitespace().any(|known| known.as_bytes() == name);
     REFUSED.iter().find(|(_, names)| has(names)).map(|&(why, _)| why)
+}
+
+/// Returns true if haul refuses the option with this long name, but not its form with `--no-`.
+pub fn is_switch(name: &[u8]) -> bool {
+    SWITCHES.split_ascii_whitespace().any(|known| known.as_bytes() == name) && why(name).is_some()
 }
 
 /// Returns the long name of every refused option, with the reason.

@@ -76,38 +76,10 @@ where
         variables: OptionVariables::default(),
         secret: None,
     };
-    let mut args = args.into_iter().peekable();
-    if persona.is_curl() && !args.peek().is_some_and(|first| disables_curlrc(first)) {
-        parser.curlrc()?;
-        parser.depth = 0;
-    }
-    let mut options = true;
-    let mut number = 0;
-    while let Some(arg) = args.next() {
-        number += 1;
-        let written = arg.as_encoded_bytes();
-        if !options || written.first() != Some(&b'-') {
-            parser.url(written)?;
-        } else if written == b"--" {
-            options = false;
-        } else {
-            let next = args.peek().map(|next| next.as_encoded_bytes());
-            let used = parser
-                .option(written, next)
-                .map_err(|refusal| refusal.at(|shown| ArgPosition::Option(printable(shown))))?;
-            if used {
-                args.next();
-                number += 1;
-            }
-            if let Some(length) = parser.secret.take() {
-                parser.args.secrets.push(SecretArgumentPart { argument: number, length });
-            }
-            if parser.args.info.is_some() {
-                break;
-            }
-        }
-    }
-    Ok(parser.args)
+    let read = parser.command_line(persona, args);
+    // curl writes to the file of --stderr from then on.
+    let stderr = parser.args.global.stderr.clone().filter(|_| persona.is_curl());
+    read.map(|()| parser.args).map_err(|error| error.written_to(stderr))
 }
 
 /// Returns true if the first argument of the command line is `-q` or `--disable`, which disables
@@ -158,8 +130,49 @@ impl OptionError {
 }
 
 impl CommandLineParser<'_> {
+    /// Reads the default config file of the persona, and then the words of the command line.
+    fn command_line<I>(&mut self, persona: ProgramPersona, args: I) -> Result<(), UsageError>
+    where
+        I: IntoIterator<Item = OsString>,
+    {
+        let mut args = args.into_iter().peekable();
+        if persona.is_curl() && !args.peek().is_some_and(|first| disables_curlrc(first)) {
+            self.curlrc()?;
+            self.depth = 0;
+        }
+        let mut options = true;
+        let mut number = 0;
+        while let Some(arg) = args.next() {
+            number += 1;
+            let written = arg.as_encoded_bytes();
+            if !options || written.first() != Some(&b'-') {
+                self.url(written)?;
+            } else if written == b"--" {
+                options = false;
+            } else {
+                let next = args.peek().map(|next| next.as_encoded_bytes());
+                let used = self
+                    .option(written, next)
+                    .map_err(|refusal| refusal.at(|shown| ArgPosition::Option(printable(shown))))?;
+                if used {
+                    args.next();
+                    number += 1;
+                }
+                if let Some(length) = self.secret.take() {
+                    self.args.secrets.push(SecretArgumentPart { argument: number, length });
+                }
+                if self.args.info.is_some() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn url(&mut self, written: &[u8]) -> Result<(), UsageError> {
-        let place = || ArgPosition::Option("--url".to_owned());
+        // curl shows the argument itself, as if it were an option.
+        let is_curl = self.args.global.persona.is_curl();
+        let place = || ArgPosition::Option(if is_curl { printable(written) } else { "--url".to_owned() });
         let url = &*url_list::as_text(written);
         if url.is_empty() && self.args.global.persona.is_curl() {
             return Err(UsageError::new(place(), UsageErrorReason::Blank));
@@ -231,6 +244,10 @@ impl CommandLineParser<'_> {
             self.secret = None;
             self.record(&format!("expand-{}", flag.spec().long), true, Some(text));
             return Ok(attached.is_none());
+        }
+        // Without what haul does not have, nothing changes.
+        if name.strip_prefix(b"no-").is_some_and(unsupported::is_switch) {
+            return Ok(false);
         }
         let (flag, on) = find(name).map_err(here)?;
         self.apply(flag, on, attached, next, shown)

@@ -132,7 +132,7 @@ fn unsupported_curl_options_are_refused_with_reason() {
     let version = crate::program_persona::VERSION;
     for (option, why) in [
         ("--proxy-http3", "no proxy is spoken to by HTTP/3"),
-        ("--no-epsv", "it belongs to FTP, and haul speaks only HTTP"),
+        ("--epsv", "it belongs to FTP, and haul speaks only HTTP"),
         ("-Q", "it belongs to FTP, and haul speaks only HTTP"),
     ] {
         let expected = format!("haul: option {option}: is not supported by haul {version} ({why})");

@@ -117,6 +117,8 @@ pub struct GlobalArgs {
     /// `--parallel-max-host`: the number of connections to one host; `None` is from 6 to 50, as
     /// many as help.
     pub parallel_max_host: Option<usize>,
+    /// `--parallel-immediate`: transfers do not wait for a connection that they may share.
+    pub parallel_immediate: bool,
     /// `--threads`: the maximum number of worker threads; `None` is one for each core.
     pub threads: Option<usize>,
     /// `--max-memory`: the maximum number of bytes of bodies that are kept in memory while they
@@ -179,6 +181,7 @@ impl Default for GlobalArgs {
             parallel_groups: false,
             parallel_max: 64,
             parallel_max_host: None,
+            parallel_immediate: false,
             threads: None,
             max_memory: 64 << 20,
             unordered: false,
@@ -255,6 +258,8 @@ pub struct UrlGroup {
     /// The outputs of the sources in `urls`: the first belongs to the first source, and so on.
     /// [`UrlGroup::output_of`] also handles sources without one.
     pub outputs: Vec<OutputArg>,
+    /// True if the options name more outputs than URLs.
+    pub has_surplus_output: bool,
     /// The output of the sources that have none in `outputs`.
     pub output_default: OutputArg,
     /// `-T`: the uploads to the sources in `urls`. The first belongs to the first source, and so

@@ -95,7 +95,7 @@ pub fn run(plan: RunPlan) -> u8 {
         let operation = &plan.operations[groups.start];
         progress.operation_begins(terminal_output(&plan, &plan.operations[groups.clone()]), operation.stages.len());
         let outcome = carry_out(&client, &plan, groups.clone(), &progress, &mut stores, before.clone());
-        before.urls += plan.operations[groups].iter().map(|operation| operation.urls.len() as u64).sum::<u64>();
+        before.urls += plan.operations[groups.clone()].iter().map(|operation| operation.urls.len() as u64).sum::<u64>();
         let (ControlFlow::Continue(code) | ControlFlow::Break(code)) = outcome;
         // To curl all are one side by side: what went well hides no failure.
         let is_last = plan.global.persona.is_curl() && (code != 0 || !plan.global.parallel);
@@ -118,7 +118,11 @@ pub fn run(plan: RunPlan) -> u8 {
             exit_code = lost;
         }
         let is_interrupted = signals.as_ref().is_some_and(Signals::has_come);
-        if outcome.is_break() || is_interrupted || (code != 0 && plan.global.fail_early) {
+        if outcome.is_break()
+            || has_surplus_output(&plan, &plan.operations[groups])
+            || is_interrupted
+            || (code != 0 && plan.global.fail_early)
+        {
             break;
         }
     }
@@ -139,6 +143,13 @@ pub fn run(plan: RunPlan) -> u8 {
         signals.end();
     }
     exit_code
+}
+
+/// Returns true if a group has more outputs than URLs. curl does not get past the output without a
+/// URL, so that it fetches no URLs of later groups.
+fn has_surplus_output(plan: &RunPlan, operations: &[UrlGroup]) -> bool {
+    let is_serial = plan.global.persona.is_curl() && !plan.global.parallel;
+    is_serial && operations.iter().any(|operation| operation.has_surplus_output)
 }
 
 /// Returns the function with which the engine ends its waits: after a signal, or if the job's file
@@ -318,7 +329,7 @@ fn open_archive(global: &GlobalArgs, _job: Option<&JobRun>) -> haul::Result<Opti
 }
 
 /// Redirects standard error to the file of `--stderr`; `-` is standard output.
-fn redirect_stderr(path: &Path) -> std::io::Result<()> {
+pub fn redirect_stderr(path: &Path) -> std::io::Result<()> {
     if path == Path::new("-") {
         rustix::stdio::dup2_stderr(std::io::stdout())?;
     } else {
@@ -339,7 +350,15 @@ fn carry_out(
     let operation = &plan.operations[groups.start];
     stores.begin(operation);
     let operation = &*heads_before_bodies(plan, operation);
-    let outcome = Reporter::new(&plan.global, operation, Arc::clone(progress), before).and_then(|reporter| {
+    let mut is_unopened = false;
+    let opened = check_first_globs(plan, &plan.operations[groups.clone()]).and_then(|()| {
+        let reporter = Reporter::new(&plan.global, operation, Arc::clone(progress), before.clone());
+        reporter.inspect_err(|error| {
+            is_unopened = true;
+            write_out_unopened(plan, operation, progress, before, error);
+        })
+    });
+    let outcome = opened.and_then(|reporter| {
         let reporter = Arc::new(reporter);
         let code = match only_url(operation) {
             _ if plan.global.job.is_some() => parallel::run(client, plan, operation, &reporter, stores),
@@ -362,11 +381,61 @@ fn carry_out(
         Ok(code) => ControlFlow::Continue(code),
         Err(error) => {
             let code = report_setup_error(plan, progress, &error);
-            // A missing input file ends curl, and so does an unusable URL, whatever operations
-            // follow.
-            let ends = plan.global.persona.is_curl() && matches!(error.kind(), ErrorKind::Read | ErrorKind::Url);
+            // With -Z, curl says once more that a URL is none.
+            if plan.global.parallel && plan.global.persona.is_curl() && error_message::is_glob_flaw(&error) {
+                let again = Error::new(ErrorKind::Url, "URL using bad/illegal format or missing URL");
+                progress.print_line(&format!("curl: ({code}) {}", again.cause()));
+            }
+            // A missing input file ends curl, and so do an unusable URL and a file of -D that cannot
+            // be opened, whatever operations follow.
+            let is_final = is_unopened || matches!(error.kind(), ErrorKind::Read | ErrorKind::Url);
+            let ends = plan.global.persona.is_curl() && is_final;
             if ends { ControlFlow::Break(code) } else { ControlFlow::Continue(code) }
         }
+    }
+}
+
+/// Parses the globs that curl expands before its first transfer begins: that of the first URL, and
+/// with `-Z` those of all URLs that may be transferred at the same time.
+///
+/// # Errors
+/// A URL is not a valid glob. Nothing is then fetched.
+fn check_first_globs(plan: &RunPlan, operations: &[UrlGroup]) -> haul::Result<()> {
+    if !plan.global.persona.is_curl() {
+        return Ok(());
+    }
+    let count = if plan.global.parallel { plan.global.parallel_max } else { 1 };
+    let sources = operations.iter().flat_map(|operation| {
+        let of_group = operation.urls.iter().enumerate();
+        of_group.map(move |(index, source)| (operation, index, source))
+    });
+    for (operation, index, source) in sources.take(count) {
+        if let UrlSource::Argument(url) = source
+            && operation.is_glob(index, url)
+        {
+            glob(url)?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints the text of `-w` for the first URL of a group whose file of `-D` cannot be opened, as curl
+/// does. Such an error ends the group before its first request.
+fn write_out_unopened(
+    plan: &RunPlan,
+    operation: &UrlGroup,
+    progress: &Arc<ProgressReporter>,
+    before: RunState,
+    error: &Error,
+) {
+    let Some(UrlSource::Argument(url)) = operation.urls.get(0).filter(|_| plan.global.persona.is_curl()) else {
+        return;
+    };
+    let mut without_files = operation.clone();
+    without_files.stages.iter_mut().for_each(|stage| stage.report.dump_header = None);
+    if let Ok(reporter) = Reporter::new(&plan.global, &without_files, Arc::clone(progress), before) {
+        // The error of the file is the one to report.
+        let _ = reporter.print(reporter.report_unusable_url(url, 0, error));
     }
 }
 
@@ -410,9 +479,10 @@ fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o UrlGroup) -> Cow<'o, U
 /// Prints the error because of which a transfer could not begin. Returns the exit code for this
 /// error.
 fn report_setup_error(plan: &RunPlan, progress: &ProgressReporter, error: &Error) -> u8 {
-    // Whoever closed the pipe has seen enough, and knows.
+    // Whoever closed the pipe has seen enough, and knows. curl reports it nevertheless.
     let closed = error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe);
-    let is_known = error.is_interrupted() || error.kind() == ErrorKind::Write && closed;
+    let is_silent = !plan.global.persona.is_curl() && error.kind() == ErrorKind::Write && closed;
+    let is_known = error.is_interrupted() || is_silent;
     if plan.global.shows_errors() && !is_known {
         progress.print_error(error, None);
     }

@@ -11,6 +11,36 @@ pub(crate) fn host<'u>(url: &'u str, canonical: &str) -> Option<&'u str> {
     is_it.then_some(host)
 }
 
+/// Returns the path and query with the characters that are not ASCII as the URL spells them, which
+/// is what curl prints: `/ü`, not `/%C3%BC`. `canonical` is the percent-encoded form. Returns `None`
+/// if the URL has no such characters, or has some that were percent-encoded by its author.
+pub(crate) fn path(url: &str, canonical: &str) -> Option<String> {
+    let spelled = after_authority(url);
+    let is_encoded = |at: usize| {
+        spelled.as_bytes().get(at + 1).is_some_and(|digit| matches!(digit, b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F'))
+    };
+    if spelled.is_ascii() || spelled.match_indices('%').any(|(at, _)| is_encoded(at)) {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(canonical.len());
+    let mut rest = canonical.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let encoded = rest.get(1..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = encoded.filter(|_| first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match byte.filter(|byte| !byte.is_ascii()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &rest[3..];
+            }
+            None => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
 /// Returns the user in a URL, without percent-decoding. Empty if the URL has none.
 pub(super) fn user(url: &str) -> &str {
     let userinfo = authority(url).rsplit_once('@').map_or("", |(userinfo, _)| userinfo);
@@ -20,6 +50,12 @@ pub(super) fn user(url: &str) -> &str {
 fn authority(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or_default()
+}
+
+/// Returns the path, the query and the fragment of a URL.
+fn after_authority(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    &rest[authority(url).len()..]
 }
 
 #[cfg(test)]
@@ -37,6 +73,19 @@ mod tests {
             ("http://[::1]/", "::1", None),
         ] {
             assert_eq!(host(url, canonical), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn path_keeps_characters_that_are_not_ascii() {
+        for (url, canonical, expected) in [
+            ("http://h/ü?ä", "/%C3%BC?%C3%A4", Some("/ü?ä")),
+            ("h/%7Eü b", "/%7E%C3%BC%20b", Some("/%7Eü%20b")),
+            ("http://h/ü%C3%BC", "/%C3%BC%C3%BC", None),
+            ("http://ü/a", "/a", None),
+            ("http://h/a", "/a", None),
+        ] {
+            assert_eq!(path(url, canonical).as_deref(), expected, "{url}");
         }
     }
 

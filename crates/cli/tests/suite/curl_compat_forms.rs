@@ -66,19 +66,19 @@ fn missing_form_header_file_is_a_warning() {
 }
 
 /// curl opens the files of a form only when it sends the form. So `-s` suppresses the message about
-/// a missing file, and the URLs after `--next` are still fetched.
+/// a missing file. The URLs after `--next` are not fetched.
 #[test]
-fn missing_form_file_fails_only_its_transfer() {
+fn missing_form_file_ends_all_groups() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     let url = peer.url("/");
     for (form, said) in [("a=@none", "none: No such file"), ("a=<none", "none: No such file"), ("a=@.", ".: ")] {
         let ran = curl_in(dir.path(), &["-sS", "-F", form, &url, "--next", "-s", &url]);
-        assert_eq!((ran.code, ran.stdout.as_slice()), (0, &b"x"[..]), "{form}");
+        assert_eq!((ran.code, ran.stdout.as_slice()), (26, &b""[..]), "{form}");
         assert!(ran.stderr.starts_with(&format!("curl: (26) failed to read {said}")), "{}", ran.stderr);
         let ran = curl_in(dir.path(), &["-s", "-F", form, &url]);
         assert_eq!((ran.code, &*ran.stderr), (26, ""), "{form}");
     }
-    assert_eq!(peer.connections(), 3, "nothing was sent of the forms");
+    assert_eq!(peer.connections(), 0, "nothing was sent");
 }
 
 #[test]
@@ -99,4 +99,13 @@ fn multipart_mixed_parts_are_attachments() {
     let has =
         |connection, kind: &str| peer.saw(connection, format!("Content-Disposition: {kind}; name=\"n\"").as_bytes());
     assert!(has(0, "attachment") && has(1, "form-data"));
+}
+
+#[test]
+fn form_with_a_missing_file_ends_the_run() {
+    let peer = page("x");
+    let url = peer.url("/");
+    let ran = curl(&["-sS", "-w", "[%{exitcode}]", "-F", "f=@none.txt", &url, &url]);
+    assert_eq!((ran.code, ran.stdout.as_slice(), ran.stderr.lines().count()), (26, &b"[26]"[..], 1), "{}", ran.stderr);
+    assert_eq!(peer.connections(), 0);
 }

@@ -3,8 +3,9 @@
 use crate::common;
 
 use std::fs;
+use std::process::Stdio;
 
-use common::{HAUL, curl, curl_in, list, names, page, program, reply_steps, run};
+use common::{HAUL, answering, curl, curl_in, list, names, page, program, reply_steps, run};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
@@ -173,4 +174,82 @@ fn etag_error_names_the_last_option() {
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.stderr);
         assert!(ran.stderr.contains(&format!("curl: option {option}: is badly used here\n")), "{}", ran.stderr);
     }
+}
+
+#[test]
+fn output_that_takes_no_more_is_an_error() {
+    let (short, long) = (page("hello"), page(&"x".repeat(9000)));
+    let full = || Stdio::from(fs::File::options().write(true).open("/dev/full").unwrap());
+    let closed = || Stdio::from(std::io::pipe().unwrap().1);
+    for output in [&full as &dyn Fn() -> Stdio, &closed] {
+        let into = |url: &str, options: &[&str]| {
+            let mut command = program(HAUL);
+            let ran = command.args(["curl", "-q", "-sS"]).args(options).arg(url).stdout(output()).output().unwrap();
+            (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
+        };
+        let passed = "curl: (23) Failure writing output to destination, passed 9000 returned 0\n";
+        assert_eq!(into(&long.url("/"), &[]), (Some(23), passed.to_owned()));
+        assert_eq!(into(&short.url("/"), &[]), (Some(23), "curl: Failed writing body\n".to_owned()));
+        assert_eq!(into(&short.url("/"), &["-Z"]), (Some(23), "curl: Failed writing body\n".to_owned()));
+    }
+}
+
+#[test]
+fn bad_url_argument_is_named_by_itself() {
+    let hint = "curl: try 'curl --help' or 'curl --manual' for more information\n";
+    for (args, code, said) in [
+        (&[""][..], 2, "curl: option : blank argument where content is expected\n"),
+        (&["--url", ""], 2, "curl: option --url: blank argument where content is expected\n"),
+        (&["@/none"], 26, "curl: option @/none: error encountered when reading a file\n"),
+        (&["--url", "@/none"], 26, "curl: option --url: error encountered when reading a file\n"),
+    ] {
+        let ran = curl(args);
+        assert_eq!((ran.code, ran.stderr), (code, format!("{said}{hint}")), "{args:?}");
+    }
+}
+
+#[test]
+fn bar_that_was_not_drawn_ends_with_an_empty_line() {
+    let said = |reply: &str, args: &[&str]| {
+        let peer = answering(reply);
+        curl(&[&["-#", "-o", "/dev/null"], args, &[&peer.url("/")]].concat()).stderr
+    };
+    let gone = "HTTP/1.1 404 No\r\nContent-Length: 4\r\n\r\nnone";
+    assert_eq!(said(gone, &["-f"]), "curl: (22) The requested URL returned error: 404\n\n");
+    assert_eq!(said("HTTP/1.1 204 None\r\n\r\n", &[]), "\n");
+    assert_eq!(said("", &[]), "curl: (52) Empty reply from server\n\n");
+    let refused = curl(&["-#", "http://127.0.0.1:1/"]).stderr;
+    assert!(refused.ends_with("Could not connect to server\n"), "{refused:?}");
+    let drawn = said("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", &[]);
+    assert!(drawn.ends_with(" 100.0%\n") && drawn.lines().count() == 1, "{drawn:?}");
+}
+
+#[test]
+fn usage_errors_go_to_the_file_of_stderr() {
+    let dir = tempfile::tempdir().unwrap();
+    for (args, said) in [
+        (&["--stderr", "err", "--none"][..], "curl: option --none: is unknown\n"),
+        (&["--stderr", "err"], "curl: (2) no URL specified\n"),
+    ] {
+        let ran = curl_in(dir.path(), args);
+        assert_eq!((ran.code, &*ran.stderr), (2, ""), "{args:?}");
+        let written = fs::read_to_string(dir.path().join("err")).unwrap();
+        assert!(written.starts_with(said), "{args:?}: {written}");
+    }
+    let ran = curl_in(dir.path(), &["--none", "--stderr", "late"]);
+    assert!(ran.stderr.starts_with("curl: option --none: is unknown\n"), "{}", ran.stderr);
+    assert!(!dir.path().join("late").exists(), "the option comes after the error");
+}
+
+#[test]
+fn size_limit_error_tells_where_it_was_reached() {
+    let said = |reply: &str| {
+        let peer = answering(reply);
+        let ran = curl(&["-sS", "--max-filesize", "3", &peer.url("/")]);
+        (ran.code, String::from_utf8(ran.stdout).unwrap() + &ran.stderr)
+    };
+    let exceeded = "abccurl: (63) Exceeded the maximum allowed file size (3) with 3 bytes\n";
+    assert_eq!(said("HTTP/1.1 200 OK\r\n\r\nabcdef"), (63, exceeded.to_owned()));
+    let announced = "curl: (63) Maximum file size exceeded\n";
+    assert_eq!(said("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabcdef"), (63, announced.to_owned()));
 }

@@ -234,3 +234,36 @@ fn unset_variable_is_read_from_its_file() {
     assert!(received(&peer, 0).ends_with("\r\n\r\nof the file"), "{}", received(&peer, 0));
     assert!(received(&peer, 1).ends_with("\r\n\r\nof the environment"), "{}", received(&peer, 1));
 }
+
+#[test]
+fn negated_options_that_are_refused_change_nothing() {
+    let peer = page("x");
+    let url = peer.url("/");
+    for name in ["ntlm", "ftp-pret", "mail-rcpt-allowfails", "tftp-no-options", "tls-earlydata", "compressed-ssh"] {
+        curl(&["-s", &format!("--no-{name}"), &url]).ok();
+        let ran = curl(&["-s", &format!("--{name}"), &url]);
+        assert!(ran.code == 2 && ran.stderr.contains("is not supported by haul"), "{name}: {}", ran.stderr);
+        run(program(HAUL).args(["-s", &format!("--no-{name}"), &url])).ok();
+    }
+    assert_eq!(curl(&["-s", "--no-quote", &url]).code, 2, "an option with a value has no such form");
+}
+
+#[test]
+fn out_null_discards_the_body_in_both_forms() {
+    let peer = page("x");
+    let url = peer.url("/");
+    for option in ["--out-null", "--no-out-null"] {
+        assert_eq!(curl(&["-s", option, &url]).ok(), b"", "{option}");
+    }
+    assert_eq!(run(program(HAUL).args(["--no-out-null", &url])).code, 2, "under haul's own name");
+}
+
+#[test]
+fn parallel_run_with_an_empty_group_fetches_nothing() {
+    let peer = page("x");
+    let ran = curl(&["-sZ", &peer.url("/"), "-:"]);
+    assert!(ran.code == 2 && ran.stderr.starts_with("curl: (2) no URL specified\n"), "{}", ran.stderr);
+    assert_eq!((ran.stdout.len(), peer.connections()), (0, 0));
+    let ran = curl(&["-s", &peer.url("/"), "-:"]);
+    assert_eq!((ran.code, ran.stdout.as_slice()), (2, &b"x"[..]), "without -Z the group is noticed in its turn");
+}

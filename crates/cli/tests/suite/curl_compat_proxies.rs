@@ -36,10 +36,13 @@ fn proxy_pin_matters_only_for_tls_proxies() {
     curl(&[&bad[..], &[&url]].concat()).ok();
     curl(&[&bad[..], &["-x", &proxy, "http://h.test/"]].concat()).ok();
     let with_tls = proxy.replacen("http:", "https:", 1);
-    assert_eq!(curl(&[&bad[..], &["-x", &with_tls, "http://h.test/"]].concat()).code, 90);
-    let mut command = program(HAUL);
-    command.args(["curl", "-q"]).args(bad).arg("http://h.test/").env("http_proxy", with_tls);
-    assert_eq!(run(&mut command).code, 90);
+    // This proxy has no TLS, and so no key to compare.
+    assert_eq!(curl(&[&bad[..], &["-x", &with_tls, "http://h.test/"]].concat()).code, 35);
+    for (first, code) in [(&["curl", "-q"][..], 35), (&[], 90)] {
+        let mut command = program(HAUL);
+        command.args(first).args(bad).arg("http://h.test/").env("http_proxy", &with_tls);
+        assert_eq!(run(&mut command).code, code, "{first:?}");
+    }
 }
 
 #[test]
@@ -96,4 +99,38 @@ fn curl_refused_tunnel_error_names_the_status() {
 
     let broken = answering("HTTP/1.1 200 OK\r\nX-Evil: he\0llo\r\n\r\n");
     assert_eq!(curl_quiet(&["-p", "-x", &broken.url(""), "http://h.example/"]).code, 8);
+}
+
+#[test]
+fn verbose_shows_the_request_for_a_tunnel() {
+    let challenge = "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=x\r\nContent-Length: 0\r\n\r\n";
+    let opened = "HTTP/1.1 200 Connected\r\n\r\n";
+    let proxy = RawPeer::start(vec![vec![
+        ScriptStep::ReadHead,
+        ScriptStep::send(challenge),
+        ScriptStep::ReadHead,
+        ScriptStep::send(opened),
+        ScriptStep::ReadHead,
+        ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    ]]);
+    let options = ["-sv", "--proxy-anyauth", "-U", "me:sesame", "-p", "-x", &proxy.url(""), "http://h.test/"];
+    let ran = curl(&options);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let heads: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with(['<', '>'])).collect();
+    let first = ["> CONNECT h.test:80 HTTP/1.1", "> Host: h.test:80", "> User-Agent: curl/8.22.0"];
+    assert_eq!(heads[..3], first, "{}", ran.stderr);
+    let at = |line: &str| heads.iter().position(|head| *head == line).unwrap_or_else(|| panic!("{line}: {heads:?}"));
+    assert!(at("< HTTP/1.1 407 No") < at("> Proxy-Authorization: [redacted]"), "{}", ran.stderr);
+    assert!(at("> Proxy-Authorization: [redacted]") < at("< HTTP/1.1 200 Connected"), "{}", ran.stderr);
+    assert!(at("< HTTP/1.1 200 Connected") < at("> GET / HTTP/1.1"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("sesame") && !ran.stderr.contains("bWU6c2VzYW1l"), "{}", ran.stderr);
+}
+
+#[test]
+fn refusal_with_two_lengths_is_no_valid_answer() {
+    let both = "HTTP/1.1 407 No\r\nContent-Length: 13\r\nTransfer-Encoding: chunked\r\n\r\nsome content\n";
+    let proxy = answering(both);
+    let ran = curl_quiet(&["-p", "-x", &proxy.url(""), "http://h.test/"]);
+    let said = "curl: (56) the proxy's answer to CONNECT has both Content-Length and Transfer-Encoding";
+    assert_eq!(ran.failed(56), said);
 }

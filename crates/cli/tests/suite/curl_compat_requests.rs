@@ -215,3 +215,10 @@ fn query_of_an_option_has_escapes_in_capitals() {
     curl_quiet(&["--url-query", "+%3d%zz%e4", "-o", "/dev/null", &peer.url("/%3d?%3d")]).ok();
     assert!(received(&peer, 0).starts_with("GET /%3d?%3d&%3D%zz%E4 HTTP/1.1\r\n"), "{}", received(&peer, 0));
 }
+
+#[test]
+fn verbose_shows_nothing_after_an_empty_field() {
+    let peer = page("");
+    let ran = curl(&["-sv", "-H", "X-Empty;", &peer.url("/")]);
+    assert!(ran.stderr.contains("> X-Empty:\r\n"), "{}", ran.stderr);
+}

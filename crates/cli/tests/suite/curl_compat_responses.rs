@@ -187,3 +187,46 @@ fn tunnel_response_names_ignored_fields() {
         assert!(ran.stderr.contains(&line), "{}", ran.stderr);
     }
 }
+
+#[test]
+fn not_modified_is_no_rest_of_a_file() {
+    let peer = answering("HTTP/1.1 304 Not Modified\r\n\r\n");
+    let said = "curl: (33) HTTP server does not seem to support byte ranges. Cannot resume.";
+    assert_eq!(curl_quiet(&["-C", "9", &peer.url("/")]).failed(33), said);
+}
+
+#[test]
+fn body_as_old_as_the_date_is_not_older() {
+    let peer =
+        answering("HTTP/1.1 200 OK\r\nLast-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\nContent-Length: 1\r\n\r\nx");
+    for (date, body) in [("07:28:00", ""), ("07:28:01", "x")] {
+        let ran = curl_quiet(&["-z", &format!("-Wed, 21 Oct 2015 {date} GMT"), &peer.url("/")]);
+        assert_eq!(ran.text(), body, "{date}");
+    }
+}
+
+#[test]
+fn entity_tag_is_printed_before_the_body() {
+    let peer = answering("HTTP/1.1 200 OK\r\nETag: \"one\"\r\nContent-Length: 1\r\n\r\nx");
+    assert_eq!(curl_quiet(&["--etag-save", "-", &peer.url("/")]).text(), "\"one\"\nx");
+    let gone = answering("HTTP/1.1 404 No\r\nETag: \"one\"\r\nContent-Length: 1\r\n\r\nx");
+    assert_eq!(curl_quiet(&["--etag-save", "-", &gone.url("/")]).text(), "x");
+}
+
+#[test]
+fn text_on_a_used_connection_is_no_http09() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
+    let steps = vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::ReadHead, ScriptStep::send("no head\n")];
+    let peer = RawPeer::start(vec![steps]);
+    let url = peer.url("/");
+    let ran = curl_quiet(&["--http0.9", &url, &url]);
+    assert_eq!((ran.code, ran.stdout.as_slice(), &*ran.stderr), (8, &b"x"[..], "curl: (8) Invalid status line\n"));
+}
+
+#[test]
+fn verbose_shows_a_line_that_is_not_http() {
+    let peer = answering("this is \x1bno HTTP\r\nnor this\r\n");
+    let ran = curl(&["-sv", &peer.url("/")]);
+    assert!(ran.code == 1 && ran.stderr.contains("\n< this is ?no HTTP\n"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("nor this"), "{}", ran.stderr);
+}

@@ -138,3 +138,14 @@ fn parallel_uploads_and_posts_do_not_wait_for_each_other() {
         assert!((0..3).all(|connection| received(&peer, connection).starts_with(method)));
     }
 }
+
+#[test]
+fn upload_that_is_complete_is_written_out() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    fs::write(dir.path().join("up"), "sent").unwrap();
+    let url = peer.url("/");
+    let ran = curl_in(dir.path(), &["-sS", "-C", "4", "-T", "up", "-w", "%{url_effective} %{exitcode}", &url]);
+    assert_eq!((ran.code, &*ran.stderr), (18, "curl: (18) File already completely uploaded\n"));
+    assert_eq!(String::from_utf8(ran.stdout).unwrap(), format!("{url}up 18"));
+    assert_eq!(peer.connections(), 0);
+}

@@ -87,3 +87,29 @@ fn onion_names_are_not_resolved() {
     let ran = curl(&["-sS", "http://red.onion/"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (6, "curl: (6) Not resolving .onion address (RFC 7686)\n"));
 }
+
+#[test]
+fn invalid_glob_opens_no_file_and_sends_nothing() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let (url, bad) = (peer.url("/"), format!("{}{{unclosed", peer.url("/")));
+    for dumped in ["head", "none/head"] {
+        let ran = curl_in(dir.path(), &["-sS", "-D", dumped, &bad]);
+        assert!(ran.code == 3 && ran.stderr.starts_with("curl: (3) unmatched brace in position"), "{}", ran.stderr);
+    }
+    assert_eq!(names(dir.path()), [""; 0]);
+    let ran = curl(&["-sSZ", &url, &bad]);
+    assert_eq!((ran.code, ran.stdout.len(), peer.connections()), (3, 0, 0), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("\ncurl: (3) URL using bad/illegal format or missing URL\n"), "{}", ran.stderr);
+    let ran = curl(&["-sS", &url, &bad]);
+    assert_eq!((ran.code, ran.stdout.as_slice()), (3, &b"x"[..]), "one after the other, the first is fetched");
+}
+
+#[test]
+fn output_without_a_url_ends_the_run() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let url = peer.url("/");
+    let ran = curl_in(dir.path(), &["-s", "-o", "a", "-o", "b", &url, "-:", "-s", &url]);
+    assert_eq!((ran.code, ran.stdout.len(), peer.connections()), (0, 0, 1), "{}", ran.stderr);
+    let ran = curl_in(dir.path(), &["-s", "-o", "a", &url, "-:", "-s", &url]);
+    assert_eq!((ran.code, ran.stdout.as_slice()), (0, &b"x"[..]));
+}

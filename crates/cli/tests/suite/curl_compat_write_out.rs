@@ -175,3 +175,30 @@ fn parts_of_a_url_with_another_scheme_are_printed() {
     let ran = curl(&["-s", "-w", "%{url.port}|", "x-y://host/"]);
     assert_eq!((ran.code, ran.stdout.as_slice()), (1, &b"|"[..]));
 }
+
+#[test]
+fn write_out_follows_a_header_file_that_cannot_be_opened() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let url = peer.url("/");
+    let format = "%{exitcode} %{url}";
+    let ran = curl_in(dir.path(), &["-sS", "-D", "none/head", "-w", format, &url, &url, "-:", "-s", &url]);
+    assert_eq!((ran.code, String::from_utf8(ran.stdout).unwrap()), (23, format!("23 {url}")));
+    assert_eq!((ran.stderr.lines().count(), peer.connections()), (1, 0), "{}", ran.stderr);
+}
+
+#[test]
+fn reply_without_a_head_has_no_status_and_version() {
+    let peer = answering("no head\n");
+    let ran = curl_quiet(&["--http0.9", "-w", "%{http_code} %{http_version}", &peer.url("/")]);
+    assert_eq!(ran.text(), "no head\n000 0");
+}
+
+#[test]
+fn effective_url_keeps_characters_that_are_not_ascii() {
+    let peer = page("");
+    let url = peer.url("/");
+    for (written, shown) in [("ü?ä", "ü?ä"), ("a/../ü#ö", "ü#ö"), ("%C3%BC", "%C3%BC")] {
+        let ran = curl_quiet(&["-w", "%{url_effective}", &format!("{url}{written}")]);
+        assert_eq!(ran.text(), format!("{url}{shown}"), "{written}");
+    }
+}

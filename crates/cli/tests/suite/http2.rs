@@ -113,6 +113,26 @@ fn http2_list_output_is_whole_and_ordered() {
 }
 
 #[test]
+fn parallel_immediate_does_not_wait_to_share() {
+    let origin = origin();
+    let dir = tempfile::tempdir().unwrap();
+    let ca = dir.path().join("ca");
+    fs::write(&ca, origin.ca_pem()).unwrap();
+    let url = origin.https_url("/bytes/10?[1-4]");
+    let connections = |words: &[&str], options: &[&str]| {
+        let args = ["-s", "--cacert", ca.to_str().unwrap(), "-o", "/dev/null", "-w", "%{num_connects}\n", &url];
+        let printed = run_haul(words.iter().chain(options).chain(&args)).text();
+        printed.lines().map(|count| count.parse::<usize>().unwrap()).sum::<usize>()
+    };
+    for words in [&["curl", "-q", "-Z"][..], &["--threads", "1"]] {
+        assert_eq!(connections(words, &[]), 1, "{words:?}");
+        let at_once = connections(words, &["--parallel-immediate"]);
+        assert!(at_once > 1, "{words:?}: {at_once}");
+        assert_eq!(connections(words, &["--parallel-immediate", "--no-parallel-immediate"]), 1, "{words:?}");
+    }
+}
+
+#[test]
 fn http2_memory_is_bounded_with_many_streams() {
     let origin = Origin::builder().http2(1_000).record(false).start().unwrap();
     let dir = tempfile::tempdir().unwrap();

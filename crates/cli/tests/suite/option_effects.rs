@@ -208,7 +208,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("paginate-max", tested("\"--paginate-max\"", &["pagination.rs"])),
     ("paginate-query", tested("\"--paginate-query\"", &["pagination.rs"])),
     ("parallel", tested("--no-parallel", &["single_and_multiple_urls.rs"])),
-    ("parallel-immediate", anyway("haul always does")),
+    ("parallel-immediate", tested("--parallel-immediate", &["http2.rs"])),
     ("parallel-max", tested("--parallel-max", &["list_output.rs"])),
     ("parallel-max-host", tested("--parallel-max-host", &["list_output.rs"])),
     ("pass", tested("--pass", &["client_certificates.rs"])),

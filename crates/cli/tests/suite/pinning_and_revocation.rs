@@ -1,6 +1,7 @@
 //! Tests of `--pinnedpubkey` and `--crlfile`: haul accepts and refuses the same keys and
 //! certificates as curl.
 
+use crate::common;
 use crate::servers;
 
 use std::fs;
@@ -8,6 +9,7 @@ use std::fs;
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use common::{curl, run_haul};
 use servers::compare_with_curl::{both, text};
 use tempfile::TempDir;
 use testkit::origin::Origin;
@@ -80,6 +82,18 @@ fn pinned_key_is_checked_besides_the_certificate() {
     // The right key does not replace a trusted certificate.
     let stranger = site.write("stranger", other.ca_pem());
     assert_eq!(site.ends(&["--cacert", &stranger, "--pinnedpubkey", &right]), 60);
+}
+
+#[test]
+fn unusable_pin_matters_only_for_tls_servers() {
+    let site = TlsSite::of(&TestCertificates::generate());
+    let url = site.origin.url("/small");
+    for pin in ["sha256//AAAA", "/nonexistent/key"] {
+        assert_eq!(curl(&["-sS", "--pinnedpubkey", pin, &url]).ok(), b"small\n", "{pin}");
+        let ran = curl(&["-sS", "-k", "--pinnedpubkey", pin, &site.origin.https_url("/small")]);
+        assert_eq!(ran.failed(90), "curl: (90) SSL: public key does not match pinned public key");
+        assert_eq!(run_haul(["--pinnedpubkey", pin, &url]).code, 90, "under haul's own name it is a mistake");
+    }
 }
 
 #[test]

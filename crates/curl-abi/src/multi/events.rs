@@ -232,7 +232,7 @@ impl TransferObserver for QueueObserver {
             TraceEvent::Trailers { fields } => TransferEvent::Trailers(fields.raw().to_vec()),
             TraceEvent::Sent(bytes) => TransferEvent::Sent(bytes.to_vec()),
             TraceEvent::Received(bytes) => TransferEvent::Received(bytes.to_vec()),
-            TraceEvent::Info(_) | TraceEvent::Retry { .. } => return,
+            TraceEvent::Info(_) | TraceEvent::NotHttp { .. } | TraceEvent::Retry { .. } => return,
         };
         self.queue.push(event);
     }

@@ -120,6 +120,9 @@ pub struct FleetOptions {
     /// for it. So a host to which many others redirect may see up to `parallel` connections. One
     /// more transfer may run if the fleet could not continue without it.
     pub per_host: Option<usize>,
+    /// True to open a connection for each transfer as long as no connection to its host is open. By
+    /// default, the transfers wait for the first connection, which HTTP/2 may let them share.
+    pub connects_at_once: bool,
     /// Maximum number of outstanding requests on an HTTP/1.1 connection (RFC 9112 section 9.3.2).
     /// Default 1: no pipelining.
     pub pipeline: usize,
@@ -169,6 +172,7 @@ impl Default for FleetOptions {
         Self {
             parallel: 64,
             per_host: None,
+            connects_at_once: false,
             pipeline: 1,
             threads: None,
             max_memory: 64 << 20,
@@ -269,7 +273,12 @@ impl Fleet {
         // Pipelining is for long round trips. More threads would only divide its few connections.
         let threads = if options.pipeline > 1 { 1 } else { options.threads.unwrap_or(cores) };
         let per_host = options.per_host.unwrap_or(INITIAL_LIMIT).max(1);
-        let workers = WorkerOptions { threads: threads.max(1), depth: options.pipeline.max(1), per_host };
+        let workers = WorkerOptions {
+            threads: threads.max(1),
+            depth: options.pipeline.max(1),
+            per_host,
+            connects_at_once: options.connects_at_once,
+        };
         let caps = QueueCaps { total: options.parallel.max(1), per_host };
         let run = run::FleetRun::new(stages, &options, caps, items, output, Box::new(report))?;
         let supply: Arc<dyn worker::Scheduler> = run.clone();

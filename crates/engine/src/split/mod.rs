@@ -104,7 +104,7 @@ pub(crate) fn run(
     let split = first.options().split;
     let coordinator = SplitCoordinator::new(first, splitter, body, split.memory);
     let supply: Arc<dyn Scheduler> = coordinator.clone();
-    let workers = WorkerOptions { threads: 1, depth: 2, per_host: split.connections };
+    let workers = WorkerOptions { threads: 1, depth: 2, per_host: split.connections, connects_at_once: false };
     match worker::run_with(client, &supply, workers, link) {
         Ok(result) => Ok(coordinator.finish(result)),
         Err(mut link) => {

@@ -4,10 +4,8 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use haul_proto::head::ResponseHead;
-
 use super::Transfer;
-use crate::net::connecting::ConnectObserver;
+use crate::net::connecting::{ConnectHead, ConnectObserver};
 use crate::trace::TraceEvent;
 use crate::transfer_facts::TransferPhase;
 
@@ -22,9 +20,16 @@ impl ConnectObserver for Transfer {
         self.facts.local = local;
     }
 
-    fn connect_answered(&mut self, status: u16, heads: &[ResponseHead]) {
+    fn connect_answered(&mut self, status: u16, heads: &[ConnectHead]) {
         self.facts.connect_status = status;
         for head in heads {
+            let head = match head {
+                ConnectHead::Response(head) => head,
+                ConnectHead::Request(event) => {
+                    self.options.trace.iter().for_each(|trace| trace.event(event));
+                    continue;
+                }
+            };
             self.facts.head_bytes += head.raw().len() as u64;
             if let Some(trace) = &self.options.trace {
                 trace.event(&TraceEvent::Connect { head });
@@ -61,7 +66,7 @@ impl ConnectObserver for Option<&mut Box<Transfer>> {
         self.iter_mut().for_each(|transfer| transfer.connected(local));
     }
 
-    fn connect_answered(&mut self, status: u16, heads: &[ResponseHead]) {
+    fn connect_answered(&mut self, status: u16, heads: &[ConnectHead]) {
         self.iter_mut().for_each(|transfer| transfer.connect_answered(status, heads));
     }
 

@@ -240,7 +240,8 @@ impl Transfer {
         if !self.ranges.must_continue
             || !self.ranges.are_allowed()
             || !self.resume.range.is_ranged()
-            || matches!(status, 206 | 304)
+            || status == 206
+            || status == 304 && !options.curl_compat.trusts_end
         {
             return None;
         }

@@ -15,6 +15,9 @@ use crate::trace::TraceEvent;
 use crate::transfer_outcome::TransferOutcome;
 use crate::{Error, Result};
 
+/// The longest line that is not HTTP of which the trace is told, in bytes.
+const MAX_SHOWN_LINE: usize = 1024;
+
 impl Transfer {
     /// Records the connection on which the exchange runs. `again` is true if the connection is
     /// reused.
@@ -60,6 +63,15 @@ impl Transfer {
             let number = self.facts.connection.unwrap_or_default();
             let text = format!("Connection #{number} to host {} left intact", self.peer_host());
             trace.event(&TraceEvent::Info(text.into()));
+        }
+    }
+
+    /// Reports the first line of `input` to the trace, which is not HTTP.
+    pub fn trace_not_http(&self, input: &[u8]) {
+        if let Some(trace) = &self.options.trace {
+            let line = input.trim_ascii_start().split(|&byte| byte == b'\n').next().unwrap_or_default();
+            let line = &line[..line.len().min(MAX_SHOWN_LINE)];
+            trace.event(&TraceEvent::NotHttp { line: line.trim_ascii_end() });
         }
     }
 

@@ -194,7 +194,7 @@ impl H1Machine {
         match parse::check_start(input) {
             // Only for the first response of a connection: after another one it would be garbage
             // that nobody asked for.
-            Err(H1Error::NotHttp { .. }) if self.config.deviations.http09 && receiver.head_bytes == 0 => {
+            Err(H1Error::NotHttp { .. }) if self.config.deviations.http09 && first => {
                 if self
                     .exchanges
                     .front()

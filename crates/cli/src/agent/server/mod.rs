@@ -61,7 +61,7 @@ pub fn serve(listener: OwnedFd, place: AgentSocketPath, idle: Duration) -> io::R
     thread::Builder::new().name("haul-agent".to_owned()).spawn(move || {
         // One connection a host would do for most; calls at the same time have one each, or share
         // it by HTTP/2.
-        let workers = WorkerOptions { threads: 1, depth: 1, per_host: usize::MAX };
+        let workers = WorkerOptions { threads: 1, depth: 1, per_host: usize::MAX, connects_at_once: false };
         if let Err(error) = worker::run(&Client::new(), &supply, workers) {
             supply.abort(error);
         }

@@ -10,7 +10,9 @@ use haul::net::tls::{ClientIdentity, Passphrase, TlsOptions};
 use haul_policy::auth::AllowedAuthSchemes;
 use haul_policy::proxy::{Proxy, ProxyEnvironment, ProxyKind};
 
+use super::pinned_keys;
 use crate::plan::{ClientCert, HeaderArg, HttpVersion, KeepaliveArgs, ProxyArgs, ProxyChoice, TlsArgs, TransferArgs};
+use crate::program_persona::ProgramPersona;
 
 /// Sets TCP keep-alive (`--keepalive-time`) and the local interface (`--interface`) in the engine's
 /// connection options. All other options of the plan already have the engine's form.
@@ -27,7 +29,7 @@ pub(crate) fn connect(args: &TransferArgs, options: &mut ConnectOptions) -> Resu
 
 /// Converts the proxy settings of a stage to the engine's. Returns `None` for
 /// [`ProxyChoice::Direct`], which uses no proxy.
-pub(crate) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
+pub(crate) fn proxy(args: &ProxyArgs, persona: ProgramPersona) -> Result<Option<ProxyOptions>> {
     let (proxy, environment) = match &args.choice {
         ProxyChoice::Direct => return Ok(None),
         ProxyChoice::Given { proxy, environment } => (Some(proxy.clone()), environment.clone()),
@@ -61,7 +63,7 @@ pub(crate) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
     options.without = args.fields.iter().filter_map(left_out).collect();
     // The TLS options of proxies need not be valid (an invalid pin, say) if no proxy uses TLS.
     if has_tls(options.proxy.as_ref(), &options.environment) {
-        options.tls = tls(&args.tls, HttpVersion::Http11)?;
+        options.tls = tls(&args.tls, HttpVersion::Http11, persona)?;
     }
     Ok(Some(options))
 }
@@ -73,22 +75,25 @@ fn has_tls(given: Option<&Proxy>, environment: &ProxyEnvironment) -> bool {
 /// Returns the TLS options for the DNS server of `--doh-url`. They are those of the stage, without
 /// options that concern only the server of the URL.
 pub(crate) fn doh_tls(args: &TransferArgs) -> Result<TlsOptions> {
-    let mut options =
-        tls(&TlsArgs { pins: None, client: ClientCert::default(), ..args.tls.clone() }, HttpVersion::Any)?;
+    let of_server = TlsArgs { pins: None, client: ClientCert::default(), ..args.tls.clone() };
+    let mut options = tls(&of_server, HttpVersion::Any, ProgramPersona::Haul)?;
     options.verify = !args.doh_insecure;
     Ok(options)
 }
 
 /// Converts the TLS settings of the plan to the engine's. `version` determines the protocols that
 /// ALPN offers.
-pub(crate) fn tls(args: &TlsArgs, version: HttpVersion) -> Result<TlsOptions> {
+pub(crate) fn tls(args: &TlsArgs, version: HttpVersion, persona: ProgramPersona) -> Result<TlsOptions> {
     let mut options = args.options.clone();
     if options.ca_file.is_none() && options.ca_path.is_none() {
         // Set to nothing it is not set, as to curl: so people turn it off.
         options.ca_file = haul::environment::variable("CURL_CA_BUNDLE").filter(|path| !path.is_empty()).map(Into::into);
     }
     if let Some(pins) = &args.pins {
-        options.pins = crate::run::engine_options::pinned_keys::read(pins)?;
+        options.pins = match pinned_keys::read(pins) {
+            Err(_) if persona.is_curl() => vec![pinned_keys::NO_KEY],
+            pins => pins?,
+        };
     }
     options.alpn = match version {
         _ if !args.alpn => Vec::new(),

@@ -77,8 +77,8 @@ pub(crate) fn request(
         },
         prior_knowledge: transfer.http_version == HttpVersion::Http2PriorKnowledge,
         http3: http3_policy(global, transfer),
-        tls: connect_options::tls(&transfer.tls, transfer.http_version)?,
-        proxy: connect_options::proxy(&stage.proxy)?,
+        tls: connect_options::tls(&transfer.tls, transfer.http_version, global.persona)?,
+        proxy: connect_options::proxy(&stage.proxy, global.persona)?,
         wants: request.time_cond.map(|condition| Arc::new(condition) as _),
         trace,
         keep_history: stage.records.is_some() || tells(WriteOut::prints_redirect_fields),
@@ -89,6 +89,10 @@ pub(crate) fn request(
     // Only runs that print the result do so.
     options.tls.examine =
         !transfer.tls.options.verify && (options.trace.is_some() || tells(WriteOut::prints_verify_result));
+    if global.persona.is_curl() && options.tls.examine {
+        // With -k, curl loads no trusted certificates, so that a result says what the peer sent.
+        (options.tls.ca_file, options.tls.ca_path) = (None, None);
+    }
     options.tls.keep_certificates = tells(WriteOut::shows_certificates);
     options.decode_limits.max_output = shared.max_size;
     connect_options::connect(transfer, &mut options.connect)?;
@@ -154,7 +158,7 @@ impl ResponseHeadPredicate for TimeCond {
         let Some(since) = date.and_then(|date| date.duration_since(UNIX_EPOCH).ok()) else { return true };
         match *self {
             Self::NewerThan(seconds) => since.as_secs() > seconds,
-            Self::OlderThan(seconds) => since.as_secs() <= seconds,
+            Self::OlderThan(seconds) => since.as_secs() < seconds,
         }
     }
 }

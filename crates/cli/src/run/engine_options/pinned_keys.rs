@@ -6,6 +6,10 @@ use std::fs;
 use haul::net::tls::{PublicKeyPin, key_pin};
 use haul::{Error, ErrorKind, Result};
 
+/// A hash that no public key has. It stands for a pin that cannot be read, where curl notices this
+/// only when the server has shown its key.
+pub(crate) const NO_KEY: PublicKeyPin = [0; 32];
+
 /// Returns the hashes in `text`, the value of `--pinnedpubkey`. If the value names a file, returns
 /// the hash of the public key in that file.
 pub(crate) fn read(text: &str) -> Result<Vec<PublicKeyPin>> {

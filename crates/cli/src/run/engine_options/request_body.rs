@@ -81,7 +81,7 @@ impl UploadContent {
             // Of nothing there is no range.
             (Some(0), _) if total == 0 => None,
             (Some(from), _) if from >= total => {
-                return Err(Error::new(ErrorKind::PartialBody, "the file has been uploaded already"));
+                return Err(Error::new(ErrorKind::PartialBody, "File already completely uploaded"));
             }
             (Some(from), _) => {
                 (*offset, *length) = (from, total - from);

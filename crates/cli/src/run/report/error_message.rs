@@ -50,6 +50,9 @@ pub(crate) fn colored_line(
 /// Returns the line that curl prints on standard error for an error. `outcome` is `None` if the
 /// transfer did not begin.
 pub(crate) fn curl_line(error: &Error, outcome: Option<&TransferOutcome>) -> String {
+    if is_lost_at_end(error, outcome) {
+        return "curl: Failed writing body".to_owned();
+    }
     format!("curl: ({}) {}", error.exit_code(), text(error, outcome))
 }
 
@@ -85,6 +88,26 @@ pub(crate) fn text_for(persona: ProgramPersona, error: &Error, outcome: Option<&
         ProgramPersona::Haul => error.to_string(),
         ProgramPersona::Curl => text(error, outcome),
     }
+}
+
+/// The beginning of the engine's message for standard output that takes no more.
+const LOST_OUTPUT: &str = "failed to write the output";
+
+/// The size of the buffer of curl's standard output.
+const OUTPUT_BUFFER: u64 = 4096;
+
+/// The largest number of bytes that curl passes to its output at once.
+const MAX_PASSED: u64 = 16 << 10;
+
+/// Returns true if curl notices only at the end of the transfer that standard output does not take
+/// the body, because its buffer holds the whole body.
+fn is_lost_at_end(error: &Error, outcome: Option<&TransferOutcome>) -> bool {
+    is_lost_output(error) && outcome.is_none_or(|outcome| outcome.facts.body_bytes < OUTPUT_BUFFER)
+}
+
+/// Returns true if standard output did not take the body.
+fn is_lost_output(error: &Error) -> bool {
+    error.kind() == ErrorKind::Write && error.cause().starts_with(LOST_OUTPUT)
 }
 
 fn text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
@@ -138,7 +161,12 @@ fn text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
         ErrorKind::Range => "HTTP server does not seem to support byte ranges. Cannot resume.".to_owned(),
         ErrorKind::TooManyRedirects => format!("Maximum ({}) redirects followed", facts.redirects),
         ErrorKind::EmptyReply => "Empty reply from server".to_owned(),
-        ErrorKind::TooLarge => "Maximum file size exceeded".to_owned(),
+        ErrorKind::PinnedKey => "SSL: public key does not match pinned public key".to_owned(),
+        ErrorKind::Protocol if error.cause().contains("not HTTP/1") => "Invalid status line".to_owned(),
+        ErrorKind::TooLarge => match exceeded_limit(error).filter(|_| facts.body_bytes > 0) {
+            Some(limit) => format!("Exceeded the maximum allowed file size ({limit}) with {limit} bytes"),
+            None => "Maximum file size exceeded".to_owned(),
+        },
         ErrorKind::ContentCoding if error.cause().contains("more than 5 content codings") => {
             let coded = |field| outcome.head.as_ref().is_some_and(|head| coding_count(head, field) > MAX_CODINGS);
             let which = if coded("transfer-encoding") { "transfer" } else { "content" };
@@ -157,8 +185,17 @@ fn text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
             Some(source) => format!("Send failure: {}", system_words(source)),
             None => cause(),
         },
+        ErrorKind::Write if is_lost_output(error) => {
+            let passed = facts.body_bytes.min(MAX_PASSED);
+            format!("Failure writing output to destination, passed {passed} returned 0")
+        }
         _ => cause(),
     }
+}
+
+/// Returns the limit of bytes that a body exceeds; `None` if the error names none.
+fn exceeded_limit(error: &Error) -> Option<u64> {
+    error.cause().split_once("larger than the ")?.1.split(' ').next()?.parse().ok()
 }
 
 /// The largest number of codings of a body.
@@ -175,6 +212,11 @@ fn coding_count(head: &ResponseHead, field: &str) -> usize {
 /// Returns the fault in the glob of a URL; `None` for an error with another cause.
 pub(super) fn glob_flaw(error: &Error) -> Option<&GlobError> {
     std::error::Error::source(error)?.downcast_ref()
+}
+
+/// Returns true if the error is a fault in the glob of a URL.
+pub(crate) fn is_glob_flaw(error: &Error) -> bool {
+    glob_flaw(error).is_some()
 }
 
 /// Returns curl's message for a certificate error. It has the words of OpenSSL, for which scripts

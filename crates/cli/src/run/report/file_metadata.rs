@@ -2,7 +2,6 @@
 //! (`--xattr`). Also writes the file of `--etag-save`.
 
 use std::fs::{self, DirBuilder, File, FileTimes};
-use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
@@ -12,7 +11,6 @@ use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 
 use crate::date;
-use crate::file_access::Stdout;
 use crate::plan::UrlGroup;
 
 /// Sets the modification time and the extended attributes of a downloaded file, as the options ask.
@@ -75,18 +73,22 @@ pub(crate) fn make_directories(operation: &UrlGroup, path: &Path) -> std::io::Re
     DirBuilder::new().recursive(true).mode(directory_mode(operation.in_place)).create(directory)
 }
 
+/// Returns the entity tag of a response with a line end; `None` if there is none to save. The tag of
+/// an error's page is not that of the content.
+pub(crate) fn tag_line(head: &ResponseHead) -> Option<Vec<u8>> {
+    let tag = head.get("etag").filter(|tag| (200..400).contains(&head.status()) && !tag.is_empty())?;
+    Some([tag, b"\n"].concat())
+}
+
 /// Writes the entity tag of a response to the file of `--etag-save`. If the response has no entity
-/// tag, an existing file stays unchanged, and a missing file is created empty.
+/// tag, an existing file stays unchanged, and a missing file is created empty. Does nothing for `-`,
+/// because the tag was printed when the head arrived.
 pub(crate) fn entity_tag(path: &Path, outcome: &TransferOutcome) -> std::io::Result<()> {
-    // That of an error's page is not the content's.
-    let head = outcome.head.as_ref().filter(|head| (200..400).contains(&head.status()));
-    let tag = head.and_then(|head| head.get("etag")).filter(|tag| !tag.is_empty());
-    let line = |tag: &[u8]| [tag, b"\n"].concat();
     if path == Path::new("-") {
-        return tag.map_or(Ok(()), |tag| Stdout.write_all(&line(tag)));
+        return Ok(());
     }
-    match tag {
-        Some(tag) => fs::write(path, line(tag)),
+    match outcome.head.as_ref().and_then(tag_line) {
+        Some(tag) => fs::write(path, tag),
         None => File::options().create(true).append(true).open(path).map(|_| ()),
     }
 }

@@ -120,6 +120,11 @@ impl Reporter {
         Ok(Self { has_unwritten_output: Arc::clone(&self.has_unwritten_output), ..reporter })
     }
 
+    /// Returns true if the run has curl's messages and exit codes.
+    pub(crate) fn is_curl(&self) -> bool {
+        self.persona.is_curl()
+    }
+
     pub(crate) fn trace(&self, stage: usize) -> Option<Arc<dyn TransferObserver>> {
         self.traces.get(stage)?.clone().map(|tracer| tracer as Arc<dyn TransferObserver>)
     }
@@ -235,6 +240,7 @@ impl Reporter {
         if let Some(error) = error.filter(|error| is_shown && self.shows_errors && !error.is_interrupted()) {
             self.progress.print_error(error, Some(report));
         }
+        self.progress.end_bar();
         self.write_side_files(report);
         if let Some(Some(tracer)) = self.traces.get(report.stage)
             && let Some(error) = tracer.lost().filter(|_| self.shows_errors)
@@ -427,8 +433,10 @@ impl Reporter {
             }
         }
         let saved = self.operation.stages.get(report.stage).and_then(|stage| stage.request.etag_save.as_ref());
+        let tracer = self.traces.get(report.stage).and_then(Option::as_ref);
+        let lost_tag = tracer.and_then(|tracer| tracer.lost_tag());
         if let Some(path) = saved
-            && let Err(error) = file_metadata::entity_tag(path, report.outcome)
+            && let Err(error) = lost_tag.map_or_else(|| file_metadata::entity_tag(path, report.outcome), Err)
         {
             self.report_unwritten(path, error);
         }

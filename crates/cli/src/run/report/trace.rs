@@ -11,8 +11,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::io::{self, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use haul::trace::{TraceEvent, TransferObserver, trailer_lines};
@@ -20,6 +22,7 @@ use haul::{Error, ResponseHead, Result};
 use haul_policy::secrets::is_hidden_field;
 use haul_policy::terminal_text::for_terminal;
 
+use crate::file_access::Stdout;
 use crate::plan::{GlobalArgs, StageArgs, TraceArgs, TraceFormat, UrlGroup};
 use crate::run::report::error_message;
 use crate::run::report::file_metadata;
@@ -36,6 +39,11 @@ pub(crate) struct Tracer {
     doubles_heads: bool,
     /// True if the file of `-D` also receives the heads of a proxy's responses to `CONNECT`.
     connect_heads: bool,
+    /// True if the entity tag of a response is printed on standard output (`--etag-save -`), as soon
+    /// as its head arrives.
+    prints_tag: bool,
+    /// The error of writing the entity tag; `None` if there was none.
+    lost_tag: Mutex<Option<io::Error>>,
     /// True if a warning is printed before each retry of a transfer, as curl does without `-s`.
     tells_retries: bool,
     /// True if the error of a failed try is printed before the transfer is retried, as curl does.
@@ -52,7 +60,7 @@ impl fmt::Debug for Tracer {
 }
 
 impl Tracer {
-    /// Returns the observer for `-v`, `--trace` and `-D`, and for curl's warnings about retries.
+    /// Returns the observer for `-v`, `--trace`, `-D` and `--etag-save -`, and for curl's warnings about retries.
     /// Returns `None` if none of these is wanted.
     pub(crate) fn of(global: &GlobalArgs, operation: &UrlGroup, stage: &StageArgs) -> Result<Option<Arc<Self>>> {
         let args = &global.trace;
@@ -67,7 +75,9 @@ impl Tracer {
         let retries_as_curl = global.persona.is_curl() && stage.transfer.options.retry.max > 0;
         let tells_retries = retries_as_curl && !global.silent;
         let tells_failures = retries_as_curl && global.shows_errors();
-        if heads.is_none() && args.form == TraceFormat::Off && !tells_retries && !tells_failures {
+        let prints_tag = stage.request.etag_save.as_deref() == Some(Path::new("-"));
+        let is_quiet = args.form == TraceFormat::Off && !tells_retries && !tells_failures;
+        if heads.is_none() && is_quiet && !prints_tag {
             return Ok(None);
         }
         let out = match &args.file {
@@ -81,6 +91,8 @@ impl Tracer {
             heads,
             doubles_heads: stage.report.doubles_heads,
             connect_heads,
+            prints_tag,
+            lost_tag: Mutex::default(),
             tells_retries,
             tells_failures,
             is_told: AtomicBool::new(false),
@@ -91,6 +103,11 @@ impl Tracer {
     /// `None`, so that the error is reported once.
     pub(crate) fn lost(&self) -> Option<Error> {
         self.out.failure().filter(|_| self.args.file.is_some() && !self.is_told.swap(true, Ordering::Relaxed))
+    }
+
+    /// Returns the error of writing the entity tag to standard output, once.
+    pub(crate) fn lost_tag(&self) -> Option<io::Error> {
+        self.lost_tag.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Writes a response head to the file of `-D`. Does nothing if the option is not given.
@@ -107,6 +124,11 @@ impl Tracer {
 
 impl TransferObserver for Tracer {
     fn event(&self, event: &TraceEvent<'_>) {
+        if let TraceEvent::Response { head } = event
+            && let Some(tag) = file_metadata::tag_line(head).filter(|_| self.prints_tag)
+        {
+            *self.lost_tag.lock().unwrap_or_else(PoisonError::into_inner) = Stdout.write_all(&tag).err();
+        }
         match event {
             TraceEvent::Response { head } | TraceEvent::Interim { head } => self.dump_head(head.raw()),
             TraceEvent::Connect { head } if self.connect_heads => self.dump_head(head.raw()),
@@ -155,6 +177,7 @@ impl Tracer {
                 ('<', shown_head(head.raw()).into())
             }
             TraceEvent::Trailers { fields } => ('<', shown_head(fields.raw()).into()),
+            TraceEvent::NotHttp { line } => ('<', shown_head(line).into()),
             _ => return Vec::new(),
         };
         let ignored = if let TraceEvent::Connect { head } = event { ignored_fields(head) } else { String::new() };
@@ -180,6 +203,7 @@ impl Tracer {
                 self.blocks(head.raw())
             }
             TraceEvent::Trailers { fields } => self.blocks(fields.raw()),
+            TraceEvent::NotHttp { line } => self.blocks(line),
             TraceEvent::Sent(bytes) => self.block("=> Send data", bytes),
             TraceEvent::Received(bytes) => self.block("<= Recv data", bytes),
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use haul::transfer::TransferOutcome;
-use haul::{Error, ErrorKind, Target};
+use haul::{Error, ErrorKind, ProtocolVersion, Target};
 use haul_policy::file_url;
 use haul_policy::redirect::location_text;
 use haul_policy::secrets::{drop_userinfo, without_userinfo};
@@ -53,7 +53,13 @@ impl TransferReport<'_> {
             // curl shows no fragment that the redirect itself does not have.
             true => target.fragment().filter(|fragment| !persona.is_curl() || Some(*fragment) != own_fragment),
         };
-        let mut url = with_fragment(with_port(target), fragment);
+        let mut url = with_port(target);
+        let spelled = url_spelling::path(self.url, target.path_and_query());
+        if let Some(spelled) = spelled.filter(|_| persona.is_curl() && !is_redirected) {
+            url.truncate(url.len() - target.path_and_query().len());
+            url.push_str(&spelled);
+        }
+        let mut url = with_fragment(url, fragment);
         let host = match is_redirected {
             false => url_spelling::host(self.url, target.host_text()),
             true => target.written_host().filter(|_| persona.is_curl()),
@@ -95,6 +101,16 @@ impl TransferReport<'_> {
         }
     }
 
+    /// Returns true if the response is one of HTTP/0.9, which has no head.
+    fn is_http09(&self) -> bool {
+        self.outcome.result.is_ok()
+            && self
+                .outcome
+                .head
+                .as_ref()
+                .is_some_and(|head| head.version() == ProtocolVersion::Http10 && head.raw().is_empty())
+    }
+
     /// Returns the values for `-w` that follow from the outcome of the transfer. The caller adds
     /// the values that do not.
     pub(crate) fn facts<'a>(
@@ -106,7 +122,7 @@ impl TransferReport<'_> {
         let (outcome, facts) = (self.outcome, &self.outcome.facts);
         let content_type = outcome.head.as_ref().and_then(|head| head.get_all("content-type").last());
         WriteOutValues {
-            response_code: facts.status,
+            response_code: if self.is_http09() { 0 } else { facts.status },
             url,
             url_effective,
             size_download: facts.body_bytes,
@@ -125,10 +141,11 @@ impl TransferReport<'_> {
             filename: self.file.and_then(Path::to_str),
             scheme: outcome.target.scheme().as_str(),
             http_version: match facts.version {
-                Some(haul::ProtocolVersion::Http10) => "1",
-                Some(haul::ProtocolVersion::Http11) => "1.1",
-                Some(haul::ProtocolVersion::Http2) => "2",
-                Some(haul::ProtocolVersion::Http3) => "3",
+                _ if self.is_http09() => "0",
+                Some(ProtocolVersion::Http10) => "1",
+                Some(ProtocolVersion::Http11) => "1.1",
+                Some(ProtocolVersion::Http2) => "2",
+                Some(ProtocolVersion::Http3) => "3",
                 _ => "",
             },
             connection: facts.connection,

@@ -228,6 +228,7 @@ fn fleet_options(plan: &RunPlan, reporter: &Reporter) -> FleetOptions {
     FleetOptions {
         parallel: if global.parallel { global.parallel_max } else { 1 },
         per_host: global.parallel_max_host,
+        connects_at_once: global.parallel_immediate,
         pipeline: global.pipeline,
         threads: global.threads,
         max_memory: global.max_memory - archive_memory(global),

@@ -11,7 +11,7 @@ use haul::{Client, Error, ErrorKind, Result};
 use haul_policy::file_url;
 use haul_policy::glob::GlobValues;
 
-use crate::plan::{OutputArg, RunPlan, UrlGroup, UrlSource};
+use crate::plan::{BodyArg, OutputArg, RunPlan, UrlGroup, UrlSource};
 use crate::run::glob;
 use crate::run::report::reporter::Reporter;
 use crate::run::transfers::single_url::{self, UrlJob};
@@ -122,7 +122,9 @@ impl SequentialRun<'_> {
         let code = match done {
             // An error in one URL does not affect the others, unless they depend on it.
             Err(error) if global.persona.is_curl() && !ends_all(self.operation, index, upload, &error) => {
-                self.report(index, url, &error)?
+                let is_sent = error.kind() == ErrorKind::PartialBody;
+                let shown = if is_sent { &upload.named_url(url) } else { url };
+                self.report(index, shown, &error)?
             }
             Err(error) => {
                 self.write_out_unbegun(index, url, &error)?;
@@ -158,7 +160,10 @@ impl SequentialRun<'_> {
     /// curl persona prints the latter.
     fn write_out_unbegun(&self, index: usize, url: &str, error: &Error) -> Result<()> {
         self.reporter.report_unbegun(url, error)?;
-        let is_transfer = matches!(error.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Read);
+        let is_transfer = matches!(
+            error.kind(),
+            ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Read | ErrorKind::PartialBody
+        );
         match self.plan.global.persona.is_curl() && is_transfer {
             true => self.reporter.print(self.reporter.report_unusable_url(url, index as u64, error)),
             false => Ok(()),
@@ -167,10 +172,16 @@ impl SequentialRun<'_> {
 }
 
 /// Returns true if `error`, because of which a transfer could not begin, ends the whole run, as in
-/// curl. This is an error in the settings, or an invalid URL on which the upload, the query or the
-/// name of the output file depends.
+/// curl. This is an error in the settings, a form whose file cannot be read, or an invalid URL on
+/// which the upload, the query or the name of the output file depends.
 fn ends_all(operation: &UrlGroup, index: usize, upload: &UrlUpload, error: &Error) -> bool {
     let names = *operation.output_of(index) == OutputArg::RemoteName;
     let is_named = matches!(upload, UrlUpload::File(..)) || operation.stages[0].request.query.is_some();
-    error.kind() == ErrorKind::Setup || error.kind() == ErrorKind::Url && (names || is_named)
+    let is_form = matches!(operation.stages[0].request.body, Some(BodyArg::Multipart(_)));
+    match error.kind() {
+        ErrorKind::Setup => true,
+        ErrorKind::Url => names || is_named,
+        ErrorKind::Read => is_form,
+        _ => false,
+    }
 }

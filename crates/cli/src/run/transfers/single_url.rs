@@ -181,7 +181,7 @@ fn conclude(
         };
         outcome.result.as_ref().is_err_and(is_it)
     };
-    if failed_to_write(std::io::ErrorKind::BrokenPipe) {
+    if failed_to_write(std::io::ErrorKind::BrokenPipe) && !reporter.is_curl() {
         return Ok(ErrorKind::Write.exit_code());
     }
     // The file that the response named exists. The name is known only now. Where existing files are

@@ -41,15 +41,24 @@ impl UrlUpload {
         }
     }
 
+    /// Returns the URL to which the content is uploaded. The name of the uploaded file is appended to
+    /// a URL that does not end in a name.
+    pub(crate) fn named_url(&self, url: &str) -> String {
+        match self {
+            UrlUpload::File(file, _) => name_upload(url, file),
+            UrlUpload::Nothing | UrlUpload::Stdin => url.to_owned(),
+        }
+    }
+
     /// Returns the URL to which the content is uploaded, and the content; `None` if nothing is
-    /// uploaded. The name of the uploaded file is appended to a URL that does not end in a name.
+    /// uploaded.
     pub(crate) fn for_url(&self, url: &str, operation: &UrlGroup) -> Result<(String, Option<UploadContent>)> {
         let request = &operation.stages[0].request;
         Ok(match self {
             UrlUpload::Nothing => (url.to_owned(), None),
             UrlUpload::Stdin => (url.to_owned(), Some(UploadContent::stdin(request)?)),
             UrlUpload::File(file, _) => {
-                let place = name_upload(url, file);
+                let place = self.named_url(url);
                 // A file is not opened for an invalid URL, as in curl.
                 if let Err(error) = target_of(&operation.stages[0], &place)
                     && error.kind() == ErrorKind::Url

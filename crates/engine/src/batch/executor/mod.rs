@@ -88,7 +88,12 @@ impl RequestExecutor {
         }
         Arc::new(Self {
             state: Mutex::new(state),
-            workers: WorkerOptions { threads: 1, depth: options.pipeline.max(1), per_host: caps.per_host },
+            workers: WorkerOptions {
+                threads: 1,
+                depth: options.pipeline.max(1),
+                per_host: caps.per_host,
+                connects_at_once: false,
+            },
             counts,
             limits: StartLimits {
                 all: options.start_rate.clone(),

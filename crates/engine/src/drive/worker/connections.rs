@@ -123,7 +123,7 @@ impl Worker {
         let key = self.slots.shared_key(key);
         let mut slot = ConnectionSlot::new(Arc::clone(&key), transfer, self.options.depth, self.now);
         slot.is_serial = record.is_serial;
-        slot.expects_sharing = may_share(&key) && !record.chose_http1;
+        slot.expects_sharing = may_share(&key) && !record.chose_http1 && !self.options.connects_at_once;
         let token = self.slots.insert(slot);
         self.limit_idle();
         self.serve(token, false);

@@ -72,6 +72,9 @@ pub struct WorkerOptions {
     pub depth: usize,
     /// Maximum number of connections to one host, if requests are pipelined.
     pub per_host: usize,
+    /// True to open a connection for each transfer as long as no connection to its host is open. If
+    /// not set, the transfers wait for the first connection, which HTTP/2 may let them share.
+    pub connects_at_once: bool,
 }
 
 const INBOX: Token = Token(usize::MAX);

@@ -192,7 +192,7 @@ fn unrepeatable_request_avoids_peers_that_close_after_responses() {
     assert!(is_placed(&mut worker, second, "GET"));
 }
 
-const WORKERS: WorkerOptions = WorkerOptions { threads: 2, depth: 1, per_host: 1 };
+const WORKERS: WorkerOptions = WorkerOptions { threads: 2, depth: 1, per_host: 1, connects_at_once: false };
 
 fn worker(scheduler: &Arc<FailingScheduler>) -> Worker {
     let scheduler: Arc<dyn Scheduler> = scheduler.clone();

@@ -47,7 +47,7 @@ use super::stream::ConnectionStream;
 use super::tls::TlsContexts;
 use crate::request::RequestOptions;
 use crate::state::http3::Http3Cache;
-use crate::trace::TransferObserver;
+use crate::trace::{TraceEvent, TransferObserver};
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of times that the connection is opened again because a proxy closed it after
@@ -144,15 +144,23 @@ pub(crate) struct ConnectContext<'a> {
     pub(crate) observer: &'a mut dyn ConnectObserver,
 }
 
+/// The head of a CONNECT request, or of a proxy's response to it.
+pub(crate) enum ConnectHead {
+    /// The event for the trace. It has no values of secret fields.
+    Request(TraceEvent<'static>),
+    /// The head of a response, as received.
+    Response(ResponseHead),
+}
+
 /// An observer of the milestones of a connection that is being made.
 pub(crate) trait ConnectObserver {
     /// Reports that the addresses of the host are known.
     fn resolved(&mut self);
     /// Reports that an address accepted the connection. `local` is the local address of the socket.
     fn connected(&mut self, local: Option<SocketAddr>);
-    /// Reports the status of the last response to a CONNECT (0 if there is none) and the heads
-    /// received since the last report.
-    fn connect_answered(&mut self, status: u16, heads: &[ResponseHead]);
+    /// Reports the status of the last response to a CONNECT (0 if there is none), and the heads sent
+    /// and received since the last report.
+    fn connect_answered(&mut self, status: u16, heads: &[ConnectHead]);
     /// Reports that the TLS handshake with the origin is complete.
     fn secured(&mut self);
 }

@@ -348,7 +348,7 @@ impl ProgressReporter {
             meter.sent = meter.sent.saturating_add(facts.upload_bytes);
         }
         self.draw_parallel(false);
-        let _ = self.bar().is_some_and(|mut bar| bar.transfer_over());
+        let _ = self.bar().is_some_and(|mut bar| bar.transfer_over(was_reached));
         let needs_failures = self.folds || self.summary != Some(false);
         let is_printed = match error.filter(|error| needs_failures && !error.is_interrupted()) {
             Some(error) => self.failures().add(report.outcome.target.host_text(), error),
@@ -365,6 +365,13 @@ impl ProgressReporter {
             display.pauses.retain(|pause| pause.until > Instant::now());
         }
         is_printed || !self.folds
+    }
+
+    /// Ends the bar of a transfer whose error was printed. Only curl ends a bar that was not drawn.
+    pub(crate) fn end_bar(&self) {
+        if let Some(mut bar) = self.bar().filter(|_| self.persona.is_curl()) {
+            bar.end_undrawn();
+        }
     }
 
     /// Begins the body of a response, or begins it again after a retry. `length` is the number of

@@ -24,6 +24,8 @@ pub(crate) struct ProgressBar {
     is_hidden: bool,
     body: Option<BarFill>,
     drawn: Option<Instant>,
+    /// True if curl's empty line is due, after the error of the transfer.
+    owes_line: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +61,7 @@ impl ProgressBar {
         let Some(body) = &mut self.body else { return false };
         body.has = body.has.saturating_add(bytes);
         let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= INTERVAL) || body.has >= body.total;
-        if is_due && !self.is_hidden {
+        if is_due && !self.is_hidden && body.total > 0 {
             self.drawn = Some(Instant::now());
             let text = format!("\r{}", body.drawn(columns().min(400)));
             let _ = std::io::stderr().write_all(text.as_bytes());
@@ -67,11 +69,19 @@ impl ProgressBar {
         true
     }
 
-    /// Ends a transfer, and the terminal line of its bar. Returns `false` if the transfer had no
-    /// bar.
-    pub(crate) fn transfer_over(&mut self) -> bool {
+    /// Ends a transfer, and the terminal line of its bar. `was_reached` is false if the transfer had
+    /// no connection to a server. Returns `false` if the transfer had no bar.
+    pub(crate) fn transfer_over(&mut self, was_reached: bool) -> bool {
+        self.owes_line = was_reached && !self.is_hidden && self.drawn.is_none();
         self.end_line();
         self.body.take().is_some()
+    }
+
+    /// Prints the empty line with which curl ends a transfer that has not drawn its bar.
+    pub(crate) fn end_undrawn(&mut self) {
+        if std::mem::take(&mut self.owes_line) {
+            let _ = std::io::stderr().write_all(b"\n");
+        }
     }
 
     /// Ends the terminal line that shows the bar, so that another text can be printed.
@@ -108,8 +118,8 @@ mod tests {
     fn body_of_unknown_length_has_no_bar() {
         let mut bar = ProgressBar::default();
         bar.transfer_begins(true);
-        assert!(!bar.body_begins(None, 5) && !bar.body_bytes(5) && !bar.transfer_over());
-        assert!(bar.body_begins(Some(5), 5) && bar.body_bytes(5) && bar.transfer_over());
-        assert!(!bar.transfer_over());
+        assert!(!bar.body_begins(None, 5) && !bar.body_bytes(5) && !bar.transfer_over(true));
+        assert!(bar.body_begins(Some(5), 5) && bar.body_bytes(5) && bar.transfer_over(true));
+        assert!(!bar.transfer_over(true));
     }
 }

@@ -66,6 +66,9 @@ impl H1Connection {
     /// Passes the lines of a broken head to a transfer that wants them. Returns the error to report
     /// for `error`, which the unused `input` caused.
     fn on_violation(&mut self, error: H1Error, input: &[u8]) -> Error {
+        if let (H1Error::NotHttp { .. }, Some(transfer)) = (error, self.queue.front()) {
+            transfer.trace_not_http(input);
+        }
         let Some(transfer) = self.queue.front_mut().filter(|transfer| transfer.wants_partial_heads()) else {
             return protocol_error(error);
         };

@@ -10,13 +10,15 @@ use haul_policy::proxy::{connect_authority, connect_fields};
 use haul_policy::target::Target;
 use haul_proto::h1::{self, H1Event};
 use haul_proto::h2::{self, ErrorCode, RequestId};
-use haul_proto::head::ResponseHead;
+use haul_proto::head::{ProtocolVersion, ResponseHead};
 use haul_proto::request::{BodyLength, RequestHead};
 use haul_proto::time::Timestamp;
 
 use crate::clock;
+use crate::net::connecting::ConnectHead;
 use crate::net::http2_tunnel::{self, Http2Tunnel};
 use crate::net::proxy::ProxyHop;
+use crate::trace::request_event;
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of challenges that a proxy may send on one connection. Without a limit, it
@@ -35,8 +37,9 @@ pub(super) struct ConnectExchange {
     is_unheard: bool,
     /// The status of the last response; 0 if there is none.
     pub(super) status: u16,
-    /// The heads of the proxy's responses. They are reported to the trace, and output with `-i`.
-    pub(super) heads: Vec<ResponseHead>,
+    /// The heads of the requests and of the proxy's responses. They are reported to the trace, and
+    /// those of responses are output with `-i`.
+    pub(super) heads: Vec<ConnectHead>,
     /// True while the body of a challenge is read to its end. The request is then sent again.
     again: bool,
 }
@@ -116,6 +119,12 @@ impl ConnectExchange {
             fields: &fields,
             ..RequestHead::default()
         };
+        let version = match &self.speaks {
+            ProxyMachine::Http1 { .. } if hop.http10 => ProtocolVersion::Http10,
+            ProxyMachine::Http1 { .. } => ProtocolVersion::Http11,
+            ProxyMachine::Http2 { .. } => ProtocolVersion::Http2,
+        };
+        self.heads.push(ConnectHead::Request(request_event(&request, version)));
         let taken = match &mut self.speaks {
             ProxyMachine::Http1 { conn, .. } => conn.enqueue(Timestamp(0), &request).map(drop),
             ProxyMachine::Http2 { conn, id } => {
@@ -169,7 +178,7 @@ impl ConnectExchange {
                 H1Event::Interim { .. } | H1Event::Body { .. } => {}
                 H1Event::Tunnel { head, .. } => {
                     self.status = head.status();
-                    self.heads.push(head);
+                    self.heads.push(ConnectHead::Response(head));
                     return match self.status {
                         200..300 => Ok(ConnectExchangeStep::Open(input.split_off(at), None)),
                         // A 101 switches to a protocol that was not requested.
@@ -203,7 +212,7 @@ impl ConnectExchange {
                 h2::H2Event::Head { head, id: of, .. } if of == *id => {
                     if matches!(head.status(), 200..300) {
                         self.status = head.status();
-                        self.heads.push(head);
+                        self.heads.push(ConnectHead::Response(head));
                         return Ok(self.opened(input.split_off(at)));
                     }
                     // The rest of this stream's response is not needed.
@@ -238,12 +247,21 @@ impl ConnectExchange {
     /// be sent again.
     fn on_refusal(&mut self, head: ResponseHead) -> Result<()> {
         self.status = head.status();
+        // RFC 9112 section 6.3: such a message ought to be handled as an error.
+        let is_ambiguous = head.get("transfer-encoding").is_some() && head.get("content-length").is_some();
         let hop = &self.hop;
         self.again = self.status == 407
             && self.rounds < MAX_ROUNDS
             && hop.memory.asked(&hop.proxy, hop.auth, &head, self.answered)?;
-        self.heads.push(head);
-        if self.again { Ok(()) } else { Err(self.refused()) }
+        self.heads.push(ConnectHead::Response(head));
+        match self.again {
+            true => Ok(()),
+            false if is_ambiguous => {
+                let message = "the proxy's answer to CONNECT has both Content-Length and Transfer-Encoding";
+                Err(Error::new(ErrorKind::Receive, message).with_status(self.status))
+            }
+            false => Err(self.refused()),
+        }
     }
 
     /// Returns true if the proxy has sent a challenge, and this connection cannot be used any more.

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use haul_proto::head::ResponseHead;
-
+use crate::net::connecting::ConnectHead;
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::{Error, ErrorKind, Result};
 
@@ -13,8 +12,8 @@ pub(in crate::net::connecting) struct ConnectStageIo {
     pub stream: ConnectionStream,
     /// The status of the last response to a CONNECT; 0 if there is none.
     pub connect_status: u16,
-    /// Heads of responses to CONNECT that were not reported yet.
-    pub connect_heads: Vec<ResponseHead>,
+    /// Heads of CONNECT requests and responses that were not reported yet.
+    pub connect_heads: Vec<ConnectHead>,
     /// True if the proxy sent a challenge and closed the connection. Another connection may
     /// succeed.
     pub needs_new_connection: bool,
