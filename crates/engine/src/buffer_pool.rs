@@ -18,7 +18,7 @@
 //! ```
 
 use std::ops::{Deref, DerefMut, Range};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::ignore_poison::IgnorePoison;
 
@@ -53,17 +53,32 @@ const ALIGNMENT: usize = 64;
 pub struct BufferPool {
     free: Mutex<Vec<Box<[u8]>>>,
     size: usize,
+    /// The maximum number of unused buffers. Further ones are freed.
+    max_free: usize,
+    /// The buffers for bulk bodies, once there was one.
+    bulk: OnceLock<Arc<BufferPool>>,
 }
 
-/// The maximum number of unused buffers in a pool. Further ones are freed.
+/// The maximum number of unused buffers in a pool.
 const MAX_FREE: usize = 64;
+
+/// The size in bytes of the buffers for bulk bodies.
+pub const BULK: usize = 4 << 20;
+
+/// The maximum number of unused buffers for bulk bodies in a pool: one for each thread of most
+/// machines. New memory of this size costs more than a copy of it.
+const MAX_FREE_BULK: usize = 8;
 
 impl BufferPool {
     /// Makes a pool for buffers of `size` bytes. No memory is allocated before the first
     /// [`BufferPool::take`].
     #[must_use]
     pub fn new(size: usize) -> Arc<Self> {
-        Arc::new(Self { free: Mutex::new(Vec::new()), size })
+        Self::with_max_free(size, MAX_FREE)
+    }
+
+    fn with_max_free(size: usize, max_free: usize) -> Arc<Self> {
+        Arc::new(Self { free: Mutex::new(Vec::new()), size, max_free, bulk: OnceLock::new() })
     }
 
     /// Takes a buffer out of the pool, the one that was put back last (its memory is in the cache).
@@ -99,10 +114,19 @@ impl DerefMut for Buffer {
     }
 }
 
+impl Buffer {
+    /// Takes a buffer of [`BULK`] bytes out of the pool for bulk bodies that belongs to this
+    /// buffer's pool.
+    #[must_use]
+    pub fn take_bulk(&self) -> Self {
+        self.pool.bulk.get_or_init(|| BufferPool::with_max_free(BULK, MAX_FREE_BULK)).take()
+    }
+}
+
 impl Drop for Buffer {
     fn drop(&mut self) {
         let mut free = self.pool.free.lock().ignore_poison();
-        if free.len() < MAX_FREE {
+        if free.len() < self.pool.max_free {
             free.push(std::mem::take(&mut self.bytes));
         }
     }
@@ -236,5 +260,20 @@ mod tests {
         let pool = BufferPool::new(64);
         let place = pool.take().as_ptr();
         assert_eq!(pool.take().as_ptr(), place);
+    }
+
+    #[test]
+    fn buffers_for_bulk_bodies_are_few_and_reused() {
+        let buffer = BufferPool::new(64).take();
+        let place = {
+            let bulk = buffer.take_bulk();
+            assert_eq!(bulk.len(), BULK);
+            bulk.as_ptr()
+        };
+        assert_eq!(buffer.take_bulk().as_ptr(), place);
+        drop((0..MAX_FREE_BULK + 3).map(|_| buffer.take_bulk()).collect::<Vec<_>>());
+        let bulk = buffer.pool.bulk.get().unwrap();
+        assert_eq!(bulk.free.lock().unwrap().len(), MAX_FREE_BULK);
+        assert!(buffer.pool.free.lock().unwrap().is_empty());
     }
 }

@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use haul::buffer_pool::{BufferLease, Chunk};
+use haul::buffer_pool::{BULK, BufferLease, Chunk};
 use haul::sink::{BodyInfo, Sink, TransferWaker};
 use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer_facts::TransferFacts;
@@ -16,8 +16,17 @@ use super::notifier::Notifier;
 use crate::handles::lock;
 use crate::headers::HeadOrigin;
 
-/// The most bytes of a body in the queue. The engine reads no more until the program takes some.
-const ROOM: u64 = 256 << 10;
+/// The most bytes of a body in a queue. The engine reads no more until the program has taken them.
+const ROOM: u64 = BULK as u64;
+
+/// The most bytes of a body in a queue while the queues of all transfers hold [`MANY_BYTES`].
+const SMALL_ROOM: u64 = 256 << 10;
+
+/// The number of bytes in all queues from which on each has only [`SMALL_ROOM`].
+const MANY_BYTES: u64 = 32 << 20;
+
+/// The number of body bytes in the queues of all transfers of the process.
+static QUEUED: AtomicU64 = AtomicU64::new(0);
 
 /// An event of a transfer.
 pub(super) enum TransferEvent {
@@ -102,8 +111,11 @@ impl EventQueue {
         let mut state = lock(&self.state);
         let event = state.events.pop_front()?;
         let TransferEvent::Body(chunk) = &event else { return Some(event) };
-        state.bytes -= chunk.bytes().len() as u64;
-        let driver = state.waiting_driver();
+        let length = chunk.bytes().len() as u64;
+        state.bytes -= length;
+        QUEUED.fetch_sub(length, Ordering::Relaxed);
+        // Few large reads cost the least, so there is credit again only for the whole room.
+        let driver = if state.bytes == 0 { state.waiting_driver() } else { None };
         drop(state);
         wake(driver);
         Some(event)
@@ -131,6 +143,7 @@ impl EventQueue {
     pub(super) fn close(&self) {
         let mut state = lock(&self.state);
         state.is_closed = true;
+        QUEUED.fetch_sub(std::mem::take(&mut state.bytes), Ordering::Relaxed);
         let events = std::mem::take(&mut state.events);
         let driver = state.driver.take();
         drop(state);
@@ -180,7 +193,8 @@ impl Sink for QueueSink {
         if !matches!(&state.driver, Some((known, at)) if *at == token && Arc::ptr_eq(known, waker)) {
             state.driver = Some((Arc::clone(waker), token));
         }
-        let room = if state.is_paused { 0 } else { ROOM.saturating_sub(state.bytes) };
+        let most = if QUEUED.load(Ordering::Relaxed) < MANY_BYTES { ROOM } else { SMALL_ROOM };
+        let room = if state.is_paused { 0 } else { most.saturating_sub(state.bytes) };
         state.is_full = room == 0;
         room
     }
@@ -194,10 +208,13 @@ impl Sink for QueueSink {
         if state.is_closed {
             return Err(Error::new(ErrorKind::Write, "the program ended the transfer"));
         }
-        state.bytes += chunk.bytes().len() as u64;
+        let length = chunk.bytes().len() as u64;
+        state.bytes += length;
+        QUEUED.fetch_add(length, Ordering::Relaxed);
         state.has_body = true;
+        state.events.push_back(TransferEvent::Body(chunk));
         drop(state);
-        self.0.push(TransferEvent::Body(chunk));
+        self.0.set_ready();
         Ok(())
     }
 

@@ -23,6 +23,9 @@ use std::time::{Duration, Instant};
 /// process (`docs/design/data-path.md` has the measurements). A mark of twice the size gains
 /// little, and bytes that wait in the kernel take memory, too.
 pub const MOVED: usize = 512 << 10;
+/// The low-water mark in bytes for a body that is received into this process without decryption, in
+/// buffers of [`BULK`](crate::buffer_pool::BULK) bytes.
+pub const COPIED: usize = 2 << 20;
 /// The low-water mark in bytes for a body that is received to be decrypted. It is twice [`MOVED`],
 /// which saves an eighth of the time.
 pub const RECEIVED: usize = 1 << 20;
@@ -74,6 +77,12 @@ impl LowWaterMark {
         let mark = self.lower();
         self.piece = piece;
         mark
+    }
+
+    /// Returns true if the mark is raised: the body in progress is a bulk body.
+    #[must_use]
+    pub fn is_raised(&self) -> bool {
+        self.is_raised
     }
 
     /// Notes that `bytes` were received and that `remaining` bytes of the body are still to come (0
@@ -156,7 +165,7 @@ mod tests {
 
     #[test]
     fn larger_low_water_marks_need_more_remaining_bytes() {
-        for piece in [RECEIVED, SHARED] {
+        for piece in [RECEIVED, SHARED, COPIED] {
             let (mut mark, now) = (LowWaterMark::new(piece), Instant::now());
             assert_eq!(mark.on_received(PROOF as u64, 4 * piece as u64 - 1, now), None);
             assert_eq!(mark.on_received(PROOF as u64, 4 * piece as u64, now), Some(piece));

@@ -28,7 +28,7 @@ use haul_proto::h1::{self, H1Machine};
 use super::read_pacing::{ReadPacing, set_low_water_mark};
 use super::sending::{self, LEAVES_AT_ONCE, LOOK_AFTER, PumpResult};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
-use crate::buffer_pool::Buffer;
+use crate::buffer_pool::{BULK, Buffer};
 use crate::clock;
 use crate::drive::rcvlowat;
 use crate::net::pool::ConnectionKey;
@@ -355,6 +355,8 @@ impl H1Connection {
         }
         // A sealed record must fit, however small the credit.
         let least = if self.stream.is_secure() { LARGEST_RECORD } else { LEAST_READ };
+        let mut bulk = self.is_bulk(credit).then(|| buffer.take_bulk());
+        let buffer = bulk.as_mut().unwrap_or(buffer);
         let room = buffer.len().min(usize::try_from(credit).unwrap_or(usize::MAX).max(least));
         let outcome = self.stream.receive(&mut buffer[..room]);
         // On a blocking socket the call has waited, so the bytes arrived now.
@@ -367,6 +369,7 @@ impl H1Connection {
                     self.stop_response(now, finished)
                 }
                 Ok(()) => {
+                    self.set_piece(rcvlowat::COPIED);
                     self.on_received(filled as u64, now);
                     if more { ReceiveStatus::More } else { ReceiveStatus::Drained }
                 }
@@ -375,6 +378,23 @@ impl H1Connection {
             Ok(ReceiveOutcome::End) => self.on_peer_close(self.stream.ended_properly(), now, finished),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => ReceiveStatus::Interrupted,
             Err(error) => self.on_io_error(error, now, finished),
+        }
+    }
+
+    /// Returns true if the next receive should take much at once: a bulk body is received to be
+    /// copied. Each receive lets the peer continue, so few large ones cost the least.
+    fn is_bulk(&self, credit: u64) -> bool {
+        !self.stream.is_secure() && self.pacing.low_water.is_raised() && self.remaining().min(credit) >= BULK as u64
+    }
+
+    /// Sets the low-water mark for the way in which the body in progress is received. Over TLS,
+    /// there is only one way.
+    pub(super) fn set_piece(&mut self, piece: usize) {
+        if self.stream.is_secure() {
+            return;
+        }
+        if let Some(mark) = self.pacing.low_water.set_piece(piece) {
+            set_low_water_mark(&self.stream, mark);
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::super::{ConnectionWaker, FinishedTransfers, PipeWriteMode, ReceiveStatus};
 use super::H1Connection;
+use crate::drive::rcvlowat;
 use crate::drive::zero_copy::{
     self, ExtraPollDescriptor, ZeroCopyMethod, ZeroCopyMover, ZeroCopyStop, ZeroCopyWaitResult,
 };
@@ -101,6 +102,7 @@ impl H1Connection {
         };
         let step = mover.step(self.stream.as_fd(), output, target, remaining.min(credit));
         let outcome = transfer.on_moved(step.moved, now);
+        self.set_piece(rcvlowat::MOVED);
         if self.advance(step.moved, now, finished) {
             self.on_received(step.moved, now);
             return if self.closing { self.close(now, finished) } else { ReceiveStatus::More };
@@ -142,6 +144,7 @@ impl H1Connection {
             Ok(n) => {
                 let outcome = transfer.on_moved(n as u64, now);
                 let is_all = self.advance(n as u64, now, finished);
+                self.set_piece(rcvlowat::COPIED);
                 self.on_received(n as u64, now);
                 match outcome {
                     Err(error) if !is_all => self.abort(error, now, finished),
