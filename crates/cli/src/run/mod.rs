@@ -37,6 +37,7 @@ use crate::file_access::print_error_line;
 use crate::job::JobRun;
 use crate::plan::{GlobalArgs, OutputArg, RunPlan, StageArgs, TraceFormat, UrlGroup, UrlSource};
 use crate::program_persona::ProgramPersona;
+use crate::run::engine_options::output_options::NULL;
 use crate::wrap_message::{columns, wrapped};
 use report::events::EventLog;
 use report::progress::{ProgressReporter, TerminalOutput};
@@ -228,7 +229,11 @@ fn prints_at_end(plan: &RunPlan) -> bool {
 /// has no files without a name. With an agent, no signal is waited for, because the agent takes no
 /// request that can be interrupted.
 fn leaves_files(plan: &RunPlan) -> bool {
-    let is_file = |output: &OutputArg| !output.is_stdout() && *output != OutputArg::Null;
+    let is_null = |output: &OutputArg| match output {
+        OutputArg::File(name) => name == NULL,
+        other => *other == OutputArg::Null,
+    };
+    let is_file = |output: &OutputArg| !output.is_stdout() && !is_null(output);
     let writes_files = |operation: &UrlGroup| {
         let of_stages = operation.stages.iter().map(|stage| &stage.output);
         operation.outputs.iter().chain([&operation.output_default]).chain(of_stages).any(is_file)
