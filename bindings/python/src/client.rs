@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use haul::net::dns::DnsServers;
 use haul::request::{Request, RequestOverrides, method};
 use haul::transfer::TransferOutcome;
 use haul::transfer_facts::TransferPhase;
@@ -112,6 +113,15 @@ impl PyClient {
             record: None,
         };
         Ok((received, StreamedBody::new(response, stop)))
+    }
+
+    /// Uses these name servers from now on: addresses with or without a port, separated by commas.
+    /// None stands for the system's.
+    fn use_dns_servers(&self, servers: &str) -> PyResult<()> {
+        let servers = if servers.is_empty() { Ok(DnsServers::default()) } else { DnsServers::parse(servers) };
+        let servers = servers.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.cause()))?;
+        self.client.resolver().use_servers(&servers);
+        Ok(())
     }
 
     /// Closes idle connections.

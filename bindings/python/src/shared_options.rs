@@ -6,13 +6,15 @@
 //! response = client.send(options, "GET", "http://example.test/")
 //! ```
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use haul::net::local_address::{LocalInterface, PortRange, UnixSocketAddress};
 use haul::net::proxy::ProxyOptions;
 use haul::net::tls::{ClientIdentity, Passphrase, Pem, TlsVersion};
-use haul::request::Http3Policy;
+use haul::request::{ConnectToRule, Http3Policy};
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul::state::http3::Http3Cache;
 use haul::{ErrorKind, RequestOptions};
@@ -30,6 +32,9 @@ use crate::url::{masked, prepare};
 /// A header field and its new value. The value `None` removes the field.
 pub(crate) type FieldChange = (String, Option<Vec<u8>>);
 
+/// A host and a port, and the address and port to connect to instead.
+type ConnectTo = (String, Option<u16>, String, Option<u16>);
+
 /// The proxy for http URLs, the proxy for https URLs, and the value of `no_proxy`.
 type SchemeProxies = (Option<String>, Option<String>, Option<String>);
 
@@ -43,7 +48,8 @@ pub(crate) struct SharedOptions {
 impl SharedOptions {
     #[new]
     #[pyo3(signature = (fields, *, verify=true, ca_file=None, ca_path=None, ca_pem=None, cert=None, key=None,
-        passphrase=None, min_tls=None, max_tls=None, proxy=None, proxy_fields=None, connect_timeout=None,
+        passphrase=None, cert_pem=None, unix_socket=None, connect_to=None, interface=None, local_port=None, pins=None,
+        min_tls=None, max_tls=None, proxy=None, proxy_fields=None, connect_timeout=None,
         read_timeout=None, write_timeout=None, total_timeout=None, pool_timeout=None, max_size=None, digest=None, http2=false,
         http3=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, one a setting")]
@@ -56,6 +62,12 @@ impl SharedOptions {
         cert: Option<PathBuf>,
         key: Option<PathBuf>,
         passphrase: Option<Vec<u8>>,
+        cert_pem: Option<Vec<u8>>,
+        unix_socket: Option<PathBuf>,
+        connect_to: Option<Vec<ConnectTo>>,
+        interface: Option<&str>,
+        local_port: Option<u16>,
+        pins: Option<Vec<[u8; 32]>>,
         min_tls: Option<&str>,
         max_tls: Option<&str>,
         proxy: Option<&str>,
@@ -90,6 +102,12 @@ impl SharedOptions {
         options.tls.passphrase = passphrase.map(Passphrase::new);
         options.tls.min_version = min_tls.map_or(Ok(options.tls.min_version), tls_version)?;
         options.tls.max_version = max_tls.map_or(Ok(options.tls.max_version), tls_version)?;
+        options.tls.identity_pem = cert_pem.map(Pem::new);
+        options.tls.pins = pins.unwrap_or_default();
+        options.connect.unix_socket = unix_socket.map(socket_address);
+        options.connect.interface = interface.map(LocalInterface::parse).transpose().map_err(setup)?;
+        options.connect.local_ports = local_port.map(|port| PortRange { first: port, last: port });
+        options.connect_to.extend(connect_to.unwrap_or_default().into_iter().map(connect_rule));
         options.tls.identity = cert.map(|certificate| ClientIdentity { certificate, key });
         if http2 {
             options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -197,6 +215,22 @@ fn http3_policy(value: &Bound<'_, PyAny>) -> PyResult<Http3Policy> {
         return Err(refused(ErrorKind::Setup, "this build of haul has no HTTP/3".to_owned()));
     }
     Ok(policy)
+}
+
+fn setup(error: haul::Error) -> PyErr {
+    refused(error.kind(), error.cause())
+}
+
+fn connect_rule((host, port, to_host, to_port): ConnectTo) -> ConnectToRule {
+    ConnectToRule { host: Some(host), port, to_host: Some(to_host), to_port }
+}
+
+/// Converts the path of a Unix socket, or a name of Linux's abstract namespace behind a NUL.
+fn socket_address(path: PathBuf) -> UnixSocketAddress {
+    match path.as_os_str().as_bytes().strip_prefix(b"\0") {
+        Some(name) => UnixSocketAddress::Abstract(name.to_vec()),
+        None => UnixSocketAddress::Path(path),
+    }
 }
 
 /// Converts the name of a TLS version.

@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -208,8 +209,28 @@ def test_steps_of_a_request_are_traced(pages: Any) -> None:
         assert told[6:] == told[2:6]
 
 
+def test_connections_come_from_the_local_address(send: Send, pages: Any) -> None:
+    pages.routes["/from"] = lambda handler: handler.answer(handler.client_address[0].encode())
+    url = pages.url.replace("localhost", "127.0.0.1") + "/from"
+    assert send("GET", url, transport={"local_address": "127.0.0.9"}).text == "127.0.0.9"
+
+
+def test_requests_go_to_the_unix_socket(send: Send, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        listener.listen()
+
+        def serve() -> None:
+            peer, _ = listener.accept()
+            peer.recv(10_000)
+            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+        threading.Thread(target=serve, daemon=True).start()
+        assert send("GET", "http://docker/info", transport={"uds": str(tmp_path / "socket")}).text == "ok"
+
+
 def test_settings_without_a_counterpart_are_refused() -> None:
-    for settings in ({"uds": "/x"}, {"http1": False}, {"local_address": "127.0.0.1"}, {"socket_options": []}):
+    for settings in ({"http1": False}, {"socket_options": []}):
         with pytest.raises(TypeError):
             HaulTransport(**settings)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="scheme"):

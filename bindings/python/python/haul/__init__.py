@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from . import adapters, arrow, auth, cookies, ray, spark, status_codes, structures, testing
     from ._client_timeout import ClientTimeout
+    from ._connect_options import ConnectOptions
     from ._events import Event
     from ._response_facts import ConnectionInfo, Timings
     from ._retry_policy import Retry
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from .status_codes import codes
 
 __all__ = [
-    "AsyncClient", "AsyncResponse", "AsyncSession", "Client", "ClientTimeout", "ConnectTimeout", "ConnectionError",
+    "AsyncClient", "AsyncResponse", "AsyncSession", "Client", "ClientTimeout", "ConnectOptions", "ConnectTimeout", "ConnectionError",
     "ConnectionInfo", "Event",
     "FileModeWarning", "HTTPError", "JSONDecodeError", "Pagination", "PoolTimeout", "PreparedRequest", "ReadTimeout", "Request",
     "RequestException", "Response", "ResultList", "Retry", "Session", "Timeout", "Timings", "TooManyRedirects",
@@ -77,6 +78,7 @@ _LAZY_NAMES = {
     "AsyncSession": "aio",
     "Client": "client",
     "ClientTimeout": "_client_timeout",
+    "ConnectOptions": "_connect_options",
     "ConnectionInfo": "_response_facts",
     "Event": "_events",
     "JSONDecodeError": "exceptions",

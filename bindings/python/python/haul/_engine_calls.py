@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ._connect_options import ConnectOptions
     from ._request_objects import Hooks
     from .models import Call
 
@@ -39,6 +40,7 @@ class EngineCallsMixin:
         http3: bool | str
         timeout: Any
         max_size: int | None
+        _connect_options: ConnectOptions | None
         adapters: dict[str, Any]
         cookies: Any
         _cookies: CookieJar
@@ -76,8 +78,11 @@ class EngineCallsMixin:
         ):
             return None
         options = self._options_cache.get(
-            (self._headers._version, timeout, self.verify, self.cert, None, None, self.http2, self.http3, self.max_size)
-        )
+            (
+                self._headers._version, timeout, self.verify, self.cert, None, None, self.http2, self.http3, self.max_size,
+                self._connect_options,
+            )
+        )  # fmt: skip
         if options is None:
             return None
         return options, "GET", url, None, None, None, jar._jar, None
@@ -221,10 +226,14 @@ class EngineCallsMixin:
         credentials = None if digest is None else digest.credentials()
         # Each setting has its own place in the key, since True == 1.
         version = -1 if bare else self._headers._version
-        key = (version, timeout, verify, cert, proxy, credentials, self.http2, self.http3, self.max_size)
+        key = (
+            version, timeout, verify, cert, proxy, credentials, self.http2, self.http3, self.max_size, self._connect_options,
+        )  # fmt: skip
         options = self._options_cache.get(key)
         if options is None:
             settings = _settings.tls_options(verify, cert, url)
+            if self._connect_options is not None:
+                settings.update(self._connect_options.settings())
             if credentials is not None:
                 settings["digest"] = credentials
             try:

@@ -61,6 +61,12 @@ class SharedOptions:
         cert: str | None = None,
         key: str | None = None,
         passphrase: bytes | None = None,
+        cert_pem: bytes | None = None,
+        unix_socket: str | None = None,
+        connect_to: list[tuple[str, int | None, str, int | None]] | None = None,
+        interface: str | None = None,
+        local_port: int | None = None,
+        pins: list[bytes] | None = None,
         min_tls: str | None = None,
         max_tls: str | None = None,
         proxy: str | None = None,
@@ -178,6 +184,7 @@ class Client:
         stop: StopFlag | None = None,
         as_is: bool = False,
     ) -> tuple[ReceivedResponse, StreamedBody]: ...
+    def use_dns_servers(self, servers: str) -> None: ...
     def close(self) -> None: ...
 
 @final

@@ -60,8 +60,8 @@ class AsyncSession:
     ...         responses = await asyncio.gather(*(session.get(f"http://127.0.0.1/{i}") for i in range(100)))
 
     ``headers``, ``cookies``, ``auth``, ``proxies``, ``params``, ``verify``, ``cert``, ``hooks``,
-    ``max_redirects``, ``trust_env``, ``http2``, ``http3``, ``timeout``, ``retries``, ``max_size`` and
-    ``event_hooks`` are those of :class:`haul.Session`.
+    ``max_redirects``, ``trust_env``, ``http2``, ``http3``, ``timeout``, ``retries``, ``max_size``,
+    ``connect_options`` and ``event_hooks`` are those of :class:`haul.Session`.
 
     :param max_parallel: maximum number of requests at once in an event loop; others wait.
     :param per_host: maximum number of requests at once to one host; default: from 6 to 50, as many as help.

@@ -185,6 +185,7 @@ _BY_KIND: Mapping[str, type[RequestException]] = {
     "TlsRefused": SSLError,
     "CaFile": SSLError,
     "PeerCertificate": SSLError,
+    "PinnedKey": SSLError,
     "ClientCertificate": SSLError,
     "ContentCoding": ContentDecodingError,
     "TooLarge": ResponseTooLarge,

@@ -25,6 +25,7 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from . import _settings
+from ._connect_options import ConnectOptions
 from ._haul import Client, EngineError, SharedOptions, StopFlag
 from ._httpx_bodies import AsyncResponseStream, ResponseStream, async_body_of, body_of, translated
 
@@ -74,9 +75,8 @@ class _Transport:
         socket_options: Any = None,
         http3: bool | str = False,
     ) -> None:
-        for name, value in (("uds", uds), ("local_address", local_address), ("socket_options", socket_options)):
-            if value is not None:
-                raise TypeError(f"haul's transport has no setting {name}")
+        if socket_options is not None:
+            raise TypeError("haul's transport has no setting socket_options")
         if not http1:
             raise TypeError("haul's transport cannot leave HTTP/1.1 out")
         password = None
@@ -88,6 +88,7 @@ class _Transport:
         # Over the other versions, many requests share a connection.
         self._places: Any = None if http2 or http3 or limits.max_connections is None else self._new_places(limits.max_connections)
         self._settings = {**_settings.tls_options(verify, cert, "https:"), **_proxy_options(proxy), "http2": http2, "http3": http3}
+        self._settings.update(ConnectOptions(unix_socket=uds, source_address=local_address).settings())
         if password is not None:
             self._settings["passphrase"] = password.encode()
         self._options_cache: dict[Any, SharedOptions] = {}
@@ -220,8 +221,10 @@ class HaulTransport(_Transport, httpx.BaseTransport):
     :param limits: ``max_connections`` limits the requests at once over HTTP/1.1. The engine itself decides
         which connections it keeps.
     :param proxy: the proxy of all requests.
+    :param uds: the Unix socket to which all requests go.
+    :param local_address: the address from which connections are made.
     :param retries: how often to try again to connect.
-    :raises TypeError: a setting of httpx has no counterpart in haul, such as ``uds``.
+    :raises TypeError: a setting of httpx has no counterpart in haul, such as ``socket_options``.
     """
 
     def _new_places(self, number: int) -> threading.BoundedSemaphore:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+    from ._connect_options import ConnectOptions
     from ._events import Event, EventHooks
     from ._haul import ReceivedResponse
     from ._request_objects import Hooks
@@ -51,7 +52,8 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
     """
 
     __attrs__ = ["headers", "cookies", "auth", "proxies", "hooks", "params", "verify", "cert", "adapters", "stream",
-                 "trust_env", "max_redirects", "http2", "http3", "timeout", "retries", "max_size", "event_hooks"]  # fmt: skip
+                 "trust_env", "max_redirects", "http2", "http3", "timeout", "retries", "max_size", "event_hooks",
+                 "connect_options"]  # fmt: skip
 
     def __init__(self, *, timeout: TimeLimits = None, retries: Retry | int | None = None) -> None:
         self._client = Client()
@@ -85,6 +87,7 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         self.timeout: Any = timeout
         #: The most bytes of a body, as it is sent; a larger one is a :class:`ResponseTooLarge`.
         self.max_size: int | None = None
+        self._connect_options: ConnectOptions | None = None
         self._retries: Retry | None = None
         self._holds: HostHolds | None = None
         if retries is not None:
@@ -126,6 +129,21 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         from ._retry_policy import RetryState
 
         return RetryState(self._retries, self._holds)
+
+    @property
+    def connect_options(self) -> ConnectOptions | None:
+        """Where and how the session connects; ``None`` for the defaults.
+
+        >>> session = Session()
+        >>> session.connect_options = haul.ConnectOptions(unix_socket="/run/docker.sock")
+        """
+        return self._connect_options
+
+    @connect_options.setter
+    def connect_options(self, options: ConnectOptions | None) -> None:
+        if options is not None or self._connect_options is not None:
+            self._client.use_dns_servers(",".join(options.dns_servers) if options is not None else "")
+        self._connect_options = options
 
     @property
     def stream(self) -> StreamSetting:
