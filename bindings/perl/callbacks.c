@@ -97,6 +97,21 @@ int hk_give_trailers(void *user, const haul_header **trailers, size_t *count) {
     return 0;
 }
 
+/* Passes the name of a step and the status to the step callback. The other steps are Perl's. */
+void hk_on_step(void *user, const haul_step_info *info) {
+    static const char *const names[] = { NULL, "resolve", "connect", "tls", "sent", "head" };
+    hk_exchange *x = (hk_exchange *)user;
+    dTHX;
+    SV *arguments[2];
+    if (x->error || (size_t)info->step >= sizeof names / sizeof *names)
+        return;
+    arguments[0] = newSVpv(names[info->step], 0);
+    arguments[1] = newSVuv(info->status);
+    (void)died(x, hk_run(aTHX_ x->step_callback, 2, arguments, NULL));
+    SvREFCNT_dec(arguments[0]);
+    SvREFCNT_dec(arguments[1]);
+}
+
 /* Returns memory in the Perl string that becomes the body. */
 void *hk_reserve(void *user, size_t size) {
     hk_exchange *x = (hk_exchange *)user;

@@ -62,6 +62,7 @@ typedef struct hk_exchange {
     SV *data_callback;
     SV *content_callback;
     SV *trailer_callback;
+    SV *step_callback;
     SV *pending;               /* bytes of the content callback that did not fit */
     STRLEN pending_at;
     UV given;                  /* bytes of content that libhaul has taken */
@@ -137,6 +138,7 @@ int hk_give_trailers(void *user, const haul_header **trailers, size_t *count);
 void *hk_reserve(void *user, size_t size);
 int hk_on_head(void *user, const haul_reply *head);
 int hk_on_body(void *user, const char *data, size_t len);
+void hk_on_step(void *user, const haul_step_info *info);
 
 /* response.c */
 HV *hk_response(pTHX_ const haul_reply *reply, SV *url);

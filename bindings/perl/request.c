@@ -328,6 +328,7 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
         }
         x.data_callback = code_of(aTHX_ hk_fetch(aTHX_ arguments, HK_DATA_CALLBACK));
         x.trailer_callback = code_of(aTHX_ hk_fetch(aTHX_ arguments, HK_TRAILER_CALLBACK));
+        x.step_callback = code_of(aTHX_ hk_fetch(aTHX_ arguments, HK_ON_STEP));
     }
     if (fields && !hk_add_fields(aTHX_ &x, fields, NULL))
         return refused(aTHX_ &x);
@@ -362,8 +363,14 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
         x.call.reserve = hk_reserve;
     }
 
+    if (x.step_callback) {
+        x.step_callback = sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(x.step_callback)));
+        x.call.on_step = hk_on_step;
+        x.call.step_user = &x;
+    }
+
     status = hk_exchange_run(aTHX_ &x, &reply, &used);
-    if (status != HAUL_STATUS_OK) {
+    if (status != HAUL_STATUS_OK || x.error) {
         STRLEN len;
         const char *text = SvPV(x.url, len);
         const haul_error *failure = haul_last_error();

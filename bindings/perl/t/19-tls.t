@@ -134,7 +134,7 @@ for my $reply ($facts->get("https://localhost:$port/"), $facts->batch(["https://
     ok($run->('x509 -inform DER -in seen.der -out seen.pem') && $run->('verify -CAfile ca.pem seen.pem'), 'connection has the certificate');
 }
 my $head;
-HTTP::Haul->new(on_step => sub { $head = $_[1]{connection} if $_[0] eq 'head' }, SSL_options => { SSL_ca_file => "$dir/ca.pem" })
+HTTP::Haul->new(on_step => sub { $head = $_[1]{connection} if $_[0] eq 'done' }, SSL_options => { SSL_ca_file => "$dir/ca.pem" })
     ->get("https://localhost:$port/");
 ok($head->{cipher}, 'step head has the cipher of TLS');
 ok(!exists $status->({ SSL_options => { SSL_ca_file => "$dir/ca.pem" } })->{connection}, 'connection is off by default');

@@ -150,6 +150,27 @@ typedef enum {
 
 // The method of authentication (RFC 9110 section 11).
 typedef enum {
+// A step of a request. Those of an exchange come in this order; the first three are left out on a connection that
+// was open already. New ones may be added.
+typedef enum {
+  // The name was resolved.
+  HAUL_STEP_RESOLVED = 1,
+  // The connection was made.
+  HAUL_STEP_CONNECTED = 2,
+  // The TLS handshake is complete.
+  HAUL_STEP_SECURED = 3,
+  // The request is being sent.
+  HAUL_STEP_SENT = 4,
+  // The head of a reply has arrived, also of one with a redirect.
+  HAUL_STEP_HEAD = 5,
+  // A redirect is followed.
+  HAUL_STEP_REDIRECTED = 6,
+  // The request will be sent again.
+  HAUL_STEP_RETRY = 7,
+  // The request is over: the body has arrived, or it failed.
+  HAUL_STEP_DONE = 8,
+} haul_step;
+
   // No authentication.
   HAUL_AUTH_NONE = 0,
   // User and password, at once (RFC 7617).
@@ -284,6 +305,25 @@ typedef int (*haul_trailers_fn)(void *user, const haul_header **trailers, size_t
 
 // A whole request in plain memory, which haul reads only during the call. Initialise it with HAUL_CALL_INIT.
 typedef struct {
+// What a haul_step_fn learns of a step. It is valid during the call. Later versions may add members at the end.
+typedef struct {
+  // The step.
+  haul_step step;
+  // Time in nanoseconds since the request began.
+  uint64_t time;
+  // The URL of the exchange without user and password; after a redirect, the new one.
+  haul_slice url;
+  // The status of the last reply; 0 without one.
+  uint16_t status;
+  // HAUL_STEP_RETRY: the wait before it, in milliseconds.
+  uint64_t wait_ms;
+  // HAUL_STEP_RETRY and HAUL_STEP_DONE: the failure; NULL if there was none.
+  const haul_error *error;
+} haul_step_info;
+
+// Called with a step of a request while it happens. It must not free the request, the response or the client.
+typedef void (*haul_step_fn)(void *user, const haul_step_info *info);
+
   // sizeof(haul_call): later versions may add members at the end.
   size_t size;
   // Empty: GET.
@@ -329,6 +369,10 @@ typedef struct {
   void *trailers_user;
 } haul_call;
 
+  // Called with each step of the request; may be NULL.
+  haul_step_fn on_step;
+  // For `on_step`.
+  void *step_user;
 // A cookie.
 typedef struct {
   // Name of the cookie.
@@ -842,6 +886,10 @@ haul_status haul_client_set_interrupt(haul_client *client, haul_interrupt_fn ask
 // valid until then, the request need not.
 haul_status haul_client_open(haul_client *client, const haul_request *request, haul_response **response);
 
+// Sets a function that is called with each step of the request while it happens: in the thread that sends the
+// request, or in a batch's own thread. NULL, the default: none. In a haul_call it is `on_step`.
+haul_status haul_request_set_on_step(haul_request *request, haul_step_fn on_step, void *user);
+
 // Reads up to `len` bytes of the body of a response of haul_client_open into `buffer`; `got` receives the number, 0 at
 // the end. Reading to the end frees the connection for other requests; freeing the response earlier closes it.
 haul_status haul_response_read(haul_response *response, void *buffer, size_t len, size_t *got);
@@ -863,7 +911,9 @@ haul_status haul_request_set_trailers(haul_request *request, haul_trailers_fn gi
 // Resolves `reference` relative to `base` (RFC 3986 section 5), such as a Location header in a reply from there. Bytes of
 // `reference` beyond ASCII that are not UTF-8 are percent-encoded. `url` receives the result without credentials and
 // fragment; free it with haul_free.
-haul_status haul_url_join(const char *base, const char *reference, char **url);
+haul_status haul_url_join(const char *base,
+                          const char *reference,
+                          char **url);
 
 // 1 if a request field of this name carries a secret (Authorization, Cookie, X-Api-Key and the like, case-insensitive),
 // 0 otherwise. haul's own redirects send such a field only to the origin it was given for.

@@ -105,6 +105,7 @@ struct request_functions {
     std::function<std::size_t(std::span<char>)> read;
     std::function<bool()> rewind;
     std::function<bool(std::string_view)> on_body;
+    std::function<void(const haul_step_info &)> on_step;
     std::exception_ptr thrown;
 
     // Calls a function of the program, whose exceptions must not reach haul.
@@ -216,6 +217,20 @@ class request {
             return own->guard(1, [&] { return own->on_body({data, size}) ? 0 : 1; });
         };
         return note([&] { return haul_request_set_output(get(), nullptr, nullptr, piece, functions); });
+    }
+
+    // Called with each step of the request while it happens. Not for a batch.
+    request &on_step(std::function<void(const haul_step_info &)> take) {
+        auto *functions = use_functions();
+        functions->on_step = std::move(take);
+        const haul_step_fn step = [](void *user, const haul_step_info *info) {
+            auto *own = static_cast<detail::request_functions *>(user);
+            own->guard(0, [&] {
+                own->on_step(*info);
+                return 0;
+            });
+        };
+        return note([&] { return haul_request_set_on_step(get(), step, functions); });
     }
 
     // The first setting that failed.

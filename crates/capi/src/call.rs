@@ -19,7 +19,8 @@ use std::ffi::c_void;
 use haul::request::{Request, RequestOverrides};
 
 use crate::callbacks::{
-    UserPointer, haul_body_fn, haul_head_fn, haul_read_fn, haul_reserve_fn, haul_rewind_fn, haul_trailers_fn,
+    UserPointer, haul_body_fn, haul_head_fn, haul_read_fn, haul_reserve_fn, haul_rewind_fn, haul_step_fn,
+    haul_trailers_fn,
 };
 use crate::client::{ClientState, haul_client};
 use crate::content::{BodyCallback, BorrowedBytes};
@@ -28,6 +29,7 @@ use crate::reply_destination::ReplyDestination;
 use crate::request::{PerRequestSettings, haul_request, parse_method, url_fault};
 use crate::response::{haul_reply, haul_response};
 use crate::settings::limit;
+use crate::steps;
 use crate::streaming::{answered, whole};
 use crate::text::{self, haul_header, haul_slice};
 use crate::trailers;
@@ -90,6 +92,10 @@ pub struct haul_call {
     pub trailers: haul_trailers_fn,
     /// For `trailers`.
     pub trailers_user: *mut c_void,
+    /// Called with each step of the request; may be NULL.
+    pub on_step: haul_step_fn,
+    /// For `on_step`.
+    pub step_user: *mut c_void,
 }
 
 impl Default for haul_call {
@@ -115,6 +121,8 @@ impl Default for haul_call {
             flags: 0,
             trailers: None,
             trailers_user: std::ptr::null_mut(),
+            on_step: None,
+            step_user: std::ptr::null_mut(),
         }
     }
 }
@@ -173,6 +181,7 @@ unsafe fn request(call: &haul_call, shared: &ClientState) -> Result<Request, Cal
         raw_path: call.flags & HAUL_CALL_RAW_PATH != 0,
         no_jar: call.flags & HAUL_CALL_NO_JAR != 0,
         http10: call.flags & HAUL_CALL_HTTP_1_0 != 0,
+        steps: steps::observer(call.on_step, call.step_user),
         ..PerRequestSettings::default()
     };
     // SAFETY: the caller guarantees it.

@@ -4,6 +4,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::response::haul_reply;
+use crate::steps::haul_step_info;
 use crate::text::haul_header;
 
 /// Supplies memory for a body: returns the start of `size` bytes in all, which still contain what was written after
@@ -32,6 +33,9 @@ pub type haul_interrupt_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c
 /// Called with the head of the final reply, before any of its body (`body` is NULL). The pointers are valid during the
 /// call. A value other than 0 stops the request with HAUL_STATUS_WRITE.
 pub type haul_head_fn = Option<unsafe extern "C" fn(user: *mut c_void, head: *const haul_reply) -> c_int>;
+
+/// Called with a step of a request while it happens. It must not free the request, the response or the client.
+pub type haul_step_fn = Option<unsafe extern "C" fn(user: *mut c_void, info: *const haul_step_info)>;
 
 /// A pointer that the caller gave for its callbacks. haul passes it to them and never dereferences
 /// it.

@@ -17,6 +17,7 @@
 //! | [`request`], [`content`], [`trailers`] | a request, and what it sends |
 //! | [`call`], [`streaming`] | sending it: all of the reply at once, or its body piece by piece |
 //! | [`response`], [`tls_session`] | a reply, and the TLS session that carried it |
+//! | [`steps`] | the steps of a request, while they happen |
 //! | [`batch`] | many requests at once |
 //! | [`jar`], [`url`] | cookies; URLs |
 //! | [`error`], [`version`] | reasons of failures; the version of haul |
@@ -48,6 +49,7 @@ mod reply_destination;
 pub mod request;
 pub mod response;
 pub mod settings;
+pub mod steps;
 pub mod streaming;
 pub mod text;
 pub mod tls_session;

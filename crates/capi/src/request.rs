@@ -20,6 +20,7 @@ use std::time::Duration;
 use haul::body::trailers::Trailers;
 use haul::request::{Request, RequestOverrides};
 use haul::state::auth::AuthOptions;
+use haul::trace::TransferObserver;
 use haul::{RequestOptions, Target};
 use haul_policy::target::{Scheme, TargetError};
 
@@ -41,7 +42,7 @@ pub struct haul_request {
     pub(crate) fields: Vec<(String, Vec<u8>)>,
     max_time: Option<Duration>,
     pub(crate) trailers: Option<Trailers>,
-    own: PerRequestSettings,
+    pub(crate) own: PerRequestSettings,
     pub(crate) output: ReplyDestination,
 }
 
@@ -56,17 +57,20 @@ pub(crate) struct PerRequestSettings {
     pub(crate) raw_path: bool,
     pub(crate) no_jar: bool,
     pub(crate) http10: bool,
+    /// The observer that calls the caller's haul_step_fn.
+    pub(crate) steps: Option<Arc<dyn TransferObserver>>,
 }
 
 impl PerRequestSettings {
     /// Returns the client's options with these settings applied. If there are no settings, which is
     /// common, the client's options are not copied.
     pub(crate) fn options(&self, shared: &ClientState) -> Arc<RequestOptions> {
-        let Self { without, max_redirects, max_size, auth, decode, raw_path, no_jar, http10 } = self;
+        let Self { without, max_redirects, max_size, auth, decode, raw_path, no_jar, http10, steps } = self;
         let is_common = without.is_empty()
             && max_redirects.is_none_or(|max| has_redirects(&shared.options, max))
             && max_size.is_none_or(|bytes| has_max_size(&shared.options, bytes))
             && auth.is_none()
+            && steps.is_none()
             && (!decode || shared.options.decode)
             && (!raw_path || shared.options.path_as_is)
             && (!http10 || shared.options.deviations.http10)
@@ -86,6 +90,7 @@ impl PerRequestSettings {
         if let Some(auth) = auth {
             options.auth = auth.clone();
         }
+        options.trace.clone_from(steps);
         options.decode |= decode;
         options.path_as_is |= raw_path;
         options.deviations.http10 |= http10;

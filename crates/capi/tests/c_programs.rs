@@ -48,6 +48,27 @@ fn http3_is_used_where_the_program_asks_for_it() {
 }
 
 #[test]
+fn steps_are_told_while_they_happen() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let (_origin, base) = Origin::start_with_base_url();
+    let program = directory.compile("tests/c/steps.c");
+    let closed_url = format!("http://127.0.0.1:{}/", testkit::unused_port::unused_port());
+    assert_eq!(program.run_well([base, closed_url]), "told in time\n");
+}
+
+#[test]
+fn tls_facts_are_kept_on_request() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let origin = Origin::builder().http2(100).start().unwrap();
+    let ca = directory.path("ca.pem");
+    std::fs::write(&ca, origin.ca_pem()).unwrap();
+    let (url, plain) = (origin.https_url("/small"), origin.url("/small"));
+    let program = directory.compile("tests/c/tls_facts.c");
+    let arguments: [&std::ffi::OsStr; 3] = [url.as_ref(), ca.as_ref(), plain.as_ref()];
+    assert_eq!(program.run_well(arguments), "known\n");
+}
+
+#[test]
 fn batches_deliver_in_both_orders() {
     let Some(directory) = BuildDirectory::new() else { return };
     let (_origin, base) = Origin::start_with_base_url();

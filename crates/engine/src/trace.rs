@@ -21,11 +21,13 @@ use std::{fmt, io};
 
 use haul_policy::retry;
 use haul_policy::secrets::is_hidden_field;
+use haul_policy::target::Target;
 
 use haul_proto::head::{Fields, ProtocolVersion, ResponseHead};
 use haul_proto::request::RequestHead;
 
 use crate::Error;
+use crate::transfer_facts::TransferFacts;
 use crate::transfer_outcome::TransferOutcome;
 
 /// An event in the course of a transfer, which is reported to an observer.
@@ -82,6 +84,42 @@ pub enum TraceEvent<'a> {
     /// Content of a response was received; it is not decoded yet. This is reported only if
     /// [`TransferObserver::wants_content`] returns true.
     Received(&'a [u8]),
+    /// The transfer has reached a milestone.
+    Milestone {
+        /// The milestone.
+        milestone: Milestone,
+        /// The time since the transfer began.
+        at: Duration,
+        /// The target of the exchange; after a redirect, the new one.
+        target: &'a Target,
+        /// The facts about the transfer so far.
+        facts: &'a TransferFacts,
+        /// The failure that ended the transfer or its last attempt; `None` if there was none.
+        error: Option<&'a Error>,
+    },
+}
+
+/// A milestone in the course of a transfer. Those of an exchange come in this order; the first three
+/// are left out if the connection was open already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Milestone {
+    /// The host's name was resolved.
+    Resolved,
+    /// The TCP connection was established.
+    Connected,
+    /// The TLS handshake is complete.
+    Secured,
+    /// The head of the request is being sent.
+    Sent,
+    /// The head of the response was received.
+    Head,
+    /// A redirect is followed.
+    Redirected,
+    /// The last attempt failed, and another attempt follows after this wait.
+    Retry(Duration),
+    /// The transfer is over: its body was received, or it failed.
+    Done,
 }
 
 /// An observer of transfers. Any worker's thread may call it.

@@ -323,7 +323,7 @@ sub _request_in_perl {
         $self->_options_in_perl(\%args, $method, $url);
         my $first = $self->_hop($method, $url, \%args);
         my $last = $self->_follow($first, $method, $url, \%args);
-        $args{_steps}->report(done => { status => $last->{status}, url => $last->{url} }) if $args{_steps};
+        $args{_steps}->report(done => { status => $last->{status}, url => $last->{url}, connection => $last->{connection} }) if $args{_steps};
         $last;
     };
     return $response || _internal_error($url, "$@");
@@ -365,6 +365,7 @@ sub _join {
     $path = '/' unless length $path;
     return $root . $to if $to =~ m{\A/};
     return $root . $path . $to if $to =~ /\A\?/;
+        $args->{on_step} = $args->{_steps}->of_exchange;
     return $root . $path . (defined $query ? $query : '') . $to if $to =~ /\A#/ || !length $to;
     $path =~ s{[^/]*\z}{};
     return $root . $path . $to;

@@ -3,6 +3,7 @@
 #include <haul.hpp>
 #include <iostream>
 #include <stdexcept>
+#include <vector>
 
 static int wrong(const char *what) {
     std::cerr << what << '\n';
@@ -48,6 +49,12 @@ int main(int argc, char **argv) {
     }));
     if (!echo || seen.find(sent) == std::string::npos || !echo->body().empty())
         return wrong("the body of the function did not come back");
+
+    std::vector<haul_step> steps;
+    auto note = [&](const haul_step_info &info) { steps.push_back(info.step); };
+    if (!client.perform(haul::request("GET", base + "/small").on_step(note))
+        || steps != std::vector{HAUL_STEP_SENT, HAUL_STEP_HEAD, HAUL_STEP_DONE})
+        return wrong("the steps were not told");
 
     bool caught = false;
     try {

@@ -249,7 +249,10 @@ impl TransferObserver for QueueObserver {
             TraceEvent::Trailers { fields } => TransferEvent::Trailers(fields.raw().to_vec()),
             TraceEvent::Sent(bytes) => TransferEvent::Sent(bytes.to_vec()),
             TraceEvent::Received(bytes) => TransferEvent::Received(bytes.to_vec()),
-            TraceEvent::Info(_) | TraceEvent::NotHttp { .. } | TraceEvent::Retry { .. } => return,
+            TraceEvent::Info(_)
+            | TraceEvent::NotHttp { .. }
+            | TraceEvent::Retry { .. }
+            | TraceEvent::Milestone { .. } => return,
         };
         self.queue.push(event);
     }

@@ -149,7 +149,7 @@ impl TransferObserver for EasyObserver {
             TraceEvent::Trailers { fields } => running.on_lines(fields.raw(), HeadOrigin::Trailer, true),
             TraceEvent::Sent(bytes) => running.debug(debug_kind::DATA_OUT, bytes),
             TraceEvent::Received(bytes) => running.debug(debug_kind::DATA_IN, bytes),
-            TraceEvent::NotHttp { .. } | TraceEvent::Retry { .. } => {}
+            TraceEvent::NotHttp { .. } | TraceEvent::Retry { .. } | TraceEvent::Milestone { .. } => {}
         }
     }
 

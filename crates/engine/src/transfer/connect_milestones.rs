@@ -6,18 +6,20 @@ use std::time::{Duration, Instant};
 
 use super::Transfer;
 use crate::net::connecting::{ConnectHead, ConnectObserver};
-use crate::trace::TraceEvent;
+use crate::trace::{Milestone, TraceEvent};
 use crate::transfer_facts::TransferPhase;
 
 impl ConnectObserver for Transfer {
     fn resolved(&mut self) {
         self.facts.resolved = self.enter_phase(TransferPhase::Connect);
+        self.trace_milestone(Milestone::Resolved, None);
     }
 
     fn connected(&mut self, local: Option<SocketAddr>) {
         self.facts.connects += 1;
         self.facts.connected = self.enter_phase(TransferPhase::Tls);
         self.facts.local = local;
+        self.trace_milestone(Milestone::Connected, None);
     }
 
     fn connect_answered(&mut self, status: u16, heads: &[ConnectHead]) {
@@ -42,6 +44,7 @@ impl ConnectObserver for Transfer {
 
     fn secured(&mut self) {
         self.facts.secured = self.enter_phase(TransferPhase::Idle);
+        self.trace_milestone(Milestone::Secured, None);
     }
 }
 

@@ -17,7 +17,7 @@ use crate::error::ErrorStage;
 use crate::net::proxy::ProxyRoute;
 use crate::request::RequestOptions;
 use crate::sink::BodyInfo;
-use crate::trace::TraceEvent;
+use crate::trace::{Milestone, TraceEvent};
 use crate::transfer_outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
 
@@ -40,6 +40,7 @@ impl Transfer {
         if let Some(trace) = &self.options.trace {
             trace.event(&TraceEvent::Response { head: &head });
         }
+        self.trace_milestone(Milestone::Head, None);
         let trace_error = self.options.trace.as_ref().and_then(|trace| trace.failure());
         self.store_response_state(&head);
         self.response.host_pause = self.requested_pause(&head);

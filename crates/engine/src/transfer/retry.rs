@@ -18,6 +18,7 @@ use crate::clock;
 use crate::error::ErrorStage;
 use crate::request::RetryPause;
 use crate::sink::BodyInfo;
+use crate::trace::Milestone;
 use crate::transfer_facts::{FailedAttempt, TransferPhase};
 use crate::transfer_outcome::TransferOutcome;
 use crate::{Error, ErrorKind, Result};
@@ -468,6 +469,7 @@ impl Transfer {
     #[inline]
     #[must_use]
     pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (TransferOutcome, BodyDelivery) {
+        self.trace_milestone(Milestone::Done, result.as_ref().err());
         let Self { current: TargetState { target, .. }, head, facts, scheduling, history, trailers, body, .. } = *self;
         let SchedulingKey { tag, .. } = scheduling;
         let trailers = trailers.map(|fields| *fields);

@@ -12,7 +12,7 @@ use super::request_fields::{CallerFields, FieldLine, OwnedField};
 use super::state::ResponseDecisions;
 use crate::clock;
 use crate::drive::connection::ProtocolMachine;
-use crate::trace;
+use crate::trace::{self, Milestone};
 use crate::{Error, ErrorKind, Result};
 
 /// Returns the error to report if a protocol machine rejects a request. The machine reports the
@@ -109,6 +109,7 @@ impl Transfer {
         }
         self.facts.on_request(now);
         self.facts.request_bytes += bytes;
+        self.trace_milestone(Milestone::Sent, None);
         self.speed.begin_exchange(&options, now);
         taken
     }

@@ -11,7 +11,7 @@ use haul_proto::head::{Fields, ResponseHead};
 use super::state::BodyDisposition;
 use super::{MAX_KEPT_HEADS, Transfer};
 use crate::net::connection_info::ConnectionInfo;
-use crate::trace::TraceEvent;
+use crate::trace::{Milestone, TraceEvent};
 use crate::transfer_outcome::TransferOutcome;
 use crate::{Error, Result};
 
@@ -81,6 +81,7 @@ impl Transfer {
             let text = format!("Issue another request to this URL: '{}'", self.current.target.to_url());
             trace.event(&TraceEvent::Info(text.into()));
         }
+        self.trace_milestone(Milestone::Redirected, None);
     }
 
     /// Reports to the trace that the transfer will be tried again after the time `wait`.
@@ -99,6 +100,16 @@ impl Transfer {
                 trailers: None,
             });
             trace.event(&TraceEvent::Retry { trouble, wait, left, failed: failed.as_ref() });
+        }
+        self.trace_milestone(Milestone::Retry(wait), error);
+    }
+
+    /// Reports a milestone to the trace.
+    pub(super) fn trace_milestone(&self, milestone: Milestone, error: Option<&Error>) {
+        if let Some(trace) = self.options.trace.as_ref().filter(|_| !self.is_part()) {
+            let at = self.attempt.first_started.elapsed();
+            let (target, facts) = (&self.current.target, &*self.facts);
+            trace.event(&TraceEvent::Milestone { milestone, at, target, facts, error });
         }
     }
 

@@ -13,6 +13,7 @@ use haul::interrupt::InterruptCallback;
 use haul::net::pool::PoolLimits;
 use haul::request::MultipartForm;
 use haul::state::cookie_jar::SharedCookieJar;
+use haul::trace::{Milestone, TraceEvent, TransferObserver};
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 
@@ -467,4 +468,65 @@ fn interrupt_hook_is_polled_only_while_waiting() {
     let error = with_time_limit("interrupt", move || client.get(&origin.url("/delay/30000/small")).send().unwrap_err());
     assert_eq!((error.kind(), error.is_interrupted()), (ErrorKind::Interrupted, true));
     assert!(!RequestOptions::default().keep_history);
+}
+
+/// Records the milestones of transfers.
+#[derive(Debug, Default)]
+struct Milestones(std::sync::Mutex<Vec<(Milestone, String)>>);
+
+impl TransferObserver for Milestones {
+    fn event(&self, event: &TraceEvent<'_>) {
+        if let TraceEvent::Milestone { milestone, at, target, error, .. } = event {
+            assert!(*at > Duration::ZERO);
+            let what = error.map_or_else(|| target.path().to_owned(), |error| error.kind().name().to_owned());
+            self.0.lock().unwrap().push((*milestone, what));
+        }
+    }
+}
+
+impl Milestones {
+    fn take(&self) -> Vec<(Milestone, String)> {
+        let mut all = std::mem::take(&mut *self.0.lock().unwrap());
+        // An address need not be resolved.
+        all.retain(|(milestone, _)| *milestone != Milestone::Resolved);
+        all
+    }
+}
+
+#[test]
+fn milestones_of_a_transfer_come_in_order() {
+    let origin = http2_origin(10);
+    with_time_limit("milestones", move || {
+        let (client, _ca) = trusted_client(&origin);
+        let seen = Arc::new(Milestones::default());
+        let get = |url: &str| client.get(url).options(|options| options.trace = Some(seen.clone()));
+        let expected = |all: &[(Milestone, &str)]| {
+            let all: Vec<_> = all.iter().map(|(milestone, what)| (*milestone, (*what).to_owned())).collect();
+            assert_eq!(seen.take(), all);
+        };
+
+        let response = get(&origin.https_url("/redirect/302?to=/bytes/300000")).send().unwrap();
+        let begun = seen.take();
+        let names: Vec<_> = begun.iter().map(|(milestone, _)| *milestone).collect();
+        assert_eq!(names[..3], [Milestone::Connected, Milestone::Secured, Milestone::Sent]);
+        assert_eq!(names[3..], [Milestone::Head, Milestone::Redirected, Milestone::Sent, Milestone::Head]);
+        assert_eq!((begun[3].1.as_str(), begun[4].1.as_str()), ("/redirect/302", "/bytes/300000"));
+        assert_eq!(response.bytes().unwrap().len(), 300_000);
+        expected(&[(Milestone::Done, "/bytes/300000")]);
+
+        get(&origin.url("/small")).send().unwrap().bytes().unwrap();
+        seen.take();
+        let retried = get(&origin.url("/flaky/1/small")).options(|options| {
+            options.retry.max = 1;
+            options.retry.delay = Some(Duration::from_millis(1));
+        });
+        retried.send().unwrap().bytes().unwrap();
+        let names: Vec<_> = seen.take().into_iter().map(|(milestone, _)| milestone).collect();
+        let retry = Milestone::Retry(Duration::from_millis(1));
+        assert_eq!(names, [Milestone::Sent, Milestone::Head, retry, Milestone::Sent, Milestone::Head, Milestone::Done]);
+
+        let closed = format!("http://127.0.0.1:{}/", testkit::unused_port::unused_port());
+        assert!(get(&closed).send().is_err());
+        expected(&[(Milestone::Done, ErrorKind::Connect.name())]);
+    });
 }

@@ -16,7 +16,7 @@ sub new {
 
 sub _now { return Time::HiRes::clock_gettime(Time::HiRes::CLOCK_MONOTONIC()) }
 
-# Reports a step that happens now, or `at` seconds after the start of the request.
+# Reports a step that happens now.
 sub report {
     my ($self, $step, $details) = @_;
     my $time = _now() - $self->{began};
@@ -26,29 +26,20 @@ sub report {
     return;
 }
 
-my @phases = (
-    [resolve => 'resolved'], [connect => 'connected'], [tls => 'secured'], [sent => 'sent'], [head => 'first_byte'],
-);
+# The code that libhaul calls during an exchange, with the name of a step and the status.
+sub of_exchange {
+    my ($self) = @_;
+    return sub {
+        my ($step, $status) = @_;
+        $self->report($step => $step eq 'head' ? { status => $status } : {});
+    };
+}
 
-# Reports the steps of an exchange that has ended, with the times at which they happened.
+# Reports that an exchange has failed.
 sub exchange {
     my ($self, $response) = @_;
-    my $times = $response->{timings};
-    if (!$times) {
-        $self->report(error => { error => $response->{error}, message => $response->{content} });
-        return;
-    }
-    my $start = _now() - $self->{began} - ($times->{total} || 0);
-    $start = 0 if $start < 0;
-    for my $phase (@phases) {
-        my ($step, $key) = @$phase;
-        # On a kept connection the request is sent at once, and libhaul notes no time for that.
-        my $time = $times->{$key};
-        $time = 0 if !defined $time && $step eq 'sent' && defined $times->{first_byte};
-        next unless defined $time;
-        my %more = $step eq 'head' ? (status => $response->{status}, connection => $response->{connection}) : ();
-        $self->report($step => { %more, time => $start + $time });
-    }
+    return if $response->{timings};
+    $self->report(error => { error => $response->{error}, message => $response->{content} });
     return;
 }
 

@@ -206,6 +206,7 @@ impl Tracer {
             TraceEvent::NotHttp { line } => self.blocks(line),
             TraceEvent::Sent(bytes) => self.block("=> Send data", bytes),
             TraceEvent::Received(bytes) => self.block("<= Recv data", bytes),
+            TraceEvent::Milestone { .. } => Vec::new(),
         }
     }
 
