@@ -197,6 +197,22 @@ void hk_engine_set(pTHX_ hk_engine *engine, const char *name, SV *value) {
         status = haul_client_set_timeout(client, milliseconds(aTHX_ value));
     else if (strEQ(name, "verify"))
         status = haul_client_set_verify(client, SvTRUE(value));
+    else if (strEQ(name, "unix_socket"))
+        status = haul_client_set_unix_socket(client, text_or_null(aTHX_ value, name));
+    else if (strEQ(name, "dns_servers"))
+        status = haul_client_set_dns_servers(client, text_or_null(aTHX_ value, name));
+    else if (strEQ(name, "tls_version"))
+        status = haul_client_set_tls_versions(client, (int)SvIV(value), (int)SvIV(value));
+    else if (strEQ(name, "ca_pem") || strEQ(name, "certificate_pem") || strEQ(name, "pins")) {
+        STRLEN len = 0;
+        const char *bytes = SvOK(value) ? SvPV(value, len) : NULL;
+        if (name[0] == 'p')
+            status = haul_client_set_pins(client, (const uint8_t *)bytes, len / 32);
+        else if (name[1] == 'a')
+            status = haul_client_set_ca_pem(client, bytes, len);
+        else
+            status = haul_client_set_client_certificate_pem(client, bytes, len, NULL);
+    }
     else if (strEQ(name, "ca_file"))
         status = haul_client_set_ca_file(client, text_or_null(aTHX_ value, name));
     else if (strEQ(name, "ca_path"))

@@ -133,10 +133,27 @@ for my $reply ($facts->get("https://localhost:$port/"), $facts->batch(["https://
     close $der;
     ok($run->('x509 -inform DER -in seen.der -out seen.pem') && $run->('verify -CAfile ca.pem seen.pem'), 'connection has the certificate');
 }
+my $text = sub { open my $file, '<', "$dir/$_[0]" or die $!; local $/; readline $file };
+is($status->({ SSL_options => { SSL_ca_pem => $text->('ca.pem') } })->{status}, 200, 'CA certificates may be a PEM text');
+for my $version ('TLSv1_2', 'TLSv1_3') {
+    (my $name = $version) =~ tr/_/./;
+    my $seen = HTTP::Haul->new(timings => 1, SSL_options => { SSL_version => $version, SSL_ca_file => "$dir/ca.pem" })->get("https://localhost:$port/");
+    is($seen->{connection}{tls_version}, $name, "$version is used");
+}
+$run->('x509 -in server.pem -pubkey -noout -out pub.pem') && $run->('pkey -pubin -in pub.pem -outform DER -out pub.der')
+    && $run->('dgst -sha256 -hex -out pub.hash pub.der');
+my ($hash) = $text->('pub.hash') =~ /([0-9a-f]{64})/;
+my $pinned = sub { $status->({ SSL_options => { SSL_fingerprint => $_[0], SSL_ca_file => "$dir/ca.pem" } })->{status} };
+is($pinned->(['sha256$pub$' . '0' x 64, "sha256\$pub\$$hash"]), 200, 'pinned key is accepted');
+is($pinned->('sha256$pub$' . '0' x 64), 599, 'key that is not pinned is 599');
+for my $wrong ({ SSL_fingerprint => 'sha1$00' }, { SSL_version => 'SSLv3' }) {
+    my ($name) = keys %$wrong;
+    ok(!eval { $status->({ SSL_options => $wrong }); 1 } && $@ =~ /$name is/, "malformed $name dies");
+}
 my $head;
 HTTP::Haul->new(on_step => sub { $head = $_[1]{connection} if $_[0] eq 'done' }, SSL_options => { SSL_ca_file => "$dir/ca.pem" })
     ->get("https://localhost:$port/");
-ok($head->{cipher}, 'step head has the cipher of TLS');
+ok($head->{cipher}, 'last step has the cipher of TLS');
 ok(!exists $status->({ SSL_options => { SSL_ca_file => "$dir/ca.pem" } })->{connection}, 'connection is off by default');
 
 $response = HTTP::Haul->new(SSL_options => { SSL_ca_file => "$dir/ca.pem" })->get("https://other.invalid:$port/", { peer => '127.0.0.1' });
@@ -163,6 +180,8 @@ my %ca = (SSL_ca_file => "$dir/ca.pem");
 is($status->({ SSL_options => \%ca }, "https://127.0.0.1:$strict/")->{status}, 599, 'missing client certificate is 599');
 is($status->({ SSL_options => { %ca, SSL_cert_file => "$dir/client.pem", SSL_key_file => "$dir/client.key" } }, "https://127.0.0.1:$strict/")->{status},
     200, 'client certificate is sent');
+is($status->({ SSL_options => { %ca, SSL_cert_pem => $text->('client.pem') . $text->('client.key') } }, "https://127.0.0.1:$strict/")->{status},
+    200, 'client certificate may be a PEM text');
 
 SKIP: {
     eval { require LWP::UserAgent; require LWP::Protocol::haul } or skip 'LWP is not installed', 32;

@@ -132,6 +132,8 @@ typedef enum {
   HAUL_STATUS_REWIND = 65,
   // The file of CA certificates cannot be used.
   HAUL_STATUS_CA_FILE = 77,
+  // The server's public key is none of the pinned ones.
+  HAUL_STATUS_PINNED_KEY = 90,
   // The server reset an HTTP/2 stream before the reply was complete.
   HAUL_STATUS_HTTP2_STREAM = 92,
   // The server requires authentication that haul cannot do.
@@ -148,8 +150,6 @@ typedef enum {
   HAUL_STATUS_INTERNAL = 255,
 } haul_status;
 
-// The method of authentication (RFC 9110 section 11).
-typedef enum {
 // A step of a request. Those of an exchange come in this order; the first three are left out on a connection that
 // was open already. New ones may be added.
 typedef enum {
@@ -171,6 +171,8 @@ typedef enum {
   HAUL_STEP_DONE = 8,
 } haul_step;
 
+// The method of authentication (RFC 9110 section 11).
+typedef enum {
   // No authentication.
   HAUL_AUTH_NONE = 0,
   // User and password, at once (RFC 7617).
@@ -303,8 +305,6 @@ typedef int (*haul_body_fn)(void *user, const char *data, size_t len);
 // valid until the next call or the end of the request. A value other than 0 stops the request with HAUL_STATUS_READ.
 typedef int (*haul_trailers_fn)(void *user, const haul_header **trailers, size_t *count);
 
-// A whole request in plain memory, which haul reads only during the call. Initialise it with HAUL_CALL_INIT.
-typedef struct {
 // What a haul_step_fn learns of a step. It is valid during the call. Later versions may add members at the end.
 typedef struct {
   // The step.
@@ -324,6 +324,8 @@ typedef struct {
 // Called with a step of a request while it happens. It must not free the request, the response or the client.
 typedef void (*haul_step_fn)(void *user, const haul_step_info *info);
 
+// A whole request in plain memory, which haul reads only during the call. Initialise it with HAUL_CALL_INIT.
+typedef struct {
   // sizeof(haul_call): later versions may add members at the end.
   size_t size;
   // Empty: GET.
@@ -367,12 +369,12 @@ typedef void (*haul_step_fn)(void *user, const haul_step_info *info);
   haul_trailers_fn trailers;
   // For `trailers`.
   void *trailers_user;
-} haul_call;
-
   // Called with each step of the request; may be NULL.
   haul_step_fn on_step;
   // For `on_step`.
   void *step_user;
+} haul_call;
+
 // A cookie.
 typedef struct {
   // Name of the cookie.
@@ -558,6 +560,10 @@ haul_status haul_client_set_proxy_from_environment(haul_client *client);
 
 // Connects from this address, interface or host name; NULL: the system chooses.
 haul_status haul_client_set_interface(haul_client *client, const char *name);
+
+// The name servers to ask, for all clients that share the connections: addresses, with or without a port, separated by
+// commas; NULL: the system's.
+haul_status haul_client_set_dns_servers(haul_client *client, const char *list);
 
 // Connects to this Unix socket, whatever host a URL names; NULL: off.
 haul_status haul_client_set_unix_socket(haul_client *client, const char *socket);
@@ -880,15 +886,15 @@ haul_status haul_client_set_auth(haul_client *client, int kind, const char *user
 // is called in the waiting thread. NULL, the default: none.
 haul_status haul_client_set_interrupt(haul_client *client, haul_interrupt_fn ask, void *user);
 
+// Sets a function that is called with each step of the request while it happens: in the thread that sends the
+// request, or in a batch's own thread. NULL, the default: none. In a haul_call it is `on_step`.
+haul_status haul_request_set_on_step(haul_request *request, haul_step_fn on_step, void *user);
+
 // Sends a request and waits only for the head; read the body with haul_response_read. `response` receives a new
 // response, which the caller frees, or NULL if the call fails. haul_request_set_output has no effect here. The
 // request's body may still be sent while the reply is read: borrowed bytes and the `user` of a callback must remain
 // valid until then, the request need not.
 haul_status haul_client_open(haul_client *client, const haul_request *request, haul_response **response);
-
-// Sets a function that is called with each step of the request while it happens: in the thread that sends the
-// request, or in a batch's own thread. NULL, the default: none. In a haul_call it is `on_step`.
-haul_status haul_request_set_on_step(haul_request *request, haul_step_fn on_step, void *user);
 
 // Reads up to `len` bytes of the body of a response of haul_client_open into `buffer`; `got` receives the number, 0 at
 // the end. Reading to the end frees the connection for other requests; freeing the response earlier closes it.
@@ -903,6 +909,22 @@ haul_status haul_response_tls(const haul_response *response, haul_tls *tls);
 
 // A certificate of the server in DER, its own first; `data` is NULL past the last one.
 haul_slice haul_response_certificate(const haul_response *response, size_t index);
+
+// The lowest and the highest version of TLS: 12 or 13; 0: the default, TLS 1.2 and 1.3.
+haul_status haul_client_set_tls_versions(haul_client *client, int min, int max);
+
+// The trusted certificates as PEM text of `len` bytes, which is copied, instead of the system's. NULL: none.
+haul_status haul_client_set_ca_pem(haul_client *client, const char *pem, size_t len);
+
+// The client certificate, its intermediates and its key as PEM text of `len` bytes, which is copied. `passphrase` is that
+// of the key; NULL if it has none. `pem` NULL: no certificate.
+haul_status haul_client_set_client_certificate_pem(haul_client *client,
+                                                   const char *pem,
+                                                   size_t len,
+                                                   const char *passphrase);
+
+// The keys that a server may have: `count` SHA-256 hashes of their SubjectPublicKeyInfo, 32 bytes each. `count` 0: any.
+haul_status haul_client_set_pins(haul_client *client, const uint8_t *hashes, size_t count);
 
 // Sets trailer fields to be sent after the body (RFC 9110 section 6.5), which is then sent in chunks, whatever its
 // length. `give` NULL: none. Not for a batch.

@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
 
+use haul::net::dns::DnsServers;
 use haul::net::local_address::{LocalInterface, UnixSocketAddress};
 use haul::net::proxy::ProxyOptions;
 use haul::net::tls::ClientIdentity;
@@ -24,7 +25,7 @@ use haul::request::{ConnectToRule, Http3Policy};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 
 use crate::client::haul_client;
-use crate::error::{CallFailure, haul_status};
+use crate::error::{CallFailure, guard, haul_status};
 use crate::jar::file;
 use crate::settings::set;
 use crate::text;
@@ -244,6 +245,19 @@ pub unsafe extern "C" fn haul_client_set_interface(client: *mut haul_client, nam
             Ok(())
         })
     }
+}
+
+/// The name servers to ask, for all clients that share the connections: addresses, with or without a port, separated by
+/// commas; NULL: the system's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_dns_servers(client: *mut haul_client, list: *const c_char) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        let (client, list) = unsafe { (text::object(client, "client")?, text::optional(list, "list")?) };
+        let servers = list.map(DnsServers::parse).transpose()?.unwrap_or_default();
+        client.shared().engine.resolver().use_servers(&servers);
+        Ok(())
+    })
 }
 
 /// Connects to this Unix socket, whatever host a URL names; NULL: off.

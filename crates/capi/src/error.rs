@@ -84,6 +84,8 @@ pub enum haul_status {
     Rewind = 65,
     /// The file of CA certificates cannot be used.
     CaFile = 77,
+    /// The server's public key is none of the pinned ones.
+    PinnedKey = 90,
     /// The server reset an HTTP/2 stream before the reply was complete.
     Http2Stream = 92,
     /// The server requires authentication that haul cannot do.
@@ -205,6 +207,7 @@ fn status_of(kind: ErrorKind) -> haul_status {
         ErrorKind::Auth => haul_status::Auth,
         ErrorKind::CaFile => haul_status::CaFile,
         ErrorKind::Proxy => haul_status::Proxy,
+        ErrorKind::PinnedKey => haul_status::PinnedKey,
         ErrorKind::Setup => haul_status::Setup,
         ErrorKind::Interrupted => haul_status::Interrupted,
         _ => haul_status::Internal,

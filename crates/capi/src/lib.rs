@@ -13,7 +13,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`client`], [`settings`], [`connection`], [`auth`] | a client and its settings |
+//! | [`client`], [`settings`], [`connection`], [`tls_settings`], [`auth`] | a client and its settings |
 //! | [`request`], [`content`], [`trailers`] | a request, and what it sends |
 //! | [`call`], [`streaming`] | sending it: all of the reply at once, or its body piece by piece |
 //! | [`response`], [`tls_session`] | a reply, and the TLS session that carried it |
@@ -53,6 +53,7 @@ pub mod steps;
 pub mod streaming;
 pub mod text;
 pub mod tls_session;
+pub mod tls_settings;
 pub mod trailers;
 pub mod url;
 pub mod version;

@@ -4,6 +4,7 @@
 mod common;
 
 use common::{BuildDirectory, has, has_expected};
+use testkit::dns_server::DnsServer;
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::http3::Http3Settings;
 use testkit::origin::Origin;
@@ -66,6 +67,17 @@ fn tls_facts_are_kept_on_request() {
     let program = directory.compile("tests/c/tls_facts.c");
     let arguments: [&std::ffi::OsStr; 3] = [url.as_ref(), ca.as_ref(), plain.as_ref()];
     assert_eq!(program.run_well(arguments), "known\n");
+}
+
+#[test]
+fn connection_settings_in_memory_are_used() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let origin = Origin::builder().http2(100).start().unwrap();
+    let names = DnsServer::start(|query| vec![query.addresses(&[std::net::Ipv4Addr::LOCALHOST.into()])]).unwrap();
+    let plain = format!("http://named.example:{}/small", origin.http_addr().port());
+    let program = directory.compile("tests/c/tls_settings.c");
+    let arguments = [origin.https_url("/small"), origin.ca_pem().to_owned(), plain, names.address().to_string()];
+    assert_eq!(program.run_well(arguments), "set\n");
 }
 
 #[test]

@@ -11,8 +11,8 @@ sub _croak { require Carp; Carp::croak(@_) }
 
 # Attributes that are handed to libhaul after a change. default_headers is read at each request.
 my @settings = qw(
-    cookie_jar gzip http3 http_proxy https_proxy keep_alive local_address max_redirect max_size no_proxy proxy
-    on_step retries SSL_options timeout timings verify_SSL
+    cookie_jar dns_servers gzip http3 http_proxy https_proxy keep_alive local_address max_redirect max_size no_proxy proxy
+    on_step retries SSL_options timeout timings unix_socket verify_SSL
 );
 
 for my $name (@settings, 'default_headers') {
@@ -147,6 +147,9 @@ sub _prepare {
     $engine->_set($_ => $self->{$_}) for qw(keep_alive max_redirect max_size);
     $engine->_set($_ => $self->{timeout}) for qw(connect_timeout idle_timeout);
     $engine->_set(interface => $self->{local_address});
+    $engine->_set(unix_socket => $self->{unix_socket});
+    my $servers = $self->{dns_servers};
+    $engine->_set(dns_servers => ref $servers eq 'ARRAY' ? join(',', @$servers) : $servers);
     # The numbers of haul_http. HTTP/1.1 is the default.
     my $http3 = $self->{http3};
     $engine->_set(http => !$http3 ? 11 : $http3 eq 'only' ? 31 : 30);
@@ -157,6 +160,20 @@ sub _prepare {
     $self->_tls($engine);
     $engine->_set(ready => 1);
     return;
+}
+
+# The hashes in an SSL_fingerprint: one text or several, each with the hash of a public key.
+sub _pins {
+    my ($given) = @_;
+    return undef unless defined $given;
+    my $pins = '';
+    for my $pin (ref $given eq 'ARRAY' ? @$given : $given) {
+        my ($hex) = $pin =~ /\Asha256\$pub\$([0-9a-f:]+)\z/i;
+        $hex =~ tr/://d if defined $hex;
+        _croak("SSL_options: SSL_fingerprint is sha256\$pub\$ and 64 hexadecimal digits") unless defined $hex && length $hex == 64;
+        $pins .= pack 'H*', $hex;
+    }
+    return $pins;
 }
 
 # The options of IO::Socket::SSL. An unknown one is an error: ignoring it might make a connection
@@ -172,11 +189,20 @@ sub _tls {
     if ($verify && defined $names && (ref $names || $names eq 'none')) {
         _croak("SSL_options: this SSL_verifycn_scheme is not supported where certificates are verified");
     }
+    my $version = $given{SSL_version};
+    if (defined $version && $version !~ /\ATLSv1_[23]\z/) {
+        _croak("SSL_options: SSL_version is TLSv1_2 or TLSv1_3");
+    }
+    $engine->_set(tls_version => defined $version ? 10 + substr $version, -1 : 0);
+    $engine->_set(pins => _pins($given{SSL_fingerprint}));
+    $engine->_set(ca_pem => $given{SSL_ca_pem});
+    $engine->_set(certificate_pem => $given{SSL_cert_pem});
     $engine->_set(verify  => $verify);
     $engine->_set(ca_file => defined $given{SSL_ca_file} ? $given{SSL_ca_file} : $ENV{SSL_CERT_FILE});
     $engine->_set(ca_path => defined $given{SSL_ca_path} ? $given{SSL_ca_path} : $ENV{SSL_CERT_DIR});
     $engine->_set(certificate => defined $given{SSL_cert_file} ? [@given{qw(SSL_cert_file SSL_key_file)}] : undef);
     delete @given{ qw(SSL_verify_mode SSL_verifycn_scheme SSL_ca_file SSL_ca_path SSL_cert_file SSL_key_file) };
+    delete @given{ qw(SSL_version SSL_fingerprint SSL_ca_pem SSL_cert_pem) };
     delete $given{$_} for grep { !defined $given{$_} } keys %given;
     if (my ($unknown) = sort keys %given) {
         _croak("SSL_options: '$unknown' is not supported");
@@ -339,6 +365,7 @@ sub _options_in_perl {
         require HTTP::Haul::Steps;
         $args->{_steps} = HTTP::Haul::Steps->new($on_step, $method, $url);
         $args->{timings} = 1;
+        $args->{on_step} = $args->{_steps}->of_exchange;
     }
     if ($retries) {
         require HTTP::Haul::Retry;
@@ -365,7 +392,6 @@ sub _join {
     $path = '/' unless length $path;
     return $root . $to if $to =~ m{\A/};
     return $root . $path . $to if $to =~ /\A\?/;
-        $args->{on_step} = $args->{_steps}->of_exchange;
     return $root . $path . (defined $query ? $query : '') . $to if $to =~ /\A#/ || !length $to;
     $path =~ s{[^/]*\z}{};
     return $root . $path . $to;

@@ -1,0 +1,109 @@
+//! Settings of TLS that are given in memory: versions, certificates, pinned keys.
+//!
+//! ```
+//! use haul_c::client::haul_client_new;
+//! use haul_c::error::haul_status;
+//! use haul_c::tls_settings::haul_client_set_tls_versions;
+//! let mut client = haul_client_new().unwrap();
+//! // SAFETY: the client lives.
+//! unsafe {
+//!     assert_eq!(haul_client_set_tls_versions(&mut *client, 13, 13), haul_status::Ok);
+//!     assert_eq!(haul_client_set_tls_versions(&mut *client, 10, 0), haul_status::Setup);
+//! }
+//! ```
+
+use std::ffi::{c_char, c_int, c_void};
+
+use haul::net::tls::{Passphrase, Pem, TlsOptions, TlsVersion};
+
+use crate::client::haul_client;
+use crate::error::{CallFailure, haul_status};
+use crate::settings::set;
+use crate::text;
+
+/// The lowest and the highest version of TLS: 12 or 13; 0: the default, TLS 1.2 and 1.3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_tls_versions(client: *mut haul_client, min: c_int, max: c_int) -> haul_status {
+    let version = |number, default| match number {
+        0 => Ok(default),
+        12 => Ok(TlsVersion::V1_2),
+        13 => Ok(TlsVersion::V1_3),
+        _ => Err(CallFailure::setup("a version of TLS is 12 or 13")),
+    };
+    // SAFETY: the header's contract: what is not NULL lives. So in all functions here.
+    unsafe {
+        set(client, |options| {
+            let defaults = TlsOptions::default();
+            options.tls.min_version = version(min, defaults.min_version)?;
+            options.tls.max_version = version(max, defaults.max_version)?;
+            Ok(())
+        })
+    }
+}
+
+/// The trusted certificates as PEM text of `len` bytes, which is copied, instead of the system's. NULL: none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_ca_pem(
+    client: *mut haul_client,
+    pem: *const c_char,
+    len: usize,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.tls.ca_pem = copied(pem.cast(), len).map(Pem::new);
+            options.tls.common_name = true;
+            Ok(())
+        })
+    }
+}
+
+/// The client certificate, its intermediates and its key as PEM text of `len` bytes, which is copied. `passphrase` is that
+/// of the key; NULL if it has none. `pem` NULL: no certificate.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_client_certificate_pem(
+    client: *mut haul_client,
+    pem: *const c_char,
+    len: usize,
+    passphrase: *const c_char,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            let passphrase = if passphrase.is_null() { None } else { Some(text::bytes(passphrase, "passphrase")?) };
+            options.tls.identity_pem = copied(pem.cast(), len).map(Pem::new);
+            options.tls.passphrase = passphrase.map(Passphrase::new);
+            Ok(())
+        })
+    }
+}
+
+/// The keys that a server may have: `count` SHA-256 hashes of their SubjectPublicKeyInfo, 32 bytes each. `count` 0: any.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_pins(
+    client: *mut haul_client,
+    hashes: *const u8,
+    count: usize,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            let len = count.checked_mul(32).ok_or_else(|| CallFailure::setup("too many hashes"))?;
+            if count > 0 && hashes.is_null() {
+                return Err(CallFailure::setup("hashes is NULL"));
+            }
+            let all = copied(hashes.cast(), len).unwrap_or_default();
+            options.tls.pins = all.chunks_exact(32).filter_map(|hash| hash.try_into().ok()).collect();
+            Ok(())
+        })
+    }
+}
+
+/// Copies `len` bytes. Returns `None` if `data` is NULL.
+///
+/// # Safety
+/// `data` is NULL, or so many bytes lie there.
+unsafe fn copied(data: *const c_void, len: usize) -> Option<Vec<u8>> {
+    // SAFETY: the caller guarantees it.
+    (!data.is_null()).then(|| unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) }.to_vec())
+}
