@@ -125,13 +125,14 @@ fn answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<ExitCode, Usag
             let lacks_url = persona.is_curl() && parsed.take_group_without_url();
             let no_url = || UsageError::new(ArgPosition::Whole, UsageErrorReason::NoUrl);
             let stderr = parsed.global.stderr.clone().filter(|_| persona.is_curl());
+            let fails_early = parsed.global.fail_early;
             // With -Z, curl looks at all groups before it fetches a URL.
             if lacks_url && parsed.global.parallel {
                 return Err(no_url().written_to(stderr));
             }
             let code = build_plan::resolve(parsed, &mut SystemFileAccess).map(run::run);
             let code = code.map_err(|error| error.written_to(stderr))?;
-            return match lacks_url {
+            return match lacks_url && !(fails_early && code != 0) {
                 true => Err(no_url()),
                 false => Ok(ExitCode::from(code)),
             };

@@ -265,6 +265,7 @@ fn parts(url: &str, part: UrlComponent) -> String {
         }
         _ => return String::new(),
     };
+    let spelled = || url_spelling::path(url, target.path_and_query()).unwrap_or(target.path_and_query().to_owned());
     match part {
         UrlComponent::Fragment => url.split_once('#').map_or("", |(_, fragment)| fragment).to_owned(),
         UrlComponent::Host => match target.host() {
@@ -272,9 +273,9 @@ fn parts(url: &str, part: UrlComponent) -> String {
             Host::V6(address, _) => format!("[{address}]"),
             _ => url_spelling::host(url, target.host_text()).unwrap_or(target.host_text()).to_owned(),
         },
-        UrlComponent::Path => target.path().to_owned(),
+        UrlComponent::Path => spelled().split('?').next().unwrap_or_default().to_owned(),
         UrlComponent::Port => target.port().to_string(),
-        UrlComponent::Query => target.path_and_query().split_once('?').map_or("", |(_, query)| query).to_owned(),
+        UrlComponent::Query => spelled().split_once('?').map_or("", |(_, query)| query).to_owned(),
         UrlComponent::Scheme => target.scheme().as_str().to_owned(),
         UrlComponent::User => url_spelling::user(url).to_owned(),
         UrlComponent::ZoneId => match target.host() {

@@ -266,4 +266,6 @@ fn parallel_run_with_an_empty_group_fetches_nothing() {
     assert_eq!((ran.stdout.len(), peer.connections()), (0, 0));
     let ran = curl(&["-s", &peer.url("/"), "-:"]);
     assert_eq!((ran.code, ran.stdout.as_slice()), (2, &b"x"[..]), "without -Z the group is noticed in its turn");
+    let ran = curl(&["-sS", "--fail-early", "http://127.0.0.1:1/", "-:"]);
+    assert!(ran.failed(7).starts_with("curl: (7) "), "after a failure no turn comes");
 }

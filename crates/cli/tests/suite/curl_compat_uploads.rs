@@ -149,3 +149,10 @@ fn upload_that_is_complete_is_written_out() {
     assert_eq!(String::from_utf8(ran.stdout).unwrap(), format!("{url}up 18"));
     assert_eq!(peer.connections(), 0);
 }
+
+#[test]
+fn missing_upload_file_leaves_an_empty_tag_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let ran = curl_in(dir.path(), &["-s", "-T", "none", "--etag-save", "tag", "http://127.0.0.1:1/"]);
+    assert_eq!((ran.code, fs::read(dir.path().join("tag")).unwrap()), (26, Vec::new()));
+}

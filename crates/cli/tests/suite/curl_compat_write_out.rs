@@ -201,4 +201,6 @@ fn effective_url_keeps_characters_that_are_not_ascii() {
         let ran = curl_quiet(&["-w", "%{url_effective}", &format!("{url}{written}")]);
         assert_eq!(ran.text(), format!("{url}{shown}"), "{written}");
     }
+    let ran = curl_quiet(&["-w", "%{url.path}?%{url.query}", &format!("{url}%7Eü?ä")]);
+    assert_eq!(ran.text(), "/%7Eü?ä");
 }

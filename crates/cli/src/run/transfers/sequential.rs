@@ -13,6 +13,7 @@ use haul_policy::glob::GlobValues;
 
 use crate::plan::{BodyArg, OutputArg, RunPlan, UrlGroup, UrlSource};
 use crate::run::glob;
+use crate::run::report::file_metadata;
 use crate::run::report::reporter::Reporter;
 use crate::run::transfers::single_url::{self, UrlJob};
 use crate::run::transfers::state_stores::StateStores;
@@ -109,6 +110,12 @@ impl SequentialRun<'_> {
             // A missing file ends the run, as in curl: the exit code of a later URL would hide the
             // error.
             Err(error) if error.kind() == ErrorKind::Read => {
+                if let Some(tag) =
+                    self.operation.stages[0].request.etag_save.as_ref().filter(|_| global.persona.is_curl())
+                {
+                    // curl makes this file first, even if it cannot read the other one.
+                    let _ = file_metadata::can_be_saved(self.operation, tag);
+                }
                 self.write_out_unbegun(index, url, &error)?;
                 return Err(error);
             }
