@@ -12,5 +12,5 @@ check() {
     done
 }
 
-check httphaul "" json select http3 http
-check httphaul-cli "" http3 job select warc
+check httphaul "" json select http3 http negotiate
+check httphaul-cli "" http3 job negotiate select warc

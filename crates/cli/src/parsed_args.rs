@@ -287,6 +287,8 @@ pub struct ParsedRequestOptions {
     pub signature: Option<SigV4Parameters>,
     /// `--httpsig-key` and similar options: signs requests by RFC 9421.
     pub httpsig: ParsedMessageSignature,
+    /// `--service-name` and `--delegation`: the settings for Negotiate.
+    pub negotiate: crate::plan::NegotiateArgs,
     /// `--basic` and similar options: the authentication schemes to use; `None` if none is given.
     pub allowed: Option<AllowedAuthSchemes>,
     /// `-n`: reads credentials from a netrc file. False after `--no-netrc`.
@@ -353,9 +355,10 @@ pub struct ParsedProxyOptions {
     pub preproxy: Option<Proxy>,
     /// `-U`: the proxy's user and password.
     pub user: Option<ParsedUserOption>,
-    /// `--proxy-basic` and similar options: the authentication schemes for the proxy; `None` if
-    /// none is given.
+    /// `--proxy-basic` and similar options: the authentication schemes; `None` if none is given.
     pub allowed: Option<AllowedAuthSchemes>,
+    /// `--proxy-service-name` and `--delegation`: the settings for Negotiate.
+    pub negotiate: crate::plan::NegotiateArgs,
     /// `-p`: also uses a `CONNECT` tunnel for http URLs.
     pub tunnel: bool,
     /// `--proxy-http2`: offers HTTP/2 to an https proxy.

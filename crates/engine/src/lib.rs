@@ -73,7 +73,7 @@
 //!
 //! # Not supported
 //!
-//! NTLM and Negotiate.
+//! NTLM.
 
 pub mod batch;
 pub mod body;

@@ -70,7 +70,7 @@ fn identity(given: &UserCredentials<'_>, from: &str, to: &str) -> (Option<Vec<u8
 
 #[test]
 fn cve_2025_14524_token_stays_with_origin() {
-    let given = UserCredentials { user: None, bearer: Some(b"t0ken"), netrc: NetrcLookup::Off };
+    let given = UserCredentials { user: None, bearer: Some(b"t0ken"), negotiate: true, netrc: NetrcLookup::Off };
     assert_eq!(identity(&given, "https://a.example/", "https://a.example/x").1.as_deref(), Some(&b"t0ken"[..]));
     for to in ["https://b.example/", "https://a.example:1/", "http://a.example/"] {
         assert_eq!(identity(&given, "https://a.example/", to).1, None, "{to}");
@@ -79,7 +79,7 @@ fn cve_2025_14524_token_stays_with_origin() {
 
 #[test]
 fn userinfo_of_a_url_stays_with_its_origin() {
-    let given = UserCredentials { user: None, bearer: None, netrc: NetrcLookup::Off };
+    let given = UserCredentials { user: None, bearer: None, negotiate: false, netrc: NetrcLookup::Off };
     let known = Credentials::new("u", "p").unwrap().basic();
     assert_eq!(identity(&given, "https://u:p@a.example/", "/x").0, Some(known));
     for to in ["https://b.example/", "//b.example/", "http://a.example/", "https://u:p@b.example/"] {
@@ -94,7 +94,7 @@ fn cve_2024_11053_netrc_borrows_no_password() {
         b"machine a.example login alice password alices\nmachine b.example login bob\n",
         b"machine a.example login alice password alices\n",
     ] {
-        let given = UserCredentials { user: None, bearer: None, netrc: NetrcLookup::Required(netrc) };
+        let given = UserCredentials { user: None, bearer: None, negotiate: false, netrc: NetrcLookup::Required(netrc) };
         let (first, _) = identity(&given, "https://a.example/", "https://a.example/x");
         assert_eq!(first, Some(Credentials::new("alice", "alices").unwrap().basic()));
         let (there, _) = identity(&given, "https://a.example/", "https://b.example/");
@@ -106,7 +106,7 @@ fn cve_2024_11053_netrc_borrows_no_password() {
 #[test]
 fn cve_2025_0167_empty_default_entry_gives_nothing() {
     let netrc = &b"machine a.example login alice password alices\ndefault\n"[..];
-    let given = UserCredentials { user: None, bearer: None, netrc: NetrcLookup::Required(netrc) };
+    let given = UserCredentials { user: None, bearer: None, negotiate: false, netrc: NetrcLookup::Required(netrc) };
     let (there, _) = identity(&given, "https://a.example/", "https://b.example/");
     assert_eq!(there, None);
 }
@@ -115,7 +115,7 @@ fn cve_2025_0167_empty_default_entry_gives_nothing() {
 fn cve_2026_8926_user_selects_the_password() {
     let netrc = &b"machine a.example login alice password alices\nmachine a.example login bob password bobs\n"[..];
     for of_file in [NetrcLookup::Required(netrc), NetrcLookup::Optional(netrc)] {
-        let given = UserCredentials { user: None, bearer: None, netrc: of_file };
+        let given = UserCredentials { user: None, bearer: None, negotiate: false, netrc: of_file };
         for (user, password) in [("alice", "alices"), ("bob", "bobs"), ("eve", "")] {
             let (sent, _) = identity(&given, &format!("https://{user}@a.example/"), "https://a.example/x");
             assert_eq!(sent, Some(Credentials::new(user, password).unwrap().basic()), "{user}");
@@ -126,7 +126,7 @@ fn cve_2026_8926_user_selects_the_password() {
 #[test]
 fn netrc_matches_exact_hosts() {
     let netrc = &b"machine a.example login alice password alices\n"[..];
-    let given = UserCredentials { user: None, bearer: None, netrc: NetrcLookup::Required(netrc) };
+    let given = UserCredentials { user: None, bearer: None, negotiate: false, netrc: NetrcLookup::Required(netrc) };
     for (host, expected) in [
         ("a.example", true),
         ("A.EXAMPLE", true),

@@ -30,7 +30,7 @@ impl PlanBuilder<'_> {
         if has_field(fields, "Authorization") {
             return Ok(AuthArgs { message_signature, ..AuthArgs::default() });
         }
-        let given = parsed.allowed.filter(|allowed| allowed.basic || allowed.digest);
+        let given = parsed.allowed.filter(|allowed| *allowed != AllowedAuthSchemes::NONE);
         // A token alone is sent at once; with schemes beside it, the server says which it takes.
         let is_alone = bearer.is_some() && given.is_none();
         let schemes = given.unwrap_or(AllowedAuthSchemes { basic: !is_alone, ..AllowedAuthSchemes::BASIC });
@@ -42,7 +42,8 @@ impl PlanBuilder<'_> {
         };
         let netrc = self.netrc(parsed, user.is_some())?;
         let signature = parsed.signature.take().map(Arc::new);
-        Ok(AuthArgs { user, allowed, bearer, signature, message_signature, netrc })
+        let negotiate = std::mem::take(&mut parsed.negotiate);
+        Ok(AuthArgs { user, allowed, bearer, signature, message_signature, negotiate, netrc })
     }
 
     /// Returns the settings for signing requests by RFC 9421. Returns `None` if no such option is
@@ -154,7 +155,8 @@ impl PlanBuilder<'_> {
                 Some(user) => self.credentials(user, "proxy", "--proxy-user")?,
                 None => None,
             },
-            allowed: parsed.allowed.filter(|allowed| allowed.basic || allowed.digest).unwrap_or(default.allowed),
+            allowed: parsed.allowed.filter(|&allowed| allowed != AllowedAuthSchemes::NONE).unwrap_or(default.allowed),
+            negotiate: parsed.negotiate,
             tunnel: parsed.tunnel,
             http2: parsed.http2,
             http10: parsed.http10,

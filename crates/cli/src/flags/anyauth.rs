@@ -14,16 +14,17 @@ impl Flag for AnyauthFlag {
             category: HelpCategory::Auth,
             important: false,
             help: "Allow every authentication haul has",
-            doc: "Waits for a challenge and answers the strongest scheme offered of Digest and Basic; NTLM and \
-                  Negotiate are not supported. Costs an extra request. A body that can be read only once, such as \
-                  standard input, cannot be sent again.",
+            doc: "Waits for a challenge and answers the strongest scheme offered of Negotiate (see --negotiate), Digest \
+                  and Basic. Without a Kerberos ticket, the next scheme is answered. Costs an extra request. A body \
+                  that can be read only once, such as standard input, cannot be sent again.",
             example: "haul --anyauth -u me:secret https://example.com/",
-            see_also: &["user", "basic", "digest", "proxy-anyauth"],
+            see_also: &["user", "basic", "digest", "negotiate", "proxy-anyauth"],
         }
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.request().allowed = value.on().then_some(AllowedAuthSchemes::ANY);
+        let any = AllowedAuthSchemes { negotiate: cfg!(feature = "negotiate"), ..AllowedAuthSchemes::ANY };
+        args.request().allowed = value.on().then_some(any);
         Ok(())
     }
 }

@@ -15,8 +15,8 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
     (
         "auth",
         "Authentication",
-        "anyauth aws-sigv4 basic delegation digest httpsig-algo httpsig-headers httpsig-key httpsig-keyid location location-trusted netrc netrc-file netrc-optional oauth2-bearer pass proxy-anyauth \
-         proxy-basic proxy-pass proxy-tlsv1 proxy-user service-name socks5-basic socks5-gssapi-nec socks5-gssapi-service user",
+        "anyauth aws-sigv4 basic delegation digest httpsig-algo httpsig-headers httpsig-key httpsig-keyid location location-trusted negotiate netrc netrc-file netrc-optional oauth2-bearer pass proxy-anyauth \
+         proxy-basic proxy-negotiate proxy-pass proxy-tlsv1 proxy-user service-name socks5-basic socks5-gssapi-nec socks5-gssapi-service user",
     ),
     (
         "connection",
@@ -70,7 +70,7 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
         "Proxies",
         "anyauth digest haproxy-clientip haproxy-protocol noproxy preproxy proxy proxy-anyauth proxy-basic proxy-cacert proxy-capath \
          proxy-cert proxy-cert-type proxy-ciphers proxy-crlfile proxy-digest proxy-header proxy-http2 proxy-insecure proxy-key proxy-key-type \
-         proxy-pass proxy-pinnedpubkey proxy-service-name proxy-ssl-allow-beast proxy-ssl-auto-client-cert proxy-tls13-ciphers proxy-tlsv1 \
+         proxy-negotiate proxy-pass proxy-pinnedpubkey proxy-service-name proxy-ssl-allow-beast proxy-ssl-auto-client-cert proxy-tls13-ciphers proxy-tlsv1 \
          proxy-user proxy1.0 proxytunnel socks4 socks4a socks5 socks5-basic socks5-gssapi-nec socks5-gssapi-service socks5-hostname \
          suppress-connect-headers",
     ),

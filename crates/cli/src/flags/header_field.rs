@@ -9,7 +9,7 @@ use crate::usage_error::UsageErrorReason;
 
 /// The empty set of authentication schemes, to which `--basic`, `--digest` and similar options add
 /// one.
-pub(super) const NONE: AllowedAuthSchemes = AllowedAuthSchemes { basic: false, digest: false, bearer: false };
+pub(super) const NONE: AllowedAuthSchemes = AllowedAuthSchemes::NONE;
 
 /// Returns an error if the bytes contain CR, LF or NUL, with which a value could inject another
 /// field or request (RFC 9110 section 5.5).

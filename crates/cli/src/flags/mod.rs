@@ -54,6 +54,7 @@ mod data_ascii;
 mod data_binary;
 mod data_raw;
 mod data_urlencode;
+mod delegation;
 mod depth;
 mod digest;
 mod disable;
@@ -132,6 +133,7 @@ mod max_redirs;
 mod max_time;
 mod mirror_paths;
 mod mptcp;
+mod negotiate;
 mod netrc;
 mod netrc_file;
 mod netrc_optional;
@@ -182,8 +184,10 @@ mod proxy_http2;
 mod proxy_insecure;
 mod proxy_key;
 mod proxy_key_type;
+mod proxy_negotiate;
 mod proxy_pass;
 mod proxy_pinnedpubkey;
+mod proxy_service_name;
 mod proxy_tls13_ciphers;
 mod proxy_user;
 mod proxytunnel;
@@ -208,6 +212,7 @@ mod retry_delay;
 mod retry_max_time;
 mod select;
 mod select_json;
+mod service_name;
 mod sessionid;
 mod shard;
 mod show_error;
@@ -319,7 +324,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &data_binary::DataBinaryFlag,
     &data_raw::DataRawFlag,
     &data_urlencode::DataUrlencodeFlag,
-    &no_effect::DELEGATION,
+    &delegation::DelegationFlag,
     &depth::DepthFlag,
     &digest::DigestFlag,
     &disable::DisableFlag,
@@ -404,6 +409,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &max_time::MaxTimeFlag,
     &mirror_paths::MirrorPathsFlag,
     &mptcp::MptcpFlag,
+    &negotiate::NegotiateFlag,
     &netrc::NetrcFlag,
     &netrc_file::NetrcFileFlag,
     &netrc_optional::NetrcOptionalFlag,
@@ -453,9 +459,10 @@ pub const FLAGS: &[&dyn Flag] = &[
     &proxy_insecure::ProxyInsecureFlag,
     &proxy_key::ProxyKeyFlag,
     &proxy_key_type::ProxyKeyTypeFlag,
+    &proxy_negotiate::ProxyNegotiateFlag,
     &proxy_pass::ProxyPassFlag,
     &proxy_pinnedpubkey::ProxyPinnedpubkeyFlag,
-    &no_effect::PROXY_SERVICE_NAME,
+    &proxy_service_name::ProxyServiceNameFlag,
     &no_effect::PROXY_SSL_ALLOW_BEAST,
     &no_effect::PROXY_SSL_AUTO_CLIENT_CERT,
     &proxy_tls13_ciphers::ProxyTls13CiphersFlag,
@@ -485,7 +492,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &retry_max_time::RetryMaxTimeFlag,
     &select::SelectFlag,
     &select_json::SelectJsonFlag,
-    &no_effect::SERVICE_NAME,
+    &service_name::ServiceNameFlag,
     &sessionid::SessionidFlag,
     &shard::ShardFlag,
     &show_error::ShowErrorFlag,

@@ -47,16 +47,6 @@ pub(super) const CRLF: NoEffectFlag = NoEffectFlag(&FlagSpec {
     ..NOTHING
 });
 
-pub(super) const DELEGATION: NoEffectFlag = NoEffectFlag(&FlagSpec {
-    long: "delegation",
-    syntax: FlagSyntax::Value("level"),
-    doc: "Accepted for compatibility with curl. It concerns Negotiate authentication, which haul does not support: \
-          --negotiate is refused.",
-    example: "haul --delegation none https://example.com/",
-    see_also: &["anyauth"],
-    ..NOTHING
-});
-
 pub(super) const DISABLE_EPRT: NoEffectFlag = NoEffectFlag(&FlagSpec {
     long: "disable-eprt",
     doc: "Accepted for compatibility with curl. It concerns FTP connections.",
@@ -133,16 +123,6 @@ pub(super) const NPN: NoEffectFlag = NoEffectFlag(&FlagSpec {
     ..NOTHING
 });
 
-pub(super) const PROXY_SERVICE_NAME: NoEffectFlag = NoEffectFlag(&FlagSpec {
-    long: "proxy-service-name",
-    syntax: FlagSyntax::Value("name"),
-    doc: "Accepted for compatibility with curl. It concerns Negotiate authentication, which haul does not support: \
-          --negotiate is refused.",
-    example: "haul --proxy-service-name x https://example.com/",
-    see_also: &["proxy-anyauth"],
-    ..NOTHING
-});
-
 pub(super) const PROXY_SSL_ALLOW_BEAST: NoEffectFlag = NoEffectFlag(&FlagSpec {
     long: "proxy-ssl-allow-beast",
     doc: "Accepted for compatibility with curl. It concerns a flaw of TLS 1.0, which haul does not speak.",
@@ -173,16 +153,6 @@ pub(super) const RANDOM_FILE: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. curl ignores it too.",
     example: "haul --random-file x https://example.com/",
     see_also: &["insecure"],
-    ..NOTHING
-});
-
-pub(super) const SERVICE_NAME: NoEffectFlag = NoEffectFlag(&FlagSpec {
-    long: "service-name",
-    syntax: FlagSyntax::Value("name"),
-    doc: "Accepted for compatibility with curl. It concerns Negotiate authentication, which haul does not support: \
-          --negotiate is refused.",
-    example: "haul --service-name x https://example.com/",
-    see_also: &["anyauth"],
     ..NOTHING
 });
 

@@ -30,7 +30,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("it belongs to TFTP, and haul speaks only HTTP", "tftp-blksize tftp-no-options"),
     ("it belongs to IPFS, and haul speaks only HTTP", "ipfs-gateway"),
     ("NTLM is broken: the password can be recovered from what it sends; use --digest", "ntlm ntlm-wb proxy-ntlm"),
-    ("Negotiate needs a Kerberos library", "negotiate proxy-negotiate socks5-gssapi"),
+    ("GSS-API with SOCKS is not implemented", "socks5-gssapi"),
     ("no proxy is spoken to by HTTP/3", "proxy-http3"),
     ("haul does not use libcurl, so there is no such code to write", "libcurl"),
     ("rustls does not check stapled OCSP responses", "cert-status doh-cert-status"),

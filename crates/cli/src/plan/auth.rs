@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use haul::state::auth::Delegation;
 use haul_policy::auth::{AllowedAuthSchemes, Credentials, MessageSignature, SigV4Parameters};
 
 /// A token or passphrase. `Debug` does not show it.
@@ -50,6 +51,8 @@ pub struct AuthArgs {
     pub signature: Option<Arc<SigV4Parameters>>,
     /// `--httpsig-key` and similar options: signs the requests by RFC 9421, beside any scheme.
     pub message_signature: Option<Arc<MessageSignature>>,
+    /// `--service-name` and `--delegation`, for Negotiate.
+    pub negotiate: NegotiateArgs,
     /// `-n`, `--netrc-optional` and `--netrc-file`.
     pub netrc: NetrcArg,
 }
@@ -62,9 +65,20 @@ impl Default for AuthArgs {
             allowed: AllowedAuthSchemes::BASIC,
             signature: None,
             message_signature: None,
+            negotiate: NegotiateArgs::default(),
             netrc: NetrcArg::Off,
         }
     }
+}
+
+/// The settings for Negotiate with servers or with a proxy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NegotiateArgs {
+    /// `--service-name` or `--proxy-service-name`: the service in the Kerberos name of the peer.
+    /// `None` means HTTP.
+    pub service: Option<String>,
+    /// `--delegation`: says whether the peer gets the user's ticket.
+    pub delegation: Delegation,
 }
 
 /// The text of the netrc file, if it is used. `Debug` does not show the text.

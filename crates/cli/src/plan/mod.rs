@@ -54,7 +54,7 @@ pub use crate::checksum::ChecksumArg;
 pub use crate::url_list::{UrlList, UrlSource};
 pub use crate::write_out::WriteOut;
 pub use allowed_protocols::AllowedProtocols;
-pub use auth::{AuthArgs, NetrcArg, Secret};
+pub use auth::{AuthArgs, NegotiateArgs, NetrcArg, Secret};
 pub use body::{BodyArg, FormArg, FormPartArg, FormPartArgContent, FormPartSource};
 pub use client_certificate::{CertFormat, ClientCert};
 pub use job::JobArgs;

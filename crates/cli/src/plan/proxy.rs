@@ -15,7 +15,7 @@ use haul_policy::Target;
 use haul_policy::auth::{AllowedAuthSchemes, Credentials};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment, ProxyParseError};
 
-use super::{HeaderArg, TlsArgs};
+use super::{HeaderArg, NegotiateArgs, TlsArgs};
 
 /// The proxy settings of a stage. They are inherited from the previous stage. `Debug` shows no
 /// secret.
@@ -30,6 +30,8 @@ pub struct ProxyArgs {
     /// The schemes that may be used with the user and password. The default is Basic alone, whose
     /// credentials are sent in the first request.
     pub allowed: AllowedAuthSchemes,
+    /// `--proxy-service-name` and `--delegation`, for Negotiate.
+    pub negotiate: NegotiateArgs,
     /// `-p`: also uses a `CONNECT` tunnel for http URLs.
     pub tunnel: bool,
     /// `--proxy-http2`: offers HTTP/2 to an https proxy.
@@ -55,6 +57,7 @@ impl Default for ProxyArgs {
             preproxy: None,
             user: None,
             allowed: AllowedAuthSchemes::BASIC,
+            negotiate: NegotiateArgs::default(),
             tunnel: false,
             http2: false,
             http10: false,

@@ -67,6 +67,7 @@ mod local_security;
 mod many_hosts;
 mod message_signatures;
 mod name_templates;
+mod negotiate;
 mod openbsd_ftp;
 mod option_effects;
 mod other_users;

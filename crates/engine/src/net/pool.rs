@@ -27,6 +27,7 @@ use super::proxy::{ProxyHop, ProxyRoute};
 use super::tls::{SessionKey, TlsOptions};
 use crate::ignore_poison::IgnorePoison;
 use crate::recency::RecencyList;
+use crate::state::auth::NegotiateOptions;
 
 /// The key of a pooled connection: every setting that two requests must share to use the same
 /// connection.
@@ -61,6 +62,9 @@ pub struct ConnectionKey {
     pub http3: Http3Choice,
     /// The deviations from HTTP/1.1 that responses on the connection may have.
     pub deviations: H1Deviations,
+    /// The settings for Negotiate, with its user: servers may bind the user to the connection (RFC
+    /// 4559 section 6). `None` without Negotiate.
+    pub negotiate: Option<NegotiateOptions>,
     /// The route of the connection through proxies.
     pub via: ProxyRoute,
 }
@@ -142,6 +146,7 @@ impl ConnectionKey {
             && self.tls == other.tls
             && self.family == other.family
             && self.connect == other.connect
+            && self.negotiate == other.negotiate
             && self.prior_knowledge == other.prior_knowledge
             && self.own_http3() == other.own_http3()
     }

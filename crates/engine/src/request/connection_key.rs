@@ -13,6 +13,7 @@ use crate::ErrorKind;
 use crate::net::pool::{ConnectionKey, ConnectionPool, PooledConnection};
 use crate::net::proxy::ProxyRoute;
 use crate::state::alt_svc::{AlpnProtocol, AlternativeService};
+use crate::state::auth::NegotiateOptions;
 
 impl ProxyRoute {
     /// Returns the route through proxies for a request to this target with these options.
@@ -51,6 +52,7 @@ impl ConnectionKey {
                 prior_knowledge: false,
                 http3: Http3Choice::Off,
                 deviations: options.deviations,
+                negotiate: negotiate(options).cloned(),
                 via,
             };
         }
@@ -76,6 +78,7 @@ impl ConnectionKey {
             prior_knowledge: options.prior_knowledge,
             http3: http3(target, options, &via),
             deviations: options.deviations,
+            negotiate: negotiate(options).cloned(),
             via,
         }
     }
@@ -90,6 +93,7 @@ impl ConnectionKey {
         if self.family != options.family
             || !self.connect.make_equal_connections(&options.connect)
             || self.deviations != options.deviations
+            || self.negotiate.as_ref() != negotiate(options)
         {
             return false;
         }
@@ -135,6 +139,11 @@ impl<C: PooledConnection> ConnectionPool<C> {
         }
         self.has_where((target.host_text(), target.port()), now, |key| key.fits(target, options))
     }
+}
+
+/// Returns the settings for Negotiate, if it is allowed.
+fn negotiate(options: &RequestOptions) -> Option<&NegotiateOptions> {
+    options.auth.allowed.negotiate.then_some(&options.auth.negotiate)
 }
 
 /// Returns the reason why a request cannot use HTTP/3; `None` if it can.

@@ -23,6 +23,8 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+pub use super::negotiate::{Delegation, NegotiateError, NegotiateOptions, SecurityContext, SecurityLibrary};
+pub(crate) use super::negotiate::{Negotiation, no_token};
 pub use haul_policy::auth::{AllowedAuthSchemes, Credentials, MessageSignature, SigV4Parameters};
 use haul_policy::auth::{
     AuthError, ChosenAuthScheme, CredentialsError, DigestHasher, DigestSession, Qop, RequestCredentials,
@@ -56,6 +58,9 @@ pub struct AuthOptions {
     /// The settings for signing requests by RFC 9421 (`--httpsig-key` and its like). Requests to
     /// origins that may not get the caller's secrets are not signed. Default: none.
     pub message_signature: Option<Arc<MessageSignature>>,
+    /// The settings for Negotiate, which is used if [`AuthOptions::allowed`] has it. It needs no
+    /// user: it proves the Kerberos ticket of the process, to the origin of the caller's URL.
+    pub negotiate: NegotiateOptions,
     /// The text of a netrc file, and its precedence over the URL's credentials. Default: none.
     pub netrc: NetrcText,
     /// The cache of answered challenges. [`AuthOptions::default`] makes an empty one.
@@ -116,6 +121,7 @@ pub(crate) enum SentAuthScheme {
     Basic,
     Bearer,
     Digest,
+    Negotiate,
 }
 
 /// The properties of a request on which its Authorization value depends.
@@ -136,13 +142,14 @@ impl AuthOptions {
     /// Makes settings with this bearer token (RFC 6750).
     #[must_use]
     pub fn bearer(token: impl Into<Arc<[u8]>>) -> Self {
-        let allowed = AllowedAuthSchemes { basic: false, digest: false, bearer: true };
+        let allowed = AllowedAuthSchemes { bearer: true, ..AllowedAuthSchemes::NONE };
         Self { bearer: Some(token.into()), allowed, ..Self::default() }
     }
 
     /// Returns a copy without the credentials that are only for the origin of the caller's URL.
     pub(crate) fn without_origin_credentials(&self) -> Self {
-        Self { user: None, bearer: None, message_signature: None, ..self.clone() }
+        let allowed = AllowedAuthSchemes { negotiate: false, ..self.allowed };
+        Self { user: None, bearer: None, message_signature: None, allowed, ..self.clone() }
     }
 
     /// Returns the credentials with which a request to `target` may authenticate, from the URL's
@@ -159,7 +166,7 @@ impl AuthOptions {
             NetrcText::Optional(text) => haul_policy::auth::NetrcLookup::Optional(text),
             NetrcText::Required(text) => haul_policy::auth::NetrcLookup::Required(text),
         };
-        let given = UserCredentials { user, bearer: self.bearer.as_deref(), netrc };
+        let given = UserCredentials { user, bearer: self.bearer.as_deref(), negotiate: self.allowed.negotiate, netrc };
         identity_for(&given, target, secrets, downgraded)
     }
 
@@ -167,12 +174,13 @@ impl AuthOptions {
     pub(crate) fn allowed_for(&self, identity: &RequestCredentials) -> AllowedAuthSchemes {
         let known = identity.credentials.is_some();
         if self.signature.is_some() {
-            return AllowedAuthSchemes { basic: false, digest: false, bearer: false };
+            return AllowedAuthSchemes::NONE;
         }
         AllowedAuthSchemes {
             basic: self.allowed.basic && known,
             digest: self.allowed.digest && known,
             bearer: self.allowed.bearer && identity.bearer.is_some(),
+            negotiate: self.allowed.negotiate && identity.negotiate,
         }
     }
 
@@ -187,15 +195,17 @@ impl AuthOptions {
             // A signature covers the whole request, which is not complete yet.
             return Ok(None);
         }
-        let AllowedAuthSchemes { basic, digest, bearer } = self.allowed_for(identity);
+        let AllowedAuthSchemes { basic, digest, bearer, negotiate } = self.allowed_for(identity);
         // If other schemes than the token are allowed, too, the server chooses, even without a
         // password.
-        let only_bearer = !self.allowed.basic && !self.allowed.digest;
+        let only_bearer = !self.allowed.basic && !self.allowed.digest && !negotiate;
         match (basic, digest, bearer, &identity.credentials, &identity.bearer) {
             (_, _, true, _, Some(token)) if only_bearer => {
                 Ok(Some((haul_policy::auth::bearer(token)?, SentAuthScheme::Bearer)))
             }
-            (true, false, false, Some(credentials), _) => Ok(Some((credentials.basic(), SentAuthScheme::Basic))),
+            (true, false, false, Some(credentials), _) if !negotiate => {
+                Ok(Some((credentials.basic(), SentAuthScheme::Basic)))
+            }
             (_, _, _, Some(credentials), _) => self.memory.answer(credentials, ask),
             _ => Ok(None),
         }
@@ -345,6 +355,7 @@ impl Default for AuthOptions {
             allowed: AllowedAuthSchemes::BASIC,
             signature: None,
             message_signature: None,
+            negotiate: NegotiateOptions::default(),
             netrc: NetrcText::Off,
             memory: AuthCache::default(),
         }
@@ -359,6 +370,7 @@ impl fmt::Debug for AuthOptions {
             .field("allowed", &self.allowed)
             .field("signature", &self.signature)
             .field("message_signature", &self.message_signature)
+            .field("negotiate", &self.negotiate)
             .field("netrc", &self.netrc)
             .finish_non_exhaustive()
     }

@@ -35,3 +35,4 @@ mod shared_store;
 pub use shared_store::SharedStore;
 pub mod hsts;
 mod locked_file;
+mod negotiate;

@@ -5,14 +5,15 @@ use std::borrow::Cow;
 use aws_lc_rs::signature::Ed25519KeyPair;
 
 use haul_policy::auth::{
-    ChosenAuthScheme, Credentials, CredentialsError, MessageSignatureError, Qop, RequestCredentials, SigV4Parameters,
-    SigV4Signature, SignatureAlgorithm, UnsignedRequest, choose, parse_challenges,
+    AllowedAuthSchemes, ChosenAuthScheme, Credentials, CredentialsError, MessageSignatureError, Qop,
+    RequestCredentials, SigV4Parameters, SigV4Signature, SignatureAlgorithm, UnsignedRequest, choose, parse_challenges,
 };
 use haul_policy::redirect::SecretHandling;
 use haul_policy::target::Target;
 use haul_proto::head::ResponseHead;
 
 use super::Transfer;
+use super::negotiate::TransferNegotiations;
 use super::request_fields::{CallerFields, FieldLine, is_hop_by_hop, is_host};
 use super::state::BodyDisposition;
 use crate::clock;
@@ -32,7 +33,7 @@ pub(super) struct AuthState {
     /// The credentials for the current target. `None` before they are looked up for the first
     /// request to that target.
     identity: Option<RequestCredentials>,
-    sent: SentAuthScheme,
+    pub(super) sent: SentAuthScheme,
     /// The number of challenges of the current target that were answered.
     answers: u8,
     /// True if the current request omits its content, because it is sent only to get a challenge.
@@ -42,6 +43,8 @@ pub(super) struct AuthState {
     is_unchallenged: bool,
     /// True if a server of this transfer has asked for Basic.
     has_chosen_basic: bool,
+    /// The state of Negotiate; `None` if it was not asked for yet.
+    pub(super) negotiations: Option<Box<TransferNegotiations>>,
 }
 
 impl AuthState {
@@ -53,6 +56,7 @@ impl AuthState {
         is_probe: false,
         is_unchallenged: false,
         has_chosen_basic: false,
+        negotiations: None,
     };
 
     /// Makes the authentication state of a transfer that begins with the caller's target `target`.
@@ -64,6 +68,12 @@ impl AuthState {
     /// target is kept but the scheme that it chose.
     pub(super) fn for_redirect(&self) -> Self {
         Self { first: self.first.clone(), has_chosen_basic: self.has_chosen_basic, ..Self::NONE }
+    }
+
+    /// Returns the user name for messages; empty if there is none.
+    pub(super) fn identity_user(&self) -> String {
+        let credentials = self.identity.as_ref().and_then(|identity| identity.credentials.as_ref());
+        credentials.map(|credentials| String::from_utf8_lossy(credentials.user()).into_owned()).unwrap_or_default()
     }
 }
 
@@ -84,6 +94,14 @@ impl Transfer {
             Some(identity) => identity,
             None => self.identity_for_target()?,
         };
+        let allowed = self.allowed_schemes(&identity);
+        if allowed.negotiate {
+            self.auth.identity = Some(identity.clone());
+            if let Some(value) = self.negotiated(allowed)? {
+                self.auth.sent = SentAuthScheme::Negotiate;
+                return Ok(Some(value));
+            }
+        }
         let content = match self.content() {
             Some(body) => body.bytes(),
             None => Some(&b""[..]),
@@ -91,7 +109,6 @@ impl Transfer {
         let ask = AuthorizationInputs { target: &self.current.target, method: &self.current.method, content };
         let auth = &self.options.auth;
         let answer = auth.preemptive_authorization(&identity, &ask).map_err(refused)?;
-        let allowed = auth.allowed_for(&identity);
         // Bearer credentials are not cached.
         let token = identity.bearer.as_deref().filter(|_| self.auth.answers > 0 && allowed.bearer && answer.is_none());
         let answer = match token {
@@ -104,7 +121,7 @@ impl Transfer {
             }
             (answer, _) => answer,
         };
-        let may_answer = allowed.basic || allowed.digest || allowed.bearer;
+        let may_answer = allowed != AllowedAuthSchemes::NONE;
         self.auth.identity = Some(identity);
         if answer.is_none() && may_answer {
             self.withhold_content();
@@ -256,17 +273,20 @@ impl Transfer {
             }
             return None;
         }
-        let allowed = auth.allowed_for(identity);
-        if login.answers >= MAX_ANSWERS || !(allowed.basic || allowed.digest || allowed.bearer) {
+        let allowed = self.allowed_schemes(identity);
+        if login.answers >= MAX_ANSWERS || allowed == AllowedAuthSchemes::NONE {
             return None;
         }
-        let choice = match choose(&parse_challenges(head.get_all("www-authenticate")), allowed) {
+        let choice = match self.chosen(head, allowed)? {
             Ok(choice) => choice,
             Err(_) if self.options.curl_compat.trusts_end => return None,
             Err(error) => return Some(BodyDisposition::Fail(refused(error))),
         };
+        let identity = self.auth.identity.as_ref()?;
+        let (auth, login) = (&self.options.auth, &self.auth);
         let is_new = match (&choice, &identity.credentials) {
             (ChosenAuthScheme::Nothing, _) => false,
+            (ChosenAuthScheme::Negotiate(_), _) => true,
             (ChosenAuthScheme::Bearer, _) => login.sent != SentAuthScheme::Bearer,
             (ChosenAuthScheme::Basic, _) => login.sent != SentAuthScheme::Basic,
             // An answer sent before any challenge may use an old nonce, so the password is not
@@ -298,6 +318,25 @@ impl Transfer {
         self.auth.answers += 1;
         self.auth.has_chosen_basic |= has_chosen_basic;
         Some(BodyDisposition::Again)
+    }
+}
+
+impl Transfer {
+    /// Selects the challenge of a 401 to answer. If Negotiate cannot be answered any more, selects
+    /// among the others. Returns `None` if no other scheme is left.
+    fn chosen(
+        &mut self,
+        head: &ResponseHead,
+        allowed: AllowedAuthSchemes,
+    ) -> Option<std::result::Result<ChosenAuthScheme, haul_policy::auth::AuthError>> {
+        let challenges = parse_challenges(head.get_all("www-authenticate"));
+        match choose(&challenges, allowed) {
+            Ok(ChosenAuthScheme::Negotiate(token)) if !self.answers_negotiate(&token) => {
+                let others = AllowedAuthSchemes { negotiate: false, ..allowed };
+                (others != AllowedAuthSchemes::NONE).then(|| choose(&challenges, others))
+            }
+            choice => Some(choice),
+        }
     }
 }
 

@@ -43,6 +43,7 @@ mod delivery;
 mod delivery_range;
 mod end_offset;
 mod load;
+mod negotiate;
 mod request_content;
 mod request_fields;
 mod response;
@@ -247,7 +248,10 @@ impl Transfer {
     /// of `earlier` has arrived (pipelining, RFC 9112 section 9.3.2).
     #[must_use]
     pub fn may_pipeline_after(&self, earlier: &Self) -> bool {
-        let plain = |transfer: &Self| is_idempotent(&transfer.current.method) && !transfer.has_content();
+        let plain = |transfer: &Self| {
+            let binds = transfer.options.auth.allowed.negotiate;
+            is_idempotent(&transfer.current.method) && !transfer.has_content() && !binds
+        };
         plain(self) && plain(earlier) && earlier.scheduling.rank <= self.scheduling.rank
     }
 

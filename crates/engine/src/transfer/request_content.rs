@@ -1,7 +1,6 @@
 //! The content of a transfer's requests: its framing, waiting for a 100 (Continue), and sending the
 //! content again.
 
-use haul_policy::auth::AuthScheme;
 use haul_proto::h1::BodyLength;
 use haul_proto::head::ResponseHead;
 
@@ -148,15 +147,6 @@ impl Transfer {
         // If the length was unknown, the number of bytes passed to the connection is known now.
         let much = |body: &RequestBody| body.length().unwrap_or(self.facts.upload_bytes) > READ_DESPITE_REFUSAL;
         self.facts.status >= 300 && sent.is_some_and(much) && !self.authenticates_connection()
-    }
-
-    /// Returns true if the caller authenticates by NTLM or Negotiate (RFC 4559). All requests of
-    /// these schemes must use the same connection.
-    fn authenticates_connection(&self) -> bool {
-        let is_login =
-            |name: &str| ["authorization", "proxy-authorization"].iter().any(|of| name.eq_ignore_ascii_case(of));
-        let mut fields = self.options.fields.iter().chain(&self.particulars.fields);
-        fields.any(|(name, value)| is_login(name) && AuthScheme::of(value).is_of_connection())
     }
 
     /// Returns true if the content can be sent only once.

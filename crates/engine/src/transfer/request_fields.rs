@@ -133,7 +133,9 @@ impl Transfer {
         self.proxy_auth.is_answered = false;
         let via = ProxyRoute::of(&self.current.target, options);
         let Some(hop) = via.forwards() else { return Ok(ForwardedRequest::default()) };
+        let negotiated = self.negotiated_with_proxy(hop)?;
         let (uri, fields) = hop.forwarded(
+            negotiated,
             &self.current.method,
             spelled.unwrap_or(&self.current.target),
             options.curl_compat.spells_as_curl,

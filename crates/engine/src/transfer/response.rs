@@ -102,6 +102,7 @@ impl Transfer {
     fn decide(&mut self, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
         let options = Arc::clone(&self.options);
         let decided = oversized_line(head, &options)
+            .or_else(|| self.on_server_proof(head))
             .or_else(|| self.on_proxy_challenge_or_misdirection(head, &options))
             .or_else(|| self.on_location(head))
             .or_else(|| self.on_challenge(head))
@@ -125,7 +126,8 @@ impl Transfer {
         let status = head.status();
         if status == 407 && self.proxy_auth.rounds < MAX_PROXY_ROUNDS {
             let via = ProxyRoute::of(&self.current.target, options);
-            if via.forwards().is_some_and(|proxy| proxy.may_answer(head, self.proxy_auth.is_answered)) {
+            let answers = via.forwards().is_some_and(|proxy| proxy.may_answer(head, self.proxy_auth.is_answered));
+            if answers || self.answers_proxy_negotiate(head) {
                 self.proxy_auth.rounds += 1;
                 return Some(BodyDisposition::Again);
             }

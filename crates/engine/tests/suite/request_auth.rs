@@ -1,6 +1,8 @@
 //! Tests of authentication with origins: Basic, Digest and tokens against a scripted server, by
 //! both drivers.
 
+mod negotiate;
+
 use crate::common;
 
 use std::collections::HashSet;

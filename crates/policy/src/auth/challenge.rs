@@ -25,7 +25,7 @@ pub enum AuthScheme {
     /// `NTLM`, Microsoft's scheme, which authenticates a connection instead of a request. Not
     /// supported.
     Ntlm,
-    /// `Negotiate` (RFC 4559: SPNEGO, Kerberos), which authenticates a connection. Not supported.
+    /// `Negotiate` (RFC 4559: SPNEGO, Kerberos), which authenticates a connection.
     Negotiate,
     /// Any other scheme; the name is in lower case.
     Other(String),

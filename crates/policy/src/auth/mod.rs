@@ -24,9 +24,9 @@
 //! | `sigv4` | requests that are signed with a key: AWS's Signature Version 4 |
 //! | `request_credentials` | `-u`, the URL, netrc, a token: which of them a request may use |
 //!
-//! Left out: NTLM and Negotiate, which are recognised and refused by name. They authenticate
-//! connections instead of requests, and neither a shared pool nor HTTP/2 allows that. Also left
-//! out: `rspauth` of Authentication-Info. It proves that the server knows the password; over TLS
+//! Negotiate is chosen here, and its tokens are made by the caller, since they need a Kerberos
+//! library. Left out: NTLM, which is recognised and refused by name. It authenticates connections
+//! instead of requests, and the password can be recovered from what it sends. Also left out: `rspauth` of Authentication-Info. It proves that the server knows the password; over TLS
 //! the certificate proves more, and without TLS the proof protects little.
 
 mod challenge;

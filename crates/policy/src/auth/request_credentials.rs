@@ -29,6 +29,9 @@ pub struct UserCredentials<'g> {
     pub user: Option<&'g Credentials>,
     /// The token of `--oauth2-bearer`, sent only to the first URL's origin.
     pub bearer: Option<&'g [u8]>,
+    /// True if the user's Kerberos ticket may be used (`--negotiate`), only with the first URL's
+    /// origin.
+    pub negotiate: bool,
     /// Says whether netrc is used (`-n`, `--netrc-optional`), and contains its text.
     pub netrc: NetrcLookup<'g>,
 }
@@ -55,6 +58,8 @@ pub struct RequestCredentials {
     pub credentials: Option<Credentials>,
     /// The token for Bearer; `None` if there is none.
     pub bearer: Option<Vec<u8>>,
+    /// True if the user's Kerberos ticket may be used with the target.
+    pub negotiate: bool,
 }
 
 /// Returns the credentials for a request to `target`. `secrets` and `downgraded` come from the
@@ -75,6 +80,7 @@ pub fn identity_for(
     }
     if secrets == SecretHandling::Keep {
         identity.bearer = given.bearer.map(<[u8]>::to_vec);
+        identity.negotiate = given.negotiate;
     }
     if let Some(user) = given.user {
         identity.credentials = Some(user.clone()).filter(|_| secrets == SecretHandling::Keep);
@@ -144,6 +150,7 @@ impl fmt::Debug for UserCredentials<'_> {
         f.debug_struct("UserCredentials")
             .field("user", &self.user.is_some())
             .field("bearer", &self.bearer.is_some())
+            .field("negotiate", &self.negotiate)
             .field("netrc", &self.netrc)
             .finish()
     }
@@ -161,7 +168,7 @@ impl fmt::Debug for NetrcLookup<'_> {
 
 impl fmt::Debug for RequestCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RequestCredentials { credentials, bearer } = self;
-        write!(f, "Identity {{ credentials: {credentials:?}, bearer: {} }}", bearer.is_some())
+        let RequestCredentials { credentials, bearer, negotiate } = self;
+        write!(f, "Identity {{ credentials: {credentials:?}, bearer: {}, negotiate: {negotiate} }}", bearer.is_some())
     }
 }

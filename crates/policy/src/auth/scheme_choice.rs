@@ -11,20 +11,30 @@ pub struct AllowedAuthSchemes {
     pub digest: bool,
     /// True to allow Bearer: `--oauth2-bearer` gave a token.
     pub bearer: bool,
+    /// True to allow Negotiate (`--negotiate`), which sends a proof of the user's Kerberos ticket.
+    pub negotiate: bool,
 }
 
 impl AllowedAuthSchemes {
+    /// No scheme.
+    pub const NONE: AllowedAuthSchemes =
+        AllowedAuthSchemes { basic: false, digest: false, bearer: false, negotiate: false };
     /// The schemes that `--anyauth` allows with a user and password.
-    pub const ANY: AllowedAuthSchemes = AllowedAuthSchemes { basic: true, digest: true, bearer: false };
+    pub const ANY: AllowedAuthSchemes = AllowedAuthSchemes { basic: true, digest: true, ..Self::NONE };
     /// The schemes that `--basic` allows with a user and password.
-    pub const BASIC: AllowedAuthSchemes = AllowedAuthSchemes { basic: true, digest: false, bearer: false };
+    pub const BASIC: AllowedAuthSchemes = AllowedAuthSchemes { basic: true, ..Self::NONE };
     /// The schemes that `--digest` allows with a user and password.
-    pub const DIGEST: AllowedAuthSchemes = AllowedAuthSchemes { basic: false, digest: true, bearer: false };
+    pub const DIGEST: AllowedAuthSchemes = AllowedAuthSchemes { digest: true, ..Self::NONE };
+    /// The scheme that `--negotiate` allows.
+    pub const NEGOTIATE: AllowedAuthSchemes = AllowedAuthSchemes { negotiate: true, ..Self::NONE };
 }
 
 /// The decision which challenge to answer, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChosenAuthScheme {
+    /// Answer with Negotiate: give the token to the security context, and send the token that it
+    /// makes. The token is base64, or empty in the first challenge.
+    Negotiate(Vec<u8>),
     /// Answer with Bearer: send the token.
     Bearer,
     /// Answer with a [`DigestSession`](super::DigestSession) for this challenge.
@@ -35,14 +45,20 @@ pub enum ChosenAuthScheme {
     Nothing,
 }
 
-/// Selects the strongest allowed scheme among the challenges, in curl's order: Bearer, Digest,
-/// Basic. Of several Digest challenges, the first supported one is chosen, since the server lists
+/// Selects the strongest allowed scheme among the challenges, in curl's order: Negotiate, Bearer,
+/// Digest, Basic. Of several Digest challenges, the first supported one is chosen, since the server lists
 /// them by preference (RFC 7616 §3.7).
 ///
-/// Fails if no challenge can be answered: NTLM or Negotiate alone, or an unknown or malformed
+/// Fails if no challenge can be answered: NTLM alone, Negotiate alone that is not
+/// allowed, or an unknown or malformed
 /// Digest without Basic.
 pub fn choose(challenges: &[Challenge], allowed: AllowedAuthSchemes) -> Result<ChosenAuthScheme, AuthError> {
     let offered = |scheme: AuthScheme| challenges.iter().any(|challenge| challenge.scheme == scheme);
+    if allowed.negotiate
+        && let Some(challenge) = challenges.iter().find(|challenge| challenge.scheme == AuthScheme::Negotiate)
+    {
+        return Ok(ChosenAuthScheme::Negotiate(challenge.token68.clone().unwrap_or_default()));
+    }
     if allowed.bearer && offered(AuthScheme::Bearer) {
         return Ok(ChosenAuthScheme::Bearer);
     }

@@ -118,6 +118,17 @@ fn strongest_allowed_scheme_is_chosen() {
 }
 
 #[test]
+fn negotiate_is_chosen_first_where_it_is_allowed() {
+    let all = &["Basic realm=x, Negotiate", "Bearer", "Digest realm=r, nonce=n"][..];
+    let allowed = AllowedAuthSchemes { bearer: true, negotiate: true, ..AllowedAuthSchemes::ANY };
+    assert_eq!(chosen(all, allowed), Ok(ChosenAuthScheme::Negotiate(Vec::new())));
+    assert_eq!(chosen(&["negotiate oRQw=="], allowed), Ok(ChosenAuthScheme::Negotiate(b"oRQw==".to_vec())));
+    assert_eq!(chosen(&["Basic realm=x"], AllowedAuthSchemes::NEGOTIATE), Ok(ChosenAuthScheme::Nothing));
+    let error = chosen(&["NTLM"], AllowedAuthSchemes::NEGOTIATE).unwrap_err();
+    assert_eq!(error, AuthError::Unsupported(vec!["NTLM".into()]));
+}
+
+#[test]
 fn basic_and_bearer_values_are_encoded() {
     let basic = |user: &[u8], password: &[u8]| Credentials::new(user, password).unwrap().basic();
     assert_eq!(basic(b"Aladdin", b"open sesame"), b"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
@@ -348,6 +359,9 @@ fn credentials_come_from_user_url_or_netrc() {
     let token = UserCredentials { bearer: Some(b"t"), ..UserCredentials::default() };
     let bearer = |secrets, downgraded| identity_for(&token, &target("http://a/"), secrets, downgraded).unwrap().bearer;
     assert_eq!((bearer(keep, false), bearer(drop, false), bearer(keep, true)), (Some(b"t".to_vec()), None, None));
+    let ticket = UserCredentials { negotiate: true, ..UserCredentials::default() };
+    let may = |secrets, downgraded| identity_for(&ticket, &target("http://a/"), secrets, downgraded).unwrap().negotiate;
+    assert_eq!((may(keep, false), may(drop, false), may(keep, true)), (true, false, false));
     let broken =
         UserCredentials { netrc: NetrcLookup::Optional(b"machine a password \"x\\n\""), ..UserCredentials::default() };
     assert_eq!(

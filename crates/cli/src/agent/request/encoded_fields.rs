@@ -123,11 +123,16 @@ frame_fields! {
 frame_fields! {
     AuthOptions { user, bearer, allowed }
     // `AgentRequest::to_bytes` refuses a request with one of these but the last.
-    unsent { signature, message_signature, netrc, memory }
+    unsent { signature, message_signature, negotiate, netrc, memory }
     from AuthOptions::default()
 }
 
-frame_fields!(AllowedAuthSchemes { basic, digest, bearer });
+frame_fields! {
+    AllowedAuthSchemes { basic, digest, bearer }
+    // `AgentRequest::to_bytes` refuses a request that allows it.
+    unsent { negotiate }
+    from AllowedAuthSchemes::NONE
+}
 
 frame_fields! {
     RedirectRules {
@@ -207,7 +212,7 @@ frame_fields! {
 
 frame_numbers!(AddressFamily { Any = 0, V4 = 4, V6 = 6 });
 frame_numbers!(Http3Policy { Off = 0, Learned = 1, Race = 2, Only = 3 });
-frame_numbers!(ProxyAuthScheme { Basic = 0, Digest = 1, Any = 2 });
+frame_numbers!(ProxyAuthScheme { Basic = 0, Digest = 1, Any = 2, Negotiate = 3 });
 frame_numbers!(TlsVersion as open { V1_2 = 2, V1_3 = 3 });
 
 impl AgentFrameValue for Credentials {

@@ -23,6 +23,7 @@ mod encoded_fields;
 
 use haul::RequestOptions;
 use haul::net::connect::ConnectOptions;
+use haul::net::proxy::ProxyAuthScheme;
 use haul::request::H1Deviations;
 use haul::state::auth::NetrcText;
 use haul_policy::redirect::SecretHandling;
@@ -97,6 +98,7 @@ fn can_be_sent(options: &RequestOptions) -> bool {
         || options.deviations != H1Deviations { tolerant, follows_http10, verbatim_fields, ..H1Deviations::default() }
         || options.auth.signature.is_some()
         || options.auth.message_signature.is_some()
+        || options.auth.allowed.negotiate
         || !matches!(options.auth.netrc, NetrcText::Off);
     // The settings of connections that the agent takes over.
     let ConnectOptions { attempt_delay, timeout, keepalive, .. } = options.connect;
@@ -108,6 +110,7 @@ fn can_be_sent(options: &RequestOptions) -> bool {
             || options.preproxy.is_some()
             || !options.fields.is_empty()
             || !options.without.is_empty()
+            || options.auth == ProxyAuthScheme::Negotiate
             || is_socket
     });
     !(has_objects || hands_on || is_local || connects_otherwise || has_special_proxy)

@@ -59,7 +59,7 @@ fn request() -> AgentRequest {
         auth: AuthOptions {
             user: login(),
             bearer: Some(b"token".to_vec().into()),
-            allowed: AllowedAuthSchemes { basic: false, digest: true, bearer: true },
+            allowed: AllowedAuthSchemes { digest: true, bearer: true, ..AllowedAuthSchemes::NONE },
             ..AuthOptions::default()
         },
         range: Some("0-9".into()),

@@ -1,5 +1,6 @@
 use super::*;
 use crate::plan::{CookieArgs, KeepaliveArgs, NetrcArg, ProxyArgs, Secret, StageArgs, StateFileArg, TransferArgs};
+use haul::state::auth::Delegation;
 use haul_policy::Target;
 use haul_policy::auth::{AllowedAuthSchemes, SigV4Parameters};
 
@@ -36,16 +37,19 @@ fn user_option_yields_user_and_password() {
 #[test]
 fn auth_scheme_options_accumulate() {
     let allowed = |args: &[&str]| stage(args).request.auth.allowed;
-    let both = AllowedAuthSchemes { basic: true, digest: true, bearer: false };
+    let both = AllowedAuthSchemes::ANY;
+    let any = AllowedAuthSchemes { negotiate: cfg!(feature = "negotiate"), ..both };
     for (args, expected) in [
         (&[][..], AllowedAuthSchemes::BASIC),
         (&["--basic"], AllowedAuthSchemes::BASIC),
         (&["--digest"], AllowedAuthSchemes::DIGEST),
         (&["--digest", "--basic"], both),
-        (&["--anyauth"], AllowedAuthSchemes::ANY),
-        (&["--anyauth", "--no-basic"], AllowedAuthSchemes::DIGEST),
+        (&["--anyauth"], any),
+        (&["--anyauth", "--no-basic"], AllowedAuthSchemes { basic: false, ..any }),
+        (&["--negotiate"], AllowedAuthSchemes::NEGOTIATE),
+        (&["--negotiate", "-u", ":"], AllowedAuthSchemes::NEGOTIATE),
         (&["--anyauth", "--no-anyauth"], AllowedAuthSchemes::BASIC),
-        (&["--oauth2-bearer", "t"], AllowedAuthSchemes { basic: false, digest: false, bearer: true }),
+        (&["--oauth2-bearer", "t"], AllowedAuthSchemes { bearer: true, ..AllowedAuthSchemes::NONE }),
         (&["--oauth2-bearer", "t", "--basic"], AllowedAuthSchemes { bearer: true, ..AllowedAuthSchemes::BASIC }),
     ] {
         assert_eq!(allowed(args), expected, "{args:?}");
@@ -57,7 +61,13 @@ fn auth_scheme_options_accumulate() {
     assert_eq!(code(&["--aws-sigv4", "aws:amz:no region"]), 2);
     assert_eq!(proxy(&["--proxy-digest"]).allowed, AllowedAuthSchemes::DIGEST);
     assert_eq!(proxy(&["--proxy-anyauth"]).allowed, AllowedAuthSchemes::ANY);
-    for option in ["--ntlm", "--negotiate", "--proxy-ntlm", "--proxy-negotiate"] {
+    assert_eq!(proxy(&["--proxy-negotiate"]).allowed, AllowedAuthSchemes::NEGOTIATE);
+    let given = ["--service-name", "a", "--proxy-service-name", "b", "--delegation", "Policy"];
+    let (of_server, of_proxy) = (stage(&given).request.auth.negotiate, proxy(&given).negotiate);
+    assert_eq!((of_server.service.as_deref(), of_proxy.service.as_deref()), (Some("a"), Some("b")));
+    assert_eq!([of_server.delegation, of_proxy.delegation], [Delegation::Policy; 2]);
+    assert_eq!(code(&["--delegation", "some"]), 2);
+    for option in ["--ntlm", "--proxy-ntlm", "--socks5-gssapi"] {
         let error = read(&[option, "u"]).expect_err(option);
         assert!(matches!(error.reason(), UsageErrorReason::Refused(_)) && error.exit_code() == 2, "{error}");
     }

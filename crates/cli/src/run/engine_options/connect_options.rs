@@ -38,6 +38,7 @@ pub(crate) fn proxy(args: &ProxyArgs, persona: ProgramPersona) -> Result<Option<
     let auth = match args.allowed {
         AllowedAuthSchemes::BASIC => ProxyAuthScheme::Basic,
         AllowedAuthSchemes::DIGEST => ProxyAuthScheme::Digest,
+        AllowedAuthSchemes::NEGOTIATE => ProxyAuthScheme::Negotiate,
         _ => ProxyAuthScheme::Any,
     };
     let field = |field: &HeaderArg| match field {
@@ -56,6 +57,7 @@ pub(crate) fn proxy(args: &ProxyArgs, persona: ProgramPersona) -> Result<Option<
     options.preproxy.clone_from(&args.preproxy);
     options.credentials.clone_from(&args.user);
     options.auth = auth;
+    options.negotiate = super::credentials::negotiate(&args.negotiate);
     options.tunnel = args.tunnel;
     options.http2 = args.http2;
     options.http10 = args.http10;

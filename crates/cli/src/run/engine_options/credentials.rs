@@ -1,8 +1,8 @@
 //! Converts the credentials of the plan to the engine's.
 
-use haul::state::auth::{AuthOptions, NetrcText};
+use haul::state::auth::{AuthOptions, NegotiateOptions, NetrcText};
 
-use crate::plan::{self, AuthArgs};
+use crate::plan::{self, AuthArgs, NegotiateArgs};
 
 /// Converts the credentials of a stage to the engine's [`AuthOptions`].
 pub(crate) fn auth(args: &AuthArgs) -> AuthOptions {
@@ -12,6 +12,7 @@ pub(crate) fn auth(args: &AuthArgs) -> AuthOptions {
         allowed: args.allowed,
         signature: args.signature.clone(),
         message_signature: args.message_signature.clone(),
+        negotiate: negotiate(&args.negotiate),
         netrc: match &args.netrc {
             plan::NetrcArg::Off | plan::NetrcArg::Missing => NetrcText::Off,
             plan::NetrcArg::Optional(text) => NetrcText::Optional(text.clone()),
@@ -19,4 +20,14 @@ pub(crate) fn auth(args: &AuthArgs) -> AuthOptions {
         },
         ..AuthOptions::default()
     }
+}
+
+/// Converts the settings for Negotiate to the engine's. All are for one user, that of the process.
+pub(crate) fn negotiate(args: &NegotiateArgs) -> NegotiateOptions {
+    let mut options = NegotiateOptions::of_process();
+    options.delegation = args.delegation;
+    if let Some(service) = &args.service {
+        options.service.clone_from(service);
+    }
+    options
 }

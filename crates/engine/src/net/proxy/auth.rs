@@ -20,8 +20,10 @@ pub enum ProxyAuthScheme {
     Basic,
     /// Digest, sent after a challenge.
     Digest,
-    /// The strongest scheme that the proxy offers, after a challenge.
+    /// The strongest of Digest and Basic that the proxy offers, after a challenge.
     Any,
+    /// Negotiate, with the first request. It needs no credentials of the proxy.
+    Negotiate,
 }
 
 impl ProxyAuthScheme {
@@ -30,6 +32,7 @@ impl ProxyAuthScheme {
             Self::Basic => AllowedAuthSchemes::BASIC,
             Self::Digest => AllowedAuthSchemes::DIGEST,
             Self::Any => AllowedAuthSchemes::ANY,
+            Self::Negotiate => AllowedAuthSchemes::NEGOTIATE,
         }
     }
 }
@@ -65,6 +68,9 @@ impl ProxyAuthCache {
         if auth == ProxyAuthScheme::Basic {
             return Ok(Some(credentials.basic()));
         }
+        if auth == ProxyAuthScheme::Negotiate {
+            return Ok(None);
+        }
         match self.lock().get_mut(proxy) {
             None => Ok(None),
             Some(ProxyAuthAnswer::Basic) => Ok(Some(credentials.basic())),
@@ -92,7 +98,7 @@ impl ProxyAuthCache {
         head: &ResponseHead,
         answered: bool,
     ) -> Result<bool> {
-        if proxy.credentials().is_none() || auth == ProxyAuthScheme::Basic {
+        if proxy.credentials().is_none() || matches!(auth, ProxyAuthScheme::Basic | ProxyAuthScheme::Negotiate) {
             return Ok(false);
         }
         let challenges = parse_challenges(head.get_all("proxy-authenticate"));
@@ -110,7 +116,7 @@ impl ProxyAuthCache {
                 _ => ProxyAuthAnswer::Digest(Box::new(DigestSession::new(new))),
             },
             ChosenAuthScheme::Basic if !answered => ProxyAuthAnswer::Basic,
-            ChosenAuthScheme::Basic | ChosenAuthScheme::Bearer | ChosenAuthScheme::Nothing => return Ok(false),
+            _ => return Ok(false),
         };
         if known.len() >= MAX_PROXIES && !known.contains_key(proxy) {
             known.clear();

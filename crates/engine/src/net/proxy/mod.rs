@@ -42,6 +42,7 @@ pub use route::{ProxyHop, ProxyRoute};
 
 use crate::environment;
 use crate::net::tls::TlsOptions;
+use crate::state::auth::NegotiateOptions;
 
 /// The proxies to use, and the fields and credentials to send to them. `Debug` shows no secret.
 #[derive(Clone, Default)]
@@ -64,6 +65,8 @@ pub struct ProxyOptions {
     /// The authentication scheme for HTTP proxies (`--proxy-basic`, `--proxy-digest`,
     /// `--proxy-anyauth`). Default: Basic.
     pub auth: ProxyAuthScheme,
+    /// The settings for Negotiate, for [`ProxyAuthScheme::Negotiate`].
+    pub negotiate: NegotiateOptions,
     /// True to use CONNECT also for http URLs (`-p`). Default: false, an HTTP proxy forwards these
     /// requests.
     pub tunnel: bool,

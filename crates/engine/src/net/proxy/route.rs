@@ -9,6 +9,7 @@ use haul_proto::head::ResponseHead;
 
 use super::{ProxyAuthCache, ProxyAuthScheme, ProxyOptions};
 use crate::net::tls::TlsOptions;
+use crate::state::auth::NegotiateOptions;
 use crate::{Error, ErrorKind, Result};
 
 /// The route of a connection: direct, or through proxies.
@@ -37,6 +38,8 @@ pub struct ProxyHop {
     pub tls: Option<TlsOptions>,
     /// The authentication scheme for the proxy.
     pub auth: ProxyAuthScheme,
+    /// The settings for Negotiate; `None` if the proxy is authenticated by another scheme.
+    pub negotiate: Option<NegotiateOptions>,
     /// True to send CONNECT as HTTP/1.0.
     pub http10: bool,
     /// The user's fields to send to the proxy.
@@ -79,6 +82,7 @@ impl ProxyRoute {
             proxy,
             preproxy,
             auth: given.auth,
+            negotiate: (given.auth == ProxyAuthScheme::Negotiate).then(|| given.negotiate.clone()),
             http10: given.http10,
             fields: given.fields.clone(),
             without: given.without.clone(),
@@ -147,14 +151,24 @@ fn chosen(given: &ProxyOptions, target: &Target) -> std::result::Result<Option<P
 impl ProxyHop {
     /// Returns the request-target of a request that the proxy forwards, and the fields for the
     /// proxy. With `is_curl`, the host is spelled as in the URL, and Digest credentials name the
-    /// path and query alone.
+    /// path and query alone. `negotiated` is the value of Proxy-Authorization with a token of
+    /// Negotiate, if there is one.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if the credentials cannot be sent to the proxy.
-    pub fn forwarded(&self, method: &str, target: &Target, is_curl: bool) -> Result<(String, ProxyFields)> {
+    pub(crate) fn forwarded(
+        &self,
+        negotiated: Option<Vec<u8>>,
+        method: &str,
+        target: &Target,
+        is_curl: bool,
+    ) -> Result<(String, ProxyFields)> {
         let uri = absolute_form(target, is_curl);
         let digested = if is_curl { target.path_and_query() } else { &uri };
-        let authorization = self.memory.authorization(&self.proxy, self.auth, method, digested)?;
+        let authorization = match negotiated {
+            None => self.memory.authorization(&self.proxy, self.auth, method, digested)?,
+            negotiated => negotiated,
+        };
         let mut fields = forward_fields(authorization.as_deref(), &self.fields);
         self.remove_unwanted(&mut fields);
         // The request has its own Host; this one is for CONNECT.
@@ -174,7 +188,7 @@ impl ProxyHop {
     /// Returns true if the credentials can be sent only after a challenge of the proxy.
     #[must_use]
     pub fn awaits_challenge(&self) -> bool {
-        self.auth != ProxyAuthScheme::Basic && self.proxy.credentials().is_some()
+        self.negotiate.is_none() && self.auth != ProxyAuthScheme::Basic && self.proxy.credentials().is_some()
     }
 
     /// Handles a 407 to a forwarded request. `answered` is true if the request contained

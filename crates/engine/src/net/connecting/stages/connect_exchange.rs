@@ -6,6 +6,7 @@ use haul_proto::ResponseError;
 use std::sync::Arc;
 use std::time::Instant;
 
+use haul_policy::auth::{AllowedAuthSchemes, ChosenAuthScheme, choose, parse_challenges};
 use haul_policy::proxy::{connect_authority, connect_fields};
 use haul_policy::target::Target;
 use haul_proto::h1::{self, H1Event};
@@ -18,6 +19,7 @@ use crate::clock;
 use crate::net::connecting::ConnectHead;
 use crate::net::http2_tunnel::{self, Http2Tunnel};
 use crate::net::proxy::ProxyHop;
+use crate::state::auth::{NegotiateError, Negotiation, no_token};
 use crate::trace::request_event;
 use crate::{Error, ErrorKind, Result};
 
@@ -33,6 +35,10 @@ pub(super) struct ConnectExchange {
     target: Target,
     rounds: u32,
     answered: bool,
+    /// The state of Negotiate with the proxy, if it is authenticated by that.
+    negotiation: Negotiation,
+    /// The reason why the last request has no token, though it should have one.
+    untold: Option<NegotiateError>,
     /// True if the proxy has sent nothing since the last request.
     is_unheard: bool,
     /// The status of the last response; 0 if there is none.
@@ -81,6 +87,8 @@ impl ConnectExchange {
             target,
             rounds: 0,
             answered: false,
+            negotiation: Negotiation::default(),
+            untold: None,
             is_unheard: true,
             status: 0,
             heads: Vec::new(),
@@ -104,7 +112,20 @@ impl ConnectExchange {
 
     fn ask(&mut self) -> Result<()> {
         let (hop, authority) = (&self.hop, connect_authority(&self.target));
-        let authorization = hop.memory.authorization(&hop.proxy, hop.auth, "CONNECT", &authority)?;
+        let authorization = match &hop.negotiate {
+            None => hop.memory.authorization(&hop.proxy, hop.auth, "CONNECT", &authority)?,
+            Some(options) => match self.negotiation.authorization(options, hop.proxy.host_text(), true) {
+                Ok(value) => Some(value),
+                Err(error @ NegotiateError::Library(_)) => {
+                    return Err(no_token(error, "cannot authenticate to the proxy"));
+                }
+                // As in curl, the proxy may take the request without a token.
+                Err(error) => {
+                    self.untold = Some(error);
+                    None
+                }
+            },
+        };
         self.answered = authorization.is_some();
         self.rounds += 1;
         self.is_unheard = true;
@@ -178,6 +199,9 @@ impl ConnectExchange {
                 H1Event::Interim { .. } | H1Event::Body { .. } => {}
                 H1Event::Tunnel { head, .. } => {
                     self.status = head.status();
+                    if self.status < 300 {
+                        self.check_proof(&head)?;
+                    }
                     self.heads.push(ConnectHead::Response(head));
                     return match self.status {
                         200..300 => Ok(ConnectExchangeStep::Open(input.split_off(at), None)),
@@ -212,6 +236,7 @@ impl ConnectExchange {
                 h2::H2Event::Head { head, id: of, .. } if of == *id => {
                     if matches!(head.status(), 200..300) {
                         self.status = head.status();
+                        self.check_proof(&head)?;
                         self.heads.push(ConnectHead::Response(head));
                         return Ok(self.opened(input.split_off(at)));
                     }
@@ -249,10 +274,7 @@ impl ConnectExchange {
         self.status = head.status();
         // RFC 9112 section 6.3: such a message ought to be handled as an error.
         let is_ambiguous = head.get("transfer-encoding").is_some() && head.get("content-length").is_some();
-        let hop = &self.hop;
-        self.again = self.status == 407
-            && self.rounds < MAX_ROUNDS
-            && hop.memory.asked(&hop.proxy, hop.auth, &head, self.answered)?;
+        self.again = self.status == 407 && self.rounds < MAX_ROUNDS && self.answers(&head)?;
         self.heads.push(ConnectHead::Response(head));
         match self.again {
             true => Ok(()),
@@ -262,6 +284,30 @@ impl ConnectExchange {
             }
             false => Err(self.refused()),
         }
+    }
+
+    /// Handles a challenge. Returns true if the request should be sent again with another answer.
+    fn answers(&mut self, head: &ResponseHead) -> Result<bool> {
+        let hop = &self.hop;
+        if hop.negotiate.is_none() {
+            return hop.memory.asked(&hop.proxy, hop.auth, head, self.answered);
+        }
+        let challenges = parse_challenges(head.get_all("proxy-authenticate"));
+        match choose(&challenges, AllowedAuthSchemes::NEGOTIATE) {
+            Ok(ChosenAuthScheme::Negotiate(token)) => self
+                .negotiation
+                .on_challenge(&token, self.answered)
+                .map_err(|error| no_token(error, "cannot authenticate to the proxy")),
+            _ => Ok(false),
+        }
+    }
+
+    /// Checks the token by which the proxy proves its identity, in the response that opens the
+    /// tunnel.
+    fn check_proof(&mut self, head: &ResponseHead) -> Result<()> {
+        let message = "the proxy does not prove its identity by Negotiate";
+        let checked = self.negotiation.check_proof(head.get_all("proxy-authenticate"));
+        checked.map_err(|error| no_token(error, message))
     }
 
     /// Returns true if the proxy has sent a challenge, and this connection cannot be used any more.
@@ -279,8 +325,12 @@ impl ConnectExchange {
     }
 
     fn refused(&self) -> Error {
-        Error::new(ErrorKind::Connect, format!("CONNECT tunnel failed, response {}", self.status))
-            .with_status(self.status)
+        let message = format!("CONNECT tunnel failed, response {}", self.status);
+        let error = match &self.untold {
+            Some(reason) if self.status == 407 => Error::with_source(ErrorKind::Connect, message, reason.clone()),
+            _ => Error::new(ErrorKind::Connect, message),
+        };
+        error.with_status(self.status)
     }
 }
 

@@ -1,0 +1,69 @@
+//! `--negotiate` without a Kerberos realm: no library, and no ticket. `scripts/negotiate-suite.sh`
+//! has tickets and servers.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{CommandOutput, answering, page, program, received, run};
+
+/// Runs haul with these arguments, an empty ticket cache, and a Kerberos configuration without
+/// servers.
+fn without_ticket(dir: &Path, args: &[&str]) -> CommandOutput {
+    fs::write(dir.join("krb5.conf"), "[libdefaults]\ndefault_realm = HAUL.TEST\ndns_lookup_kdc = false\n").unwrap();
+    let mut haul = program(env!("CARGO_BIN_EXE_haul"));
+    haul.args(args).env("KRB5_CONFIG", dir.join("krb5.conf"));
+    run(haul.env("KRB5CCNAME", format!("FILE:{}", dir.join("ticket").display())))
+}
+
+/// Returns true if the Kerberos library is installed.
+fn has_library(ran: &CommandOutput) -> bool {
+    let is_missing = ran.stderr.contains("libgssapi-krb5-2");
+    if is_missing {
+        eprintln!("skipped: the Kerberos library is not installed");
+    }
+    !is_missing
+}
+
+#[test]
+fn missing_ticket_is_an_error_that_names_kinit() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let ran = without_ticket(dir.path(), &["-sS", "--negotiate", &peer.url("/")]);
+    if has_library(&ran) {
+        assert_eq!(ran.code, 94, "{}", ran.stderr);
+        assert!(ran.stderr.contains("kinit"), "{}", ran.stderr);
+    }
+    assert!((0..peer.connections()).all(|connection| received(&peer, connection).is_empty()));
+}
+
+#[test]
+fn curl_mode_sends_the_request_without_a_ticket() {
+    let dir = tempfile::tempdir().unwrap();
+    let peer = answering("HTTP/1.1 401 No\r\nWWW-Authenticate: Negotiate\r\nContent-Length: 2\r\n\r\nno");
+    let ran = without_ticket(dir.path(), &["curl", "-sSv", "--negotiate", "-u", ":", &peer.url("/")]);
+    if has_library(&ran) {
+        assert_eq!((ran.code, &*ran.stdout), (0, &b"no"[..]), "{}", ran.stderr);
+        assert!(ran.stderr.contains("* gss_init_sec_context() failed: "), "{}", ran.stderr);
+        assert!(!received(&peer, 0).contains("Authorization"));
+    }
+}
+
+#[test]
+fn missing_kerberos_library_is_an_error_with_the_package() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    // The loader finds this file first.
+    fs::write(dir.path().join("libgssapi_krb5.so.2"), "no library").unwrap();
+    let proxy = peer.url("");
+    for options in [
+        &["--negotiate", "-u", ":"][..],
+        &["--negotiate", "--service-name", "web", "--delegation", "policy"],
+        &["-x", &proxy, "--proxy-negotiate", "--proxy-service-name", "web"],
+        &["-x", &proxy, "--proxy-negotiate", "-p"],
+    ] {
+        let mut haul = program(env!("CARGO_BIN_EXE_haul"));
+        haul.args(["curl", "-sS", &peer.url("/")]).args(options).env("LD_LIBRARY_PATH", dir.path());
+        let ran = run(&mut haul);
+        assert_eq!(ran.code, 2, "{options:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("libgssapi-krb5-2"), "{}", ran.stderr);
+    }
+    assert!((0..peer.connections()).all(|connection| received(&peer, connection).is_empty()));
+}

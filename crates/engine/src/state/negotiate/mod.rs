@@ -1,0 +1,189 @@
+//! Authentication by Negotiate (RFC 4559): SPNEGO tokens, which prove the user's Kerberos ticket.
+//!
+//! The Kerberos library is opened when the first token is needed (`libgssapi_krb5.so.2`). No build
+//! links it, and programs that never negotiate do not load it. Every request gets a new token, and
+//! a server that sends a token with its reply proves its identity by it.
+//!
+//! ```
+//! use haul::RequestOptions;
+//! use haul::state::auth::{AllowedAuthSchemes, AuthOptions};
+//!
+//! let auth = AuthOptions { allowed: AllowedAuthSchemes::NEGOTIATE, ..AuthOptions::default() };
+//! let options = RequestOptions { auth, ..RequestOptions::default() };
+//! # drop(options);
+//! ```
+//!
+//! | item | role |
+//! |---|---|
+//! | [`NegotiateOptions`] | the service name, the delegation, and the identity of a connection's user |
+//! | [`SecurityLibrary`], [`SecurityContext`] | the functions that a Kerberos library has to have |
+//! | `Negotiation` | the rounds with one server or proxy |
+//! | `gssapi` | MIT's library by `dlopen`, with the `unsafe` code |
+
+mod exchange;
+#[cfg(all(feature = "negotiate", target_os = "linux", not(target_feature = "crt-static")))]
+mod gssapi;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(crate) use exchange::{Negotiation, no_token};
+
+/// The settings for Negotiate. Clones stand for the same user: their requests may share
+/// connections if service and delegation are equal, too. Each [`NegotiateOptions::default`] stands
+/// for another user.
+#[derive(Clone)]
+pub struct NegotiateOptions {
+    /// The service in the name of the server's Kerberos principal (`--service-name`). Default: HTTP.
+    pub service: String,
+    /// The delegation of the user's ticket to the server (`--delegation`). Default: none.
+    pub delegation: Delegation,
+    library: Option<Arc<dyn SecurityLibrary>>,
+    user: u64,
+}
+
+/// The permission for the server to act as the user towards other servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Delegation {
+    /// The server gets no ticket of the user.
+    #[default]
+    None,
+    /// The server gets a ticket if the Kerberos realm marks it as trusted for delegation
+    /// (OK-AS-DELEGATE).
+    Policy,
+    /// The server always gets a ticket.
+    Always,
+}
+
+/// A Kerberos library: the maker of security contexts (RFC 2743).
+pub trait SecurityLibrary: Send + Sync {
+    /// Makes a context that authenticates the user of the default credentials to `service` on
+    /// `host`. Does not ask any server yet.
+    ///
+    /// # Errors
+    /// The name of the server cannot be used.
+    fn context(
+        &self,
+        service: &str,
+        host: &str,
+        delegation: Delegation,
+    ) -> Result<Box<dyn SecurityContext>, NegotiateError>;
+}
+
+/// The security context between the user and one server, while it is being established.
+pub trait SecurityContext: Send {
+    /// Handles the server's token (`None` in the first round), and returns the token to send. The
+    /// token is empty if the server needs none. The library may ask the key distribution center
+    /// for a ticket, and waits for its answer.
+    ///
+    /// # Errors
+    /// There is no ticket for the server, or the server's token is not genuine.
+    fn step(&mut self, token: Option<&[u8]>) -> Result<Vec<u8>, NegotiateError>;
+
+    /// Returns true if the context is established, so that the server has proved its identity.
+    fn is_established(&self) -> bool;
+}
+
+/// The reason why a request cannot be authenticated by Negotiate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NegotiateError {
+    /// There is no Kerberos library, or this build cannot open one. The text says why, and names
+    /// the remedy.
+    Library(String),
+    /// The library refused, for example because there is no ticket. The text is the library's.
+    Refused(String),
+    /// The token in the server's challenge is not base64.
+    Token,
+}
+
+impl fmt::Display for NegotiateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Library(why) | Self::Refused(why) => f.write_str(why),
+            Self::Token => f.write_str("the token of Negotiate is not base64"),
+        }
+    }
+}
+
+impl std::error::Error for NegotiateError {}
+
+impl NegotiateOptions {
+    /// Makes options that use this library in place of the system's.
+    #[must_use]
+    pub fn with_library(library: Arc<dyn SecurityLibrary>) -> Self {
+        Self { library: Some(library), ..Self::default() }
+    }
+
+    /// Makes options for the user of a program that has only one. All of them stand for the same
+    /// user.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self { user: 0, ..Self::default() }
+    }
+
+    /// Makes a security context for this host.
+    fn context(&self, host: &str) -> Result<Box<dyn SecurityContext>, NegotiateError> {
+        match &self.library {
+            Some(library) => library.context(&self.service, host, self.delegation),
+            None => system_library()?.context(&self.service, host, self.delegation),
+        }
+    }
+}
+
+#[cfg(all(feature = "negotiate", target_os = "linux", not(target_feature = "crt-static")))]
+fn system_library() -> Result<&'static dyn SecurityLibrary, NegotiateError> {
+    gssapi::library().map(|library| library as &dyn SecurityLibrary)
+}
+
+/// Returns the error of a build that cannot open a Kerberos library.
+#[cfg(not(all(feature = "negotiate", target_os = "linux", not(target_feature = "crt-static"))))]
+fn system_library() -> Result<&'static dyn SecurityLibrary, NegotiateError> {
+    let why = if cfg!(target_feature = "crt-static") {
+        "this haul is linked statically and cannot open a Kerberos library; use a dynamically linked one"
+    } else if cfg!(feature = "negotiate") {
+        "Negotiate is supported on Linux only"
+    } else {
+        "this haul was built without the feature \"negotiate\""
+    };
+    Err(NegotiateError::Library(why.to_owned()))
+}
+
+impl Default for NegotiateOptions {
+    fn default() -> Self {
+        static USERS: AtomicU64 = AtomicU64::new(1);
+        Self {
+            service: "HTTP".to_owned(),
+            delegation: Delegation::None,
+            library: None,
+            user: USERS.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+}
+
+impl PartialEq for NegotiateOptions {
+    fn eq(&self, other: &Self) -> bool {
+        (self.user, &self.service, self.delegation) == (other.user, &other.service, other.delegation)
+    }
+}
+
+impl Eq for NegotiateOptions {}
+
+impl Hash for NegotiateOptions {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.user.hash(state);
+    }
+}
+
+impl fmt::Debug for NegotiateOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NegotiateOptions")
+            .field("service", &self.service)
+            .field("delegation", &self.delegation)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,177 @@
+//! Negotiate in a transfer's requests: tokens for the server and for the proxy that forwards them.
+
+use haul_policy::auth::{AllowedAuthSchemes, RequestCredentials};
+use haul_policy::auth::{AuthScheme, ChosenAuthScheme, choose, parse_challenges};
+use haul_proto::head::ResponseHead;
+
+use super::Transfer;
+use super::state::BodyDisposition;
+use crate::net::proxy::{ProxyHop, ProxyRoute};
+use crate::state::auth::{NegotiateError, Negotiation, SentAuthScheme, no_token};
+use crate::trace::TraceEvent;
+use crate::{Error, ErrorKind, Result};
+
+/// The state of Negotiate with the current target, and with the proxy that forwards the request. In
+/// a box, since few transfers have it.
+#[derive(Default)]
+pub(super) struct TransferNegotiations {
+    /// The state with the target. `None` if neither the options nor the server have asked for it.
+    server: Option<PeerNegotiation>,
+    proxy: PeerNegotiation,
+}
+
+/// The state of Negotiate with a server or a proxy.
+#[derive(Default)]
+struct PeerNegotiation {
+    negotiation: Negotiation,
+    /// The number of the connection on which the last token was sent; `None` if none was sent.
+    connection: Option<u64>,
+}
+
+impl std::fmt::Debug for TransferNegotiations {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TransferNegotiations").finish_non_exhaustive()
+    }
+}
+
+impl Transfer {
+    /// Returns the schemes by which the transfer may authenticate to the current target. Negotiate
+    /// is not among them once no token can be made, or the server has refused one.
+    pub(super) fn allowed_schemes(&self, identity: &RequestCredentials) -> AllowedAuthSchemes {
+        let allowed = self.options.auth.allowed_for(identity);
+        let is_over = self.with_server().is_some_and(|server| server.negotiation.is_over());
+        AllowedAuthSchemes { negotiate: allowed.negotiate && !is_over, ..allowed }
+    }
+
+    /// Returns the Authorization value with a token of Negotiate. Returns `None` if the server has
+    /// not asked for one and may prefer another scheme, or, as in curl, if there is no ticket.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Setup`] if there is no Kerberos library, [`ErrorKind::Auth`] if there is no
+    /// ticket, and no other scheme may be used.
+    pub(super) fn negotiated(&mut self, allowed: AllowedAuthSchemes) -> Result<Option<Vec<u8>>> {
+        let is_only = AllowedAuthSchemes { negotiate: true, ..AllowedAuthSchemes::NONE } == self.options.auth.allowed;
+        if !allowed.negotiate || !is_only && self.with_server().is_none() {
+            return Ok(None);
+        }
+        let (options, connection) = (&self.options.auth.negotiate, self.facts.connection);
+        let server = self.auth.negotiations.get_or_insert_default().server.get_or_insert_default();
+        let is_same = server.connection == connection && connection.is_some();
+        let host = self.current.target.host_text().trim_matches(['[', ']']);
+        let value = match server.negotiation.authorization(options, host, is_same) {
+            Ok(value) => {
+                server.connection = connection;
+                Some(value)
+            }
+            Err(error) => {
+                self.without_token(error, is_only)?;
+                None
+            }
+        };
+        let user = self.auth.identity_user();
+        self.inform(format!("Server auth using Negotiate with user '{user}'"));
+        Ok(value)
+    }
+
+    /// Handles the failure to make a token: continues without one as curl does, or if the server
+    /// may offer another scheme.
+    fn without_token(&self, error: NegotiateError, is_only: bool) -> Result<()> {
+        let has_library = !matches!(error, NegotiateError::Library(_));
+        if is_only && !(self.options.curl_compat.trusts_end && has_library) {
+            return Err(no_token(error, "cannot authenticate"));
+        }
+        self.inform(error.to_string());
+        Ok(())
+    }
+
+    /// Handles a challenge of Negotiate; `token` is the server's. Returns true if the request should
+    /// be sent again with another token.
+    pub(super) fn answers_negotiate(&mut self, token: &[u8]) -> bool {
+        let has_sent = self.auth.sent == SentAuthScheme::Negotiate;
+        let server = self.auth.negotiations.get_or_insert_default().server.get_or_insert_default();
+        match server.negotiation.on_challenge(token, has_sent) {
+            Ok(answers) => answers,
+            Err(error) => {
+                self.inform(error.to_string());
+                false
+            }
+        }
+    }
+
+    /// Checks the token by which the server proves its identity, in a response that is no
+    /// challenge. Returns `None` if the response may be used.
+    pub(super) fn on_server_proof(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
+        if self.auth.sent != SentAuthScheme::Negotiate || head.status() == 401 {
+            return None;
+        }
+        let server = self.auth.negotiations.as_mut()?.server.as_mut()?;
+        let error = server.negotiation.check_proof(head.get_all("www-authenticate")).err()?;
+        let message = "the server does not prove its identity by Negotiate";
+        Some(BodyDisposition::Fail(Error::with_source(ErrorKind::Auth, message, error)))
+    }
+
+    /// Returns true if the next request continues Negotiate on the connection of the last one.
+    pub(super) fn continues_negotiation(&self) -> bool {
+        self.with_server().is_some_and(|server| server.negotiation.continues())
+    }
+
+    fn with_server(&self) -> Option<&PeerNegotiation> {
+        self.auth.negotiations.as_ref()?.server.as_ref()
+    }
+
+    /// Returns the Proxy-Authorization value for the proxy that forwards the request, if it is
+    /// authenticated by Negotiate.
+    ///
+    /// # Errors
+    /// There is no Kerberos library, or no ticket.
+    pub(super) fn negotiated_with_proxy(&mut self, hop: &ProxyHop) -> Result<Option<Vec<u8>>> {
+        let Some(options) = &hop.negotiate else { return Ok(None) };
+        let connection = self.facts.connection;
+        let of_proxy = &mut self.auth.negotiations.get_or_insert_default().proxy;
+        if of_proxy.negotiation.is_over() {
+            return Ok(None);
+        }
+        let is_same = of_proxy.connection == connection && connection.is_some();
+        let value = match of_proxy.negotiation.authorization(options, hop.proxy.host_text(), is_same) {
+            Ok(value) => value,
+            Err(error) => return self.without_token(error, true).map(|()| None),
+        };
+        of_proxy.connection = connection;
+        self.inform("Proxy auth using Negotiate with user ''".to_owned());
+        Ok(Some(value))
+    }
+
+    /// Handles a 407 of the proxy that forwards the request, if it is authenticated by Negotiate.
+    /// Returns true if the request should be sent again with another token.
+    pub(super) fn answers_proxy_negotiate(&mut self, head: &ResponseHead) -> bool {
+        let via = ProxyRoute::of(&self.current.target, &self.options);
+        if via.forwards().is_none_or(|hop| hop.negotiate.is_none()) {
+            return false;
+        }
+        let challenges = parse_challenges(head.get_all("proxy-authenticate"));
+        let Ok(ChosenAuthScheme::Negotiate(token)) = choose(&challenges, AllowedAuthSchemes::NEGOTIATE) else {
+            return false;
+        };
+        let is_answered = self.proxy_auth.is_answered;
+        let of_proxy = &mut self.auth.negotiations.get_or_insert_default().proxy;
+        of_proxy.negotiation.on_challenge(&token, is_answered).unwrap_or(false)
+    }
+
+    /// Returns true if the caller sets a field by which NTLM or Negotiate authenticates the
+    /// connection, or if the next request continues Negotiate. All requests of these schemes must
+    /// use the same connection.
+    pub(super) fn authenticates_connection(&self) -> bool {
+        let is_login =
+            |name: &str| ["authorization", "proxy-authorization"].iter().any(|of| name.eq_ignore_ascii_case(of));
+        let mut fields = self.options.fields.iter().chain(&self.particulars.fields);
+        fields.any(|(name, value)| is_login(name) && AuthScheme::of(value).is_of_connection())
+            || self.continues_negotiation()
+    }
+
+    /// Reports a message to the trace.
+    fn inform(&self, text: String) {
+        if let Some(trace) = &self.options.trace {
+            trace.event(&TraceEvent::Info(text.into()));
+        }
+    }
+}

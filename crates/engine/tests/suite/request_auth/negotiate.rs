@@ -1,0 +1,171 @@
+//! Tests of Negotiate with a scripted Kerberos library. `scripts/negotiate-suite.sh` runs a real
+//! one.
+
+use std::sync::Arc;
+
+use haul::state::auth::{
+    AllowedAuthSchemes, AuthOptions, Credentials, Delegation, NegotiateError, NegotiateOptions, SecurityContext,
+    SecurityLibrary,
+};
+use haul::{Client, ErrorKind, RequestOptions};
+
+use super::{ChallengeServer, RequestRecord};
+use crate::common::{DRIVERS, following};
+
+/// `one`, `two` and `proof` in base64, the tokens of the client and that of the server.
+const ONE: &str = "Negotiate b25l";
+const TWO: &str = "Negotiate dHdv";
+const PROOF: &str = "Negotiate cHJvb2Y=";
+
+/// A library for a user with a ticket, or without one.
+struct ScriptedLibrary {
+    has_ticket: bool,
+}
+
+#[derive(Default)]
+struct ScriptedContext {
+    rounds: u32,
+    is_established: bool,
+}
+
+impl SecurityLibrary for ScriptedLibrary {
+    fn context(&self, service: &str, host: &str, _: Delegation) -> Result<Box<dyn SecurityContext>, NegotiateError> {
+        assert_eq!((service, host), ("HTTP", "127.0.0.1"));
+        match self.has_ticket {
+            true => Ok(Box::new(ScriptedContext::default())),
+            false => Err(NegotiateError::Refused("no ticket".into())),
+        }
+    }
+}
+
+impl SecurityContext for ScriptedContext {
+    fn step(&mut self, token: Option<&[u8]>) -> Result<Vec<u8>, NegotiateError> {
+        self.rounds += 1;
+        match (self.rounds, token) {
+            (1, None) => Ok(b"one".to_vec()),
+            (2, Some(b"more")) => Ok(b"two".to_vec()),
+            (_, Some(b"proof")) => {
+                self.is_established = true;
+                Ok(Vec::new())
+            }
+            _ => Err(NegotiateError::Refused("the token is forged".into())),
+        }
+    }
+
+    fn is_established(&self) -> bool {
+        self.is_established
+    }
+}
+
+fn negotiating(allowed: AllowedAuthSchemes) -> RequestOptions {
+    let negotiate = NegotiateOptions::with_library(Arc::new(ScriptedLibrary { has_ticket: true }));
+    RequestOptions { auth: AuthOptions { negotiate, allowed, ..AuthOptions::default() }, ..following() }
+}
+
+fn sent(log: &[RequestRecord]) -> Vec<(usize, Option<&str>)> {
+    log.iter().map(|seen| (seen.connection, seen.authorization.as_deref())).collect()
+}
+
+#[test]
+fn token_is_sent_at_once_with_the_content() {
+    for driver in DRIVERS {
+        let server = ChallengeServer::start(|_, _| format!("200 OK\r\nWWW-Authenticate: {PROOF}"));
+        let options = RequestOptions {
+            method: "POST".into(),
+            body: Some("a=1".into()),
+            ..negotiating(AllowedAuthSchemes::NEGOTIATE)
+        };
+        assert_eq!(driver.get(&Client::new(), &server.url("/"), &options).ok(), b"ok\n", "{driver:?}");
+        let log = server.take();
+        assert_eq!(sent(&log), [(0, Some(ONE))]);
+        assert_eq!(log[0].content, b"a=1");
+    }
+}
+
+#[test]
+fn later_rounds_use_the_same_connection() {
+    for driver in DRIVERS {
+        let server = ChallengeServer::start(|seen, _| match seen.authorization.as_deref() {
+            Some(TWO) => format!("200 OK\r\nWWW-Authenticate: {PROOF}"),
+            Some(ONE) => "401 No\r\nWWW-Authenticate: Negotiate bW9yZQ==".into(),
+            _ => "401 No\r\nWWW-Authenticate: Negotiate, Basic realm=\"x\"".into(),
+        });
+        let any = AllowedAuthSchemes { negotiate: true, ..AllowedAuthSchemes::ANY };
+        let got = driver.get(&Client::new(), &server.url("/"), &negotiating(any));
+        assert_eq!(got.ok(), b"ok\n", "{driver:?} {}", got.message);
+        assert_eq!(sent(&server.take()), [(0, None), (0, Some(ONE)), (0, Some(TWO))]);
+    }
+}
+
+#[test]
+fn forged_proof_of_the_server_is_an_error() {
+    for driver in DRIVERS {
+        for status in ["200 OK", "404 Not Found", "302 Go\r\nLocation: /other"] {
+            let server =
+                ChallengeServer::start(move |_, _| format!("{status}\r\nWWW-Authenticate: Negotiate Zm9yZ2Vk"));
+            let got = driver.get(&Client::new(), &server.url("/"), &negotiating(AllowedAuthSchemes::NEGOTIATE));
+            assert_eq!(got.kind, Some(ErrorKind::Auth), "{driver:?} {status}");
+            assert!(got.message.contains("does not prove its identity"), "{}", got.message);
+            assert_eq!(server.take().len(), 1, "no redirect is followed");
+        }
+    }
+}
+
+#[test]
+fn refused_token_is_not_sent_again() {
+    for driver in DRIVERS {
+        let server = ChallengeServer::start(|_, _| "401 No\r\nWWW-Authenticate: Negotiate".into());
+        let got = driver.get(&Client::new(), &server.url("/"), &negotiating(AllowedAuthSchemes::NEGOTIATE));
+        assert_eq!(got.status, 401, "{driver:?}");
+        assert_eq!(sent(&server.take()), [(0, Some(ONE))]);
+    }
+}
+
+#[test]
+fn another_scheme_is_used_without_a_ticket() {
+    for driver in DRIVERS {
+        let server = ChallengeServer::start(|seen, _| match seen.authorization.as_deref() {
+            Some("Basic bWU6c2VjcmV0") => "200 OK".into(),
+            _ => "401 No\r\nWWW-Authenticate: Negotiate\r\nWWW-Authenticate: Basic realm=\"x\"".into(),
+        });
+        let negotiate = NegotiateOptions::with_library(Arc::new(ScriptedLibrary { has_ticket: false }));
+        let user = AuthOptions::user(Credentials::new("me", "secret").unwrap());
+        let any = AllowedAuthSchemes { negotiate: true, ..AllowedAuthSchemes::ANY };
+        let options =
+            RequestOptions { auth: AuthOptions { negotiate: negotiate.clone(), allowed: any, ..user }, ..following() };
+        assert_eq!(driver.get(&Client::new(), &server.url("/"), &options).ok(), b"ok\n", "{driver:?}");
+
+        let auth = AuthOptions { negotiate, allowed: AllowedAuthSchemes::NEGOTIATE, ..AuthOptions::default() };
+        server.take();
+        let got = driver.get(&Client::new(), &server.url("/"), &RequestOptions { auth, ..following() });
+        assert_eq!(got.kind, Some(ErrorKind::Auth), "{driver:?}");
+        assert!(got.message.contains("no ticket") && server.take().is_empty(), "{}", got.message);
+    }
+}
+
+#[test]
+fn negotiated_connection_is_not_shared_between_users() {
+    for driver in DRIVERS {
+        let server = ChallengeServer::start(|_, _| "200 OK".into());
+        let (one, other) = (negotiating(AllowedAuthSchemes::NEGOTIATE), negotiating(AllowedAuthSchemes::NEGOTIATE));
+        let client = Client::new();
+        for options in [&one, &other, &following(), &one, &other, &one.clone()] {
+            assert_eq!(driver.get(&client, &server.url("/"), options).ok(), b"ok\n", "{driver:?}");
+        }
+        let log = server.take();
+        let connections: Vec<_> = log.iter().map(|seen| seen.connection).collect();
+        assert_eq!(connections, [0, 1, 2, 0, 1, 0], "{driver:?}");
+    }
+}
+
+#[test]
+fn redirect_to_another_origin_gets_no_token() {
+    for driver in DRIVERS {
+        let second = ChallengeServer::start(|_, _| "401 No\r\nWWW-Authenticate: Negotiate".into());
+        let to = second.url("/");
+        let first = ChallengeServer::start(move |_, _| format!("302 Go\r\nLocation: {to}"));
+        let got = driver.get(&Client::new(), &first.url("/"), &negotiating(AllowedAuthSchemes::NEGOTIATE));
+        assert_eq!(got.status, 401, "{driver:?}");
+        assert_eq!((sent(&first.take()).len(), sent(&second.take())), (1, vec![(0, None)]));
+    }
+}
