@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digest_of_nothing_is_the_published_one() {
+    fn empty_digest_equals_the_published_one() {
         let print = OutputDigest::of(b"");
         assert_eq!(print.len, 0);
         assert!(print.sha256.starts_with("e3b0c44298fc1c14"));

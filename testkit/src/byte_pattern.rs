@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_slice_equals_that_of_the_whole() {
+    fn any_slice_equals_its_part_of_the_whole() {
         let pattern = BytePattern::new(42);
         let whole = pattern.slice(0, 64);
         for from in 0..40 {

@@ -77,7 +77,7 @@ fn faultless_origin_answers_correctly() {
 }
 
 #[test]
-fn url_query_sets_the_fault_plan_of_its_path() {
+fn url_query_sets_its_paths_fault_plan() {
     let origin = origin();
     let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
     let one = "GET /f/q?size=10&seed=7 HTTP/1.1\r\nHost: x\r\n";

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn string_for_c_ends_with_nul_and_can_be_freed() {
+    fn c_string_ends_with_nul_and_is_freed() {
         let text = give(b"sid=31");
         // SAFETY: it was given by `give`, and is freed once.
         unsafe {

@@ -35,7 +35,7 @@ fn early_response_ends_a_slow_upload() {
 }
 
 #[test]
-fn http3_is_used_where_the_program_asks_for_it() {
+fn http3_is_used_on_request() {
     let Some(directory) = BuildDirectory::new() else { return };
     let origin = Origin::builder().http2(100).http3(Http3Settings::new()).start().unwrap();
     let ca = directory.path("ca.pem");

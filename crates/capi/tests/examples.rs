@@ -112,7 +112,7 @@ fn check_event_loop(program: &CProgram) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn epoll_example_waits_for_the_batch_and_a_timer() {
+fn epoll_example_waits_for_batch_and_timer() {
     let Some(directory) = BuildDirectory::new() else { return };
     check_event_loop(&directory.compile("examples/epoll.c"));
 }

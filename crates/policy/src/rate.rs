@@ -218,7 +218,8 @@ impl StartSchedule {
     }
 }
 
-/// The number of hosts from which on [`HostSchedules`] drops those whose next start is the nearest.
+/// The maximum number of hosts in [`HostSchedules`]. Above it, the hosts with the nearest next
+/// start are dropped.
 const MAX_HOSTS: usize = 1 << 16;
 
 /// A [`StartSchedule`] for each host `K`. A host whose next start has passed is dropped at some
@@ -519,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn starts_missed_for_long_are_not_made_up_for() {
+    fn long_missed_starts_are_not_made_up() {
         let (mut schedule, interval) = (StartSchedule::default(), Duration::from_millis(10));
         schedule.start(MonotonicTime(0), interval);
         let mut starts = 0;

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn no_limit_is_never_too_slow() {
+    fn transfer_without_limit_is_never_too_slow() {
         for (limit, time) in [(0, Duration::from_secs(30)), (1000, Duration::ZERO)] {
             let mut watch = SpeedWatch::new(limit, time, MonotonicTime(0));
             assert_eq!(

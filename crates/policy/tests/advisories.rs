@@ -47,7 +47,7 @@ fn cve_2022_27774_port_and_scheme_bind_secrets() {
 }
 
 #[test]
-fn cve_2022_27776_same_origin_hop_restores_no_secret() {
+fn cve_2022_27776_later_hop_restores_no_secret() {
     let first = target("https://a.example/").origin();
     let mut at = target("https://a.example/");
     let mut kept = Vec::new();

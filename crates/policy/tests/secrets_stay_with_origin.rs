@@ -183,7 +183,7 @@ proptest! {
 }
 
 #[test]
-fn dropped_secrets_are_not_restored_by_same_origin_hop() {
+fn same_origin_hop_does_not_restore_secrets() {
     // a -> b -> b -> a
     let first = Target::parse("https://alice:pw@a.example/").unwrap();
     let rules = RedirectRules::default();

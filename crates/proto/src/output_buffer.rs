@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn drained_buffer_is_kept_amid_a_body_and_freed_after_it() {
+    fn drained_buffer_is_freed_after_the_body() {
         let mut output = OutputBuffer::default();
         output.keep_capacity(true);
         output.tail().resize(100_000, 0);

@@ -182,7 +182,7 @@ fn loose_framing_is_delivered_and_ends_the_connection() {
 }
 
 #[test]
-fn strict_chunks_keep_their_connection() {
+fn well_formed_chunks_allow_connection_reuse() {
     let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 ;a=b\r\nhello\r\n0\r\nA: b\r\n\r\n";
     let seen = answer(wire, InputEnd::Open);
     assert_eq!((&body_of(&seen)[..], reuse_of(&seen)), (&b"hello"[..], Some(Ok(()))));

@@ -68,7 +68,7 @@ fn lines_after_an_interim_response_are_returned() {
 }
 
 #[test]
-fn nothing_is_returned_without_a_head() {
+fn input_without_a_head_returns_nothing() {
     for wire in [
         &b""[..],
         b"\r\n",

@@ -13,7 +13,7 @@ use haul_proto::time::Timestamp;
 use haul_proto::{ResponseHead, ResponseLimits};
 
 #[test]
-fn body_of_known_length_yields_head_body_and_complete() {
+fn known_length_body_yields_head_body_and_complete() {
     let mut conn = asked(H1Config::default(), &[get()]);
     let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     let head = conn.step(Timestamp(0), &mut wire).unwrap();

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn page_is_the_same_as_text_and_as_json() {
+    fn text_page_and_json_page_agree() {
         let mut section = DiagnosisSection::new("dns", "Name lookup");
         section.fact_with("time", "0.010 s", 0.01);
         section.row("addresses", "127.0.0.1", "answers", json!({"address": "127.0.0.1"}));

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn format_leaves_the_places_of_other_words() {
+    fn format_option_does_not_shift_other_arguments() {
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
         let (format, args) = without_format(&words(&["--format", "json", "-u", "a:b", "u"])).expect("valid");
         assert_eq!((format, args.len(), args[3].clone()), (PageFormat::Json, 5, "a:b".into()));

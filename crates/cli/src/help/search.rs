@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn option_is_documented_with_its_relatives() {
+    fn option_help_lists_related_options() {
         let option = FLAGS.iter().map(|flag| flag.spec()).find(|spec| spec.long == "retry").expect("--retry");
         let text = others("retry", option);
         assert!(text.contains("Other options about retry:") && text.contains("--retry-delay"), "{text}");

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn number_of_a_url_has_the_bits_of_its_column() {
+    fn url_number_bits_agree_with_the_schema() {
         assert!(TABLES.contains(&format!("id >> {NUMBER_BITS}")));
         assert!(TABLES.contains(&format!("id & {}", (1_u64 << NUMBER_BITS) - 1)));
     }

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_other_archives_are_no_files_of_it() {
+    fn files_of_other_archives_are_not_matched() {
         let name = ArchiveName::new("a.warc".into(), true);
         for other in ["a.warc", "a-0001.warc", "a-00001.warc.gz", "ab-00001.warc", "a-0000x.warc", "a-.warc"] {
             assert!(!name.has_file(OsStr::new(other)), "{other}");

@@ -102,7 +102,7 @@ fn agent_output_and_errors_match_direct_runs() {
 }
 
 #[test]
-fn file_size_limit_applies_only_to_its_own_process() {
+fn file_size_limit_applies_to_its_process_only() {
     let (origin, agent, dir) = (origin(), TestAgent::new(), tempfile::tempdir().unwrap());
     let file = dir.path().join("file");
     let args = |path: &str| ["-s".into(), "-S".into(), "-o".into(), file.display().to_string(), origin.url(path)];

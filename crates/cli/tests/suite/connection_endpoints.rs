@@ -110,7 +110,7 @@ fn interface_and_local_port_bind_the_socket() {
 /// Requests arrive with either option, whether or not the system supports it. strace shows that the
 /// socket has it.
 #[test]
-fn multipath_and_fast_open_are_set_on_the_socket() {
+fn socket_has_multipath_and_fast_open() {
     let traced = common::can_trace("options of sockets");
     for (option, expected) in [("--mptcp", "IPPROTO_MPTCP"), ("--tcp-fastopen", "TCP_FASTOPEN_CONNECT")] {
         let (dir, peer) = (tempfile::tempdir().unwrap(), common::page("x"));

@@ -177,7 +177,7 @@ fn fields_are_sent_as_written() {
 }
 
 #[test]
-fn field_with_a_blank_in_its_name_stays_with_its_origin() {
+fn field_name_with_blank_stays_with_its_origin() {
     let other = page("x");
     let first = answering(format!(
         "HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
@@ -189,7 +189,7 @@ fn field_with_a_blank_in_its_name_stays_with_its_origin() {
 }
 
 #[test]
-fn host_keeps_its_letters() {
+fn host_field_keeps_its_letter_case() {
     let peer = page("x");
     let port = peer.addr().port();
     let (url, resolve) = (format!("http://MiXeD.Test:{port}/"), format!("mixed.test:{port}:127.0.0.1"));
@@ -202,7 +202,7 @@ fn host_keeps_its_letters() {
 }
 
 #[test]
-fn redirect_to_the_first_origin_may_name_another_user() {
+fn redirect_to_first_origin_may_name_another_user() {
     let redirect = "302 Found\r\nLocation: http://you:open@h.test/b";
     let peer = RawPeer::start(vec![reply_steps(redirect, ""), reply_steps("200 OK", "x")]);
     curl_quiet(&["-L", "-x", &peer.url(""), "-o", "/dev/null", "http://me:sesame@h.test/"]).ok();

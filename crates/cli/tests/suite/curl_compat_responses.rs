@@ -46,7 +46,7 @@ fn broken_head_is_printed_up_to_its_fault() {
 }
 
 #[test]
-fn exit_codes_tell_other_protocols_apart() {
+fn exit_codes_distinguish_other_protocols() {
     let too_large = "HTTP/1.1 200 OK\r\nContent-Length: 36893488147419103232\r\n\r\n";
     for (reply, options, code) in [
         ("SSH-2.0-OpenSSH\r\n", &[][..], 1),

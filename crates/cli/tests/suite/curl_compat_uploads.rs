@@ -118,7 +118,7 @@ fn resume_with_data_requires_an_empty_file() {
 }
 
 #[test]
-fn parallel_uploads_and_posts_do_not_wait_for_each_other() {
+fn parallel_uploads_and_posts_run_at_once() {
     let dir = tempfile::tempdir().unwrap();
     for n in 0..3 {
         fs::write(dir.path().join(n.to_string()), n.to_string()).unwrap();

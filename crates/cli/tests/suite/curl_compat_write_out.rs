@@ -136,7 +136,7 @@ fn write_out_ports_and_url_numbers_match_curls() {
 }
 
 #[test]
-fn write_out_url_contains_get_data_once_with_parallel() {
+fn parallel_write_out_url_has_get_data_once() {
     let peer = page("");
     let url = peer.url("/a?b");
     let ran = curl(&["-s", "-Z", "-G", "-d", "c=d", "-w", "%{url}", &url]);
@@ -168,7 +168,7 @@ fn delivered_size_and_max_filesize_count_decoded_bytes() {
 }
 
 #[test]
-fn parts_of_a_url_with_another_scheme_are_printed() {
+fn url_parts_of_other_schemes_are_printed() {
     let format = "%{url.scheme} %{url.host} %{url.port} %{url.path} %{url.query} %{url.fragment}";
     let ran = curl(&["-s", "-w", format, "X-Y://Host:5/a?b#c"]);
     assert_eq!((ran.code, ran.stdout.as_slice()), (1, &b"x-y Host 5 /a b c"[..]));

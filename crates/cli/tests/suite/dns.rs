@@ -27,7 +27,7 @@ fn senders(server: &DnsServer, options: &[&str]) -> Vec<IpAddr> {
 }
 
 #[test]
-fn dns_servers_are_asked_for_one_url_and_for_many() {
+fn one_and_many_urls_use_dns_servers() {
     let server = server("127.0.0.1");
     assert_eq!(senders(&server, &[]).len(), 2);
     let pages = [answering(PAGE), answering(PAGE)];
@@ -99,7 +99,7 @@ fn https_server() -> (Origin, tempfile::NamedTempFile) {
 }
 
 #[test]
-fn doh_url_looks_up_names_of_one_url_and_many() {
+fn one_and_many_urls_use_doh_url() {
     let (server, ca) = https_server();
     let (doh, ca) = (server.https_url("/dns-query"), ca.path().to_str().unwrap());
     let pages = [answering(PAGE), answering(PAGE), answering(PAGE)];

@@ -18,7 +18,7 @@ fn start(builder: OriginBuilder) -> (Origin, String, tempfile::NamedTempFile) {
 }
 
 #[test]
-fn http3_options_use_http3_and_write_out_says_so() {
+fn http3_options_show_http3_in_write_out() {
     let (origin, url, ca) = start(Origin::builder());
     let ca = ca.path().to_str().unwrap();
     for option in ["--http3", "--http3-only"] {

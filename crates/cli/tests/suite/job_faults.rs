@@ -72,17 +72,17 @@ fn fill_the_disk_at_each_write(file: &str, calls: &str) {
 }
 
 #[test]
-fn full_disk_at_any_write_of_the_job_loses_nothing() {
+fn job_survives_full_disk_at_any_write() {
     fill_the_disk_at_each_write("j-wal", "pwrite64");
 }
 
 #[test]
-fn full_disk_at_any_write_of_the_job_file_loses_nothing() {
+fn job_file_survives_full_disk_at_any_write() {
     fill_the_disk_at_each_write("j", "pwrite64");
 }
 
 #[test]
-fn full_disk_at_any_write_of_the_output_loses_nothing() {
+fn output_survives_full_disk_at_any_write() {
     fill_the_disk_at_each_write("out", "write,writev,pwrite64,pwritev,pwritev2");
 }
 

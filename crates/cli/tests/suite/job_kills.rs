@@ -242,7 +242,7 @@ fn killed(mut child: Child, random: &mut Rng, may_kill: bool, name: &str) -> boo
 }
 
 #[test]
-fn killed_jobs_leave_what_whole_ones_do() {
+fn killed_jobs_end_like_uninterrupted_ones() {
     let kills = setting("HAUL_JOB_KILLS", SHAPES.len() as u64);
     let mut random = Rng::new(setting("HAUL_SEED", 1));
     let site = site();
@@ -329,7 +329,7 @@ fn refreshed(dir: &Path) -> Option<Vec<(Option<String>, i64)>> {
 }
 
 #[test]
-fn killed_refreshes_leave_what_whole_ones_do() {
+fn killed_refreshes_end_like_uninterrupted_ones() {
     let kills = setting("HAUL_JOB_KILLS", 4 * REFRESHED.len() as u64) / 4;
     let mut random = Rng::new(setting("HAUL_SEED", 1));
     let site = daily_site();

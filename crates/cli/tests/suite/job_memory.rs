@@ -88,7 +88,7 @@ fn peak_of_job(site: SocketAddr, count: u64, is_piped: bool) -> u64 {
 }
 
 #[test]
-fn memory_of_a_job_does_not_grow_with_urls() {
+fn job_memory_does_not_grow_with_urls() {
     let count = std::env::var("HAUL_JOB_URLS").map_or(80_000, |count| count.parse().expect("a number"));
     let site = empty_site();
     for is_piped in [false, true] {

@@ -30,7 +30,7 @@ fn appending(dir: &Path, args: &[&str]) -> CommandOutput {
 }
 
 #[test]
-fn secret_fields_are_given_again_by_name() {
+fn rerun_job_needs_its_secret_fields_again() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let origin = common::origin();

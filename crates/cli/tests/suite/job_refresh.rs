@@ -165,7 +165,7 @@ fn missing_or_altered_files_are_fetched_whole() {
 }
 
 #[test]
-fn killed_refresh_goes_on() {
+fn killed_refresh_continues() {
     let (dir, site) = (tempfile::tempdir().unwrap(), VersionedSite::start(8));
     let dir = dir.path();
     site.list(dir);
@@ -196,7 +196,7 @@ fn killed_refresh_goes_on() {
 }
 
 #[test]
-fn refresh_with_a_local_failure_comes_to_its_end() {
+fn refresh_ends_despite_a_local_failure() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let site = DailySite::start(|target, day| Some(format!("{target}, day {day}\n")));

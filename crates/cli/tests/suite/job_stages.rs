@@ -56,7 +56,7 @@ fn killed_job_fetches_no_finished_stage_again() {
 }
 
 #[test]
-fn failed_page_of_a_stage_is_retried_with_its_value() {
+fn failed_stage_page_is_retried_with_its_value() {
     let (dir, pages) = (tempfile::tempdir().unwrap(), GatedSite::start(9));
     let dir = dir.path();
     pages.open();

@@ -136,7 +136,7 @@ fn archiving(mut command: Command, dir: &Path) -> CommandOutput {
 }
 
 #[test]
-fn full_disk_at_any_write_of_the_archive_loses_nothing() {
+fn archive_survives_full_disk_at_any_write() {
     if !can_trace("a disk without space") {
         return;
     }

@@ -86,7 +86,7 @@ fn killed_job_repeats_only_requests_in_flight() {
 }
 
 #[test]
-fn files_of_a_killed_job_are_not_fetched_again() {
+fn killed_job_does_not_fetch_files_again() {
     let (dir, gated) = (tempfile::tempdir().unwrap(), GatedSite::start(10));
     let dir = dir.path();
     let url = gated.site.url("/[0-19]");
@@ -127,7 +127,7 @@ fn interrupted_job_notes_what_is_finished() {
 }
 
 #[test]
-fn job_is_run_by_one_process_at_a_time() {
+fn second_process_cannot_run_the_same_job() {
     let (dir, gated) = (tempfile::tempdir().unwrap(), GatedSite::start(0));
     let dir = dir.path();
     let url = gated.site.url("/1");
@@ -305,7 +305,7 @@ fn files_of_the_run_are_no_outputs() {
 }
 
 #[test]
-fn files_named_by_responses_are_replaced_by_their_job() {
+fn job_replaces_files_that_responses_named() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let reply = |number: usize| {
@@ -429,7 +429,7 @@ fn emptied_output_is_refused() {
 }
 
 #[test]
-fn pipe_as_output_is_at_least_once_and_said() {
+fn piped_output_warns_that_records_may_repeat() {
     let (dir, site) = (tempfile::tempdir().unwrap(), pages(3));
     let dir = dir.path();
     let args = ["--job", "j", &site.url("/[0-2]")];
@@ -441,7 +441,7 @@ fn pipe_as_output_is_at_least_once_and_said() {
 }
 
 #[test]
-fn shared_output_file_goes_on_where_it_was() {
+fn shared_output_file_continues_at_its_position() {
     let (dir, gated) = (tempfile::tempdir().unwrap(), GatedSite::start(4));
     let dir = dir.path();
     let list = gated.list(dir, 6);
@@ -569,7 +569,7 @@ fn wrong_job_commands_name_the_remedy() {
 }
 
 #[test]
-fn hostile_texts_of_a_job_are_harmless_on_terminals() {
+fn hostile_job_texts_are_harmless_on_terminals() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let peer = common::answering("HTTP/1.1 500 \x1b[31mred\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");

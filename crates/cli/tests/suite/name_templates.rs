@@ -124,7 +124,7 @@ fn pages_of_a_later_stage_are_mirrored() {
 }
 
 #[test]
-fn remote_name_is_decoded_except_in_curls_place() {
+fn curl_persona_keeps_remote_name_encoded() {
     let peer = page("x");
     let url = peer.url("/a%20b%2Fc.txt");
     for (program, expected) in [(&[][..], "a b_c.txt"), (&["curl", "-s"], "a%20b%2Fc.txt")] {

@@ -340,7 +340,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
 const NO_EFFECT: &str = "No effect, accepted for compatibility with curl";
 
 #[test]
-fn every_option_has_a_tested_effect_or_says_none() {
+fn every_option_has_an_effect_or_says_none() {
     let known: BTreeMap<&str, &OptionEffect> = EFFECTS.iter().map(|(name, effect)| (*name, effect)).collect();
     assert_eq!(known.len(), EFFECTS.len(), "each once");
     for flag in FLAGS {

@@ -245,7 +245,7 @@ fn loop_ends_with_a_warning() {
 }
 
 #[test]
-fn other_server_needs_paginate_any_and_gets_no_secret() {
+fn other_server_needs_paginate_any_without_secrets() {
     let other = answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n2\n");
     let head = format!("200 OK\r\nLink: <{}>; rel=\"next\"", other.url("/2"));
     let first = || RawPeer::start(vec![reply_steps(&head, "1\n")]);

@@ -90,7 +90,7 @@ fn command_line_groups_run_in_parallel_with_z() {
 }
 
 #[test]
-fn curl_groups_run_in_parallel_and_are_numbered_in_order() {
+fn parallel_curl_groups_are_numbered_in_order() {
     let peer = waiting_peer(1);
     let format = "%{urlnum} %{xfer_id}\n";
     let urls: Vec<String> = (0..REQUESTS).map(|n| peer.url(&format!("/{n}"))).collect();

@@ -204,7 +204,7 @@ fn files_have_size_and_checksum_in_records() {
 }
 
 #[test]
-fn one_output_file_of_a_list_has_the_records() {
+fn output_file_of_a_list_has_the_records() {
     let server = Origin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out.jsonl");
@@ -270,7 +270,7 @@ fn user_and_password_stay_out_of_records() {
 }
 
 #[test]
-fn record_of_a_large_body_is_bounded_and_whole() {
+fn large_body_record_is_bounded_and_whole() {
     let server = Origin::builder().start().unwrap();
     let (small, large) = (server.url("/bytes/1900000"), server.url("/bytes/3000000"));
     for order in [&[][..], &["--unordered"]] {
@@ -337,7 +337,7 @@ fn record_names_the_tls_session() {
 }
 
 #[test]
-fn uploads_and_curls_place_print_records() {
+fn uploads_and_curl_persona_print_records() {
     let server = Origin::builder().start().unwrap();
     let url = server.url("/bytes/3");
     let output = common::run(common::haul(["curl", "-sS", "--jsonl", &url, &url]).arg("--no-progress-meter"));

@@ -9,7 +9,7 @@ use testkit::h1_peer::{RawPeer, ScriptStep};
 
 /// A run takes at least as long as its pauses, however slow the machine is.
 #[test]
-fn rate_host_holds_for_arguments_lists_stages_and_groups() {
+fn rate_host_covers_lists_stages_and_groups() {
     let index = page("id=1 id=2 id=3");
     let (peer, other) = (page("x"), page("y"));
     let urls: Vec<String> = (0..4).map(|number| peer.url(&format!("/{number}"))).collect();
@@ -106,7 +106,7 @@ fn stalled_body_exits_28_and_is_retried() {
 }
 
 #[test]
-fn stall_time_counts_the_wait_for_heads_of_many_urls() {
+fn stall_time_includes_head_wait_of_many_urls() {
     let slow = || {
         let wait = vec![ScriptStep::ReadHead, ScriptStep::Sleep(Duration::from_secs(3))];
         RawPeer::start(vec![

@@ -119,7 +119,7 @@ fn waiting_line_is_gone_before_the_body_comes() {
 }
 
 #[test]
-fn body_on_the_terminal_is_never_mixed_with_progress() {
+fn terminal_body_is_not_mixed_with_progress() {
     let dir = tempfile::tempdir().unwrap();
     let peer = RawPeer::always(vec![
         ScriptStep::ReadHead,

@@ -412,7 +412,7 @@ fn full_disk_leaves_whole_records() {
 }
 
 #[test]
-fn full_disk_fails_a_single_url_without_its_file() {
+fn full_archive_disk_leaves_no_output_file() {
     let dir = tempfile::tempdir().unwrap();
     let origin = origin();
     let script = format!(

@@ -301,7 +301,7 @@ fn max_output_is_exact() {
 }
 
 #[test]
-fn ratio_zero_turns_the_guard_off() {
+fn max_ratio_zero_allows_any_expansion() {
     let limits = DecodeLimits { max_ratio: 0, ..DecodeLimits::default() };
     let coded = ContentCoding::Zstd.encode(&vec![0; 20 << 20]);
     assert_eq!(decode("zstd", &[&coded], limits).unwrap().len(), 20 << 20);

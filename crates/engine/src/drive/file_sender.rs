@@ -9,12 +9,12 @@ use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// The number of remaining bytes from which on the check whether the kernel can send them is worth its
-/// cost. Fewer bytes go out together with the head.
+/// The driver checks whether the kernel can send the file if at least this number of bytes remains.
+/// Fewer bytes go out together with the head.
 pub(crate) const WORTH_SENDING: u64 = 256 << 10;
 
-/// The number of bytes in a pipe from which on a chunk of their own, sent by the kernel, is worth its
-/// cost. Fewer bytes are read.
+/// The kernel sends the bytes of a pipe as a separate chunk if the pipe holds at least this number.
+/// Fewer bytes are read and copied.
 pub(crate) const WORTH_SPLICING: u64 = 16 << 10;
 
 /// The result of one call.
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_from_the_position_of_the_file_are_sent() {
+    fn bytes_from_the_file_position_are_sent() {
         // Rust's programs ignore SIGPIPE from their start.
         assert_eq!(FileSender::new().is_some(), cfg!(linux_calls));
         let Some(sender) = FileSender::new() else { return };

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn low_water_mark_is_lowered_once_near_the_end() {
+    fn low_water_mark_falls_once_near_the_end() {
         let mut mark = LowWaterMark::new(MOVED);
         let now = Instant::now();
         assert_eq!(mark.on_received(PROOF as u64, GIB, now), Some(MOVED));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn low_water_mark_rises_again_only_for_fast_data() {
+    fn low_water_mark_rises_only_for_fast_data() {
         let mut mark = LowWaterMark::new(MOVED);
         let now = Instant::now();
         assert_eq!(mark.on_received(PROOF as u64, GIB, now), Some(MOVED));

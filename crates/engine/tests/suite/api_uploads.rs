@@ -357,7 +357,7 @@ fn timeout_applies_while_upload_pipe_is_silent() {
 }
 
 #[test]
-fn pipe_is_uploaded_whole_in_pieces_of_any_size() {
+fn pipe_upload_is_whole_for_any_piece_size() {
     // The kernel sends what waits in the pipe if it is much, and haul reads it if it is little.
     for (origin, options) in clients() {
         with_time_limit("pieces of a pipe", move || {

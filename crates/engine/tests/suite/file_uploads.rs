@@ -162,7 +162,7 @@ fn early_response_to_a_file_is_delivered() {
 }
 
 #[test]
-fn closed_connection_is_no_signal_and_names_the_failure() {
+fn reset_connection_fails_without_a_signal() {
     with_time_limit("a closed connection", || {
         let dir = TempDir::new().unwrap();
         let path = file(&dir, "file", &content(SIZE));
@@ -175,7 +175,7 @@ fn closed_connection_is_no_signal_and_names_the_failure() {
 }
 
 #[test]
-fn redirect_sends_the_file_from_its_first_byte_again() {
+fn redirect_sends_file_again_from_its_start() {
     with_time_limit("a redirect", || {
         let dir = TempDir::new().unwrap();
         let sent = content(1_000_000);

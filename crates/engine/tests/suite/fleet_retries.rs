@@ -62,7 +62,7 @@ fn failing_hosts_do_not_hold_good_pages_back() {
 }
 
 #[test]
-fn many_failing_urls_do_not_hold_good_pages_back() {
+fn many_failing_urls_do_not_delay_good_pages() {
     let origin = many_hosts();
     let urls = (0..2000).map(|i| match i % 4 {
         0 => on_host(&origin, i % 100, &format!("/flaky/1/small/{i}")),
@@ -75,7 +75,7 @@ fn many_failing_urls_do_not_hold_good_pages_back() {
 }
 
 #[test]
-fn one_transfer_at_a_time_waits_for_its_retry() {
+fn sequential_fleet_waits_for_a_retry() {
     let origin = many_hosts();
     let urls = [on_host(&origin, 0, "/flaky/1/small/0"), on_host(&origin, 1, "/small/1")];
     let options = FleetOptions { parallel: 1, ..threads(1) };

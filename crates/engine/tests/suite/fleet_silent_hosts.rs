@@ -83,7 +83,7 @@ fn silent_hosts_do_not_hold_others_back() {
 }
 
 #[test]
-fn many_urls_of_a_held_host_do_not_hide_others() {
+fn many_urls_of_silent_host_hide_no_others() {
     for count in [1, 2] {
         let origin = good_hosts();
         let silent = SilentServer::until(&origin, 50);

@@ -223,7 +223,7 @@ fn last_request_begins_no_quic_handshake() {
 }
 
 #[test]
-fn alt_svc_field_without_working_http3_costs_nothing_twice() {
+fn silent_alt_svc_endpoint_is_tried_only_once() {
     for driver in DRIVERS {
         let site = Site::start(Origin::builder().advertise_http3(), Http3Policy::Learned);
         let silent = UdpSocket::bind(site.origin.https_addr()).unwrap();
@@ -240,7 +240,7 @@ fn alt_svc_field_without_working_http3_costs_nothing_twice() {
 }
 
 #[test]
-fn alt_svc_field_is_ignored_when_off_or_unverified() {
+fn alt_svc_is_ignored_when_off_or_unverified() {
     for driver in DRIVERS {
         let mut site = Site::start(Origin::builder().http3(Http3Settings::new()).advertise_http3(), Http3Policy::Off);
         let client = Client::new();
@@ -306,7 +306,7 @@ fn only_http3_needs_https_without_a_proxy() {
 }
 
 #[test]
-fn request_that_may_not_be_repeated_is_sent_once() {
+fn unrepeatable_request_is_sent_once() {
     for driver in DRIVERS {
         let mut site = Site::with_fault(Http3Fault::Closed(0x102));
         site.options.method = "POST".into();

@@ -106,7 +106,7 @@ impl DeadNames {
 }
 
 #[test]
-fn dead_hosts_do_not_hold_the_slots_of_live_ones() {
+fn dead_hosts_do_not_block_live_hosts() {
     const DEAD: usize = 9;
     const LIVE: usize = 30;
     let origin = start_origin();

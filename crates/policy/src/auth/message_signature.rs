@@ -95,7 +95,7 @@ pub enum MessageSignatureError {
     KeyLength(usize),
     /// The key identifier is empty, or contains other bytes than visible ASCII and blanks.
     KeyId,
-    /// There is no such component.
+    /// RFC 9421 defines no component of this name.
     Component(String),
     /// A component is named twice.
     Repeated(String),
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn authority_is_in_lower_case_and_without_the_default_port() {
+    fn authority_is_lowercase_without_default_port() {
         let signature = MessageSignature::new(SignatureAlgorithm::HmacSha256, b"00", "k", Some("authority")).unwrap();
         for (url, host, expected) in [
             ("https://h/", "H.Example:443", "h.example"),

@@ -482,7 +482,7 @@ fn curl_style_rounds_the_longest_expiry_to_minutes() {
 }
 
 #[test]
-fn path_without_slash_hides_no_secure_cookie() {
+fn http_cookie_without_slash_cannot_shadow_secure_cookie() {
     let [https, http] = ["https://h.example/", "http://h.example/"].map(|url| Target::parse(url).unwrap());
     let mut jar = CookieStore::new();
     jar.set(&https, b"sid=1; Secure; Path=/login/", 0).unwrap();

@@ -11,13 +11,13 @@ fn endpoint(number: u16) -> QuicEndpoint {
 }
 
 #[test]
-fn off_never_tries_http3() {
+fn policy_off_never_tries_http3() {
     let memory = Http3Memory::default();
     assert_eq!(memory.choose(Http3Policy::Off, &site(), [endpoint(1)], NOW), Http3Choice::Off);
 }
 
 #[test]
-fn learned_tries_only_what_was_offered() {
+fn learned_policy_tries_only_offered_endpoints() {
     let memory = Http3Memory::default();
     assert_eq!(memory.choose(Http3Policy::Learned, &site(), [], NOW), Http3Choice::Off);
     let offered = [endpoint(1), endpoint(2)];

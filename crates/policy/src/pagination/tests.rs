@@ -151,7 +151,7 @@ fn first_link_of_the_page_itself_counts() {
 }
 
 #[test]
-fn numbers_are_counted_from_that_of_the_url() {
+fn counting_starts_at_the_number_in_the_url() {
     let mut listing = Listing::of(counting("page"), "http://h/l?q=a&page=7&x");
     assert_eq!(listing.count(), "http://h/l?q=a&page=8&x");
     assert_eq!(listing.count(), "http://h/l?q=a&page=9&x");
@@ -194,7 +194,7 @@ fn counted_listing_ends() {
 }
 
 #[test]
-fn other_values_than_numbers_are_not_counted() {
+fn only_numbers_are_counted_up() {
     for bad in ["a", "-1", "1.5", "+1", "18446744073709551616", "1%20", "%31x"] {
         let first = url(&format!("http://h/l?page={bad}"));
         let error = PageChain::new(&counting("page"), &first).unwrap_err();
@@ -250,7 +250,7 @@ fn values_of_other_kinds_are_errors() {
 }
 
 #[test]
-fn default_limit_is_an_error_and_a_given_one_is_not() {
+fn only_the_default_page_limit_is_an_error() {
     let mut listing = Listing::of(counting("page"), "http://h/");
     for _ in 1..DEFAULT_MAX_PAGES {
         listing.count();

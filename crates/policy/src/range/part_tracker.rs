@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn file_parts_are_halves_of_minimum_size() {
+    fn claimed_file_parts_halve_the_remainder() {
         let mut window = PartTracker::new(1000, ByteRanges::new(), PartOrder::Anywhere);
         let first = window.first(0);
         let sizes: Vec<_> =

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spelling_of_a_host_is_kept_and_never_compared() {
+    fn host_spelling_is_kept_but_never_compared() {
         let target = |url: &str| Target::parse(url).unwrap();
         let mixed = target("http://MiXeD.Example:8080/a");
         assert_eq!(mixed.written_authority(), "MiXeD.Example:8080");

@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn body_of_known_length_is_sent_past_an_empty_output() {
+    fn known_length_body_bypasses_an_empty_output() {
         let mut sender = RequestSender::default();
         sender.output.tail().extend_from_slice(b"head");
         sender.begin(BodyLength::Known(100), None);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn chunk_that_was_begun_is_sent_past_the_output_or_through_it() {
+    fn begun_chunk_continues_past_or_through_output() {
         let mut sender = RequestSender::default();
         sender.begin(BodyLength::Chunked, None);
         sender.begin_chunk(0x1_0000);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn chunked_and_held_bodies_are_not_sent_past_the_output() {
+    fn chunked_and_held_bodies_use_the_output() {
         let mut sender = RequestSender::default();
         sender.begin(BodyLength::Chunked, None);
         assert_eq!(sender.direct_credit(), 0);

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn checker_tells_prefixes_and_wholes_from_mixtures() {
+    fn checker_distinguishes_prefixes_and_wholes_from_mixtures() {
         let plan =
             FaultPlan { size: 100, change: Some(ContentChange::Bytes(5)), new_size: Some(90), ..FaultPlan::default() };
         let (old, new) = (BytePattern::new(1).slice(0, 100), BytePattern::new(2).slice(0, 100));

@@ -29,7 +29,7 @@ impl<'a> Cell<'a> {
         Cell::Number(indicatif::HumanBytes(bytes).to_string(), bytes as f64)
     }
 
-    /// A time in microseconds.
+    /// Makes a table cell that shows a time in microseconds.
     pub(super) fn time(micros: u64) -> Self {
         Cell::Number(time_text(micros), micros as f64)
     }
@@ -64,7 +64,7 @@ impl HtmlPage {
         }
     }
 
-    /// Begins a table with these columns. A name that begins with `#` is that of a column of numbers.
+    /// Begins a table with these columns. A name that begins with `#` marks a column of numbers.
     pub(super) fn begin_table(&mut self, columns: &[&str]) {
         self.raw("<div class=\"wide\"><table><thead><tr>");
         for column in columns {
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_of_others_never_becomes_markup() {
+    fn foreign_text_never_becomes_markup() {
         let mut page = HtmlPage::default();
         page.row(&[Cell::text("<script>alert(1)</script>\"'&\u{202e}\u{1b}[31m")]);
         let html = page.into_text();

@@ -139,7 +139,7 @@ fn missing_tags_are_supplied() {
 }
 
 #[test]
-fn foreign_elements_have_rules_of_their_own() {
+fn foreign_elements_follow_special_rules() {
     selects("svg a@xlink:href", "<svg><a xlink:href=x /><title>t</title></svg>", &["http://h/dir/x"]);
     selects("svg title", "<svg><title>a<b>b</b></title><style>c<d></style></svg>", &["ab"]);
     selects("svg", "<svg><![CDATA[<x>]]>y</svg>", &["<x>y"]);
@@ -280,7 +280,7 @@ fn missing_head_is_supplied_before_body() {
 }
 
 #[test]
-fn image_is_img() {
+fn image_tag_becomes_img() {
     selects("img@src", "<image src=1><img src=2>", &["http://h/dir/1", "http://h/dir/2"]);
     selects("image@src", "<image src=1>", &[]);
     selects("svg image@href", "<svg><image href=1 /></svg>", &["http://h/dir/1"]);
@@ -324,7 +324,7 @@ fn long_numeric_references_are_whole_at_every_split() {
 }
 
 #[test]
-fn queries_of_links_have_the_charset_of_the_page() {
+fn link_queries_have_the_page_charset() {
     let url = Target::parse("http://h/dir/page").unwrap();
     let page = PageInfo { url: Some(&url), content_type: Some(b"text/html; charset=windows-1251") };
     let query = PageQuery::css(&[CssQuery::new("a@href").unwrap()]).unwrap();

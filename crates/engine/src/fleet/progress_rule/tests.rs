@@ -253,7 +253,7 @@ impl FleetModel {
         }
     }
 
-    /// Lets time pass, if anything waits for that.
+    /// Lets time pass, if a transfer waits for time.
     fn wait(&mut self) -> bool {
         let view = DispatcherStages { windows: &self.windows, stages: &self.stages };
         let next_timeout = self.dispatch.next_timeout(self.now, &view);
@@ -345,7 +345,7 @@ fn fleet_always_progresses_while_its_output_has_room() {
 }
 
 #[test]
-fn only_the_next_body_in_order_starts_without_budget() {
+fn only_next_body_starts_without_budget() {
     let queue_head = QueueHead { first: 7, first_new: 5, has_budget: false, awaited: None, is_last_stuck: false };
     assert_eq!(queue_head.permission(), None);
     let within = QueueHead { has_budget: true, ..queue_head };

@@ -401,7 +401,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tickets_of_the_server_used_longest_ago_are_dropped() {
+    fn least_recent_servers_tickets_are_dropped() {
         let options = TlsOptions { verify: false, ..TlsOptions::default() };
         let context = TlsContexts::default().context(&options).unwrap();
         let server = |number: usize| SessionKey {

@@ -131,7 +131,7 @@ fn search_ends_at_first_name_with_addresses() {
 }
 
 #[test]
-fn missing_name_and_missing_address_are_told_apart() {
+fn missing_name_differs_from_missing_address() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\n");
     lookup.on_response(NOW, to(A, 0, false), no_such_name());
     lookup.on_response(NOW, to(AAAA, 0, false), no_such_name());

@@ -118,7 +118,7 @@ fn lifetime_with_the_highest_bit_counts_as_zero() {
 }
 
 #[test]
-fn truncated_and_rejected_queries_are_told_apart() {
+fn truncated_and_rejected_queries_are_distinguished() {
     let mut response = answer_to(QUERY, Rcode::NOERROR).finish();
     response[2] |= 2;
     assert_eq!(QUERY.parse_response(&response), Some(DnsResponse::Truncated));

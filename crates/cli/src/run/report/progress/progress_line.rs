@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn many_urls_have_counts_and_a_line_for_each_stage() {
+    fn many_urls_show_counts_and_stage_lines() {
         let counts = RunProgress {
             elapsed: Duration::from_secs(10),
             done: 17,

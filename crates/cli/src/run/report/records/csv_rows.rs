@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_with_long_urls_are_made_piece_by_piece() {
+    fn rows_with_long_urls_are_written_in_pieces() {
         let url = "u".repeat(6_000);
         let mut values = MatchList::default();
         (0..60_000).for_each(|value| values.push(value.to_string().as_bytes()));
