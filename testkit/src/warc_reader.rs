@@ -25,7 +25,7 @@ pub struct WarcRecord {
     pub version: String,
     /// The names and values of the fields, in order.
     pub fields: Vec<(String, String)>,
-    /// The block.
+    /// The block of the record: the bytes after its header fields.
     pub block: Vec<u8>,
     /// The offset of the record in the file.
     pub offset: usize,

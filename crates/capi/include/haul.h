@@ -343,7 +343,7 @@ typedef struct {
   haul_read_fn read;
   // May be NULL: then the body cannot be sent again.
   haul_rewind_fn rewind;
-  // For `read` and `rewind`.
+  // The user pointer that is passed to `read` and `rewind`.
   void *read_user;
   // The number of bytes from `read`; -1: unknown, the body is sent in chunks.
   int64_t read_length;
@@ -354,7 +354,7 @@ typedef struct {
   // Called with each piece of the body; may be NULL. With `reserve` NULL, too, the body goes
   // into haul's memory, which `response` keeps.
   haul_body_fn on_body;
-  // For `on_head`, `reserve` and `on_body`.
+  // The user pointer that is passed to `on_head`, `reserve` and `on_body`.
   void *user;
   // Time limit for the whole request, in milliseconds; 0: the client's.
   uint64_t timeout_ms;
@@ -367,7 +367,7 @@ typedef struct {
   // Trailer fields after the body (RFC 9110 section 6.5), which is then sent in chunks; `read_length` is ignored. May be
   // NULL.
   haul_trailers_fn trailers;
-  // For `trailers`.
+  // The user pointer that is passed to `trailers`.
   void *trailers_user;
   // Called with each step of the request; may be NULL.
   haul_step_fn on_step;

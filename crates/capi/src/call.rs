@@ -66,7 +66,7 @@ pub struct haul_call {
     pub read: haul_read_fn,
     /// May be NULL: then the body cannot be sent again.
     pub rewind: haul_rewind_fn,
-    /// For `read` and `rewind`.
+    /// The user pointer that is passed to `read` and `rewind`.
     pub read_user: *mut c_void,
     /// The number of bytes from `read`; -1: unknown, the body is sent in chunks.
     pub read_length: i64,
@@ -77,7 +77,7 @@ pub struct haul_call {
     /// Called with each piece of the body; may be NULL. With `reserve` NULL, too, the body goes
     /// into haul's memory, which `response` keeps.
     pub on_body: haul_body_fn,
-    /// For `on_head`, `reserve` and `on_body`.
+    /// The user pointer that is passed to `on_head`, `reserve` and `on_body`.
     pub user: *mut c_void,
     /// Time limit for the whole request, in milliseconds; 0: the client's.
     pub timeout_ms: u64,
@@ -90,7 +90,7 @@ pub struct haul_call {
     /// Trailer fields after the body (RFC 9110 section 6.5), which is then sent in chunks; `read_length` is ignored. May be
     /// NULL.
     pub trailers: haul_trailers_fn,
-    /// For `trailers`.
+    /// The user pointer that is passed to `trailers`.
     pub trailers_user: *mut c_void,
     /// Called with each step of the request; may be NULL.
     pub on_step: haul_step_fn,

@@ -76,7 +76,7 @@ impl fmt::Display for ConfigLineWarning {
 /// The error that ends the reading of a config file.
 #[derive(Debug)]
 pub enum ConfigFileError {
-    /// A system call failed.
+    /// The file cannot be read: a system call failed.
     Io(io::Error),
     /// The line with this number is longer than [`LINE_MAX`].
     LineTooLong(u64),

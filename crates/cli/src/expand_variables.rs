@@ -36,8 +36,8 @@ pub struct VariableAssignment<'a> {
     /// The part of the value to use, as the offsets of its first and last byte, counted from 0.
     /// `None` means the whole value.
     pub range: Option<(usize, usize)>,
-    /// True for `%NAME`: the value is that of the environment variable NAME. If that variable is
-    /// not set, the value comes from `source`.
+    /// True for `%NAME`: the value comes from the environment variable NAME or, if that is not set,
+    /// from `source`.
     pub environment: bool,
     /// The source of the value; `None` if it comes only from the environment.
     pub source: Option<VariableSource<'a>>,

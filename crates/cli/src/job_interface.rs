@@ -10,7 +10,7 @@ use crate::usage_error::UsageError;
 /// The reason why the command line of a job cannot be run.
 #[derive(Debug)]
 pub enum JobCommandError {
-    /// An option is wrong.
+    /// An option of the command line is wrong.
     Usage(UsageError),
     /// The job's file cannot be used.
     Job(Error),

@@ -111,8 +111,8 @@ pub struct NextOptionGroup {
     pub globoff: bool,
     /// `--output-dir`: the directory of relative file names.
     pub output_dir: Option<PathBuf>,
-    /// `--mirror-paths`: the file of a URL without an output of its own is named after host and
-    /// path.
+    /// `--mirror-paths`: a URL without an output option is saved to a file that is named after host
+    /// and path.
     pub mirror_paths: bool,
     /// `--create-dirs`: creates the missing directories of output files.
     pub create_dirs: bool,
@@ -126,7 +126,7 @@ pub struct NextOptionGroup {
     pub clobber: Option<bool>,
     /// `--fsync`: a transfer ends only when its file is on the disk.
     pub fsync: bool,
-    /// `-R`: sets the modification time of files to that of the server.
+    /// `-R`: sets the modification time of files to the server's Last-Modified.
     pub remote_time: bool,
     /// `--xattr`: stores the URL and media type of files in extended attributes.
     pub xattr: bool,
@@ -168,8 +168,8 @@ impl NextOptionGroup {
         }
     }
 
-    /// Returns the number of URLs of this group, or that of its `-o` and `-O` options or of its
-    /// `-T` options if one of these is greater.
+    /// Returns the largest of three numbers of this group: its URLs, its `-o` and `-O` options, and
+    /// its `-T` options.
     pub fn places(&self) -> usize {
         self.urls.len().max(self.outputs.len()).max(self.uploads.len())
     }

@@ -13,7 +13,7 @@ pub(crate) fn can_redraw() -> bool {
     std::env::var_os("TERM").is_some_and(|name| name != "dumb" && !name.is_empty())
 }
 
-/// Returns true if another process group than that of this process has the terminal.
+/// Returns true if another process group than the one of this process has the terminal.
 pub(crate) fn is_in_background() -> bool {
     // A terminal that does not control this process has no foreground group for it.
     rustix::termios::tcgetpgrp(std::io::stderr()).is_ok_and(|group| group != rustix::process::getpgrp())

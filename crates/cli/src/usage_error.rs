@@ -64,7 +64,7 @@ pub enum UsageErrorReason {
     /// The exit code is 49, as in curl.
     BadSyntax(&'static str),
     /// The value of a proxy option is invalid. As in curl, which notices this only when it
-    /// connects, the exit code differs from that of other usage errors.
+    /// connects, the exit code differs from the code of other usage errors.
     Proxy {
         /// curl's exit code: 5, or 7 for an unknown scheme.
         code: u8,
@@ -75,7 +75,7 @@ pub enum UsageErrorReason {
     Protocol,
     /// haul does not support this option of curl. The text gives the reason.
     Refused(&'static str),
-    /// The name of an output file can only be that of a directory. As in curl, which notices this
+    /// The name of an output file can only belong to a directory. As in curl, which notices this
     /// when it opens the file, the exit code is 23.
     Directory,
     /// The name of an output file contains a placeholder for a glob that does not exist.

@@ -169,11 +169,11 @@ pub mod header_codes {
     pub const CURLHE_OK: CURLHcode = 0;
     /// The field exists, but not with this index.
     pub const CURLHE_BADINDEX: CURLHcode = 1;
-    /// There is no such field.
+    /// The response has no field of this name.
     pub const CURLHE_MISSING: CURLHcode = 2;
-    /// There are no fields yet.
+    /// The transfer has no header fields yet.
     pub const CURLHE_NOHEADERS: CURLHcode = 3;
-    /// There was no request with this number.
+    /// The transfer had no request with this number.
     pub const CURLHE_NOREQUEST: CURLHcode = 4;
     /// A bad argument.
     pub const CURLHE_BAD_ARGUMENT: CURLHcode = 6;

@@ -362,8 +362,8 @@ pub extern "C" fn curl_easy_init() -> Handle {
     guard(std::ptr::null_mut(), || EASY.insert(|number| Easy::new(number, EasyState::default())))
 }
 
-/// Frees an easy handle. A transfer in progress, from one of whose callbacks this is called, goes
-/// on to its end.
+/// Frees an easy handle. If a callback of a transfer in progress calls this, the transfer still
+/// continues to its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_easy_cleanup(easy: Handle) {
     guard((), || {
@@ -483,7 +483,7 @@ pub extern "C" fn curl_easy_upkeep(easy: Handle) -> CURLcode {
     guard(CURLE_FAILED_INIT, || if EASY.get(easy).is_some() { CURLE_OK } else { CURLE_BAD_FUNCTION_ARGUMENT })
 }
 
-/// Refuses to receive, since a handle never has a connection of its own (`CURLOPT_CONNECT_ONLY`).
+/// Refuses to receive, since a handle never keeps a connection for itself (`CURLOPT_CONNECT_ONLY`).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_recv(
     easy: Handle,
@@ -494,7 +494,7 @@ pub unsafe extern "C" fn curl_easy_recv(
     refuse_raw(easy, received)
 }
 
-/// Refuses to send, since a handle never has a connection of its own (`CURLOPT_CONNECT_ONLY`).
+/// Refuses to send, since a handle never keeps a connection for itself (`CURLOPT_CONNECT_ONLY`).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_send(
     easy: Handle,

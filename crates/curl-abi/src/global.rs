@@ -9,7 +9,7 @@ use crate::memory;
 /// An allocation function of a program.
 pub type AllocationFunction = Option<unsafe extern "C" fn()>;
 
-/// Does nothing.
+/// Does nothing: haul needs no global initialization.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_global_init(_flags: c_long) -> CURLcode {
     CURLE_OK
@@ -30,7 +30,7 @@ pub extern "C" fn curl_global_init_mem(
     if all.iter().all(Option::is_some) { CURLE_OK } else { CURLE_FAILED_INIT }
 }
 
-/// Does nothing.
+/// Does nothing: haul has no global state to free.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_global_cleanup() {}
 

@@ -28,8 +28,8 @@ pub trait ExchangeRecorder: Send + Sync + fmt::Debug {
     /// Begins the record of an exchange whose request is about to be sent.
     fn begin(&self, start: &ExchangeStart<'_>) -> Box<dyn ExchangeRecord>;
 
-    /// Returns the error because of which no exchange can be recorded any more, for example because
-    /// the disk is full. Transfers then fail before they send a request.
+    /// Returns the error that ended all recording, such as a full disk. Transfers then fail before
+    /// they send a request.
     fn failure(&self) -> Option<Error>;
 }
 

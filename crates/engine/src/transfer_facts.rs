@@ -181,7 +181,7 @@ pub enum TransferPhase {
     Wait,
     /// Receiving a response.
     Receive,
-    /// Pausing before a retry.
+    /// Waiting for the pause before a retry.
     Pause,
 }
 

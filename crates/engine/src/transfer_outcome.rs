@@ -13,7 +13,7 @@ use crate::{Error, Result};
 pub struct TransferOutcome {
     /// `Ok` if the body was delivered completely, otherwise the error that ended the transfer.
     pub result: Result<()>,
-    /// The target of the last request, i.e. that of the last redirect if redirects were followed.
+    /// The target of the last request: the last redirect's target if redirects were followed.
     pub target: Target,
     /// The head of the last response; `None` if there was none.
     pub head: Option<ResponseHead>,

@@ -69,11 +69,12 @@ const MIN_TRIAL: usize = 8;
 const LOW_TEST_LIMIT: usize = 4;
 /// The minimum time of a window, but for the first. In less time, the pauses of a busy machine decide.
 const MIN_WINDOW: Duration = Duration::from_millis(10);
-/// The share of the difference between no queue and a queue from which on a test shows a queue.
+/// A test shows a queue if its result has at least this share of the difference between no queue
+/// and a queue.
 const QUEUE_SHARE: f64 = 0.4;
 /// The share of the best rate below which a test shows no queue, however slow the last window was.
 const BEST_SHARE: f64 = 0.9;
-/// The time without the end of a request from which on the limit grows.
+/// The limit grows if no request ends for this time.
 pub(crate) const SILENCE: Duration = Duration::from_secs(1);
 /// The first pause between trials. It doubles with each trial that changes nothing.
 const TRIAL_PAUSE: Duration = Duration::from_millis(100);
@@ -83,7 +84,8 @@ const TRIAL_PAUSES: u32 = 16;
 const REFUSAL_PAUSE: Duration = Duration::from_secs(5);
 /// The maximum of both pauses.
 const MAX_PAUSE: Duration = Duration::from_secs(320);
-/// The maximum number of times that the requests needed after a refusal are doubled.
+/// Each refusal after the first doubles the number of served requests after which a recovering
+/// limit is judged. This is the maximum number of doublings.
 const MAX_STRIKES: u32 = 6;
 /// The time without a refusal after which earlier ones no longer count.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
@@ -134,9 +136,10 @@ impl CompletionSample {
 /// The number of requests that were running when a host refused one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusedLoad {
-    /// At most [`INITIAL_LIMIT`].
+    /// At most [`INITIAL_LIMIT`] requests.
     Initial,
-    /// More: without growth of the limit, the host might not have refused the request.
+    /// More than [`INITIAL_LIMIT`] requests: without growth of the limit, the host might not have
+    /// refused the request.
     Grown,
 }
 

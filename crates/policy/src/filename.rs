@@ -197,7 +197,7 @@ pub(crate) fn is_deceptive(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Returns `true` if the file name is that of a device on Windows, with or without an extension.
+/// Returns `true` if the file name belongs to a device on Windows, with or without an extension.
 pub(crate) fn is_reserved(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default().trim_end();
     let port = |prefix: &str| {

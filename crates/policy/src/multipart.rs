@@ -79,8 +79,8 @@ impl FormPart {
         }
     }
 
-    /// Creates a part for a file, as for `-F name=@file`. Its media type is that of
-    /// [`content_type_of`].
+    /// Creates a part for a file, as for `-F name=@file`. [`content_type_of`] chooses its media
+    /// type.
     pub fn file(name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, content: FormPartContent) -> FormPart {
         FormPart {
             filename: Some(filename.as_ref().to_vec()),

@@ -219,7 +219,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.next_below(u64::MAX, now, head)
     }
 
-    /// The same with only the jobs whose number is less than `limit`, and the head.
+    /// Returns the next job as [`next`](JobQueue::next) does. Considers only the jobs whose number
+    /// is less than `limit`, and the head.
     pub fn next_below(&mut self, limit: u64, now: MonotonicTime, head: Option<u64>) -> Option<(HostId, u64, T)> {
         self.wake(now);
         if self.ready.is_empty() && !self.waiting.is_empty() {
@@ -248,7 +249,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.next_for_below(host, u64::MAX, now, head)
     }
 
-    /// The same with only the jobs whose number is less than `limit`, and the head.
+    /// Returns another job of `host` as [`next_for`](JobQueue::next_for) does. Considers only the
+    /// jobs whose number is less than `limit`, and the head.
     pub fn next_for_below(
         &mut self,
         host: HostId,

@@ -35,8 +35,8 @@ pub fn shard_of(origin: &Origin, count: NonZeroU32) -> u32 {
     u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]) % count
 }
 
-/// Returns the number of the shard of a URL, which is that of its origin. A text that is not a URL
-/// is in shard 0.
+/// Returns the number of the shard of a URL. All URLs of an origin are in one shard. A text that is
+/// not a URL is in shard 0.
 pub fn shard_of_url(url: &str, default_scheme: Scheme, count: NonZeroU32) -> u32 {
     match Target::parse_with(url, default_scheme, true) {
         Ok(target) => shard_of(&target.origin(), count),
@@ -99,7 +99,7 @@ fn parse_number(text: &str) -> Result<u32, ShardError> {
 pub enum ShardError {
     /// The text is not two numbers with a slash between them.
     NotTwoNumbers,
-    /// There are 0 shards.
+    /// The text gives 0 as the number of shards.
     NoShards,
     /// A number is 2^32 or larger.
     CountTooLarge,

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// A body and its faults. The default is a body of 4 MiB without faults.
 ///
-/// Below, *part* means the body of a 206 and *whole* that of a 200. The query syntax is in
+/// Below, *part* means the body of a 206, and *whole* the body of a 200. The query syntax is in
 /// `docs/design/testing.md` and in [`parse`](FaultPlan::parse).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultPlan {

@@ -88,7 +88,7 @@ pub struct HostNetwork {
 /// The URL of a page in a network of hosts, with what a test needs to check the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostUrl {
-    /// The URL.
+    /// The URL of the page.
     pub url: String,
     /// The kind of the URL's host.
     pub kind: HostKind,
@@ -168,7 +168,7 @@ fn host_name(host: usize) -> String {
     format!("h{host}.{DOMAIN}")
 }
 
-/// Returns the index of the host with this name; `None` if the name is not that of a host.
+/// Returns the index of the host with this name; `None` if no host has the name.
 fn host_index(name: &str) -> Option<usize> {
     let (host, domain) = name.split_once('.')?;
     let digits = host.strip_prefix(['h', 'H']).filter(|_| domain.eq_ignore_ascii_case(DOMAIN))?;

@@ -86,8 +86,8 @@ impl OriginRequestLog {
         }
     }
 
-    /// Counts a connection as open until the returned guard is dropped. The returned number is that
-    /// of the connection, counted from 0.
+    /// Counts a connection as open until the returned guard is dropped. Also returns the number of
+    /// the connection, counted from 0.
     pub(super) fn connection(&self) -> (u64, impl Drop + '_) {
         self.open.up();
         (self.connections.fetch_add(1, SeqCst), GaugeGuard(&self.open))

@@ -2,8 +2,8 @@
 //! the order of its pages.
 
 /// Returns the page at this path of this host: one line that starts with the host and the path. Its
-/// length in bytes is the first number in the path (300 for `/300/17`), or that of the URL if this
-/// is longer.
+/// length in bytes is the first number in the path (300 for `/300/17`), or the length of the URL if
+/// this is longer.
 pub fn page(host: &str, path: &str) -> Vec<u8> {
     let mut text = Vec::new();
     append_page(&mut text, host, path);

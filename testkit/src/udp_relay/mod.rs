@@ -51,8 +51,7 @@ pub enum Verdict {
     Replace(Vec<Vec<u8>>),
 }
 
-/// Decides about a datagram. The number is that of the datagram in its flow and direction, counted
-/// from 0.
+/// Decides about a datagram. The number counts the datagrams of a flow and direction, from 0.
 pub type DatagramFilter = dyn FnMut(Direction, u64, &[u8]) -> Verdict + Send;
 
 /// The settings of a relay; made by [`UdpRelay::to`].

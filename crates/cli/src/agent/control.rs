@@ -24,7 +24,7 @@ pub enum AgentCommand {
 /// The reason why a command to the agent failed.
 #[derive(Debug)]
 pub enum AgentControlError {
-    /// No agent listens on the socket with this path.
+    /// No agent runs: the socket with this path has no listener.
     Nobody(AgentSocketPath),
     /// The agent's socket cannot be used, for example because other users can reach it.
     Refused(AgentUnavailable),

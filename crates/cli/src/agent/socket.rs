@@ -45,7 +45,7 @@ const DIRECTORY: &str = "haul";
 pub enum AgentUnavailable {
     /// `XDG_RUNTIME_DIR`, which contains the default directory, is not set.
     NoPlace,
-    /// The path cannot be that of a socket: it has no parent directory or no file name.
+    /// The path cannot name a socket: it has no parent directory or no file name.
     NoSocketPath(PathBuf),
     /// Another user owns or could reach the socket or its directory.
     Unsafe {

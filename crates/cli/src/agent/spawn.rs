@@ -87,7 +87,8 @@ pub fn program() -> io::Result<PathBuf> {
 pub fn program() -> io::Result<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
 
-    /// The directories if there is no `PATH`, as in execvp(3), and that of OpenBSD's packages.
+    /// The directories to search if `PATH` is not set: those of execvp(3), and the directory of
+    /// OpenBSD's packages.
     const DEFAULT_PATH: &str = "/usr/bin:/bin:/usr/local/bin";
 
     let mut words = std::env::args_os();

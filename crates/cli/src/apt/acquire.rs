@@ -418,8 +418,8 @@ impl AptAcquirer {
         Ok(AptMessage::new(103, "Redirect").with("URI", uri).with("New-URI", to))
     }
 
-    /// Returns the failure for an error status. Its message has the same form as that of apt's own
-    /// method, because users search apt's output for it.
+    /// Returns the failure for an error status. Its message has the form that apt's own method
+    /// prints, because users search apt's output for it.
     fn refusal(&self, response: &Response) -> UriFailureReason {
         let status = response.status();
         let reason = String::from_utf8_lossy(response.head().reason()).into_owned();

@@ -483,7 +483,7 @@ fn by_value(fields: &[ParsedHeaderOption], syntax: PlaceholderSyntax) -> Vec<(St
 }
 
 /// Returns the encoding in which extracted values are inserted into a request body. It depends on
-/// the `Content-Type` in `fields`; without one, it is that of a URL-encoded form.
+/// the `Content-Type` in `fields`; without one, the body counts as a URL-encoded form.
 fn value_form(fields: &[HeaderArg]) -> PlaceholderEncoding {
     let is_type = |field: &&HeaderArg| field.name().eq_ignore_ascii_case("Content-Type");
     let Some(HeaderArg::Set { value, .. }) = fields.iter().find(is_type) else { return PlaceholderEncoding::Form };

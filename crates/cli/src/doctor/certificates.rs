@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::diagnosis::{Diagnosis, DiagnosisSection};
 
-/// The number of days before the end of a certificate from which on it is a problem.
+/// A certificate that expires within this number of days is reported as a problem.
 const SOON: i64 = 14;
 
 /// Adds a row for each certificate of a chain, and the problems with their dates.

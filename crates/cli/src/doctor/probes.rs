@@ -29,10 +29,10 @@ const MOST_TIME: Duration = Duration::from_secs(5);
 /// The number of addresses that are tried.
 const MOST_ADDRESSES: usize = 8;
 
-/// The least size of a body whose rate is told.
+/// The minimum size of a body for which the page shows a transfer rate.
 const LEAST_BYTES: u64 = 64 << 10;
 
-/// The difference between the clocks of server and client from which on it is a problem.
+/// The minimum difference between the clocks of server and client that is reported as a problem.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(300);
 
 /// The header fields that are shown.

@@ -53,8 +53,8 @@ pub(super) fn head_only(base: &RequestOptions) -> RequestOptions {
     options
 }
 
-/// Returns a request without anything that proves who sends it, for another origin than that of the
-/// options, and for a server whose certificate is not valid.
+/// Returns request options without credentials and client certificates, for a request to another
+/// origin than that of `base` or to a server whose certificate is not valid.
 pub(super) fn without_secrets(base: &RequestOptions) -> RequestOptions {
     let mut options = RequestOptions {
         fields: Vec::new(),

@@ -32,7 +32,7 @@ impl Flag for InterfaceFlag {
 }
 
 /// Returns true if no part of the value is empty. The engine decides whether a name without prefix
-/// is that of a device.
+/// names a device.
 fn is_interface(text: &str) -> bool {
     match text.split_once('!') {
         Some(("if" | "host", name)) => !name.is_empty(),

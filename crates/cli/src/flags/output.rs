@@ -41,8 +41,8 @@ impl Flag for OutputFlag {
     }
 }
 
-/// Returns true if the last component of the name is empty, `.` or `..`, so that it can only be
-/// that of a directory.
+/// Returns true if the last component of the name is empty, `.` or `..`, so that the name can only
+/// belong to a directory.
 fn names_directory(name: &[u8]) -> bool {
     matches!(name.rsplit(|&byte| byte == b'/').next(), Some(b"" | b"." | b".."))
 }

@@ -126,9 +126,9 @@ pub(super) fn from_json(text: &str) -> Option<Vec<GivenOption>> {
     options.iter().map(option).collect()
 }
 
-/// Returns the arguments of a run that goes on with the stored command line. `given` are the options
-/// of this run: its secrets fill the places of those that were left out, each by its name, and its
-/// limits and the like are added. Another option must be one of the stored ones.
+/// Returns the arguments of a run that continues the stored command line. `given` are the options
+/// of this run: its secrets replace the secrets that were left out, each by its name, and its
+/// limits are added. Another option must be one of the stored ones.
 ///
 /// # Errors
 /// A text for the user: a secret is not given again, or an option is not one of the job.
@@ -204,9 +204,9 @@ fn argument(option: &GivenOption) -> OsString {
     })
 }
 
-/// Returns the difference between the stored command line and that of this run, as a text for the
-/// user. Returns `None` if both identify the same job. The order of different options within a stage
-/// does not matter.
+/// Returns the difference between the stored command line and the command line of this run, as a
+/// text for the user. Returns `None` if both identify the same job. The order of different options
+/// within a stage does not matter.
 pub(super) fn difference(stored: &[GivenOption], now: &[GivenOption]) -> Option<String> {
     let (stored, now) = (sorted(stored), sorted(now));
     let at = (0..stored.len().max(now.len())).find(|&at| stored.get(at) != now.get(at))?;

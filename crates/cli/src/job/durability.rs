@@ -28,7 +28,7 @@ use crate::job_interface::ArchivePosition;
 /// The time between two syncs, and so the time whose work a loss of power may cost.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The number of pages of the write-ahead log from which on it should begin anew: 32 MiB.
+/// The number of pages (32 MiB) after which the write-ahead log should be restarted.
 const LONG_LOG: i64 = 8192;
 
 /// The number of directories that are remembered, so that each is examined once. Those beyond are on
@@ -75,7 +75,7 @@ impl SyncTargets {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the output that is synced; only a regular file needs that.
+    /// Sets the output to sync. Only a regular file has to be synced.
     pub(super) fn set_output(&self, output: OwnedFd) {
         self.lock().output = Some(Arc::new(output));
     }

@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 4 << 20;
 #[derive(Default)]
 pub(super) struct EventQueue {
     state: Mutex<QueueState>,
-    /// Wakes the writer.
+    /// Wakes the writer thread when an event has arrived.
     arrived: Condvar,
     /// Wakes the threads that wait for room.
     taken: Condvar,
@@ -40,7 +40,7 @@ struct QueueState {
 /// The state of the writer's thread.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum WriterSleep {
-    /// The thread works.
+    /// The thread handles events.
     #[default]
     Awake,
     /// The thread waits for the first event.

@@ -332,9 +332,9 @@ impl JobRun {
         self.events.send(event);
     }
 
-    /// Ends the run: everything is committed and synced. Returns the exit code of the job: that of
-    /// its first failed URL, in this run or an earlier one. Also returns what a refresh has found, as
-    /// a text for the user.
+    /// Ends the run: everything is committed and synced. Returns the exit code of the job's first
+    /// failed URL, in this run or an earlier one. Also returns the findings of a refresh, as a text
+    /// for the user.
     pub(crate) fn end(&self, exit_code: u8) -> Result<(u8, Option<String>)> {
         let mut state = self.lock();
         self.send(JobEvent::End { exit_code });
@@ -394,7 +394,7 @@ fn is_disk_full(error: &Error) -> bool {
     error.kind() == ErrorKind::Write && matches!(source, Some(StorageFull | QuotaExceeded))
 }
 
-/// Refuses a command line that is not that of the job.
+/// Refuses a command line that does not identify this job.
 fn same_command(file: &JobFile, args: &JobArgs) -> Result<()> {
     let settings = file.settings()?;
     if let Some(text) = command_line::difference(&settings.command, &args.command) {

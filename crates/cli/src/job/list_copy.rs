@@ -62,7 +62,7 @@ pub(super) fn begin(connection: &Connection, source: i64, name: &str) -> Databas
     Ok(CopiedList { chunks: chunks as u64, is_complete })
 }
 
-/// Copies a list from a pipe into the job. Runs in a thread of its own.
+/// Copies a list from a pipe into the job. Runs in a separate thread.
 pub(super) struct ListCopier {
     pub(super) input: Box<dyn Read + Send>,
     pub(super) name: String,

@@ -55,8 +55,8 @@ pub fn is_asked(words: &[OsString]) -> bool {
     })
 }
 
-/// Parses the command line of a job. If it names no URL, goes on with the options that the job has
-/// stored, in the directory in which the job was begun.
+/// Parses the command line of a job. Without a URL, uses the stored options of the job, in the
+/// directory in which the job began.
 ///
 /// # Errors
 /// An option is wrong, or the job's file cannot be read.

@@ -31,7 +31,7 @@ use crate::job_interface::KnownUrl;
 /// The number of rows that are read at once.
 const ROWS: i64 = 1024;
 
-/// The number of bytes of values from which on they are a row of their own, before their page ends.
+/// Values of this size in bytes are written as a separate row, before their page ends.
 const MAX_LINES: usize = 64 << 10;
 
 /// The statement that writes the values of a page.
@@ -206,7 +206,7 @@ struct UnfinishedRows {
     connection: Result<Connection>,
     path: PathBuf,
     stage: usize,
-    /// The number from which on rows are read next.
+    /// The number of the first row to read next.
     next: u64,
     rows: VecDeque<UnfinishedRow>,
     /// The number of the refresh, if this run refreshes.

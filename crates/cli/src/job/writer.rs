@@ -49,7 +49,7 @@ pub(super) enum JobEvent {
     ListText { source: i64, chunk: u64, text: Vec<u8>, is_last: bool },
     /// The list has come to its end, and has this number of URLs.
     ListEnded(u64),
-    /// Everything up to this state is on the disk.
+    /// The data up to this state is on the disk.
     Durable(DurableState),
     /// The write-ahead log is long, and should begin anew.
     LongLog,
@@ -136,7 +136,7 @@ impl CommittedLists {
 pub(super) struct JobShared {
     /// The first error of the threads, after which nothing is committed.
     pub(super) failure: JobFailure,
-    /// The error because of which no further URL is fetched. What is finished is committed.
+    /// The error that stops the run: no further URL is fetched. Finished URLs are committed.
     pub(super) stop: JobFailure,
     pub(super) lists: CommittedLists,
     /// The state after the last commit.

@@ -133,7 +133,7 @@ pub struct GlobalArgs {
     /// `--rate`: the shortest time between the starts of two consecutive transfers; `None` is no
     /// limit.
     pub pace: Option<Duration>,
-    /// `--rate-host`: the same for each host.
+    /// `--rate-host`: the minimum time between the starts of two transfers to one host.
     pub host_pace: Option<Duration>,
     /// `--limit-rate-total`: the most bytes a second over the whole run, in each direction.
     pub limit_rate_total: Option<u64>,
@@ -269,7 +269,7 @@ pub struct UrlGroup {
     pub output_dir: Option<PathBuf>,
     /// `--create-dirs`: creates missing directories of output files.
     pub create_dirs: bool,
-    /// `-J`: the name in `Content-Disposition` replaces that of [`OutputArg::RemoteName`].
+    /// `-J`: the name in `Content-Disposition` replaces the name of [`OutputArg::RemoteName`].
     pub remote_header_name: bool,
     /// The treatment of an output file that already exists.
     pub existing: ExistingFilePolicy,

@@ -153,8 +153,8 @@ impl TransferArgs {
             .with_protocols(self.redirect.protocols.and(self.redirect.redirected))
     }
 
-    /// Returns the time limit for making a connection: by default that of curl, or a shorter one in
-    /// a run of many URLs of the haul persona.
+    /// Returns the time limit for making a connection. The default is curl's; with the haul
+    /// persona, a run of many URLs has a shorter one.
     pub fn connect_limit(&self, persona: ProgramPersona, size: RunSize) -> Duration {
         match (self.connect_timeout, size) {
             (Some(limit), _) => limit,

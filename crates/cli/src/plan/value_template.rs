@@ -35,7 +35,7 @@ pub enum PlaceholderEncoding {
     Json,
     /// XML or HTML: `&`, `<`, `>` and quotes become character references.
     Markup,
-    /// None: the value is inserted unchanged.
+    /// The value is inserted unchanged.
     Plain,
 }
 

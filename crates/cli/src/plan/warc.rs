@@ -12,8 +12,8 @@ pub struct WarcArgs {
     /// `--warc`: the file of the archive. Its records are compressed if the name ends in `.gz`.
     /// `None` without an archive.
     pub path: Option<PathBuf>,
-    /// `--warc-max-size`: the size in bytes from which on the next file begins. The files then have
-    /// numbers.
+    /// `--warc-max-size`: the maximum size of a file in bytes; the next record begins another file.
+    /// The files then have numbers.
     pub max_size: Option<u64>,
     /// `--warc-secrets`: keeps credentials in request records, in a file that only its owner may
     /// read.

@@ -68,7 +68,7 @@ pub enum CsvFault {
     Unreadable(io::Error),
     /// The row that begins at this line is too long, for example because a quote never ends.
     TooLong(u64),
-    /// The list is empty.
+    /// The list is empty, and so has no header row.
     NoHeader,
     /// The name of a column is not UTF-8.
     HeaderNotUtf8,

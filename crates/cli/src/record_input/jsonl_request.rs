@@ -61,7 +61,7 @@ pub struct JsonlRequest {
 /// The content of a record's request.
 #[derive(Clone, PartialEq, Eq)]
 pub enum RecordBody {
-    /// Bytes.
+    /// The content is these bytes, which the record itself contains.
     Bytes {
         /// The bytes.
         bytes: Vec<u8>,

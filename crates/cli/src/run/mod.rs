@@ -197,8 +197,8 @@ fn end_job(plan: &RunPlan, progress: &ProgressReporter, job: &JobRun, exit_code:
     code
 }
 
-/// Writes the last event, and waits until all events are written. Returns the exit code, which is that
-/// of a failure if events are missing.
+/// Writes the last event, and waits until all events are written. Returns the exit code, which
+/// reports a failure if events are missing.
 fn end_events(plan: &RunPlan, progress: &ProgressReporter, events: Option<Arc<EventLog>>, exit_code: u8) -> u8 {
     let Some(Err(error)) = events.map(|events| events.end(exit_code)) else { return exit_code };
     let code = report_setup_error(plan, progress, &error);
@@ -310,7 +310,8 @@ fn reserve_own_files(plan: &RunPlan, names: &OutputNames) -> haul::Result<()> {
     Ok(())
 }
 
-/// Creates the archive of `--warc`, or continues that of a job. Returns `None` without the option.
+/// Creates the archive of `--warc`, or continues the archive of a job. Returns `None` without the
+/// option.
 #[cfg(feature = "warc")]
 fn open_archive(global: &GlobalArgs, job: Option<&JobRun>) -> haul::Result<Option<Arc<dyn ExchangeRecorder>>> {
     use crate::warc::WarcArchive;
@@ -481,8 +482,7 @@ fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o UrlGroup) -> Cow<'o, U
     in_turn
 }
 
-/// Prints the error because of which a transfer could not begin. Returns the exit code for this
-/// error.
+/// Prints the error that prevented the start of a transfer. Returns its exit code.
 fn report_setup_error(plan: &RunPlan, progress: &ProgressReporter, error: &Error) -> u8 {
     // Whoever closed the pipe has seen enough, and knows. curl reports it nevertheless.
     let closed = error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe);

@@ -142,7 +142,7 @@ pub(super) struct ArchiveState {
 struct ArchiveWriter {
     file: ArchiveFile,
     payloads: PayloadMemory,
-    /// The error because of which nothing more is written.
+    /// The error after which the archive writes no more records.
     failure: Option<Error>,
 }
 

@@ -19,7 +19,7 @@ pub(super) struct WarcExchange {
     context: ExchangeContext,
     request: RecordedMessage,
     response: RecordedMessage,
-    /// The error because of which content of the request could not be kept.
+    /// The error that prevented keeping the content of the request.
     failed: Option<Error>,
 }
 

@@ -27,7 +27,7 @@ use crate::date::iso_text;
 /// The bytes after the block of each record.
 pub const RECORD_END: &[u8] = b"\r\n\r\n";
 
-/// The profile of a revisit record whose payload is that of an earlier record.
+/// The profile of a revisit record whose payload equals the payload of an earlier record.
 const SAME_PAYLOAD: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 
 /// The types of records that haul writes.

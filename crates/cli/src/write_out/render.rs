@@ -10,8 +10,8 @@ use haul_policy::Host;
 
 use super::{WriteOutVariable, certificates, url_spelling};
 
-/// The values that `-w` can print about one transfer. The `Default` value is that of a transfer
-/// that failed before it connected.
+/// The values that `-w` can print about one transfer. The `Default` value describes a transfer that
+/// failed before it connected.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteOutValues<'a> {
     /// The status code of the last response; 0 if there was none.

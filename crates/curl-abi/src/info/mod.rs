@@ -86,10 +86,10 @@ impl AddressInfo {
 /// program asks for it.
 #[derive(Clone, Default)]
 enum EffectiveUrl {
-    /// There is none.
+    /// The URL is unknown: none has been set.
     #[default]
     Unknown,
-    /// This text.
+    /// The URL as text, which is returned unchanged.
     Text(CString),
     /// The normal form of the program's URL.
     Own { url: String, normal: OnceCell<CString> },

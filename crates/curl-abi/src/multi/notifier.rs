@@ -22,7 +22,7 @@ impl Notifier {
         Some(Self { reader, writer, is_set: AtomicBool::new(false) })
     }
 
-    /// Makes the descriptor readable.
+    /// Makes the descriptor readable until it is cleared.
     pub(crate) fn notify(&self) {
         if !self.is_set.swap(true, Ordering::SeqCst) {
             // The only failure is a full buffer, which is readable.

@@ -18,7 +18,8 @@ use crate::codes::{
 use crate::easy::Easy;
 use crate::handles::{UserPointer, lock};
 
-/// Is told which descriptors to watch.
+/// The socket callback of a program: receives each change of the descriptors to watch
+/// (`CURLMOPT_SOCKETFUNCTION`).
 pub(crate) type SocketFunction = Option<
     unsafe extern "C" fn(
         easy: *mut c_void,
@@ -28,7 +29,8 @@ pub(crate) type SocketFunction = Option<
         socket_pointer: *mut c_void,
     ) -> c_int,
 >;
-/// Is told the time until the next call.
+/// The timer callback of a program: receives the time until the next call
+/// (`CURLMOPT_TIMERFUNCTION`).
 pub(crate) type TimerFunction =
     Option<unsafe extern "C" fn(multi: *mut c_void, timeout: c_long, user: *mut c_void) -> c_int>;
 
@@ -99,10 +101,10 @@ pub(crate) struct MultiState {
     handles: Vec<AddedHandle>,
     /// The numbers of the easy handles whose messages were not read yet.
     messages: VecDeque<usize>,
-    /// The descriptors that the socket callback was told to watch.
+    /// The descriptors that the program watches, as the calls of the socket callback have asked.
     pub(super) watched: Vec<RawFd>,
     pub(super) assigned: HashMap<RawFd, UserPointer>,
-    /// The time that the timer callback was told last; `None` before the first call.
+    /// The last time that the timer callback received; `None` before the first call.
     pub(super) last_timeout: Option<c_long>,
 }
 

@@ -12,7 +12,7 @@ use crate::memory;
 pub struct curl_easyoption {
     /// The name without `CURLOPT_`; NULL at the end of the table.
     pub name: *const c_char,
-    /// The number.
+    /// The number of the option (`CURLoption`).
     pub id: c_uint,
     /// The type (`CURLOT_`).
     pub kind: c_int,

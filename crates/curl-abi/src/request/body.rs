@@ -20,7 +20,7 @@ const MAX_JOINED: u64 = 1 << 20;
 
 /// The content of a request.
 pub(crate) enum RequestContent {
-    /// There is none.
+    /// The request has no content.
     None,
     /// Bytes in memory.
     Bytes(RequestBody),

@@ -22,10 +22,11 @@ pub(crate) type IoctlFunction =
 pub(crate) type DebugFunction = Option<
     unsafe extern "C" fn(easy: *mut c_void, kind: c_int, data: *mut c_char, size: usize, user: *mut c_void) -> c_int,
 >;
-/// Is told the progress in bytes.
+/// The progress callback (`CURLOPT_XFERINFOFUNCTION`): receives the progress in bytes.
 pub(crate) type XferinfoFunction =
     Option<unsafe extern "C" fn(user: *mut c_void, down_total: i64, down: i64, up_total: i64, up: i64) -> c_int>;
-/// Is told the progress in bytes, as floating-point numbers: an older form of [`XferinfoFunction`].
+/// The older progress callback (`CURLOPT_PROGRESSFUNCTION`): receives the progress in bytes as
+/// floating-point numbers.
 pub(crate) type ProgressFunction = Option<
     unsafe extern "C" fn(
         user: *mut c_void,

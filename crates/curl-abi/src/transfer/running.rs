@@ -133,7 +133,8 @@ impl Running {
         change(&mut lock(&self.state).progress);
     }
 
-    /// Notes that all content was sent. The engine does not report that of content in memory.
+    /// Records that all content was sent. The engine reports the end of content that is read in
+    /// pieces, but not of content in memory.
     pub(crate) fn finish_upload(&self) {
         self.change_progress(|progress| progress.up = progress.up.max(progress.up_total));
     }

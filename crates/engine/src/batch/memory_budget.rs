@@ -29,8 +29,8 @@ pub(super) struct MemoryBudget {
     held: AtomicU64,
     /// The number of the request in progress that may exceed the budget.
     first: AtomicU64,
-    /// The number of the request whose result the program gets next, if the order is that of the
-    /// input.
+    /// The number of the request whose result the program gets next, if results come in input
+    /// order.
     head: AtomicU64,
     /// True if the program can take no result at present.
     nothing_ready: AtomicBool,
@@ -74,8 +74,8 @@ impl MemoryBudget {
         was_full
     }
 
-    /// Sets the number of the request whose result the program gets next, if the order is that of
-    /// the input.
+    /// Sets the number of the request whose result the program gets next, if results come in input
+    /// order.
     pub(super) fn set_head(&self, id: u64) {
         self.head.store(id, Ordering::SeqCst);
     }

@@ -88,7 +88,7 @@ pub struct BatchOptions {
     pub limit_rate_total: Option<TotalRateLimit>,
     /// The time for which no byte of a request may move, unless the request has one. Default: none.
     pub stall: Option<StallLimit>,
-    /// The order in which the responses are returned. Default: that of the requests.
+    /// The order in which the responses are returned. Default: the order of the requests.
     pub order: BatchOrder,
     /// Maximum number of bytes for bodies in progress and bodies that the program has not taken
     /// yet. One body may exceed it. Default 64 MiB.

@@ -11,11 +11,11 @@ pub(super) const PRESCAN: usize = 1024;
 /// The kinds of bodies by the place where they may declare their charset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeclarationPlace {
-    /// HTML: anywhere in the first bytes.
+    /// HTML: a `<meta>` tag anywhere in the first bytes may declare the charset.
     Anywhere,
     /// XML, or a body without a media type: only if its first byte beside white space is a `<`.
     AfterTag,
-    /// Other bodies: nowhere.
+    /// Other bodies: the bytes cannot declare a charset.
     Nowhere,
 }
 

@@ -253,7 +253,7 @@ impl BodyDelivery {
         self.kept_share.get_or_insert_with(|| DecoderMemoryShare::new(memory)).admits(most, waker, token)
     }
 
-    /// Drops the decoder of a finished body, and releases its memory and that of the search.
+    /// Drops the decoder of a finished body. Releases the memory of the decoder and of the search.
     pub fn release(&mut self) {
         (self.decoder, self.share, self.kept_share, self.pending) = (None, None, None, Vec::new());
     }
@@ -395,8 +395,7 @@ impl BodyDelivery {
     }
 
     /// Keeps the delivered bytes after the body broke off, so that another attempt requests only
-    /// the rest. Returns false if the sink does not support that, or if the body is decoded or
-    /// searched.
+    /// the rest. Returns false if the sink cannot keep them, or if the body is decoded or searched.
     pub fn keeps(&mut self) -> bool {
         self.is_unchanged() && self.sink.keeps()
     }
@@ -479,7 +478,7 @@ impl BodySearch {
 /// matches in one piece of a body together could exceed the sink's memory limit.
 const BATCH: usize = 1024;
 
-/// The number of bytes of matches from which on they are delivered to the sink.
+/// Matches are delivered to the sink once they have this number of bytes.
 const BATCH_BYTES: usize = 64 << 10;
 
 fn gather(expression: usize, found: &[u8], records: &mut MatchList, sink: &mut dyn Sink) -> Result<()> {

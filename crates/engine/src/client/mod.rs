@@ -238,7 +238,7 @@ impl Client {
         self.request("GET", url)
     }
 
-    /// Starts a HEAD request. The response is that of a GET request without its body.
+    /// Starts a HEAD request. Its response is the response to a GET request without the body.
     pub fn head(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("HEAD", url)
     }

@@ -38,7 +38,7 @@ use opening::open_for;
 /// A waker that wakes nothing: without an event loop, the sink itself blocks until it has room.
 const NO_WAKER: ConnectionWaker<'static> = ConnectionWaker { wake: None, token: 0 };
 
-/// The number of remaining body bytes from which on the driver waits in `poll`.
+/// The driver waits in `poll` if at least this number of body bytes remains.
 const WORTH_POLLING: u64 = 1 << 20;
 
 /// Runs a transfer to its end on the calling thread, and returns its outcome.

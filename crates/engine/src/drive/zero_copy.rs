@@ -373,7 +373,8 @@ mod sys {
         None
     }
 
-    /// A mover for systems on which the kernel cannot move bytes: it always reports that.
+    /// A mover for systems on which the kernel cannot move bytes: it always asks the caller to copy
+    /// them.
     #[derive(Debug, Default)]
     pub struct ZeroCopyMover {}
 

@@ -49,8 +49,8 @@ struct CompiledExpression {
 }
 
 impl ExtractPattern {
-    /// Compiles an expression. The value of a match is the text of group 1, or that of the whole
-    /// match if the expression has no groups.
+    /// Compiles an expression. The value of a match is the text of group 1 or, if the expression
+    /// has no groups, of the whole match.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`], with the parser's explanation.
@@ -69,8 +69,8 @@ impl ExtractPattern {
         Ok(Self { inner: inner.collect::<Result<_>>()?, keeps_empty: false })
     }
 
-    /// Passes on empty values of matches that are not empty themselves, so that values of several
-    /// expressions can be told apart by their number. They are left out by default.
+    /// Passes on empty values of matches that are not empty themselves, so that the number of a
+    /// value shows which of several expressions it matched. They are left out by default.
     #[must_use]
     pub fn keeping_empty(self) -> Self {
         Self { keeps_empty: true, ..self }

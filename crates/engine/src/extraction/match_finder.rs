@@ -21,8 +21,8 @@ use super::{
 pub(super) struct ValueMatch {
     pub(super) start: usize,
     pub(super) end: usize,
-    /// The range of the value in the haystack: that of group 1 if the pattern has groups, otherwise
-    /// that of the whole match. `None` if group 1 took no part in the match.
+    /// The range of the value in the haystack: group 1 if the pattern has groups, otherwise the
+    /// whole match. `None` if group 1 took no part in the match.
     pub(super) value: Option<Range<usize>>,
 }
 

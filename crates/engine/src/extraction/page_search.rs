@@ -209,7 +209,7 @@ pub(super) struct FoundValue<'a> {
     /// The index of the query.
     pub(super) query: usize,
     pub(super) bytes: &'a [u8],
-    /// The base of references at this place of the page, if it is not that of the page's URL.
+    /// The base of references at this point of the page, if it is not the page's URL.
     pub(super) base: Option<&'a PageBase>,
 }
 

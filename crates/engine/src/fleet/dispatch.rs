@@ -40,16 +40,16 @@ use crate::{Error, ErrorKind, Result};
 
 /// The number of waiting transfers up to which the queue is filled from the input.
 const QUEUE_TARGET: usize = 256;
-/// The same after slots were free for [`READ_FURTHER_AFTER`], but no waiting transfer could start:
-/// its host is full, paused or dead. A transfer of another host may be further ahead. They take about
-/// 1 MiB.
+/// The number of waiting transfers up to which the queue is filled if slots were free for
+/// [`READ_FURTHER_AFTER`], but no waiting transfer could start: its host is full, paused or dead. A
+/// transfer of another host may be further ahead. These transfers take about 1 MiB.
 const MAX_QUEUE_TARGET: usize = 2048;
 const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
-/// The number of waiting transfers from which on a stage accepts no more values of the previous
-/// stage. It accepts values again when half of these transfers have started.
+/// The maximum number of waiting transfers of a stage. Above it, the stage accepts no more values
+/// of the previous stage. It accepts values again when half of these transfers have started.
 const MAX_STAGE_BACKLOG: usize = 4096;
-/// The number of bytes of URLs, header fields and content from which on the queue is not filled
-/// further, since an item can hold a whole request body.
+/// The maximum size of the queue in bytes of URLs, header fields and content, since an item can
+/// hold a whole request body.
 const MAX_KEPT: usize = 8 << 20;
 /// The bit of a priority that new transfers have and retries do not.
 const IS_NEW: u64 = 1 << 55;
@@ -91,7 +91,8 @@ pub(super) struct DispatchState {
     retrying: Vec<usize>,
     /// The maximum of their sum, which bounds the memory of waiting transfers.
     max_retrying: usize,
-    /// The number of waiting transfers from which on a stage accepts no more values.
+    /// The maximum number of waiting transfers of a stage. Above it, the stage accepts no more
+    /// values.
     max_backlog: usize,
     /// The time since which slots are free, but no waiting transfer may start.
     held_since: Option<Instant>,

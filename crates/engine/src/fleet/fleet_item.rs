@@ -40,10 +40,10 @@ pub struct FleetItem {
     pub is_users_origin: bool,
     /// The number of the transfer ([`FleetJob::number`](super::FleetJob::number)), which must be
     /// greater than those of the items before. A list of which a part is left out keeps its numbers
-    /// so. Default: one more than that of the item before.
+    /// so. Default: one more than the number of the item before.
     pub number: Option<u64>,
-    /// The error because of which the item is not requested. It is reported as a failed transfer.
-    /// Default: none.
+    /// The error that prevents the request of this item. The item is then reported as a failed
+    /// transfer. Default: none.
     pub error: Option<Error>,
     /// The destinations of the pages after the first, if the first stage has listings
     /// ([`FleetStage::pagination`](super::FleetStage::pagination)). Default: the output of the fleet.

@@ -41,8 +41,8 @@ impl ItemSource for ImmediateItemSource {
 /// The maximum number of items that the reading thread is ahead of the fleet.
 const AHEAD: usize = 512;
 
-/// The number of bytes of items from which on the reading thread waits for the fleet, since a line
-/// of a list can hold a whole request body.
+/// The maximum size in bytes of the items that are read ahead. Then the reading thread waits for
+/// the fleet, since a line of a list can hold a whole request body.
 const AHEAD_BYTES: usize = 8 << 20;
 
 /// A source whose iterator may wait. A separate thread reads it.

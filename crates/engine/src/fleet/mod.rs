@@ -156,7 +156,7 @@ pub struct FleetOptions {
     /// a [`depth`](FleetStage::depth) are not remembered. Default: none.
     pub stage_memory: Option<Arc<dyn StageMemory>>,
     /// The origin of the first URL, if an earlier run has fetched that URL. It may also receive the
-    /// credentials of later stages. Default: that of the first item.
+    /// credentials of later stages. Default: the origin of the first item.
     pub first_origin: Option<Origin>,
     /// A counter that the fleet sets to the number of its running transfers. Default: none.
     pub running: Option<Arc<AtomicUsize>>,

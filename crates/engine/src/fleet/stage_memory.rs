@@ -47,11 +47,11 @@ pub trait StageMemory: Send + Sync {
 /// The kind of values that [`StageMemory::recall`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecalledKind {
-    /// The values of [`StageMemory::queued`].
+    /// Values that became transfers of a later stage ([`StageMemory::queued`]).
     Queued,
-    /// The values of [`StageMemory::kept`].
+    /// Values that a stage keeps until its end ([`StageMemory::kept`]).
     Kept,
-    /// The values of [`StageMemory::printed`].
+    /// Values that the last stage has printed ([`StageMemory::printed`]).
     Printed,
 }
 

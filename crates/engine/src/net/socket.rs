@@ -339,7 +339,7 @@ impl Socket {
         }
     }
 
-    /// Disables Nagle's algorithm, if the system supports that.
+    /// Disables Nagle's algorithm if the system can.
     fn without_delay(&self) {
         let _ = sockopt::set_tcp_nodelay(&self.fd, true);
     }

@@ -276,8 +276,8 @@ pub struct RequestOverrides {
 }
 
 impl RequestOverrides {
-    /// Returns the content of this request, or the content in the shared `options` if this request
-    /// has none of its own. Returns `None` if neither has content.
+    /// Returns the content of this request. If this request sets none, returns the content in the
+    /// shared `options`, or `None`.
     pub(crate) fn content<'a>(&'a self, options: &'a RequestOptions) -> Option<&'a RequestBody> {
         self.body.as_ref().or(options.body.as_ref())
     }
@@ -300,7 +300,7 @@ pub fn method(name: &str) -> Cow<'static, str> {
 /// read, or while its own content has no more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StallLimit {
-    /// The time.
+    /// The time without progress after which the transfer fails.
     pub time: Duration,
     /// True if the time also counts while the head of the response is awaited, from the end of the
     /// request on.

@@ -50,8 +50,8 @@ fn value(text: &str) -> (String, &str) {
     (value, "")
 }
 
-/// Decodes `bytes` as text. The encoding is that of the byte order mark, otherwise `charset`,
-/// otherwise UTF-8. Invalid bytes become U+FFFD.
+/// Decodes `bytes` as text. The byte order mark decides about the encoding, otherwise `charset`,
+/// otherwise it is UTF-8. Invalid bytes become U+FFFD.
 pub(super) fn decode(bytes: Vec<u8>, charset: Option<&str>) -> String {
     let encoding = charset.and_then(|label| Encoding::for_label(label.as_bytes())).unwrap_or(UTF_8);
     let (text, _, _) = encoding.decode(&bytes);

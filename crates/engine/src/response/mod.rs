@@ -160,8 +160,8 @@ impl Response {
         Ok(all)
     }
 
-    /// Returns the rest of the body as text. The encoding is that of the byte order mark, otherwise
-    /// that of the `Content-Type`, otherwise UTF-8. Invalid bytes become U+FFFD.
+    /// Returns the rest of the body as text. The byte order mark decides about the encoding,
+    /// otherwise the `Content-Type`; without both it is UTF-8. Invalid bytes become U+FFFD.
     ///
     /// # Errors
     /// The errors of [`bytes`](Self::bytes).

@@ -72,7 +72,8 @@ enum WriteMethod {
     Nowhere,
 }
 
-/// A writer of bodies to a descriptor. It does not wait, if the system allows that.
+/// A writer of bodies to a descriptor. It never waits if the system supports writes without
+/// waiting.
 #[derive(Debug)]
 pub struct DescriptorWriter {
     file: File,
@@ -293,7 +294,7 @@ fn write_nowait(file: &File, parts: &[IoSlice<'_>]) -> io::Result<usize> {
     Ok(pwritev2(file, parts, u64::MAX, ReadWriteFlags::NOWAIT)?)
 }
 
-/// Fails, since only Linux can do that.
+/// Always fails: only Linux can write to a file without waiting.
 #[cfg(not(linux_calls))]
 fn write_nowait(_file: &File, _parts: &[IoSlice<'_>]) -> io::Result<usize> {
     Err(Errno::OPNOTSUPP.into())
@@ -320,8 +321,8 @@ impl AsFd for DescriptorWriter {
 pub struct BlockingOutputSink {
     output: DescriptorWriter,
     deadline: Option<Instant>,
-    /// The deadline of the current attempt or that of the whole output, whichever is earlier;
-    /// `None` if there is neither.
+    /// The earlier of two deadlines: of the current attempt, and of the whole output. `None` if
+    /// neither is set.
     until: Option<Instant>,
     written: bool,
 }

@@ -161,7 +161,7 @@ pub trait Sink: Any + Send {
     }
 
     /// Returns the descriptor to which body bytes may be moved directly, bypassing the sink. The
-    /// descriptor's position is that of the next byte. A driver that moves bytes reports them by
+    /// descriptor is positioned at the next byte. A driver that moves bytes reports them by
     /// [`Sink::moved`]. Returns `None`, the default, if the sink must receive the bytes itself.
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         None
@@ -222,7 +222,7 @@ pub trait Sink: Any + Send {
 
     /// Keeps the received part of a body that broke off, so that another attempt continues after
     /// it. Only the caller can know that the content has not changed meanwhile. Returns false, the
-    /// default, if the sink does not support that.
+    /// default, if the sink cannot keep the part.
     fn keeps(&mut self) -> bool {
         false
     }

@@ -167,7 +167,7 @@ fn rename_unless_taken(from: &Path, to: &Path) -> rustix::io::Result<()> {
     rustix::fs::renameat_with(CWD, from, CWD, to, rustix::fs::RenameFlags::NOREPLACE)
 }
 
-/// Fails, since this system cannot do that in one call.
+/// Always fails: this system has no call that renames a file only if the new name is free.
 #[cfg(not(any(linux_calls, target_vendor = "apple")))]
 fn rename_unless_taken(_from: &Path, _to: &Path) -> rustix::io::Result<()> {
     Err(Errno::NOSYS)

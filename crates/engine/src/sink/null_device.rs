@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
 
-/// Returns true if the descriptor is that of the null device, open for writing.
+/// Returns true if the descriptor is the null device, open for writing.
 pub(crate) fn is_null(fd: impl AsFd) -> bool {
     let is_null = fstat(&fd).is_ok_and(|stat| {
         FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && is_number_of_null(&stat)

@@ -214,8 +214,8 @@ impl PartialFile {
         Ok(PartialFileWriter { partial: Arc::clone(self), file, at: span.start, space })
     }
 
-    /// Returns an error if `named`, the metadata of the file that now has the path, is not that of
-    /// this file. Its content would be wrong.
+    /// Returns an error if another file, whose content would be wrong, now has the path of this
+    /// file. `named` is the metadata of the file at the path.
     fn is_still(&self, named: &Metadata) -> io::Result<()> {
         let this = self.file.metadata()?;
         if (this.dev(), this.ino()) == (named.dev(), named.ino()) {

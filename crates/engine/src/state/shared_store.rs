@@ -12,7 +12,7 @@ use super::locked_file;
 use crate::ignore_poison::IgnorePoison;
 use crate::{Result, clock};
 
-/// A store, such as that of HSTS, that can be loaded from a text file and saved to it.
+/// A store that can be loaded from a text file and saved to it, such as the HSTS store.
 pub trait PersistentStore: Default {
     /// Makes an empty store. The files that the store writes begin with the heading of this style.
     fn with_style(style: CookieFileStyle) -> Self;

@@ -21,8 +21,8 @@ use crate::{Error, ErrorKind, Result};
 /// connection can be reused.
 const MAX_DRAINED: u64 = 64 << 10;
 
-/// The maximum length, in bytes, of an unwanted body that is received to its end because the
-/// exchange is recorded, such as that of an error page.
+/// The maximum length, in bytes, of an unwanted body (such as an error page) that is received to
+/// its end because the exchange is recorded.
 const MAX_RECORDED: u64 = 16 << 20;
 
 impl Transfer {

@@ -16,7 +16,8 @@ use crate::{Error, ErrorKind, Result};
 /// for load. Later refusals count as failed attempts.
 const MAX_LOAD_RETRIES: u8 = 5;
 
-/// The same for a host whose limit had not grown: perhaps it is down.
+/// The maximum number of retries for load at a host whose connection limit has not grown: the host
+/// may be down.
 const MAX_LOAD_RETRIES_AT_FIRST: u8 = 2;
 
 /// The pause before the first retry for load. It doubles with each further one. Other requests end
@@ -81,8 +82,8 @@ impl Transfer {
     }
 
     /// Prepares a transfer that was refused for load to be tried again as soon as the limit of its
-    /// host allows. This costs none of its retries. Returns the pause before
-    /// that; `None` if the failure stands, or the pause before its retry.
+    /// host allows. This costs none of its retries. Returns the pause before the next attempt;
+    /// `None` if the failure stands.
     pub(crate) fn retry_for_load(&mut self, load: RefusedLoad, step: &TransferStep, now: Instant) -> Option<Duration> {
         let rules = &self.options.retry;
         // A growing limit must not make a transfer fail that would not have failed otherwise, even

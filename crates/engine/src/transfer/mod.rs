@@ -94,8 +94,8 @@ pub use state::SchedulingKey;
 /// changed, or because the server does not support ranges correctly.
 const MAX_RESTARTS: u32 = 2;
 
-/// The total size in bytes of stored response heads, from which on no further head is stored for
-/// delivery. Without a limit, redirects from a hostile server would use much memory.
+/// The maximum total size in bytes of response heads that are stored for delivery. Without a limit,
+/// redirects from a hostile server would use much memory.
 const MAX_KEPT_HEADS: usize = 1 << 20;
 
 /// A transfer in progress. Fields that are rarely used, or that are moved to another owner, are
@@ -221,8 +221,8 @@ impl Transfer {
         self.forget_redirects();
     }
 
-    /// Makes the next request for the missing bytes go to the caller's target, not to that of a
-    /// redirect. The redirect's target may have failed, or its URL may be valid for only one
+    /// Makes the next request for the missing bytes go to the caller's target, not to the target of
+    /// a redirect. The redirect's target may have failed, or its URL may be valid for only one
     /// request. Does nothing if the content can be sent only once, or if a redirect changed the
     /// method (303).
     fn return_to_first_target(&mut self) {
@@ -270,7 +270,8 @@ impl Transfer {
         }
     }
 
-    /// Returns the target of the next exchange: the caller's, or that of a redirect.
+    /// Returns the target of the next exchange: the caller's target or, after a redirect, the
+    /// redirect's.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.current.target

@@ -267,9 +267,9 @@ impl SpeedLimits {
         allowed
     }
 
-    /// Returns the number of bytes, at most `credit`, that may arrive together with a head, at least
-    /// one. They need not wait for the transfer's own upper limit, but for that of all transfers:
-    /// otherwise it would not hold for small bodies.
+    /// Returns the number of bytes, at most `credit`, that may arrive together with a head, at
+    /// least one. They need not wait for the transfer's own rate limit. They wait for the rate
+    /// limit of all transfers, which would otherwise not hold for small bodies.
     pub(super) fn allow_with_head(&mut self, mut credit: u64, now: Instant) -> ReceiveCredit {
         let time = clock::policy_time(now);
         if let Some(total) = &self.total {

@@ -50,8 +50,8 @@ impl Transfer {
         }
     }
 
-    /// Returns the host to which the connection is made: that of the proxy, or that of the server
-    /// if there is no proxy.
+    /// Returns the host to which the connection is made: the proxy or, if there is none, the
+    /// server.
     fn peer_host(&self) -> &str {
         self.route.proxy.as_ref().map_or_else(|| self.current.target.host_text(), |proxy| &proxy.host)
     }

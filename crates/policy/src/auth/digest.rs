@@ -91,10 +91,11 @@ impl DigestChallenge {
         self.qop
     }
 
-    /// Returns `true` if credentials may be sent to `target` without a challenge of its own (§3.3,
-    /// `domain`). `asked` is the target that sent this challenge. Both must have the same origin.
-    /// If the challenge names domains, `target` must lie below one of them. Domains on other
-    /// origins are ignored: a server must not choose further recipients of a proof of the password.
+    /// Returns `true` if credentials may be sent to `target` before `target` sends a challenge
+    /// (§3.3, `domain`). `asked` is the target that sent this challenge. Both must have the same
+    /// origin. If the challenge names domains, `target` must lie below one of them. Domains on
+    /// other origins are ignored: a server must not choose further recipients of a proof of the
+    /// password.
     pub fn covers(&self, asked: &Target, target: &Target) -> bool {
         if asked.origin() != target.origin() {
             return false;
@@ -290,8 +291,8 @@ impl AuthorizationWriter {
         self.0.push(b'"');
     }
 
-    /// Writes the user name (§3.4): its hash if the server asks for that, the extended form if a
-    /// quoted string cannot contain the name, else the name.
+    /// Writes the user name (§3.4): the name's hash if the server asks for a hash, the extended
+    /// form if a quoted string cannot contain the name, and otherwise the name.
     fn user(&mut self, user: &[u8], challenge: &DigestChallenge) {
         if challenge.userhash {
             let hash = challenge.algorithm.of(&[user, &challenge.realm]);

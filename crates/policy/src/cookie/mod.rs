@@ -64,8 +64,8 @@ pub const MAX_ATTRIBUTE: usize = 1024;
 /// The largest number of cookies for all hosts under one registrable domain, as in Chrome. They
 /// take at most 900 KiB.
 pub const MAX_PER_SITE: usize = 180;
-/// The largest number of cookies in a jar, as in RFC 6265bis (§6.1). They take at most 15 MiB; 17
-/// hostile domains are needed for that.
+/// The largest number of cookies in a jar, as in RFC 6265bis (§6.1). They take at most 15 MiB, and
+/// a peer needs 17 domains to fill the jar.
 pub const MAX_COOKIES: usize = 3000;
 /// The largest number of cookies in one request, like curl's limit.
 pub const MAX_SENT: usize = 150;

@@ -212,7 +212,7 @@ impl CookieStore {
         self.retain(|cookie| !cookie.is_session());
     }
 
-    /// Removes expired cookies.
+    /// Removes the cookies that have expired at `now`.
     pub fn clear_expired(&mut self, now: u64) {
         self.retain(|cookie| !cookie.is_expired(now));
     }

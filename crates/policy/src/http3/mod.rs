@@ -80,12 +80,12 @@ impl QuicEndpoint {
 /// The decision for a new connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Http3Choice {
-    /// TCP.
+    /// TCP only: HTTP/3 is not tried.
     #[default]
     Off,
     /// QUIC to this endpoint and TCP to the origin: the first that is open is used.
     Race(QuicEndpoint),
-    /// QUIC to this endpoint.
+    /// QUIC only, to this endpoint.
     Only(QuicEndpoint),
 }
 
@@ -114,7 +114,7 @@ pub enum Http3Failure {
 struct FailureRecord {
     /// The number of failures since the endpoint last worked.
     count: u32,
-    /// The time from which on the endpoint may be tried again.
+    /// The earliest time at which the endpoint may be tried again.
     until: MonotonicTime,
     /// True if the endpoint was silent at least once since it last worked.
     was_silent: bool,

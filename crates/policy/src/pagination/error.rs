@@ -24,7 +24,7 @@ pub enum PaginationError {
     Unusable {
         /// The kind of the value.
         kind: &'static str,
-        /// True if the value could be used as that of a query parameter.
+        /// True if the value could be used as the value of a query parameter.
         wants_url: bool,
     },
     /// The listing has more pages than the default limit.

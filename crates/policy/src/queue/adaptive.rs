@@ -68,7 +68,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Returns false if caps may have to be raised because no job ends, and
-    /// [`next_wakeup`](JobQueue::next_wakeup) does not include the time of that. Then call
+    /// [`next_wakeup`](JobQueue::next_wakeup) does not include the time of that increase. Then call
     /// [`next`](JobQueue::next) after a push for a host that is full.
     pub fn is_watched(&self, now: MonotonicTime) -> bool {
         self.adaptive_max.is_none() || self.silent_at.is_some_and(|at| now < at)
@@ -106,8 +106,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Notes whether the jobs of `host` share one connection, so that the peer limits their number.
-    /// The cap becomes the total one; if caps adapt, it shrinks after refusals. When the jobs need a
-    /// connection each again, the cap is that of a new host.
+    /// The cap becomes the total one; if caps adapt, it shrinks after refusals. When the jobs need
+    /// a connection each again, the cap starts as for a new host.
     pub fn set_shared_connection(&mut self, host: HostId, is_shared: bool) {
         let total = self.caps.total;
         let adapts = self.adaptive_max.is_some();

@@ -49,7 +49,8 @@ const OPENING: Duration = Duration::from_secs(1);
 const FAST: u64 = 200_000_000;
 /// The rate of one stream in bytes a second from which a processor may be its limit.
 const BRISK: u64 = 50_000_000;
-/// The same for several connections together.
+/// The total rate of several connections, in bytes a second, from which a processor may be their
+/// limit.
 const BRISK_TOGETHER: u64 = 100_000_000;
 /// The interval at which several connections are judged after the first measurement.
 const JUDGED: Duration = Duration::from_millis(500);
@@ -167,8 +168,8 @@ impl SplitPlanner {
 
     /// Returns the number of connections that should be used now. `received` is the number of bytes
     /// that all connections received so far. `delivering` is the number of connections that deliver
-    /// bytes. `idle` is that of [`SplitPlanner::is_worth_trying`]. It is called once for each
-    /// measurement.
+    /// bytes. `idle` has the meaning that [`SplitPlanner::is_worth_trying`] describes. It is called
+    /// once for each measurement.
     pub fn wanted(
         &mut self,
         now: MonotonicTime,
@@ -289,8 +290,8 @@ mod tests {
         FirstStreamSample { now: MonotonicTime(0) + MS * ms, received, remaining: 1 << 30, waited: MS * waited_ms }
     }
 
-    /// Returns whether a trial is worthwhile after a window of 100 ms that ends with `end`, in whose
-    /// middle `middle` bytes had been received.
+    /// Returns true if a trial is worthwhile after a window of 100 ms. `middle` and `end` are the
+    /// samples at the middle and at the end of the window.
     fn tries(splitter: &mut SplitPlanner, middle: FirstStreamSample, end: FirstStreamSample, idle: [u32; 2]) -> bool {
         assert!(!splitter.is_worth_trying(middle, || Some(MS * idle[0])));
         splitter.is_worth_trying(end, || Some(MS * idle[1]))
@@ -302,8 +303,8 @@ mod tests {
         splitter
     }
 
-    /// Returns the final number of connections. `one` is the rate of one connection, `rate(n)` that
-    /// of `n` connections together, both in bytes a second.
+    /// Returns the final number of connections. `one` is the rate of one connection, and `rate(n)`
+    /// the rate of `n` connections together, both in bytes a second.
     fn settles_at(most: usize, one: u64, rate: impl Fn(usize) -> u64) -> usize {
         let mut splitter = probing(most, one);
         let mut received = 0;

@@ -159,7 +159,7 @@ pub(crate) enum H3Observation {
     Error(H3Error),
 }
 
-/// Bytes of a stream, and whether the stream ends after them.
+/// A piece of peer input: the stream ID, the bytes, and true if the stream ends after them.
 pub(crate) type Piece = (u64, Vec<u8>, bool);
 
 /// Passes the pieces to the connection, each cut into parts of at most `size` bytes, and returns

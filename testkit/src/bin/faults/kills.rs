@@ -37,8 +37,8 @@ const GLANCE: Duration = Duration::from_millis(1);
 const MOST_RUNS: u32 = 3;
 /// The kinds of downloads that are killed, in turn.
 const KINDS: [&str; 3] = ["split", "one stream", "many files"];
-/// The number of files in a download of the kind "many files". Their total length is that of the
-/// one file of the other kinds.
+/// The number of files in a download of the kind "many files". Their total length equals the length
+/// of the one file of the other kinds.
 const MANY: u64 = 8;
 
 /// The results of all tries. A try is a command that is killed and run again until it succeeds.

@@ -380,8 +380,8 @@ impl AgentFrameValue for ErrorKind {
 }
 
 impl AgentCallResult {
-    /// Removes the head from the result and decodes it. Sets the HTTP version in `facts` to that of
-    /// the head.
+    /// Removes the head from the result and decodes it. Copies the HTTP version of the head to
+    /// `facts`.
     #[must_use]
     pub fn take_head(&mut self) -> Option<ResponseHead> {
         let head = self.head.take().and_then(|raw| ResponseHead::from_raw(&raw));

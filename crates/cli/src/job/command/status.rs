@@ -149,7 +149,8 @@ impl JobStatus<'_> {
         format!("{value}\n")
     }
 
-    /// Returns the URLs that the last run finished a second; `None` if it has finished none.
+    /// Returns the average number of URLs per second that the last run finished; `None` if it
+    /// finished no URL.
     fn rate(&self) -> Option<f64> {
         let run = self.counts.last_run.as_ref().filter(|run| run.finished > 0)?;
         let end = match self.state {

@@ -264,8 +264,8 @@ fn openssl_error(why: &str) -> Option<(u32, &'static str)> {
 }
 
 /// Returns the result of verifying a certificate, as an error number of OpenSSL. It is 0 for
-/// success, and 1 for an error for which OpenSSL has no number. The certificate is that of the
-/// proxy if `of_proxy` is true, and that of the server if not.
+/// success, and 1 for an error for which OpenSSL has no number. `of_proxy` selects the certificate
+/// of the proxy instead of the server's.
 pub(crate) fn verify_result(outcome: &TransferOutcome, of_proxy: bool) -> u32 {
     let number = |why: &str| openssl_error(last_reason(why)).map_or(1, |(number, _)| number);
     let refused = outcome.result.as_ref().err().filter(|error| error.kind() == ErrorKind::PeerCertificate);

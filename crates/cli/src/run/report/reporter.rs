@@ -54,8 +54,8 @@ pub(crate) struct Reporter {
     /// The maximum number of bytes of a record's content.
     max_content: u64,
     before: RunState,
-    /// True if a file other than the response body, such as that of `--etag-save`, could not be
-    /// written.
+    /// True if a file other than the response body could not be written, such as the file of
+    /// `--etag-save`.
     has_unwritten_output: Arc<AtomicBool>,
 }
 
@@ -225,7 +225,8 @@ impl Reporter {
         self.report_numbered(report, self.before.transfers.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Like [`Reporter::report`]. `transfer` is the value of `%{xfer_id}` in curl's place.
+    /// Reports the end of a transfer as [`Reporter::report`] does. `transfer` is the value of
+    /// `%{xfer_id}` with the curl persona.
     fn report_numbered(&self, report: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
         let error = report.error();
         let was_reached = report.is_local(self.persona) || report.outcome.facts.requests > 0;
@@ -276,7 +277,8 @@ impl Reporter {
         Some(transfer.rows(std::mem::take(content), self.with_url, order))
     }
 
-    /// Returns the facts for the record of a transfer. `checksum` is that of its file, if it is known.
+    /// Returns the facts for the record of a transfer. `checksum` belongs to its file, and is
+    /// `None` if it is not known.
     fn recorded<'t>(&'t self, report: &'t TransferReport<'t>, checksum: Option<&[u8]>) -> Option<RecordedTransfer<'t>> {
         let records = self.operation.record_output()?;
         let stage = self.operation.stages.get(report.stage)?;
@@ -583,8 +585,8 @@ pub(crate) struct GroupReport {
     pub(crate) method: String,
 }
 
-/// The reporter of a URL group whose transfers run in parallel, in the engine's fleet. Transfers
-/// with a [`GroupReport`] are reported by that.
+/// The reporter of a URL group whose transfers run in parallel, in the engine's fleet. The
+/// [`GroupReport`] of a transfer, if there is one, reports the transfer instead.
 pub(crate) struct FleetReporter {
     reporter: Arc<Reporter>,
     methods: Vec<String>,

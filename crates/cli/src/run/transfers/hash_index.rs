@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 
-/// The number of entries in memory from which on they are written to a run.
+/// The maximum number of entries in memory; they are then written to a sorted run on disk.
 const MAX_RECENT: usize = 64 << 10;
 /// The number of runs of one level that are merged.
 const MERGED: usize = 8;

@@ -181,7 +181,8 @@ impl TakenNames {
         }
     }
 
-    /// Returns true if a file cannot have this path, or if `is_file` is false, a directory cannot.
+    /// Returns true if the path is taken: for a file (`is_file`) by a directory, for a directory by
+    /// a file.
     fn is_blocked(&mut self, path: &Path, is_file: bool) -> bool {
         let is_known_directory = self.has_directory(path);
         if is_file {

@@ -178,7 +178,7 @@ fn prints_to_stdout(operation: &UrlGroup) -> bool {
 }
 
 /// Fetches the URLs of consecutive URL groups, whose numbers are `groups`, as one list. Returns the
-/// exit code. `reporter` is that of the first group.
+/// exit code. `reporter` belongs to the first group.
 pub(crate) fn run_joined(
     client: &Client,
     plan: &Arc<RunPlan>,

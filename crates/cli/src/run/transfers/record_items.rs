@@ -154,7 +154,7 @@ impl UrlItems {
         }))
     }
 
-    /// Returns the option because of which the values of all responses go to one output.
+    /// Returns the option that makes the values of all responses go to one output.
     fn shared_by(&self) -> Option<&'static str> {
         match self.operation.stages.as_slice() {
             [stage] if stage.sort => Some("--sort"),

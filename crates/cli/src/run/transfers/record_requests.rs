@@ -21,7 +21,7 @@ use crate::run::transfers::virtual_host::{for_other_host, names_other_host, url_
 pub(crate) struct RecordRequests {
     /// The options of the command line.
     trusted: OptionVariants,
-    /// The same without credentials and content.
+    /// The settings for requests to other origins: without credentials and content.
     untrusted: Arc<RequestOptions>,
     /// The URL of the command line, with its target; `None` if there is none or it is invalid.
     base: Option<(String, Target)>,
@@ -166,7 +166,7 @@ impl RecordRequests {
         }
     }
 
-    /// Returns the URL of a record, which may be relative to that of the command line.
+    /// Returns the URL of a record, which may be relative to the URL on the command line.
     fn url(&self, url: Option<String>, place: &str) -> Result<String> {
         let wrong = |reason: &str| Error::new(ErrorKind::Read, format!("{place}: key \"url\": {reason}"));
         match (url, &self.base) {
@@ -183,13 +183,13 @@ impl RecordRequests {
         }
     }
 
-    /// Returns the URL without userinfo if its origin is that of the command line's URL, whose
-    /// userinfo it may have.
+    /// Returns the URL. Removes its userinfo if it has the same origin as the command line's URL,
+    /// from which it may have inherited the userinfo.
     fn without_userinfo_of_base(&self, url: String) -> String {
         if self.is_trusted(&url) { url_without_login(url, self.default_scheme) } else { url }
     }
 
-    /// Returns true if the origin of a URL is that of the URL on the command line.
+    /// Returns true if a URL has the same origin as the URL on the command line.
     fn is_trusted(&self, url: &str) -> bool {
         let Some((_, base)) = &self.base else { return false };
         let origin = base.origin();

@@ -33,10 +33,11 @@ pub(crate) struct RowRequests {
     /// The origins that the command line names.
     origins: Vec<Origin>,
     options: Arc<RequestOptions>,
-    /// The same without credentials, and without content that has no column.
+    /// The settings for requests to other origins: without credentials, and without content that
+    /// has no column.
     secretless: Arc<RequestOptions>,
-    /// The method for rows that do not get the content of the command line; `None` for that of the
-    /// options.
+    /// The method for rows that do not get the content of the command line; `None` for the method
+    /// in the options.
     bare_method: Option<&'static str>,
     /// The fields whose values have placeholders.
     fields: Vec<FieldTemplate>,

@@ -155,8 +155,8 @@ impl SequentialRun<'_> {
         Ok(if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    /// Prints the error because of which a transfer could not begin, and the output of `-w` for it.
-    /// Returns the exit code.
+    /// Prints the error that prevented the start of a transfer, and the output of `-w` for the
+    /// transfer. Returns the exit code.
     fn report(&self, index: usize, url: &str, error: &Error) -> Result<u8> {
         let code = crate::run::report_setup_error(self.plan, self.reporter.progress(), error);
         self.write_out_unbegun(index, url, error)?;

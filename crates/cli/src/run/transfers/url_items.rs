@@ -284,8 +284,8 @@ impl UrlItems {
         refuse_login(stage, &target).map_err(|error| error.with_url(crate::usage_error::shown_url(url)))
     }
 
-    /// Returns the URL with the query of `-G` and `--url-query`. If the URL has no scheme, adds
-    /// that of `--proto-default`.
+    /// Returns the URL with the query of `-G` and `--url-query`. Adds the scheme of
+    /// `--proto-default` if the URL has none.
     pub(super) fn prepared(&self, url: String) -> Result<String> {
         let url = match &self.operation.stages[0].request.query {
             Some(query) => append_query(&url, query),

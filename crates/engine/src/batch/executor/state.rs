@@ -27,9 +27,9 @@ pub(super) struct RequestExecutorState {
     pub(super) running: BTreeMap<u64, (OnDone, Target)>,
     /// The requests in progress that wait to be tried again and hold no slot.
     pub(super) retrying: BTreeMap<u64, (OnDone, Target)>,
-    /// The transfers of `retrying`.
+    /// The transfers of the requests in `retrying`.
     pub(super) retries: WaitingRetries,
-    /// The maximum number of them.
+    /// The maximum number of requests in `retrying`.
     pub(super) max_retrying: usize,
     pub(super) next_id: u64,
     pub(super) inboxes: Vec<Arc<WorkerInbox>>,

@@ -57,7 +57,7 @@ fn long_values_are_delivered_in_small_batches() {
     assert!(largest.load(Ordering::Relaxed) <= BATCH_BYTES + 30_001, "{largest:?}");
 }
 
-/// A waker that counts.
+/// A waker that counts its wake-ups.
 #[derive(Default)]
 struct WakeCount(AtomicUsize);
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::one_shot::{OneShotReader, OneShotSource};
 use super::{BodyPiece, BodyUpload, FileRange, SHORTER_FILE};
 
-/// The duration from which on a read of content counts as slow. If a slow read fills the buffer
+/// A read of content that takes at least this time counts as slow. If a slow read fills the buffer
 /// only partly, its bytes are sent before the next read.
 const SLOW: Duration = Duration::from_millis(10);
 

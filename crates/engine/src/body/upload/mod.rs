@@ -119,7 +119,7 @@ type OpenContentFn = dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync;
 /// The bytes of a file that an upload sends next.
 #[derive(Debug)]
 pub struct FileRange<'a> {
-    /// The file. Its position is that of the next byte to send.
+    /// The file. Its position is the offset of the next byte to send.
     pub file: &'a File,
     /// The number of bytes to send.
     pub length: u64,
@@ -225,11 +225,11 @@ impl RequestBody {
         Self::pieces([BodyPiece::Once(OneShotSource::new(reader))])
     }
 
-    /// Makes content of a stream's whole output, sent in chunks. Like that of
-    /// [`RequestBody::reader`], it can be sent only once. An error of the stream aborts the
-    /// request. With [`send_async`](crate::Client::send_async), the task that awaits the response
-    /// polls the stream; with the other calls, the thread that sends the request does. The stream
-    /// must not block.
+    /// Makes content of a stream's whole output, sent in chunks. It can be sent only once, like the
+    /// content of [`RequestBody::reader`]. An error of the stream aborts the request. With
+    /// [`send_async`](crate::Client::send_async), the task that awaits the response polls the
+    /// stream; with the other calls, the thread that sends the request does. The stream must not
+    /// block.
     pub fn stream<S, B, E>(stream: S) -> Self
     where
         S: Stream<Item = Result<B, E>> + Send + 'static,

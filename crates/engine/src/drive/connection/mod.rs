@@ -202,8 +202,8 @@ impl HttpConnection {
         any!(self, connection => connection.accepts(transfer))
     }
 
-    /// Returns the transfer whose response must come before that of a further request; `None` if
-    /// transfers run concurrently.
+    /// Returns the transfer whose response must come before the response to a further request;
+    /// `None` if transfers run concurrently.
     #[must_use]
     pub fn last(&self) -> Option<&Transfer> {
         match self {

@@ -19,7 +19,8 @@ use crate::net::stream::ConnectionStream;
 
 /// The largest number of bytes that one read requests from a content source.
 const PIECE: usize = 64 << 10;
-/// The same for a protocol machine into whose output the source cannot write.
+/// The size in bytes of the pieces of content for a protocol machine into whose output the source
+/// cannot write.
 const COPIED_PIECE: usize = 16 << 10;
 
 /// The number of bytes that a socket's empty send buffer accepts even if its peer does not read

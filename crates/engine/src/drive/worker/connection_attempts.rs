@@ -31,10 +31,11 @@ use crate::transfer_facts::TransferPhase;
 /// The time without an answer after which an attempt is late. An answer from the other side of the
 /// earth takes about as long.
 const LATE_AFTER: Duration = Duration::from_millis(250);
-/// The time after a connection was accepted from which on its host is silent if no response has come.
+/// A host counts as silent if it sends no response within this time after it accepted the
+/// connection.
 const SILENT_AFTER: Duration = Duration::from_secs(1);
-/// The number of fresh attempts of a worker from which on it takes no further transfer from the
-/// queue. Even if no host answers, this is 1,024 attempts a second.
+/// The maximum number of fresh attempts of a worker. Above it, the worker takes no further transfer
+/// from the queue. Even if no host answers, this is 1,024 attempts a second.
 const MAX_FRESH: usize = 256;
 
 /// The state of a slot's connection attempt.
@@ -59,7 +60,7 @@ pub(super) struct ConnectionAttempts {
     /// The time when each attempt becomes late, its slot and its number. Settled attempts remain
     /// until their time.
     queue: VecDeque<(Instant, usize, u64)>,
-    /// The same for the first responses on accepted connections, with the times when their hosts
+    /// The accepted connections that wait for their first response, with the times when their hosts
     /// become silent.
     responses: VecDeque<(Instant, usize, u64)>,
     fresh: usize,

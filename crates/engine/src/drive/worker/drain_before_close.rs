@@ -27,8 +27,8 @@ impl Worker {
         }
     }
 
-    /// Waits until all drained connections are closed. Without this, the process might end before
-    /// that.
+    /// Waits until all drained connections are closed. Otherwise the process might end before they
+    /// are.
     pub(super) fn join_draining(&mut self) {
         for thread in self.draining.drain(..) {
             let _ = thread.join();

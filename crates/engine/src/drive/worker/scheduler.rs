@@ -58,8 +58,9 @@ pub trait Scheduler: Send + Sync {
         false
     }
 
-    /// The same for a transfer whose host has accepted its connection and not answered yet. Returns
-    /// false, too, if the host has answered an earlier transfer.
+    /// Lets one transfer more than the limit in total run, because the host of a running one has
+    /// accepted its connection but not answered yet. Returns false if enough do so already, or if
+    /// the host has answered an earlier transfer.
     fn lend_slot_of_silent(&self, _slot: HostId) -> bool {
         false
     }

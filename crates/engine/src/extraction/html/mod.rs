@@ -67,8 +67,8 @@ impl HtmlSearch {
         Self { queries, tokenizer: Tokenizer::new(memory), tree, start: Some(Vec::new()) }
     }
 
-    /// Begins a page. `base` is that of its references, if the page has a URL. `is_xml` is `None` if
-    /// only the page can tell.
+    /// Begins a page. `base` is the URL against which its references are resolved, if the page has
+    /// a URL. `is_xml` is `None` if only the page can tell.
     pub(super) fn begin(&mut self, base: Option<PageBase>, is_xml: Option<bool>) {
         self.reset();
         self.tree.begin(base, is_xml == Some(true));

@@ -213,8 +213,8 @@ impl OpenElements {
         self.named_in_scope(ElementScope::Default, name)
     }
 
-    /// Returns the depth of the element that an end tag without rules of its own closes. `None` if
-    /// it closes nothing.
+    /// Returns the depth of the element that an end tag without special rules closes; `None` if it
+    /// closes no element.
     pub(super) fn closed_by_any(&self, name: TagName) -> Option<usize> {
         if !self.may_be_open(name) {
             return None;

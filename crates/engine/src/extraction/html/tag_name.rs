@@ -79,11 +79,11 @@ pub(super) const CLOSES_ALL: u32 = 1 << 12;
 pub(super) const READS_TEXT: u32 = 1 << 13;
 /// Is a part of a table: a caption, column, group of rows, row or cell.
 pub(super) const TABLE_PART: u32 = 1 << 14;
-/// The start tag has further rules of its own.
+/// The start tag has special rules besides the other properties.
 pub(super) const START_RULES: u32 = 1 << 15;
 /// The end tag closes the element up to the next table.
 pub(super) const ENDS_IN_TABLE: u32 = 1 << 16;
-/// The end tag has further rules of its own.
+/// The end tag has special rules besides the other properties.
 pub(super) const END_RULES: u32 = 1 << 17;
 /// Belongs to ruby text: closes another such element.
 pub(super) const RUBY: u32 = 1 << 18;

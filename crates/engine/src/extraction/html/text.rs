@@ -168,8 +168,8 @@ fn words_length(text: &[u8]) -> usize {
     text.len() - usize::from(after_blank)
 }
 
-/// Returns the index of an `&` near the end of `text` from which on a character reference may
-/// continue in the next piece.
+/// Returns the index of an `&` near the end of `text` whose character reference may continue in the
+/// next piece.
 fn reference_start(text: &[u8]) -> Option<usize> {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'#';
     let end = text.iter().rposition(|byte| !is_part(byte))?;

@@ -50,7 +50,7 @@ pub(super) enum TextKind {
     References,
     /// Neither, up to the end tag of the element: `<style>`.
     Raw,
-    /// As `Raw`, with the rules of `<script>` for comments.
+    /// The text of `<script>`: raw text with special rules for comments.
     Script,
     /// Text up to the end of the page: `<plaintext>`.
     Plain,
@@ -95,7 +95,7 @@ pub(super) struct Tokenizer {
     is_in_tag: bool,
     tag_bytes: Vec<u8>,
     tag: TagParser,
-    /// The length of an unfinished tag from which on its attributes are left out.
+    /// The maximum length of a tag; the attributes of a longer one are left out.
     max_tag: usize,
 }
 
@@ -107,7 +107,7 @@ enum Opening {
     Text,
     StartTag,
     EndTag,
-    /// No token: `</>`.
+    /// The bytes `</>`, which are dropped without a token.
     Nothing,
     Comment,
     BogusComment,

@@ -257,8 +257,8 @@ impl PageTree {
         self.open_texts > 0 && self.muted.as_ref().is_none_or(|muted| muted.is_needed)
     }
 
-    /// Returns the text in `range`, that of the waiting value with this index, without scripts,
-    /// styles and templates inside. `joined` is memory for the parts.
+    /// Returns the text in `range` of the waiting value with this index, without scripts, styles
+    /// and templates inside. `joined` is memory for the parts.
     fn text_of<'t>(&'t self, index: usize, range: Range<usize>, joined: &'t mut Vec<u8>) -> &'t [u8] {
         let bytes = self.text.bytes();
         if self.muted_ranges.is_empty() {

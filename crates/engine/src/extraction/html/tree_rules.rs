@@ -28,7 +28,7 @@ impl TreeBuilder<'_, '_> {
         Ok(text_kind(name, bits))
     }
 
-    /// Handles the start tag of an element that has rules of its own, or that may not be in the body.
+    /// Handles the start tag of an element that has special rules, or that may not be in the body.
     fn start_by_rules(&mut self, name: TagName, bits: u32, tag: &Tag<'_>) -> Result<TextKind> {
         let (name, bits) = if name == names::IMAGE { (names::IMG, names::IMG.properties()) } else { (name, bits) };
         if !self.enter_part(name, bits, tag)? || self.ignores(name)? {
@@ -237,7 +237,7 @@ impl TreeBuilder<'_, '_> {
         closed.map_or(Ok(()), |depth| self.close_to(depth - 1))
     }
 
-    /// Handles the end tag of an element that has rules of its own.
+    /// Handles the end tag of an element that has special rules.
     fn end_by_rules(&mut self, name: TagName) -> Result<()> {
         let open = &self.tree.open;
         let closed = match name {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::ignore_poison::IgnorePoison;
 
-/// The number of bytes from which on the values of a document are large.
+/// The values of a document are large if they have at least this number of bytes together.
 const LARGE: usize = 1 << 20;
 
 /// The lock for large values, so that only one thread at a time has them.
@@ -21,7 +21,7 @@ static LARGE_VALUES: Mutex<()> = Mutex::new(());
 const ENTRY: usize = size_of::<(u64, String, Value)>();
 /// The number of bytes in the hash table of an object beside those of its places.
 const TABLE_END: usize = 16;
-/// The size of a list from which on it grows by a quarter. A smaller list doubles.
+/// A list of at least this size grows by a quarter. A smaller list doubles.
 const LONG_LIST: usize = 64 << 10;
 
 /// Returns the memory that an allocator takes for a block of `size` bytes.
@@ -139,7 +139,8 @@ impl ObjectCapacity {
     }
 }
 
-/// The number of bytes of a number from which on the parser's copy of its digits counts.
+/// The parser's copy of a number's digits counts in the budget if the number has at least this
+/// number of bytes.
 const LONG_NUMBER: usize = 64 << 10;
 
 /// Returns the length of the longest number of a text; 0 if none has [`LONG_NUMBER`] bytes.

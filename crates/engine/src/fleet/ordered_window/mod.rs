@@ -129,7 +129,7 @@ struct OrderedWindowState {
     room: OutputReadiness,
     head: u64,
     slots: VecDeque<OrderedBodySlot>,
-    /// The slots, unless the order is that of the input. Peers do not choose the numbers, so a fast
+    /// The slots, unless the output is in input order. Peers do not choose the numbers, so a fast
     /// hash is safe.
     unordered: FxHashMap<u64, OrderedBodySlot>,
     /// The slots in `unordered` whose bodies are complete but not yet passed on.
@@ -215,8 +215,8 @@ impl OrderedWindow {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns the number of the slot that is output next. `None` if the order is not that of the
-    /// input.
+    /// Returns the number of the slot that is output next; `None` if the output is not in input
+    /// order.
     #[must_use]
     pub(super) fn head(&self) -> Option<u64> {
         (self.order == DeliveryOrder::Input).then(|| self.head.load(Ordering::Relaxed))

@@ -72,7 +72,7 @@ pub(super) struct QueueHead {
     /// True if the window of the first transfer's stage may keep more bytes.
     pub(super) has_budget: bool,
     /// The transfer in the queue that all others of its stage wait for: the head of the window, or
-    /// the one that has the sink to itself. If there are several, that of the last stage.
+    /// the one that has the sink to itself. If there are several, the one of the last stage.
     pub(super) awaited: Option<u64>,
     /// True if the last stage with outstanding transfers has a full queue, and none of its
     /// transfers has started.

@@ -11,7 +11,7 @@ use crate::transfer::TransferOutcome;
 
 /// The consequence of a finished transfer for its listing.
 pub(super) enum PageEnd {
-    /// No page follows. Either the transfer belongs to no listing, or the listing has ended.
+    /// The last page: either the transfer belongs to no listing, or the listing has ended.
     Last,
     /// The transfer showed only that the listing had ended before. It is neither counted nor
     /// reported.

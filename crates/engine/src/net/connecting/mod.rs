@@ -189,8 +189,8 @@ impl Connecting {
         }
     }
 
-    /// Returns the key of the connection. If TCP has won against QUIC, it is that of a connection
-    /// over TCP.
+    /// Returns the key of the connection. If TCP has won against QUIC, it is the key of a
+    /// connection over TCP.
     pub(crate) fn key(&self) -> &Arc<ConnectionKey> {
         &self.key
     }

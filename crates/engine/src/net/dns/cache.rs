@@ -47,7 +47,8 @@ pub(super) enum CachedDnsName {
 }
 
 impl CachedDnsName {
-    /// Returns the time of the last use of an answer.
+    /// Returns the time of the last use of the cached answer; `None` if the lookup is still in
+    /// progress.
     fn used(&self) -> Option<Instant> {
         match self {
             Self::Asked(_) => None,

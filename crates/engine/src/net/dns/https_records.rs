@@ -25,7 +25,7 @@ pub enum HttpsLookupStatus {
     /// The endpoints of the origin, the preferred one first. Empty if it has none, or if they are
     /// not looked up.
     Ready {
-        /// The records.
+        /// The HTTPS records of the name.
         records: Arc<[HttpsRecord]>,
         /// The time until which they may be used.
         until: Instant,

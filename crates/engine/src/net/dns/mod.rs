@@ -231,7 +231,7 @@ impl Resolver {
         resolver
     }
 
-    /// Adds or removes an override: fixed addresses for a host and port. The syntax is that of
+    /// Adds or removes an override: fixed addresses for a host and port. The syntax is the one of
     /// curl's `--resolve`: `[+]HOST:PORT:ADDR[,ADDR]...` adds one, and `-HOST:PORT` removes it. The
     /// HOST `*` stands for every host. With a `+`, the override expires after
     /// [`DnsCacheOptions::ttl`].

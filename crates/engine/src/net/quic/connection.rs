@@ -298,7 +298,7 @@ impl QuicConnection {
         }
     }
 
-    /// Passes events between the machine of the connection and that of its endpoint.
+    /// Passes events between the quinn-proto connection and its endpoint.
     fn exchange_events(&mut self) {
         while let Some(event) = self.machine.poll_endpoint_events() {
             let back: Option<ConnectionEvent> = self.endpoint.handle_event(self.handle, event);

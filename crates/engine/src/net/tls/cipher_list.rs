@@ -62,8 +62,8 @@ const GROUPS: &[(&str, NamedGroup)] = &[
     ("x25519mlkem768", NamedGroup::X25519MLKEM768),
 ];
 
-/// OpenSSL's names of the algorithms that may sign a handshake: the name in TLS 1.3, and that of key
-/// and hash.
+/// OpenSSL's names of the algorithms that may sign a handshake: the name in TLS 1.3, and the name
+/// of key and hash.
 const SIGNATURES: &[(&str, &str, SignatureScheme)] = &[
     ("ecdsa_secp256r1_sha256", "ECDSA+SHA256", SignatureScheme::ECDSA_NISTP256_SHA256),
     ("ecdsa_secp384r1_sha384", "ECDSA+SHA384", SignatureScheme::ECDSA_NISTP384_SHA384),

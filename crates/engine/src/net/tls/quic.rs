@@ -43,7 +43,8 @@ pub(crate) struct QuicTls {
     context: Arc<TlsContext>,
     name: ServerName<'static>,
     odd_name: Option<Arc<HyphenHostName>>,
-    /// The first window of a stream, which is announced in place of that of quinn-proto's settings.
+    /// The first window of a stream, which is announced instead of the window in quinn-proto's
+    /// settings.
     first_window: VarInt,
     failure: Mutex<Option<rustls::Error>>,
 }
@@ -131,7 +132,7 @@ struct QuicTlsSession {
     examiner: Option<Examiner>,
     /// The secrets from which the keys of the next key update are derived.
     next: Option<Secrets>,
-    /// True once the handshake is complete and quinn-proto was told so.
+    /// True once the handshake is complete and quinn-proto knows it.
     is_ready: bool,
 }
 

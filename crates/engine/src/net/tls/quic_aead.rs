@@ -10,7 +10,7 @@ use super::aead::{TAG, TlsRecordAead, TlsRecordCipher};
 /// The maximum number of packets that AES-GCM may encrypt with one key, and the maximum number of
 /// forged packets that it may reject (RFC 9001 section 6.6).
 const AES_LIMITS: (u64, u64) = (1 << 23, 1 << 52);
-/// The same for ChaCha20-Poly1305, whose first limit is above the number of packet numbers.
+/// The limits of ChaCha20-Poly1305. The first is above the number of packet numbers.
 const CHACHA20_LIMITS: (u64, u64) = (u64::MAX, 1 << 36);
 
 /// The packet protection of a cipher suite.
@@ -20,8 +20,8 @@ struct QuicCipher {
     of_rustls: &'static dyn Algorithm,
 }
 
-/// Returns the packet protection for a cipher suite: that of [`aead`](super::aead), or rustls' own
-/// for an unknown suite. The result is made once for each suite.
+/// Returns the packet protection for a cipher suite from [`aead`](super::aead), or rustls' own for
+/// an unknown suite. The result is made once for each suite.
 pub(super) fn packet_protection(suite: &Tls13CipherSuite) -> Option<&'static dyn Algorithm> {
     let of_rustls = suite.quic?;
     let (cipher, limits) = match suite.common.suite {

@@ -19,8 +19,8 @@ pub(super) const HEADER: usize = 5;
 /// The maximum length of a record's plaintext in bytes (RFC 8446 §5.1).
 pub(super) const MAX_PLAIN: usize = 1 << 14;
 const EXPLICIT: usize = 8;
-/// The version in the header of every record: that of TLS 1.2, which is also the
-/// `legacy_record_version` of TLS 1.3.
+/// The version in the header of every record: TLS 1.2, which is also the `legacy_record_version` of
+/// TLS 1.3.
 const VERSION: [u8; 2] = [3, 3];
 
 /// The content types of records (RFC 8446 §5.1).

@@ -23,7 +23,7 @@ struct KeptTickets {
     /// The group of the server's key exchange.
     group: Option<NamedGroup>,
     tls12: Option<Box<Tls12ClientSessionValue>>,
-    /// The newest last.
+    /// The TLS 1.3 tickets of the server, the newest last.
     tls13: Vec<Tls13ClientSessionValue>,
 }
 

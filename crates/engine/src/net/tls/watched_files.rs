@@ -46,7 +46,7 @@ impl FileStamps {
         self.0.iter().zip(&now.0).any(|(then, now)| now.is_some() && now != then)
     }
 
-    /// Returns the metadata of these files, followed by that of `others`.
+    /// Returns the metadata of these files, followed by the metadata of `others`.
     pub(super) fn followed_by(mut self, others: &Self) -> Self {
         self.0.extend_from_slice(&others.0);
         self

@@ -71,8 +71,8 @@ impl FileSink {
     /// followed. Returns the metadata of the existing file, or `None` if there is none.
     ///
     /// # Errors
-    /// Errors of the file system; [`io::ErrorKind::AlreadyExists`] if the user did not choose the name
-    /// and it is that of a link, a FIFO or a device.
+    /// Errors of the file system; [`io::ErrorKind::AlreadyExists`] if the user did not choose the
+    /// name and it belongs to a link, a FIFO or a device.
     pub(super) fn look(&mut self, makes: bool) -> io::Result<Option<Metadata>> {
         (self.target, self.replaced) = (Some(self.path.clone()), None);
         let Some(found) = found(fs::symlink_metadata(&self.path))? else { return Ok(None) };

@@ -17,7 +17,7 @@ use rustix::fs::fstatvfs;
 use rustix::io::Errno;
 use rustix::process::{Resource, geteuid, getrlimit};
 
-/// The length in bytes from which on disk space is reserved for a body. Shorter bodies are written
+/// Disk space is reserved for bodies of at least this length in bytes. Shorter bodies are written
 /// in a few calls.
 pub(super) const WORTH_RESERVING: u64 = 1 << 20;
 /// The size in bytes of the first reservation. Each further one is twice as large.
@@ -109,8 +109,7 @@ pub(in crate::sink) fn allocate(_file: &File, _at: u64, _length: u64) -> io::Res
     Ok(())
 }
 
-/// Frees the disk blocks that were allocated for a range of a file without content, if the file
-/// system supports that.
+/// Frees the disk blocks of a range of a file that has no content yet, if the file system can.
 pub(in crate::sink) fn release_blocks(file: &File, at: u64, length: u64) {
     #[cfg(linux_calls)]
     {

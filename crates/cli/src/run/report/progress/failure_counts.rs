@@ -11,7 +11,8 @@ use haul::{Error, ErrorKind};
 /// The number of error lines of one cause and host that a terminal shows.
 const SHOWN: u64 = 3;
 
-/// The number of pairs of cause and host that are told apart. Those beyond are always shown.
+/// The maximum number of pairs of cause and host that are counted. Failures of further pairs are
+/// always shown.
 const MOST_PAIRS: usize = 10_000;
 
 /// The failures of a run.

@@ -54,7 +54,7 @@ const SHORT_WAIT: Duration = Duration::from_secs(1);
 /// The output of a URL group on the terminal that shows the progress line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TerminalOutput {
-    /// Nothing else is printed while transfers run.
+    /// The terminal shows only the progress line while transfers run.
     None = 0,
     /// Only the body of the one transfer is printed: the line may be drawn until it begins.
     Body = 1,

@@ -16,7 +16,7 @@ const BINARY: usize = 48 << 10;
 
 /// The large member at the end of a line.
 pub(super) enum LineContent {
-    /// No member.
+    /// The line has no large member.
     Nothing,
     /// `body`: the text of a body.
     Text(BodyText),

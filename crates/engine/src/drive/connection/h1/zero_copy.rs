@@ -23,8 +23,8 @@ pub(super) enum ZeroCopyDecision {
     Copied,
 }
 
-/// The number of remaining body bytes from which on the check whether the kernel can move them is
-/// worth its cost.
+/// The driver checks whether the kernel can move the body's bytes if at least this number remains.
+/// For fewer bytes, the check costs more than it saves.
 const WORTH_MOVING: u64 = 64 << 10;
 
 impl H1Connection {

@@ -11,8 +11,8 @@ use crate::clock;
 use crate::drive::rcvlowat;
 use crate::transfer::ReceiveCredit;
 
-/// The number of remaining body bytes from which on a stream counts as bulky. A bulky stream raises
-/// the low-water mark.
+/// A stream with at least this number of remaining body bytes counts as bulky. A bulky stream
+/// raises the low-water mark.
 const BULKY: u64 = 1 << 20;
 const MOST_BULKY: usize = rcvlowat::SHARED / MARK_A_STREAM;
 const MARK_A_STREAM: usize = 64 << 10;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// The number of bytes over which the speed is measured.
 const MEASURED: u64 = 1 << 20;
-/// The speed in bytes a second from which on a body counts as bulk.
+/// The minimum speed of bulk bodies, in bytes a second.
 const FAST: f64 = 20e6;
 /// The longest pause. A longer one would delay the sender, who waits for acknowledgements.
 const MAX_PAUSE: Duration = Duration::from_millis(1);

@@ -287,8 +287,8 @@ impl<'a> DnsClient<'a> {
         self.current_socket.clear();
     }
 
-    /// Returns the configuration for a new lookup: that of the system's files, with the user's own
-    /// servers in place of the system's, if there are any.
+    /// Returns the configuration for a new lookup. It comes from the system's files; servers that
+    /// the user chose replace the system's.
     fn config(&mut self, now: Instant) -> ResolverConfig {
         let config = self.files.config(now).clone();
         if self.channel.is_some() {
