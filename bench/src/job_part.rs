@@ -208,8 +208,8 @@ pub(crate) enum MetricKind {
     /// The largest number of concurrent requests at the server after the first second.
     #[serde(rename = "peak_requests")]
     PeakRequests,
-    /// The largest difference between the rate that the client was told and that at a server, in
-    /// percent.
+    /// The largest difference between the rate set for the client and the rate measured at a
+    /// server, in percent.
     #[serde(rename = "rate_difference")]
     RateDifference,
     /// The bytes of content that the server sent.

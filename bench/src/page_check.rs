@@ -28,7 +28,7 @@ pub(crate) struct PageCheck {
     pub(crate) rate: Option<ExpectedRate>,
 }
 
-/// The rate at which a client was told to send requests, or to receive bytes.
+/// The rate set for a client: of sent requests, or of received bytes.
 pub(crate) struct ExpectedRate {
     pub(crate) unit: RateUnit,
     /// The number of units in a second at each server.
@@ -86,7 +86,7 @@ pub(crate) struct PageKeys {
     pub(crate) optional: HashSet<u64>,
 }
 
-/// The pages that a client got in one run, and what the server counted in that run.
+/// The pages that a client got in one run, and the counts of the server in that run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PageFigures {
     /// The number of healthy pages in the client's output.

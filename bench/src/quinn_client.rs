@@ -32,9 +32,9 @@ type TaskResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 enum ClientOutput {
     /// The number of bytes of all bodies together.
     Length,
-    /// One body, as it arrives.
+    /// Writes one body, piece by piece as it arrives.
     Pieces,
-    /// The bodies, each when it is complete.
+    /// Writes several bodies, each when it is complete.
     Bodies,
 }
 

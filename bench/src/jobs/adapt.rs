@@ -49,7 +49,7 @@ const PAGES: usize = 500;
 const PAGES_NEARBY: usize = 5_000;
 /// The same at 0 ms.
 const PAGES_AT_HAND: usize = 30_000;
-/// The number of requests at a time that haul may have beyond what the server bears.
+/// The number of concurrent requests by which haul may exceed the server's capacity.
 const OVER: usize = 2;
 /// The maximum time of a contestant, unless `--slow` is given.
 const MAX_TIME: Duration = Duration::from_secs(15);

@@ -402,7 +402,7 @@ fn ca_of(part: &str) -> String {
     format!("{part}-{CA}")
 }
 
-/// Returns true if this program may mount files in a namespace of its own.
+/// Returns true if this program may mount files in a separate namespace.
 fn has_namespaces() -> bool {
     let line = format!("mount --bind /dev/null /etc/{RESOLV_CONF}");
     let mut command = Command::new("unshare");

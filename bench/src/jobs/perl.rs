@@ -122,7 +122,7 @@ fn search(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
 }
 
 /// Creates the part that fetches all pages of the site, six at a time. HTTP::Haul uses its method
-/// `each`, the other clients what they have instead.
+/// `each`, and the other clients their own method for many URLs.
 fn pages(bench: &mut JobEnvironment, clients: &[LanguageClient]) -> Result<JobPart> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;

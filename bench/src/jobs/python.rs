@@ -74,7 +74,7 @@ const CLEAN: [&str; 3] = ["env", "-i", PYTHON];
 /// A program of `bench/python` that another job uses.
 pub(super) struct PythonScript {
     pub(super) file: &'static str,
-    /// The modules that it needs, between commas.
+    /// The Python modules that the client needs, between commas.
     pub(super) modules: &'static str,
 }
 

@@ -87,7 +87,7 @@ pub(crate) struct ArchivePosition {
 pub(crate) struct ArchivedPayload {
     /// The SHA-1 digest of the payload.
     pub digest: [u8; 20],
-    /// The identifier of the record that has it.
+    /// The identifier of the record that has this payload.
     pub record: [u8; 16],
     /// The URL of the record.
     pub url: Box<str>,

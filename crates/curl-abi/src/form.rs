@@ -104,7 +104,7 @@ struct PartWords {
     stream: Option<UserPointer>,
 }
 
-/// Stores a value, and reports a second one.
+/// Stores the value of an option. Returns an error if the option is given twice.
 fn once<T>(place: &mut Option<T>, value: T) -> Result<(), CURLFORMcode> {
     if place.replace(value).is_some() { Err(FORMADD_OPTION_TWICE) } else { Ok(()) }
 }

@@ -213,7 +213,7 @@ struct SampleWindow {
 #[derive(Clone, Copy, Debug, Default)]
 struct WarmRequests {
     count: usize,
-    /// The sum of their times, in nanoseconds.
+    /// The sum of the requests' times, in nanoseconds.
     total: u64,
 }
 
@@ -414,7 +414,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Raises the limit to the maximum, or to what the host has borne.
+    /// Raises the limit to the maximum, or to the largest limit without a refusal.
     fn jump(&mut self, now: MonotonicTime) {
         self.has_jumped = true;
         self.best_rate = 0.0;

@@ -96,7 +96,7 @@ pub struct JobQueue<T, K = Origin> {
     paused: BTreeSet<(MonotonicTime, u32)>,
     /// Paused hosts without waiting or running jobs, by the end of the pause.
     resting: BTreeSet<(MonotonicTime, u32)>,
-    /// Jobs that wait for their time, with their hosts.
+    /// Delayed jobs, each with the time until which it waits, and its host.
     delayed: BTreeMap<JobPosition, (MonotonicTime, u32, T)>,
     /// The times of the delayed jobs.
     due: BTreeSet<(MonotonicTime, JobPosition)>,
@@ -126,7 +126,7 @@ struct QueuedHost<T, K> {
     cap: Option<usize>,
     /// True if the host has answered a request.
     has_answered: bool,
-    /// The rule for `cap`, once it is needed.
+    /// The rule that adapts `cap`, once adaptation is needed.
     concurrency: Option<Box<ConcurrencyLimit>>,
     /// The time until which the host is remembered for its cap.
     remembered_until: Option<MonotonicTime>,

@@ -75,7 +75,7 @@ enum SimulationEvent {
     Sent(SimulatedRequest),
     /// The end of a request reaches the client.
     Ends(SimulatedRequest, bool),
-    /// The client has handled it.
+    /// The client has handled the response.
     Handled(SimulatedRequest, bool),
     /// The pause of a request is over.
     Again,
@@ -93,7 +93,7 @@ struct SimulatedRequest {
 struct SimulationOutcome {
     /// The time of the last response.
     time: u64,
-    /// The most requests beyond what the host bears after the first second.
+    /// The maximum number of requests beyond the capacity of the host after the first second.
     over: usize,
     refused: usize,
     /// The most requests at a time.
@@ -165,7 +165,7 @@ impl Simulation {
         self.events.push(Reverse((at, self.pushed, event)));
     }
 
-    /// Returns the time from which on the limit has to be near what the host bears.
+    /// Returns the time after which the limit has to be near the capacity of the host.
     fn settles(&self) -> u64 {
         SECOND + (self.host.jitter * 2.0 * SECOND as f64) as u64
     }
@@ -329,7 +329,7 @@ fn hosts() -> Vec<SimulatedHost> {
 }
 
 /// Fails unless the adaptive limit is as fast as the best fixed one, up to a factor, and stays near
-/// what the host bears. Returns the outcome.
+/// the capacity of the host. Returns the outcome.
 fn check(host: SimulatedHost, pages: usize, slower: f64, over: usize) -> SimulationOutcome {
     let (best, limit) = best_fixed(host, pages);
     let adaptive = Simulation::run(host, adaptive(), pages);

@@ -40,7 +40,7 @@ pub(crate) trait FieldSectionEncoder {
 pub(crate) enum StaticTableMatch {
     /// The name and value are those of the entry with this index.
     Field(u32),
-    /// Only the name is that of the entry with this index.
+    /// The entry with this index has the same name but another value.
     Name(u32),
     Nothing,
 }

@@ -18,7 +18,7 @@ pub enum BodyFraming {
     /// HTTP/1: the chunked transfer coding. HTTP/2 and HTTP/3: a body of unknown length, which ends
     /// with the stream.
     Chunked,
-    /// All bytes until the peer closes the connection.
+    /// The body consists of all bytes until the peer closes the connection.
     UntilClose,
 }
 

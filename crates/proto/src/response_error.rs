@@ -10,8 +10,8 @@ use core::fmt;
 #[non_exhaustive]
 pub enum ResponseError {
     /// All heads of this response together exceed
-    /// [`ResponseLimits::head_bytes`](crate::ResponseLimits::head_bytes). HTTP/2 and HTTP/3: or
-    /// the encoded field section alone does.
+    /// [`ResponseLimits::head_bytes`](crate::ResponseLimits::head_bytes). In HTTP/2 and HTTP/3,
+    /// also if the encoded field section alone exceeds it.
     HeadTooLarge {
         /// The largest number of bytes allowed.
         limit: usize,

@@ -36,7 +36,7 @@ pub struct H3Request {
     pub connection: usize,
     /// The ID of the request stream.
     pub stream: u64,
-    /// The encoded field section of its HEADERS frame.
+    /// The encoded field section of the request's HEADERS frame.
     pub section: Vec<u8>,
 }
 

@@ -161,8 +161,8 @@ impl PackageCatalogue {
         &self.inner.index
     }
 
-    /// Returns what a reader wants of each file, in the order in which it reads them: the index,
-    /// then the packages.
+    /// Returns the part of each file that a reader wants, in reading order: the index, then the
+    /// packages.
     pub fn wants(&self) -> Vec<WantedPackage> {
         let index = WantedPackage { name: String::new(), length: self.index().len(), wanted: self.index().len() };
         let packages = self.packages().iter();

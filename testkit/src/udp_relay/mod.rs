@@ -34,9 +34,9 @@ use event_loop::{RelayLoop, WAKE};
 /// The direction of a relayed datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// From the client to the server.
+    /// The direction from the client to the server.
     Up,
-    /// From the server to the client.
+    /// The direction from the server to the client.
     Down,
 }
 

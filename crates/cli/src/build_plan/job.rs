@@ -60,7 +60,7 @@ fn check_group(group: &NextOptionGroup, unordered: bool) -> Result<(), UsageErro
     }
 }
 
-/// Refuses what a refresh cannot ask for, and conditions of the user.
+/// Refuses requests that a refresh cannot make conditional, and conditions that the user sets.
 fn check_refresh(group: &NextOptionGroup) -> Result<(), UsageError> {
     let first = &group.stages[0];
     let refusals = [

@@ -454,8 +454,8 @@ impl PlanBuilder<'_> {
 /// to standard output.
 const FED_TO_STDOUT: &str = "a stage that feeds a --then keeps its pages in files: name them by -o FILE or -O";
 
-/// Refuses `--sort` and `--unique` if the extracted values of each response are written to a file
-/// of their own.
+/// Refuses `--sort` and `--unique` if the extracted values of each response are written to a
+/// separate file.
 fn check_values(operation: &UrlGroup) -> Result<(), UsageError> {
     let Some(last) = operation.stages.last() else { return Ok(()) };
     let is_stdout = |source| operation.output_of(source).is_stdout();

@@ -61,7 +61,7 @@ pub(crate) use help::{FETCH as FETCH_HELP, FTP as FTP_HELP};
 /// user, who does not see the reason.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The program in whose place haul was called.
+/// The program that haul was called as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FtpProgram {
     /// OpenBSD's ftp(1).

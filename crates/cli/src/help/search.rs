@@ -37,7 +37,7 @@ pub(super) fn text(subject: &str) -> Option<String> {
     Some(text)
 }
 
-/// Returns what there is about `subject`, the name of an option, beside this option.
+/// Returns the related options and guide sections for `subject`, the name of `option`.
 pub(super) fn others(subject: &str, option: &FlagSpec) -> String {
     let words = words_of(subject);
     let mut text = String::new();

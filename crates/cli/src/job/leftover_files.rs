@@ -23,7 +23,7 @@ const MOST_DIRECTORIES: usize = 64 << 10;
 
 /// The temporary files of killed runs.
 pub(super) struct LeftoverFiles {
-    /// The beginnings of their names.
+    /// The beginnings of the names of temporary files.
     prefixes: Vec<String>,
     /// The hashes of the directories that were examined.
     directories: Mutex<HashSet<u64>>,

@@ -23,7 +23,8 @@ pub(super) struct GuardedFile<'a> {
 }
 
 impl JobFile {
-    /// Notes a file of the job, or refuses it if it is not what it was.
+    /// Records the state of a file of the job, or refuses the file if it has changed since the job
+    /// recorded it.
     pub(super) fn guard(&self, guarded: &GuardedFile<'_>) -> Result<()> {
         let GuardedFile { source, name } = *guarded;
         let unreadable = |error| Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error);

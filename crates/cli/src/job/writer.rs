@@ -53,7 +53,7 @@ pub(super) enum JobEvent {
     Durable(DurableState),
     /// The write-ahead log is long, and should begin anew.
     LongLog,
-    /// The run is over: commit what waits, and end the thread.
+    /// The run is over: commit the waiting rows, and end the thread.
     End { exit_code: u8 },
 }
 

@@ -6,7 +6,7 @@ use crate::flags::unsupported;
 use crate::ftp;
 use crate::program_persona::CURL_VERSION;
 
-/// The differences between haul under its own name and in curl's place.
+/// The differences between haul under its own name and haul as `curl`.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("Redirects", "are followed only with -L."),
     ("Statuses", "of 400 and above are failures only with -f."),

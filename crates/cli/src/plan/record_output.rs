@@ -40,8 +40,8 @@ pub struct RecordOutputArgs {
 }
 
 impl RecordOutputArgs {
-    /// Returns true if every record contains its body, so that requests may ask for what suits a
-    /// record: compressed bodies, and the bodies of failures.
+    /// Returns true if every record contains its body, so that requests may ask for compressed
+    /// bodies and for the bodies of failures.
     pub fn has_all_bodies(self) -> bool {
         self.keeps_bodies && !self.has_files
     }

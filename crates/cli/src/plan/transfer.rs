@@ -87,7 +87,7 @@ const STALL_LIMIT_OF_ONE: Duration = Duration::from_secs(300);
 /// The size of a run, which decides its default time limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunSize {
-    /// One request alone: a single URL, or uploads one after the other.
+    /// The run has one request at a time: a single URL, or uploads one after the other.
     OneUrl,
     /// A list of URLs, a glob or stages.
     ManyUrls,

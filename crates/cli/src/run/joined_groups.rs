@@ -44,8 +44,8 @@ pub(crate) fn count(global: &GlobalArgs, operations: &[UrlGroup]) -> usize {
     count
 }
 
-/// Returns true if a group extracts no values, and has no listings, no local files in curl's place,
-/// and no state that other groups may depend on.
+/// Returns true if a group extracts no values, and has no listings, no local files with the curl
+/// persona, and no state that other groups may depend on.
 fn may_join(group: &UrlGroup) -> bool {
     let [stage] = group.stages.as_slice() else { return false };
     !stage.takes_values()

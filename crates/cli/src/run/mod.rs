@@ -184,7 +184,7 @@ fn open_state(plan: &RunPlan, signals: Option<&Signals>, events: Option<Arc<Even
     })
 }
 
-/// Ends the run of a job, and prints what the user should know. Returns the exit code.
+/// Ends the run of a job, and prints its result for the user. Returns the exit code.
 fn end_job(plan: &RunPlan, progress: &ProgressReporter, job: &JobRun, exit_code: u8, signals: Option<&Signals>) -> u8 {
     let ended = job.end(exit_code);
     let (code, note) = ended.unwrap_or_else(|error| (report_setup_error(plan, progress, &error), None));
@@ -241,8 +241,8 @@ fn leaves_files(plan: &RunPlan) -> bool {
     cfg!(not(linux_calls)) && plan.global.agent.is_none() && plan.operations.iter().any(writes_files)
 }
 
-/// Returns what URL groups that run together print on the terminal while they run, so that a progress
-/// line would disturb it.
+/// Returns the kind of output that URL groups print on the terminal while they run. It decides when
+/// a progress line may be drawn.
 fn terminal_output(plan: &RunPlan, operations: &[UrlGroup]) -> TerminalOutput {
     let trace = &plan.global.trace;
     let is_standard = |path: &Path| [Path::new("-"), Path::new("%")].contains(&path);

@@ -162,8 +162,8 @@ impl ArchiveState {
         self.writer().payloads.get(payload).cloned()
     }
 
-    /// Appends the records of an exchange, or holds them back and returns their number. `payload` is
-    /// what later records may refer to.
+    /// Appends the records of an exchange, or holds them back and returns their number. Later
+    /// records may refer to `payload`.
     ///
     /// # Errors
     /// The archive cannot be written, now or before.

@@ -20,8 +20,8 @@ use super::memory_budget::ReservedMemory;
 use super::message::{MessageStore, RecordBytes, RecordPart};
 use super::record_head::EarlierRecord;
 
-/// The number of waiting records that have a temporary file of their own at most, because each file
-/// takes a descriptor.
+/// The maximum number of waiting records with a separate temporary file, because each file takes a
+/// descriptor.
 const MOST_FILES: usize = 64;
 
 /// The records that wait.
@@ -34,9 +34,9 @@ pub(super) struct HeldRecords {
 struct HeldState {
     next: u64,
     records: HashMap<u64, HeldExchange>,
-    /// The number of waiting records with a file of their own.
+    /// The number of waiting records with a separate file.
     files: usize,
-    /// The shared file, and the end of its content.
+    /// The file that several records share, and the end of its content.
     shared: Option<(Arc<File>, u64)>,
 }
 

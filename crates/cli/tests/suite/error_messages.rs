@@ -343,7 +343,7 @@ impl FailingServers {
         }
     }
 
-    /// Returns the words that stand for servers, and what they stand for.
+    /// Returns the words that stand for servers, each with its replacement.
     fn words(&self, dir: &Path) -> Vec<(&'static str, String)> {
         vec![
             ("SITE", self.site.url("")),

@@ -169,8 +169,8 @@ fn start(dir: &Path, shape: &JobShape, site: &SmallSite, lines: &str) -> Child {
     child
 }
 
-/// Returns what the job has left, in a form that does not depend on times: the lines of the output in
-/// their order, unless the job has none, the exchanges of the archive, and the files by name.
+/// Returns the results of the job in a form that does not depend on times: the lines of the output
+/// in their order, unless the job has none, the exchanges of the archive, and the files by name.
 fn left(dir: &Path, shape: &JobShape) -> Vec<String> {
     let text = fs::read_to_string(dir.join("out")).unwrap_or_default();
     let is_json = shape.options.contains(&"--jsonl");

@@ -44,7 +44,7 @@ fn jsonl(args: &[&str]) -> (i32, Vec<Value>) {
     (output.code, records(&output.stdout))
 }
 
-/// Starts a server that sends each of these replies on a connection of its own.
+/// Starts a server that sends each of these replies on a separate connection.
 fn peer(replies: &[&[u8]]) -> RawPeer {
     let script = |reply: &&[u8]| vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::Close];
     RawPeer::start(replies.iter().map(script).collect())

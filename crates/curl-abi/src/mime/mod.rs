@@ -85,7 +85,7 @@ impl PartCallback {
 }
 
 impl PartContent {
-    /// Frees what the content owns.
+    /// Frees the memory and handles that the content owns.
     fn release(self) {
         match self {
             Self::Callback(PartCallback { free: Some(free), data, .. }) => {

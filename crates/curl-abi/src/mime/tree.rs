@@ -37,8 +37,8 @@ pub(crate) enum TreeContent {
     Form(MimeTree),
 }
 
-/// A copy of a form that belongs to a copy of an easy handle. Its end frees what the callbacks of
-/// the parts have, as libcurl's copies do.
+/// A copy of a form that belongs to a copy of an easy handle. Dropping it calls the free callbacks
+/// of the parts, as with libcurl's copies.
 pub(crate) struct FormCopy(pub(crate) MimeTree);
 
 impl Drop for FormCopy {
@@ -48,7 +48,7 @@ impl Drop for FormCopy {
 }
 
 impl MimeTree {
-    /// Frees what the callbacks of the parts have.
+    /// Calls the free callbacks of the parts.
     fn release(&self) {
         for part in &self.parts {
             match &part.content {

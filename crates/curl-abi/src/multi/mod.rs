@@ -250,7 +250,7 @@ pub extern "C" fn curl_pushheader_bynum(_headers: *mut c_void, _number: usize) -
     std::ptr::null_mut()
 }
 
-/// The type of the counts that programs pass for descriptors of their own.
+/// The type of the counts of a program's own descriptors.
 pub(crate) type DescriptorCount = c_uint;
 
 /// Locks the state of a multi handle for the modules below.

@@ -73,7 +73,7 @@ enum TransferPhase {
     New,
     /// The transfer is in progress. Boxed, since it moves with each turn.
     Running(Box<MultiTransfer>),
-    /// The turn of `curl_multi_perform` has it.
+    /// The current turn of `curl_multi_perform` owns the transfer.
     Taken,
     /// The transfer is over.
     Over,
@@ -83,7 +83,8 @@ enum TransferPhase {
 struct AddedHandle {
     easy: Arc<Easy>,
     phase: TransferPhase,
-    /// The message about its end. The program reads it until the handle is removed.
+    /// The message about the end of the transfer. The program may read it until the handle is
+    /// removed.
     message: Option<Box<CURLMsg>>,
 }
 

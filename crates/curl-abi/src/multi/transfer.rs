@@ -242,7 +242,7 @@ impl MultiTransfer {
         }
     }
 
-    /// Ends the transfer before its end.
+    /// Cancels the transfer.
     pub(super) fn cancel(self, engine: &MultiEngine) {
         self.events.close();
         engine.batch.cancel(self.id);

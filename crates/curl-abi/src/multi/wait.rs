@@ -32,7 +32,7 @@ pub struct curl_waitfd {
 enum WaitKind {
     /// `curl_multi_wait`: returns at once if there is nothing to wait for.
     Wait,
-    /// `curl_multi_poll`: waits nevertheless, and `curl_multi_wakeup` ends it.
+    /// `curl_multi_poll`: waits even without descriptors, and `curl_multi_wakeup` ends the wait.
     Poll,
 }
 

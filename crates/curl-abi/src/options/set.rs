@@ -170,7 +170,8 @@ fn check_protocols(list: &str) -> Result<(), CURLcode> {
     if names.all(is_known) { Ok(()) } else { Err(CURLE_UNSUPPORTED_PROTOCOL) }
 }
 
-/// Checks a number that is out of range, or that asks for what this library does not have.
+/// Returns an error for a number that is out of range, or that asks for a feature that this library
+/// does not have.
 fn check_number(option: u32, value: i64) -> Result<(), CURLcode> {
     let is_valid = match option {
         opt::TIMEOUT

@@ -10,7 +10,7 @@ use super::{OptionKind, OptionUse};
 /// A row of the table: the name without `CURLOPT_`, the number, the type and the use.
 pub(super) type OptionRow = (&'static CStr, u32, OptionKind, OptionUse);
 
-/// The options in the order of their names.
+/// The table of all options, sorted by name.
 #[rustfmt::skip]
 pub(super) const ROWS: &[OptionRow] = &[
     (c"ABSTRACT_UNIX_SOCKET", 10264, Text, Applied),

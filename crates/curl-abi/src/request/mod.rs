@@ -214,7 +214,8 @@ pub(crate) struct TimeCondition {
 }
 
 impl TimeCondition {
-    /// Returns the condition of the options; `None` if there is none.
+    /// Returns the time condition (`CURLOPT_TIMECONDITION`) of the options; `None` if there is
+    /// none.
     fn of(options: &EasyOptions) -> Option<Self> {
         const IF_MODIFIED_SINCE: i64 = 1;
         const IF_UNMODIFIED_SINCE: i64 = 2;

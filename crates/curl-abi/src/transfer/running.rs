@@ -58,7 +58,7 @@ pub(crate) struct Running {
 
 #[derive(Default)]
 struct RunningState {
-    /// The bits of what is paused.
+    /// The directions that are paused, as `CURLPAUSE_` bits.
     paused: c_int,
     failure: Option<TransferFailure>,
     heads: Vec<StoredHead>,

@@ -54,10 +54,10 @@ use memory_budget::BudgetedSink;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum BatchOrder {
-    /// In the order of the requests. The default.
+    /// Responses are returned in the order of the requests. The default.
     #[default]
     Input,
-    /// In the order in which the requests are completed.
+    /// Responses are returned as soon as they are complete.
     Completion,
 }
 

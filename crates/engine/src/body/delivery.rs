@@ -42,7 +42,8 @@ pub struct BodyDelivery {
     /// decoder's memory is not limited.
     memory: Option<Arc<DecoderMemory>>,
     share: Option<DecoderMemoryShare>,
-    /// The share of that memory for what the search and the observer keep, if that is much.
+    /// The share of that memory for the data that the search and the observer keep, if they keep
+    /// much.
     kept_share: Option<DecoderMemoryShare>,
     /// Received bytes of the body that are not decoded yet, because the decoder waits for memory;
     /// usually empty.

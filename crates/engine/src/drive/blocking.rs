@@ -90,8 +90,8 @@ enum ConnectionSource {
 enum WaitMode {
     /// The driver waits inside the blocking receive call, so the wait costs no further system call.
     InReceive,
-    /// In `poll`, before the driver receives from the non-blocking socket, or has the kernel move
-    /// the bytes.
+    /// The driver waits in `poll`, then receives from the non-blocking socket or has the kernel
+    /// move the bytes.
     InPoll,
 }
 

@@ -18,7 +18,7 @@ pub(crate) const MAX_WAITING_RETRIES: usize = 4096;
 /// The transfers that wait for their retry, each under the number that its scheduler gave it.
 #[derive(Default)]
 pub(crate) struct WaitingRetries {
-    /// Each with its entry in `deadlines`.
+    /// The waiting transfers by their numbers, each with its entry in `deadlines`.
     transfers: FxHashMap<u64, (Box<Transfer>, Option<Instant>)>,
     /// The times at which transfers fail if they still wait.
     deadlines: BTreeSet<(Instant, u64)>,

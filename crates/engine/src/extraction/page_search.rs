@@ -41,7 +41,7 @@ use crate::body::utf8_conversion::Utf8ConvertingReader;
 #[cfg(feature = "select")]
 const DEFAULT_MEMORY: u64 = 16 << 20;
 
-/// The values to take from pages; clones share what is compiled.
+/// The values to take from pages; clones share the compiled queries.
 #[derive(Clone)]
 pub struct PageQuery {
     source: ValueSource,

@@ -473,8 +473,9 @@ impl DispatchState {
         }
     }
 
-    /// Notes that no transfer may start. Returns the time from which on the queue is filled further,
-    /// since the input may have one that may start; `None` if it is not.
+    /// Records that no transfer may start. Returns the time at which the queue is filled further,
+    /// since a transfer further ahead in the input may be able to start. Returns `None` if the
+    /// queue is not filled further.
     fn reads_further_at(&mut self, now: Instant) -> Option<Instant> {
         if !self.queue.has_free_slot() {
             self.held_since = None;

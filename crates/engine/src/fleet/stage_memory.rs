@@ -69,7 +69,7 @@ pub trait UnfinishedTransfers: Send {
 pub struct RecalledTransfer {
     /// The number of the transfer in its stage.
     pub number: u64,
-    /// The value from which it is made.
+    /// The value from which the transfer is made.
     pub value: Vec<u8>,
     /// Header fields to send in addition to those of the stage, such as conditions.
     pub fields: Vec<(String, Vec<u8>)>,

@@ -168,7 +168,7 @@ struct ContentStart {
 }
 
 impl ContentStart {
-    /// One byte more than the longest content that counts as empty.
+    /// The number of bytes to inspect: one more than the longest content that counts as empty.
     const LENGTH: usize = 5;
 
     fn push(&mut self, piece: &[u8]) {

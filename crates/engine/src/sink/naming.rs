@@ -85,8 +85,8 @@ pub fn directory_of(target: &Path) -> &Path {
     }
 }
 
-/// Returns the beginning of the names of the temporary files of a process, by which others can tell
-/// what a killed process has left. The names end in [`TEMPORARY_SUFFIX`].
+/// Returns the beginning of the names of the temporary files of a process, by which other processes
+/// recognize the files of a killed process. The names end in [`TEMPORARY_SUFFIX`].
 pub fn temporary_prefix(process: u32) -> String {
     format!(".haul-{process}-")
 }

@@ -94,7 +94,7 @@ enum BasicScope {
     /// Paths at or below the directory of the path that was challenged (RFC 7617 section 2.2).
     #[default]
     Directory,
-    /// All paths.
+    /// The credentials apply to all paths of the origin.
     Origin,
 }
 

@@ -49,8 +49,8 @@ struct SharedHttp3State {
 #[derive(Default)]
 struct Http3State {
     memory: Http3Memory,
-    /// The alternatives by HTTP/3 that responses have offered, if the requests have no Alt-Svc cache
-    /// of their own.
+    /// The HTTP/3 alternatives that responses have offered, for requests whose options have no
+    /// Alt-Svc cache.
     alternatives: AltSvcStore,
     /// The endpoints of HTTPS records by origin, with their expiry.
     records: HashMap<QuicEndpoint, (Vec<QuicEndpoint>, Instant)>,

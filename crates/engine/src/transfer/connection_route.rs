@@ -43,7 +43,7 @@ pub(super) struct ConnectionRoute {
 struct Http3Route {
     /// The origin for which the connection was made.
     origin: QuicEndpoint,
-    /// The endpoint to which it was made.
+    /// The endpoint to which the connection was made.
     endpoint: QuicEndpoint,
 }
 

@@ -369,7 +369,7 @@ impl Transfer {
         !self.body.uses_decoder_memory()
     }
 
-    /// Gives its slot up for the wait before its retry.
+    /// Gives up the transfer's host slot while the transfer waits for its retry.
     pub(crate) fn give_slot(&mut self) {
         (self.scheduling.host_slot, self.scheduling.has_given_slot) = (None, false);
     }

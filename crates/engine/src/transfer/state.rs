@@ -61,7 +61,7 @@ pub(super) struct RangeState {
 pub(super) enum RangeMode {
     /// No party may set it, because the content of the response cannot be requested in parts.
     None,
-    /// The caller: it wants only a part of the content.
+    /// The caller sets it, because the caller wants only a part of the content.
     Caller,
     /// The engine. The transfer delivers all of the content.
     Engine,
@@ -224,8 +224,8 @@ pub(super) struct RedirectHistory {
 pub struct SchedulingKey {
     /// The number that the caller has given the transfer to recognize it.
     pub tag: u64,
-    /// The host in whose limit of simultaneous transfers this transfer counts until it ends. `None`
-    /// if it counts in no limit.
+    /// The host slot that this transfer occupies until it ends, by the limit of simultaneous
+    /// transfers to one host. `None` if no limit applies.
     pub host_slot: Option<HostId>,
     /// The position of the transfer in the output order. On a connection, a transfer must not wait
     /// behind one of a higher rank. A transfer for which all other transfers wait has rank 0.

@@ -12,7 +12,7 @@ use haul::{Client, Error, ErrorKind, Response};
 use tempfile::TempDir;
 use testkit::h1_peer::{RawPeer, ScriptStep};
 
-/// Larger than what a socket's buffers take.
+/// The size of the uploaded file: larger than a socket's buffers.
 const SIZE: usize = 9_000_000;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

@@ -14,7 +14,7 @@ use haul::net::pool::PoolLimits;
 use haul::{Client, RequestOptions};
 use testkit::origin::Origin;
 
-/// More hosts than a run has connections at a time.
+/// The number of hosts: more than a run has connections at a time.
 const HOSTS: usize = 150;
 const ROUNDS: usize = 4;
 

@@ -9,9 +9,10 @@ use crate::target::{Host, Scheme, Target};
 /// The widest scope that a cookie with a given domain may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MaxCookieScope {
-    /// Only the host itself: its name is an address, a public suffix, or has a trailing dot.
+    /// The cookie can only be for the host itself, whose name is an address, a public suffix, or
+    /// has a trailing dot.
     Host,
-    /// The domain and all hosts below it.
+    /// The cookie is for the domain and all hosts below it.
     Domain,
 }
 

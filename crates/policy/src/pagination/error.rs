@@ -17,7 +17,7 @@ pub enum PaginationError {
     Reference {
         /// The reference, as found.
         text: String,
-        /// The reason why it cannot be used.
+        /// The reason why the reference cannot be used.
         error: TargetError,
     },
     /// The value that was found in the page cannot lead to a page.

@@ -33,12 +33,12 @@ use super::byte_ranges::ByteRanges;
 /// The order in which the parts of a body may arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartOrder {
-    /// In rising order from the front, at most `ahead` bytes before the output.
+    /// Parts are claimed in rising order, at most `ahead` bytes before the output.
     InOrder {
         /// The number of bytes that may wait in memory for the output.
         ahead: u64,
     },
-    /// In any order, as a file allows.
+    /// Parts are claimed in any order, as a file allows.
     Anywhere,
 }
 

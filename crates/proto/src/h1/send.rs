@@ -8,8 +8,8 @@ use super::{BodyLength, RequestError};
 use crate::output_buffer::OutputBuffer;
 use crate::time::Timestamp;
 
-/// The number of unsent bytes in the output from which on no more body bytes are accepted. 64 KiB
-/// fill a socket's buffer in one write and bound the memory of a connection.
+/// The maximum number of unsent bytes in the output. Above it, no more body bytes are accepted. 64
+/// KiB fill a socket's buffer in one write and bound the memory of a connection.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 
 /// The number of bytes that the framing of a chunk adds to its payload: the longest possible size

@@ -7,9 +7,9 @@ use crate::exchange::UploadState;
 use crate::hpack::OpenHeaderBlock;
 use crate::request_section;
 
-/// The number of unsent bytes in the output from which on no more body bytes are accepted. 64 KiB
-/// fill a socket's buffer in one write and bound the memory of a connection, however many uploads
-/// it carries.
+/// The maximum number of unsent bytes in the output. Above it, no more body bytes are accepted. 64
+/// KiB fill a socket's buffer in one write and bound the memory of a connection, however many
+/// uploads it carries.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 
 impl H2Machine {

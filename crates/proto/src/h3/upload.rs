@@ -6,9 +6,9 @@ use super::{RequestError, RequestId};
 use crate::exchange::UploadState;
 use crate::request_section;
 
-/// The number of unsent bytes in the output of a request from which on no more bytes of its body
-/// are accepted. QUIC sends about 45 KiB in one system call, and a body is passed on as soon as
-/// QUIC accepts it.
+/// The maximum number of unsent bytes in the output of a request. Above it, no more bytes of its
+/// body are accepted. QUIC sends about 45 KiB in one system call, and a body is passed on as soon
+/// as QUIC accepts it.
 pub(crate) const OUTPUT_LIMIT: usize = 32 * 1024;
 
 impl H3Machine {

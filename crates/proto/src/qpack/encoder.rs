@@ -12,8 +12,8 @@ use alloc::vec::Vec;
 /// The number of fields that the encoder remembers as sent once.
 const REMEMBERED: usize = 64;
 
-/// The number of unacknowledged sections from which on sections refer to no dynamic entry. A peer
-/// that never acknowledges costs 24 KiB.
+/// The maximum number of unacknowledged sections. Above it, further sections refer to no dynamic
+/// entry. A peer that never acknowledges costs 24 KiB.
 const MOST_UNACKNOWLEDGED: usize = 1024;
 
 /// A section that refers to dynamic entries, and that the peer has not acknowledged.

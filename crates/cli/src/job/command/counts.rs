@@ -30,7 +30,7 @@ pub(super) struct FailureCause {
     pub(super) exit_code: u8,
     pub(super) status: Option<u16>,
     pub(super) count: u64,
-    /// The message of one of them.
+    /// The error message of one of these failed URLs.
     pub(super) error: String,
 }
 

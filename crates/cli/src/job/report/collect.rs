@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row};
 use super::histogram::TimeHistogram;
 use crate::job::job_error::DatabaseResult;
 
-/// The number of hosts that have figures of their own. Those that appear later share a row.
+/// The maximum number of hosts with separate figures. Hosts that appear later share a row.
 const MAX_HOSTS: usize = 100_000;
 /// The number of the slowest URLs that are shown.
 const SLOWEST: usize = 50;

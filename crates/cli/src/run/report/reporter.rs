@@ -69,7 +69,7 @@ pub(crate) struct RunState {
     pub(crate) skipped_values: Arc<AtomicU64>,
     /// `--rate`: the limit on how often transfers begin; `None` if the option is not given.
     pub(crate) pace: Option<StartRate>,
-    /// `--rate-host`: the same for each host.
+    /// `--rate-host`: the minimum time between the starts of two transfers to one host.
     pub(crate) host_pace: Option<HostStartRate>,
     /// `--limit-rate-total`.
     pub(crate) limit_rate_total: Option<TotalRateLimit>,

@@ -105,8 +105,8 @@ impl OutputNames {
         })
     }
 
-    /// Reserves the name of a file that no output may replace. `owner` says in a message what uses the
-    /// file.
+    /// Reserves the name of a file that no output may replace. `owner` names the user of the file
+    /// in messages.
     ///
     /// # Errors
     /// A temporary file cannot be written.

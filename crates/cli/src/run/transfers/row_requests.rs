@@ -57,7 +57,7 @@ struct FieldTemplate {
     template: ValueTemplate,
 }
 
-/// The field values that haul sends by options of their own, as far as they have placeholders.
+/// The values with placeholders of those header fields that have a dedicated option.
 struct OwnFieldValues {
     user_agent: Option<ValueTemplate>,
     referer: Option<ValueTemplate>,

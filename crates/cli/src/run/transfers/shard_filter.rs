@@ -41,7 +41,7 @@ impl ShardFilter {
     }
 
     /// Returns the request if its URL is in the shard; `None` if it is in another one. Returns the
-    /// error if the shard contains what cannot be requested.
+    /// error of a URL that cannot be requested if the shard contains such URLs.
     pub(crate) fn chosen(&mut self, made: Result<ListedRequest>) -> Result<Option<ListedRequest>> {
         match made {
             Ok(listed) => Ok(self.contains(&listed.url).then_some(listed)),
@@ -50,8 +50,8 @@ impl ShardFilter {
         }
     }
 
-    /// Returns true if the shard contains what is not a URL, such as a line of a list that cannot be
-    /// parsed.
+    /// Returns true if lines that are not a URL belong to this shard, such as a line of a list that
+    /// cannot be parsed.
     pub(crate) fn contains_unusable_urls(&self) -> bool {
         self.shard.is_none_or(Shard::contains_unusable_urls)
     }

@@ -67,7 +67,7 @@ pub(crate) struct UrlItems {
     counts: ItemCounts,
 }
 
-/// The counts of the run, to which a list adds what it alone knows.
+/// The counts of the run to which a list adds its own counts.
 #[derive(Default)]
 pub(crate) struct ItemCounts {
     /// The counts; `None` if nobody needs them.

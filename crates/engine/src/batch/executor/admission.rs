@@ -42,8 +42,8 @@ pub(crate) struct RequestsInProgress {
 pub(crate) enum TimeoutScope {
     /// The whole wait counts towards the timeout.
     All,
-    /// Only the wait for a server that asked for a pause counts. The wait for other requests does
-    /// not, since the program chose how many run at once.
+    /// Only the pause that a server asked for counts towards the timeout. The wait for other
+    /// requests does not, since the program chose how many run at once.
     Pauses,
 }
 

@@ -46,9 +46,10 @@ pub(super) enum TextKind {
     /// Tags, comments and character references.
     #[default]
     Markup,
-    /// Character references only, up to the end tag of the element: `<title>`.
+    /// Text with character references but no tags, up to the end tag of the element: `<title>`.
     References,
-    /// Neither, up to the end tag of the element: `<style>`.
+    /// Raw text without tags, comments and character references, up to the end tag of the element:
+    /// `<style>`.
     Raw,
     /// The text of `<script>`: raw text with special rules for comments.
     Script,
@@ -506,7 +507,7 @@ fn opening(bytes: &[u8]) -> Opening {
 enum Lookahead {
     Yes,
     No,
-    /// More bytes are needed.
+    /// More bytes are needed to decide.
     Undecided,
 }
 

@@ -28,7 +28,7 @@ pub(super) struct BoundedDocument {
 /// The shape of a document.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DocumentShape {
-    /// The number of its values, itself included.
+    /// The number of values in the document, itself included.
     pub(super) values: usize,
     /// The number of objects and arrays around the innermost value.
     pub(super) depth: usize,

@@ -39,14 +39,14 @@ impl Position {
 /// The state of the splitter between two bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum SplitterState {
-    /// Between two documents.
+    /// The next byte is between two documents.
     #[default]
     Between,
-    /// In an object or array at this depth, from 1.
+    /// The next byte is in an object or array at this depth, from 1.
     Nested { depth: u64 },
-    /// In a string at this depth; 0 if the string is the document.
+    /// The next byte is in a string at this depth; 0 if the string is the document.
     String { depth: u64, is_escaped: bool },
-    /// In a number, a literal, or text that is not JSON.
+    /// The next byte is in a number, a literal, or text that is not JSON.
     Scalar,
 }
 

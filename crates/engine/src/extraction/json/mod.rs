@@ -143,7 +143,7 @@ pub(super) struct JsonSearch {
     splitter: DocumentSplitter,
     /// The memory for the text of a document; its values may take three times as much.
     memory: usize,
-    /// A value as it is passed on.
+    /// The text of the current value, as it is passed on.
     text: Vec<u8>,
 }
 

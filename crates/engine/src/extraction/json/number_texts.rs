@@ -68,7 +68,7 @@ impl<'d> NumberTexts<'d> {
         Ok(())
     }
 
-    /// Returns the text of a number, if it is not what the number is printed as.
+    /// Returns the text of a number if the number would be printed differently.
     fn of(&mut self, number: &Number, budget: &mut ValueBudget) -> Result<Option<&'d [u8]>, OutOfBudget> {
         let places = match &mut self.places {
             Some(places) => places,
@@ -85,7 +85,7 @@ fn append(value: &impl serde::Serialize, output: &mut Vec<u8>) {
     serde_json::to_writer(output, value).expect("memory takes any text");
 }
 
-/// Finds the numbers whose texts are not what the numbers are printed as.
+/// Finds the numbers whose texts differ from their printed form.
 fn find_all(text: &[u8], root: &Value, budget: &mut ValueBudget) -> Result<Vec<(usize, Range<usize>)>, OutOfBudget> {
     let mut texts = NumberScanner { text, at: 0 };
     let (mut places, mut printed) = (Vec::new(), Vec::new());

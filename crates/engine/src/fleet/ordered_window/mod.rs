@@ -51,11 +51,12 @@ use slot::{OrderedBodySlot, OrderedSlotContent};
 /// The order in which bodies leave a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeliveryOrder {
-    /// In the order of the input: the first unfinished body streams, and later ones are kept.
+    /// Bodies are output in input order: the first unfinished body streams, and later ones are
+    /// kept.
     Input,
-    /// In the order of completion, without mixing the bytes of two bodies.
+    /// Bodies are output in the order of their completion, without mixing the bytes of two bodies.
     Whole,
-    /// In any order: each piece of a body leaves when it arrives.
+    /// Bytes are output as they arrive, so that the pieces of several bodies may mix.
     Free,
 }
 

@@ -95,7 +95,7 @@ impl FleetRun {
         true
     }
 
-    /// Returns a job whose file must be hashed for its record as an error.
+    /// Returns the job. Returns it as an error if its file must be hashed for its record first.
     fn unhashed(&self, finished: FinishedJob) -> Result<FinishedJob, Box<UnhashedJob>> {
         let algorithm = self.stages[finished.job.stage].records.and_then(|records| records.file_checksum);
         let BodyDestination::File { path, .. } = &finished.job.destination else { return Ok(finished) };

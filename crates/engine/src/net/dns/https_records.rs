@@ -27,7 +27,7 @@ pub enum HttpsLookupStatus {
     Ready {
         /// The HTTPS records of the name.
         records: Arc<[HttpsRecord]>,
-        /// The time until which they may be used.
+        /// The time until which the records may be used.
         until: Instant,
     },
     /// The lookup is in progress. `notify` will be called once, from another thread.

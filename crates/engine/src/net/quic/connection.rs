@@ -212,7 +212,7 @@ impl QuicConnection {
         Ok(outcome)
     }
 
-    /// Sends what is to be sent now. Returns false if the socket has no room for all of it.
+    /// Sends the datagrams that are due. Returns false if the socket has no room for all of them.
     ///
     /// # Errors
     /// The errors of [`QuicConnection::receive`].

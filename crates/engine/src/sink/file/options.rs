@@ -57,8 +57,8 @@ pub fn directory_mode(in_place: bool) -> u32 {
 /// The position from which a body is written into an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppendPosition {
-    /// From this offset in bytes on.
+    /// The body is written from this offset in bytes on.
     At(u64),
-    /// At the end of the existing file.
+    /// The body is appended to the existing file.
     AtEnd,
 }

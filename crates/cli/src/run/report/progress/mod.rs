@@ -259,7 +259,7 @@ impl ProgressReporter {
         self.output.store(output as u8, Ordering::Relaxed);
     }
 
-    /// Returns true if the progress line is drawn, so that it can tell what happens.
+    /// Returns true if the progress line is drawn and can show pauses and waits.
     pub(crate) fn is_drawn(&self) -> bool {
         self.wanted && self.output.load(Ordering::Relaxed) != TerminalOutput::Texts as u8
     }

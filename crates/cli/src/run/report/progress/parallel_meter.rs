@@ -112,7 +112,8 @@ fn size(bytes: u64) -> String {
     format!("{bytes:4}E")
 }
 
-/// Formats seconds in eight columns, from hours or from days on. Zero is blank.
+/// Formats seconds in eight columns as hours, minutes and seconds, or as days and hours. Zero is
+/// blank.
 fn clock(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match hours {

@@ -24,11 +24,11 @@ const BAR_COLUMNS: (usize, usize) = (8, 30);
 /// The state of a run that the progress line shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ProgressView {
-    /// One body.
+    /// A view of one transfer whose body arrives.
     Body(BodyFigures),
-    /// One transfer whose body has not begun.
+    /// A view of one transfer whose body has not begun.
     Waiting { time: Duration },
-    /// One transfer that waits for its retry.
+    /// A view of one transfer that waits for its retry.
     Pause(PauseFigures),
     /// A run of many URLs.
     Many(ManyFigures),

@@ -65,7 +65,7 @@ impl StalledStreams {
 }
 
 impl H3Connection {
-    /// Makes the streams readable again whose sinks had no room.
+    /// Makes the streams readable again that were paused because their sinks had no room.
     pub(super) fn resume_stalled(&mut self) {
         self.pacing.resumes_at = None;
         for id in std::mem::take(&mut self.stalled.ids) {

@@ -367,8 +367,8 @@ impl H3Connection {
         }
     }
 
-    /// Sends, and handles what became due by it. Returns `Closed` if the connection accepts no more
-    /// requests and has no streams, and `status` otherwise.
+    /// Sends, and handles the events that sending caused. Returns `Closed` if the connection
+    /// accepts no more requests and has no streams, and `status` otherwise.
     fn send_and_finish(
         &mut self,
         status: ReceiveStatus,

@@ -41,7 +41,7 @@ pub(super) struct Gathered {
 
 /// The end of a stream, as far as it was read.
 enum StreamEnd {
-    /// More may arrive.
+    /// The stream is open: more bytes may arrive.
     Open,
     /// The stream is complete.
     Finished,
