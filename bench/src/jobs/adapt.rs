@@ -47,7 +47,7 @@ const BEARS: [usize; 3] = [4, 32, 1_000];
 const PAGES: usize = 500;
 /// The number of pages from a server at 1 ms, where 500 take less time than the noise.
 const PAGES_NEARBY: usize = 5_000;
-/// The same at 0 ms.
+/// The number of pages from a server at 0 ms.
 const PAGES_AT_HAND: usize = 30_000;
 /// The number of concurrent requests by which haul may exceed the server's capacity.
 const OVER: usize = 2;

@@ -110,7 +110,7 @@ fn once<T>(place: &mut Option<T>, value: T) -> Result<(), CURLFORMcode> {
 }
 
 impl PartWords {
-    /// Takes a word.
+    /// Applies one word (option) of `curl_formadd` to the part under construction.
     ///
     /// # Safety
     /// libcurl's documentation of the word.

@@ -87,7 +87,7 @@ impl HeaderStore {
         }
     }
 
-    /// Gives the field with this position in `fields` to the program.
+    /// Returns the field at this position in `fields` in the form that the program reads.
     fn give(&mut self, position: usize, amount: usize, index: usize) -> *mut curl_header {
         let Some(field) = self.fields().get(position) else { return std::ptr::null_mut() };
         let header = curl_header {

@@ -103,7 +103,7 @@ pub struct CompletionSample {
     pub in_flight: usize,
     /// The request was the first on its connection.
     pub on_new_connection: bool,
-    /// The end of the request.
+    /// The way in which the request ended.
     pub kind: CompletionKind,
 }
 
@@ -414,7 +414,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Raises the limit to the maximum, or to the largest limit without a refusal.
+    /// Raises the limit to `bound`: the maximum, or less after a refusal.
     fn jump(&mut self, now: MonotonicTime) {
         self.has_jumped = true;
         self.best_rate = 0.0;

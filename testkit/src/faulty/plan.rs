@@ -137,11 +137,11 @@ pub enum EtagKind {
 /// A fault in the Content-Range field of a part (RFC 9110 §14.4) whose body is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrongContentRange {
-    /// Adds this number to the first position in the field.
+    /// Adds this number to the first position in Content-Range.
     Start(i64),
-    /// Adds this number to the last position in the field.
+    /// Adds this number to the last position in Content-Range.
     End(i64),
-    /// Adds this number to the complete length in the field.
+    /// Adds this number to the complete length in Content-Range.
     Total(i64),
     /// The field has a unit other than `bytes`.
     Unit,

@@ -182,7 +182,7 @@ impl PlanBuilder<'_> {
         Ok(operation)
     }
 
-    /// Gives the records of `--jsonl` or `--csv` and the names of their values to the last stage.
+    /// Sets the record format (`--jsonl` or `--csv`) and the names of the values in the last stage.
     fn give_records(&self, operation: &mut UrlGroup) -> Result<(), UsageError> {
         let Some(last) = operation.stages.last_mut() else { return Ok(()) };
         last.with_url = self.with_url && self.record_output.is_none();

@@ -96,8 +96,8 @@ fn carry_out(words: &[OsString]) -> Result<haul::Result<u8>, UsageError> {
     }))
 }
 
-/// Takes `--format` out of the words. Options without effect replace it, so that the others keep
-/// their places, by which secrets are blanked.
+/// Removes `--format` from the words. Options without effect replace it, so that the positions of
+/// the other words, by which secrets are blanked, stay the same.
 fn without_format(words: &[OsString]) -> Result<(PageFormat, Vec<OsString>), UsageError> {
     let mut format = PageFormat::Text;
     let mut args = Vec::with_capacity(words.len());

@@ -111,8 +111,8 @@ impl JobFile {
         make().map_err(|error| database(&self.path, error))
     }
 
-    /// Lets the file of a new job have a write-ahead log. It stays so in the file. Nothing of the log
-    /// needs a sync before it is used again from its beginning.
+    /// Turns on the write-ahead log for the file of a new job. The setting is stored in the file.
+    /// The log need not be synced before it is reused from its beginning.
     fn begin_log(&self) -> Result<()> {
         let begin = || {
             self.connection.execute_batch("PRAGMA synchronous = OFF")?;
@@ -185,8 +185,8 @@ fn with_settings(connection: Connection, path: &Path) -> Result<(Connection, Job
     Ok((connection, settings))
 }
 
-/// Returns true if the write-ahead log of a job has nothing, as after a run that ended in order, and
-/// if this process cannot write the directory. Then the file alone is read, without a lock.
+/// Returns true if the write-ahead log of a job is empty, as after a run that ended in order, and
+/// this process cannot write the directory. Then only the file is read, without a lock.
 fn is_at_rest(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");

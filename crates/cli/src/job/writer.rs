@@ -51,7 +51,7 @@ pub(super) enum JobEvent {
     ListEnded(u64),
     /// The data up to this state is on the disk.
     Durable(DurableState),
-    /// The write-ahead log is long, and should begin anew.
+    /// The write-ahead log is long, and should be restarted.
     LongLog,
     /// The run is over: commit the waiting rows, and end the thread.
     End { exit_code: u8 },
@@ -334,8 +334,8 @@ impl JobWriter {
         }
     }
 
-    /// Lets the write-ahead log begin anew. While this thread writes, another one cannot move all of
-    /// the log into the job's file, and the log would grow without end.
+    /// Restarts the write-ahead log from its beginning. While this thread writes, another one
+    /// cannot move all of the log into the job's file, and the log would grow without end.
     fn restart_log(&self) {
         if !self.shared.failure.is_set()
             && let Err(error) = checkpoint(&self.connection, "PASSIVE")

@@ -189,8 +189,8 @@ impl CommandLineParser<'_> {
         Ok(())
     }
 
-    /// Keeps an option of the command line as it was given, if the options are kept. Those of config
-    /// files are not: the config file is.
+    /// Records an option of the command line as it was given, if a job needs the options. Options
+    /// in config files are not recorded; the config file is.
     fn record(&mut self, name: &str, is_on: bool, value: Option<&[u8]>) {
         if let Some(given) = self.args.given.as_mut().filter(|_| self.depth == 0) {
             given.push(GivenOption::new(name, is_on, value));

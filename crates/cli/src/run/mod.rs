@@ -205,7 +205,8 @@ fn end_events(plan: &RunPlan, progress: &ProgressReporter, events: Option<Arc<Ev
     if exit_code == 0 { code } else { exit_code }
 }
 
-/// Returns true if SIGUSR1 prints the progress of this run: in haul's own name, if it has many URLs.
+/// Returns true if SIGUSR1 prints the progress of this run: with the haul persona, if the run has
+/// many URLs.
 fn prints_progress_on_signal(plan: &RunPlan) -> bool {
     let is_long = || match plan.operations.as_slice() {
         [operation] => only_url(operation).is_none(),

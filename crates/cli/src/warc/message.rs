@@ -285,9 +285,9 @@ pub(super) struct RecordBytes {
 pub(super) enum RecordPart {
     /// Bytes in memory.
     Memory(Vec<u8>),
-    /// The first bytes of a file.
+    /// The given number of bytes from the beginning of a file.
     File(File, u64),
-    /// Bytes of a file that others share: its offset, and their number.
+    /// Bytes of a shared file: the file, the offset, and the number of bytes.
     Slice(Arc<File>, u64, u64),
 }
 

@@ -224,19 +224,19 @@ impl Sink for QueueSink {
 }
 
 /// The observer that puts heads and events for debugging into the queue.
-pub(super) struct QueueObserver {
+pub(super) struct QueueingObserver {
     pub(super) queue: Arc<EventQueue>,
     pub(super) is_verbose: bool,
     pub(super) wants_content: bool,
 }
 
-impl fmt::Debug for QueueObserver {
+impl fmt::Debug for QueueingObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("QueueObserver")
+        f.write_str("QueueingObserver")
     }
 }
 
-impl TransferObserver for QueueObserver {
+impl TransferObserver for QueueingObserver {
     fn event(&self, event: &TraceEvent<'_>) {
         let event = match event {
             TraceEvent::Info(text) if self.is_verbose => TransferEvent::Info(text.clone().into_owned()),

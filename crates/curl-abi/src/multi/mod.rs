@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  the engine's thread                          a thread of the program
-//!  sockets ─▶ QueueSink, QueueObserver ─▶ EventQueue ─▶ curl_multi_perform ─▶ Running ─▶ callbacks
+//!  sockets ─▶ QueueSink, QueueingObserver ─▶ EventQueue ─▶ curl_multi_perform ─▶ Running ─▶ callbacks
 //!                                └─▶ Notifier (a descriptor) ─▶ curl_multi_poll, select, epoll
 //! ```
 //!

@@ -242,7 +242,7 @@ impl Multi {
         }
     }
 
-    /// Takes an easy handle out, and ends its transfer.
+    /// Removes an easy handle, and ends its transfer.
     fn take_out(&self, easy: usize) {
         let mut state = locked(self);
         let Some(at) = state.handles.iter().position(|added| added.easy.number == easy) else { return };
@@ -256,7 +256,7 @@ impl Multi {
         }
     }
 
-    /// Takes all easy handles out.
+    /// Removes all easy handles.
     pub(super) fn clear(&self) {
         for easy in self.handles() {
             self.take_out(easy);
@@ -283,7 +283,7 @@ impl Multi {
         (self.update(), count())
     }
 
-    /// Gives the outcomes of the engine's transfers to the transfers of this handle.
+    /// Stores the outcomes of the engine's finished transfers in the transfers of this handle.
     fn take_outcomes(&self, engine: &MultiEngine) {
         loop {
             let finished = engine.batch.try_bunch(64);

@@ -11,7 +11,7 @@ use haul::transfer::TransferOutcome;
 use haul::{ErrorKind, Request, RequestOptions, Target};
 
 use super::engine::MultiEngine;
-use super::events::{EventQueue, QueueObserver, QueueSink, TransferEvent};
+use super::events::{EventQueue, QueueSink, QueueingObserver, TransferEvent};
 use super::notifier::Notifier;
 use super::upload::{UploadQueue, UploadStream};
 use crate::codes::CURLcode;
@@ -66,7 +66,7 @@ impl MultiTransfer {
         let PreparedRequest { target, mut options, content, url, time_limit } = prepared;
         let events = EventQueue::new(Arc::clone(notifier));
         if callbacks.wants_heads() {
-            options.trace = Some(Arc::new(QueueObserver {
+            options.trace = Some(Arc::new(QueueingObserver {
                 queue: Arc::clone(&events),
                 is_verbose: callbacks.is_verbose,
                 wants_content: callbacks.wants_content(),

@@ -18,7 +18,7 @@ use crate::buffer_pool::BufferLease;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::{BodyInfo, ExistingPartialContent, Sink, TransferWaker};
 
-/// The value of `first` and `head` if there is no such request.
+/// The value of `first` and `head` that stands for no request.
 const NONE: u64 = u64::MAX;
 /// The minimum budget, in bytes: a smaller one is raised to it.
 const LEAST: u64 = 16 << 10;

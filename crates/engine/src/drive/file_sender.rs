@@ -86,7 +86,8 @@ mod sys {
     use crate::drive::zero_copy::is_not_done;
     use crate::sink::pipe_capacity::widen;
 
-    /// The largest number of bytes of one call. The driver looks at the time between calls.
+    /// The largest number of bytes that one system call sends. The driver checks the time between
+    /// calls.
     const MOST: u64 = 256 << 10;
 
     /// The bit of `SIGPIPE` in a mask of signals.

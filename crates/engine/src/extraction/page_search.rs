@@ -65,14 +65,14 @@ enum ValueSource {
 }
 
 impl PageQuery {
-    /// Takes the matches of regular expressions.
+    /// Makes a query for the matches of regular expressions.
     #[must_use]
     pub fn matches(pattern: ExtractPattern) -> Self {
         Self { source: ValueSource::Matches(pattern), filter: None, keeps_empty: false }
     }
 
-    /// Takes the values of HTML elements, in the order in which the elements begin in the page. At
-    /// one element, the order of the queries decides.
+    /// Makes a query for the values of HTML elements, in the order in which the elements begin in
+    /// the page. At one element, the order of the queries decides.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`](crate::ErrorKind::Setup) if there are too many selectors.
@@ -82,7 +82,8 @@ impl PageQuery {
         Ok(Self { source, filter: None, keeps_empty: false })
     }
 
-    /// Takes the values of JSON documents: for each document, those of each query in turn.
+    /// Makes a query for the values of JSON documents: for each document, the values of each path
+    /// in turn.
     #[cfg(feature = "select")]
     #[must_use]
     pub fn json_path(queries: &[JsonPathQuery]) -> Self {

@@ -346,7 +346,7 @@ impl Dispatcher {
     }
 
     /// Lets a job wait in the queue until `until`, before it is tried again. Its slot is free
-    /// meanwhile; the caller releases it. Returns false if too many jobs wait so already: then it
+    /// meanwhile; the caller releases it. Returns false if too many jobs wait already; the job then
     /// keeps its slot.
     pub(super) fn delay_retry(&self, key: usize, slot: HostId, until: Instant) -> bool {
         let mut state = self.lock();

@@ -11,8 +11,8 @@ use crate::RequestOptions;
 use crate::request::Http3Policy;
 use crate::state::http3::{Http3Cache, origin};
 
-/// Asks for the HTTPS records of a request's target, if they can matter: for an https URL without a
-/// proxy, whose options allow HTTP/3.
+/// Starts a lookup of the HTTPS records of a request's target, unless they cannot matter. They
+/// matter for an https URL without a proxy whose options allow HTTP/3.
 pub(crate) fn ask(
     resolver: &Resolver,
     waiter: LookupWaiter,

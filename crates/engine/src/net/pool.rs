@@ -214,7 +214,8 @@ pub struct ConnectionPool<C> {
 #[derive(Debug)]
 struct IdleConnections<C> {
     entries: Slab<IdleConnection<C>>,
-    /// The connection of each mark that was put into the pool last.
+    /// For each mark (the hash of host and port), the index of the connection that was put into the
+    /// pool last.
     newest: FxHashMap<u64, usize>,
     order: RecencyList,
 }

@@ -180,9 +180,9 @@ impl Transfer {
         Some(after)
     }
 
-    /// Takes back the heads that were written to a file without a body, and returns them. In curl's
-    /// mode, the file gets them again before those of the next attempt. Returns nothing if the
-    /// output cannot be taken back.
+    /// Takes back the heads that were written to a file without a body, and returns them. With the
+    /// behaviour of curl, they are written again before the heads of the next attempt. Returns
+    /// nothing if the output cannot be taken back.
     fn take_heads_to_repeat(&mut self) -> Vec<u8> {
         let repeats = self.repeats_heads() && self.resume.has_begun;
         if repeats && self.body.restart() { std::mem::take(&mut self.history.heads) } else { Vec::new() }

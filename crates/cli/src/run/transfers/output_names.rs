@@ -218,7 +218,7 @@ struct UrlLog {
     file: Option<File>,
     /// The number of bytes in the file.
     written: u64,
-    /// The bytes after those of the file.
+    /// The bytes that follow the bytes in the file.
     last: Vec<u8>,
 }
 

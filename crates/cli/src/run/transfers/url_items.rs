@@ -63,7 +63,7 @@ pub(crate) struct UrlItems {
     pub(super) names: OutputNames,
     /// The number of URLs so far, with those that are skipped.
     pub(super) position: u64,
-    job: Option<ItemsOfJob>,
+    job: Option<ListJob>,
     counts: ItemCounts,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct ItemCounts {
 }
 
 /// The job of a list's items: it knows which of them are finished.
-struct ItemsOfJob {
+struct ListJob {
     job: Arc<JobRun>,
     cursor: UrlCursor,
     is_at_end: bool,
@@ -174,7 +174,7 @@ impl UrlItems {
     /// Leaves out the items that the job has finished, and numbers the others by their places.
     pub(crate) fn of_job(self, job: &Arc<JobRun>) -> Result<Self> {
         let cursor = job.cursor()?;
-        Ok(Self { job: Some(ItemsOfJob { job: Arc::clone(job), cursor, is_at_end: false }), ..self })
+        Ok(Self { job: Some(ListJob { job: Arc::clone(job), cursor, is_at_end: false }), ..self })
     }
 
     /// Returns the item for the engine's fleet for a URL of the source at this index. Returns
@@ -386,7 +386,7 @@ impl UrlItems {
     /// Numbers an item of a job by its place in the list. Returns `Ok(None)` if the job has finished
     /// it.
     fn of_job_item(&mut self, number: u64, found: Result<Option<FleetItem>>) -> Result<Option<FleetItem>> {
-        let Some(ItemsOfJob { job, cursor, .. }) = &mut self.job else { return found };
+        let Some(ListJob { job, cursor, .. }) = &mut self.job else { return found };
         let known = match cursor.place(number)? {
             UrlPlace::Finished => return Ok(None),
             UrlPlace::New => None,

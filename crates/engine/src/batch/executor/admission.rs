@@ -29,9 +29,9 @@ pub(crate) struct ExecutorLoad {
 /// The requests in progress of an executor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestsInProgress {
-    /// The lowest number of those that run.
+    /// The lowest number of a request that is in progress and does not wait for a retry.
     pub(crate) first_running: Option<u64>,
-    /// The lowest number of those that wait to be tried again.
+    /// The lowest number of a request that waits to be tried again.
     pub(crate) first_retrying: Option<u64>,
     /// The number of requests that wait to be tried again.
     pub(crate) retrying: usize,

@@ -185,9 +185,9 @@ impl Worker {
         true
     }
 
-    /// Lets other transfers use the slots of those that wait for a late attempt or a silent host. A
-    /// proxy's silence concerns all transfers, so it lends none. A connection that transfers share
-    /// has been answered, or it would not be known to be shared.
+    /// Lends the host slots of transfers that wait for a late attempt or a silent host to other
+    /// transfers. A proxy's silence concerns all transfers, so it lends none. A connection that
+    /// transfers share has been answered, or it would not be known to be shared.
     pub(super) fn lend_slots(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let is_silent = slot.attempt == ConnectAttemptState::Silent;

@@ -49,35 +49,36 @@ impl TagName {
     }
 }
 
-/// Has no content and no end tag.
+/// The element has no content and no end tag.
 pub(super) const VOID: u32 = 1;
-/// Is in the category "special" of HTML: an unrelated end tag inside it does not close it.
+/// The element is in the category "special" of HTML: an unrelated end tag inside it does not close
+/// it.
 pub(super) const SPECIAL: u32 = 1 << 1;
-/// Is in the category "formatting": its end tag does not close the elements inside it.
+/// The element is in the category "formatting": its end tag does not close the elements inside it.
 pub(super) const FORMATTING: u32 = 1 << 2;
 /// The start tag closes an open `<p>`.
 pub(super) const CLOSES_P: u32 = 1 << 3;
-/// Ends a search for an open element ("has an element in scope").
+/// The element ends a search for an open element ("has an element in scope").
 pub(super) const SCOPE: u32 = 1 << 4;
-/// Is a heading `<h1>` to `<h6>`.
+/// The element is a heading, `<h1>` to `<h6>`.
 pub(super) const HEADING: u32 = 1 << 5;
-/// Separates words in text: a block, a cell, a line break.
+/// The element separates words in text: a block, a cell, a line break.
 pub(super) const BREAKS: u32 = 1 << 6;
-/// May stand in `<head>`.
+/// The element may stand in `<head>`.
 pub(super) const IN_HEAD: u32 = 1 << 7;
 /// The start tag ends SVG and MathML.
 pub(super) const LEAVES_FOREIGN: u32 = 1 << 8;
 /// Blanks in the element's text are kept.
 pub(super) const PREFORMATTED: u32 = 1 << 9;
-/// The text does not belong to the text of the elements around it.
+/// The element's text does not belong to the text of the elements around it.
 pub(super) const MUTED: u32 = 1 << 10;
 /// The end tag may be missing ("generate implied end tags").
 pub(super) const IMPLIED_END: u32 = 1 << 11;
 /// The end tag closes the element, if it is in scope, and all that is open inside.
 pub(super) const CLOSES_ALL: u32 = 1 << 12;
-/// The text is not read as markup.
+/// The element's text is not read as markup.
 pub(super) const READS_TEXT: u32 = 1 << 13;
-/// Is a part of a table: a caption, column, group of rows, row or cell.
+/// The element is a part of a table: a caption, column, group of rows, row or cell.
 pub(super) const TABLE_PART: u32 = 1 << 14;
 /// The start tag has special rules besides the other properties.
 pub(super) const START_RULES: u32 = 1 << 15;
@@ -85,7 +86,7 @@ pub(super) const START_RULES: u32 = 1 << 15;
 pub(super) const ENDS_IN_TABLE: u32 = 1 << 16;
 /// The end tag has special rules besides the other properties.
 pub(super) const END_RULES: u32 = 1 << 17;
-/// Belongs to ruby text: closes another such element.
+/// The element belongs to ruby text, and its start tag closes another such element.
 pub(super) const RUBY: u32 = 1 << 18;
 
 const BLOCK: u32 = SPECIAL | CLOSES_P | BREAKS | CLOSES_ALL;

@@ -60,9 +60,10 @@ pub(super) enum TextKind {
 /// The state of the tokenizer between two tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TokenizerState {
-    /// Text of this kind.
+    /// The tokenizer is in text of this kind.
     Text(TextKind),
-    /// `<script>`, after a `<!--`. `is_nested` is true after another `<script` in the comment.
+    /// The tokenizer is in a `<script>`, after a `<!--`. `is_nested` is true after another
+    /// `<script` in the comment.
     ScriptComment {
         dashes: u8,
         is_nested: bool,

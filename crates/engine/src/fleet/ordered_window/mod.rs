@@ -328,7 +328,7 @@ impl OrderedWindow {
         }
     }
 
-    /// Puts bytes into a slot.
+    /// Adds body bytes to a slot.
     ///
     /// # Errors
     /// The error of the sink.

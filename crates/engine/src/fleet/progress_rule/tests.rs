@@ -180,8 +180,8 @@ impl FleetModel {
         true
     }
 
-    /// Lets a transfer deliver a piece, restart or finish, if it is not blocked. Returns false if
-    /// it is.
+    /// Makes a transfer deliver a piece, restart or finish. Returns false if the transfer is
+    /// blocked.
     fn advance(&mut self, index: usize) -> bool {
         let ModelTransfer { key, stage, slot, size, sent, is_blocked, host } = self.transfers[index];
         let window = Arc::clone(&self.windows[stage]);

@@ -55,9 +55,9 @@ impl Resolver {
         self.https_records_for(LookupWaiter::Worker, host, port, notify)
     }
 
-    /// Does the same as [`https_records`](Self::https_records) for a caller of this kind. A caller
-    /// that blocks gets records only if the user chose the name servers, because otherwise the
-    /// system's resolver looks up its addresses.
+    /// Looks up HTTPS records as [`https_records`](Self::https_records) does, for this kind of
+    /// caller. A caller that blocks gets records only if the user chose the name servers, because
+    /// otherwise the system's resolver looks up its addresses.
     pub(crate) fn https_records_for(
         &self,
         waiter: LookupWaiter,

@@ -1,4 +1,5 @@
-//! Carriers of DNS messages besides UDP and TCP, such as HTTPS ([`DnsOverHttps`]).
+//! The interface for transports of DNS messages other than UDP and TCP, which programs can choose,
+//! such as HTTPS ([`DnsOverHttps`]).
 //!
 //! [`DnsOverHttps`]: crate::dns_over_https::DnsOverHttps
 

@@ -22,7 +22,7 @@ impl RecordChecksum {
         (self.hasher, self.found) = (Some(self.algorithm.hasher()), None);
     }
 
-    /// Gives the computation up: not all bytes are written in order.
+    /// Stops the computation, because not all bytes are written in order.
     pub(super) fn stop(&mut self) {
         (self.hasher, self.found) = (None, None);
     }

@@ -45,7 +45,8 @@ impl UnsentRequestContent {
         (self.is_starved, self.resumes_at) = (false, None);
     }
 
-    /// Lets the kernel send the content's files and pipes, as far as they are worth it and it can.
+    /// Makes the kernel send the files and pipes of the content that are large enough, if the
+    /// kernel can.
     pub(super) fn send_without_copy(&mut self) {
         let is_worth_it = |upload: &mut Box<dyn BodyUpload>| has_large_file(&mut **upload) || has_pipe(&mut **upload);
         self.file_sender = self.upload.as_mut().is_some_and(is_worth_it).then(FileSender::new).flatten();
