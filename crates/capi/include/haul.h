@@ -646,23 +646,23 @@ const char *haul_error_url(const haul_error *error);
 // The underlying errno, or 0.
 int haul_error_errno(const haul_error *error);
 
-// A time limit was reached.
+// Returns true if a time limit was reached.
 bool haul_error_is_timeout(const haul_error *error);
 
-// No connection could be made (name, address, proxy or TLS), or not in time. Nothing of the request was sent, so it may
-// be repeated whatever its method.
+// Returns true if no connection could be made (name, address, proxy or TLS), or not in time. Nothing of the request
+// was sent, so it may be repeated whatever its method.
 bool haul_error_is_connect(const haul_error *error);
 
-// A name, the host's or a proxy's, has no address.
+// Returns true if the name of the host or of a proxy has no address.
 bool haul_error_is_resolve(const haul_error *error);
 
-// TLS failed: the handshake, a certificate of either side, or the file of CA certificates.
+// Returns true if TLS failed: the handshake, a certificate of either side, or the file of CA certificates.
 bool haul_error_is_tls(const haul_error *error);
 
-// The call was wrong: an argument, a setting, a URL.
+// Returns true if the call was wrong: an argument, a setting, a URL.
 bool haul_error_is_usage(const haul_error *error);
 
-// A callback asked to stop.
+// Returns true if a callback asked to stop.
 bool haul_error_is_interrupted(const haul_error *error);
 
 // Returns the meaning of a haul_status in a few words; "unknown" if it is not one. Never NULL.

@@ -314,36 +314,36 @@ pub unsafe extern "C" fn haul_error_errno(error: *const haul_error) -> c_int {
     unsafe { error.as_ref() }.map_or(0, |error| error.errno)
 }
 
-/// A time limit was reached.
+/// Returns true if a time limit was reached.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_timeout(error: *const haul_error) -> bool {
     // SAFETY: as in haul_error_code.
     unsafe { haul_error_code(error) == haul_status::Timeout }
 }
 
-/// No connection could be made (name, address, proxy or TLS), or not in time. Nothing of the request was sent, so it may
-/// be repeated whatever its method.
+/// Returns true if no connection could be made (name, address, proxy or TLS), or not in time. Nothing of the request
+/// was sent, so it may be repeated whatever its method.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_connect(error: *const haul_error) -> bool {
     // SAFETY: as in haul_error_code.
     unsafe { error.as_ref() }.is_some_and(|error| error.is_connect)
 }
 
-/// A name, the host's or a proxy's, has no address.
+/// Returns true if the name of the host or of a proxy has no address.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_resolve(error: *const haul_error) -> bool {
     // SAFETY: as in haul_error_code.
     matches!(unsafe { haul_error_code(error) }, haul_status::Resolve | haul_status::ProxyResolve)
 }
 
-/// TLS failed: the handshake, a certificate of either side, or the file of CA certificates.
+/// Returns true if TLS failed: the handshake, a certificate of either side, or the file of CA certificates.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_tls(error: *const haul_error) -> bool {
     // SAFETY: as in haul_error_code.
     unsafe { error.as_ref() }.is_some_and(|error| error.is_tls)
 }
 
-/// The call was wrong: an argument, a setting, a URL.
+/// Returns true if the call was wrong: an argument, a setting, a URL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_usage(error: *const haul_error) -> bool {
     use haul_status::{Setup, UnsupportedScheme, Url};
@@ -351,7 +351,7 @@ pub unsafe extern "C" fn haul_error_is_usage(error: *const haul_error) -> bool {
     matches!(unsafe { haul_error_code(error) }, Setup | UnsupportedScheme | Url)
 }
 
-/// A callback asked to stop.
+/// Returns true if a callback asked to stop.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_interrupted(error: *const haul_error) -> bool {
     // SAFETY: as in haul_error_code.

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn few_bytes_are_copied() {
+    fn few_kept_bytes_are_copied() {
         let pool = BufferPool::new(64);
         let mut buffer = pool.take();
         let place = buffer.as_ptr();

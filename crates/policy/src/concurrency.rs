@@ -159,7 +159,7 @@ pub struct ConcurrencyLimit {
     /// The base before a test that showed no queue. The test may have met a pause of the machine, so
     /// the base returns after the next pause between trials.
     doubted_base: Option<u64>,
-    /// The fastest first byte, in nanoseconds.
+    /// The shortest time to the first byte, in nanoseconds.
     fastest: u64,
     /// The most requests served in a nanosecond, by a window at any limit since the last jump.
     best_rate: f64,

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn rare_words_find_nothing() {
+    fn unknown_words_find_nothing() {
         for subject in ["xyzzy", "", " ", "imeout"] {
             assert_eq!(text(subject), None, "{subject:?}");
         }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn words_begin_at_the_start_of_a_word() {
+    fn search_matches_only_word_starts() {
         assert!(has_word("The Time limit", "time") && has_word("max-time", "time") && has_word("timeout", "time"));
         assert!(!has_word("sometimes", "time") && !has_word("anything", ""));
     }

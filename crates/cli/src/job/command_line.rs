@@ -290,13 +290,13 @@ mod tests {
     }
 
     #[test]
-    fn limits_verbosity_and_order_do_not_identify() {
+    fn limits_verbosity_and_order_do_not_identify_jobs() {
         let old = ["--job", "f", "http://h/[1-3]", "--jsonl", "--rate", "5/s", "-v"];
         assert_eq!(differ(&old, &["--jsonl", "-s", "--parallel-max", "3", "--job=g", "http://h/[1-3]"]), None);
     }
 
     #[test]
-    fn difference_names_the_option() {
+    fn command_line_difference_names_the_option() {
         let old = ["--job", "f", "http://h/", "-o", "a"];
         let text = differ(&old, &["--job", "f", "http://h/", "-o", "b"]).unwrap();
         assert_eq!(text, "--output is 'b', and was 'a'");

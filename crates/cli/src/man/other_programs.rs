@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_pages_have_their_options() {
+    fn curl_and_ftp_pages_list_their_options() {
         let (curl, ftp) = (curl_page(), ftp_page());
         assert!(curl.contains("\\-\\-ntlm") && curl.contains("password can be recovered"), "{curl}");
         assert!(

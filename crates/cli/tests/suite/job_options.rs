@@ -71,7 +71,7 @@ fn option_without_url_continues_its_job() {
 }
 
 #[test]
-fn only_a_living_run_is_named() {
+fn error_names_the_running_process_only_if_alive() {
     let (dir, site) = (tempfile::tempdir().unwrap(), pages());
     let dir = dir.path();
     let args = ["--job", "j", "-sS", "-o", "a", &site.url("/1")];

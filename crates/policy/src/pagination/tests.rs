@@ -237,7 +237,7 @@ fn tokens_replace_a_parameter() {
 }
 
 #[test]
-fn values_of_other_kinds_are_errors() {
+fn value_of_an_unexpected_kind_is_an_error() {
     let kinds = [PageValue::True, PageValue::Number("2".into()), PageValue::Unusable("an object")];
     for kind in kinds {
         let mut listing = references("http://h/");

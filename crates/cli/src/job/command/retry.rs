@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn status_is_a_number_or_a_class() {
+    fn retry_status_is_a_number_or_class() {
         assert_eq!(status_range("503"), Some((503, 503)));
         assert_eq!(status_range("5xx"), Some((500, 599)));
         for wrong in ["", "x", "5x", "xx", "20", "0xx", "1000", "-1xx"] {

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn slowest_are_kept_in_order() {
+    fn slowest_urls_are_kept_in_order() {
         let mut figures = ReportFigures::default();
         (0..200_u64).for_each(|number| figures.add_slow(&number.to_string(), None, number * 7 % 200));
         let slowest = figures.take_slowest();

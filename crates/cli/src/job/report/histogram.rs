@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_are_contiguous_and_narrow() {
+    fn histogram_classes_are_contiguous_and_narrow() {
         let mut last = 0;
         for micros in (0..100_000_u64).chain((100_000..u64::from(u32::MAX)).step_by(9_973)) {
             let class = class_of(micros);

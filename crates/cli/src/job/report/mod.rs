@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn policy_allows_the_style_and_the_script() {
+    fn content_security_policy_allows_style_and_script() {
         let digest = |text: &str| {
             let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
             crate::base64::encode(digest.as_ref())

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parallel_meter_line_is_curls() {
+    fn parallel_meter_line_equals_curls() {
         let mut figures = ParallelFigures { begun: 2, running: 1, ..ParallelFigures::default() };
         assert_eq!(line(&figures, false), "\r--  --      0     0     2     1                                 0      ");
         (figures.received, figures.speed, figures.spent) = (10, 6, Duration::from_millis(1600));
