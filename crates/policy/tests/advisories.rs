@@ -143,7 +143,8 @@ fn netrc_matches_exact_hosts() {
 #[test]
 fn https_to_http_drops_credentials_cookies_and_referer() {
     let netrc = &b"machine a.example login alice password alices\n"[..];
-    let given = UserCredentials { user: None, bearer: Some(b"t"), netrc: NetrcLookup::Required(netrc) };
+    let given =
+        UserCredentials { user: None, bearer: Some(b"t"), negotiate: false, netrc: NetrcLookup::Required(netrc) };
     assert_eq!(identity(&given, "https://a.example/", "http://a.example/"), (None, None));
     assert_eq!(identity(&given, "https://b.example/", "http://a.example/"), (None, None));
     let mut jar = CookieStore::new();

@@ -36,14 +36,15 @@ pub(super) fn set(state: &EasyState, request: &mut RequestOptions) -> Result<(),
             basic: schemes & AUTH_BASIC != 0,
             digest: schemes & AUTH_DIGEST != 0,
             bearer: bearer.is_some(),
+            ..AllowedAuthSchemes::NONE
         },
         signature: match options.text(opt::AWS_SIGV4) {
             Some(text) => Some(Arc::new(SigV4Parameters::parse(&text).map_err(wrong)?)),
             None => None,
         },
         netrc: netrc(options),
-        message_signature: None,
         memory: state.auth_cache.clone(),
+        ..AuthOptions::default()
     };
     if let Some(proxy) = &mut request.proxy {
         proxy.memory = state.proxy_auth_cache.clone();

@@ -54,7 +54,8 @@ fn messages(
 ) -> Vec<(SecretReceiver, String)> {
     let user = world.user.then(|| Credentials::new("cli", "cli-pw").unwrap());
     let netrc = if world.netrc { NetrcLookup::Optional(NETRC.as_bytes()) } else { NetrcLookup::Off };
-    let given = UserCredentials { user: user.as_ref(), bearer: world.bearer.then_some(b"t0ken"), netrc };
+    let given =
+        UserCredentials { user: user.as_ref(), bearer: world.bearer.then_some(b"t0ken"), negotiate: false, netrc };
     let identity = identity_for(&given, target, secrets, downgraded).unwrap();
     let own = [("X-Api-Key".to_owned(), b"api-key".to_vec())];
     let mut fields: Vec<(String, Vec<u8>)> = fields_for(&own, secrets).cloned().collect();
