@@ -13,7 +13,7 @@ skip_files = os.environ.get("SKIP_FILES", "")
 
 
 def masked(text):
-    text = re.sub(r"curl/[0-9]+\.[0-9.]+[0-9]|curl [0-9]+\.[0-9.]+[0-9]", "curl/VERSION", text)
+    text = re.sub(r"curl/[0-9]+\.[0-9.]+[0-9](?:-DEV)?|curl [0-9]+\.[0-9.]+[0-9](?:-DEV)?", "curl/VERSION", text)
     # A curl may be built without its manual.
     text = text.replace(" or 'curl --manual'", "")
     # The progress meter tells times, and names of temporary files are random.

@@ -16,4 +16,4 @@ run() {
     CODECOV_TOKEN=token bash /opt/codecov-bash/codecov -f coverage.lcov -Z
 }
 skip_files='\.git/'
-mask='curl/VERSION \(x86_64.*|Protocols:.*|Features:.*|Release-Date:.*'
+mask='curl/VERSION \((x86_64|Linux).*|Protocols:.*|Features:.*|Release-Date:.*'
