@@ -344,6 +344,23 @@ def test_blocking_reads_of_a_stream_wait(pages: Any) -> None:
     asyncio.run(main())
 
 
+def test_read_timeout_does_not_count_the_program(pages: Any) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"one "
+        # Longer than the limit. The server cannot respond before the end.
+        await asyncio.sleep(0.6)
+        yield b"two"
+
+    async def main() -> None:
+        async with haul.AsyncSession(timeout=haul.ClientTimeout(read=0.3)) as session:
+            assert (await session.post(f"{pages.url}/up", data=pieces())).ok
+            with pytest.raises(haul.ReadTimeout):
+                await session.post(f"{pages.url}/never", data=pieces())
+
+    asyncio.run(main())
+    assert pages.bodies[0] == b"one two"
+
+
 def test_two_tasks_share_a_stream(pages: Any) -> None:
     async def main() -> None:
         async with haul.AsyncSession() as session, StreamServer() as server:

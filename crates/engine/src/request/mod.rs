@@ -177,7 +177,8 @@ pub struct RequestOptions {
     /// between them. A retry that cannot begin in time is not made. Default: none.
     pub total_time: Option<Duration>,
     /// The maximum time without a byte from the server after the request. If the program reads the
-    /// body itself ([`Response`](crate::Response)), the time between its reads does not count.
+    /// body itself ([`Response`](crate::Response)), the time between its reads does not count, and
+    /// neither does the time in which the source of the request's content has no bytes.
     /// Default: none.
     pub read_timeout: Option<Duration>,
     /// The maximum time for which the server takes no byte of the request. Default: none;

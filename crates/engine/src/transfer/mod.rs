@@ -349,6 +349,14 @@ impl Transfer {
         }
     }
 
+    /// Records whether the source of the request's content has no bytes now. The program then delays
+    /// the response, so the read timeout does not apply.
+    pub fn set_starved(&mut self, is_starved: bool) {
+        if self.speed.has_silence_limit() {
+            self.speed.set_starved(is_starved, Instant::now());
+        }
+    }
+
     /// Records that the responses before this one on its connection have ended: its server is
     /// silent only from now on.
     pub(crate) fn on_turn(&mut self, now: Instant) {

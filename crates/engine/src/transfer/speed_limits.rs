@@ -92,6 +92,9 @@ struct SilenceLimit {
     head_ms: u32,
     /// While bytes of the request wait until the server takes them, in milliseconds; 0 for none.
     send_ms: u32,
+    /// While the program has no content for the request, in milliseconds, before the head and after
+    /// it: the stall limits. The server cannot respond, so its own limits do not apply.
+    starved_ms: [u32; 2],
     /// True if the request has a write timeout.
     has_write_timeout: bool,
     since: Instant,
@@ -99,6 +102,8 @@ struct SilenceLimit {
     has_head: bool,
     /// Bytes of the request wait until the server takes them.
     is_sending: bool,
+    /// The source of the request's content has no bytes now.
+    is_starved: bool,
 }
 
 /// Returns a time limit in milliseconds, at least one.
@@ -120,11 +125,13 @@ impl SilenceLimit {
             body_ms,
             head_ms,
             send_ms,
+            starved_ms: [on_head.unwrap_or(0), on_body.unwrap_or(0)],
             has_write_timeout: write.is_some(),
             since: now,
             is_paused: false,
             has_head: false,
             is_sending: false,
+            is_starved: false,
         };
         (body_ms > 0 || send_ms > 0).then_some(new)
     }
@@ -138,6 +145,7 @@ impl SilenceLimit {
     fn limit(&self) -> Option<Duration> {
         let ms = match self.is_sending {
             true => self.send_ms,
+            false if self.is_starved => self.starved_ms[usize::from(self.has_head)],
             false if self.has_head => self.body_ms,
             false => self.head_ms,
         };
@@ -227,6 +235,14 @@ impl SpeedLimits {
     pub(super) fn set_sending(&mut self, is_sending: bool, now: Instant) {
         if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_sending != is_sending) {
             silence.is_sending = is_sending;
+            silence.since = now;
+        }
+    }
+
+    /// Records whether the source of the request's content has no bytes now.
+    pub(super) fn set_starved(&mut self, is_starved: bool, now: Instant) {
+        if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_starved != is_starved) {
+            silence.is_starved = is_starved;
             silence.since = now;
         }
     }

@@ -95,14 +95,17 @@ impl Uploads {
             }) {
                 Ok(FeedResult::All) => {
                     transfer.set_sending(false);
+                    transfer.set_starved(false);
                     false
                 }
                 Ok(FeedResult::Waits) => {
                     transfer.set_sending(true);
+                    transfer.set_starved(false);
                     true
                 }
                 Ok(FeedResult::Starved(until)) => {
                     transfer.set_sending(false);
+                    transfer.set_starved(true);
                     *is_starved = true;
                     *resumes_at = [*resumes_at, until].into_iter().flatten().min();
                     true

@@ -303,9 +303,10 @@ impl H1Connection {
             }
         })?;
         if takes_a_while {
-            let waits = self.wants_room();
+            let (waits, is_starved) = (self.wants_room(), self.content.is_starved());
             if let Some(transfer) = self.queue.back_mut() {
                 transfer.set_sending(waits);
+                transfer.set_starved(is_starved);
             }
         }
         Ok(pumped != PumpResult::Full)
