@@ -90,6 +90,7 @@ impl AsyncExchange {
             body: None,
             cookie,
             facts: response.facts().into(),
+            trailers: Vec::new(),
             record: None,
         };
         Ok(Some((received, StreamedBody::polled(response, waker, exception))))

@@ -13,7 +13,7 @@ use crate::bytes_sink::BytesSink;
 use crate::cookie_jar::PyJar;
 use crate::error::{EngineError, FailurePhase, failure, interrupted};
 use crate::python_text::latin1_or_utf8;
-use crate::received_response::ReceivedResponse;
+use crate::received_response::{ReceivedResponse, trailer_fields};
 use crate::request_body::{BodySourceException, body_of};
 use crate::shared_options::{FieldChange, SharedOptions, fields_of, without};
 use crate::stop_flag::StopFlag;
@@ -110,6 +110,7 @@ impl PyClient {
             body: None,
             cookie,
             facts: response.facts().into(),
+            trailers: Vec::new(),
             record: None,
         };
         Ok((received, StreamedBody::new(response, stop)))
@@ -224,7 +225,7 @@ pub(crate) fn response_of(
     exception: &BodySourceException,
     method: Option<Cow<'static, str>>,
 ) -> PyResult<ReceivedResponse> {
-    let TransferOutcome { result, target, head, facts, history, .. } = outcome;
+    let TransferOutcome { result, target, head, facts, history, trailers, .. } = outcome;
     let phase = match facts.phase {
         TransferPhase::Wait => FailurePhase::Wait,
         TransferPhase::Receive => FailurePhase::Body,
@@ -247,5 +248,6 @@ pub(crate) fn response_of(
     // After redirects that the engine followed, the response comes from another URL.
     let last_url = if facts.redirects > 0 { target.to_url() } else { url.clone() };
     let record = method.map(|method| RecordParts { url, method, facts, history });
-    Ok(ReceivedResponse { head, target, url: last_url, body: None, cookie, facts: timings, record })
+    let trailers = trailer_fields(trailers.iter().flat_map(|fields| fields.iter_bytes()));
+    Ok(ReceivedResponse { head, target, url: last_url, body: None, cookie, facts: timings, trailers, record })
 }

@@ -14,6 +14,14 @@ use crate::cookie_jar::PyJar;
 use crate::python_text::from_latin1;
 use crate::transfer_record::RecordParts;
 
+/// The name and the value of a trailer field.
+pub(crate) type TrailerField = (String, Vec<u8>);
+
+/// Converts the fields of a trailer section.
+pub(crate) fn trailer_fields<'f>(fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) -> Vec<TrailerField> {
+    fields.map(|(name, value)| (String::from_utf8_lossy(name).into_owned(), value.to_vec())).collect()
+}
+
 /// The head of a response, its body unless that is streamed, and details of the transfer.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct ReceivedResponse {
@@ -27,6 +35,8 @@ pub(crate) struct ReceivedResponse {
     /// The value of the Cookie field that was sent; `None` if none was sent.
     pub(crate) cookie: Option<Vec<u8>>,
     pub(crate) facts: ResponseFacts,
+    /// The names and values of the trailer fields, if the body was received.
+    pub(crate) trailers: Vec<TrailerField>,
     /// The other facts, for the record of a response from a batch; `None` for other responses.
     pub(crate) record: Option<RecordParts>,
 }
@@ -69,7 +79,12 @@ impl From<&TransferFacts> for ResponseFacts {
 
 impl ReceivedResponse {
     /// Returns the response with its complete body, and with later facts if they are known.
-    pub(crate) fn completed(&self, body: Py<PyBytes>, facts: Option<ResponseFacts>) -> Self {
+    pub(crate) fn completed(
+        &self,
+        body: Py<PyBytes>,
+        facts: Option<ResponseFacts>,
+        trailers: Vec<TrailerField>,
+    ) -> Self {
         Self {
             head: self.head.clone(),
             target: self.target.clone(),
@@ -77,6 +92,7 @@ impl ReceivedResponse {
             body: Some(body),
             cookie: self.cookie.clone(),
             facts: facts.unwrap_or_else(|| self.facts.clone()),
+            trailers,
             record: None,
         }
     }
@@ -133,6 +149,11 @@ impl ReceivedResponse {
                 .map(|(name, value)| PyTuple::new(py, [PyString::new(py, name), from_latin1(py, value)]))
                 .collect::<PyResult<Vec<_>>>()?,
         )
+    }
+
+    /// Returns the names and values of the trailer fields, as received.
+    fn trailers<'py>(&self, py: Python<'py>) -> Vec<(&str, Bound<'py, PyString>)> {
+        self.trailers.iter().map(|(name, value)| (name.as_str(), from_latin1(py, value))).collect()
     }
 
     /// Returns the first value of the field with this name, ignoring case.

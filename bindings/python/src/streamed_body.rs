@@ -11,15 +11,17 @@ use std::thread::{self, Thread, ThreadId};
 use std::time::Duration;
 
 use haul::body::BodyDecoder;
+use haul::response::ResponseInfo;
 use haul::{AsyncResponse, Error, ErrorKind, ProtocolVersion, Response, ResponseHead};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 
 use crate::batch::PyBatch;
 use crate::bytes_sink::decoder_for;
 use crate::error::{FailurePhase, failure, interrupted};
-use crate::received_response::{ReceivedResponse, ResponseFacts};
+use crate::python_text::from_latin1;
+use crate::received_response::{ReceivedResponse, ResponseFacts, TrailerField, trailer_fields};
 use crate::request_body::BodySourceException;
 use crate::stop_flag::{StopFlag, has_signal};
 
@@ -77,10 +79,10 @@ impl BodySource {
         }
     }
 
-    fn facts(&self) -> ResponseFacts {
+    fn info(&self) -> &ResponseInfo {
         match self {
-            Self::Waiting(response) => response.facts().into(),
-            Self::Polled(response, _) => response.facts().into(),
+            Self::Waiting(response) => response,
+            Self::Polled(response, _) => response,
         }
     }
 }
@@ -108,6 +110,8 @@ struct StreamedBodyReader {
     response: Option<BodySource>,
     /// The facts about the transfer at the end of the body.
     last_facts: Option<ResponseFacts>,
+    /// The trailer fields behind the body.
+    trailers: Vec<TrailerField>,
     decoder: Option<BodyDecoder>,
     /// Bytes that were received (and decoded). The program has read the first `at` of them.
     ready: Vec<u8>,
@@ -165,6 +169,7 @@ impl StreamedBody {
         let reader = StreamedBodyReader {
             response: Some(source),
             last_facts: None,
+            trailers: Vec::new(),
             decoder,
             ready: Vec::new(),
             at: 0,
@@ -346,8 +351,19 @@ impl StreamedBody {
     /// Returns a response with the head and facts of `reply`, and with this body, which was read to
     /// its end.
     fn complete(&self, reply: &ReceivedResponse, body: Py<PyBytes>) -> ReceivedResponse {
-        let facts = self.slot().reader.as_mut().and_then(|reader| reader.last_facts.take());
-        reply.completed(body, facts)
+        let mut slot = self.slot();
+        let (facts, trailers) = match &mut slot.reader {
+            Some(reader) => (reader.last_facts.take(), std::mem::take(&mut reader.trailers)),
+            None => (None, Vec::new()),
+        };
+        drop(slot);
+        reply.completed(body, facts, trailers)
+    }
+
+    /// Returns the names and values of the trailer fields; an empty list before the end of the body.
+    fn trailers<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyString>)> {
+        let trailers = self.slot().reader.as_ref().map(|reader| reader.trailers.clone()).unwrap_or_default();
+        trailers.into_iter().map(|(name, value)| (name, from_latin1(py, &value))).collect()
     }
 
     /// Releases the connection, which can be reused if the body was read to its end. Never waits:
@@ -491,7 +507,9 @@ impl StreamedBodyReader {
         };
         if received.is_empty() {
             self.ended = true;
-            self.last_facts = Some(response.facts());
+            let info = response.info();
+            self.last_facts = Some(info.facts().into());
+            self.trailers = trailer_fields(info.trailers().into_iter().flat_map(|fields| fields.iter_bytes()));
             self.response = None;
             if let Some(decoder) = self.decoder.as_mut().filter(|_| decode) {
                 decoder.finish().map_err(io::Error::other)?;

@@ -251,3 +251,25 @@ def test_line_pieces_are_joined_once(delimiter: bytes | None) -> None:
         assert lines.push(Counted(b"x" * 100)) == []
     assert lines.end() == [b"x" * 100 * pieces]
     assert 0 < Counted.looked_at < 4 * 100 * pieces
+
+
+def test_trailers_follow_the_body(raw: Any) -> None:
+    server = raw(
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\nx-sum: \xe9\r\nDigest: d\r\n\r\n"
+    )
+    session = haul.Session()
+    assert session.get(server.url).trailers == {"X-Sum": "1, \xe9", "Digest": "d"}
+    with session.get(server.url, stream=True) as response:
+        assert not response.trailers
+        assert response.content == b"ok" and response.trailers["digest"] == "d"
+    assert not haul.Response().trailers
+
+    async def main() -> None:
+        async with haul.AsyncSession() as of_asyncio:
+            assert (await of_asyncio.get(server.url)).trailers["digest"] == "d"
+            async with of_asyncio.stream("GET", server.url) as response:
+                assert await response.aread() == b"ok" and response.trailers["digest"] == "d"
+
+    asyncio.run(main())
+    (result,) = haul.fetch_many([server.url])
+    assert result.trailers["digest"] == "d"

@@ -123,6 +123,18 @@ class Response:
                     store[key] = (name, value)
         return fields
 
+    @property
+    def trailers(self) -> CaseInsensitiveDict:
+        """The trailer fields, which the server sends behind the body (RFC 9110 section 6.5).
+
+        There are none before the body was read to its end, and in a response that was pickled."""
+        source = self._reply if self._stream is None else self._stream
+        fields = CaseInsensitiveDict()
+        for name, value in () if source is None else source.trailers():
+            known = fields.get(name)
+            fields[name] = value if known is None else f"{known}, {value}"
+        return fields
+
     @lazy
     def url(self) -> Any:
         """The final URL, after redirects."""
