@@ -44,6 +44,8 @@ pub(crate) struct StreamedBody {
     stop: StopFlag,
     /// True after the program has read the body to its end.
     is_over: AtomicBool,
+    /// True while an event loop waits for bytes of the body.
+    is_awaited: AtomicBool,
     slot: Mutex<ReaderSlot>,
     /// Notified when a thread has put the reader back.
     returned: Condvar,
@@ -183,6 +185,7 @@ impl StreamedBody {
             exception,
             stop,
             is_over: AtomicBool::new(false),
+            is_awaited: AtomicBool::new(false),
             slot: Mutex::new(ReaderSlot { reader: Some(reader), taken_by: None }),
             returned: Condvar::new(),
         }
@@ -219,20 +222,26 @@ impl StreamedBody {
     }
 
     /// Reads without waiting, while the interpreter lock is released. Returns `None` if the body's
-    /// waker will be woken later. A closed body is empty.
+    /// waker will be woken later. A closed body is empty, unless it was closed during the wait.
     fn poll_detached<'py>(
         &self,
         py: Python<'py>,
         read: impl FnOnce(&mut StreamedBodyReader) -> io::Result<Vec<u8>> + Send,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let was_awaited = self.is_awaited.swap(false, Ordering::AcqRel);
         let bytes = py.detach(|| {
-            let Some(mut reader) = self.take_reader()? else { return Ok(Vec::new()) };
+            let Some(mut reader) = self.take_reader()? else {
+                return if was_awaited { Err(interruption("the response was closed")) } else { Ok(Vec::new()) };
+            };
             let bytes = read(&mut reader);
             self.put_back(reader);
             bytes
         });
         match bytes {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.is_awaited.store(true, Ordering::Release);
+                Ok(None)
+            }
             bytes => self.result_of(py, bytes).map(Some),
         }
     }
@@ -372,7 +381,12 @@ impl StreamedBody {
         self.stop.set();
         let reader = self.slot().reader.take();
         self.returned.notify_all();
+        let waker = reader.as_ref().and_then(StreamedBodyReader::waker);
         py.detach(|| drop(reader));
+        // An event loop that waits finds that the body is closed.
+        if let Some(waker) = waker {
+            waker.wake();
+        }
     }
 
     /// Returns whether the body has ended or was closed.
@@ -416,6 +430,14 @@ fn into_python(py: Python<'_>, bytes: io::Result<Vec<u8>>) -> PyResult<Bound<'_,
 }
 
 impl StreamedBodyReader {
+    /// Returns the waker of a polled response.
+    fn waker(&self) -> Option<Waker> {
+        match &self.response {
+            Some(BodySource::Polled(_, waker)) => Some(waker.clone()),
+            _ => None,
+        }
+    }
+
     /// Replaces the waker of a polled response, and returns the previous one.
     fn replace_waker(&mut self, new: impl FnOnce() -> Waker) -> Option<Waker> {
         match &mut self.response {

@@ -344,6 +344,21 @@ def test_blocking_reads_of_a_stream_wait(pages: Any) -> None:
     asyncio.run(main())
 
 
+def test_stream_that_is_closed_fails_its_reader() -> None:
+    async def main() -> None:
+        async with haul.AsyncSession() as session, StreamServer() as server:
+            response = await session.stream("GET", server.url)
+            assert await response._read(5) == b"first"
+            reading = asyncio.ensure_future(response.aread())
+            await asyncio.sleep(0)
+            await response.aclose()
+            with pytest.raises(haul.exceptions.RequestException, match="closed"):
+                await reading
+            assert await response._read(5) == b"", "a closed stream is empty"
+
+    asyncio.run(main())
+
+
 def test_read_timeout_does_not_count_the_program(pages: Any) -> None:
     async def pieces() -> AsyncIterator[bytes]:
         yield b"one "
