@@ -63,6 +63,10 @@ class Content:
         except StopAsyncIteration:
             self._at_end = True
             return False
+        except aiohttp.ClientPayloadError:
+            if self._is_closed:
+                raise aiohttp.ClientConnectionError("Connection closed") from None
+            raise
         self._rest += piece
         return True
 
