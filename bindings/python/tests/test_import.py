@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 
+import pytest
+
 import haul
-from conftest import start_python
+from conftest import run_python, start_python
 
 
 def test_import_loads_few_modules() -> None:
@@ -21,6 +23,25 @@ def test_import_loads_few_modules() -> None:
     assert "haul._haul" in modules, err
     heavy = {"asyncio", "email", "http.client", "http.cookiejar", "requests", "ssl", "socket", "urllib.parse", "datetime", "logging", "typing", "re", "json"}
     assert not modules & heavy
+
+
+@pytest.mark.parametrize(
+    "module, needed", [("adapters", "requests"), ("httpx", "httpx"), ("fsspec", "fsspec")]
+)
+def test_missing_package_is_named_with_its_remedy(module: str, needed: str) -> None:
+    out = run_python(
+        """
+        import sys
+        module, needed = sys.argv[1:]
+        sys.modules[needed] = None
+        try:
+            __import__("haul." + module)
+        except ImportError as error:
+            print(error)
+        """,
+        module, needed,
+    )  # fmt: skip
+    assert out == f"haul.{module} needs {needed}: pip install 'httphaul[{needed}]'\n"
 
 
 def test_engines_are_imported_when_used() -> None:

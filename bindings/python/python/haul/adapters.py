@@ -17,7 +17,10 @@ from email.message import Message
 from types import SimpleNamespace
 from typing import Any
 
-import requests
+try:
+    import requests
+except ImportError as error:
+    raise ImportError("haul.adapters needs requests: pip install 'httphaul[requests]'", name="requests") from error
 from requests.adapters import BaseAdapter, HTTPAdapter
 from requests.cookies import extract_cookies_to_jar
 from requests.structures import CaseInsensitiveDict
