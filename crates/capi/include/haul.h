@@ -305,7 +305,7 @@ typedef int (*haul_body_fn)(void *user, const char *data, size_t len);
 // valid until the next call or the end of the request. A value other than 0 stops the request with HAUL_STATUS_READ.
 typedef int (*haul_trailers_fn)(void *user, const haul_header **trailers, size_t *count);
 
-// What a haul_step_fn learns of a step. It is valid during the call. Later versions may add members at the end.
+// The facts about a step, for a haul_step_fn; valid during the call. Later versions may add members at the end.
 typedef struct {
   // The step.
   haul_step step;
@@ -834,6 +834,10 @@ haul_status haul_client_set_connect_timeout(haul_client *client, uint64_t ms);
 // Sets how long the server may stay silent before and during a reply, in milliseconds. 0, the
 // default: no limit.
 haul_status haul_client_set_idle_timeout(haul_client *client, uint64_t ms);
+
+// Sets how long a request of a batch may wait until it begins, in milliseconds: for a free connection, a rate, or a
+// host that asked for a pause. Then it fails with HAUL_STATUS_TIMEOUT. 0, the default: no limit.
+haul_status haul_client_set_pool_timeout(haul_client *client, uint64_t ms);
 
 // The maximum number of redirects to follow. 0: none; the redirecting reply is returned. Default 20.
 haul_status haul_client_set_max_redirects(haul_client *client, uint32_t max);

@@ -139,6 +139,19 @@ pub unsafe extern "C" fn haul_client_set_idle_timeout(client: *mut haul_client, 
     }
 }
 
+/// Sets how long a request of a batch may wait until it begins, in milliseconds: for a free connection, a rate, or a
+/// host that asked for a pause. Then it fails with HAUL_STATUS_TIMEOUT. 0, the default: no limit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_pool_timeout(client: *mut haul_client, ms: u64) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.pool_timeout = limit(ms);
+            Ok(())
+        })
+    }
+}
+
 /// The maximum number of redirects to follow. 0: none; the redirecting reply is returned. Default 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_max_redirects(client: *mut haul_client, max: u32) -> haul_status {

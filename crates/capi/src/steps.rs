@@ -46,7 +46,7 @@ pub enum haul_step {
     Done = 8,
 }
 
-/// What a haul_step_fn learns of a step. It is valid during the call. Later versions may add members at the end.
+/// The facts about a step, for a haul_step_fn; valid during the call. Later versions may add members at the end.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_step_info {

@@ -85,6 +85,23 @@ static void kinds(void) {
     haul_batch_free(batch);
 }
 
+static void turns(void) {
+    haul_response *response;
+    void *user;
+    CHECK(haul_client_set_pool_timeout(client, 20) == HAUL_STATUS_OK);
+    haul_batch *batch = haul_batch_new(client);
+    CHECK(haul_batch_set_order(batch, HAUL_ORDER_COMPLETION) == HAUL_STATUS_OK);
+    CHECK(haul_batch_set_parallel(batch, 1, 1) == HAUL_STATUS_OK);
+    add(batch, "GET", "/delay/60000/small/1", 1);
+    add(batch, "GET", "/small/2", 2);
+    CHECK(haul_client_set_pool_timeout(client, 0) == HAUL_STATUS_OK);
+    /* The first one began at once, so it has not waited. */
+    CHECK(haul_batch_next(batch, -1, &response, &user) == HAUL_STATUS_OK && user == (void *)2);
+    CHECK(haul_error_code(haul_response_error(response)) == HAUL_STATUS_TIMEOUT);
+    haul_response_free(response);
+    haul_batch_free(batch);
+}
+
 static void runs(void) {
     struct chain chain = {haul_batch_new(client), 50};
     add(chain.batch, "GET", "/small/7", 7);
@@ -159,6 +176,7 @@ int main(int argc, char **argv) {
     client = haul_client_new();
     orders();
     kinds();
+    turns();
     runs();
     descriptors();
     rates();
