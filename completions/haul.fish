@@ -28,6 +28,8 @@ complete -c haul -l no-ca-native -d 'Turn off: Trust the system\'s CA certificat
 complete -c haul -l cacert -r -d 'Trust the CA certificates in this file'
 complete -c haul -l capath -r -d 'Trust the CA certificates in this directory'
 complete -c haul -s E -l cert -x -d 'Show this client certificate'
+complete -c haul -l cert-status -d 'Require a good OCSP response of the server'
+complete -c haul -l no-cert-status -d 'Turn off: Require a good OCSP response of the server'
 complete -c haul -l cert-type -x -a 'PEM DER' -d 'Format of the client certificate'
 complete -c haul -l checksum -x -a 'sha256: sha384: sha512: sha1:' -d 'Verify the checksum of a body'
 complete -c haul -l ciphers -x -a 'ECDHE-ECDSA-AES128-GCM-SHA256 ECDHE-ECDSA-AES256-GCM-SHA384 ECDHE-ECDSA-CHACHA20-POLY1305 ECDHE-RSA-AES128-GCM-SHA256 ECDHE-RSA-AES256-GCM-SHA384 ECDHE-RSA-CHACHA20-POLY1305' -d 'Offer these cipher suites'

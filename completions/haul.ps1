@@ -56,6 +56,8 @@ Register-ArgumentCompleter -Native -CommandName haul -ScriptBlock {
         , @('--capath', 'Trust the CA certificates in this directory')
         , @('-E', 'Show this client certificate')
         , @('--cert', 'Show this client certificate')
+        , @('--cert-status', 'Require a good OCSP response of the server')
+        , @('--no-cert-status', 'Turn off: Require a good OCSP response of the server')
         , @('--cert-type', 'Format of the client certificate')
         , @('--checksum', 'Verify the checksum of a body')
         , @('--ciphers', 'Offer these cipher suites')

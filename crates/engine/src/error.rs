@@ -139,6 +139,9 @@ pub enum ErrorKind {
     LocalFile,
     /// The server's public key is not among the pinned ones. Exit 90.
     PinnedKey,
+    /// The stapled OCSP response of the server is missing, or does not vouch for its certificate.
+    /// Exit 91.
+    CertificateStatus,
     /// The handshake with a SOCKS proxy failed, or the proxy refused the connection. Exit 97.
     Proxy,
     /// A setting is not valid (a regular expression, a template, a header field). Exit 2.
@@ -193,6 +196,7 @@ impl ErrorKind {
             Self::CaFile => 77,
             Self::CrlFile => 82,
             Self::PinnedKey => 90,
+            Self::CertificateStatus => 91,
             Self::Proxy => 97,
             Self::HeadTooLarge => 100,
             Self::Interrupted => 130,
@@ -243,6 +247,7 @@ impl ErrorKind {
             Self::CrlFile => "crl_file",
             Self::LocalFile => "local_file",
             Self::PinnedKey => "pinned_key",
+            Self::CertificateStatus => "certificate_status",
             Self::Proxy => "proxy",
             Self::Setup => "setup",
             Self::Interrupted => "interrupted",
@@ -399,6 +404,7 @@ impl Error {
             ErrorKind::TlsHandshake
                 | ErrorKind::PeerCertificate
                 | ErrorKind::PinnedKey
+                | ErrorKind::CertificateStatus
                 | ErrorKind::ClientCertificate
                 | ErrorKind::CaFile
                 | ErrorKind::CrlFile

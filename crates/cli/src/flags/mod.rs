@@ -32,6 +32,7 @@ mod ca_native;
 mod cacert;
 mod capath;
 mod cert;
+mod cert_status;
 mod cert_type;
 mod checksum;
 mod ciphers;
@@ -301,6 +302,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &cacert::CacertFlag,
     &capath::CapathFlag,
     &cert::CertFlag,
+    &cert_status::CertStatusFlag,
     &cert_type::CertTypeFlag,
     &checksum::ChecksumFlag,
     &ciphers::CiphersFlag,

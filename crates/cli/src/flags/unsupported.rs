@@ -33,7 +33,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("GSS-API with SOCKS is not implemented", "socks5-gssapi"),
     ("no proxy is spoken to by HTTP/3", "proxy-http3"),
     ("haul does not use libcurl, so there is no such code to write", "libcurl"),
-    ("rustls does not check stapled OCSP responses", "cert-status doh-cert-status"),
+    ("stapled OCSP responses of DNS servers are not checked", "doh-cert-status"),
     (
         "rustls does not support TLS passwords (SRP)",
         "tlsauthtype tlspassword tlsuser proxy-tlsauthtype proxy-tlspassword proxy-tlsuser",

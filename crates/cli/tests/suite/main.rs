@@ -9,6 +9,7 @@ mod common;
 mod agent;
 mod apt_method;
 mod authentication;
+mod certificate_status;
 mod client_certificates;
 mod connection_endpoints;
 mod curl_compat_auth;

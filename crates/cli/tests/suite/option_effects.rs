@@ -91,6 +91,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("cacert", with("--cacert nonesuch", "--retry 0", "tls:plain")),
     ("capath", with("--capath nonesuch", "--retry 0", "tls:plain")),
     ("cert", with("--cert nonesuch", "--retry 0", "tls:plain")),
+    ("cert-status", tested("--cert-status", &["certificate_status.rs"])),
     ("cert-type", tested("--cert-type", &["client_certificates.rs"])),
     ("checksum", tested("--checksum", &["large_download.rs"])),
     ("ciphers", with("--ciphers ECDHE-RSA-AES128-GCM-SHA256", "--retry 0", "tls:plain")),

@@ -167,6 +167,7 @@ impl Transfer {
                 | ErrorKind::TlsHandshake
                 | ErrorKind::PeerCertificate
                 | ErrorKind::PinnedKey
+                | ErrorKind::CertificateStatus
         );
         is_of_service && self.drop_alternative()
     }

@@ -80,6 +80,7 @@ pub(crate) fn doh_tls(args: &TransferArgs) -> Result<TlsOptions> {
     let of_server = TlsArgs { pins: None, client: ClientCert::default(), ..args.tls.clone() };
     let mut options = tls(&of_server, HttpVersion::Any, ProgramPersona::Haul)?;
     options.verify = !args.doh_insecure;
+    options.require_status = false;
     Ok(options)
 }
 

@@ -78,6 +78,9 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
             "the content has changed, or is damaged or forged: do not use it; check the expected checksum at its source"
                 .into()
         }
+        ErrorKind::CertificateStatus => {
+            "without --cert-status, haul does not ask for this response; the server's operator configures it".into()
+        }
         ErrorKind::CaFile => of_ca_file(error, &cause).into(),
         ErrorKind::ClientCertificate => of_client_certificate(error).into(),
         ErrorKind::Setup if cause.contains("lowest TLS version") => {

@@ -21,6 +21,8 @@ pub(super) struct PresentedChain<'a> {
     pub(super) intermediates: &'a [CertificateDer<'a>],
     pub(super) server_name: &'a ServerName<'a>,
     pub(super) now: UnixTime,
+    /// The stapled OCSP response, empty if the server sent none. `None` if it is not to be checked.
+    pub(super) status: Option<&'a [u8]>,
 }
 
 /// A check that accepts or refuses the certificates that a server sent.
@@ -42,6 +44,8 @@ pub(super) struct CheckVerifier {
     /// The schemes that are allowed for the handshake's signature, the preferred first; `None` for
     /// all that the check allows.
     pub(super) schemes: Option<Vec<SignatureScheme>>,
+    /// True if the server must staple an OCSP response that vouches for its certificate.
+    pub(super) requires_status: bool,
 }
 
 impl CheckVerifier {
@@ -62,10 +66,11 @@ impl ServerCertVerifier for CheckVerifier {
         end_entity: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
         server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
+        ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let chain = PresentedChain { end_entity, intermediates, server_name, now };
+        let status = self.requires_status.then_some(ocsp_response);
+        let chain = PresentedChain { end_entity, intermediates, server_name, now, status };
         self.check.check(&chain).map(|()| ServerCertVerified::assertion())
     }
 

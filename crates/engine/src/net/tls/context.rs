@@ -62,6 +62,9 @@ pub struct TlsOptions {
     /// ([`TransferFacts::certificate_fault`](crate::transfer_facts::TransferFacts::certificate_fault)).
     /// Default: false.
     pub examine: bool,
+    /// True to require a stapled OCSP response that vouches for the server's certificate
+    /// (`--cert-status`), also without `verify`. Default: false.
+    pub require_status: bool,
     /// True to keep the server's certificates for
     /// [`TransferFacts::certificates`](crate::transfer_facts::TransferFacts::certificates).
     /// Default: false; haul keeps only what the connection pool needs to know about the server's
@@ -121,6 +124,7 @@ impl Default for TlsOptions {
         Self {
             verify: true,
             examine: false,
+            require_status: false,
             keep_certificates: false,
             common_name: false,
             ca_file: None,
@@ -303,7 +307,11 @@ impl ContextCache {
             .with_protocol_versions(&versions)
             .map_err(|error| Error::with_source(ErrorKind::Setup, "cannot set up TLS", error))?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(CheckVerifier { check, schemes }));
+            .with_custom_certificate_verifier(Arc::new(CheckVerifier {
+                check,
+                schemes,
+                requires_status: options.require_status,
+            }));
         let mut config = match identity {
             Some((identity, seen)) => {
                 stamps = stamps.followed_by(&seen);

@@ -2,6 +2,7 @@
 
 use rustls::{CertificateError, InvalidMessage};
 
+use super::certificate_status::StatusFault;
 use super::certificate_text::date_of;
 use super::public_key_pin::PinMismatch;
 use crate::{Error, ErrorKind};
@@ -11,6 +12,9 @@ pub(super) fn refused(error: rustls::Error) -> Error {
     let message = match &error {
         rustls::Error::InvalidCertificate(CertificateError::Other(other)) if other.0.is::<PinMismatch>() => {
             return Error::new(ErrorKind::PinnedKey, other.0.to_string());
+        }
+        rustls::Error::InvalidCertificate(CertificateError::Other(other)) if other.0.is::<StatusFault>() => {
+            return Error::new(ErrorKind::CertificateStatus, other.0.to_string());
         }
         rustls::Error::InvalidCertificate(refusal) => {
             return Error::new(

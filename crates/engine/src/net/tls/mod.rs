@@ -35,6 +35,7 @@ mod aead;
 mod alert;
 mod ca_checks;
 mod certificate_check;
+mod certificate_status;
 mod certificate_text;
 mod cipher_list;
 mod client_identity;
@@ -61,6 +62,8 @@ mod watched_files;
 #[cfg(all(test, feature = "json"))]
 mod x509_limbo;
 
+#[doc(hidden)]
+pub use certificate_status::parses_ocsp_response;
 pub use certificate_text::certificate_details;
 pub use client_identity::{ClientIdentity, Passphrase, Pem};
 pub use connection::{HandshakeStatus, TlsConnection};

@@ -206,6 +206,7 @@ mod tests {
                 intermediates: &[],
                 server_name: &server_name,
                 now: UnixTime::now(),
+                status: None,
             };
             lazily.check(&chain).is_ok()
         };

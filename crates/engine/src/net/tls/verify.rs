@@ -22,6 +22,7 @@ use webpki::{
 
 use super::ca_checks::{self, CaFault};
 use super::certificate_check::{CertificateCheck, PresentedChain};
+use super::certificate_status::{self, StatusFault};
 use super::common_name;
 
 /// A check that accepts a chain to a trusted certificate, or a trusted certificate itself.
@@ -79,13 +80,14 @@ impl ChainCheck {
             && !self.listed.iter().chain(intermediates).any(common_name::is_constraining)
     }
 
-    /// Searches for a path from the server's certificate to a trusted one.
+    /// Searches for a path from the server's certificate to a trusted one. Returns the issuer of the
+    /// server's certificate on that path.
     fn find_path(
         &self,
         end_entity: &EndEntityCert<'_>,
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
-    ) -> Result<(), ChainRefusal> {
+    ) -> Result<TrustAnchor<'static>, ChainRefusal> {
         let lists: Vec<_> = self.revoked.iter().collect();
         // As in OpenSSL, only the server's own certificate is looked up, and a certificate that no
         // list covers is accepted.
@@ -112,7 +114,7 @@ impl ChainCheck {
             Some(&check),
         );
         match (found, ca_fault.get()) {
-            (Ok(_), _) => Ok(()),
+            (Ok(path), _) => Ok(issuer_on(&path)),
             (Err(webpki::Error::UnknownIssuer), Some(fault)) => Err(ChainRefusal::Ca(fault)),
             (Err(fault), _) => Err(ChainRefusal::Path(fault)),
         }
@@ -153,18 +155,21 @@ impl ChainCheck {
 
 impl CertificateCheck for ChainCheck {
     fn check(&self, chain: &PresentedChain<'_>) -> Result<(), Error> {
-        let PresentedChain { end_entity, intermediates, server_name, now } = *chain;
+        let PresentedChain { end_entity, intermediates, server_name, now, status } = *chain;
         let parsed = EndEntityCert::try_from(end_entity).map_err(path_error)?;
-        match self.find_path(&parsed, intermediates, now) {
-            Ok(()) => {}
+        let issuer = match self.find_path(&parsed, intermediates, now) {
+            Ok(issuer) => Some(issuer),
             Err(
                 ChainRefusal::Ca(_)
                 | ChainRefusal::Path(webpki::Error::UnknownIssuer | webpki::Error::CaUsedAsEndEntity),
-            ) if self.lists(end_entity) => {}
+            ) if self.lists(end_entity) => None,
             Err(ChainRefusal::Ca(fault)) => {
                 return Err(CertificateError::Other(OtherError(Arc::new(fault))).into());
             }
             Err(ChainRefusal::Path(fault)) => return Err(path_error(fault)),
+        };
+        if let Some(response) = status {
+            check_status(response, &parsed, issuer.as_ref(), &self.algorithms, now)?;
         }
         // The name is examined last.
         match verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name) {
@@ -176,6 +181,29 @@ impl CertificateCheck for ChainCheck {
     fn algorithms(&self) -> WebPkiSupportedAlgorithms {
         self.algorithms
     }
+}
+
+/// Returns the issuer of the server's certificate on this path.
+fn issuer_on(path: &VerifiedPath<'_>) -> TrustAnchor<'static> {
+    let first = path.intermediate_certificates().next();
+    let of_first = first.and_then(|first| Some(webpki::anchor_from_trusted_cert(&first.der()).ok()?.to_owned()));
+    of_first.unwrap_or_else(|| path.anchor().to_owned())
+}
+
+/// Checks that a stapled OCSP response vouches for the server's certificate.
+fn check_status(
+    response: &[u8],
+    end_entity: &EndEntityCert<'_>,
+    issuer: Option<&TrustAnchor<'_>>,
+    algorithms: &WebPkiSupportedAlgorithms,
+    now: UnixTime,
+) -> Result<(), Error> {
+    let checked = match issuer {
+        None if !response.is_empty() => Err(StatusFault::UnknownIssuer),
+        None => Err(StatusFault::Missing),
+        Some(issuer) => certificate_status::check(response, end_entity, issuer, algorithms, now),
+    };
+    checked.map_err(|fault| CertificateError::Other(OtherError(Arc::new(fault))).into())
 }
 
 /// Converts an error of webpki to one of rustls, since the conversion in rustls is private.
@@ -222,7 +250,8 @@ impl CertificateFaultFinder {
         let (Some(check), Some((end_entity, intermediates))) = (&self.check, chain.split_first()) else {
             return Some(CertificateError::UnknownIssuer);
         };
-        match check.check(&PresentedChain { end_entity, intermediates, server_name: name, now: UnixTime::now() }) {
+        let now = UnixTime::now();
+        match check.check(&PresentedChain { end_entity, intermediates, server_name: name, now, status: None }) {
             Ok(()) => None,
             Err(Error::InvalidCertificate(fault)) => (!is_of_the_name(&fault)).then_some(fault),
             Err(_) => Some(CertificateError::BadEncoding),
@@ -243,8 +272,13 @@ impl AcceptAnyCheck {
 }
 
 impl CertificateCheck for AcceptAnyCheck {
-    fn check(&self, _: &PresentedChain<'_>) -> Result<(), Error> {
-        Ok(())
+    fn check(&self, chain: &PresentedChain<'_>) -> Result<(), Error> {
+        let Some(response) = chain.status else { return Ok(()) };
+        let parsed = EndEntityCert::try_from(chain.end_entity).map_err(path_error)?;
+        // Nobody has verified the issuer; its signature is checked all the same.
+        let mut anchors = chain.intermediates.iter().filter_map(|der| webpki::anchor_from_trusted_cert(der).ok());
+        let issuer = anchors.find(|anchor| *anchor.subject == *parsed.issuer());
+        check_status(response, &parsed, issuer.as_ref(), &self.algorithms, chain.now)
     }
 
     fn algorithms(&self) -> WebPkiSupportedAlgorithms {

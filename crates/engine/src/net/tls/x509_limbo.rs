@@ -59,6 +59,7 @@ fn answer(case: &Value) -> Result<(), String> {
         intermediates: &intermediates,
         server_name: &name,
         now: UnixTime::since_unix_epoch(time),
+        status: None,
     });
     judged.map_err(|error| error.to_string())
 }
