@@ -46,9 +46,9 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// The switches among the refused options. The form with `--no-` asks for nothing that haul lacks.
-const SWITCHES: &str = "cert-status compressed-ssh doh-cert-status eprt epsv ftp-pret ftp-ssl ftp-ssl-ccc ftp-ssl-control \
-                        ftp-ssl-reqd list-only mail-rcpt-allowfails metalink negotiate ntlm ntlm-wb proxy-http3 \
-                        proxy-negotiate proxy-ntlm sasl-ir socks5-gssapi tftp-no-options tls-earlydata";
+const SWITCHES: &str = "compressed-ssh doh-cert-status eprt epsv ftp-pret ftp-ssl ftp-ssl-ccc ftp-ssl-control \
+                        ftp-ssl-reqd list-only mail-rcpt-allowfails metalink ntlm ntlm-wb proxy-http3 \
+                        proxy-ntlm sasl-ir socks5-gssapi tftp-no-options tls-earlydata";
 
 /// The letters of curl's options that haul refuses, with their long names.
 const LETTERS: &[(u8, &str)] = &[(b'Q', "quote"), (b'l', "list-only"), (b't', "telnet-option")];
