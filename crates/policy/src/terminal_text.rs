@@ -32,9 +32,65 @@ pub fn for_terminal(lines: &[u8]) -> Vec<u8> {
     shown
 }
 
+/// Replaces each [hazard](is_hazard) in a JSON text behind the offset `from` by its escape. The
+/// value of the text stays the same, because such characters occur in strings only.
+///
+/// ```
+/// let mut text = "{\"a\":\"\u{9b}2J\u{202e}é\"}".as_bytes().to_vec();
+/// haul_policy::terminal_text::escape_json(&mut text, 0);
+/// assert_eq!(text, "{\"a\":\"\\u009b2J\\u202eé\"}".as_bytes());
+/// ```
+pub fn escape_json(text: &mut Vec<u8>, from: usize) {
+    // The first bytes of DEL, of C1 and of the marks in UTF-8.
+    if !text[from..].iter().any(|byte| matches!(byte, 0x7f | 0xc2 | 0xd8 | 0xe2)) {
+        return;
+    }
+    let added = text.split_off(from);
+    for chunk in added.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            // C0 is escaped by every writer of JSON, except for line ends between values.
+            if is_hazard(c) && !c.is_ascii() || c == '\x7f' {
+                text.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes());
+            } else {
+                text.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+        }
+        text.extend_from_slice(chunk.invalid());
+    }
+}
+
+/// Returns a JSON text in which [`escape_json`] has escaped all hazards.
+#[must_use]
+pub fn escaped_json(text: String) -> String {
+    let mut bytes = text.into_bytes();
+    escape_json(&mut bytes, 0);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_keeps_its_value_without_hazards() {
+        let all: String = (0x7f..0x2100u32).filter_map(char::from_u32).collect();
+        let mut text = format!("[\n\"{all}\"]").into_bytes();
+        let whole = text.clone();
+        escape_json(&mut text, 0);
+        let text = String::from_utf8(text).unwrap();
+        assert!(!text.chars().any(|c| is_hazard(c) && c != '\n'));
+        let mut read = String::new();
+        let mut pieces = text.split("\\u");
+        read.push_str(pieces.next().unwrap());
+        for piece in pieces {
+            read.push(u32::from_str_radix(&piece[..4], 16).ok().and_then(char::from_u32).unwrap());
+            read.push_str(&piece[4..]);
+        }
+        assert_eq!(read.as_bytes(), whole);
+        let mut kept = "\u{9b}\u{9b}".as_bytes().to_vec();
+        escape_json(&mut kept, 2);
+        assert_eq!(kept, "\u{9b}\\u009b".as_bytes());
+    }
 
     #[test]
     fn controls_and_direction_marks_become_question_marks() {

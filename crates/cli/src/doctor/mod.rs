@@ -88,7 +88,7 @@ fn carry_out(words: &[OsString]) -> Result<haul::Result<u8>, UsageError> {
     Ok(probes::diagnose(&plan, url).map(|diagnosis| {
         let text = match format {
             PageFormat::Text => diagnosis.text(),
-            PageFormat::Json => format!("{:#}\n", diagnosis.json()),
+            PageFormat::Json => haul_policy::terminal_text::escaped_json(format!("{:#}\n", diagnosis.json())),
         };
         // A reader that has closed the pipe has seen enough.
         let _ = std::io::stdout().write_all(text.as_bytes());

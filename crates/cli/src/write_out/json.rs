@@ -2,6 +2,7 @@
 //! object in curl's format.
 
 use haul::ResponseHead;
+use haul_policy::terminal_text::escape_json;
 
 use super::{WriteOutValues, WriteOutVariable};
 use crate::expand_variables::json as escaped;
@@ -72,8 +73,10 @@ pub(super) fn fields(head: Option<&ResponseHead>, into: &mut Vec<u8>) {
 
 fn quoted(text: &[u8], into: &mut Vec<u8>) {
     into.push(b'"');
+    let from = into.len();
     // JSON is UTF-8; a server's bytes need not be.
     into.extend_from_slice(&escaped(String::from_utf8_lossy(text).as_bytes()));
+    escape_json(into, from);
     into.push(b'"');
 }
 

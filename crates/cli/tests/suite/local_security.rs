@@ -475,6 +475,46 @@ fn headers_on_terminal_lose_control_characters() {
 }
 
 #[test]
+fn values_on_terminal_lose_control_characters() {
+    let Some(script) = installed("script", "what a terminal gets") else { return };
+    let page = page("<i>a&#27;[31m\u{9b}2J\u{202e}b</i><p>{\"k\":\"a\u{9b}2J\u{202e}b\"}");
+    let value = "a\u{1b}[31m\u{9b}2J\u{202e}b";
+    for (options, shown) in [
+        ("--select i", "a?[31m?2J?b"),
+        ("--select i --unique", "a?[31m?2J?b"),
+        ("--select i --sort", "a?[31m?2J?b"),
+        ("--select i --csv", "a?[31m?2J?b"),
+        ("--select i --csv --unique", "a?[31m?2J?b"),
+        ("--extract a.*b", "a?2J?b"),
+    ] {
+        let line = format!("{HAUL} -sS {options} {}", page.url("/"));
+        let ran = run(program(script).args(["-qec", &line, "/dev/null"]));
+        let text = String::from_utf8(ran.stdout).unwrap();
+        assert!(ran.code == 0 && text.contains(shown), "{options}: {text:?}");
+        assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{options}: {text:?}");
+    }
+    // A pipe gets the value as it is, and JSON an equal one.
+    for options in [&["--select", "i"][..], &["--select", "i", "--csv"]] {
+        let text = run_haul([&["-sS"], options, &[&page.url("/")]].concat()).text();
+        assert!(text.contains(value), "{options:?}: {text:?}");
+    }
+    let text = run_haul(["-sS", "--select", "i", "--jsonl", &page.url("/")]).text();
+    assert!(text.contains(r#""values":["a\u001b[31m\u009b2J\u202eb"]"#), "{text:?}");
+    let text = run_haul(["-sS", "--jsonl", &page.url("/")]).text();
+    assert!(text.contains(r"a\u009b2J\u202eb") && !text.contains('\u{9b}'), "{text:?}");
+}
+
+#[test]
+fn json_of_heads_has_no_control_characters() {
+    let reply = "HTTP/1.1 200 OK\r\nX-A: a\u{9b}2J\u{202e}b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
+    for options in [&["-w", "%{header_json}"][..], &["--jsonl"]] {
+        let text = run_haul([&["-sS"], options, &[&peer.url("/")]].concat()).text();
+        assert!(text.contains(r"a\u009b2J\u202eb"), "{options:?}: {text:?}");
+    }
+}
+
+#[test]
 fn http_proxy_in_capitals_is_ignored() {
     // The "httpoxy" class: in a CGI program, HTTP_PROXY is a field of the request.
     let echo = page("direct");

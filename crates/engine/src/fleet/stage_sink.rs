@@ -9,6 +9,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use haul_policy::terminal_text::for_terminal;
+
 use super::dispatch::Dispatcher;
 use super::known_urls::KnownUrls;
 use super::level_sink::LevelSink;
@@ -89,6 +91,8 @@ pub(super) fn windows(
 /// The last sink of a fleet: it writes bodies or values to the output.
 pub(super) struct PrintSink {
     output: DescriptorWriter,
+    /// True if the output is a terminal, on which values lose their control characters.
+    is_terminal: bool,
     /// The number of bytes that the output has received.
     passed: u64,
     progress: Arc<OutputProgress>,
@@ -96,7 +100,7 @@ pub(super) struct PrintSink {
 
 impl PrintSink {
     pub(super) fn new(output: DescriptorWriter, progress: Arc<OutputProgress>) -> Self {
-        Self { output, passed: 0, progress }
+        Self { is_terminal: output.is_terminal(), output, passed: 0, progress }
     }
 
     /// Notes how much of the output is written.
@@ -115,7 +119,8 @@ impl StageSink for PrintSink {
     }
 
     fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
-        let room = self.bytes(&records.to_lines());
+        let lines = if self.is_terminal { records.for_terminal().to_lines() } else { records.to_lines() };
+        let room = self.bytes(&lines);
         records.clear();
         room
     }
@@ -132,7 +137,10 @@ impl StageSink for PrintSink {
             let mut line = Vec::new();
             while let Some(value) = tail.next_value()? {
                 line.clear();
-                line.extend_from_slice(value);
+                match self.is_terminal {
+                    true => line.extend_from_slice(&for_terminal(value)),
+                    false => line.extend_from_slice(value),
+                }
                 line.push(b'\n');
                 if self.bytes(&line)? == OutputReadiness::Full {
                     self.output.drain(None)?;

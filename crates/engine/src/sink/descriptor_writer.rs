@@ -100,6 +100,12 @@ impl DescriptorWriter {
         }
     }
 
+    /// Returns true if the output is a terminal.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        self.way == WriteMethod::Direct && rustix::termios::isatty(&self.file)
+    }
+
     /// Makes a writer to this descriptor, which the writer closes when it is dropped.
     #[must_use]
     pub fn new(fd: OwnedFd) -> Self {

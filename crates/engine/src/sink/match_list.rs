@@ -13,6 +13,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use haul_policy::terminal_text::for_terminal;
+
 /// The maximum number of bytes of memory that an empty list keeps for further values.
 const KEPT: usize = 128 << 10;
 
@@ -142,6 +144,17 @@ impl MatchList {
         lines
     }
 
+    /// Returns the values without characters that could control a terminal or deceive its reader
+    /// ([`for_terminal`]).
+    #[must_use]
+    pub fn for_terminal(&self) -> Self {
+        let mut shown = Self { place: self.place.clone(), ..Self::default() };
+        for (index, value) in self.iter().enumerate() {
+            shown.push_found(self.expression(index), &for_terminal(value));
+        }
+        shown
+    }
+
     /// Writes the values to a file from the offset `at` on, without their position. Returns the
     /// offset after them.
     ///
@@ -208,6 +221,16 @@ mod tests {
             [(&b"x"[..], 0), (b"yy", 2), (b"", 0)]
         );
         assert_eq!(a.iter().collect::<Vec<_>>(), [&b"x"[..], b"yy", b""]);
+    }
+
+    #[test]
+    fn list_for_terminal_keeps_boundaries_and_expressions() {
+        let mut list = MatchList::default();
+        list.push_found(3, "\u{9b}2J\u{202e}".as_bytes());
+        list.push_found(1, b"\x1b[31mred");
+        let shown = list.for_terminal();
+        assert_eq!(shown.iter().collect::<Vec<_>>(), [&b"?2J?"[..], b"?[31mred"]);
+        assert_eq!([shown.expression(0), shown.expression(1)], [3, 1]);
     }
 
     #[test]

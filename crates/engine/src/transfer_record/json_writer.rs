@@ -1,8 +1,11 @@
-//! Writes a JSON object member by member. Texts are written by serde_json.
+//! Writes a JSON object member by member. Texts are written by serde_json; characters that could
+//! control a terminal are then escaped.
 
 use std::fmt::Display;
 use std::io::Write;
 use std::time::Duration;
+
+use haul_policy::terminal_text::escape_json;
 
 /// A JSON text in progress.
 #[derive(Debug)]
@@ -40,7 +43,9 @@ impl JsonWriter {
 
     /// Writes a text as a value.
     fn string(&mut self, text: &str) {
+        let from = self.text.len();
         serde_json::to_writer(&mut self.text, text).expect("a vector takes every write");
+        escape_json(&mut self.text, from);
     }
 
     /// Writes a member whose value is a text, or null.

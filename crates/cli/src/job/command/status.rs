@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use haul::Result;
+use haul_policy::terminal_text::escaped_json;
 use indicatif::{HumanBytes, HumanDuration};
 use serde_json::json;
 
@@ -146,7 +147,7 @@ impl JobStatus<'_> {
             "causes": causes.collect::<Vec<_>>(),
             "last_run": run,
         });
-        format!("{value}\n")
+        escaped_json(format!("{value}\n"))
     }
 
     /// Returns the average number of URLs per second that the last run finished; `None` if it

@@ -24,7 +24,7 @@ use crate::file_access::print_error_line;
 use crate::job::JobRun;
 use crate::plan::{self, GlobalArgs, RecordOutputFormat, StageArgs, UrlGroup, WriteOut};
 use crate::program_persona::ProgramPersona;
-use crate::run::engine_options::output_options::{NULL, record_options};
+use crate::run::engine_options::output_options::{NULL, record_options, shows_content};
 use crate::run::report::error_message;
 use crate::run::report::events::EventLog;
 use crate::run::report::file_metadata;
@@ -287,7 +287,8 @@ impl Reporter {
         let is_stored = report.outcome.result.is_ok() && records.format != RecordOutputFormat::Csv;
         let file = self.file(report).filter(|_| is_stored).map(|path| StoredFile::of(path, delivered, checksum));
         let (extracts, names) = (stage.takes_values(), &*stage.value_names);
-        Some(RecordedTransfer { report, persona: self.persona, records, file, id: None, extracts, names })
+        let is_shown = records.format == RecordOutputFormat::Csv && shows_content(&self.operation);
+        Some(RecordedTransfer { report, persona: self.persona, records, file, id: None, extracts, names, is_shown })
     }
 
     /// Prints the record of a transfer that is not in a fleet, or does nothing if the group prints no

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use haul::Error;
+use haul_policy::terminal_text::escape_json;
 use serde::Serialize;
 use serde_json::json;
 
@@ -103,7 +104,9 @@ impl EventLine {
         }
         self.0.extend_from_slice(format!("\"{name}\":").as_bytes());
         // Texts and numbers always have a form in JSON, and memory takes all bytes.
+        let from = self.0.len();
         let _ = serde_json::to_writer(&mut self.0, &value);
+        escape_json(&mut self.0, from);
         self
     }
 

@@ -8,6 +8,7 @@ use haul::body::text::BodyText;
 use haul::fleet::{RecordContent, RecordText};
 use haul::sink::checksum::{HashAlgorithm, hex};
 use haul::transfer_record::TransferRecord;
+use haul_policy::terminal_text::escape_json;
 
 use super::csv_rows::{PageRows, RowOrder};
 use super::line_pieces::{LineContent, line};
@@ -31,6 +32,8 @@ pub(crate) struct RecordedTransfer<'a> {
     pub(crate) extracts: bool,
     /// The names of the values, in the order of the expressions; empty if they have none.
     pub(crate) names: &'a [ValueName],
+    /// True if the record is printed on a terminal.
+    pub(crate) is_shown: bool,
 }
 
 /// A file with the body of a transfer.
@@ -64,7 +67,8 @@ impl RecordedTransfer<'_> {
         }
         let names: Vec<&str> = self.names.iter().map(ValueName::as_str).collect();
         let url = self.report.shown_url(self.persona);
-        let rows = PageRows::new(content.values, &names, with_url.then(|| url.to_string()));
+        let values = if self.is_shown { content.values.for_terminal() } else { content.values };
+        let rows = PageRows::new(values, &names, with_url.then(|| url.to_string()));
         rows.and_then(|rows| rows.into_text(order)).map_err(|error| error.with_url(url))
     }
 
@@ -95,6 +99,7 @@ impl RecordedTransfer<'_> {
             member("size", file.size.into());
             member("sha256", file.sha256.as_deref().into());
         }
+        escape_json(&mut text, 0);
         line(text, self.content(content))
     }
 

@@ -5,6 +5,8 @@ use haul::body::text::BodyText;
 use haul::fleet::{RecordPieces, RecordText};
 use haul::sink::match_list::MatchList;
 
+use haul_policy::terminal_text::escape_json;
+
 use crate::base64;
 
 /// The size in bytes of the largest content whose line is made at once.
@@ -162,6 +164,7 @@ fn append_string_piece(piece: &str, into: &mut Vec<u8>) {
     serde_json::to_writer(&mut *into, piece).expect("a vector takes every write");
     into.pop();
     into.remove(from);
+    escape_json(into, from);
 }
 
 #[cfg(test)]
