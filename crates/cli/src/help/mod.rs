@@ -22,13 +22,20 @@ use crate::program_persona::VERSION;
 use crate::program_persona::{CURL_VERSION, ProgramPersona};
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 
-/// The features that `--version` lists. They are those of curl's features that haul has, with
+/// The features that `--version` lists. They are those of curl's features that haul can have, with
 /// curl's names and in curl's order.
-const FEATURES: &str = if haul::HAS_HTTP3 {
-    "alt-svc AsynchDNS brotli HSTS HTTP2 HTTP3 HTTPS-proxy IDN IPv6 Largefile libz PSL SSL threadsafe UnixSockets zstd"
-} else {
-    "alt-svc AsynchDNS brotli HSTS HTTP2 HTTPS-proxy IDN IPv6 Largefile libz PSL SSL threadsafe UnixSockets zstd"
-};
+const FEATURES: &str = "alt-svc AsynchDNS brotli GSS-API HSTS HTTP2 HTTP3 HTTPS-proxy IDN IPv6 Kerberos Largefile \
+                        libz PSL SPNEGO SSL threadsafe UnixSockets zstd";
+
+/// Returns the features of this build that `--version` lists.
+fn features() -> String {
+    let has = |name: &&str| match *name {
+        "HTTP3" => haul::HAS_HTTP3,
+        "GSS-API" | "Kerberos" | "SPNEGO" => haul::HAS_NEGOTIATE,
+        _ => true,
+    };
+    FEATURES.split(' ').filter(has).collect::<Vec<_>>().join(" ")
+}
 
 /// The release date of the version of curl that the curl persona claims to be.
 const CURL_DATE: &str = "2026-09-02";
@@ -125,10 +132,13 @@ pub fn manual(persona: ProgramPersona) -> String {
 pub fn version(persona: ProgramPersona) -> String {
     let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
     match persona {
-        ProgramPersona::Haul => format!("haul {VERSION} ({arch}-{os})\nProtocols: http https\nFeatures: {FEATURES}\n"),
+        ProgramPersona::Haul => {
+            format!("haul {VERSION} ({arch}-{os})\nProtocols: http https\nFeatures: {}\n", features())
+        }
         ProgramPersona::Curl => format!(
             "curl {CURL_VERSION} ({arch}-pc-{os}-gnu) libcurl/{CURL_VERSION} haul/{VERSION} rustls zlib brotli zstd\n\
-             Release-Date: {CURL_DATE}\nProtocols: file http https\nFeatures: {FEATURES}\n"
+             Release-Date: {CURL_DATE}\nProtocols: file http https\nFeatures: {}\n",
+            features()
         ),
     }
 }

@@ -80,6 +80,8 @@ pub(super) struct SpeedLimits {
     stall_ms: u32,
     /// True if the time without progress also counts while the head is awaited.
     stall_awaits_head: bool,
+    /// True if the request has a write timeout.
+    has_write_timeout: bool,
     min_speed: Option<Box<MinSpeed>>,
     silence: Option<SilenceLimit>,
 }
@@ -92,11 +94,6 @@ struct SilenceLimit {
     head_ms: u32,
     /// While bytes of the request wait until the server takes them, in milliseconds; 0 for none.
     send_ms: u32,
-    /// While the program has no content for the request, in milliseconds, before the head and after
-    /// it: the stall limits. The server cannot respond, so its own limits do not apply.
-    starved_ms: [u32; 2],
-    /// True if the request has a write timeout.
-    has_write_timeout: bool,
     since: Instant,
     is_paused: bool,
     has_head: bool,
@@ -125,8 +122,6 @@ impl SilenceLimit {
             body_ms,
             head_ms,
             send_ms,
-            starved_ms: [on_head.unwrap_or(0), on_body.unwrap_or(0)],
-            has_write_timeout: write.is_some(),
             since: now,
             is_paused: false,
             has_head: false,
@@ -134,22 +129,6 @@ impl SilenceLimit {
             is_starved: false,
         };
         (body_ms > 0 || send_ms > 0).then_some(new)
-    }
-
-    /// Returns true if the write timeout applies now.
-    fn is_writing(&self) -> bool {
-        self.has_write_timeout && self.is_sending
-    }
-
-    /// Returns the limit that applies now, if there is one.
-    fn limit(&self) -> Option<Duration> {
-        let ms = match self.is_sending {
-            true => self.send_ms,
-            false if self.is_starved => self.starved_ms[usize::from(self.has_head)],
-            false if self.has_head => self.body_ms,
-            false => self.head_ms,
-        };
-        (ms > 0 && !self.is_paused).then(|| Duration::from_millis(ms.into()))
     }
 }
 
@@ -200,13 +179,14 @@ impl SpeedLimits {
     pub(super) fn sharing_rate(&self) -> Self {
         let Self { rate, total, stall_ms, stall_awaits_head, .. } = self;
         let (rate, total) = (rate.clone(), total.clone());
-        Self { rate, total, stall_ms: *stall_ms, stall_awaits_head: *stall_awaits_head, min_speed: None, silence: None }
+        Self { rate, total, stall_ms: *stall_ms, stall_awaits_head: *stall_awaits_head, ..Self::default() }
     }
 
     /// Restarts the measurement of the minimum speed and of the server's silence for an exchange
     /// that begins now.
     pub(super) fn begin_exchange(&mut self, options: &RequestOptions, now: Instant) {
         self.min_speed = options.speed_limit.map(|limit| Box::new(MinSpeed::new(limit, now)));
+        self.has_write_timeout = options.write_timeout.is_some();
         self.silence = SilenceLimit::of(options, self, now);
     }
 
@@ -343,8 +323,21 @@ impl SpeedLimits {
     /// Returns the time at which the server will have been silent for too long. Returns `None` if
     /// silence is not limited.
     pub(super) fn silence_deadline(&self) -> Option<Instant> {
+        self.silence.as_ref()?.since.checked_add(self.silence_limit()?)
+    }
+
+    /// Returns the time for which the server may be silent now; `None` if there is no limit.
+    fn silence_limit(&self) -> Option<Duration> {
         let silence = self.silence.as_ref()?;
-        silence.since.checked_add(silence.limit()?)
+        let ms = match silence.is_sending {
+            true => silence.send_ms,
+            // The server cannot respond, so its own limits do not apply.
+            false if silence.is_starved && !silence.has_head && !self.stall_awaits_head => 0,
+            false if silence.is_starved => self.stall_ms,
+            false if silence.has_head => silence.body_ms,
+            false => silence.head_ms,
+        };
+        (ms > 0 && !silence.is_paused).then(|| Duration::from_millis(ms.into()))
     }
 
     /// Returns true if the server's speed or silence is measured.
@@ -361,9 +354,9 @@ impl SpeedLimits {
     /// the number of bytes received so far.
     pub(super) fn check(&mut self, bytes: u64, now: Instant) -> Option<Error> {
         if self.silence_deadline().is_some_and(|at| at <= now) {
-            let silence = self.silence.as_ref();
-            let limit = silence.and_then(SilenceLimit::limit).unwrap_or_default();
-            let what = if silence.is_some_and(SilenceLimit::is_writing) { "took no data" } else { "was silent" };
+            let limit = self.silence_limit().unwrap_or_default();
+            let is_sending = self.silence.as_ref().is_some_and(|silence| silence.is_sending);
+            let what = if is_sending && self.has_write_timeout { "took no data" } else { "was silent" };
             return Some(Error::new(ErrorKind::Timeout, format!("the server {what} for {limit:?}")));
         }
         let min_speed = self.min_speed.as_mut().filter(|min_speed| min_speed.next_check <= now)?;
