@@ -44,7 +44,7 @@ ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars
 	licences fuzz-check doc python python-test fsspec-suite httpx-suite aiohttp-suite engines-test engines-bench \
 	python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke \
 	scorecard generate site dist dist-test install install-command install-lib uninstall clean msrv words h3-interop \
-	selection-suites check-features pictures curl-programs curl-differential negotiate-suite
+	selection-suites check-features pictures curl-programs curl-differential negotiate-suite httpsig-suite
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,6 +103,9 @@ curl-programs: ## 68 programs that call curl, with curl and with haul in its pla
 
 curl-differential: ## COUNT=1500 command lines made at random from curl's options, with curl and with haul: SEED=1 CURL=PATH
 	sh scripts/curl-differential.sh $(SEED) $(COUNT)
+
+httpsig-suite: build ## requests that haul signs by RFC 9421, verified by a Python package (installs it)
+	sh scripts/httpsig-suite.sh $(TARGET_DIR)/release/haul
 
 negotiate-suite: ## haul and Debian's curl with Kerberos tickets (installs a key distribution center and mod_auth_gssapi)
 	sh scripts/negotiate-suite.sh
