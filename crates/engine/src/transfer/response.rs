@@ -73,6 +73,11 @@ impl Transfer {
         }
     }
 
+    /// Returns true if a response without a head (HTTP/0.9) is accepted.
+    pub fn takes_headless(&self) -> bool {
+        self.options.deviations.http09
+    }
+
     /// Returns true if the lines of a head that is broken are delivered.
     pub fn wants_partial_heads(&self) -> bool {
         self.options.curl_compat.partial_heads && !self.resume.has_begun

@@ -45,7 +45,8 @@ pub enum ExchangeFailure {
     /// No connection could be made, so nothing was sent.
     BeforeSending,
     /// A reused connection failed before the first byte of the response. Most likely, the server
-    /// closed the connection while no request was using it.
+    /// closed the connection while no request was using it. Or the response had no head, which only
+    /// another connection can show to be meant.
     WhileStale,
     /// The connection failed before the first byte of the response, and after the request was sent.
     BeforeResponse,
@@ -506,7 +507,8 @@ fn trouble_of(error: &Error, broke: ExchangeFailure) -> Trouble {
         (
             ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive | ErrorKind::Http2Stream | ErrorKind::Http3,
             ExchangeFailure::WhileStale | ExchangeFailure::BeforeResponse,
-        ) => Trouble::ResetBeforeResponse,
+        )
+        | (ErrorKind::Protocol, ExchangeFailure::WhileStale) => Trouble::ResetBeforeResponse,
         _ => Trouble::Permanent,
     }
 }

@@ -67,6 +67,28 @@ fn retry_after_delay_is_honoured_and_capped() {
     }
 }
 
+/// A response without a head (HTTP/0.9) counts on a fresh connection only: on a used one, the bytes
+/// may be the rest of another response.
+#[test]
+fn headless_response_counts_on_a_fresh_connection_only() {
+    for driver in DRIVERS {
+        for (method, exit, connections) in [("GET", 0, 2), ("POST", 8, 1)] {
+            let headless = [ScriptStep::ReadHead, ScriptStep::send("no head"), ScriptStep::Close];
+            let used = [vec![ScriptStep::ReadHead, ScriptStep::send(OK)], headless.to_vec()].concat();
+            let peer = RawPeer::start(vec![used, headless.to_vec()]);
+            let client = Client::new();
+            let mut options = RequestOptions { method: method.into(), ..RequestOptions::default() };
+            options.deviations.http09 = true;
+            assert_eq!(driver.get(&client, &peer.url("/"), &options).ok(), b"ok");
+            let got = driver.get(&client, &peer.url("/"), &options);
+            assert_eq!((got.exit, peer.connections()), (exit, connections), "{driver:?} {method}: {}", got.message);
+            if exit == 0 {
+                assert_eq!(got.ok(), b"no head", "{driver:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn idempotent_request_on_stale_connection_is_resent_once() {
     for driver in DRIVERS {

@@ -110,6 +110,7 @@ impl H1Connection {
     pub fn abort(&mut self, error: Error, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         if let Some(mut transfer) = self.queue.pop_front() {
             let broke = match (self.conn.response_started(), self.served) {
+                _ if self.is_headless => ExchangeFailure::WhileStale,
                 _ if self.violated => ExchangeFailure::ByProtocol,
                 (true, _) => ExchangeFailure::InResponse,
                 (false, 0) => ExchangeFailure::BeforeResponse,

@@ -71,6 +71,8 @@ pub struct H1Connection {
     /// True if the peer violated the protocol. A connection that only closed too early does not
     /// count.
     violated: bool,
+    /// True if a response without a head came on this connection after others with one.
+    is_headless: bool,
     direct: ZeroCopyDecision,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
@@ -111,6 +113,7 @@ impl H1Connection {
             send_error: None,
             breaks_pipelining: false,
             violated: false,
+            is_headless: false,
             direct: ZeroCopyDecision::Undecided,
             pacing,
             pipeline_limit: PipelineLimit::default(),

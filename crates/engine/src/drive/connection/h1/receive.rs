@@ -63,6 +63,15 @@ impl H1Connection {
         }
     }
 
+    /// Returns true if a response without a head (HTTP/0.9) came on a connection that has served
+    /// others, for a transfer that takes such responses. Another connection shows whether the server
+    /// sends them. In curl's place, this is an error.
+    fn is_late_headless(&self, error: H1Error) -> bool {
+        let Some(transfer) = self.queue.front() else { return false };
+        let is_late = matches!(error, H1Error::NotHttp { first: false });
+        is_late && transfer.takes_headless() && !transfer.wants_partial_heads()
+    }
+
     /// Passes the lines of a broken head to a transfer that wants them. Returns the error to report
     /// for `error`, which the unused `input` caused.
     fn on_violation(&mut self, error: H1Error, input: &[u8]) -> Error {
@@ -155,7 +164,8 @@ impl H1Connection {
             let step = match self.conn.step(time, &mut input.bytes()[at..end]) {
                 Ok(step) => step,
                 Err(error) => {
-                    self.violated |= is_violation(error);
+                    self.is_headless = self.is_late_headless(error);
+                    self.violated |= is_violation(error) && !self.is_headless;
                     return Err(self.on_violation(error, &input.bytes()[at..end]));
                 }
             };
