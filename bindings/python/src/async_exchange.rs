@@ -26,7 +26,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 
 use crate::client::PreparedCall;
-use crate::error::{FailurePhase, failure, interrupted};
+use crate::error::send_failure;
 use crate::python_text::TextOrBytes;
 use crate::received_response::ReceivedResponse;
 use crate::request_body::{BodySourceException, LONGER_BODY};
@@ -76,23 +76,10 @@ impl AsyncExchange {
                 return Ok(None);
             }
             Poll::Ready(Ok(response)) => response,
-            Poll::Ready(Err(error)) => {
-                let phase = if error.is_connect() { FailurePhase::Connect } else { FailurePhase::Wait };
-                let raised = opening.exception.take().or_else(|| interrupted(&error));
-                return Err(raised.unwrap_or_else(|| failure(&error, phase)));
-            }
+            Poll::Ready(Err(error)) => return Err(send_failure(&error, opening.exception.take())),
         };
         let OpeningExchange { waker, url, cookie, exception, .. } = opening;
-        let received = ReceivedResponse {
-            head: response.head().clone(),
-            target: response.target().clone(),
-            url,
-            body: None,
-            cookie,
-            facts: response.facts().into(),
-            trailers: Vec::new(),
-            record: None,
-        };
+        let received = ReceivedResponse::begun(response.head(), response.target(), response.facts(), url, cookie);
         Ok(Some((received, StreamedBody::polled(response, waker, exception))))
     }
 

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::bytes_sink::BytesSink;
 use crate::cookie_jar::PyJar;
-use crate::error::{EngineError, FailurePhase, failure, interrupted};
+use crate::error::{EngineError, FailurePhase, failure, interrupted, send_failure};
 use crate::python_text::latin1_or_utf8;
 use crate::received_response::{ReceivedResponse, trailer_fields};
 use crate::request_body::{BodySourceException, body_of};
@@ -96,28 +96,14 @@ impl PyClient {
         let url = if as_is { prepare_as_is(url)? } else { prepare(url, None)? };
         let PreparedCall { request, url, exception, cookie } =
             PreparedCall::new(&options.stopped_by(&stop), method, url, fields, body, None, None)?;
-        let response = match py.detach(|| self.client.send(request)) {
-            Ok(response) => response,
-            Err(error) => {
-                let phase = if error.is_connect() { FailurePhase::Connect } else { FailurePhase::Wait };
-                return Err(exception.take().or_else(|| interrupted(&error)).unwrap_or_else(|| failure(&error, phase)));
-            }
-        };
-        let received = ReceivedResponse {
-            head: response.head().clone(),
-            target: response.target().clone(),
-            url,
-            body: None,
-            cookie,
-            facts: response.facts().into(),
-            trailers: Vec::new(),
-            record: None,
-        };
+        let response = py.detach(|| self.client.send(request));
+        let response = response.map_err(|error| send_failure(&error, exception.take()))?;
+        let received = ReceivedResponse::begun(response.head(), response.target(), response.facts(), url, cookie);
         Ok((received, StreamedBody::new(response, stop)))
     }
 
     /// Uses these name servers from now on: addresses with or without a port, separated by commas.
-    /// None stands for the system's.
+    /// An empty text stands for the name servers of the system.
     fn use_dns_servers(&self, servers: &str) -> PyResult<()> {
         let servers = if servers.is_empty() { Ok(DnsServers::default()) } else { DnsServers::parse(servers) };
         let servers = servers.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.cause()))?;

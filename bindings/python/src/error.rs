@@ -73,3 +73,10 @@ pub(crate) fn interrupted(error: &Error) -> Option<PyErr> {
     let raised = RAISED.with_borrow_mut(Option::take);
     raised.filter(|_| error.kind() == ErrorKind::Interrupted)
 }
+
+/// Makes the exception for a request that failed before its response. `raised` is the exception of
+/// the program's own content, which comes first.
+pub(crate) fn send_failure(error: &Error, raised: Option<PyErr>) -> PyErr {
+    let phase = if error.is_connect() { FailurePhase::Connect } else { FailurePhase::Wait };
+    raised.or_else(|| interrupted(error)).unwrap_or_else(|| failure(error, phase))
+}

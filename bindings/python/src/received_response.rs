@@ -78,6 +78,26 @@ impl From<&TransferFacts> for ResponseFacts {
 }
 
 impl ReceivedResponse {
+    /// Makes the response whose body has not arrived yet.
+    pub(crate) fn begun(
+        head: &ResponseHead,
+        target: &Target,
+        facts: &TransferFacts,
+        url: String,
+        cookie: Option<Vec<u8>>,
+    ) -> Self {
+        Self {
+            head: head.clone(),
+            target: target.clone(),
+            url,
+            body: None,
+            cookie,
+            facts: facts.into(),
+            trailers: Vec::new(),
+            record: None,
+        }
+    }
+
     /// Returns the response with its complete body, and with later facts if they are known.
     pub(crate) fn completed(
         &self,

@@ -221,6 +221,15 @@ impl StreamedBody {
         self.result_of(py, bytes)
     }
 
+    /// Takes the next piece for an iteration over the body out of the reader: `size` bytes; or,
+    /// without a size or for a chunked body, the bytes that have arrived.
+    fn take_piece(&self, reader: &mut StreamedBodyReader, size: Option<usize>, decode: bool) -> io::Result<Vec<u8>> {
+        match size {
+            Some(size) if !self.returns_early => reader.take(size, decode),
+            _ => reader.take_some(size, decode),
+        }
+    }
+
     /// Reads without waiting, while the interpreter lock is released. Returns `None` if the body's
     /// waker will be woken later. A closed body is empty, unless it was closed during the wait.
     fn poll_detached<'py>(
@@ -312,10 +321,7 @@ impl StreamedBody {
     /// because one may be an event that the program waits for.
     #[pyo3(signature = (size=None, decode=true))]
     fn piece<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
-        self.read_detached(py, |reader| match size {
-            Some(size) if !self.returns_early => reader.take(size, decode),
-            _ => reader.take_some(size, decode),
-        })
+        self.read_detached(py, |reader| self.take_piece(reader, size, decode))
     }
 
     /// Returns the next bytes as `piece` does, without waiting; `None` if none have arrived. Then the
@@ -327,10 +333,7 @@ impl StreamedBody {
         size: Option<usize>,
         decode: bool,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        self.poll_detached(py, |reader| match size {
-            Some(size) if !self.returns_early => reader.take(size, decode),
-            _ => reader.take_some(size, decode),
-        })
+        self.poll_detached(py, |reader| self.take_piece(reader, size, decode))
     }
 
     /// Returns the next bytes as `read` does, without waiting; `None` if they have not arrived.

@@ -6,7 +6,7 @@
 //!  NAME-wal, -shm  transactions to add         ──┘ them whoever owns them
 //! ```
 //!
-//! Whoever can create files in the directory can so replace the job and its command line. The
+//! A user who can create files in the directory can so replace the job and its command line. The
 //! sticky bit does not prevent that: it protects existing files only. A check of the files alone
 //! would leave the time between the check and their opening by SQLite.
 

@@ -41,6 +41,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use haul::pagination::Pagination;
+use haul_policy::file_url::is_file_url;
 use haul_policy::output_name::{has_url_part, placeholder_names};
 use haul_policy::shard::Shard;
 use haul_policy::url_template::UrlTemplate;
@@ -295,6 +296,11 @@ pub struct UrlGroup {
 }
 
 impl UrlGroup {
+    /// Returns true if one of the URLs among the arguments is a `file:` URL.
+    pub fn has_file_url(&self) -> bool {
+        self.urls.iter().any(|source| matches!(source, UrlSource::Argument(url) if is_file_url(url)))
+    }
+
     /// Returns the output of the source at this index, in the first stage.
     ///
     /// For a later stage, see [`StageArgs::output`].

@@ -1,9 +1,9 @@
 //! Decides which URL groups (operations) run in parallel with each other, as one list.
 //!
 //! A `next` in a config file (`-K`) separates the requests of a list, so its groups run in
-//! parallel, as do those of the command line with `-Z`. A group waits for the groups before it if it may depend on them: if it uses cookies
-//! that they may change, reads a file that they may write, or changes a setting that belongs to the
-//! whole run.
+//! parallel, as do those of the command line with `-Z`. A group waits for the groups before it if it
+//! may depend on them: if it uses cookies that they may change, reads a file that they may write, or
+//! changes a setting that belongs to the whole run.
 
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
@@ -55,12 +55,7 @@ fn may_join(group: &UrlGroup) -> bool {
         && stage.report.dump_header.is_none()
         && stage.request.etag_save.is_none()
         && !reads_stdin(group)
-        && !(group.in_place && has_file_url(group))
-}
-
-/// Returns true if a group has a `file:` URL among its arguments.
-fn has_file_url(group: &UrlGroup) -> bool {
-    group.urls.iter().any(|source| matches!(source, UrlSource::Argument(url) if is_file_url(url)))
+        && !(group.in_place && group.has_file_url())
 }
 
 /// Returns true if the groups agree in the settings that belong to the client of the whole run, and

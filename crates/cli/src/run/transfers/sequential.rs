@@ -8,7 +8,6 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use haul::{Client, Error, ErrorKind, Result};
-use haul_policy::file_url;
 use haul_policy::glob::GlobValues;
 
 use crate::plan::{BodyArg, OutputArg, RunPlan, UrlGroup, UrlSource};
@@ -31,9 +30,8 @@ pub(crate) fn is_sequential(plan: &RunPlan, operation: &UrlGroup) -> bool {
     let is_alone = crate::run::only_url(operation).is_some();
     let uploads_in_turn = has_uploads && (!plan.global.parallel || is_alone);
     // Files have no server to be asked beside others.
-    let is_local = |source| matches!(source, UrlSource::Argument(url) if file_url::is_file_url(url));
     let is_curls = plan.global.persona.is_curl()
-        && (!plan.global.parallel || is_alone || operation.urls.iter().any(is_local))
+        && (!plan.global.parallel || is_alone || operation.has_file_url())
         && operation.stages.len() == 1
         && !operation.stages[0].takes_values()
         && operation.stages[0].pagination.is_none()
