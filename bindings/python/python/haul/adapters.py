@@ -204,12 +204,13 @@ class HaulAdapter(BaseAdapter):
         if body is None and method not in ("GET", "HEAD") and headers.get("Content-Length") == "0":
             body = b""
         # Headers with this value are left out, as in urllib3.
-        fields = [(name, value) for name, value in headers.items() if isinstance(value, bytes) or value != SKIP_HEADER]
+        given = _pairs(headers)
+        fields = [(name, value) for name, value in given if isinstance(value, bytes) or value != SKIP_HEADER]
         if "Content-Length" in headers and is_stream(body):
             # requests adds Transfer-Encoding although the program has set the length of a
             # generator.
             fields = [(name, value) for name, value in fields if name.lower() != "transfer-encoding"]
-        if not any(name.lower() == "accept-encoding" for name in headers):
+        if not any(name.lower() == "accept-encoding" for name, _ in given):
             # As http.client does: without the header, the server may use any coding (RFC 9110
             # section 12.5.3).
             fields.append(("Accept-Encoding", "identity"))
@@ -245,14 +246,15 @@ class HaulAdapter(BaseAdapter):
         response = _AdapterResponse()
         response.status_code = reply.status
         fields = reply.fields()
-        headers: Any = CaseInsensitiveDict()
+        headers: Any = {}
         for name, value in fields:
-            if not value.isascii() and name.lower() == "location":
+            key = name.lower()
+            if not value.isascii() and key == "location":
                 # requests decodes a Location as UTF-8, and fails for other bytes.
                 value = _as_utf8(value)
-            known = headers.get(name)
-            headers[name] = value if known is None else f"{known}, {value}"
-        response.headers = headers
+            known = headers.get(key)
+            headers[key] = (name, value if known is None else f"{known[1]}, {value}")
+        headers = response.headers = CaseInsensitiveDict(headers.values())
         response.encoding = get_encoding_from_headers(headers)
         response.reason = reply.reason
         response.raw = raw
@@ -307,6 +309,12 @@ class HaulAdapter(BaseAdapter):
                 self._options_cache.clear()
             self._options_cache[key] = options
         return options
+
+
+def _pairs(headers: Any) -> Any:
+    """Returns the names and values of the headers of a prepared request."""
+    # The view of `items()` looks each name up again.
+    return headers._store.values() if type(headers) is CaseInsensitiveDict else headers.items()
 
 
 def _with_target(url: str, target: str) -> str | None:
