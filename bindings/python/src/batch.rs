@@ -15,7 +15,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use haul::batch::{BatchOptions, BatchOrder, FinishedRequest};
@@ -25,7 +25,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::async_exchange::{AsyncExchange, Upload};
-use crate::bytes_sink::BytesSink;
+use crate::bytes_sink::{BytesSink, SpareBuffers};
 use crate::client::{PreparedCall, PyClient, response_of};
 use crate::cookie_jar::PyJar;
 use crate::error::{FailurePhase, failure, interrupted};
@@ -52,6 +52,7 @@ pub(crate) struct PyBatch {
     pending: Mutex<HashMap<u64, PendingBatchRequest>>,
     fd: Mutex<Option<OwnedFd>>,
     last_url: LastUrlCache,
+    spare_buffers: Arc<SpareBuffers>,
 }
 
 /// The number of a request, with its response or its exception.
@@ -149,6 +150,7 @@ impl PyBatch {
             pending: Mutex::default(),
             fd: Mutex::default(),
             last_url: LastUrlCache::default(),
+            spare_buffers: Arc::default(),
         })
     }
 
@@ -173,7 +175,7 @@ impl PyBatch {
         // The lock is held until the request is recorded: another thread may take its result before
         // this function returns.
         let mut pending = self.pending();
-        let id = self.batch.submit_into(request, Box::new(BytesSink::outside_interpreter()));
+        let id = self.batch.submit_into(request, Box::new(BytesSink::outside_interpreter(&self.spare_buffers)));
         let method = options.engine_options.keep_history.then(|| name_of(method));
         pending.insert(id, PendingBatchRequest { url, cookie, exception, method });
         Ok(id)

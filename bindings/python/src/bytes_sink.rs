@@ -9,6 +9,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::body::{BodyDecoder, DecodeLimits};
 use haul::buffer_pool::BufferLease;
@@ -30,6 +31,10 @@ const MAX_PREALLOCATED: u64 = 1 << 30;
 
 /// The largest number of bytes reserved for a collected body before it arrives.
 const MAX_RESERVED: u64 = 16 << 20;
+
+/// The number of [`SpareBuffers`], and the length in bytes of the longest: together at most 8 MiB.
+const MAX_SPARE_BUFFERS: usize = 64;
+const MAX_SPARE_LENGTH: usize = 128 << 10;
 
 /// A `bytes` object that no other code can see yet, and the number of bytes written to it.
 struct BytesObject {
@@ -104,13 +109,35 @@ enum CollectedBytes {
     BytesObject(BytesObject),
 }
 
+/// The memory of bodies that the program has got, for later bodies. Without it, each page of a new
+/// body's memory is a page fault.
+#[derive(Default)]
+pub(crate) struct SpareBuffers(Mutex<Vec<Vec<u8>>>);
+
+impl SpareBuffers {
+    /// Returns an empty buffer for at least this many bytes.
+    fn take(&self, bytes: usize) -> Vec<u8> {
+        let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        spare.filter(|buffer| buffer.capacity() >= bytes).unwrap_or_else(|| Vec::with_capacity(bytes))
+    }
+
+    /// Keeps a buffer, if it is neither long nor one of too many.
+    fn put(&self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if buffer.capacity() <= MAX_SPARE_LENGTH && kept.len() < MAX_SPARE_BUFFERS {
+            kept.push(buffer);
+        }
+    }
+}
+
 /// Collects one body, and decodes it if the response has a known content coding.
 #[derive(Default)]
 pub(crate) struct BytesSink {
     store: CollectedBytes,
     decoder: Option<BodyDecoder>,
-    /// True if the receiving thread must never acquire the interpreter lock.
-    stays_outside: bool,
+    /// The memory for a body whose receiving thread must never acquire the interpreter lock.
+    spare: Option<Arc<SpareBuffers>>,
 }
 
 impl CollectedBytes {
@@ -134,8 +161,8 @@ impl CollectedBytes {
 
 impl BytesSink {
     /// Creates a sink that never acquires the interpreter lock while the body arrives.
-    pub(crate) fn outside_interpreter() -> Self {
-        Self { stays_outside: true, ..Self::default() }
+    pub(crate) fn outside_interpreter(spare: &Arc<SpareBuffers>) -> Self {
+        Self { spare: Some(Arc::clone(spare)), ..Self::default() }
     }
 
     /// Returns a body that was received outside of the interpreter.
@@ -151,7 +178,13 @@ impl BytesSink {
     pub(crate) fn into_bytes(self, py: Python<'_>) -> Py<PyBytes> {
         match self.store {
             CollectedBytes::Empty => PyBytes::new(py, b"").unbind(),
-            CollectedBytes::Gathered(bytes) => PyBytes::new(py, &bytes).unbind(),
+            CollectedBytes::Gathered(bytes) => {
+                let object = PyBytes::new(py, &bytes).unbind();
+                if let Some(spare) = &self.spare {
+                    spare.put(bytes);
+                }
+                object
+            }
             CollectedBytes::BytesObject(object) if object.filled == object.length => object.bytes,
             // The body ended early, which the transfer reports. The received bytes are kept.
             CollectedBytes::BytesObject(object) => {
@@ -181,7 +214,7 @@ impl Sink for BytesSink {
     fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
         self.decoder = if begin.length == Some(0) { None } else { decoder_for(begin.head) };
         let known = begin.length.filter(|_| self.decoder.is_none()).unwrap_or(0);
-        let object = if !self.stays_outside && (MIN_PREALLOCATED..=MAX_PREALLOCATED).contains(&known) {
+        let object = if self.spare.is_none() && (MIN_PREALLOCATED..=MAX_PREALLOCATED).contains(&known) {
             usize::try_from(known).ok().and_then(BytesObject::new)
         } else {
             None
@@ -190,7 +223,11 @@ impl Sink for BytesSink {
             Some(object) => CollectedBytes::BytesObject(object),
             // A vector that grows while the body arrives is copied at each doubling.
             None if (1..=MAX_RESERVED).contains(&known) => {
-                CollectedBytes::Gathered(Vec::with_capacity(usize::try_from(known).unwrap_or_default()))
+                let known = usize::try_from(known).unwrap_or_default();
+                CollectedBytes::Gathered(match &self.spare {
+                    Some(spare) => spare.take(known),
+                    None => Vec::with_capacity(known),
+                })
             }
             None => CollectedBytes::Empty,
         };
