@@ -37,6 +37,29 @@ static TABLE: [curl_easyoption; ROWS.len() + 1] = {
     table
 };
 
+/// For each number of an option without its type, one more than its place in [`ROWS`]; 0 for none.
+/// No two options differ by their types alone.
+static PLACES: [u16; MAX_NUMBER] = {
+    let mut places = [0; MAX_NUMBER];
+    let mut at = 0;
+    while at < ROWS.len() {
+        let (_, id, _, usage) = ROWS[at];
+        at += 1;
+        if !matches!(usage, OptionUse::Alias) {
+            let place = &mut places[(id % TYPE_STEP) as usize];
+            assert!(*place == 0, "two options have the same number");
+            *place = at as u16;
+        }
+    }
+    places
+};
+
+/// The difference between the numbers that options of consecutive types begin with
+/// (`CURLOPTTYPE_OBJECTPOINT` and so on).
+const TYPE_STEP: u32 = 10_000;
+/// More than any option's number without its type.
+const MAX_NUMBER: usize = 512;
+
 /// Returns the use that this library makes of the option with this number; `None` if there is no
 /// such option.
 pub(super) fn usage(option: u32) -> Option<OptionUse> {
@@ -45,7 +68,8 @@ pub(super) fn usage(option: u32) -> Option<OptionUse> {
 
 /// Returns the row of the option with this number.
 pub(super) fn row(option: u32) -> Option<&'static super::table::OptionRow> {
-    ROWS.iter().find(|(_, id, _, usage)| *id == option && *usage != OptionUse::Alias)
+    let place = PLACES.get((option % TYPE_STEP) as usize)?.checked_sub(1)?;
+    ROWS.get(usize::from(place)).filter(|(_, id, ..)| *id == option)
 }
 
 /// Returns the option with this name, in any case of letters; NULL if there is none.

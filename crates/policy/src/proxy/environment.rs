@@ -24,9 +24,10 @@ impl ProxyEnvironment {
         let value = |name: &&str| get(name).map(|value| text_of(value.into())).filter(|value| !value.is_empty());
         let first = |names: &[&str]| names.iter().find_map(value);
         let no_proxy = first(&["no_proxy", "NO_PROXY"]);
+        let all = first(&["all_proxy", "ALL_PROXY"]);
         ProxyEnvironment {
-            http: first(&["http_proxy", "all_proxy", "ALL_PROXY"]),
-            https: first(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
+            http: first(&["http_proxy"]).or_else(|| all.clone()),
+            https: first(&["https_proxy", "HTTPS_PROXY"]).or(all),
             no_proxy: no_proxy.map(|text| NoProxy::parse(&text)).unwrap_or_default(),
         }
     }
