@@ -225,14 +225,20 @@ class AsyncSession:
         allow_redirects: bool, proxies: Any, hooks: Any, stream: bool | None, verify: Any, cert: Any, json: Any,
     ) -> AsyncResponse:  # fmt: skip
         session = self._session
-        if session.trust_env and session._netrc.is_due():
+        call = None
+        if (
+            method == "GET" and params is None and data is None and headers is None and cookies is None and files is None
+            and auth is None and proxies is None and hooks is None and stream is None and verify is None and cert is None
+            and json is None
+        ):  # fmt: skip
+            call = session._cached_call(url, timeout)
+        if call is None and session.trust_env and session._netrc.is_due():
             await self._loop_batches.current().run_once(session._netrc.refresh)
         if is_awaited(data):
             data = AsyncBody(data, asyncio.get_running_loop())
         settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
         is_streamed = session._streams if stream is None else stream
-        call = None
-        if not (files or hooks or is_streamed):
+        if call is None and not (files or hooks or is_streamed):
             call = session._direct_call(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
         if call is not None:
             try:
