@@ -53,7 +53,7 @@ pub(crate) struct MachineInfo {
     pub(crate) kernel: String,
 }
 
-/// The results of one part of a job: those of all contestants.
+/// The results of all contestants in one part of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PartResult {
     pub(crate) job: String,
@@ -70,7 +70,8 @@ pub(crate) struct PartResult {
     pub(crate) warm_up: bool,
     /// The contestant whose results are shown as 1.00 if the part has no peer of haul.
     pub(crate) baseline: String,
-    /// The contestant that does the minimum of work for the part; `None` if the part has none.
+    /// The name of the contestant that does the minimum of work for the part. `None` without such a
+    /// contestant.
     pub(crate) limit: Option<String>,
     pub(crate) entries: Vec<ContestantRuns>,
     pub(crate) goals: Vec<JobGoal>,
@@ -161,7 +162,7 @@ impl BenchRecord {
 
     /// Returns the results of the part with this [`name`](PartResult::name); `None` if the part did
     /// not run.
-    pub(crate) fn sheet(&self, name: &str) -> Option<&PartResult> {
+    pub(crate) fn part(&self, name: &str) -> Option<&PartResult> {
         self.sheets.iter().find(|sheet| sheet.name() == name)
     }
 }
@@ -172,7 +173,7 @@ impl PartResult {
         if self.part.is_empty() { self.job.clone() } else { format!("{}:{}", self.job, self.part) }
     }
 
-    pub(crate) fn entry(&self, name: &str) -> Option<&ContestantRuns> {
+    pub(crate) fn contestant(&self, name: &str) -> Option<&ContestantRuns> {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
@@ -193,17 +194,17 @@ impl PartResult {
     /// Returns the ratio of the result of `of` to that of `against` in each round; `None` if any
     /// run of either contestant was wrong.
     pub(crate) fn ratios(&self, what: MetricKind, of: &str, against: &str) -> Option<Vec<f64>> {
-        let pairs = self.entry(of)?.runs.iter().zip(&self.entry(against)?.runs);
-        pairs.map(|(run, base)| Some(run.figure(what)? / base.figure(what)?)).collect()
+        let pairs = self.contestant(of)?.runs.iter().zip(&self.contestant(against)?.runs);
+        pairs.map(|(run, base)| Some(run.metric(what)? / base.metric(what)?)).collect()
     }
 
     /// Returns the value (a ratio or a result) that a goal bounds, and its unit; `None` if a run
     /// that the value needs was wrong.
-    pub(crate) fn reached(&self, aim: &JobGoal) -> Option<(f64, &'static str)> {
+    pub(crate) fn value_of_goal(&self, aim: &JobGoal) -> Option<(f64, &'static str)> {
         match aim.against.as_deref() {
             Some(BEST_PEER) => Some((self.ratio(aim.what, &aim.of, &self.best_peer(aim.what)?.name)?, "")),
             Some(against) => Some((self.ratio(aim.what, &aim.of, against)?, "")),
-            None => Some(aim.what.readable(self.entry(&aim.of)?.median(aim.what)?, self.unit)),
+            None => Some(aim.what.in_readable_unit(self.contestant(&aim.of)?.median(aim.what)?, self.unit)),
         }
     }
 }
@@ -212,7 +213,7 @@ impl ContestantRuns {
     /// Returns the median of the contestant's results of this kind over the rounds; `None` if any
     /// run was wrong.
     pub(crate) fn median(&self, what: MetricKind) -> Option<f64> {
-        let figures: Option<Vec<f64>> = self.runs.iter().map(|run| run.figure(what)).collect();
+        let figures: Option<Vec<f64>> = self.runs.iter().map(|run| run.metric(what)).collect();
         figures.and_then(median)
     }
 
@@ -222,7 +223,7 @@ impl ContestantRuns {
     }
 
     /// Returns the number of the contestant's runs whose output was right.
-    pub(crate) fn right(&self) -> usize {
+    pub(crate) fn right_runs(&self) -> usize {
         self.runs.iter().filter(|run| run.right).count()
     }
 }
@@ -238,13 +239,13 @@ impl RecordedRun {
         }
     }
 
-    fn figure(&self, what: MetricKind) -> Option<f64> {
+    fn metric(&self, what: MetricKind) -> Option<f64> {
         let counts = self.right || what == MetricKind::MissingPages;
-        self.figures.as_ref().filter(|_| counts).and_then(|figures| what.of(figures))
+        self.figures.as_ref().filter(|_| counts).and_then(|figures| what.metric_of_run(figures))
     }
 }
 
-/// Returns the median of the values; `None` if there are none. Of an even number of values, it is
+/// Returns the median of the values. `None` for an empty list. Of an even number of values, it is
 /// the mean of the middle two.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
@@ -277,7 +278,7 @@ pub(crate) mod tests {
         let runs = runs.into_iter().map(|run| RecordedRun::new(run, 7)).collect();
         ContestantRuns {
             name: name.to_owned(),
-            role: ContestantRole::of(name, None),
+            role: ContestantRole::from_name(name, None),
             command: Vec::new(),
             system_calls: None,
             runs,
@@ -339,7 +340,7 @@ pub(crate) mod tests {
         assert_eq!(sheet.ratio(MetricKind::Wall, "c", "b"), None);
         assert_eq!(sheet.entries[2].median(MetricKind::Wall), None);
         assert_eq!(sheet.entries[2].fault(), Some("wrong answer"));
-        assert_eq!(sheet.entries[2].right(), 2);
+        assert_eq!(sheet.entries[2].right_runs(), 2);
         assert_eq!(sheet.ratio(MetricKind::Wall, "haul", "nobody"), None);
         assert_eq!(sheet.ratio(MetricKind::FirstByte, "haul", "b"), None);
         // The quick one is wrong, so it is not the best.
@@ -350,10 +351,10 @@ pub(crate) mod tests {
             against: against.map(str::to_owned),
             at_most: 1.0,
         };
-        assert_eq!(sheet.reached(&aim(MetricKind::Wall, "haul", Some("b"))), Some((0.5, "")));
-        assert_eq!(sheet.reached(&aim(MetricKind::Cpu, "haul", None)), Some((3.0, "s/GB")));
-        assert_eq!(sheet.reached(&aim(MetricKind::Rss, "b", None)), Some((2.0, "MB")));
-        assert_eq!(sheet.reached(&aim(MetricKind::Rss, "c", None)), None);
+        assert_eq!(sheet.value_of_goal(&aim(MetricKind::Wall, "haul", Some("b"))), Some((0.5, "")));
+        assert_eq!(sheet.value_of_goal(&aim(MetricKind::Cpu, "haul", None)), Some((3.0, "s/GB")));
+        assert_eq!(sheet.value_of_goal(&aim(MetricKind::Rss, "b", None)), Some((2.0, "MB")));
+        assert_eq!(sheet.value_of_goal(&aim(MetricKind::Rss, "c", None)), None);
     }
 
     #[test]

@@ -102,15 +102,15 @@ mod tests {
         let work = std::env::temp_dir().join(format!("haul-bench-bodies-{}", std::process::id()));
         let bodies = LargeBodyFiles::new(&work, 3).unwrap();
         let len = PIECE as u64 + 5;
-        let expected = OutputDigest::of(&BytePattern::new(3).slice(0, PIECE + 5));
+        let expected = OutputDigest::from_bytes(&BytePattern::new(3).slice(0, PIECE + 5));
         assert_eq!(bodies.prepare(len).unwrap(), expected);
         let file = bodies.root().join(&LargeBodyFiles::path(len)[1..]);
         File::options().write(true).open(&file).unwrap().set_len(7).unwrap();
         assert_eq!(bodies.prepare(len).unwrap(), expected);
-        assert_eq!(OutputDigest::of_file(&file).unwrap(), expected);
+        assert_eq!(OutputDigest::from_file(&file).unwrap(), expected);
         assert_eq!(
             bodies.repeated(len, 2).unwrap(),
-            OutputDigest::of(&BytePattern::new(3).slice(0, PIECE + 5).repeat(2))
+            OutputDigest::from_bytes(&BytePattern::new(3).slice(0, PIECE + 5).repeat(2))
         );
         fs::remove_dir_all(work).unwrap();
     }

@@ -47,14 +47,14 @@ impl OutputDigester {
 }
 
 impl OutputDigest {
-    pub(crate) fn of(bytes: &[u8]) -> OutputDigest {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> OutputDigest {
         let mut printer = OutputDigester::new();
         printer.add(bytes);
         printer.finish()
     }
 
     /// Returns the digest as one line, which another process can [`parse`](OutputDigest::parse).
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn to_line(&self) -> String {
         format!("{} {}\n", self.len, self.sha256)
     }
 
@@ -63,11 +63,11 @@ impl OutputDigest {
         Some(OutputDigest { len: len.parse().ok()?, sha256: sha256.to_owned() })
     }
 
-    pub(crate) fn of_file(path: &Path) -> io::Result<OutputDigest> {
-        OutputDigest::of_reader(&mut File::open(path)?)
+    pub(crate) fn from_file(path: &Path) -> io::Result<OutputDigest> {
+        OutputDigest::from_reader(&mut File::open(path)?)
     }
 
-    pub(crate) fn of_reader(reader: &mut impl Read) -> io::Result<OutputDigest> {
+    pub(crate) fn from_reader(reader: &mut impl Read) -> io::Result<OutputDigest> {
         let mut printer = OutputDigester::new();
         printer.read_all(reader)?;
         Ok(printer.finish())
@@ -80,11 +80,11 @@ mod tests {
 
     #[test]
     fn empty_digest_equals_the_published_one() {
-        let print = OutputDigest::of(b"");
+        let print = OutputDigest::from_bytes(b"");
         assert_eq!(print.len, 0);
         assert!(print.sha256.starts_with("e3b0c44298fc1c14"));
-        assert_ne!(print, OutputDigest::of(b"a"));
-        assert_eq!(OutputDigest::parse(&print.line()), Some(print));
+        assert_ne!(print, OutputDigest::from_bytes(b"a"));
+        assert_eq!(OutputDigest::parse(&print.to_line()), Some(print));
         assert_eq!(OutputDigest::parse(""), None);
     }
 }

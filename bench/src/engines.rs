@@ -17,7 +17,8 @@ use crate::jobs::home;
 /// The delay of the slow port.
 const DELAY: Duration = Duration::from_millis(20);
 
-/// Runs `bench engines [--python FILE] [ARGUMENT...]`. The arguments are those of the Python program.
+/// Runs `bench engines [--python FILE] [ARGUMENT...]`. The arguments are passed to the Python
+/// program.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let (python, arguments) = match arguments {
         [option, file, rest @ ..] if option == "--python" => (PathBuf::from(file), rest),
@@ -32,7 +33,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if status.success() { Ok(()) } else { Err(format!("engines.py: {status}").into()) }
 }
 
-/// Returns the interpreter of `make python`, beside the directory that this program was built into.
+/// Returns the Python interpreter that `make python` installs, next to the directory of this
+/// program's build.
 fn built_python() -> Result<PathBuf> {
     let target = std::env::current_exe()?;
     let target = target.parent().and_then(|directory| directory.parent()).ok_or("bench has no target directory")?;

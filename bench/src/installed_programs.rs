@@ -9,19 +9,19 @@ use crate::Result;
 
 /// Returns the directory of the programs that scripts/bench-peers.sh builds, and of the copy of
 /// haul that [`install_haul`] makes.
-fn built() -> PathBuf {
+fn built_programs_directory() -> PathBuf {
     crate::jobs::home().join("work").join("bin")
 }
 
 /// Returns the PATH in which contestants run. The directory of the programs that were built for the
 /// bench comes first.
-pub(crate) fn path() -> Result<OsString> {
+pub(crate) fn search_path() -> Result<OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    Ok(std::env::join_paths(std::iter::once(built()).chain(std::env::split_paths(&path)))?)
+    Ok(std::env::join_paths(std::iter::once(built_programs_directory()).chain(std::env::split_paths(&path)))?)
 }
 
-/// Returns the path of the haul that was built together with the bench program; `None` if there is
-/// none.
+/// Returns the path of the haul that was built together with the bench program. `None` if that file
+/// does not exist.
 pub(crate) fn haul_beside() -> Option<PathBuf> {
     std::env::current_exe().ok().map(|bench| bench.with_file_name("haul")).filter(|haul| haul.is_file())
 }
@@ -30,19 +30,19 @@ pub(crate) fn haul_beside() -> Option<PathBuf> {
 /// of a millisecond faster than the linker's output, because the page cache keeps the latter in
 /// single pages.
 pub(crate) fn install_haul() -> Result<()> {
-    let installed = built().join("haul");
+    let installed = built_programs_directory().join("haul");
     let _ = fs::remove_file(&installed);
     if let Some(haul) = haul_beside() {
-        fs::create_dir_all(built())?;
+        fs::create_dir_all(built_programs_directory())?;
         fs::copy(haul, installed)?;
     }
     Ok(())
 }
 
-/// Returns the path of the program with this name in the directories of [`path`]; `None` if it is
-/// not installed.
+/// Returns the path of the program with this name in the directories of [`search_path`]; `None` if
+/// it is not installed.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
-    let path = path().ok()?;
+    let path = search_path().ok()?;
     // Daemons live outside a user's PATH on some systems.
     let daemons = ["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from);
     std::env::split_paths(&path).chain(daemons).map(|dir| dir.join(name)).find(|file| file.is_file())
@@ -65,7 +65,7 @@ pub(crate) fn version(program: &Path, flag: &str) -> String {
 
 /// Returns the standard output of a command without blanks at its ends; empty if the command cannot
 /// run.
-pub(crate) fn said(program: &str, arguments: &[&str]) -> String {
+pub(crate) fn output_of_command(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
 }

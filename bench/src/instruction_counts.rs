@@ -145,7 +145,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     c_requests::compile(&work)?;
     let server = SiteServer::embedded(testkit::site::GeneratedSite::scaled(1, 12), &work)?;
     let old = InstructionBaseline::load()?;
-    let made_by = made_by();
+    let made_by = compiler_version();
     let is_comparable = old.made_by == made_by;
     if !is_comparable && !is_update {
         println!("the baseline is of {}, this is {made_by}: nothing fails", old.made_by);
@@ -162,7 +162,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
             }
         }
         counts.insert(case.name.to_owned(), least);
-        let (verdict, is_worse) = judge(before, least);
+        let (verdict, is_worse) = compare_with_baseline(before, least);
         println!("{:12} {least:>10}  {verdict:24} {}", case.name, case.about);
         has_failed |= is_worse && is_comparable;
     }
@@ -176,7 +176,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
 }
 
 impl InstructionCountCase {
-    /// Returns the number of instructions of one request of the case, or those of the whole run.
+    /// Returns the number of instructions of one request of the case, or of the whole run.
     fn count(&self, server: &SiteServer, work: &std::path::Path) -> Result<u64> {
         let (few, many) = self.requests;
         let all = instructions(&(self.argv)(server, many), work)?;
@@ -213,7 +213,7 @@ fn change(before: u64, now: u64) -> f64 {
 
 /// Compares a count with its baseline `before`, if there is one. Returns the text to print, and
 /// `true` if the count has grown by more than [`TOLERANCE`].
-fn judge(before: Option<u64>, now: u64) -> (String, bool) {
+fn compare_with_baseline(before: Option<u64>, now: u64) -> (String, bool) {
     let Some(before) = before else { return ("new".to_owned(), false) };
     let change = change(before, now);
     let percent = format!("{:+.1} %", change * 100.0);
@@ -228,10 +228,10 @@ fn judge(before: Option<u64>, now: u64) -> (String, bool) {
 
 /// Returns a text that names everything on which the counts depend: the architecture, and the
 /// versions of rustc and the C library.
-fn made_by() -> String {
+fn compiler_version() -> String {
     [
-        installed_programs::said("rustc", &["-V"]),
-        installed_programs::said("getconf", &["GNU_LIBC_VERSION"]),
+        installed_programs::output_of_command("rustc", &["-V"]),
+        installed_programs::output_of_command("getconf", &["GNU_LIBC_VERSION"]),
         std::env::consts::ARCH.to_owned(),
     ]
     .join(", ")
@@ -269,13 +269,13 @@ impl InstructionBaseline {
 
 #[cfg(test)]
 mod tests {
-    use super::judge;
+    use super::compare_with_baseline;
 
     #[test]
     fn instruction_growth_above_three_percent_fails() {
-        assert_eq!(judge(Some(1000), 1030), ("+3.0 %".to_owned(), false));
-        assert_eq!(judge(Some(1000), 1031), ("+3.1 % WORSE than 1000".to_owned(), true));
-        assert_eq!(judge(Some(1000), 960), ("-4.0 %, --update".to_owned(), false));
-        assert_eq!(judge(None, 5), ("new".to_owned(), false));
+        assert_eq!(compare_with_baseline(Some(1000), 1030), ("+3.0 %".to_owned(), false));
+        assert_eq!(compare_with_baseline(Some(1000), 1031), ("+3.1 % WORSE than 1000".to_owned(), true));
+        assert_eq!(compare_with_baseline(Some(1000), 960), ("-4.0 %, --update".to_owned(), false));
+        assert_eq!(compare_with_baseline(None, 5), ("new".to_owned(), false));
     }
 }

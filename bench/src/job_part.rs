@@ -19,17 +19,17 @@ pub(crate) struct JobPart {
     /// The name of the part; empty if the job has only one part.
     pub(crate) part: &'static str,
     pub(crate) contestants: Vec<Contestant>,
-    /// The contestant whose results are shown as 1.00.
+    /// The contestant with which the others are compared. Its results are shown as 1.00.
     pub(crate) baseline: &'static str,
-    /// The contestant that does the minimum of work, whose results are a separate column; `None` if
-    /// the part has none.
+    /// The contestant that does the minimum of work for the part. Its results have a column of
+    /// their own. `None` without such a contestant.
     pub(crate) limit: Option<&'static str>,
     pub(crate) goals: Vec<PartGoal>,
     pub(crate) rounds: usize,
     /// True if the first round is a warm-up of all contestants that does not count. If false, only
     /// the first contestant runs once before the rounds.
     pub(crate) warm_up: bool,
-    /// True if the clients and the server share one processor, because they take turns
+    /// True if the clients and the server share one processor
     /// ([`SingleCoreGuard`](crate::one_core::SingleCoreGuard)).
     pub(crate) one_core: bool,
     /// True if system calls are counted. For that, each contestant runs once more.
@@ -75,7 +75,7 @@ pub(crate) enum ContestantRole {
 impl ContestantRole {
     /// Returns the role of the contestant with this name. The names of haul's contestants contain
     /// `haul`; `limit` is the name of the contestant with the minimum of work ([`JobPart::limit`]).
-    pub(crate) fn of(name: &str, limit: Option<&str>) -> ContestantRole {
+    pub(crate) fn from_name(name: &str, limit: Option<&str>) -> ContestantRole {
         if limit == Some(name) || name.starts_with("limit") {
             ContestantRole::Limit
         } else if name.to_ascii_lowercase().contains("haul") {
@@ -155,17 +155,17 @@ impl PartGoal {
     }
 
     /// Creates the goal that the result of `of` is at most `at_most` times that of the best peer.
-    pub(crate) fn of_best(what: MetricKind, of: &'static str, at_most: f64) -> PartGoal {
+    pub(crate) fn ratio_to_best_peer(what: MetricKind, of: &'static str, at_most: f64) -> PartGoal {
         PartGoal { what, of, bound: GoalBound::OfBest(at_most) }
     }
 
     /// Creates the goal that the result of `of` is at most `at_most`.
-    pub(crate) fn most(what: MetricKind, of: &'static str, at_most: f64) -> PartGoal {
+    pub(crate) fn at_most(what: MetricKind, of: &'static str, at_most: f64) -> PartGoal {
         PartGoal { what, of, bound: GoalBound::Most(at_most) }
     }
 
     /// Returns the goal in the form in which it is stored with the results.
-    pub(crate) fn aim(&self) -> JobGoal {
+    pub(crate) fn to_job_goal(&self) -> JobGoal {
         let (against, at_most) = match self.bound {
             GoalBound::Of(against, at_most) => (Some(against.to_owned()), at_most),
             GoalBound::OfBest(at_most) => (Some(BEST_PEER.to_owned()), at_most),
@@ -218,9 +218,9 @@ pub(crate) enum MetricKind {
 }
 
 impl MetricKind {
-    /// Returns the result of this kind from the figures of a run, in seconds, KiB or a count;
-    /// `None` if the figures have none.
-    pub(crate) fn of(self, figures: &RunMetrics) -> Option<f64> {
+    /// Returns the result of this kind from the figures of one run, in seconds, KiB or a count.
+    /// `None` if the run did not measure it.
+    pub(crate) fn metric_of_run(self, figures: &RunMetrics) -> Option<f64> {
         let of_pages = |figure: fn(&PageFigures) -> Option<f64>| figures.pages.as_ref().and_then(figure);
         match self {
             MetricKind::Wall => Some(figures.wall),
@@ -264,7 +264,7 @@ impl MetricKind {
 
     /// Converts a result of this kind to a readable unit, and returns both. If the work is counted
     /// in bytes, CPU time becomes s/GB.
-    pub(crate) fn readable(self, value: f64, unit: WorkPerRun) -> (f64, &'static str) {
+    pub(crate) fn in_readable_unit(self, value: f64, unit: WorkPerRun) -> (f64, &'static str) {
         match (self, unit) {
             (MetricKind::Cpu | MetricKind::Client, WorkPerRun::Bytes(bytes)) => (value * 1e9 / bytes as f64, "s/GB"),
             (MetricKind::Rss, _) => (value / 1024.0, "MB"),
@@ -277,11 +277,11 @@ impl MetricKind {
 
     /// Returns a result of this kind with its unit as text. If the work is counted in requests, CPU
     /// time is shown per request.
-    pub(crate) fn words(self, value: f64, unit: WorkPerRun) -> String {
+    pub(crate) fn to_text(self, value: f64, unit: WorkPerRun) -> String {
         if let (MetricKind::Cpu | MetricKind::Client, WorkPerRun::Requests(requests @ 2..)) = (self, unit) {
             return format!("{:.1} µs a request", value * 1e6 / requests as f64);
         }
-        match self.readable(value, unit) {
+        match self.in_readable_unit(value, unit) {
             (value, "s") if value < 0.1 => format!("{:.2} ms", value * 1e3),
             (value, unit @ "MB") => format!("{value:.1} {unit}"),
             (value, "") => format!("{value:.0}"),
@@ -297,23 +297,23 @@ mod tests {
     #[test]
     fn contestant_role_follows_from_its_name() {
         for name in ["haul", "Haul", "libhaul", "LWP, haul", "haul, 10,000 URLs"] {
-            assert_eq!(ContestantRole::of(name, Some("send + recv")), ContestantRole::Haul);
+            assert_eq!(ContestantRole::from_name(name, Some("send + recv")), ContestantRole::Haul);
         }
-        assert_eq!(ContestantRole::of("send + recv", Some("send + recv")), ContestantRole::Limit);
-        assert_eq!(ContestantRole::of("limit: recv", Some("limit: splice")), ContestantRole::Limit);
-        assert_eq!(ContestantRole::of("curl -Z", None), ContestantRole::Peer);
+        assert_eq!(ContestantRole::from_name("send + recv", Some("send + recv")), ContestantRole::Limit);
+        assert_eq!(ContestantRole::from_name("limit: recv", Some("limit: splice")), ContestantRole::Limit);
+        assert_eq!(ContestantRole::from_name("curl -Z", None), ContestantRole::Peer);
     }
 
     #[test]
     fn cpu_is_per_gigabyte_for_byte_jobs() {
-        assert_eq!(MetricKind::Cpu.readable(0.5, WorkPerRun::Bytes(2_000_000_000)), (0.25, "s/GB"));
-        assert_eq!(MetricKind::Cpu.readable(0.5, WorkPerRun::Requests(2)), (0.5, "s"));
-        assert_eq!(MetricKind::Rss.readable(2048.0, WorkPerRun::Run), (2.0, "MB"));
-        assert_eq!(MetricKind::Cpu.words(0.5, WorkPerRun::Requests(10_000)), "50.0 µs a request");
-        assert_eq!(MetricKind::Cpu.words(0.0015, WorkPerRun::Requests(1)), "1.50 ms");
-        assert_eq!(MetricKind::Wall.words(0.5, WorkPerRun::Requests(10_000)), "0.500 s");
-        assert_eq!(MetricKind::Rss.words(2048.0, WorkPerRun::Run), "2.0 MB");
-        assert_eq!(MetricKind::RateDifference.words(1.25, WorkPerRun::Run), "1.250 %");
-        assert_eq!(MetricKind::Connections.words(400.0, WorkPerRun::Run), "400");
+        assert_eq!(MetricKind::Cpu.in_readable_unit(0.5, WorkPerRun::Bytes(2_000_000_000)), (0.25, "s/GB"));
+        assert_eq!(MetricKind::Cpu.in_readable_unit(0.5, WorkPerRun::Requests(2)), (0.5, "s"));
+        assert_eq!(MetricKind::Rss.in_readable_unit(2048.0, WorkPerRun::Run), (2.0, "MB"));
+        assert_eq!(MetricKind::Cpu.to_text(0.5, WorkPerRun::Requests(10_000)), "50.0 µs a request");
+        assert_eq!(MetricKind::Cpu.to_text(0.0015, WorkPerRun::Requests(1)), "1.50 ms");
+        assert_eq!(MetricKind::Wall.to_text(0.5, WorkPerRun::Requests(10_000)), "0.500 s");
+        assert_eq!(MetricKind::Rss.to_text(2048.0, WorkPerRun::Run), "2.0 MB");
+        assert_eq!(MetricKind::RateDifference.to_text(1.25, WorkPerRun::Run), "1.250 %");
+        assert_eq!(MetricKind::Connections.to_text(400.0, WorkPerRun::Run), "400");
     }
 }

@@ -2,13 +2,13 @@
 
 use crate::bench_record::MachineInfo;
 
-/// Returns the description of this computer. `name`, if given, replaces its host name.
-pub(crate) fn this(name: Option<&str>) -> MachineInfo {
+/// Returns the description of this computer, with the host name `name` if it is given.
+pub(crate) fn this_machine(name: Option<&str>) -> MachineInfo {
     let system = rustix::system::uname();
     let text = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
     let said = system.nodename().to_string_lossy();
     MachineInfo {
-        name: plain(name.unwrap_or(&said)),
+        name: plain_name(name.unwrap_or(&said)),
         cpus: std::thread::available_parallelism().map_or(0, usize::from),
         cpu: field(&text("/proc/cpuinfo"), "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
         memory_mib: memory_mib(&text("/proc/meminfo")).unwrap_or(0),
@@ -17,14 +17,14 @@ pub(crate) fn this(name: Option<&str>) -> MachineInfo {
 }
 
 /// Returns the first label of a host name, reduced to characters that are allowed in any file name.
-fn plain(name: &str) -> String {
+fn plain_name(name: &str) -> String {
     let label = name.split('.').next().unwrap_or_default();
     let plain: String = label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
     if plain.trim_matches('-').is_empty() { "host".to_owned() } else { plain }
 }
 
-/// Returns the value in the first line of the form `NAME : VALUE` with this name; `None` if there
-/// is none.
+/// Returns the value in the first line of the form `NAME : VALUE` with this name. `None` if no line
+/// has the name.
 fn field(text: &str, name: &str) -> Option<String> {
     let line = text.lines().find(|line| line.split(':').next().is_some_and(|first| first.trim() == name))?;
     Some(line.split_once(':')?.1.trim().to_owned())
@@ -50,9 +50,9 @@ mod tests {
 
     #[test]
     fn host_name_becomes_one_path_component() {
-        assert_eq!(plain("build.example.net"), "build");
-        assert_eq!(plain("../a b"), "host");
-        assert_eq!(plain("a/b"), "a-b");
-        assert_eq!(plain(""), "host");
+        assert_eq!(plain_name("build.example.net"), "build");
+        assert_eq!(plain_name("../a b"), "host");
+        assert_eq!(plain_name("a/b"), "a-b");
+        assert_eq!(plain_name(""), "host");
     }
 }

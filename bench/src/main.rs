@@ -73,7 +73,7 @@ fn start() -> Result<ExitCode> {
                 println!("{:10} {}", job.name, job.about);
             }
         }
-        BenchCommand::Measure(run) => return measure::in_this_process(&run),
+        BenchCommand::Measure(run) => return measure::measure_in_this_process(&run),
         BenchCommand::Limit(arguments) => minimal_programs::run(&arguments)?,
         BenchCommand::Engines(arguments) => engines::run(&arguments)?,
         BenchCommand::Partition(arguments) => partition::run(&arguments)?,

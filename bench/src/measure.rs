@@ -160,7 +160,7 @@ pub(crate) fn run_within(
         .args(arguments)
         .current_dir(dir)
         .env("LC_ALL", "C")
-        .env("PATH", installed_programs::path()?)
+        .env("PATH", installed_programs::search_path()?)
         .stdin(Stdio::null())
         .stdout(stdout)
         .stderr(File::create(dir.join("stderr"))?)
@@ -175,7 +175,7 @@ pub(crate) fn run_within(
 
 /// Measures a command. Called in the helper process that [`run`] has started. Returns the exit code
 /// of the command.
-pub(crate) fn in_this_process(run: &MeasuredCommand) -> Result<ExitCode> {
+pub(crate) fn measure_in_this_process(run: &MeasuredCommand) -> Result<ExitCode> {
     let mut client = Command::new(&run.program);
     client.args(&run.arguments).process_group(0);
     let (mut cat, mut watcher) = (None, None);
@@ -186,13 +186,13 @@ pub(crate) fn in_this_process(run: &MeasuredCommand) -> Result<ExitCode> {
         OutputReader::Watch(_) => {
             let (reader, writer) = io::pipe()?;
             client.stdout(writer);
-            watcher = Some(thread::spawn(move || watch(reader)));
+            watcher = Some(thread::spawn(move || read_output(reader)));
         }
     }
     let start = Instant::now();
-    let (mut status, mut used) = once(&mut client, run.limit)?;
+    let (mut status, mut used) = run_client(&mut client, run.limit)?;
     for _ in 1..times {
-        let (next, by_it) = once(&mut client, run.limit)?;
+        let (next, by_it) = run_client(&mut client, run.limit)?;
         used = used.and(by_it);
         if !next.success() {
             status = next;
@@ -213,7 +213,7 @@ pub(crate) fn in_this_process(run: &MeasuredCommand) -> Result<ExitCode> {
     if let (Some(watcher), OutputReader::Watch(file)) = (watcher, &run.reader) {
         let (first, print) = watcher.join().map_err(|_| "the reader panicked")??;
         first_byte = first.map(|first| first.duration_since(start).as_secs_f64());
-        std::fs::write(file, print.line())?;
+        std::fs::write(file, print.to_line())?;
     }
     let [user, sys] = [used.user, used.sys].map(|time| time / f64::from(times));
     let figures = RunMetrics { wall, user, sys, rss: used.rss, client, first_byte, pages: None, served_bytes: None };
@@ -224,7 +224,7 @@ pub(crate) fn in_this_process(run: &MeasuredCommand) -> Result<ExitCode> {
 
 /// Runs the client once, and kills it after `limit`. Returns the client's exit status and the
 /// resources that it used.
-fn once(client: &mut Command, limit: Duration) -> Result<(ExitStatus, ProcessUsage)> {
+fn run_client(client: &mut Command, limit: Duration) -> Result<(ExitStatus, ProcessUsage)> {
     let child = client.spawn()?;
     let pid = Pid::from_child(&child);
     if !ends_within(pid, limit)? {
@@ -256,7 +256,7 @@ fn pipe_to_cat(client: &mut Command) -> io::Result<Child> {
 }
 
 /// Reads all of a client's output. Returns the time when its first byte arrived, and its digest.
-fn watch(mut from: impl Read) -> io::Result<(Option<Instant>, OutputDigest)> {
+fn read_output(mut from: impl Read) -> io::Result<(Option<Instant>, OutputDigest)> {
     let mut first = [0];
     let mut printer = OutputDigester::new();
     match from.read(&mut first)? {
@@ -317,11 +317,11 @@ mod tests {
 
     #[test]
     fn first_byte_is_part_of_the_output() {
-        let (first, print) = watch(&b"abc"[..]).unwrap();
+        let (first, print) = read_output(&b"abc"[..]).unwrap();
         assert!(first.is_some());
-        assert_eq!(print, OutputDigest::of(b"abc"));
-        let (first, print) = watch(&b""[..]).unwrap();
-        assert_eq!((first, print), (None, OutputDigest::of(b"")));
+        assert_eq!(print, OutputDigest::from_bytes(b"abc"));
+        let (first, print) = read_output(&b""[..]).unwrap();
+        assert_eq!((first, print), (None, OutputDigest::from_bytes(b"")));
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// A response whose head has been read. The rest of its body is still in the socket.
+/// A response whose head has been read. The rest of its body is not read yet.
 struct ResponseBody {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -182,10 +182,10 @@ mod splice {
         fcntl_setpipe_size(&writer, PIPE)?;
         let mut left = body.len - body.early as u64;
         while left > 0 {
-            let mut in_pipe = once(body.stream.as_fd(), writer.as_fd(), left)?;
+            let mut in_pipe = splice_once(body.stream.as_fd(), writer.as_fd(), left)?;
             left -= in_pipe;
             while in_pipe > 0 {
-                in_pipe -= once(reader.as_fd(), to.as_fd(), in_pipe)?;
+                in_pipe -= splice_once(reader.as_fd(), to.as_fd(), in_pipe)?;
             }
         }
         Ok(())
@@ -197,7 +197,7 @@ mod splice {
         fcntl_setpipe_size(to, PIPE)?;
         let mut left = body.len - body.early as u64;
         while left > 0 {
-            left -= once(body.stream.as_fd(), to, left)?;
+            left -= splice_once(body.stream.as_fd(), to, left)?;
         }
         Ok(())
     }
@@ -207,12 +207,12 @@ mod splice {
         fcntl_setpipe_size(to, PIPE)?;
         let mut left = file.metadata()?.len();
         while left > 0 {
-            left -= once(file.as_fd(), to, left)?;
+            left -= splice_once(file.as_fd(), to, left)?;
         }
         Ok(())
     }
 
-    fn once(from: BorrowedFd<'_>, to: BorrowedFd<'_>, most: u64) -> Result<u64> {
+    fn splice_once(from: BorrowedFd<'_>, to: BorrowedFd<'_>, most: u64) -> Result<u64> {
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(PIPE);
         match rustix::pipe::splice(from, None, to, None, most, SpliceFlags::MOVE)? {
             0 => Err("the body ended early".into()),

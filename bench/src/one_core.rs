@@ -5,7 +5,7 @@
 //! matter more than the clients, and it differs from process to process.
 //!
 //! ```ignore
-//! let _turns = SingleCoreGuard::hold()?;
+//! let _turns = SingleCoreGuard::restrict_thread()?;
 //! let server = SiteServer::start(site, root, work, embedded)?;
 //! ```
 
@@ -21,7 +21,7 @@ pub(crate) struct SingleCoreGuard {
 
 impl SingleCoreGuard {
     /// Restricts this thread to the first of the processors on which it may run.
-    pub(crate) fn hold() -> io::Result<SingleCoreGuard> {
+    pub(crate) fn restrict_thread() -> io::Result<SingleCoreGuard> {
         let before = sched_getaffinity(None)?;
         let mut one = CpuSet::new();
         if let Some(first) = (0..CpuSet::MAX_CPU).find(|&cpu| before.is_set(cpu)) {
@@ -47,7 +47,7 @@ mod tests {
     fn one_core_restricts_processors_until_dropped() {
         let count = || sched_getaffinity(None).unwrap().count();
         let before = count();
-        let held = SingleCoreGuard::hold().unwrap();
+        let held = SingleCoreGuard::restrict_thread().unwrap();
         assert_eq!(count(), 1);
         assert_eq!(std::thread::spawn(count).join().unwrap(), 1, "threads started meanwhile");
         drop(held);

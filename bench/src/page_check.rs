@@ -24,7 +24,7 @@ pub(crate) struct PageCheck {
     pub(crate) network: Option<Rc<HostNetwork>>,
     /// True if the hosts of the network use TLS.
     pub(crate) tls: bool,
-    /// The rate that the servers must see; `None` if there is none.
+    /// The request rate that the servers must see. `None` if the rate is not checked.
     pub(crate) rate: Option<ExpectedRate>,
 }
 
@@ -115,7 +115,8 @@ pub(crate) struct PageFigures {
 }
 
 impl PageFigures {
-    /// Returns a message that says how many healthy pages are missing; `None` if none is.
+    /// Returns a message with the number of healthy pages that are missing. `None` if no healthy
+    /// page is missing.
     pub(crate) fn fault(&self) -> Option<String> {
         let PageFigures { fetched, healthy, .. } = self;
         (fetched < healthy).then(|| format!("{fetched} of {healthy} healthy pages"))
@@ -134,7 +135,7 @@ impl PageCheck {
 
     /// Checks the file with a client's output. Returns the figures of the run, in which missing
     /// pages are counted, or a message about a damaged, unexpected or repeated page.
-    pub(crate) fn judge(&self, output: &Path) -> Result<Result<PageFigures, String>> {
+    pub(crate) fn check_output(&self, output: &Path) -> Result<Result<PageFigures, String>> {
         let counts = self.pages.counts();
         let reader = BufReader::with_capacity(256 << 10, File::open(output)?);
         let (fetched, healthy) = match &self.expected {
@@ -230,7 +231,7 @@ mod tests {
         let file = std::env::temp_dir().join(format!("haul-bench-pages-{}", std::process::id()));
         let judge = |output: Vec<u8>| {
             std::fs::write(&file, output).unwrap();
-            check.judge(&file).unwrap()
+            check.check_output(&file).unwrap()
         };
         let all = judge([&pages[2][..], &pages[0], &pages[1]].concat()).unwrap();
         assert_eq!((all.fetched, all.healthy, all.fault()), (3, 3, None));

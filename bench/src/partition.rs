@@ -98,7 +98,8 @@ impl Cluster {
         PartitionOutcome { seconds: slowest.max(largest / self.task_rate), contacts, largest }
     }
 
-    /// Gives each URL to a random task. The number of a host's URLs in a task has a Poisson distribution.
+    /// Assigns each URL to a random task. The number of a host's URLs in a task has a Poisson
+    /// distribution.
     fn by_url(&self, sizes: &[f64]) -> PartitionOutcome {
         let tasks = self.tasks as f64;
         let (mut contacts, mut slowest) = (0.0, 0.0_f64);

@@ -22,11 +22,11 @@ use crate::{Result, terminal_table};
 /// The number of rounds to run even if the time is over, unless they take too long.
 const MIN_ROUNDS: usize = 3;
 /// The time in seconds that a contestant may take in every round, even if peers are faster.
-const LONG: f64 = 1.0;
+const LONG_RUN_SECONDS: f64 = 1.0;
 /// The longest time of a run whose system calls are counted. strace makes a run many times slower.
-const TRACEABLE: Duration = Duration::from_millis(500);
+const MAX_TRACED_RUN: Duration = Duration::from_millis(500);
 /// The longest time of a run under strace.
-const TRACED: Duration = Duration::from_secs(5);
+const TRACE_TIME_LIMIT: Duration = Duration::from_secs(5);
 
 /// The limits on the rounds of a part, in number and time.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ impl RoundLimits {
     /// Returns `true` if another round follows after `done` rounds. `each` is the time that one
     /// round takes. The first round is always run. The first [`MIN_ROUNDS`] rounds may exceed the
     /// time by half.
-    fn another(self, done: usize, each: Duration, start: Instant, now: Instant) -> bool {
+    fn allows_another(self, done: usize, each: Duration, start: Instant, now: Instant) -> bool {
         let Some(until) = self.until.filter(|_| done > 0) else { return done < self.rounds };
         let allowed = if done < MIN_ROUNDS { until + until.duration_since(start) / 2 } else { until };
         done < self.rounds && now + each <= allowed
@@ -52,7 +52,7 @@ impl RoundLimits {
 /// Runs the rounds of a part.
 pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> Result<PartResult> {
     let JobPart { part, contestants, baseline, limit, goals, warm_up, one_core, calls, server, unit, .. } = card;
-    let _turns = one_core.then(SingleCoreGuard::hold).transpose()?;
+    let _turns = one_core.then(SingleCoreGuard::restrict_thread).transpose()?;
     let start = Instant::now();
     // A proof warms the server up as a round would.
     let is_proven =
@@ -73,15 +73,15 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> R
         baseline: baseline.to_owned(),
         limit: limit.map(str::to_owned),
         entries: Vec::new(),
-        goals: goals.iter().map(|goal| goal.aim()).collect(),
+        goals: goals.iter().map(|goal| goal.to_job_goal()).collect(),
     };
     println!("{}: {}", sheet.name(), sheet.server);
     let mut proofs = Vec::new();
     for contestant in &contestants {
-        proofs.push(prove(bench, contestant)?);
+        proofs.push(check_output_of(bench, contestant)?);
         sheet.entries.push(ContestantRuns {
             name: contestant.name.to_owned(),
-            role: ContestantRole::of(contestant.name, limit),
+            role: ContestantRole::from_name(contestant.name, limit),
             command: contestant.argv.clone(),
             system_calls: None,
             runs: Vec::new(),
@@ -93,15 +93,15 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> R
     {
         // Otherwise it alone would have to read the server's files from disk. Its result is seen in
         // the rounds.
-        let _ = compete(bench, first)?;
+        let _ = measure_contestant(bench, first)?;
     }
     let mut warm = !warm_up;
     let mut each = Duration::ZERO;
     let mut rests = vec![false; contestants.len()];
-    while time.another(sheet.rounds, each, start, Instant::now()) {
+    while time.allows_another(sheet.rounds, each, start, Instant::now()) {
         let took = round(bench, &contestants, &mut proofs, &rests, warm.then_some(&mut sheet.entries))?;
         if warm && time.until.is_some() {
-            rests = resting(&sheet);
+            rests = contestants_to_skip(&sheet);
         }
         each = took.iter().zip(&rests).filter(|(_, rests)| !**rests).map(|(took, _)| *took).sum();
         sheet.rounds += usize::from(warm);
@@ -110,7 +110,7 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> R
     if calls && !bench.options.smoke {
         let is_quick = |entry: &ContestantRuns| {
             let wall = entry.median(MetricKind::Wall);
-            wall.is_some_and(|wall| wall < TRACEABLE.as_secs_f64()) && unit != WorkPerRun::Run
+            wall.is_some_and(|wall| wall < MAX_TRACED_RUN.as_secs_f64()) && unit != WorkPerRun::Run
         };
         for (contestant, entry) in contestants.iter().zip(&mut sheet.entries).filter(|(_, entry)| is_quick(entry)) {
             entry.system_calls = count_calls(bench, contestant)?;
@@ -120,8 +120,9 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> R
     Ok(sheet)
 }
 
-/// Runs each contestant once, except those for which `rests` is true. Returns the time that each
-/// took. Stores the results in `entries`; without `entries`, the round does not count.
+/// Runs each contestant once. Skips contestants for which `rests` is true. Returns the time that
+/// each contestant took. Stores the results in `entries`; without `entries`, the round does not
+/// count.
 fn round(
     bench: &JobEnvironment,
     contestants: &[Contestant],
@@ -134,7 +135,7 @@ fn round(
         let began = Instant::now();
         if !rests[at] {
             let ran = match proof {
-                Ok(()) => compete(bench, contestant)?,
+                Ok(()) => measure_contestant(bench, contestant)?,
                 Err(why) => Err(why.clone()),
             };
             // One wrong answer is enough: it need not run again.
@@ -150,13 +151,13 @@ fn round(
 }
 
 /// Returns `true` for each contestant that runs only one round if time is short. Such a contestant
-/// takes twice as long as the fastest peer, and longer than [`LONG`]. The first contestant and the
-/// limit run in every round.
-fn resting(sheet: &PartResult) -> Vec<bool> {
+/// takes twice as long as the fastest peer, and longer than [`LONG_RUN_SECONDS`]. The first
+/// contestant and the limit run in every round.
+fn contestants_to_skip(sheet: &PartResult) -> Vec<bool> {
     let wall = |entry: &ContestantRuns| entry.median(MetricKind::Wall);
     let peers = sheet.entries.iter().filter(|entry| entry.role == ContestantRole::Peer);
     let quickest = peers.filter_map(wall).min_by(f64::total_cmp);
-    let enough = quickest.map_or(f64::INFINITY, |quickest| (2.0 * quickest).max(LONG));
+    let enough = quickest.map_or(f64::INFINITY, |quickest| (2.0 * quickest).max(LONG_RUN_SECONDS));
     let is_long =
         |entry: &ContestantRuns| entry.role != ContestantRole::Limit && wall(entry).is_some_and(|wall| wall > enough);
     sheet.entries.iter().enumerate().map(|(at, entry)| at > 0 && is_long(entry)).collect()
@@ -164,19 +165,19 @@ fn resting(sheet: &PartResult) -> Vec<bool> {
 
 /// Runs the shell command of [`OutputCheck::Proof`], if there is one, and checks its output. The
 /// digest is computed while the output arrives, since there may be gigabytes.
-fn prove(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<(), String>> {
+fn check_output_of(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<(), String>> {
     let (OutputCheck::Proof(shell, expected) | OutputCheck::Told(Some(shell), expected)) = &contestant.check else {
         return Ok(Ok(()));
     };
     let argv = ["sh".to_owned(), "-c".to_owned(), shell.clone()];
     let (mut reader, writer) = io::pipe()?;
-    let digest = thread::spawn(move || OutputDigest::of_reader(&mut reader));
+    let digest = thread::spawn(move || OutputDigest::from_reader(&mut reader));
     let ran = measure::run(bench, &argv, RunOutput::To(OwnedFd::from(writer).into()))?;
     let print = digest.join().map_err(|_| "the digest panicked")??;
     Ok(ran.and_then(|_| compare(&print, expected)))
 }
 
-fn compete(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<RunMetrics, String>> {
+fn measure_contestant(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<RunMetrics, String>> {
     let run = |out| measure::run(bench, &contestant.argv, out);
     match &contestant.check {
         OutputCheck::Proof(..) if contestant.piped => run(RunOutput::Cat),
@@ -185,7 +186,7 @@ fn compete(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<Run
             let path = bench.work.join("output");
             let ran = run(RunOutput::To(File::create(&path)?))?;
             let said = std::fs::read_to_string(&path)?;
-            Ok(ran.and_then(|figures| told(&said, expected).map(|()| figures)))
+            Ok(ran.and_then(|figures| check_printed_sizes(&said, expected).map(|()| figures)))
         }
         OutputCheck::Watched(expected) => {
             let path = bench.work.join("seen");
@@ -204,14 +205,14 @@ fn compete(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<Run
             let path = bench.work.join("output");
             check.start_run();
             let ran = run(RunOutput::To(File::create(&path)?))?;
-            let pages = check.judge(&path)?;
+            let pages = check.check_output(&path)?;
             std::fs::remove_file(path)?;
             Ok(ran.and_then(|figures| Ok(RunMetrics { pages: Some(pages?), ..figures })))
         }
         OutputCheck::Replies(check) => {
             check.site.start_run();
             let ran = run(RunOutput::To(File::create("/dev/null")?))?;
-            Ok(ran.and_then(|figures| check.judge(figures, &bench.work)))
+            Ok(ran.and_then(|figures| check.check_replies(figures, &bench.work)))
         }
         OutputCheck::File(name, expected) => {
             let ran = run(RunOutput::To(File::create("/dev/null")?))?;
@@ -228,7 +229,7 @@ fn digest_and_remove(
     expected: &OutputDigest,
 ) -> Result<Result<RunMetrics, String>> {
     let answered = ran.and_then(|figures| {
-        let print = OutputDigest::of_file(path).map_err(|error| error.to_string())?;
+        let print = OutputDigest::from_file(path).map_err(|error| error.to_string())?;
         compare(&print, expected).map(|()| figures)
     });
     match std::fs::remove_file(path) {
@@ -239,7 +240,7 @@ fn digest_and_remove(
 
 /// Checks that a client printed the right number of bytes, in one line or in a line for each
 /// transfer.
-fn told(said: &str, expected: &OutputDigest) -> Result<(), String> {
+fn check_printed_sizes(said: &str, expected: &OutputDigest) -> Result<(), String> {
     let lines: Result<Vec<u64>, _> = said.lines().map(str::parse).collect();
     match lines {
         Ok(lines) if lines.iter().sum::<u64>() == expected.len => Ok(()),
@@ -258,7 +259,7 @@ fn count_calls(bench: &JobEnvironment, contestant: &Contestant) -> Result<Option
     let words = ["-f", "-c", "-o", "calls"].map(str::to_owned);
     let argv = [vec![strace.display().to_string()], words.to_vec(), vec![program.display().to_string()]].concat();
     let out = if contestant.piped { RunOutput::Cat } else { RunOutput::To(File::create("/dev/null")?) };
-    let ran = measure::run_within(bench, &[&argv, arguments].concat(), out, TRACED)?;
+    let ran = measure::run_within(bench, &[&argv, arguments].concat(), out, TRACE_TIME_LIMIT)?;
     if let OutputCheck::File(written, _) = contestant.check {
         // Missing if the run failed, which the next line notices.
         let _ = std::fs::remove_file(bench.work.join(written));
@@ -267,7 +268,8 @@ fn count_calls(bench: &JobEnvironment, contestant: &Contestant) -> Result<Option
     Ok(total_calls(&table).filter(|_| ran.is_ok()))
 }
 
-/// Returns the column `calls` of the last line that `strace -c` prints; `None` if it has none.
+/// Returns the column `calls` of the last line that `strace -c` prints. `None` if the line has no
+/// such column.
 fn total_calls(table: &str) -> Option<u64> {
     let total = table.lines().rfind(|line| line.ends_with(" total"))?;
     total.split_whitespace().nth(3)?.parse().ok()
@@ -291,15 +293,18 @@ mod tests {
         let start = Instant::now();
         let second = Duration::from_secs(1);
         let free = RoundLimits { rounds: 7, until: None };
-        assert!(free.another(0, second, start, start) && free.another(6, second, start, start + 1000 * second));
-        assert!(!free.another(7, second, start, start));
+        assert!(
+            free.allows_another(0, second, start, start)
+                && free.allows_another(6, second, start, start + 1000 * second)
+        );
+        assert!(!free.allows_another(7, second, start, start));
         let held = RoundLimits { rounds: 7, until: Some(start + 10 * second) };
-        assert!(held.another(0, second, start, start + 100 * second), "one there must be");
-        assert!(held.another(3, second, start, start + 9 * second));
-        assert!(!held.another(3, 2 * second, start, start + 9 * second), "it would not end in time");
-        assert!(held.another(2, 2 * second, start, start + 11 * second), "two are few");
-        assert!(!held.another(2, 2 * second, start, start + 14 * second));
-        assert!(!held.another(7, second, start, start));
+        assert!(held.allows_another(0, second, start, start + 100 * second), "one there must be");
+        assert!(held.allows_another(3, second, start, start + 9 * second));
+        assert!(!held.allows_another(3, 2 * second, start, start + 9 * second), "it would not end in time");
+        assert!(held.allows_another(2, 2 * second, start, start + 11 * second), "two are few");
+        assert!(!held.allows_another(2, 2 * second, start, start + 14 * second));
+        assert!(!held.allows_another(7, second, start, start));
     }
 
     #[test]
@@ -313,17 +318,17 @@ mod tests {
             entry("wrong", vec![Err("wrong answer".to_owned())]),
             entry("requests, haul", ran(6.1)),
         ]);
-        assert_eq!(resting(&sheet), [false, false, true, false, false, true]);
+        assert_eq!(contestants_to_skip(&sheet), [false, false, true, false, false, true]);
     }
 
     #[test]
     fn printed_length_must_match() {
-        let expected = OutputDigest::of(b"ab");
+        let expected = OutputDigest::from_bytes(b"ab");
         for right in ["2", "2\n", "1\n1\n", "0\n2\n"] {
-            assert_eq!(told(right, &expected), Ok(()));
+            assert_eq!(check_printed_sizes(right, &expected), Ok(()));
         }
         for wrong in ["3", "", "x", "2,2", "2\n2"] {
-            assert!(told(wrong, &expected).is_err(), "{wrong}");
+            assert!(check_printed_sizes(wrong, &expected).is_err(), "{wrong}");
         }
     }
 
@@ -339,9 +344,9 @@ mod tests {
 
     #[test]
     fn answers_are_compared_by_length_and_digest() {
-        assert!(compare(&OutputDigest::of(b"ab"), &OutputDigest::of(b"ab")).is_ok());
+        assert!(compare(&OutputDigest::from_bytes(b"ab"), &OutputDigest::from_bytes(b"ab")).is_ok());
         assert!(
-            compare(&OutputDigest::of(b"ab"), &OutputDigest::of(b"ba"))
+            compare(&OutputDigest::from_bytes(b"ab"), &OutputDigest::from_bytes(b"ba"))
                 .unwrap_err()
                 .starts_with("wrong answer: 2 bytes")
         );

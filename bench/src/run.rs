@@ -16,11 +16,12 @@ use crate::{Result, installed_programs, machine_info, terminal_table};
 
 /// The name that stands for all jobs.
 pub(crate) const ALL: &str = "all";
-/// The default time for all jobs together. `scripts/bench.sh` passes the time that remains of its
-/// own.
-const BUDGET: Duration = Duration::from_secs(24 * 60);
+/// The default time for all jobs together. `scripts/bench.sh` passes a shorter time if less of its
+/// own time remains.
+const TIME_BUDGET: Duration = Duration::from_secs(24 * 60);
 
-/// The approximate time in seconds that some jobs need. Jobs that are not listed need [`SHARE`].
+/// The approximate time in seconds that some jobs need. Jobs that are not listed need
+/// [`DEFAULT_SHARE`].
 const SHARES: [(&str, f64); 19] = [
     ("site", 60.0),
     ("fetch", 45.0),
@@ -42,21 +43,21 @@ const SHARES: [(&str, f64); 19] = [
     ("rates", 300.0),
     ("h3", 120.0),
 ];
-const SHARE: f64 = 20.0;
+const DEFAULT_SHARE: f64 = 20.0;
 
 /// Runs the requested jobs. The exit code is 0 if all outputs of haul were right.
 pub(crate) fn run(options: &BenchOptions) -> Result<ExitCode> {
     let start = Instant::now();
     let whole = options.jobs.iter().any(|job| job == ALL);
-    let asked = asked(&options.jobs)?;
+    let asked = requested_jobs(&options.jobs)?;
     if !options.smoke {
         installed_programs::install_haul()?;
     }
-    let until = options.budget.or(whole.then_some(BUDGET)).filter(|_| !options.smoke).map(|budget| start + budget);
+    let until = options.budget.or(whole.then_some(TIME_BUDGET)).filter(|_| !options.smoke).map(|budget| start + budget);
     let mut record = BenchRecord {
         schema: SCHEMA,
-        date: options.date.clone().unwrap_or_else(|| installed_programs::said("date", &["+%F"])),
-        host: machine_info::this(options.host.as_deref()),
+        date: options.date.clone().unwrap_or_else(|| installed_programs::output_of_command("date", &["+%F"])),
+        host: machine_info::this_machine(options.host.as_deref()),
         tools: BTreeMap::new(),
         seed: options.seed,
         whole: false,
@@ -65,14 +66,15 @@ pub(crate) fn run(options: &BenchOptions) -> Result<ExitCode> {
         sheets: Vec::new(),
     };
     for (at, (job, part)) in asked.iter().enumerate() {
-        let share =
-            |(job, _): &(&BenchJob, _)| SHARES.iter().find(|(name, _)| *name == job.name).map_or(SHARE, |s| s.1);
+        let share = |(job, _): &(&BenchJob, _)| {
+            SHARES.iter().find(|(name, _)| *name == job.name).map_or(DEFAULT_SHARE, |s| s.1)
+        };
         let part_of_rest = share(&asked[at]) / asked[at..].iter().map(share).sum::<f64>();
         let mut bench = JobEnvironment::new(job, options)?;
         if at == 0 {
             record.tools = bench.versions();
         }
-        match score(&mut bench, *part, until.map(|until| (until, part_of_rest))) {
+        match measure_job(&mut bench, *part, until.map(|until| (until, part_of_rest))) {
             Ok(sheets) => record.sheets.extend(sheets),
             // If one cannot run here, the others are still measured.
             Err(error) if whole => {
@@ -94,7 +96,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<ExitCode> {
 }
 
 /// Returns the requested jobs, each with the requested part; the part is `None` for all parts.
-fn asked(words: &[String]) -> Result<Vec<(&'static BenchJob, Option<&str>)>> {
+fn requested_jobs(words: &[String]) -> Result<Vec<(&'static BenchJob, Option<&str>)>> {
     let mut asked = Vec::new();
     for word in words {
         if word == ALL {
@@ -110,7 +112,11 @@ fn asked(words: &[String]) -> Result<Vec<(&'static BenchJob, Option<&str>)>> {
 
 /// Runs a job. `time` is the time at which all jobs must end, and the share of the remaining time
 /// that this job gets. The set-up, which may write a whole site once, is not limited.
-fn score(bench: &mut JobEnvironment, part: Option<&str>, time: Option<(Instant, f64)>) -> Result<Vec<PartResult>> {
+fn measure_job(
+    bench: &mut JobEnvironment,
+    part: Option<&str>,
+    time: Option<(Instant, f64)>,
+) -> Result<Vec<PartResult>> {
     let mut cards = (bench.job.set_up)(bench)?;
     let until = time.map(|(until, share)| {
         let now = Instant::now();
@@ -138,7 +144,7 @@ fn score(bench: &mut JobEnvironment, part: Option<&str>, time: Option<(Instant, 
             let now = Instant::now();
             now + until.saturating_duration_since(now) / (left + 1)
         });
-        let sheet = rounds::run(bench, bench.admitted(card), RoundLimits { rounds, until })?;
+        let sheet = rounds::run(bench, bench.with_allowed_contestants(card), RoundLimits { rounds, until })?;
         if bench.options.smoke {
             terminal_table::print_right(&sheet);
         } else {
@@ -171,11 +177,12 @@ mod tests {
 
     #[test]
     fn job_names_select_jobs_and_parts() {
-        assert_eq!(asked(&["all".to_owned()]).unwrap().len(), jobs::ALL.len());
+        assert_eq!(requested_jobs(&["all".to_owned()]).unwrap().len(), jobs::ALL.len());
         let words = ["get:null".to_owned(), "site".to_owned()];
-        let asked_for: Vec<_> = asked(&words).unwrap().into_iter().map(|(job, part)| (job.name, part)).collect();
+        let asked_for: Vec<_> =
+            requested_jobs(&words).unwrap().into_iter().map(|(job, part)| (job.name, part)).collect();
         assert_eq!(asked_for, [("get", Some("null")), ("site", None)]);
-        assert!(asked(&["none".to_owned()]).is_err());
+        assert!(requested_jobs(&["none".to_owned()]).is_err());
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) fn end_of_progress() {
 
 /// Prints the medians, ratios and goals of a part.
 pub(crate) fn print(sheet: &PartResult) {
-    let table = ResultTable::of(sheet);
+    let table = ResultTable::from_part(sheet);
     let name_width = sheet.entries.iter().map(|entry| entry.name.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = table
         .columns
@@ -42,7 +42,7 @@ pub(crate) fn print(sheet: &PartResult) {
     };
     line(&format!("{} rounds", sheet.rounds), table.columns.iter().map(|(title, _)| title).collect());
     for (row, entry) in sheet.entries.iter().enumerate() {
-        match wrong(entry) {
+        match first_fault_line(entry) {
             None => line(&entry.name, table.columns.iter().map(|(_, cells)| &cells[row]).collect()),
             Some(why) => println!("{:name_width$}  {why}", entry.name),
         }
@@ -56,12 +56,12 @@ pub(crate) fn print(sheet: &PartResult) {
 /// Prints for each contestant whether its output was right, for smoke runs.
 pub(crate) fn print_right(sheet: &PartResult) {
     for entry in &sheet.entries {
-        println!("  {}: {}", entry.name, wrong(entry).unwrap_or_else(|| "right".to_owned()));
+        println!("  {}: {}", entry.name, first_fault_line(entry).unwrap_or_else(|| "right".to_owned()));
     }
 }
 
 /// Returns a line about the contestant's first fault; `None` if all runs were right.
-pub(crate) fn wrong(entry: &ContestantRuns) -> Option<String> {
+pub(crate) fn first_fault_line(entry: &ContestantRuns) -> Option<String> {
     let fault = entry.fault().or_else(|| entry.runs.is_empty().then_some("did not run"))?;
     let cost = |figures: &RunMetrics| {
         let (wall, cpu, memory) = (figures.wall, figures.cpu(), figures.rss / 1024.0);
@@ -69,7 +69,7 @@ pub(crate) fn wrong(entry: &ContestantRuns) -> Option<String> {
     };
     let first = entry.runs.iter().find(|run| !run.right);
     let cost = first.and_then(|run| run.figures.as_ref()).map(cost).unwrap_or_default();
-    Some(format!("WRONG in {} of {}: {fault}{cost}", entry.runs.len() - entry.right(), entry.runs.len()))
+    Some(format!("WRONG in {} of {}: {fault}{cost}", entry.runs.len() - entry.right_runs(), entry.runs.len()))
 }
 
 /// A table of results. A cell without a result contains `-`.
@@ -80,7 +80,7 @@ pub(crate) struct ResultTable {
 
 impl ResultTable {
     /// Creates the table of a part. Columns without any result are left out.
-    pub(crate) fn of(sheet: &PartResult) -> ResultTable {
+    pub(crate) fn from_part(sheet: &PartResult) -> ResultTable {
         let columns = columns(sheet)
             .into_iter()
             .filter(|(_, cells)| cells.iter().any(Option::is_some))
@@ -161,15 +161,15 @@ fn columns(sheet: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
     columns
 }
 
-/// Returns a goal as text, and whether it was reached.
+/// Returns a goal as text, and whether the results meet it.
 fn verdict(sheet: &PartResult, aim: &JobGoal) -> String {
     let bound = match &aim.against {
         Some(against) => format!("{:.2} of {against}", aim.at_most),
         None if aim.what.is_count() => format!("{:.0}", aim.at_most),
-        None => format!("{:.2} {}", aim.at_most, aim.what.readable(aim.at_most, sheet.unit).1),
+        None => format!("{:.2} {}", aim.at_most, aim.what.in_readable_unit(aim.at_most, sheet.unit).1),
     };
     let digits = if aim.what.is_count() { 0 } else { 3 };
-    let verdict = match sheet.reached(aim) {
+    let verdict = match sheet.value_of_goal(aim) {
         Some((figure, unit)) if figure <= aim.at_most => format!("{figure:.digits$} {unit}, reached"),
         Some((figure, unit)) => format!("{figure:.digits$} {unit}, MISSED"),
         None => "no figures".to_owned(),
@@ -191,8 +191,8 @@ mod tests {
             entry("quick", vec![Ok(figures(0.1)), Err("wrong answer: 1 bytes".to_owned())]),
         ]);
         sheet.limit = Some("curl".to_owned());
-        assert_eq!(wrong(&sheet.entries[2]).unwrap(), "WRONG in 1 of 2: wrong answer: 1 bytes");
-        let table = ResultTable::of(&sheet);
+        assert_eq!(first_fault_line(&sheet.entries[2]).unwrap(), "WRONG in 1 of 2: wrong answer: 1 bytes");
+        let table = ResultTable::from_part(&sheet);
         let cells = |title: &str| &table.columns.iter().find(|(name, _)| name == title).unwrap().1;
         assert_eq!(cells("wall × best peer"), &["0.50", "1.00", "-"]);
         assert_eq!(cells("CPU × limit"), &["0.50", "1.00", "-"]);

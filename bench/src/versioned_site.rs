@@ -111,7 +111,7 @@ pub(crate) struct ReplyCheck {
 impl ReplyCheck {
     /// Returns the figures with the bytes that the site has sent, or a message about wrong replies or
     /// files.
-    pub(crate) fn judge(&self, figures: RunMetrics, work: &Path) -> Result<RunMetrics, String> {
+    pub(crate) fn check_replies(&self, figures: RunMetrics, work: &Path) -> Result<RunMetrics, String> {
         let sent = self.site.replies();
         if (sent.whole, sent.unchanged) != (self.replies.whole, self.replies.unchanged) {
             return Err(format!("wrong answer: {sent:?}, not {:?}", self.replies));

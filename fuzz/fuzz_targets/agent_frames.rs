@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use haul_cli::agent::protocol::{AgentMessage, CallerMessage, AgentFrameBuffer};
+use haul_cli::agent::protocol::{AgentFrameBuffer, AgentMessage, CallerMessage};
 use haul_cli::agent::request::AgentRequest;
 use libfuzzer_sys::fuzz_target;
 

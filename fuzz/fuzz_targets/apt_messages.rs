@@ -33,7 +33,7 @@ fuzz_target!(|data: &[u8]| {
         let written = message.to_text();
         let again = AptMessage::read(&mut written.as_bytes()).expect("it was just written").expect("a message");
         assert_eq!(again.to_text(), written);
-        let config = AptConfig::of(&message);
+        let config = AptConfig::from_message(&message);
         for name in ["dir::etc::netrc", "dir::etc::netrcparts"] {
             assert!(config.path(name).is_none_or(|path| config.value(name).is_some() && !path.as_os_str().is_empty()));
         }

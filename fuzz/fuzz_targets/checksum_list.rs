@@ -2,13 +2,13 @@
 //! lines nor their line ends change the choice.
 #![no_main]
 
-use haul_cli::checksum::{ChecksumList, ExpectedDigest, DigestLookupError};
+use haul_cli::checksum::{ChecksumList, DigestLookupError, ExpectedDigest};
 use libfuzzer_sys::fuzz_target;
 
 const NAME: &str = "pool/a.iso";
 
 fn pick(text: &[u8], path: &str) -> Result<ExpectedDigest, DigestLookupError> {
-    ChecksumList::new(text.to_vec()).pick(path)
+    ChecksumList::new(text.to_vec()).find(path)
 }
 
 fuzz_target!(|data: &[u8]| {

@@ -10,11 +10,11 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
+use haul_cli::build_plan::resolve;
 use haul_cli::file_access::FileAccess;
 use haul_cli::ftp::{args, fetch_args};
 use haul_cli::parse::parse_as;
 use haul_cli::program_persona::ProgramPersona;
-use haul_cli::build_plan::resolve;
 use libfuzzer_sys::fuzz_target;
 
 struct InputAsFiles<'a>(&'a [u8]);

@@ -198,7 +198,10 @@ impl CallSequence<'_> {
         let option = c_int::try_from(option).ok()?;
         // SAFETY: strings that are kept, lists that are copied, functions of the right type.
         unsafe {
-            if kind == OptionKind::Long as c_int || kind == OptionKind::Values as c_int || kind == OptionKind::OffT as c_int {
+            if kind == OptionKind::Long as c_int
+                || kind == OptionKind::Values as c_int
+                || kind == OptionKind::OffT as c_int
+            {
                 let value = i64::from(self.byte()?) - 3;
                 // Short limits, so that no sequence takes long.
                 if option != OPTION_TIMEOUT_MS {

@@ -15,14 +15,14 @@ fuzz_target!(|data: &[u8]| {
     if let Some(seconds) = date::parse(&String::from_utf8_lossy(data)) {
         assert!(seconds <= LAST);
         if seconds < LAST - 200 * 3600 {
-            let written = date::http(seconds);
+            let written = date::http_date(seconds);
             let moment = Some(UNIX_EPOCH + Duration::from_secs(seconds));
             assert_eq!(date::parse(&written), Some(seconds), "{written}");
-            assert_eq!(date::of_http(written.as_bytes()), moment, "{written}");
+            assert_eq!(date::parse_http_date(written.as_bytes()), moment, "{written}");
             assert_eq!(parse_retry_after(written.as_bytes(), 0), Some(Duration::from_secs(seconds)), "{written}");
         }
     }
-    let _ = date::of_http(data);
+    let _ = date::parse_http_date(data);
     // Later there is less to wait.
     let (now, later) = (parse_retry_after(data, 0), parse_retry_after(data, 1_000_000));
     assert!(now.is_some() == later.is_some() && later <= now);

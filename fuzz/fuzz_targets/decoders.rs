@@ -2,7 +2,7 @@
 //! the limits.
 #![no_main]
 
-use haul::body::{DecodeLimits, BodyDecoder};
+use haul::body::{BodyDecoder, DecodeLimits};
 use libfuzzer_sys::fuzz_target;
 
 const CODINGS: [&[u8]; 8] =

@@ -2,7 +2,7 @@
 //! whole body.
 #![no_main]
 
-use haul::extraction::{Extractor, ExtractPattern};
+use haul::extraction::{ExtractPattern, Extractor};
 use libfuzzer_sys::fuzz_target;
 
 const PATTERNS: [&str; 8] =

@@ -161,9 +161,9 @@ fn read(conn: &mut H1Machine, now: Timestamp, wire: &mut Vec<u8>) {
 }
 
 fn check(conn: &H1Machine) {
-    assert_eq!(conn.current(), conn.unanswered().next());
+    assert_eq!(conn.current_request(), conn.unanswered().next());
     assert!(!(conn.is_idle() && conn.close_reason().is_some()));
     assert!(!(conn.can_enqueue() && conn.close_reason().is_some()));
     assert!(conn.output().len() <= 64 * 1024 + 3 * 256);
-    assert!(conn.body_credit().is_none() || conn.current().is_some(), "a body without a request");
+    assert!(conn.body_credit().is_none() || conn.current_request().is_some(), "a body without a request");
 }

@@ -122,7 +122,7 @@ impl H2Session {
             },
         }
         // The last of a request may be what its response waited for to be complete.
-        if self.conn.has_due() {
+        if self.conn.has_pending_event() {
             self.read(Vec::new());
         }
     }

@@ -17,10 +17,10 @@ fuzz_target!(|data: &[u8]| {
         let (block, behind) = behind.split_at(usize::from(length).min(behind.len()));
         rest = behind;
         let (mut input, mut text, mut coded) = (HeaderBlock::new(block), Vec::new(), Vec::new());
-        again.0.begin(&mut coded);
+        again.0.begin_block(&mut coded);
         loop {
             let start = text.len();
-            match decoder.line(&mut input, &mut text) {
+            match decoder.next_line(&mut input, &mut text) {
                 Err(_) => return,
                 Ok(None) => break,
                 Ok(Some(line)) => {
@@ -33,7 +33,7 @@ fuzz_target!(|data: &[u8]| {
             }
         }
         let (mut input, mut second) = (HeaderBlock::new(&coded), Vec::new());
-        while again.1.line(&mut input, &mut second).expect("what we encode we decode").is_some() {}
+        while again.1.next_line(&mut input, &mut second).expect("what we encode we decode").is_some() {}
         assert_eq!(second, text);
     }
 });

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use haul_policy::Target;
 use haul_policy::pagination::{FinishedPage, NextLink, NextPageSource, PageChain, PageStep, PaginationRules};
-use haul_proto::link_header::links;
+use haul_proto::link_header::parse_links;
 use libfuzzer_sys::fuzz_target;
 
 const MAX: u64 = 6;
@@ -24,9 +24,10 @@ fuzz_target!(|data: &[u8]| {
     let mut chain = PageChain::new(&rules, &first).expect("nothing is counted");
     let (mut at, mut known) = (first.clone(), HashSet::from([first.to_url()]));
     for (number, field) in (1..).zip(fields.split(|byte| *byte == b'\n')) {
-        let all: Vec<_> = links(field).collect();
+        let all: Vec<_> = parse_links(field).collect();
         for link in &all {
-            let size = link.target().len() + link.parameters().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+            let size =
+                link.target().len() + link.parameters().map(|(name, value)| name.len() + value.len()).sum::<usize>();
             assert!(size <= field.len());
         }
         let anchors: Vec<_> = all.iter().map(|link| link.anchor()).collect();

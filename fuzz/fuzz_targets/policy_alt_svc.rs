@@ -14,10 +14,10 @@ fuzz_target!(|data: &[u8]| {
     file.load(&String::from_utf8_lossy(data), NOW);
     let mut known = file.clone();
     known.on_field(&site, AlpnProtocol::H1, data, NOW);
-    let written = known.write(NOW);
+    let written = known.to_text(NOW);
     // What was heard is in the file, and nothing else has changed there.
-    known.apply_to(&mut file);
-    assert_eq!(file.write(NOW), written);
+    known.apply_changes_to(&mut file);
+    assert_eq!(file.to_text(NOW), written);
     // Each failed alternative makes room for another one.
     for _ in 0..known.len() {
         let Some(found) = known.find(&site, NOW, |_| true).cloned() else { break };
@@ -28,5 +28,5 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(known.find(&site, NOW, |_| true), None);
     let mut again = AltSvcStore::new();
     again.load(&written, NOW);
-    assert_eq!(again.write(NOW), written);
+    assert_eq!(again.to_text(NOW), written);
 });

@@ -5,7 +5,7 @@
 //! one a line.
 #![no_main]
 
-use haul_policy::redirect::{RedirectRules, SecretHandling, decide};
+use haul_policy::redirect::{RedirectRules, SecretHandling, redirected_request};
 use haul_policy::{Scheme, Target};
 use libfuzzer_sys::fuzz_target;
 
@@ -32,7 +32,7 @@ fuzz_target!(|data: &[u8]| {
     let first = first.expect("a URL");
     let mut at = first.clone();
     for (hops, location) in (0..).zip(locations.split(|b| *b == b'\n').take(8)) {
-        let hop = decide(&rules, hops, status, Some(location), &method, &at, &first.origin());
+        let hop = redirected_request(&rules, hops, status, Some(location), &method, &at, &first.origin());
         let Ok(Some(hop)) = hop else { continue };
         assert!(hops < rules.max && !matches!(status, 200 | 304));
         assert!(if hop.target.scheme() == Scheme::Http { rules.allow_http } else { rules.allow_https });

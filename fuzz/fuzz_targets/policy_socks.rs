@@ -15,16 +15,19 @@ fn play(kind: ProxyKind, me: Option<&Credentials>, replies: &[u8], size: usize) 
     for chunk in replies.chunks(size.max(1)) {
         let mut rest = chunk;
         loop {
-            match handshake.feed(rest) {
+            match handshake.receive(rest) {
                 Err(error) => return (sent, Err(error)),
                 Ok((used, step)) => {
                     used_in_all += used;
                     rest = &rest[used..];
                     match step {
-                        SocksStep::NeedMore => break assert!(rest.is_empty() && handshake.wants() > 0),
+                        SocksStep::NeedMore => break assert!(rest.is_empty() && handshake.missing_bytes() > 0),
                         SocksStep::Send(bytes) => sent.push(bytes),
                         SocksStep::Done => {
-                            assert_eq!((handshake.wants(), handshake.feed(rest)), (0, Ok((0, SocksStep::Done))));
+                            assert_eq!(
+                                (handshake.missing_bytes(), handshake.receive(rest)),
+                                (0, Ok((0, SocksStep::Done)))
+                            );
                             return (sent, Ok(Some(used_in_all)));
                         }
                     }

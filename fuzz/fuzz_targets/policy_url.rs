@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
-    if let Ok(path) = file_url::path(&text) {
+    if let Ok(path) = file_url::parse_path(&text) {
         assert!(path.starts_with(b"/") && !path.contains(&0));
     }
     let Ok(target) = Target::parse(&text) else { return };

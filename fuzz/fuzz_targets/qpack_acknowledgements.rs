@@ -12,16 +12,16 @@ fuzz_target!(|data: &[u8]| {
     encoder.set_peer_limit(200);
     for (number, &byte) in data.iter().enumerate() {
         let mut section = Vec::new();
-        encoder.begin();
+        encoder.begin_section();
         for place in 0..3 {
             let value = [b'a' + (number / 3 + place) as u8 % 5; 9];
             encoder.encode(b"x-name", &value, FieldIndexing::Add);
         }
-        encoder.finish(number as u64 % 30, &mut section);
-        decoder.on_encoder_stream(encoder.instructions()).expect("valid instructions");
-        encoder.instructions().clear();
-        let (mut input, mut text) = (decoder.begin(&section).expect("a valid prefix"), Vec::new());
-        while decoder.line(&mut input, &mut text).expect("a valid section").is_some() {}
+        encoder.finish_section(number as u64 % 30, &mut section);
+        decoder.on_encoder_stream(encoder.encoder_stream_output()).expect("valid instructions");
+        encoder.encoder_stream_output().clear();
+        let (mut input, mut text) = (decoder.begin_section(&section).expect("a valid prefix"), Vec::new());
+        while decoder.next_line(&mut input, &mut text).expect("a valid section").is_some() {}
         assert_eq!(text.len(), 3 * (6 + 2 + 9 + 2));
         if encoder.on_decoder_stream(&[byte]).is_err() {
             return;

@@ -27,19 +27,19 @@ fuzz_target!(|data: &[u8]| {
             if whole.is_err() {
                 return;
             }
-            assert_eq!(cut.inserted(), decoder.inserted());
+            assert_eq!(cut.insert_count(), decoder.insert_count());
             continue;
         }
-        let Ok(mut section) = decoder.begin(record) else { continue };
-        if section.required() > decoder.inserted() {
+        let Ok(mut section) = decoder.begin_section(record) else { continue };
+        if section.required_insert_count() > decoder.insert_count() {
             continue;
         }
         let mut text = Vec::new();
-        again.0.begin();
+        again.0.begin_section();
         let mut is_whole = true;
         loop {
             let start = text.len();
-            match decoder.line(&mut section, &mut text) {
+            match decoder.next_line(&mut section, &mut text) {
                 Err(_) => {
                     text.truncate(start);
                     is_whole = false;
@@ -57,19 +57,19 @@ fuzz_target!(|data: &[u8]| {
             break;
         }
         let (mut coded, mut second) = (Vec::new(), Vec::new());
-        again.0.finish(stream, &mut coded);
-        again.1.on_encoder_stream(again.0.instructions()).expect("valid instructions");
-        again.0.instructions().clear();
-        let mut section = again.1.begin(&coded).expect("a valid prefix");
-        assert!(section.required() <= again.1.inserted(), "no section has to wait");
-        while again.1.line(&mut section, &mut second).expect("what we encode we decode").is_some() {}
+        again.0.finish_section(stream, &mut coded);
+        again.1.on_encoder_stream(again.0.encoder_stream_output()).expect("valid instructions");
+        again.0.encoder_stream_output().clear();
+        let mut section = again.1.begin_section(&coded).expect("a valid prefix");
+        assert!(section.required_insert_count() <= again.1.insert_count(), "no section has to wait");
+        while again.1.next_line(&mut section, &mut second).expect("what we encode we decode").is_some() {}
         assert_eq!(second, text);
         let mut acknowledgements = Vec::new();
         if is_whole {
-            again.1.acknowledge(stream, section.required(), &mut acknowledgements);
+            again.1.acknowledge_section(stream, section.required_insert_count(), &mut acknowledgements);
             again.1.acknowledge_insertions(&mut acknowledgements);
         } else {
-            again.1.cancel(stream, &mut acknowledgements);
+            again.1.cancel_stream(stream, &mut acknowledgements);
         }
         again.0.on_decoder_stream(&acknowledgements).expect("valid acknowledgements");
         stream += 4;

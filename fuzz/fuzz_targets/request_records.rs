@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let record = JsonlRequest::parse(data);
-    let id = JsonlRequest::id_of(data);
+    let id = JsonlRequest::parse_id(data);
     match &record {
         Ok(record) => {
             assert_eq!(record.id, id);

@@ -40,7 +40,7 @@ fn values(query: &PageQuery, content_type: Option<&[u8]>, pieces: &[&[u8]]) -> (
     for piece in pieces {
         outcome = outcome.and_then(|()| search.push(piece, &mut take));
         // After an error, what nested values would take may be more.
-        assert!(outcome.is_err() || search.held() <= 4 * MEMORY + piece.len() as u64);
+        assert!(outcome.is_err() || search.memory_in_use() <= 4 * MEMORY + piece.len() as u64);
     }
     outcome = outcome.and_then(|()| search.finish(&mut take));
     (found, outcome.err().map(|error: Error| error.to_string()))

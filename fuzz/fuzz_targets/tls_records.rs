@@ -136,11 +136,11 @@ fuzz_target!(|data: &[u8]| {
         buffer.extend_from_slice(piece);
         loop {
             let length = buffer.len();
-            let step = match client.open(&mut buffer) {
+            let step = match client.decrypt(&mut buffer) {
                 Ok(step) => step,
                 Err(error) => {
                     state = Err(error);
-                    assert!(client.open(&mut buffer).is_err(), "an error is the end");
+                    assert!(client.decrypt(&mut buffer).is_err(), "an error is the end");
                     break 'wire;
                 }
             };
@@ -163,6 +163,6 @@ fuzz_target!(|data: &[u8]| {
         assert!(opened == sealed && matches!(state, Ok(TlsStreamState::NeedMore)), "{state:?}");
     }
     let mut output = Vec::new();
-    client.take_output(&mut output);
+    client.take_control_output(&mut output);
     assert!(output.len() < 64 * 1024, "a peer makes us say that much");
 });

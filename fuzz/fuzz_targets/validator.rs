@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
     let value = validator.if_range();
     assert!(!value.is_empty() && !value.iter().any(|byte| b"\r\n\0".contains(byte)));
     assert!(!value.starts_with(b"W/"));
-    assert_eq!(validator.agrees(etag, modified), ValidatorMatch::Same);
-    assert_eq!(validator.agrees(None, None), ValidatorMatch::Unsaid);
+    assert_eq!(validator.compare(etag, modified), ValidatorMatch::Same);
+    assert_eq!(validator.compare(None, None), ValidatorMatch::Unsaid);
     assert_eq!(Validator::from_bytes(&validator.to_bytes()), Some(validator));
 });

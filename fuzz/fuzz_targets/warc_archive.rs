@@ -42,13 +42,8 @@ fuzz_target!(|data: &[u8]| {
         let url = ["http://h/", &String::from_utf8_lossy(url)].concat();
         let target = Target::parse(&url).unwrap_or_else(|_| Target::parse("http://h/").expect("a URL"));
         let request = b"GET / HTTP/1.1\r\nCookie: a\r\n\r\n";
-        let start = ExchangeStart {
-            target: &target,
-            head: request,
-            version: ProtocolVersion::Http11,
-            server: None,
-            tls: None,
-        };
+        let start =
+            ExchangeStart { target: &target, head: request, version: ProtocolVersion::Http11, server: None, tls: None };
         let mut record = archive.begin(&start);
         record.request_content(second);
         record.response_head(&head);

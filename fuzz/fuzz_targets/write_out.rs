@@ -5,7 +5,7 @@
 #![no_main]
 
 use haul_cli::program_persona::ProgramPersona;
-use haul_cli::write_out::{WriteOutValues, WriteOut};
+use haul_cli::write_out::{WriteOut, WriteOutValues};
 use haul_proto::h1::{H1Config, H1Event, H1Machine, RequestHead};
 use haul_proto::time::Timestamp;
 use libfuzzer_sys::fuzz_target;

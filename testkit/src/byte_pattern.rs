@@ -33,16 +33,16 @@ impl BytePattern {
         let head = if skip == 0 { 0 } else { (8 - skip).min(out.len()) };
         let (first, rest) = out.split_at_mut(head);
         if head > 0 {
-            first.copy_from_slice(&self.word(word)[skip..skip + head]);
+            first.copy_from_slice(&self.word_at(word)[skip..skip + head]);
             word += 1;
         }
         let mut chunks = rest.chunks_exact_mut(8);
         for chunk in &mut chunks {
-            chunk.copy_from_slice(&self.word(word));
+            chunk.copy_from_slice(&self.word_at(word));
             word += 1;
         }
         let tail = chunks.into_remainder();
-        let last = self.word(word);
+        let last = self.word_at(word);
         tail.copy_from_slice(&last[..tail.len()]);
     }
 
@@ -54,7 +54,7 @@ impl BytePattern {
     }
 
     #[inline]
-    fn word(&self, index: u64) -> [u8; 8] {
+    fn word_at(&self, index: u64) -> [u8; 8] {
         mix(self.seed, index).to_le_bytes()
     }
 }
@@ -63,11 +63,11 @@ impl BytePattern {
 /// the routes with a content coding.
 ///
 /// ```
-/// let text = testkit::byte_pattern::text(1, 500);
+/// let text = testkit::byte_pattern::compressible_text(1, 500);
 /// assert_eq!(text.len(), 500);
 /// assert!(text.is_ascii());
 /// ```
-pub fn text(seed: u64, len: usize) -> Vec<u8> {
+pub fn compressible_text(seed: u64, len: usize) -> Vec<u8> {
     const WORDS: [&str; 16] = [
         "route", "prefix", "origin", "window", "credit", "stream", "frame", "socket", "part", "field", "line", "table",
         "peer", "chunk", "reply", "body",
@@ -106,6 +106,6 @@ mod tests {
 
     #[test]
     fn text_is_a_prefix_of_longer_text() {
-        assert_eq!(text(3, 1000), &text(3, 5000)[..1000]);
+        assert_eq!(compressible_text(3, 1000), &compressible_text(3, 5000)[..1000]);
     }
 }

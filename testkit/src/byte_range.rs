@@ -13,11 +13,11 @@ pub(crate) enum RequestedPart {
 }
 
 impl RequestedPart {
-    pub(crate) fn of(range: Option<&str>, size: u64) -> RequestedPart {
-        RequestedPart::read(range, size).unwrap_or(RequestedPart::Whole)
+    pub(crate) fn from_range_field(range: Option<&str>, size: u64) -> RequestedPart {
+        RequestedPart::parse(range, size).unwrap_or(RequestedPart::Whole)
     }
 
-    fn read(range: Option<&str>, size: u64) -> Option<RequestedPart> {
+    fn parse(range: Option<&str>, size: u64) -> Option<RequestedPart> {
         let (first, last) = range?.strip_prefix("bytes=")?.split_once('-')?;
         let (start, end) = match (first, last) {
             ("", suffix) => (size.saturating_sub(suffix.parse().ok()?), size),
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn range_field_is_parsed_by_rfc_9110() {
-        let of = |range| RequestedPart::of(Some(range), 100);
+        let of = |range| RequestedPart::from_range_field(Some(range), 100);
         assert_eq!(of("bytes=0-0"), RequestedPart::Part(0, 1));
         assert_eq!(of("bytes=10-"), RequestedPart::Part(10, 100));
         assert_eq!(of("bytes=-10"), RequestedPart::Part(90, 100));
@@ -52,7 +52,7 @@ mod tests {
         for odd in ["bytes=5-4", "bytes=0-1,3-4", "octets=0-1", "bytes=a-b", "bytes=", "bytes=-"] {
             assert_eq!(of(odd), RequestedPart::Whole, "{odd}");
         }
-        assert_eq!(RequestedPart::of(None, 100), RequestedPart::Whole);
-        assert_eq!(RequestedPart::of(Some("bytes=0-"), 0), RequestedPart::Unsatisfiable);
+        assert_eq!(RequestedPart::from_range_field(None, 100), RequestedPart::Whole);
+        assert_eq!(RequestedPart::from_range_field(Some("bytes=0-"), 0), RequestedPart::Unsatisfiable);
     }
 }

@@ -24,7 +24,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use wait4::Wait4;
 
 /// The largest number of bytes of the child's standard error that are kept, counted from its end.
-const WORDS: usize = 600;
+const MAX_ERROR_TEXT: usize = 600;
 
 /// The result of running a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +41,8 @@ pub struct ChildOutcome {
     pub said: String,
 }
 
-/// Runs a program to its end, or kills it when `limit` has passed. If its standard output is a
-/// pipe, each piece read from the pipe is passed to `take`.
+/// Runs a program until it ends, or kills it after `limit`. If its standard output is a pipe, each
+/// piece read from the pipe is passed to `take`.
 ///
 /// # Errors
 /// If the program cannot be started or waited for.
@@ -50,7 +50,7 @@ pub fn run(command: &mut Command, limit: Duration, mut take: impl FnMut(&[u8])) 
     let mut child = command.spawn()?;
     let pid = Pid::from_child(&child);
     let stderr = child.stderr.take();
-    let listener = thread::spawn(move || stderr.map(last_words).unwrap_or_default());
+    let listener = thread::spawn(move || stderr.map(end_of_text).unwrap_or_default());
     let (done, alarm) = mpsc::channel::<()>();
     let watchdog = thread::spawn(move || {
         let hung = alarm.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
@@ -71,12 +71,12 @@ pub fn run(command: &mut Command, limit: Duration, mut take: impl FnMut(&[u8])) 
     Ok(ChildOutcome { code: end.status.code(), hung, rss: end.rusage.maxrss, said })
 }
 
-fn last_words(mut from: impl Read) -> String {
+fn end_of_text(mut from: impl Read) -> String {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(len @ 1..) = from.read(&mut buffer) {
         bytes.extend_from_slice(&buffer[..len]);
-        bytes.drain(..bytes.len().saturating_sub(WORDS));
+        bytes.drain(..bytes.len().saturating_sub(MAX_ERROR_TEXT));
     }
     String::from_utf8_lossy(&bytes).trim().replace('\n', " | ")
 }

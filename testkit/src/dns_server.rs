@@ -103,7 +103,7 @@ pub struct DnsReply {
 impl DnsReply {
     /// Sets the time to wait before this reply is sent.
     #[must_use]
-    pub fn after(self, delay: Duration) -> Self {
+    pub fn with_delay(self, delay: Duration) -> Self {
         Self { delay, ..self }
     }
 }

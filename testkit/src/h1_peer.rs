@@ -42,10 +42,10 @@ pub enum ScriptStep {
     ReadToEnd,
     /// Sends these bytes in one write.
     Send(Vec<u8>),
-    /// Sends these bytes one at a time, with a pause after each. Each byte is one write and one TCP
-    /// segment.
+    /// Sends these bytes one at a time, with a pause after each byte. Each byte is a TCP segment of
+    /// its own.
     SendSlowly(Vec<u8>, Duration),
-    /// Sends these bytes repeatedly: this many times, or until a write fails.
+    /// Sends these bytes as often as the number says, or until a write fails.
     SendRepeatedly(Vec<u8>, u64),
     /// Waits for this duration.
     Sleep(Duration),
@@ -55,7 +55,8 @@ pub enum ScriptStep {
     /// Shuts down the peer's side of the connection (over TLS: close_notify first) and continues
     /// the script.
     HalfClose,
-    /// Closes properly (over TLS: close_notify first). This also happens at the end of a script.
+    /// Closes the connection in the proper way (over TLS: close_notify first). This also happens at
+    /// the end of a script.
     Close,
     /// Closes without close_notify. On a plain connection this is the same as `Close`.
     Cut,
@@ -79,7 +80,7 @@ impl ScriptStep {
 /// The steps that the peer performs on one connection, in order.
 pub type PeerScript = Vec<ScriptStep>;
 
-/// A running scripted peer. Dropping it stops it from accepting connections; running scripts
+/// A running scripted peer. After it is dropped, it accepts no connections, and running scripts
 /// continue until their connections end.
 pub struct RawPeer(ScriptedPeer<RawScriptState>);
 
@@ -91,7 +92,7 @@ struct RawScriptState {
 }
 
 enum AfterLastScript {
-    /// A connection for which no script is left is closed at once.
+    /// A connection for which no script is left is closed as soon as it is accepted.
     Close,
     /// A connection for which no script is left gets the last script again.
     Repeat,
@@ -99,7 +100,7 @@ enum AfterLastScript {
 
 impl RawPeer {
     /// Starts a peer. The first connection gets the first script, the second the second, and so on.
-    /// Connections for which no script is left are closed at once.
+    /// Connections for which no script is left are closed as soon as they are accepted.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -117,7 +118,7 @@ impl RawPeer {
 
     /// Starts a peer over TLS, with the server certificate of `identity` and these ALPN names. The
     /// first connection gets the first script, and so on. Connections for which no script is left
-    /// are closed at once.
+    /// are closed as soon as they are accepted.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -135,7 +136,7 @@ impl RawPeer {
                 AfterLastScript::Close => scripts.get(number).cloned().unwrap_or_default(),
                 AfterLastScript::Repeat => scripts[number.min(scripts.len() - 1)].clone(),
             };
-            if let Ok(wire) = PeerStream::over(stream, tls.as_ref()) {
+            if let Ok(wire) = PeerStream::from_socket(stream, tls.as_ref()) {
                 // A client that disconnects ends the script: that is often the point of the test.
                 let _ = ScriptPlayer { wire, number, shared, ahead: Vec::new() }.play(&script);
             }
@@ -235,11 +236,11 @@ impl ScriptPlayer<'_> {
                 }
                 ScriptStep::HalfClose => self.wire.half_close()?,
                 ScriptStep::Close => break,
-                ScriptStep::Cut => return self.wire.cut(),
+                ScriptStep::Cut => return self.wire.close_without_notify(),
                 ScriptStep::Reset => return self.wire.reset(),
             }
         }
-        self.wire.end()
+        self.wire.close()
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {

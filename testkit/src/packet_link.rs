@@ -11,7 +11,7 @@
 //! let conditions = LinkConditions::new().rtt(Duration::from_millis(20)).loss(0.01);
 //! let mut link = PacketLink::new(&conditions, 0);
 //! let now = Instant::now();
-//! let lost = (0..1000).filter(|_| link.pass(now, 1200).is_empty()).count();
+//! let lost = (0..1000).filter(|_| link.arrivals_of_packet(now, 1200).is_empty()).count();
 //! assert!((1..30).contains(&lost));
 //! ```
 
@@ -21,9 +21,9 @@ use crate::rng::{Rng, mix};
 
 /// The time for which a packet may wait at a rate-limited link. A packet that would wait longer is
 /// dropped.
-const QUEUE: Duration = Duration::from_millis(50);
+const DEFAULT_QUEUE: Duration = Duration::from_millis(50);
 /// The extra delay of a packet that others overtake.
-const LATE: Duration = Duration::from_millis(5);
+const DEFAULT_REORDER_DELAY: Duration = Duration::from_millis(5);
 
 /// The conditions of a link, equal for both directions.
 #[derive(Clone, Debug)]
@@ -48,9 +48,9 @@ impl Default for LinkConditions {
             loss: 0.0,
             duplication: 0.0,
             reordering: 0.0,
-            late: LATE,
+            late: DEFAULT_REORDER_DELAY,
             rate: None,
-            queue: QUEUE,
+            queue: DEFAULT_QUEUE,
             mtu: None,
             seed: 1,
         }
@@ -163,7 +163,7 @@ impl PacketLink {
     }
 
     /// Decides the fate of a packet of `len` bytes that is sent at the time `now`.
-    pub fn pass(&mut self, now: Instant, len: usize) -> Arrivals {
+    pub fn arrivals_of_packet(&mut self, now: Instant, len: usize) -> Arrivals {
         // All numbers are drawn for each packet, so that no condition changes the decisions of
         // another.
         let [loss, duplication, reordering, jitter] = [(); 4].map(|()| self.rng.next());
@@ -203,13 +203,13 @@ mod tests {
 
     fn arrivals(conditions: &LinkConditions, count: usize) -> Vec<Arrivals> {
         let (mut link, start) = (PacketLink::new(conditions, 0), Instant::now());
-        (0..count).map(|_| link.pass(start, 1000)).collect()
+        (0..count).map(|_| link.arrivals_of_packet(start, 1000)).collect()
     }
 
     #[test]
     fn perfect_link_delivers_at_once() {
         let start = Instant::now();
-        let arrivals = PacketLink::new(&LinkConditions::new(), 0).pass(start, 1500);
+        let arrivals = PacketLink::new(&LinkConditions::new(), 0).arrivals_of_packet(start, 1500);
         assert_eq!(arrivals.into_iter().collect::<Vec<_>>(), [start]);
     }
 
@@ -231,7 +231,7 @@ mod tests {
     fn rate_spaces_packets_and_bounds_the_queue() {
         let conditions = LinkConditions::new().rate(1_000_000).rtt(Duration::from_millis(10));
         let (mut link, start) = (PacketLink::new(&conditions, 0), Instant::now());
-        let due: Vec<_> = (0..100).flat_map(|_| link.pass(start, 1000)).map(|due| due - start).collect();
+        let due: Vec<_> = (0..100).flat_map(|_| link.arrivals_of_packet(start, 1000)).map(|due| due - start).collect();
         assert_eq!(due[..2], [Duration::from_millis(6), Duration::from_millis(7)]);
         assert_eq!(due.len(), 51);
     }
@@ -240,7 +240,10 @@ mod tests {
     fn packets_beyond_the_mtu_are_dropped() {
         let mut link = PacketLink::new(&LinkConditions::new().mtu(1280), 0);
         let now = Instant::now();
-        assert_eq!((link.pass(now, 1280).is_empty(), link.pass(now, 1281).is_empty()), (false, true));
+        assert_eq!(
+            (link.arrivals_of_packet(now, 1280).is_empty(), link.arrivals_of_packet(now, 1281).is_empty()),
+            (false, true)
+        );
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(crate) enum PeerStream {
 impl PeerStream {
     /// Wraps an accepted socket. If there is a TLS configuration, the first read or write performs
     /// the handshake.
-    pub(crate) fn over(stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> io::Result<PeerStream> {
+    pub(crate) fn from_socket(stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> io::Result<PeerStream> {
         stream.set_nodelay(true)?;
         Ok(match tls {
             None => PeerStream::Plain(stream),
@@ -45,15 +45,15 @@ impl PeerStream {
     }
 
     /// Closes the connection properly. Over TLS, close_notify is sent first.
-    pub(crate) fn end(mut self) -> io::Result<()> {
+    pub(crate) fn close(mut self) -> io::Result<()> {
         self.notify()?;
-        self.cut()
+        self.close_without_notify()
     }
 
     /// Closes the connection without a TLS close_notify. Data that the client has sent is read
     /// first, since unread data would turn the close into a reset, which can overtake bytes in
     /// flight to the client.
-    pub(crate) fn cut(self) -> io::Result<()> {
+    pub(crate) fn close_without_notify(self) -> io::Result<()> {
         let mut socket = self.socket();
         socket.shutdown(Shutdown::Write)?;
         socket.set_nonblocking(true)?;

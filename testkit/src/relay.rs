@@ -42,7 +42,7 @@ const IN_FLIGHT: u32 = 16 << 20;
 /// The amount of data that a rate-limited direction buffers beyond its round trip, as the time to
 /// send it at the rate limit. It acts like the queue of a router.
 const QUEUE: Duration = Duration::from_millis(20);
-/// The largest number of bytes that the relay reads and forwards at once.
+/// The maximum number of bytes that the relay reads in one call and forwards.
 const PIECE: usize = 64 << 10;
 /// The longest lag that a rate-limited direction may make up for by sending faster than its limit.
 const CATCH_UP: Duration = Duration::from_millis(5);
@@ -91,7 +91,8 @@ impl RelayBuilder {
         self
     }
 
-    /// Sets whether the TCP handshake of a relayed connection also takes a round trip. Default: no.
+    /// Sets whether the TCP handshake of a relayed connection also takes one round-trip time.
+    /// Default: no.
     pub fn handshake(mut self, charged: bool) -> RelayBuilder {
         self.link.handshake = charged;
         self
@@ -138,7 +139,7 @@ impl RelayBuilder {
     }
 }
 
-/// A running relay. Dropping it stops it and closes its connections; do not drop it inside an async
+/// A running relay. Dropping it stops it and closes its connections. Do not drop it inside an async
 /// runtime.
 pub struct Relay {
     addr: SocketAddr,
@@ -190,7 +191,7 @@ impl LinkRatePace {
         LinkRatePace { rate, next: Mutex::new(None) }
     }
 
-    async fn pass(&self, len: usize) {
+    async fn wait_for_turn(&self, len: usize) {
         let Some(rate) = self.rate else { return };
         let leave = {
             let mut next = lock(&self.next);
@@ -223,32 +224,40 @@ async fn accept(listener: TcpListener, to: SocketAddr, carrier: RelayForwarder, 
         tokio::spawn(async move {
             // If the far side cannot be reached, the near side sees a close.
             if let Ok(far) = TcpStream::connect(to).await {
-                carrier.join(near, far, number).await;
+                carrier.forward_both_ways(near, far, number).await;
             }
         });
     }
 }
 
 impl RelayForwarder {
-    async fn join(self, near: TcpStream, far: TcpStream, number: u64) {
+    async fn forward_both_ways(self, near: TcpStream, far: TcpStream, number: u64) {
         let _ = (near.set_nodelay(true), far.set_nodelay(true));
         if self.link.slowest().is_some() {
             // The kernel's own buffers would grow to megabytes and act as a cache, too.
             for socket in [&near, &far] {
-                let _ = SockRef::from(socket).set_recv_buffer_size(self.link.room() as usize);
+                let _ = SockRef::from(socket).set_recv_buffer_size(self.link.max_in_flight() as usize);
             }
         }
         let ((near_in, near_out), (far_in, far_out)) = (near.into_split(), far.into_split());
         let charge = if self.link.handshake { self.link.rtt } else { Duration::ZERO };
-        let up = self.carry(near_in, far_out, &self.up, charge, mix(self.link.seed, 2 * number));
-        let down = self.carry(far_in, near_out, &self.down, Duration::ZERO, mix(self.link.seed, 2 * number + 1));
+        let up = self.forward_one_way(near_in, far_out, &self.up, charge, mix(self.link.seed, 2 * number));
+        let down =
+            self.forward_one_way(far_in, near_out, &self.down, Duration::ZERO, mix(self.link.seed, 2 * number + 1));
         tokio::join!(up, down);
     }
 
-    /// Relays one direction of a connection up to its end or the first error. Then it shuts down
-    /// `to`; the opposite direction ends by itself.
-    async fn carry(&self, from: OwnedReadHalf, to: OwnedWriteHalf, total: &LinkRatePace, charge: Duration, seed: u64) {
-        let room = Semaphore::new(self.link.room() as usize);
+    /// Relays one direction of a connection until its end or the first error. Then it shuts down
+    /// the write side of `to`. The opposite direction ends by itself.
+    async fn forward_one_way(
+        &self,
+        from: OwnedReadHalf,
+        to: OwnedWriteHalf,
+        total: &LinkRatePace,
+        charge: Duration,
+        seed: u64,
+    ) {
+        let room = Semaphore::new(self.link.max_in_flight() as usize);
         let (sender, receiver) = channel::unbounded_channel();
         let pace = LinkRatePace::new(self.link.rate);
         tokio::join!(self.read(from, sender, &room, charge, seed), write(to, receiver, &room, &pace, total));
@@ -297,7 +306,7 @@ impl LinkSettings {
     }
 
     /// Returns the number of bytes that one direction of a connection may have in flight.
-    fn room(&self) -> u32 {
+    fn max_in_flight(&self) -> u32 {
         let held = |rate: u64| (rate as f64 * (self.rtt + self.jitter + QUEUE).as_secs_f64()) as u64;
         let room = self.slowest().map_or(u64::from(IN_FLIGHT), held);
         room.clamp(128 << 10, u64::from(IN_FLIGHT)) as u32
@@ -336,8 +345,8 @@ async fn write(
         if bytes.is_empty() {
             break;
         }
-        pace.pass(bytes.len()).await;
-        total.pass(bytes.len()).await;
+        pace.wait_for_turn(bytes.len()).await;
+        total.wait_for_turn(bytes.len()).await;
         if to.write_all(&bytes).await.is_err() {
             break;
         }

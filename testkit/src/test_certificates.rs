@@ -99,8 +99,8 @@ impl TestCertificates {
         })
     }
 
-    /// Generates a CA and a server certificate that has no subject alternative name: `name` is only
-    /// the common name of its subject, as in many certificates made by hand.
+    /// Generates a CA and a server certificate without a subject alternative name. `name` is only
+    /// the common name of the certificate's subject.
     ///
     /// # Panics
     /// If the system has no entropy.

@@ -32,8 +32,8 @@ pub struct WarcRecord {
 }
 
 impl WarcRecord {
-    /// Returns the value of the only field of this name, in any letter case. Returns `None` if there
-    /// is none, or if there are several.
+    /// Returns the value of the only field of this name, in any letter case. Returns `None` if no
+    /// field, or more than one, has the name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&str> {
         let mut values = self.fields.iter().filter(|(own, _)| own.eq_ignore_ascii_case(name));
@@ -105,7 +105,7 @@ impl Iterator for WarcReader<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.archive.get(self.at..).filter(|rest| !rest.is_empty())?;
         let is_compressed = self.archive.starts_with(&[0x1f, 0x8b]);
-        let read = if is_compressed { member(rest) } else { record(rest) };
+        let read = if is_compressed { read_member(rest) } else { parse_record(rest) };
         let read = read.and_then(|(record, length)| check_digests(&record).map(|()| (record, length)));
         let offset = self.at;
         self.at = read.as_ref().map_or(self.archive.len(), |(_, length)| offset + length);
@@ -114,11 +114,11 @@ impl Iterator for WarcReader<'_> {
 }
 
 /// Reads one gzip member, which must contain one record. Returns the length of the member.
-fn member(mut rest: &[u8]) -> Result<(WarcRecord, usize), String> {
+fn read_member(mut rest: &[u8]) -> Result<(WarcRecord, usize), String> {
     let before = rest.len();
     let mut text = Vec::new();
     GzDecoder::new(&mut rest).read_to_end(&mut text).map_err(|error| format!("no gzip member: {error}"))?;
-    let (record, length) = record(&text)?;
+    let (record, length) = parse_record(&text)?;
     match length == text.len() {
         true => Ok((record, before - rest.len())),
         false => Err(format!("a member has {} bytes after its record", text.len() - length)),
@@ -126,7 +126,7 @@ fn member(mut rest: &[u8]) -> Result<(WarcRecord, usize), String> {
 }
 
 /// Reads one record, and returns its length.
-fn record(text: &[u8]) -> Result<(WarcRecord, usize), String> {
+fn parse_record(text: &[u8]) -> Result<(WarcRecord, usize), String> {
     let end = text.windows(4).position(|window| window == b"\r\n\r\n").ok_or("a head does not end")?;
     let head = std::str::from_utf8(&text[..end]).map_err(|_| "a head is not UTF-8")?;
     let mut lines = head.split("\r\n");

@@ -95,7 +95,7 @@ fn url_query_sets_its_paths_fault_plan() {
     assert_eq!(seen.sent_within(3..4), 3);
     let shown = get(origin.http_addr(), "/seen/q", "").text();
     assert!(shown.contains("\"twice\":12") && shown.contains("\"range\":\"bytes=3-4\""), "{shown}");
-    origin.forget("q");
+    origin.remove_plan("q");
     assert_eq!(origin.seen("q").requests.len(), 0);
 }
 

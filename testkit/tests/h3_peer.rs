@@ -17,7 +17,7 @@ fn script_answers_requests() {
         conn.send(request.stream, [interim, h3_peer::headers(&[(":status", "200")])].concat())?;
         conn.send(request.stream, h3_peer::data(b"hello"))?;
         conn.finish(request.stream)?;
-        assert_eq!(conn.stopped(request.stream)?, None);
+        assert_eq!(conn.stop_sending_code(request.stream)?, None);
         conn.update_keys();
         conn.wait_closed()
     });
@@ -60,7 +60,7 @@ fn streams_can_be_reset_and_stopped() {
     let peer = H3Peer::start(|_, conn| {
         conn.greet(&[])?;
         let request = conn.request()?;
-        conn.stop(request.stream, 0x10c)?;
+        conn.stop_sending(request.stream, 0x10c)?;
         conn.reset(request.stream, 0x10b)?;
         conn.wait_closed()
     });

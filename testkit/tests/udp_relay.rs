@@ -9,7 +9,7 @@ use h3_client::H3Client;
 use testkit::http3::Http3Settings;
 use testkit::origin::Origin;
 use testkit::packet_link::LinkConditions;
-use testkit::udp_relay::{Direction, UdpRelay, Verdict};
+use testkit::udp_relay::{DatagramVerdict, Direction, UdpRelay};
 
 fn origin() -> Origin {
     Origin::builder().http3(Http3Settings::new()).start().unwrap()
@@ -52,7 +52,7 @@ fn filter_and_injection_change_the_flow() {
     let origin = origin();
     // Both ends notice the loss and repeat what was in the packet.
     let relay = UdpRelay::to(origin.https_addr())
-        .filter(|_, number, _| if number == 3 { Verdict::Drop } else { Verdict::Pass })
+        .filter(|_, number, _| if number == 3 { DatagramVerdict::Drop } else { DatagramVerdict::Pass })
         .start()
         .unwrap();
     let client = H3Client::connect(relay.addr(), origin.ca_pem()).unwrap();
@@ -70,14 +70,14 @@ fn blocked_direction_delivers_nothing() {
     let origin = origin();
     let relay = UdpRelay::to(origin.https_addr()).start().unwrap();
     let client = H3Client::connect(relay.addr(), origin.ca_pem()).unwrap();
-    relay.block(Direction::Down, true);
+    relay.set_blocked(Direction::Down, true);
     client.runtime.block_on(async {
         let mut requests = client.requests.clone();
         let request = http::Request::get("https://localhost/small").body(()).unwrap();
         let mut stream = requests.send_request(request).await.unwrap();
         stream.finish().await.unwrap();
         tokio::time::timeout(Duration::from_millis(100), stream.recv_response()).await.expect_err("no reply");
-        relay.block(Direction::Down, false);
+        relay.set_blocked(Direction::Down, false);
         assert_eq!(stream.recv_response().await.unwrap().status(), 200);
     });
 }

@@ -112,7 +112,7 @@ fn handle(asked: &TransferArguments) -> Result<Easy2<ReceivedBody>, Box<dyn Erro
     Ok(easy)
 }
 
-/// Sets the handle's URL and output to those of the URL with this index.
+/// Sets the URL of the handle to the URL with this index, and its output to that URL's output.
 fn aim(easy: &mut Easy2<ReceivedBody>, asked: &TransferArguments, index: usize) -> Result<(), Box<dyn Error>> {
     easy.url(&asked.urls[index])?;
     easy.get_mut().out = match &asked.sink {

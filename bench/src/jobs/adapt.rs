@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use testkit::page_server::{OverloadPolicy, PageServer, PageTiming, PortService};
 
-use super::{BenchJob, JobEnvironment, shell};
+use super::{BenchJob, JobEnvironment, shell_contestant};
 use crate::Result;
 use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::page_check::{ExpectedPages, PageCheck};
@@ -28,9 +28,9 @@ pub(super) const JOB: BenchJob = BenchJob {
 const HAUL: &str = "haul";
 const CURL_Z: &str = "curl -Z";
 /// The option with which each client prints the length of each page.
-const SAY: &str = r"-w '%{size_download}\n'";
+const WRITE_OUT_SIZE: &str = r"-w '%{size_download}\n'";
 /// The fixed numbers of connections.
-const FIXED: [(&str, usize); 7] = [
+const FIXED_CONNECTIONS: [(&str, usize); 7] = [
     ("fixed at 1", 1),
     ("fixed at 2", 2),
     ("fixed at 4", 4),
@@ -43,14 +43,14 @@ const FIXED: [(&str, usize); 7] = [
 const ROUND_TRIPS: [u64; 4] = [0, 1, 20, 100];
 const LENGTHS: [usize; 2] = [300, 50_000];
 /// The numbers of requests that servers bear at a time.
-const BEARS: [usize; 3] = [4, 32, 1_000];
+const SERVER_CAPACITIES: [usize; 3] = [4, 32, 1_000];
 const PAGES: usize = 500;
 /// The number of pages from a server at 1 ms, where 500 take less time than the noise.
 const PAGES_NEARBY: usize = 5_000;
 /// The number of pages from a server at 0 ms.
-const PAGES_AT_HAND: usize = 30_000;
+const PAGES_WITHOUT_DELAY: usize = 30_000;
 /// The number of concurrent requests by which haul may exceed the server's capacity.
-const OVER: usize = 2;
+const OVERLOAD_FACTOR: usize = 2;
 /// The maximum time of a contestant, unless `--slow` is given.
 const MAX_TIME: Duration = Duration::from_secs(15);
 /// The options for a server that refuses. With the default of 3 retries, pages would be missing.
@@ -68,11 +68,11 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let mut cards = Vec::new();
     for len in LENGTHS {
         for overload in [OverloadPolicy::Queue, OverloadPolicy::Unavailable] {
-            for bears in BEARS {
+            for bears in SERVER_CAPACITIES {
                 for milliseconds in ROUND_TRIPS {
                     let point = AdaptPoint { overload, bears, len, round_trip: Duration::from_millis(milliseconds) };
                     if point.is_measured(bench) {
-                        cards.push(point.card(bench)?);
+                        cards.push(point.new_part(bench)?);
                     }
                 }
             }
@@ -96,12 +96,12 @@ impl AdaptPoint {
         self.round_trip * u32::try_from(pages.div_ceil(connections.min(self.bears))).unwrap_or(u32::MAX)
     }
 
-    fn card(&self, bench: &JobEnvironment) -> Result<JobPart> {
+    fn new_part(&self, bench: &JobEnvironment) -> Result<JobPart> {
         let timing = PageTiming::remote(self.round_trip, self.bears, self.overload);
         let server = Arc::new(PageServer::start(vec![PortService::Pages(timing)], None)?);
         let milliseconds = self.round_trip.as_millis();
         let pages = bench.count(match milliseconds {
-            0 => PAGES_AT_HAND,
+            0 => PAGES_WITHOUT_DELAY,
             1 => PAGES_NEARBY,
             _ => PAGES,
         });
@@ -124,26 +124,26 @@ impl AdaptPoint {
         let refuses = self.overload == OverloadPolicy::Unavailable;
         let retry = if refuses { RETRIES } else { "" };
         let contestant = |name: &'static str, line: String| -> Contestant {
-            shell(name, format!("exec {line}"), OutputCheck::Pages(Rc::clone(&check)))
+            shell_contestant(name, format!("exec {line}"), OutputCheck::Pages(Rc::clone(&check)))
         };
-        let haul = format!("$HAUL -s --unordered -o /dev/null {SAY}{retry} --input-file {list}");
+        let haul = format!("$HAUL -s --unordered -o /dev/null {WRITE_OUT_SIZE}{retry} --input-file {list}");
         let mut entries = vec![contestant(HAUL, haul.clone())];
-        for (name, connections) in FIXED {
+        for (name, connections) in FIXED_CONNECTIONS {
             // Far more connections than a server bears wait for their retries for minutes.
             let is_quick = self.least_time(pages, connections) <= MAX_TIME && !(refuses && connections > 10);
             if bench.options.slow || is_quick {
                 entries.push(contestant(name, format!("{haul} --parallel-max-host {connections}")));
             }
         }
-        entries.push(contestant(CURL_Z, format!("$CURL -s -Z {SAY}{retry} -K {config}")));
-        let mut goals = vec![PartGoal::of_best(MetricKind::Wall, HAUL, 1.2)];
+        entries.push(contestant(CURL_Z, format!("$CURL -s -Z {WRITE_OUT_SIZE}{retry} -K {config}")));
+        let mut goals = vec![PartGoal::ratio_to_best_peer(MetricKind::Wall, HAUL, 1.2)];
         goals.push(PartGoal::ratio(MetricKind::Wall, HAUL, CURL_Z, 1.0));
         if self.least_time(pages, 50) > Duration::from_secs(1) {
-            goals.push(PartGoal::most(MetricKind::PeakRequests, HAUL, (self.bears + OVER) as f64));
+            goals.push(PartGoal::at_most(MetricKind::PeakRequests, HAUL, (self.bears + OVERLOAD_FACTOR) as f64));
         }
         Ok(JobPart {
             part,
-            contestants: bench.entries(entries),
+            contestants: bench.allowed_contestants(entries),
             baseline: CURL_Z,
             limit: None,
             goals,

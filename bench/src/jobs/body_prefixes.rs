@@ -11,7 +11,7 @@ use testkit::packages::{Package, PackageCatalogue, PackageMirror};
 use testkit::relay::Relay;
 use testkit::test_certificates::TestCertificates;
 
-use super::{BenchJob, JobEnvironment, shell, with_agent};
+use super::{BenchJob, JobEnvironment, shell_contestant, with_agent};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -42,14 +42,18 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         };
         let agent = with_agent(&calls("$HAUL --agent=$dir/a"));
         let entries = vec![
-            shell("haul agent", agent, OutputCheck::Output(OutputDigest::of(&prefixes))),
-            shell("haul", calls("$HAUL"), OutputCheck::Output(OutputDigest::of(&prefixes))),
-            shell("curl", calls("$CURL"), OutputCheck::Output(OutputDigest::of(&prefixes))),
-            shell("curl, system", calls("$SYSTEM_CURL"), OutputCheck::Output(OutputDigest::of(&prefixes))),
+            shell_contestant("haul agent", agent, OutputCheck::Output(OutputDigest::from_bytes(&prefixes))),
+            shell_contestant("haul", calls("$HAUL"), OutputCheck::Output(OutputDigest::from_bytes(&prefixes))),
+            shell_contestant("curl", calls("$CURL"), OutputCheck::Output(OutputDigest::from_bytes(&prefixes))),
+            shell_contestant(
+                "curl, system",
+                calls("$SYSTEM_CURL"),
+                OutputCheck::Output(OutputDigest::from_bytes(&prefixes)),
+            ),
         ];
         cards.push(JobPart {
             part,
-            contestants: bench.entries(entries),
+            contestants: bench.allowed_contestants(entries),
             baseline: "curl",
             limit: None,
             goals: vec![PartGoal::ratio(MetricKind::Wall, "haul agent", "curl", if tls { 1.0 / 2.3 } else { 1.0 })],
@@ -64,7 +68,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             ),
             unit: WorkPerRun::Requests(packages.len()),
         });
-        bench.hold((mirror, relay));
+        bench.keep_running((mirror, relay));
     }
     Ok(cards)
 }

@@ -28,8 +28,8 @@ pub(crate) const FORM: &str = "user=somebody&password=secret&remember=yes";
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     compile(&bench.work)?;
     let bodies = LargeBodyFiles::new(&home().join("work"), bench.options.seed)?;
-    let (small, page) = (bodies.prepare(super::SMALL as u64)?, bodies.prepare(PAGE)?);
-    let _turns = SingleCoreGuard::hold()?;
+    let (small, page) = (bodies.prepare(super::SMALL_BODY_LENGTH as u64)?, bodies.prepare(PAGE)?);
+    let _turns = SingleCoreGuard::restrict_thread()?;
     let files = SiteServer::start(
         &testkit::site::GeneratedSite::scaled(1, 12),
         bodies.root(),
@@ -43,7 +43,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         let count = bench.count(count);
         let all = OutputDigest { len: length * count as u64, sha256: String::new() };
         let contestant = |name, way: &str| {
-            let argv = words(way, server, path, count, form);
+            let argv = contestant_command(way, server, path, count, form);
             Contestant { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
         };
         JobPart {
@@ -68,18 +68,18 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         part("page", &files, &LargeBodyFiles::path(page.len), page.len, 4_000, None, 1.6),
         part("post", &forms, &LargeBodyFiles::path(small.len), small.len, 10_000, Some(FORM), 1.4),
     ];
-    bench.hold(files);
-    bench.hold(forms);
+    bench.keep_running(files);
+    bench.keep_running(forms);
     Ok(cards)
 }
 
 /// Returns the command line with which haul sends `count` requests. With `form`, they are POSTs of
 /// it.
 pub(crate) fn argv(server: &SiteServer, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
-    words("haul", server, path, count, form)
+    contestant_command("haul", server, path, count, form)
 }
 
-fn words(way: &str, server: &SiteServer, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
+fn contestant_command(way: &str, server: &SiteServer, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
     let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
     let mut argv = vec!["./requests".to_owned(), way.to_owned(), host, port, path.to_owned(), count.to_string()];
     argv.extend(form.map(str::to_owned));

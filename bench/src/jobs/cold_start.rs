@@ -1,6 +1,6 @@
 //! One small plain request, from the start of the process to its end.
 
-use super::{BenchJob, JobEnvironment, SYSTEM_CURL, SiteFiles, in_a_row};
+use super::{BenchJob, JobEnvironment, SYSTEM_CURL, SiteFiles, repeated_contestant};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -15,24 +15,24 @@ pub(super) const JOB: BenchJob = BenchJob {
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
-    let _turns = SingleCoreGuard::hold()?;
+    let _turns = SingleCoreGuard::restrict_thread()?;
     let server = files.serve(bench)?;
     let card = |part, url: String, options: &str, name: String| {
         let line = |tool: &str, output: &str| format!("{tool} -s {options}{output}{url}");
         let entry = |name: &'static str, tool: &str, program: &str| {
-            let proof = OutputCheck::Proof(line(program, ""), OutputDigest::of(b"small\n"));
-            in_a_row(name, &line(tool, "-o /dev/null "), proof)
+            let proof = OutputCheck::Proof(line(program, ""), OutputDigest::from_bytes(b"small\n"));
+            repeated_contestant(name, &line(tool, "-o /dev/null "), proof)
         };
         let mut entries = vec![entry("haul", "haul", "$HAUL"), entry("curl", "curl", "$CURL")];
         entries.push(entry("curl, system", SYSTEM_CURL, "$SYSTEM_CURL"));
         if part == "plain" {
-            let proof = |line: &str| OutputCheck::Proof(format!("{line} {url}"), OutputDigest::of(b"small\n"));
-            entries.push(in_a_row("wget2", &format!("wget2 -q -O /dev/null {url}"), proof("wget2 -q -O -")));
-            entries.push(in_a_row("htcat", &format!("htcat {url}"), proof("htcat")));
+            let proof = |line: &str| OutputCheck::Proof(format!("{line} {url}"), OutputDigest::from_bytes(b"small\n"));
+            entries.push(repeated_contestant("wget2", &format!("wget2 -q -O /dev/null {url}"), proof("wget2 -q -O -")));
+            entries.push(repeated_contestant("htcat", &format!("htcat {url}"), proof("htcat")));
         }
         JobPart {
             part,
-            contestants: bench.entries(entries),
+            contestants: bench.allowed_contestants(entries),
             baseline: "curl",
             limit: None,
             goals: vec![
@@ -57,6 +57,6 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         let name = format!("{}, TLS 1.3, its root trusted beside the system's", server.name);
         cards.push(card("tls-roots", url, "--cacert roots.pem ", name));
     }
-    bench.hold(server);
+    bench.keep_running(server);
     Ok(cards)
 }

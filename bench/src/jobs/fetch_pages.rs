@@ -3,7 +3,7 @@
 
 use std::fs::File;
 
-use super::{BenchJob, JobEnvironment, SiteFiles, pages_in_order, plain, shell};
+use super::{BenchJob, JobEnvironment, SiteFiles, command_contestant, pages_in_order, shell_contestant};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -26,27 +26,31 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let proof = |line: &str| OutputCheck::Proof(line.to_owned(), pages.clone());
     let lines = sorted_lines(bench, &files)?;
     let entries = vec![
-        plain(
+        command_contestant(
             ANY_ORDER,
             "haul -s --unordered -o /dev/null --input-file list",
             // Pages in any order: their lines, sorted, are always the same.
             OutputCheck::Proof("$HAUL -s --unordered --input-file list | sort".to_owned(), lines),
         ),
-        shell(IN_ORDER, "$HAUL -s --input-file list | cat >/dev/null", proof("$HAUL -s --input-file list | cat")),
-        plain(PARALLEL, "curl -s -Z -K null.cfg", proof(&pages_in_order("$CURL -s -Z -K files.cfg"))),
-        plain("curl serial", "curl -s -K null.cfg", proof(&pages_in_order("$CURL -s -K files.cfg"))),
-        shell(SERIAL_PIPE, "$CURL -s -K stdout.cfg | cat >/dev/null", proof("$CURL -s -K stdout.cfg | cat")),
-        plain(
+        shell_contestant(
+            IN_ORDER,
+            "$HAUL -s --input-file list | cat >/dev/null",
+            proof("$HAUL -s --input-file list | cat"),
+        ),
+        command_contestant(PARALLEL, "curl -s -Z -K null.cfg", proof(&pages_in_order("$CURL -s -Z -K files.cfg"))),
+        command_contestant("curl serial", "curl -s -K null.cfg", proof(&pages_in_order("$CURL -s -K files.cfg"))),
+        shell_contestant(SERIAL_PIPE, "$CURL -s -K stdout.cfg | cat >/dev/null", proof("$CURL -s -K stdout.cfg | cat")),
+        command_contestant(
             "wget2, 10 threads",
             "wget2 -q -O /dev/null --max-threads=10 -i list",
             proof(&pages_in_order("wget2 -q -P pages --max-threads=10 -i list")),
         ),
     ];
     let server_name = server.name.clone();
-    bench.hold(server);
+    bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.entries(entries),
+        contestants: bench.allowed_contestants(entries),
         baseline: PARALLEL,
         limit: None,
         goals: vec![
@@ -70,7 +74,7 @@ fn sorted_lines(bench: &JobEnvironment, files: &SiteFiles) -> Result<OutputDiges
     let root = files.root().display();
     let argv = ["sh".to_owned(), "-c".to_owned(), format!("(cd '{root}' && xargs cat) < names | sort")];
     measure::run(bench, &argv, RunOutput::To(File::create(&path)?))??;
-    let print = OutputDigest::of_file(&path)?;
+    let print = OutputDigest::from_file(&path)?;
     std::fs::remove_file(path)?;
     Ok(print)
 }

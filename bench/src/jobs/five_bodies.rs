@@ -1,7 +1,7 @@
 //! Five large bodies at once over plain HTTP, in one thread: the cost of the event loop.
 
-use super::large_bodies::{BodyServer, CURL, HAUL, LIBCURL, MEMORY_MB, at_most};
-use super::{BenchJob, JobEnvironment, plain};
+use super::large_bodies::{BodyServer, CURL, HAUL, LIBCURL, MEMORY_MB, length_that_fits};
+use super::{BenchJob, JobEnvironment, command_contestant};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
@@ -18,7 +18,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let store = BodyServer::open(bench)?;
     let len = bench.length(LEN);
     let url = store.plain(store.server.addr, len)?.url;
-    let short_len = at_most(bench, PROOF_LEN);
+    let short_len = length_that_fits(bench, PROOF_LEN);
     let short = store.plain(store.server.addr, short_len)?.url;
     let all = store.repeated(short_len, BODIES)?;
     bench.write_url_lists(&vec![url.clone(); BODIES])?;
@@ -30,22 +30,25 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         OutputCheck::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all.clone())
     };
     let contestants = vec![
-        plain(HAUL, "haul -s --threads 1 -K null.cfg", proof("$HAUL -s --threads 1 -K files.cfg")),
-        plain(CURL, "curl -s -Z -K null.cfg", proof("$CURL -s -Z -K files.cfg")),
-        plain(
+        command_contestant(HAUL, "haul -s --threads 1 -K null.cfg", proof("$HAUL -s --threads 1 -K files.cfg")),
+        command_contestant(CURL, "curl -s -Z -K null.cfg", proof("$CURL -s -Z -K files.cfg")),
+        command_contestant(
             LIBCURL,
             &format!("easyget --multi --discard {urls}"),
             proof(&format!("easyget --multi --to body. {}", [short.as_str(); BODIES].join(" "))),
         ),
     ];
     let server = store.server.name.clone();
-    bench.hold(store.server);
+    bench.keep_running(store.server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.entries(contestants),
+        contestants: bench.allowed_contestants(contestants),
         baseline: CURL,
         limit: None,
-        goals: vec![PartGoal::most(MetricKind::Cpu, HAUL, 0.10), PartGoal::most(MetricKind::Rss, HAUL, MEMORY_MB)],
+        goals: vec![
+            PartGoal::at_most(MetricKind::Cpu, HAUL, 0.10),
+            PartGoal::at_most(MetricKind::Rss, HAUL, MEMORY_MB),
+        ],
         rounds: 5,
         warm_up: true,
         one_core: false,

@@ -1,7 +1,7 @@
 //! Fifty concurrent bodies on one TLS connection: the cost of multiplexing and decryption.
 
-use super::large_bodies::{BodyServer, CURL, HAUL, LIBCURL, at_most};
-use super::{BenchJob, H2LOAD, JobEnvironment, h2load, plain};
+use super::large_bodies::{BodyServer, CURL, HAUL, LIBCURL, length_that_fits};
+use super::{BenchJob, H2LOAD, JobEnvironment, command_contestant, h2load};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
@@ -16,11 +16,11 @@ const BODIES: usize = 50;
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let store = BodyServer::open(bench)?;
-    let len = at_most(bench, LEN);
+    let len = length_that_fits(bench, LEN);
     let url = store.tls(store.server.h2, len)?.url;
     let all = store.repeated(len, BODIES)?;
     bench.write_url_lists(&vec![url.clone(); BODIES])?;
-    let short_len = at_most(bench, PROOF_LEN);
+    let short_len = length_that_fits(bench, PROOF_LEN);
     let short = store.tls(store.server.h2, short_len)?.url;
     let all_short = store.repeated(short_len, BODIES)?;
     bench.write_lines("short", vec![short.clone(); BODIES])?;
@@ -34,9 +34,9 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
     let easyget = "easyget --multi --http2 --cacert ca.pem";
     let contestants = vec![
-        plain(HAUL, &format!("haul {haul} null.cfg"), proof(&format!("$HAUL {haul} files.cfg"))),
-        plain(CURL, &format!("curl {curl} null.cfg"), proof(&format!("$CURL {curl} files.cfg"))),
-        plain(
+        command_contestant(HAUL, &format!("haul {haul} null.cfg"), proof(&format!("$HAUL {haul} files.cfg"))),
+        command_contestant(CURL, &format!("curl {curl} null.cfg"), proof(&format!("$CURL {curl} files.cfg"))),
+        command_contestant(
             LIBCURL,
             &format!("{easyget} --discard --list list"),
             proof(&format!("{easyget} --to body. --list short")),
@@ -44,14 +44,14 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         h2load(BODIES, &format!("'{url}'"), all.clone()),
     ];
     let server = format!("{}, HTTP/2", store.server.name);
-    bench.hold(store.server);
+    bench.keep_running(store.server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.entries(contestants),
+        contestants: bench.allowed_contestants(contestants),
         baseline: CURL,
         limit: Some(H2LOAD),
         goals: vec![
-            PartGoal::most(MetricKind::Cpu, HAUL, 0.32),
+            PartGoal::at_most(MetricKind::Cpu, HAUL, 0.32),
             PartGoal::ratio(MetricKind::Cpu, HAUL, CURL, 1.0 / 2.7),
             PartGoal::ratio(MetricKind::Wall, HAUL, LIBCURL, 1.0),
         ],

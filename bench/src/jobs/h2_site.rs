@@ -1,7 +1,7 @@
 //! The pages of the site over one HTTP/2 connection: all discarded, or all in list order.
 
 use super::large_bodies::LIBCURL;
-use super::{BenchJob, H2LOAD, JobEnvironment, SiteFiles, h2load, pages_in_order, plain};
+use super::{BenchJob, H2LOAD, JobEnvironment, SiteFiles, command_contestant, h2load, pages_in_order};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
@@ -21,18 +21,22 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let easyget = "easyget --http2 --parallel 50 --cacert ca.pem";
     let entries = vec![
         // As -Z writes them: each to a place of its own, in any order.
-        plain(
+        command_contestant(
             HAUL,
             "haul -s --threads 1 --parallel-max 50 --cacert ca.pem -K null.cfg",
             proof(&pages_in_order("$HAUL -s --threads 1 --parallel-max 50 --cacert ca.pem -K files.cfg")),
         ),
-        plain(
+        command_contestant(
             "haul, in order",
             "haul -s --cacert ca.pem --input-file list",
             proof("$HAUL -s --cacert ca.pem --input-file list"),
         ),
-        plain(PARALLEL, &format!("curl {curl} null.cfg"), proof(&pages_in_order(&format!("$CURL {curl} files.cfg")))),
-        plain(
+        command_contestant(
+            PARALLEL,
+            &format!("curl {curl} null.cfg"),
+            proof(&pages_in_order(&format!("$CURL {curl} files.cfg"))),
+        ),
+        command_contestant(
             LIBCURL,
             &format!("{easyget} --discard --say --list list"),
             OutputCheck::Told(
@@ -46,10 +50,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         h2load(paths.len(), "-i list", pages.clone()),
     ];
     let server_name = format!("{}, HTTP/2", server.name);
-    bench.hold(server);
+    bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.entries(entries),
+        contestants: bench.allowed_contestants(entries),
         baseline: PARALLEL,
         limit: Some(H2LOAD),
         goals: vec![PartGoal::ratio(MetricKind::Cpu, HAUL, PARALLEL, 0.7)],

@@ -2,7 +2,7 @@
 //! body.
 
 use super::large_bodies::LIBCURL;
-use super::{BenchJob, H2LOAD, JobEnvironment, SMALL, SiteFiles, h2load, plain, small_body};
+use super::{BenchJob, H2LOAD, JobEnvironment, SMALL_BODY_LENGTH, SiteFiles, command_contestant, h2load, small_body};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -18,27 +18,27 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let host = server.h2;
-    let urls: Vec<String> = (0..REPLIES).map(|n| format!("https://{host}/bytes/{SMALL}?{n}")).collect();
+    let urls: Vec<String> = (0..REPLIES).map(|n| format!("https://{host}/bytes/{SMALL_BODY_LENGTH}?{n}")).collect();
     bench.write_url_lists(&urls)?;
-    let all = OutputDigest::of(&small_body(bench.options.seed).repeat(REPLIES));
+    let all = OutputDigest::from_bytes(&small_body(bench.options.seed).repeat(REPLIES));
     let proof = |line: &str| OutputCheck::Proof(line.to_owned(), all.clone());
     let haul = "-s --threads 1 --unordered --parallel-max 50 --cacert ca.pem";
     let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
     let easyget = "easyget --http2 --parallel 50 --cacert ca.pem";
     let entries = vec![
-        plain(
+        command_contestant(
             HAUL,
             &format!("haul {haul} -o /dev/null --input-file list"),
             proof(&format!("$HAUL {haul} --input-file list")),
         ),
-        plain(
+        command_contestant(
             "haul, in order",
             "haul -s --cacert ca.pem --input-file list",
             proof("$HAUL -s --cacert ca.pem --input-file list"),
         ),
         // The bodies are equal, so the order of those of -Z does not matter.
-        plain(PARALLEL, &format!("curl {curl} null.cfg"), proof(&format!("$CURL {curl} stdout.cfg"))),
-        plain(
+        command_contestant(PARALLEL, &format!("curl {curl} null.cfg"), proof(&format!("$CURL {curl} stdout.cfg"))),
+        command_contestant(
             LIBCURL,
             &format!("{easyget} --discard --say --list list"),
             OutputCheck::Told(Some(format!("{easyget} --list list")), all.clone()),
@@ -46,10 +46,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         h2load(REPLIES, "-i list", all.clone()),
     ];
     let server_name = format!("{}, HTTP/2", server.name);
-    bench.hold(server);
+    bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.entries(entries),
+        contestants: bench.allowed_contestants(entries),
         baseline: PARALLEL,
         limit: Some(H2LOAD),
         goals: vec![PartGoal::ratio(MetricKind::Cpu, HAUL, H2LOAD, 1.3)],

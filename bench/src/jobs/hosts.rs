@@ -21,7 +21,7 @@ use std::time::Duration;
 use testkit::host_network::{FaultShares, HostKind, HostMix, HostNetwork, HostUrl, PAGE_LEN};
 
 use super::python::PythonScript;
-use super::{BenchJob, JobEnvironment, plain, shell};
+use super::{BenchJob, JobEnvironment, command_contestant, shell_contestant};
 use crate::Result;
 use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::page_check::{ExpectedPages, PageCheck, PageKeys};
@@ -47,7 +47,7 @@ const AIOHTTP: &str = "aiohttp";
 const URLS_A_HOST: usize = 4;
 /// The number of URLs at a time in most parts.
 const PARALLEL: usize = 300;
-/// The same in parts whose hosts all answer.
+/// The number of parallel transfers in the parts of which every host answers.
 const FEW_PARALLEL: usize = 50;
 const SHORT: Duration = Duration::from_secs(2);
 const LONG: Duration = Duration::from_secs(5);
@@ -96,32 +96,32 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let hosts = |full: usize| if bench.options.smoke { 100 } else { full };
     let main = HostLoad::shuffled("main", hosts(5_000), broken, SHORT);
     let tls = HostLoad { tls: true, ..HostLoad::shuffled("tls", hosts(1_000), broken, SHORT) };
-    cards.push(of_main(bench, main)?);
-    cards.push(of_broken(bench, tls)?);
-    cards.push(of_reuse(bench)?);
-    cards.push(of_fairness(bench)?);
+    cards.push(main_part(bench, main)?);
+    cards.push(broken_hosts_part(bench, tls)?);
+    cards.push(reuse_part(bench)?);
+    cards.push(fairness_part(bench)?);
     if bench.options.smoke {
         return Ok(cards);
     }
     let late = FaultShares { bad_name: 0, late_name: 5, ..broken };
-    cards.push(of_main(bench, HostLoad::shuffled("late-names", 5_000, late, LONG))?);
-    cards.push(of_unanswered(bench)?);
-    cards.push(of_broken(bench, HostLoad::shuffled("slow", 1_000, FaultShares { slow: 5, ..broken }, SHORT))?);
+    cards.push(main_part(bench, HostLoad::shuffled("late-names", 5_000, late, LONG))?);
+    cards.push(unanswered_part(bench)?);
+    cards.push(broken_hosts_part(bench, HostLoad::shuffled("slow", 1_000, FaultShares { slow: 5, ..broken }, SHORT))?);
     if bench.options.slow {
-        cards.push(of_memory(bench)?);
+        cards.push(memory_part(bench)?);
     }
     for (part, hosts) in HOSTS {
-        cards.push(of_point(bench, HostLoad::shuffled(part, hosts, broken, SHORT))?);
+        cards.push(dead_hosts_part(bench, HostLoad::shuffled(part, hosts, broken, SHORT))?);
     }
     for (part, dead) in DEAD {
-        cards.push(of_point(bench, HostLoad::shuffled(part, DEAD_HOSTS, FaultShares::dead(dead), SHORT))?);
+        cards.push(dead_hosts_part(bench, HostLoad::shuffled(part, DEAD_HOSTS, FaultShares::dead(dead), SHORT))?);
     }
     Ok(cards)
 }
 
 /// The load of the goals: haul with as many URLs at a time as the peers, with retries, and in its
 /// defaults.
-fn of_main(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
+fn main_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
     let run = RunningLoad::start(bench, load)?;
     let parallel = format!("--parallel-max {PARALLEL}");
     let mut entries = vec![run.haul(HAUL_300, &format!("{parallel} --retry 0")), run.haul(HAUL_RETRIES, &parallel)];
@@ -136,14 +136,14 @@ fn of_main(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
         PartGoal::ratio(MetricKind::LastPage, HAUL_RETRIES, HAUL_300, 1.5),
     ];
     for name in [HAUL, HAUL_300, HAUL_RETRIES] {
-        goals.push(PartGoal::most(MetricKind::MissingPages, name, 0.0));
-        goals.push(PartGoal::most(MetricKind::Rss, name, 32.0));
+        goals.push(PartGoal::at_most(MetricKind::MissingPages, name, 0.0));
+        goals.push(PartGoal::at_most(MetricKind::Rss, name, 32.0));
     }
-    run.card(bench, entries, goals, 3)
+    run.new_part(bench, entries, goals, 3)
 }
 
 /// A smaller load with broken hosts.
-fn of_broken(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
+fn broken_hosts_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
     let run = RunningLoad::start(bench, load)?;
     let mut entries =
         vec![run.haul(HAUL_300, &format!("--parallel-max {PARALLEL} --retry 0")), run.haul(HAUL, "--retry 0")];
@@ -151,23 +151,24 @@ fn of_broken(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
     let goals = vec![
         PartGoal::ratio(MetricKind::Wall, HAUL_300, GO, 1.1),
         PartGoal::ratio(MetricKind::Cpu, HAUL_300, GO, 0.7),
-        PartGoal::most(MetricKind::MissingPages, HAUL, 0.0),
-        PartGoal::most(MetricKind::MissingPages, HAUL_300, 0.0),
+        PartGoal::at_most(MetricKind::MissingPages, HAUL, 0.0),
+        PartGoal::at_most(MetricKind::MissingPages, HAUL_300, 0.0),
     ];
-    run.card(bench, entries, goals, 3)
+    run.new_part(bench, entries, goals, 3)
 }
 
 /// A point of a curve.
-fn of_point(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
+fn dead_hosts_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
     let run = RunningLoad::start(bench, load)?;
     let mut entries = vec![run.haul(HAUL_300, &format!("--parallel-max {PARALLEL} --retry 0"))];
     entries.extend(run.peers(bench));
-    let goals = vec![PartGoal::most(MetricKind::MissingPages, HAUL_300, 0.0)];
-    run.card(bench, entries, goals, 1)
+    let goals = vec![PartGoal::at_most(MetricKind::MissingPages, HAUL_300, 0.0)];
+    run.new_part(bench, entries, goals, 1)
 }
 
-/// The pages of TLS hosts in turn: each host needs one connection and one full handshake.
-fn of_reuse(bench: &mut JobEnvironment) -> Result<JobPart> {
+/// Makes a part that fetches pages from TLS hosts. Each host needs one connection and one full
+/// handshake.
+fn reuse_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     // Not as few as the URLs at a time in a smoke run either, or a host would need two connections.
     let hosts = if bench.options.smoke { 200 } else { 400 };
     let load = HostLoad {
@@ -183,14 +184,14 @@ fn of_reuse(bench: &mut JobEnvironment) -> Result<JobPart> {
     let mut entries = vec![run.haul(HAUL, "")];
     entries.extend(run.peers(bench));
     let goals = vec![
-        PartGoal::most(MetricKind::Connections, HAUL, hosts as f64),
-        PartGoal::most(MetricKind::FullHandshakes, HAUL, hosts as f64),
+        PartGoal::at_most(MetricKind::Connections, HAUL, hosts as f64),
+        PartGoal::at_most(MetricKind::FullHandshakes, HAUL, hosts as f64),
     ];
-    run.card(bench, entries, goals, 3)
+    run.new_part(bench, entries, goals, 3)
 }
 
-/// Pages of good hosts behind those of hosts that answer with 503 again and again.
-fn of_fairness(bench: &mut JobEnvironment) -> Result<JobPart> {
+/// Pages of good hosts that are queued after pages of hosts that always answer with 503.
+fn fairness_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     let load = HostLoad {
         part: "fair",
         hosts: 40,
@@ -205,11 +206,11 @@ fn of_fairness(bench: &mut JobEnvironment) -> Result<JobPart> {
     let mut entries = vec![run.haul(HAUL, &format!("--retry {retries}"))];
     entries.extend(run.curl(bench, &format!("--retry {retries}")));
     let goals = vec![PartGoal::ratio(MetricKind::LastPage, HAUL, CURL_Z, 1.5)];
-    run.card(bench, entries, goals, 3)
+    run.new_part(bench, entries, goals, 3)
 }
 
 /// Healthy pages behind names that are never answered.
-fn of_unanswered(bench: &mut JobEnvironment) -> Result<JobPart> {
+fn unanswered_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     let load = HostLoad {
         part: "unanswered",
         hosts: 360,
@@ -222,12 +223,12 @@ fn of_unanswered(bench: &mut JobEnvironment) -> Result<JobPart> {
     let run = RunningLoad::start(bench, load)?;
     let mut entries = vec![run.haul(HAUL, "")];
     entries.extend(run.peers(bench));
-    let goals = vec![PartGoal::most(MetricKind::MissingPages, HAUL, 0.0)];
-    run.card(bench, entries, goals, 3)
+    let goals = vec![PartGoal::at_most(MetricKind::MissingPages, HAUL, 0.0)];
+    run.new_part(bench, entries, goals, 3)
 }
 
 /// The memory for a million URLs of a hundred thousand hosts, compared with a tenth of both.
-fn of_memory(bench: &mut JobEnvironment) -> Result<JobPart> {
+fn memory_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     let load = HostLoad {
         part: "memory",
         hosts: 100_000,
@@ -242,12 +243,12 @@ fn of_memory(bench: &mut JobEnvironment) -> Result<JobPart> {
     let options = format!("--parallel-max {PARALLEL}");
     let entries = vec![few.haul(FEW_HOSTS, &options), run.haul(MANY_HOSTS, &options)];
     let goals = vec![PartGoal::ratio(MetricKind::Rss, MANY_HOSTS, FEW_HOSTS, 1.3)];
-    let mut card = run.card(bench, entries, goals, 1)?;
+    let mut card = run.new_part(bench, entries, goals, 1)?;
     card.unit = WorkPerRun::Run;
     Ok(card)
 }
 
-/// A load whose network runs and whose lists are written.
+/// A running host network, and the URL lists for it.
 struct RunningLoad {
     load: HostLoad,
     network: Rc<HostNetwork>,
@@ -316,7 +317,7 @@ impl RunningLoad {
 
     /// Makes a contestant of a command that may fail for some URLs, but not otherwise.
     fn command(&self, name: &'static str, line: &str) -> Contestant {
-        shell(name, format!("{line}; [ $? -lt 100 ]"), self.check())
+        shell_contestant(name, format!("{line}; [ $? -lt 100 ]"), self.check())
     }
 
     /// Returns the options that haul and curl have in common.
@@ -354,7 +355,7 @@ impl RunningLoad {
         let (server, seconds, list) = (self.network.name_server(), limit.as_secs(), &self.list);
         let cacert = if tls { format!(" -cacert {}", ca_of(part)) } else { String::new() };
         let go = format!("gofetch -list {list} -parallel {parallel} -max-time {seconds}s -dns-server {server}{cacert}");
-        let mut peers = vec![plain(GO, &go, self.check())];
+        let mut peers = vec![command_contestant(GO, &go, self.check())];
         peers.extend(self.curl(bench, ""));
         // aiohttp, like curl, takes 0 for no limit.
         let ca = if tls { format!(" {}", ca_of(part)) } else { String::new() };
@@ -364,14 +365,14 @@ impl RunningLoad {
         peers
     }
 
-    fn card(
+    fn new_part(
         &self,
         bench: &JobEnvironment,
         entries: Vec<Contestant>,
         mut goals: Vec<PartGoal>,
         rounds: usize,
     ) -> Result<JobPart> {
-        let contestants = bench.entries(entries);
+        let contestants = bench.allowed_contestants(entries);
         let has = |name: &str| contestants.iter().any(|contestant| contestant.name == name);
         goals.retain(|goal| has(goal.of));
         let baseline = contestants.last().map_or(HAUL, |contestant| contestant.name);

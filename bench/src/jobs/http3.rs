@@ -13,7 +13,7 @@ use testkit::packet_link::LinkConditions;
 
 use super::language_clients::LanguageClient;
 use super::large_bodies::MEMORY_MB;
-use super::{BenchJob, JobEnvironment, SMALL, home, plain, shell};
+use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, command_contestant, home, shell_contestant};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
 use crate::digest::OutputDigest;
@@ -44,40 +44,45 @@ const PYTHON: [LanguageClient; 2] = [("niquests", "niquests", "niquests"), ("cur
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let bodies = LargeBodyFiles::new(&home().join("work"), bench.options.seed)?;
     let server = Http3Server::start(&bodies, bench.options.seed, &bench.work, bench.options.embedded)?;
-    let mut cards = vec![of_body(bench, &bodies, &server)?, of_small(bench, &bodies, &server)?];
-    bench.hold(server);
+    let mut cards = vec![body_part(bench, &bodies, &server)?, small_part(bench, &bodies, &server)?];
+    bench.keep_running(server);
     if bench.options.slow {
-        cards.extend(of_loss(bench, &bodies)?);
+        cards.extend(loss_part(bench, &bodies)?);
     }
     Ok(cards)
 }
 
 /// One body of 1 GiB.
-fn of_body(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Server) -> Result<JobPart> {
+fn body_part(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Server) -> Result<JobPart> {
     let len = bench.length(LEN);
     let print = bodies.prepare(len)?;
     let url = format!("https://{}{}", server.addr, LargeBodyFiles::path(len));
     let told = |proof: String| OutputCheck::Told(Some(format!("{proof} {url}")), print.clone());
     let say = "-o /dev/null -w %{size_download}";
     let haul = "-s --http3-only --cacert ca.pem";
-    let mut contestants = vec![plain(HAUL, &format!("haul {haul} {say} {url}"), told(format!("$HAUL {haul}")))];
+    let mut contestants =
+        vec![command_contestant(HAUL, &format!("haul {haul} {say} {url}"), told(format!("$HAUL {haul}")))];
     if has_curl_http3(bench) {
-        contestants.push(plain(CURL, &format!("curl {haul} {say} {url}"), told(format!("$CURL {haul}"))));
+        contestants.push(command_contestant(CURL, &format!("curl {haul} {say} {url}"), told(format!("$CURL {haul}"))));
     }
     let (quic_go, quinn) = ("quicgo-client -cacert ca.pem", "quinn-client ca.pem");
-    contestants.push(plain(QUIC_GO, &format!("{quic_go} -discard {url}"), told(quic_go.to_owned())));
-    contestants.push(plain(QUINN, &format!("bench {quinn} discard {url}"), told(format!("$BENCH {quinn}"))));
+    contestants.push(command_contestant(QUIC_GO, &format!("{quic_go} -discard {url}"), told(quic_go.to_owned())));
+    contestants.push(command_contestant(
+        QUINN,
+        &format!("bench {quinn} discard {url}"),
+        told(format!("$BENCH {quinn}")),
+    ));
     contestants.extend(python(bench, &format!("one {url}"), &print));
     Ok(JobPart {
         part: "body",
-        contestants: bench.entries(contestants),
+        contestants: bench.allowed_contestants(contestants),
         baseline: QUINN,
         limit: None,
         goals: vec![
-            PartGoal::most(MetricKind::Cpu, HAUL, 2.0),
-            PartGoal::of_best(MetricKind::Cpu, HAUL, 0.7),
-            PartGoal::of_best(MetricKind::Wall, HAUL, 1.0),
-            PartGoal::most(MetricKind::Rss, HAUL, MEMORY_MB),
+            PartGoal::at_most(MetricKind::Cpu, HAUL, 2.0),
+            PartGoal::ratio_to_best_peer(MetricKind::Cpu, HAUL, 0.7),
+            PartGoal::ratio_to_best_peer(MetricKind::Wall, HAUL, 1.0),
+            PartGoal::at_most(MetricKind::Rss, HAUL, MEMORY_MB),
         ],
         rounds: 3,
         warm_up: false,
@@ -89,16 +94,16 @@ fn of_body(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Server
 }
 
 /// Many small bodies on one connection, 50 at a time.
-fn of_small(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Server) -> Result<JobPart> {
+fn small_part(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Server) -> Result<JobPart> {
     let count = bench.count(REPLIES);
-    let body = bodies.prepare(SMALL as u64)?;
+    let body = bodies.prepare(SMALL_BODY_LENGTH as u64)?;
     let path = LargeBodyFiles::path(body.len);
     let urls: Vec<String> = (0..count).map(|n| format!("https://{}{path}?{n}", server.addr)).collect();
     bench.write_url_lists(&urls)?;
     let all = bodies.repeated(body.len, count)?;
     let told = |proof: &str| OutputCheck::Told(Some(proof.to_owned()), all.clone());
     let haul = "-s --threads 1 --unordered --parallel-max 50 --http3-only --cacert ca.pem";
-    let mut contestants = vec![plain(
+    let mut contestants = vec![command_contestant(
         HAUL,
         &format!("haul {haul} -o /dev/null --input-file list"),
         OutputCheck::Proof(format!("$HAUL {haul} --input-file list"), all.clone()),
@@ -106,11 +111,11 @@ fn of_small(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Serve
     if has_curl_http3(bench) {
         let curl = "-s -Z --parallel-max 50 --http3-only --cacert ca.pem -K";
         let proof = OutputCheck::Proof(format!("$CURL {curl} stdout.cfg"), all.clone());
-        contestants.push(plain(CURL, &format!("curl {curl} null.cfg"), proof));
+        contestants.push(command_contestant(CURL, &format!("curl {curl} null.cfg"), proof));
     }
     let quic_go = "quicgo-client -cacert ca.pem -parallel 50 -list list";
-    contestants.push(plain(QUIC_GO, &format!("{quic_go} -discard"), told(quic_go)));
-    contestants.push(plain(
+    contestants.push(command_contestant(QUIC_GO, &format!("{quic_go} -discard"), told(quic_go)));
+    contestants.push(command_contestant(
         QUINN,
         "bench quinn-client ca.pem discard-list list",
         told("$BENCH quinn-client ca.pem list list"),
@@ -118,10 +123,13 @@ fn of_small(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Serve
     contestants.extend(python(bench, "list list", &all));
     Ok(JobPart {
         part: "small",
-        contestants: bench.entries(contestants),
+        contestants: bench.allowed_contestants(contestants),
         baseline: QUINN,
         limit: None,
-        goals: vec![PartGoal::of_best(MetricKind::Cpu, HAUL, 0.6), PartGoal::of_best(MetricKind::Wall, HAUL, 1.0)],
+        goals: vec![
+            PartGoal::ratio_to_best_peer(MetricKind::Cpu, HAUL, 0.6),
+            PartGoal::ratio_to_best_peer(MetricKind::Wall, HAUL, 1.0),
+        ],
         rounds: 5,
         warm_up: false,
         one_core: false,
@@ -133,7 +141,7 @@ fn of_small(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Serve
 
 /// A body over a link with loss, by HTTP/3 and by HTTP/2; `None` if this process may not make
 /// network namespaces.
-fn of_loss(bench: &mut JobEnvironment, bodies: &LargeBodyFiles) -> Result<Option<JobPart>> {
+fn loss_part(bench: &mut JobEnvironment, bodies: &LargeBodyFiles) -> Result<Option<JobPart>> {
     let conditions = LinkConditions::new().rtt(ROUND_TRIP).loss(LOSS).seed(bench.options.seed);
     let relay = match IpRelay::start(&conditions) {
         Ok(relay) => relay,
@@ -150,8 +158,9 @@ fn of_loss(bench: &mut JobEnvironment, bodies: &LargeBodyFiles) -> Result<Option
     let server = Http3Server::start_in(relay.far(), bodies, &work)?;
     let url = format!("https://{}{}", server.addr, LargeBodyFiles::path(len));
     let enter = format!("exec nsenter {}", relay.near().nsenter_option());
-    let client =
-        |name, line: &str| shell(name, format!("{enter} {line} {url}"), OutputCheck::Told(None, print.clone()));
+    let client = |name, line: &str| {
+        shell_contestant(name, format!("{enter} {line} {url}"), OutputCheck::Told(None, print.clone()))
+    };
     let common = "-s --cacert loss/ca.pem -o /dev/null -w %{size_download}";
     let mut contestants = vec![
         client(HAUL, &format!("$HAUL --http3-only {common}")),
@@ -163,11 +172,13 @@ fn of_loss(bench: &mut JobEnvironment, bodies: &LargeBodyFiles) -> Result<Option
     }
     contestants.push(client(QUIC_GO, "quicgo-client -cacert loss/ca.pem -discard"));
     contestants.push(client(QUINN, "$BENCH quinn-client loss/ca.pem discard"));
-    let goals =
-        vec![PartGoal::ratio(MetricKind::Wall, HAUL, HAUL_HTTP2, 1.0), PartGoal::of_best(MetricKind::Wall, HAUL, 1.0)];
+    let goals = vec![
+        PartGoal::ratio(MetricKind::Wall, HAUL, HAUL_HTTP2, 1.0),
+        PartGoal::ratio_to_best_peer(MetricKind::Wall, HAUL, 1.0),
+    ];
     let card = JobPart {
         part: "loss",
-        contestants: bench.entries(contestants),
+        contestants: bench.allowed_contestants(contestants),
         baseline: QUINN,
         limit: None,
         goals,
@@ -178,8 +189,8 @@ fn of_loss(bench: &mut JobEnvironment, bodies: &LargeBodyFiles) -> Result<Option
         server: format!("{}, 1 % of packets lost, 20 ms round trip", server.name),
         unit: WorkPerRun::Bytes(len),
     };
-    bench.hold(server);
-    bench.hold(relay);
+    bench.keep_running(server);
+    bench.keep_running(relay);
     Ok(Some(card))
 }
 

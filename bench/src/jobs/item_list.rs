@@ -6,7 +6,7 @@ use std::time::Duration;
 use testkit::origin::Origin;
 use testkit::relay::Relay;
 
-use super::{JobEnvironment, shell};
+use super::{JobEnvironment, shell_contestant};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{Contestant, OutputCheck};
@@ -36,17 +36,21 @@ impl ItemList {
         let origin = Origin::builder().record(false).start()?;
         let relay = Relay::to(origin.http_addr()).rtt(RTT).handshake(true).start()?;
         let url = format!("http://{}/echo", relay.addr());
-        bench.hold(origin);
-        bench.hold(relay);
+        bench.keep_running(origin);
+        bench.keep_running(relay);
         let mut lines: Vec<String> = (0..items).map(|number| item(number) + "\n").collect();
         lines.sort();
-        let digest = OutputDigest::of(lines.concat().as_bytes());
+        let digest = OutputDigest::from_bytes(lines.concat().as_bytes());
         Ok(ItemList { url, server: format!("embedded origin, behind a relay of {} ms", RTT.as_millis()), digest })
     }
 
-    /// Makes a contestant that runs the command `null`. The command `proof` sends the same, and prints
-    /// what the server echoes.
+    /// Makes a contestant that runs the command `null`. The command `proof` sends the same request,
+    /// and prints what the server echoes.
     pub(super) fn contestant(&self, name: &'static str, null: &str, proof: &str) -> Contestant {
-        shell(name, format!("exec {null}"), OutputCheck::Proof(format!("{proof} {RECEIVED}"), self.digest.clone()))
+        shell_contestant(
+            name,
+            format!("exec {null}"),
+            OutputCheck::Proof(format!("{proof} {RECEIVED}"), self.digest.clone()),
+        )
     }
 }

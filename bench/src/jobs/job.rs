@@ -3,7 +3,7 @@
 
 use testkit::site::{GeneratedSite, INDEXES};
 
-use super::{BenchJob, JobEnvironment, SiteFiles, shell};
+use super::{BenchJob, JobEnvironment, SiteFiles, shell_contestant};
 use crate::Result;
 use crate::digest::{OutputDigest, OutputDigester};
 use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -12,8 +12,8 @@ use crate::server::SiteServer;
 pub(super) const JOB: BenchJob =
     BenchJob { name: "job", about: "the same run with --job and without; parts small, pages, site", set_up };
 
-const WITHOUT: &str = "haul";
-const WITH: &str = "haul --job";
+const WITHOUT_JOB: &str = "haul";
+const WITH_JOB: &str = "haul --job";
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let small = SiteServer::embedded(GeneratedSite::scaled(bench.options.seed, 1), &bench.work)?;
@@ -32,22 +32,22 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
          '[0-9.]{{7,15}}/[0-9]{{1,2}}' --unique --sort"
     );
     let parts = vec![
-        part(bench, "small", "--input-file small", &small.name, count, |_| OutputCheck::Output(replies.clone())),
-        part(bench, "pages", "-o /dev/null --input-file list", &server.name, paths.len(), |job| {
+        new_part(bench, "small", "--input-file small", &small.name, count, |_| OutputCheck::Output(replies.clone())),
+        new_part(bench, "pages", "-o /dev/null --input-file list", &server.name, paths.len(), |job| {
             OutputCheck::Proof(format!("{job} --input-file list"), pages.clone())
         }),
-        part(bench, "site", &site, &server.name, bench.options.pages + INDEXES, |_| {
+        new_part(bench, "site", &site, &server.name, bench.options.pages + INDEXES, |_| {
             OutputCheck::Output(OutputDigest::clone(&files.answer))
         }),
     ];
-    bench.hold(small);
-    bench.hold(server);
+    bench.keep_running(small);
+    bench.keep_running(server);
     Ok(parts)
 }
 
-/// Makes a part with two contestants: haul with these words, and the same with a new job. `check` gets
-/// the beginning of a contestant's command line.
-fn part(
+/// Makes a part with two contestants: haul with these words, and haul with the same words as a new
+/// job. `check` gets the first words of a contestant's command.
+fn new_part(
     bench: &JobEnvironment,
     name: &'static str,
     words: &str,
@@ -57,17 +57,17 @@ fn part(
 ) -> JobPart {
     let contestant = |contestant: &'static str, before: &str, begin: &str| -> Contestant {
         let begin = format!("$HAUL -s {begin}");
-        shell(contestant, format!("{before}exec {begin} {words}"), check(&format!("{before}{begin}")))
+        shell_contestant(contestant, format!("{before}exec {begin} {words}"), check(&format!("{before}{begin}")))
     };
-    let entries = vec![contestant(WITHOUT, "", ""), contestant(WITH, "rm -f j j-wal j-shm && ", "--job j")];
+    let entries = vec![contestant(WITHOUT_JOB, "", ""), contestant(WITH_JOB, "rm -f j j-wal j-shm && ", "--job j")];
     JobPart {
         part: name,
-        contestants: bench.entries(entries),
-        baseline: WITHOUT,
+        contestants: bench.allowed_contestants(entries),
+        baseline: WITHOUT_JOB,
         limit: None,
         goals: vec![
-            PartGoal::ratio(MetricKind::Wall, WITH, WITHOUT, 1.3),
-            PartGoal::ratio(MetricKind::Cpu, WITH, WITHOUT, 1.5),
+            PartGoal::ratio(MetricKind::Wall, WITH_JOB, WITHOUT_JOB, 1.3),
+            PartGoal::ratio(MetricKind::Cpu, WITH_JOB, WITHOUT_JOB, 1.5),
         ],
         rounds: 5,
         warm_up: true,

@@ -6,7 +6,7 @@ use std::process::Command;
 use rusqlite::{Connection, params};
 use testkit::origin::Origin;
 
-use super::{BenchJob, JobEnvironment, shell};
+use super::{BenchJob, JobEnvironment, shell_contestant};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -35,14 +35,14 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     make_job(bench, urls)?;
     let count = "grep -o '<b>[0-9,]*</b>' page | head -n 1 | tr -d ,";
     let check = format!("$HAUL job report j >page && test $(wc -c <page) -le {MOST} && {count} && tail -n 1 page");
-    let answer = OutputDigest::of(format!("<b>{urls}</b>\n</html>\n").as_bytes());
-    let entries = vec![shell(HAUL, "exec $HAUL job report j", OutputCheck::Proof(check, answer))];
+    let answer = OutputDigest::from_bytes(format!("<b>{urls}</b>\n</html>\n").as_bytes());
+    let entries = vec![shell_contestant(HAUL, "exec $HAUL job report j", OutputCheck::Proof(check, answer))];
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.entries(entries),
+        contestants: bench.allowed_contestants(entries),
         baseline: HAUL,
         limit: None,
-        goals: vec![PartGoal::most(MetricKind::Wall, HAUL, 10.0)],
+        goals: vec![PartGoal::at_most(MetricKind::Wall, HAUL, 10.0)],
         rounds: 3,
         warm_up: false,
         one_core: false,
@@ -52,7 +52,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     }])
 }
 
-/// Makes a job by a run of one URL, and then adds the other rows.
+/// Makes a job: fetches one URL, then adds the rows of the other URLs.
 fn make_job(bench: &JobEnvironment, urls: usize) -> Result<()> {
     let origin = Origin::builder().record(false).start()?;
     let haul = bench.program("haul").ok_or("haul is not installed")?;

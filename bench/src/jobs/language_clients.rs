@@ -41,12 +41,12 @@ pub(super) struct SequentialRequestsJob<'a> {
 
 impl SequentialRequestsJob<'_> {
     /// Creates the parts of the job. Their servers run until the job is over.
-    pub(super) fn cards(&self, bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    pub(super) fn new_parts(&self, bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         c_requests::compile(&bench.work)?;
         let bodies = LargeBodyFiles::new(&home().join("work"), bench.options.seed)?;
-        let (small, page) = (bodies.prepare(super::SMALL as u64)?, bodies.prepare(PAGE)?);
+        let (small, page) = (bodies.prepare(super::SMALL_BODY_LENGTH as u64)?, bodies.prepare(PAGE)?);
         let site = testkit::site::GeneratedSite::scaled(1, 12);
-        let _turns = SingleCoreGuard::hold()?;
+        let _turns = SingleCoreGuard::restrict_thread()?;
         let files = SiteServer::start(&site, bodies.root(), &bench.work, bench.options.embedded)?;
         // nginx does not answer a POST to a file.
         let forms = SiteServer::embedded(site, &bench.work)?;
@@ -54,9 +54,9 @@ impl SequentialRequestsJob<'_> {
         let is_slow = |client: &LanguageClient| self.slow_to_post == Some(client.0);
         let (slow, quick): (Vec<_>, Vec<_>) = self.clients.iter().copied().partition(is_slow);
         let mut cards = vec![
-            self.card(bench, "small", &files, small.len, of_small, None),
-            self.card(bench, "page", &files, page.len, of_page, None),
-            SequentialRequestsJob { clients: &quick, ..*self }.card(
+            self.new_part(bench, "small", &files, small.len, of_small, None),
+            self.new_part(bench, "page", &files, page.len, of_page, None),
+            SequentialRequestsJob { clients: &quick, ..*self }.new_part(
                 bench,
                 "post",
                 &forms,
@@ -69,14 +69,14 @@ impl SequentialRequestsJob<'_> {
             let beside = quick.iter().filter(|(name, ..)| *name == self.haul);
             let clients: Vec<_> = beside.chain(&slow).copied().collect();
             let few = SequentialRequestsJob { clients: &clients, replaced: None, ..*self };
-            cards.push(few.card(bench, "post-few", &forms, small.len, (of_post.0 / 20, None), Some(FORM)));
+            cards.push(few.new_part(bench, "post-few", &forms, small.len, (of_post.0 / 20, None), Some(FORM)));
         }
-        bench.hold(files);
-        bench.hold(forms);
+        bench.keep_running(files);
+        bench.keep_running(forms);
         Ok(cards)
     }
 
-    fn card(
+    fn new_part(
         &self,
         bench: &JobEnvironment,
         part: &'static str,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use testkit::site::GeneratedSite;
 
-use super::{JobEnvironment, plain};
+use super::{JobEnvironment, command_contestant};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
 use crate::digest::OutputDigest;
@@ -27,7 +27,7 @@ pub(super) const MEMORY_MB: f64 = 32.0;
 /// The name of the file to which a client writes.
 const FILE: &str = "out";
 /// The option with which curl and haul print the size of a transfer.
-const SAY: &str = "%{size_download}";
+const WRITE_OUT_SIZE: &str = "%{size_download}";
 
 /// A running server whose site contains large bodies.
 pub(super) struct BodyServer {
@@ -70,7 +70,7 @@ impl BodyServer {
 }
 
 /// Returns the length of a body: `len`, or the size given on the command line if that is smaller.
-pub(super) fn at_most(bench: &JobEnvironment, len: u64) -> u64 {
+pub(super) fn length_that_fits(bench: &JobEnvironment, len: u64) -> u64 {
     bench.options.size.map_or(len, |size| size.min(len))
 }
 
@@ -106,8 +106,8 @@ pub(super) enum BulkOutput {
 }
 
 impl BulkBody {
-    /// Creates contestants of these clients. The body goes to the same destination with each.
-    pub(super) fn to(&self, sink: BulkOutput, clients: &[BulkClient]) -> Vec<Contestant> {
+    /// Creates contestants for these clients. Each one writes the body to the same destination.
+    pub(super) fn contestants(&self, sink: BulkOutput, clients: &[BulkClient]) -> Vec<Contestant> {
         clients.iter().map(|client| self.contestant(*client, sink)).collect()
     }
 
@@ -123,21 +123,21 @@ impl BulkBody {
             }
             (BulkOutput::Null, _) => OutputCheck::Told(Some(self.proof(client)), print),
         };
-        let words = self.words(client, sink);
+        let words = self.command_of_client(client, sink);
         Contestant { name: client.name(), argv: words, piped: sink == BulkOutput::Pipe, times: 1, check }
     }
 
     /// Returns the shell command that fetches the body with this client for the check of the
     /// output.
     fn proof(&self, client: BulkClient) -> String {
-        let words = self.words(client, BulkOutput::Pipe).join(" ");
+        let words = self.command_of_client(client, BulkOutput::Pipe).join(" ");
         words.replacen("haul ", "$HAUL ", 1).replacen("curl ", "$CURL ", 1)
     }
 
-    fn words(&self, client: BulkClient, sink: BulkOutput) -> Vec<String> {
+    fn command_of_client(&self, client: BulkClient, sink: BulkOutput) -> Vec<String> {
         let trust = |option: &str| if self.tls { format!("{option}{}", tls_files::CA) } else { String::new() };
         let file = format!("-o {FILE}");
-        let say = format!("-o /dev/null -w {SAY}");
+        let say = format!("-o /dev/null -w {WRITE_OUT_SIZE}");
         let output = match sink {
             BulkOutput::Null => say.as_str(),
             BulkOutput::Pipe | BulkOutput::Watched => "",
@@ -190,25 +190,33 @@ pub(super) mod limits {
     pub(in super::super) const AES: &str = "limit: AES-128-GCM alone";
 
     pub(in super::super) fn recv(body: &BulkBody) -> Contestant {
-        plain(RECV, &format!("bench limit recv {}", body.url), OutputCheck::Told(None, body.print.clone()))
+        command_contestant(RECV, &format!("bench limit recv {}", body.url), OutputCheck::Told(None, body.print.clone()))
     }
 
     pub(in super::super) fn splice(body: &BulkBody) -> Contestant {
-        plain(SPLICE, &format!("bench limit splice {}", body.url), OutputCheck::Told(None, body.print.clone()))
+        command_contestant(
+            SPLICE,
+            &format!("bench limit splice {}", body.url),
+            OutputCheck::Told(None, body.print.clone()),
+        )
     }
 
     pub(in super::super) fn splice_pipe(body: &BulkBody) -> Contestant {
         let words = format!("limit splice-pipe {}", body.url);
         let check = OutputCheck::Proof(format!("$BENCH {words}"), body.print.clone());
-        Contestant { piped: true, ..plain(SPLICE_PIPE, &format!("bench {words}"), check) }
+        Contestant { piped: true, ..command_contestant(SPLICE_PIPE, &format!("bench {words}"), check) }
     }
 
     pub(in super::super) fn splice_file(body: &BulkBody) -> Contestant {
         let words = format!("bench limit splice-file {} {FILE}", body.url);
-        plain(SPLICE_FILE, &words, OutputCheck::File(FILE, body.print.clone()))
+        command_contestant(SPLICE_FILE, &words, OutputCheck::File(FILE, body.print.clone()))
     }
 
     pub(in super::super) fn aes(body: &BulkBody) -> Contestant {
-        plain(AES, &format!("bench limit aes {}", body.print.len), OutputCheck::Told(None, body.print.clone()))
+        command_contestant(
+            AES,
+            &format!("bench limit aes {}", body.print.len),
+            OutputCheck::Told(None, body.print.clone()),
+        )
     }
 }

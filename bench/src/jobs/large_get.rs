@@ -18,10 +18,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         // The last one does the least work.
         let least = limit.last().map(|contestant| contestant.name);
         contestants.extend(limit);
-        goals.push(PartGoal::most(MetricKind::Rss, HAUL, MEMORY_MB));
+        goals.push(PartGoal::at_most(MetricKind::Rss, HAUL, MEMORY_MB));
         JobPart {
             part,
-            contestants: bench.entries(contestants),
+            contestants: bench.allowed_contestants(contestants),
             baseline: CURL,
             limit: least,
             goals,
@@ -36,23 +36,26 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let cards = vec![
         card(
             "null",
-            body.to(BulkOutput::Null, &ALL),
+            body.contestants(BulkOutput::Null, &ALL),
             vec![limits::recv(&body), limits::splice(&body)],
             vec![
-                PartGoal::most(MetricKind::Cpu, HAUL, 0.12),
+                PartGoal::at_most(MetricKind::Cpu, HAUL, 0.12),
                 PartGoal::ratio(MetricKind::Cpu, HAUL, CURL, 0.2),
                 PartGoal::ratio(MetricKind::Wall, HAUL, HTCAT, 1.0),
             ],
         ),
         card(
             "pipe",
-            body.to(BulkOutput::Pipe, &ALL),
+            body.contestants(BulkOutput::Pipe, &ALL),
             vec![limits::splice_pipe(&body)],
-            vec![PartGoal::most(MetricKind::Client, HAUL, 0.12), PartGoal::ratio(MetricKind::Client, HAUL, CURL, 0.2)],
+            vec![
+                PartGoal::at_most(MetricKind::Client, HAUL, 0.12),
+                PartGoal::ratio(MetricKind::Client, HAUL, CURL, 0.2),
+            ],
         ),
         card(
             "file",
-            body.to(BulkOutput::File, &[&ALL[..], &[BulkClient::Aria2]].concat()),
+            body.contestants(BulkOutput::File, &[&ALL[..], &[BulkClient::Aria2]].concat()),
             vec![limits::splice_file(&body)],
             vec![
                 PartGoal::ratio(MetricKind::Wall, HAUL, CURL, 0.4),
@@ -60,6 +63,6 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             ],
         ),
     ];
-    bench.hold(store.server);
+    bench.keep_running(store.server);
     Ok(cards)
 }

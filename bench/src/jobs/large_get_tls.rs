@@ -16,18 +16,18 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let len = bench.length(LEN);
     let body = store.tls(store.server.tls, len)?;
     let card = |part, sink, what| {
-        let mut contestants = body.to(sink, &ALL);
+        let mut contestants = body.contestants(sink, &ALL);
         contestants.push(limits::aes(&body));
         JobPart {
             part,
-            contestants: bench.entries(contestants),
+            contestants: bench.allowed_contestants(contestants),
             baseline: CURL,
             limit: Some(limits::AES),
             goals: vec![
-                PartGoal::most(what, HAUL, 0.25),
+                PartGoal::at_most(what, HAUL, 0.25),
                 PartGoal::ratio(what, HAUL, CURL, 1.0 / 2.8),
                 PartGoal::ratio(MetricKind::Wall, HAUL, HTCAT, 1.0),
-                PartGoal::most(MetricKind::Rss, HAUL, MEMORY_MB),
+                PartGoal::at_most(MetricKind::Rss, HAUL, MEMORY_MB),
             ],
             rounds: 7,
             warm_up: true,
@@ -39,6 +39,6 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     };
     let cards =
         vec![card("null", BulkOutput::Null, MetricKind::Cpu), card("pipe", BulkOutput::Pipe, MetricKind::Client)];
-    bench.hold(store.server);
+    bench.keep_running(store.server);
     Ok(cards)
 }

@@ -9,8 +9,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::large_bodies::{BodyServer, at_most};
-use super::{BenchJob, JobEnvironment, SMALL, home};
+use super::large_bodies::{BodyServer, length_that_fits};
+use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, home};
 use crate::body_files::LargeBodyFiles;
 use crate::digest::OutputDigest;
 use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -29,11 +29,11 @@ const CURL: &str = "over libcurl";
 const LIBRARIES: [(&str, &str); 2] = [(HAUL, "haul-library"), (CURL, "curl-library")];
 /// The length in bytes of the large bodies of one transfer at a time.
 const LARGE: u64 = 256 << 20;
-/// The length in bytes of the bodies that the C program fetches at once.
+/// The length in bytes of the bodies that the C program fetches in parallel.
 const PARALLEL: u64 = 1 << 30;
 const BODIES: usize = 5;
 
-/// A part whose program sends requests one at a time.
+/// A part of the job whose program sends its requests one after the other.
 struct SequentialPart {
     name: &'static str,
     program: &'static [&'static str],
@@ -50,11 +50,11 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     link(&peers.join("lib"), &bench.work.join("curl-library"), "sh scripts/bench-libcurl.sh")?;
     link(&peers.join("python"), &bench.work.join("environment"), "sh scripts/bench-libcurl.sh")?;
     compile(&bench.work)?;
-    let large = at_most(bench, LARGE);
+    let large = length_that_fits(bench, LARGE);
     const PERL: &[&str] = &["perl", "../../perl/requests.pl"];
     const PYTHON: &[&str] = &["environment/bin/python", "../../python/one_by_one.py"];
     let part = |name, program, length, count, goal| SequentialPart { name, program, length, count, goal };
-    let small = SMALL as u64;
+    let small = SMALL_BODY_LENGTH as u64;
     // The start of the interpreter takes as long as some 3,000 requests.
     let requests = bench.count(20_000);
     let parts = [
@@ -64,15 +64,15 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         (part("python-large", PYTHON, large, 4, 0.6), "pycurl-file"),
     ];
     let store = {
-        let _turns = SingleCoreGuard::hold()?;
+        let _turns = SingleCoreGuard::restrict_thread()?;
         BodyServer::open(bench)?
     };
     let mut cards = Vec::new();
     for (part, way) in &parts {
-        cards.push(one_by_one(bench, &store, part, way)?);
+        cards.push(sequential_part(bench, &store, part, way)?);
     }
-    cards.push(multi(bench, &store)?);
-    bench.hold(store.server);
+    cards.push(multi_part(bench, &store)?);
+    bench.keep_running(store.server);
     Ok(cards)
 }
 
@@ -93,27 +93,27 @@ fn contestants(words: &[String], all: &OutputDigest) -> Vec<Contestant> {
     LIBRARIES.into_iter().map(contestant).collect()
 }
 
-fn one_by_one(bench: &JobEnvironment, store: &BodyServer, part: &SequentialPart, way: &str) -> Result<JobPart> {
+fn sequential_part(bench: &JobEnvironment, store: &BodyServer, part: &SequentialPart, way: &str) -> Result<JobPart> {
     let SequentialPart { name, program, length, count, goal } = *part;
     store.plain(store.server.addr, length)?;
     let (host, port) = (store.server.addr.ip().to_string(), store.server.addr.port().to_string());
     let words = [way.to_owned(), host, port, LargeBodyFiles::path(length), count.to_string()];
     let words: Vec<String> = program.iter().map(|&word| word.to_owned()).chain(words).collect();
     let all = OutputDigest { len: length * count as u64, sha256: String::new() };
-    let is_small = length == SMALL as u64;
+    let is_small = length == SMALL_BODY_LENGTH as u64;
     let unit = if is_small { WorkPerRun::Requests(count) } else { WorkPerRun::Bytes(all.len) };
-    Ok(card(bench, store, name, contestants(&words, &all), goal, unit, is_small))
+    Ok(new_part(bench, store, name, contestants(&words, &all), goal, unit, is_small))
 }
 
-fn multi(bench: &JobEnvironment, store: &BodyServer) -> Result<JobPart> {
+fn multi_part(bench: &JobEnvironment, store: &BodyServer) -> Result<JobPart> {
     let length = bench.length(PARALLEL);
     let url = store.plain(store.server.addr, length)?.url;
     let words: Vec<String> = std::iter::once("./multi".to_owned()).chain(vec![url; BODIES]).collect();
     let all = OutputDigest { len: length * BODIES as u64, sha256: String::new() };
-    Ok(card(bench, store, "multi", contestants(&words, &all), 0.3, WorkPerRun::Bytes(all.len), false))
+    Ok(new_part(bench, store, "multi", contestants(&words, &all), 0.3, WorkPerRun::Bytes(all.len), false))
 }
 
-fn card(
+fn new_part(
     bench: &JobEnvironment,
     store: &BodyServer,
     part: &'static str,
@@ -124,7 +124,7 @@ fn card(
 ) -> JobPart {
     JobPart {
         part,
-        contestants: bench.entries(contestants),
+        contestants: bench.allowed_contestants(contestants),
         baseline: CURL,
         limit: None,
         goals: vec![PartGoal::ratio(MetricKind::Cpu, HAUL, CURL, goal)],

@@ -1,6 +1,6 @@
 //! Memory for long lists: compares ten thousand URLs with a million, with tiny bodies in order.
 
-use super::{BenchJob, JobEnvironment, plain};
+use super::{BenchJob, JobEnvironment, command_contestant};
 use crate::Result;
 use crate::digest::{OutputDigest, OutputDigester};
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -21,14 +21,14 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         bench.write_lines(name, (0..count).map(|n| format!("http://{host}/small/{n}")))?;
     }
     let entries = vec![
-        plain(FEW, "haul -s --input-file few", OutputCheck::Output(replies(few))),
-        plain(MANY, "haul -s --input-file many", OutputCheck::Output(replies(many))),
+        command_contestant(FEW, "haul -s --input-file few", OutputCheck::Output(replies(few))),
+        command_contestant(MANY, "haul -s --input-file many", OutputCheck::Output(replies(many))),
     ];
     let server_name = server.name.clone();
-    bench.hold(server);
+    bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.entries(entries),
+        contestants: bench.allowed_contestants(entries),
         baseline: FEW,
         limit: None,
         goals: vec![PartGoal::ratio(MetricKind::Rss, MANY, FEW, 1.2)],

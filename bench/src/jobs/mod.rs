@@ -105,10 +105,10 @@ pub(crate) const ALL: &[&BenchJob] = &[
 const PEERS: [&str; 4] = ["easyget", "gofetch", "htcat", "quicgo-client"];
 
 /// The number of starts in each run of a program that takes only milliseconds.
-const IN_A_ROW: u32 = 20;
+const CALLS_IN_A_ROW: u32 = 20;
 
 /// The length in bytes of the responses in the jobs with small responses.
-const SMALL: usize = 300;
+const SMALL_BODY_LENGTH: usize = 300;
 
 /// Returns the directory of this package, which contains `results/` and `work/`.
 pub(crate) fn home() -> PathBuf {
@@ -139,7 +139,7 @@ impl<'a> JobEnvironment<'a> {
     }
 
     /// Keeps a server or a relay running until the job is done.
-    fn hold(&mut self, server: impl Any) {
+    fn keep_running(&mut self, server: impl Any) {
         self.held.push(Box::new(server));
     }
 
@@ -178,10 +178,10 @@ impl<'a> JobEnvironment<'a> {
     }
 
     /// Removes the contestants that may not run: in a smoke run, all but haul.
-    pub(crate) fn admitted(&self, mut card: JobPart) -> JobPart {
+    pub(crate) fn with_allowed_contestants(&self, mut card: JobPart) -> JobPart {
         if self.options.smoke {
             card.contestants
-                .retain(|contestant| ContestantRole::of(contestant.name, card.limit) == ContestantRole::Haul);
+                .retain(|contestant| ContestantRole::from_name(contestant.name, card.limit) == ContestantRole::Haul);
             card.goals.clear();
         }
         card
@@ -189,7 +189,7 @@ impl<'a> JobEnvironment<'a> {
 
     /// Returns the contestants whose program is installed, and prints the others. The program is
     /// `$HAUL`, `$CURL`, `$SYSTEM_CURL` or the first word.
-    fn entries(&self, entries: Vec<Contestant>) -> Vec<Contestant> {
+    fn allowed_contestants(&self, entries: Vec<Contestant>) -> Vec<Contestant> {
         let installed = |entry: &Contestant| {
             let shell = entry.argv.last().filter(|_| entry.argv[0] == "sh");
             let needs = match shell {
@@ -211,7 +211,7 @@ impl<'a> JobEnvironment<'a> {
             let found = self.program(needs).is_some();
             if !found {
                 let how = if PEERS.contains(&needs) { ": sh scripts/bench-peers.sh" } else { "" };
-                self.say_skipped(format!("{}: skipped, {needs} is not installed{how}", entry.name));
+                self.print_skipped(format!("{}: skipped, {needs} is not installed{how}", entry.name));
             }
             found
         };
@@ -220,7 +220,7 @@ impl<'a> JobEnvironment<'a> {
 
     /// Prints why a contestant is left out, once for all parts of the job. A smoke run leaves the
     /// peers out in any case.
-    fn say_skipped(&self, message: String) {
+    fn print_skipped(&self, message: String) {
         if !self.options.smoke && !self.skipped.borrow().contains(&message) {
             println!("{message}");
             self.skipped.borrow_mut().insert(message);
@@ -258,17 +258,17 @@ impl<'a> JobEnvironment<'a> {
 
 /// Creates a contestant that runs a program without a shell. `words` is the command line, split at
 /// blanks.
-fn plain(name: &'static str, words: &str, check: OutputCheck) -> Contestant {
+fn command_contestant(name: &'static str, words: &str, check: OutputCheck) -> Contestant {
     Contestant { name, argv: words.split(' ').map(str::to_owned).collect(), piped: false, times: 1, check }
 }
 
-/// Creates a contestant whose program is started [`IN_A_ROW`] times in each run.
-fn in_a_row(name: &'static str, words: &str, check: OutputCheck) -> Contestant {
-    Contestant { times: IN_A_ROW, ..plain(name, words, check) }
+/// Creates a contestant whose program is started [`CALLS_IN_A_ROW`] times in each run.
+fn repeated_contestant(name: &'static str, words: &str, check: OutputCheck) -> Contestant {
+    Contestant { times: CALLS_IN_A_ROW, ..command_contestant(name, words, check) }
 }
 
 /// Creates a contestant that runs a shell command.
-fn shell(name: &'static str, line: impl Into<String>, check: OutputCheck) -> Contestant {
+fn shell_contestant(name: &'static str, line: impl Into<String>, check: OutputCheck) -> Contestant {
     Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, times: 1, check }
 }
 
@@ -292,7 +292,7 @@ const H2LOAD: &str = "h2load";
 /// checked.
 fn h2load(requests: usize, what: &str, all: OutputDigest) -> Contestant {
     let data = r"sed -n 's/^traffic.*(\([0-9]*\)) data$/\1/p'";
-    shell(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 {what} | {data}"), OutputCheck::Told(None, all))
+    shell_contestant(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 {what} | {data}"), OutputCheck::Told(None, all))
 }
 
 /// Returns a shell command that runs `fetch`, which writes pages to files in parallel, and then
@@ -320,11 +320,11 @@ impl SiteFiles {
             let _ = fs::remove_dir_all(&root);
             site.write_to(&root)?;
             fs::create_dir_all(root.join("bytes"))?;
-            fs::write(root.join("bytes").join(SMALL.to_string()), small_body(options.seed))?;
+            fs::write(root.join("bytes").join(SMALL_BODY_LENGTH.to_string()), small_body(options.seed))?;
             fs::write(root.join("small"), "small\n")?;
             fs::write(marker, &answer.sha256)?;
         }
-        Ok(SiteFiles { answer: OutputDigest::of(&answer.text), site, root })
+        Ok(SiteFiles { answer: OutputDigest::from_bytes(&answer.text), site, root })
     }
 
     /// Starts a server for the files.
@@ -349,5 +349,5 @@ impl SiteFiles {
 
 /// Returns the body of `/bytes/300`, which is the same on nginx and on the embedded server.
 fn small_body(seed: u64) -> Vec<u8> {
-    BytePattern::new(seed).slice(0, SMALL)
+    BytePattern::new(seed).slice(0, SMALL_BODY_LENGTH)
 }

@@ -1,7 +1,7 @@
 //! Option parsing and output set-up: one small plain request with twenty options. The difference
 //! from the job `cold` is the cost of the options.
 
-use super::{BenchJob, JobEnvironment, SiteFiles, in_a_row};
+use super::{BenchJob, JobEnvironment, SiteFiles, repeated_contestant};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -18,20 +18,20 @@ const OPTIONS: &str = "-q -fsSL --retry 3 --retry-delay 1 --connect-timeout 5 --
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
-    let _turns = SingleCoreGuard::hold()?;
+    let _turns = SingleCoreGuard::restrict_thread()?;
     let server = files.serve(bench)?;
     let host = server.addr;
     let line = |tool: &str, output: &str| format!("{tool} {OPTIONS} -o {output} http://{host}/small");
-    let proof = |tool: &str| OutputCheck::Proof(line(tool, "-"), OutputDigest::of(b"small\n"));
+    let proof = |tool: &str| OutputCheck::Proof(line(tool, "-"), OutputDigest::from_bytes(b"small\n"));
     let entries = vec![
-        in_a_row("haul", &line("haul curl", "/dev/null"), proof("$HAUL curl")),
-        in_a_row("curl", &line("curl", "/dev/null"), proof("$CURL")),
+        repeated_contestant("haul", &line("haul curl", "/dev/null"), proof("$HAUL curl")),
+        repeated_contestant("curl", &line("curl", "/dev/null"), proof("$CURL")),
     ];
     let server_name = server.name.clone();
-    bench.hold(server);
+    bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.entries(entries),
+        contestants: bench.allowed_contestants(entries),
         baseline: "curl",
         limit: None,
         goals: vec![PartGoal::ratio(MetricKind::Cpu, "haul", "curl", 1.0)],

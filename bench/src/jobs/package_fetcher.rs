@@ -16,7 +16,7 @@ use testkit::packages::{PackageCatalogue, PackageMirror, PackageReader, WantedPa
 use testkit::relay::Relay;
 use testkit::test_certificates::TestCertificates;
 
-use super::{BenchJob, JobEnvironment, shell, with_agent};
+use super::{BenchJob, JobEnvironment, shell_contestant, with_agent};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -41,7 +41,7 @@ struct MirrorAccess {
     goal: f64,
 }
 
-const WAYS: [MirrorAccess; 4] = [
+const MIRROR_ACCESSES: [MirrorAccess; 4] = [
     MirrorAccess { part: "plain", tls: false, far: false, goal: 1.0 },
     MirrorAccess { part: "tls", tls: true, far: false, goal: 1.0 / 2.3 },
     MirrorAccess { part: "plain-far", tls: false, far: true, goal: 1.0 },
@@ -54,10 +54,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     bench.write_lines("wants", wants.iter().map(WantedPackage::to_line))?;
     let identity = TestCertificates::generate();
     fs::write(bench.work.join(CA), identity.ca_pem())?;
-    let floors = catalogue.packages().iter().map(|package| package.floor() as u64);
+    let floors = catalogue.packages().iter().map(|package| package.min_sent_bytes() as u64);
     let expected = catalogue.index().len() as u64 + floors.sum::<u64>();
     let mut cards = Vec::new();
-    for way in WAYS {
+    for way in MIRROR_ACCESSES {
         let mirror = PackageMirror::start(catalogue.clone(), way.tls.then_some(&identity))?;
         let relay = Relay::to(mirror.addr()).rtt(RTT).handshake(way.far).start()?;
         let base = mirror.url_by(relay.addr(), "");
@@ -70,13 +70,13 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         let agent = with_agent(&read(&format!("$HAUL ftp --agent=$dir/a{ftp_ca}")));
         let check = || OutputCheck::Told(None, OutputDigest { len: expected, sha256: String::new() });
         let entries = vec![
-            shell("haul agent", agent, check()),
-            shell("haul", read(&format!("$HAUL ftp{ftp_ca}")), check()),
-            shell("curl", read(&format!("$CURL -L -s -q -N{curl_ca}")), check()),
+            shell_contestant("haul agent", agent, check()),
+            shell_contestant("haul", read(&format!("$HAUL ftp{ftp_ca}")), check()),
+            shell_contestant("curl", read(&format!("$CURL -L -s -q -N{curl_ca}")), check()),
         ];
         cards.push(JobPart {
             part: way.part,
-            contestants: bench.entries(entries),
+            contestants: bench.allowed_contestants(entries),
             baseline: "curl",
             limit: None,
             goals: vec![PartGoal::ratio(MetricKind::Wall, "haul agent", "curl", way.goal)],
@@ -93,7 +93,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             ),
             unit: WorkPerRun::Requests(wants.len()),
         });
-        bench.hold((mirror, relay));
+        bench.keep_running((mirror, relay));
     }
     Ok(cards)
 }

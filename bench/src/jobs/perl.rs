@@ -66,7 +66,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         slow_to_post: Some(TINY),
         replaced: clients.iter().any(|(name, ..)| *name == LWP).then_some((LWP_HAUL, LWP, 0.4)),
     };
-    let mut cards = one_by_one.cards(bench)?;
+    let mut cards = one_by_one.new_parts(bench)?;
     cards.push(pages(bench, &clients)?);
     cards.extend(search(bench)?);
     Ok(cards)
@@ -86,7 +86,7 @@ fn search(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     if !connections.iter().any(|(name, ..)| *name == HAUL) {
         return Ok(Vec::new());
     }
-    let _turns = SingleCoreGuard::hold()?;
+    let _turns = SingleCoreGuard::restrict_thread()?;
     let server = SiteServer::embedded(testkit::site::GeneratedSite::scaled(1, 12), &bench.work)?;
     let few = bench.count(40);
     let many = bench.count(300);
@@ -117,7 +117,7 @@ fn search(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     };
     let cards = [("search", many), ("search-few", few)].map(card).into_iter().filter(|card| card.contestants.len() > 1);
     let cards = cards.collect();
-    bench.hold(server);
+    bench.keep_running(server);
     Ok(cards)
 }
 
@@ -142,7 +142,7 @@ fn pages(bench: &mut JobEnvironment, clients: &[LanguageClient]) -> Result<JobPa
     let names = contestants.iter().map(|contestant| contestant.name).filter(|&name| name != HAUL);
     let goals = names.map(|of| PartGoal::ratio(MetricKind::Cpu, HAUL, of, 1.0)).collect();
     let server_name = server.name.clone();
-    bench.hold(server);
+    bench.keep_running(server);
     Ok(JobPart {
         part: "pages",
         contestants,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::{BenchJob, JobEnvironment, SiteFiles, pages_in_order, plain};
+use super::{BenchJob, JobEnvironment, SiteFiles, command_contestant, pages_in_order};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
@@ -26,28 +26,28 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let pages = files.pages(&paths);
     let proof = |line: &str| OutputCheck::Proof(line.to_owned(), pages.clone());
     let entries = vec![
-        plain(
+        command_contestant(
             PIPELINED,
             "haul -s --pipeline 32 --parallel-max-host 6 -o /dev/null --input-file list",
             proof("$HAUL -s --pipeline 32 --parallel-max-host 6 --input-file list"),
         ),
-        plain(
+        command_contestant(
             "haul, 6 connections",
             "haul -s --parallel-max-host 6 -o /dev/null --input-file list",
             proof("$HAUL -s --parallel-max-host 6 --input-file list"),
         ),
-        plain(
+        command_contestant(
             CURL,
             "curl -s -Z --parallel-max 50 -K null.cfg",
             proof(&pages_in_order("$CURL -s -Z --parallel-max 50 -K files.cfg")),
         ),
     ];
     let server_name = format!("{}, behind a relay of {} ms", server.name, RTT.as_millis());
-    bench.hold(server);
-    bench.hold(relay);
+    bench.keep_running(server);
+    bench.keep_running(relay);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.entries(entries),
+        contestants: bench.allowed_contestants(entries),
         baseline: CURL,
         limit: None,
         goals: vec![PartGoal::ratio(MetricKind::Wall, PIPELINED, CURL, 1.0)],

@@ -40,7 +40,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     ];
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.entries(entries),
+        contestants: bench.allowed_contestants(entries),
         baseline: CURL,
         limit: None,
         // As curl, haul has 50 requests at a time, too, so the round trips set the time of both.

@@ -79,8 +79,8 @@ pub(super) struct PythonScript {
 }
 
 impl PythonScript {
-    /// Makes a contestant with these arguments, if the environment has the modules. Otherwise
-    /// prints why not.
+    /// Makes a contestant that runs Python with these arguments. If a module is missing, prints a
+    /// message and returns `None`.
     pub(super) fn contestant(
         &self,
         bench: &JobEnvironment,
@@ -94,7 +94,7 @@ impl PythonScript {
             python.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
         };
         if link_environment(bench).is_err() || !has_modules() {
-            bench.say_skipped(format!("{name}: skipped, no {} for Python: sh scripts/bench-python.sh", self.modules));
+            bench.print_skipped(format!("{name}: skipped, no {} for Python: sh scripts/bench-python.sh", self.modules));
             return None;
         }
         let file = format!("../../python/{}", self.file);
@@ -129,7 +129,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         slow_to_post: None,
         replaced: Some((ADAPTER, REQUESTS, 0.6)),
     };
-    let mut cards = one_by_one.cards(bench)?;
+    let mut cards = one_by_one.new_parts(bench)?;
     for card in &mut cards {
         card.goals.push(PartGoal::ratio(MetricKind::Cpu, ASYNC, TASK, 1.3));
     }
@@ -176,7 +176,7 @@ fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
         server: server.name.clone(),
         unit: WorkPerRun::Requests(paths.len()),
     };
-    bench.hold(server);
+    bench.keep_running(server);
     Ok(card)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::large_bodies::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, at_most};
+use super::large_bodies::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, length_that_fits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};
@@ -39,17 +39,18 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let store = BodyServer::open(bench)?;
     let (mut cards, mut relays) = (Vec::new(), Vec::new());
     for link in LINKS {
-        let len = at_most(bench, link.len);
+        let len = length_that_fits(bench, link.len);
         let to = if link.tls { store.server.tls } else { store.server.addr };
         let relay = Relay::to(to).rtt(RTT).handshake(true).rate(link.rate).start()?;
         let body = if link.tls { store.tls(relay.addr(), len)? } else { store.plain(relay.addr(), len)? };
         relays.push(relay);
-        let mut contestants = body.to(BulkOutput::Watched, &[BulkClient::Haul, BulkClient::Curl, BulkClient::Htcat]);
+        let mut contestants =
+            body.contestants(BulkOutput::Watched, &[BulkClient::Haul, BulkClient::Curl, BulkClient::Htcat]);
         // It needs a file; at these rates the disk does not matter.
-        contestants.extend(body.to(BulkOutput::File, &[BulkClient::Aria2]));
+        contestants.extend(body.contestants(BulkOutput::File, &[BulkClient::Aria2]));
         cards.push(JobPart {
             part: link.part,
-            contestants: bench.entries(contestants),
+            contestants: bench.allowed_contestants(contestants),
             baseline: CURL,
             limit: None,
             goals: vec![
@@ -74,7 +75,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             unit: WorkPerRun::Bytes(len),
         });
     }
-    bench.hold(relays);
-    bench.hold(store.server);
+    bench.keep_running(relays);
+    bench.keep_running(store.server);
     Ok(cards)
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use testkit::page_server::{PageServer, PageTiming, PortService, page_key};
 
 use super::python::PythonScript;
-use super::{BenchJob, JobEnvironment, shell};
+use super::{BenchJob, JobEnvironment, shell_contestant};
 use crate::Result;
 use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::page_check::{ExpectedPages, ExpectedRate, PageCheck, PageKeys, RateUnit};
@@ -43,7 +43,7 @@ struct RateLimit {
     unit: RateUnit,
     /// The length of a page in bytes.
     len: usize,
-    /// The number of servers, each at its own port, and so a host of its own.
+    /// The number of servers. Each one has its own port, so haul treats it as a host of its own.
     servers: usize,
 }
 
@@ -78,11 +78,11 @@ const LIMITS: [RateLimit; 3] = [
 ];
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
-    LIMITS.iter().map(|limit| limit.card(bench)).collect()
+    LIMITS.iter().map(|limit| limit.new_part(bench)).collect()
 }
 
 impl RateLimit {
-    fn card(&self, bench: &JobEnvironment) -> Result<JobPart> {
+    fn new_part(&self, bench: &JobEnvironment) -> Result<JobPart> {
         let start = |_| Ok(Arc::new(PageServer::start(vec![PortService::Pages(PageTiming::AT_ONCE)], None)?));
         let servers: Vec<Arc<PageServer>> = (0..self.servers).map(start).collect::<Result<_>>()?;
         let mut entries = vec![self.parallel(bench, &servers)?, self.stages(bench, &servers)?];
@@ -91,14 +91,14 @@ impl RateLimit {
             .iter()
             .flat_map(|entry| {
                 [
-                    PartGoal::most(MetricKind::RateDifference, entry.name, MAX_DIFFERENCE),
-                    PartGoal::most(MetricKind::MissingPages, entry.name, 0.0),
+                    PartGoal::at_most(MetricKind::RateDifference, entry.name, MAX_DIFFERENCE),
+                    PartGoal::at_most(MetricKind::MissingPages, entry.name, 0.0),
                 ]
             })
             .collect();
         Ok(JobPart {
             part: self.part,
-            contestants: bench.entries(entries),
+            contestants: bench.allowed_contestants(entries),
             baseline: PARALLEL,
             limit: None,
             goals,
@@ -154,7 +154,7 @@ impl RateLimit {
         let paths = self.write_list(bench, servers)?;
         let (part, option, value) = (self.part, self.option, self.value("/s"));
         let line = format!("exec $HAUL -s --unordered {option} {value} --input-file {part}.list");
-        Ok(shell(PARALLEL, line, self.check(&paths, servers)))
+        Ok(shell_contestant(PARALLEL, line, self.check(&paths, servers)))
     }
 
     /// Makes the contestant with two stages. With one server, each stage has half of the requests;
@@ -172,7 +172,7 @@ impl RateLimit {
             "exec $HAUL -s --unordered {option} {value} --input-file {part}.first --extract '/60/([0-9]+) ' \
              --then 'http://{HOST}:{last}/{len}/s{{}}'"
         );
-        Ok(shell(STAGES, line, self.check(&paths, servers)))
+        Ok(shell_contestant(STAGES, line, self.check(&paths, servers)))
     }
 
     fn fetch_many(&self, bench: &JobEnvironment, servers: &[Arc<PageServer>]) -> Option<Contestant> {

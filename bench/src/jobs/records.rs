@@ -3,7 +3,7 @@
 
 use testkit::origin::Origin;
 
-use super::{BenchJob, JobEnvironment, shell};
+use super::{BenchJob, JobEnvironment, shell_contestant};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -38,19 +38,19 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     };
     let mut records: Vec<String> = (0..requests).map(record).collect();
     records.sort();
-    let digest = OutputDigest::of(records.concat().as_bytes());
+    let digest = OutputDigest::from_bytes(records.concat().as_bytes());
     let haul = "$HAUL -s --jsonl --input-file list";
     let curl = format!(
         "rm -rf pages && mkdir pages && $CURL -s -Z -K files.cfg -w '%{{json}}\\n' >facts && {JOIN} && rm -r pages"
     );
     let entries = vec![
-        shell(HAUL, format!("exec {haul}"), OutputCheck::Proof(format!("{haul} {FIELDS}"), digest.clone())),
-        shell(CURL, curl.clone(), OutputCheck::Proof(format!("({curl}) | sort"), digest)),
+        shell_contestant(HAUL, format!("exec {haul}"), OutputCheck::Proof(format!("{haul} {FIELDS}"), digest.clone())),
+        shell_contestant(CURL, curl.clone(), OutputCheck::Proof(format!("({curl}) | sort"), digest)),
     ];
-    bench.hold(origin);
+    bench.keep_running(origin);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.entries(entries),
+        contestants: bench.allowed_contestants(entries),
         baseline: CURL,
         limit: None,
         goals: vec![PartGoal::ratio(MetricKind::Cpu, HAUL, CURL, 0.25)],

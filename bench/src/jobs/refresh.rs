@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::{BenchJob, JobEnvironment, shell};
+use super::{BenchJob, JobEnvironment, shell_contestant};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::versioned_site::{ReplyCheck, ServedReplies, VersionedSite};
@@ -18,13 +18,13 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let changed = VersionedSite::start(bench.count(100_000) as u64, Some(100))?;
     let unchanged = VersionedSite::start(bench.count(2_999) as u64, None)?;
     let served = PartGoal::ratio(MetricKind::ServedBytes, SECOND, FIRST, 0.02);
-    let wall = PartGoal::most(MetricKind::Wall, SECOND, 0.3);
-    Ok(vec![part(bench, "changed", changed, served)?, part(bench, "unchanged", unchanged, wall)?])
+    let wall = PartGoal::at_most(MetricKind::Wall, SECOND, 0.3);
+    Ok(vec![new_part(bench, "changed", changed, served)?, new_part(bench, "unchanged", unchanged, wall)?])
 }
 
 /// Makes a part in which each round fetches all pages to files, and then fetches again what has
 /// changed on the next day.
-fn part(bench: &JobEnvironment, name: &'static str, site: VersionedSite, goal: PartGoal) -> Result<JobPart> {
+fn new_part(bench: &JobEnvironment, name: &'static str, site: VersionedSite, goal: PartGoal) -> Result<JobPart> {
     let (host, pages, changing) = (site.addr, site.pages(), site.changing());
     bench.write_lines(name, (0..pages).map(|number| format!("http://{host}/{number}")))?;
     let site = Rc::new(site);
@@ -39,7 +39,10 @@ fn part(bench: &JobEnvironment, name: &'static str, site: VersionedSite, goal: P
     let second = format!("$HAUL -s http://{host}/day && exec $HAUL -s --job {name}.job --refresh");
     Ok(JobPart {
         part: name,
-        contestants: bench.entries(vec![shell(FIRST, first, check(pages)), shell(SECOND, second, check(changing))]),
+        contestants: bench.allowed_contestants(vec![
+            shell_contestant(FIRST, first, check(pages)),
+            shell_contestant(SECOND, second, check(changing)),
+        ]),
         baseline: FIRST,
         limit: None,
         goals: vec![goal],

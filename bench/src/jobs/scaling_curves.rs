@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::{BenchJob, JobEnvironment, SMALL, SiteFiles, plain, shell};
+use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, SiteFiles, command_contestant, shell_contestant};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
 use crate::digest::OutputDigest;
@@ -54,7 +54,7 @@ const PIPELINED: &str = "haul --pipeline 32";
 const CURL: &str = "curl";
 const CURL_Z: &str = "curl -Z";
 /// The option with which each client prints the number of received bytes.
-const SAY: &str = r"-w %{size_download}\n";
+const WRITE_OUT_SIZE: &str = r"-w %{size_download}\n";
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
@@ -67,26 +67,26 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
 
     let mut cards = Vec::new();
     for (part, count) in PAGES {
-        cards.push(of_pages(bench, &files, pages.addr, part, bench.count(count), &pages.name)?);
+        cards.push(pages_part(bench, &files, pages.addr, part, bench.count(count), &pages.name)?);
     }
     for (part, len) in BODY {
-        cards.push(of_body(bench, &bodies, &large, part, len)?);
+        cards.push(body_part(bench, &bodies, &large, part, len)?);
     }
     for (part, connections) in PARALLEL {
-        cards.push(of_parallel(bench, &pages, part, connections)?);
+        cards.push(parallel_part(bench, &pages, part, connections)?);
     }
     for (part, milliseconds) in RTT {
-        cards.push(of_rtt(bench, &files, &pages, part, milliseconds)?);
+        cards.push(rtt_part(bench, &files, &pages, part, milliseconds)?);
     }
     for (part, cores) in CORES {
-        cards.push(of_cores(bench, &files, &pages, part, cores));
+        cards.push(cores_part(bench, &files, &pages, part, cores));
     }
-    bench.hold((pages, large));
+    bench.keep_running((pages, large));
     Ok(cards)
 }
 
 /// Creates the part for a point of a curve. It has few rounds, since there are many points.
-fn card(
+fn new_part(
     bench: &JobEnvironment,
     part: &'static str,
     entries: Vec<Contestant>,
@@ -96,7 +96,7 @@ fn card(
     let baseline = entries.last().map_or(CURL, |entry| entry.name);
     JobPart {
         part,
-        contestants: bench.entries(entries),
+        contestants: bench.allowed_contestants(entries),
         baseline,
         limit: None,
         goals: Vec::new(),
@@ -110,7 +110,7 @@ fn card(
 }
 
 /// Creates the check that a client prints this number of bytes in total.
-fn said(len: u64) -> OutputCheck {
+fn prints_total(len: u64) -> OutputCheck {
     OutputCheck::Told(None, OutputDigest { len, sha256: String::new() })
 }
 
@@ -123,7 +123,7 @@ fn cycled(files: &SiteFiles, count: usize) -> (Vec<String>, u64) {
     (chosen().enumerate().map(|(n, number)| format!("/AS{number}?{n}")).collect(), len)
 }
 
-fn of_pages(
+fn pages_part(
     bench: &JobEnvironment,
     files: &SiteFiles,
     addr: SocketAddr,
@@ -135,13 +135,17 @@ fn of_pages(
     let [list, config] = ["list", "cfg"].map(|kind| format!("{part}.{kind}"));
     write_lists(bench, &list, &config, paths.iter().map(|path| format!("http://{addr}{path}")))?;
     let entries = vec![
-        plain(HAUL, &format!("haul -s --unordered -o /dev/null {SAY} --input-file {list}"), said(len)),
-        plain(CURL_Z, &format!("curl -s -Z -K {config} {SAY}"), said(len)),
+        command_contestant(
+            HAUL,
+            &format!("haul -s --unordered -o /dev/null {WRITE_OUT_SIZE} --input-file {list}"),
+            prints_total(len),
+        ),
+        command_contestant(CURL_Z, &format!("curl -s -Z -K {config} {WRITE_OUT_SIZE}"), prints_total(len)),
     ];
-    Ok(card(bench, part, entries, server.to_owned(), WorkPerRun::Requests(count)))
+    Ok(new_part(bench, part, entries, server.to_owned(), WorkPerRun::Requests(count)))
 }
 
-fn of_body(
+fn body_part(
     bench: &JobEnvironment,
     bodies: &LargeBodyFiles,
     server: &SiteServer,
@@ -154,29 +158,47 @@ fn of_body(
     } else {
         bodies.prepare(len)?;
     }
-    let words = format!("-s -o /dev/null {SAY} http://{}{}", server.addr, LargeBodyFiles::path(len));
-    let entries = [HAUL, CURL].map(|name| plain(name, &format!("{name} {words}"), said(len)));
-    let mut card = card(bench, part, entries.into(), server.name.clone(), WorkPerRun::Bytes(len));
+    let words = format!("-s -o /dev/null {WRITE_OUT_SIZE} http://{}{}", server.addr, LargeBodyFiles::path(len));
+    let entries = [HAUL, CURL].map(|name| command_contestant(name, &format!("{name} {words}"), prints_total(len)));
+    let mut card = new_part(bench, part, entries.into(), server.name.clone(), WorkPerRun::Bytes(len));
     if len < 10_000_000 {
         card.rounds = 15;
     }
     Ok(card)
 }
 
-fn of_parallel(bench: &JobEnvironment, server: &SiteServer, part: &'static str, connections: usize) -> Result<JobPart> {
+fn parallel_part(
+    bench: &JobEnvironment,
+    server: &SiteServer,
+    part: &'static str,
+    connections: usize,
+) -> Result<JobPart> {
     let replies = bench.count(REPLIES);
     let addr = server.addr;
-    write_lists(bench, "small.list", "small.cfg", (0..replies).map(|n| format!("http://{addr}/bytes/{SMALL}?{n}")))?;
-    let len = (replies * SMALL) as u64;
+    write_lists(
+        bench,
+        "small.list",
+        "small.cfg",
+        (0..replies).map(|n| format!("http://{addr}/bytes/{SMALL_BODY_LENGTH}?{n}")),
+    )?;
+    let len = (replies * SMALL_BODY_LENGTH) as u64;
     let haul = format!("haul -s --unordered --parallel-max {connections} --parallel-max-host {connections}");
     let entries = vec![
-        plain(HAUL, &format!("{haul} -o /dev/null {SAY} --input-file small.list"), said(len)),
-        plain(CURL_Z, &format!("curl -s -Z --parallel-max {connections} -K small.cfg {SAY}"), said(len)),
+        command_contestant(
+            HAUL,
+            &format!("{haul} -o /dev/null {WRITE_OUT_SIZE} --input-file small.list"),
+            prints_total(len),
+        ),
+        command_contestant(
+            CURL_Z,
+            &format!("curl -s -Z --parallel-max {connections} -K small.cfg {WRITE_OUT_SIZE}"),
+            prints_total(len),
+        ),
     ];
-    Ok(card(bench, part, entries, server.name.clone(), WorkPerRun::Requests(replies)))
+    Ok(new_part(bench, part, entries, server.name.clone(), WorkPerRun::Requests(replies)))
 }
 
-fn of_rtt(
+fn rtt_part(
     bench: &mut JobEnvironment,
     files: &SiteFiles,
     server: &SiteServer,
@@ -187,19 +209,23 @@ fn of_rtt(
     let (paths, len) = cycled(files, bench.count(RTT_PAGES));
     let [list, config] = ["list", "cfg"].map(|kind| format!("{part}.{kind}"));
     write_lists(bench, &list, &config, paths.iter().map(|path| format!("http://{}{path}", relay.addr())))?;
-    let haul = format!("-s --unordered -o /dev/null {SAY} --input-file {list}");
+    let haul = format!("-s --unordered -o /dev/null {WRITE_OUT_SIZE} --input-file {list}");
     let entries = vec![
-        plain(HAUL, &format!("haul {haul}"), said(len)),
-        plain(PIPELINED, &format!("haul --pipeline 32 {haul}"), said(len)),
-        plain(CURL_Z, &format!("curl -s -Z --parallel-max 50 -K {config} {SAY}"), said(len)),
+        command_contestant(HAUL, &format!("haul {haul}"), prints_total(len)),
+        command_contestant(PIPELINED, &format!("haul --pipeline 32 {haul}"), prints_total(len)),
+        command_contestant(
+            CURL_Z,
+            &format!("curl -s -Z --parallel-max 50 -K {config} {WRITE_OUT_SIZE}"),
+            prints_total(len),
+        ),
     ];
     let name = format!("{}, behind a relay of {milliseconds} ms", server.name);
-    bench.hold(relay);
-    Ok(card(bench, part, entries, name, WorkPerRun::Requests(paths.len())))
+    bench.keep_running(relay);
+    Ok(new_part(bench, part, entries, name, WorkPerRun::Requests(paths.len())))
 }
 
 /// Creates the part for a number of cores. Its work is that of the job `site`.
-fn of_cores(
+fn cores_part(
     bench: &JobEnvironment,
     files: &SiteFiles,
     server: &SiteServer,
@@ -218,8 +244,17 @@ fn of_cores(
         "$CURL -s 'http://{host}/[1-3]' | grep -oE '{numbers}' | sort -u | sed 's#.*#url = \"http://{host}/&\"#' | \
          $CURL -s -K - | grep -oE '{blocks}' | sort -u"
     );
-    let entries = vec![shell(HAUL, on_cores(haul), answer()), shell("curl, a config", on_cores(config), answer())];
-    card(bench, part, entries, server.name.clone(), WorkPerRun::Requests(bench.options.pages + testkit::site::INDEXES))
+    let entries = vec![
+        shell_contestant(HAUL, on_cores(haul), answer()),
+        shell_contestant("curl, a config", on_cores(config), answer()),
+    ];
+    new_part(
+        bench,
+        part,
+        entries,
+        server.name.clone(),
+        WorkPerRun::Requests(bench.options.pages + testkit::site::INDEXES),
+    )
 }
 
 /// Writes a URL list, and a config file for curl that fetches the same URLs to /dev/null.

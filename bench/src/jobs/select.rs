@@ -1,7 +1,7 @@
 //! The task of the job `site` by CSS selectors: the links of the indexes, and the CIDR blocks in
 //! the cells of their pages. The baseline is the same by regular expressions alone.
 
-use super::{BenchJob, JobEnvironment, SiteFiles, shell};
+use super::{BenchJob, JobEnvironment, SiteFiles, shell_contestant};
 use crate::Result;
 use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
@@ -29,7 +29,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let entries = vec![
         haul(SELECT, &["--select", "a[href^='/AS']@href", "--then", "{}", "--select", "td"]),
         haul(EXTRACT, &["--extract", "AS[0-9]{1,9}", "--then", &then]),
-        shell(
+        shell_contestant(
             "curl, a config, pup",
             format!(
                 "{links} | sed 's#.*#url = \"http://{host}&\"#' | $CURL -s -K - | pup 'td text{{}}' | grep -oE \
@@ -39,10 +39,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         ),
     ];
     let server_name = server.name.clone();
-    bench.hold(server);
+    bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.entries(entries),
+        contestants: bench.allowed_contestants(entries),
         baseline: EXTRACT,
         limit: None,
         goals: vec![PartGoal::ratio(MetricKind::Wall, SELECT, EXTRACT, 1.5)],

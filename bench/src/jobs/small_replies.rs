@@ -1,6 +1,6 @@
 //! 20,000 responses of 300 bytes: the cost of a request without that of its body.
 
-use super::{BenchJob, JobEnvironment, SMALL, SiteFiles, plain, small_body};
+use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, SiteFiles, command_contestant, small_body};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -16,26 +16,26 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let server = files.serve(bench)?;
     let host = server.addr;
     let replies = bench.count(REPLIES);
-    let urls: Vec<String> = (0..replies).map(|n| format!("http://{host}/bytes/{SMALL}?{n}")).collect();
+    let urls: Vec<String> = (0..replies).map(|n| format!("http://{host}/bytes/{SMALL_BODY_LENGTH}?{n}")).collect();
     bench.write_url_lists(&urls)?;
-    let all = OutputDigest::of(&small_body(bench.options.seed).repeat(replies));
+    let all = OutputDigest::from_bytes(&small_body(bench.options.seed).repeat(replies));
     let proof = |line: &str| OutputCheck::Proof(line.to_owned(), all.clone());
     let entries = vec![
-        plain(
+        command_contestant(
             HAUL,
             "haul -s --unordered -o /dev/null --input-file list",
             proof("$HAUL -s --unordered --input-file list"),
         ),
-        plain("haul, in order", "haul -s --input-file list", proof("$HAUL -s --input-file list")),
+        command_contestant("haul, in order", "haul -s --input-file list", proof("$HAUL -s --input-file list")),
         // The bodies are equal, so the order of those of -Z does not matter.
-        plain(PARALLEL, "curl -s -Z -K null.cfg", proof("$CURL -s -Z -K stdout.cfg")),
-        plain("curl serial", "curl -s -K null.cfg", proof("$CURL -s -K stdout.cfg")),
+        command_contestant(PARALLEL, "curl -s -Z -K null.cfg", proof("$CURL -s -Z -K stdout.cfg")),
+        command_contestant("curl serial", "curl -s -K null.cfg", proof("$CURL -s -K stdout.cfg")),
     ];
     let server_name = server.name.clone();
-    bench.hold(server);
+    bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.entries(entries),
+        contestants: bench.allowed_contestants(entries),
         baseline: PARALLEL,
         limit: None,
         goals: vec![PartGoal::ratio(MetricKind::Cpu, HAUL, PARALLEL, 0.6)],

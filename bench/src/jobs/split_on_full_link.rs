@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::large_bodies::{BodyServer, BulkBody, BulkClient, BulkOutput, HAUL, HAUL_ONE, at_most};
+use super::large_bodies::{BodyServer, BulkBody, BulkClient, BulkOutput, HAUL, HAUL_ONE, length_that_fits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};
@@ -17,8 +17,8 @@ pub(super) const JOB: BenchJob = BenchJob {
 };
 
 const LEN: u64 = 1 << 30;
-/// The link that all connections share: its round trip, its rate in bytes per second, and the
-/// length of the body to fetch over it.
+/// The link that all connections share: its round-trip time, its rate in bytes per second, and the
+/// length of the body to fetch.
 const SHARED: (Duration, u64, u64) = (Duration::from_millis(20), 100_000_000, 300_000_000);
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
@@ -26,7 +26,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let len = bench.length(LEN);
     let card = |part, body: &BulkBody, sink, len, server| JobPart {
         part,
-        contestants: bench.entries(body.to(sink, &[BulkClient::Haul, BulkClient::HaulOne, BulkClient::Curl])),
+        contestants: bench
+            .allowed_contestants(body.contestants(sink, &[BulkClient::Haul, BulkClient::HaulOne, BulkClient::Curl])),
         baseline: HAUL_ONE,
         limit: None,
         goals: vec![PartGoal::ratio(MetricKind::Wall, HAUL, HAUL_ONE, 1.05)],
@@ -40,7 +41,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let server = &store.server;
     let (plain, tls) = (store.plain(server.addr, len)?, store.tls(server.tls, len)?);
     let (rtt, rate, shared_len) = SHARED;
-    let shared_len = at_most(bench, shared_len);
+    let shared_len = length_that_fits(bench, shared_len);
     let relay = Relay::to(server.addr).rtt(rtt).handshake(true).total_rate(rate).start()?;
     let shared = store.plain(relay.addr(), shared_len)?;
     let relayed =
@@ -51,7 +52,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         card("tls", &tls, BulkOutput::Null, len, format!("{}, TLS 1.3", server.name)),
         card("shared", &shared, BulkOutput::Null, shared_len, relayed),
     ];
-    bench.hold(relay);
-    bench.hold(store.server);
+    bench.keep_running(relay);
+    bench.keep_running(store.server);
     Ok(cards)
 }

@@ -9,7 +9,7 @@ use std::io;
 use testkit::origin::Origin;
 
 use super::large_bodies::{CURL, HAUL, MEMORY_MB};
-use super::{BenchJob, JobEnvironment, home, plain, shell};
+use super::{BenchJob, JobEnvironment, command_contestant, home, shell_contestant};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
 use crate::digest::OutputDigest;
@@ -32,25 +32,27 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     std::os::unix::fs::symlink(&file, bench.work.join("body"))?;
     let mut reader = CrcReader::new(File::open(&file)?);
     io::copy(&mut reader, &mut io::sink())?;
-    let reply = OutputDigest::of(format!("{len} {:08x}\n", reader.crc().sum()).as_bytes());
+    let reply = OutputDigest::from_bytes(format!("{len} {:08x}\n", reader.crc().sum()).as_bytes());
 
     let http1 = Origin::builder().record(false).start()?;
     let http2 = Origin::builder().record(false).http2(128).http2_window(WINDOW).start()?;
     std::fs::write(bench.work.join(tls_files::CA), format!("{}{}", http1.ca_pem(), http2.ca_pem()))?;
     let check = || OutputCheck::Output(reply.clone());
-    let of_file = |name, options: &str, url: &str| plain(name, &format!("{name} -s {options}-T body {url}"), check());
+    let of_file = |name, options: &str, url: &str| {
+        command_contestant(name, &format!("{name} -s {options}-T body {url}"), check())
+    };
     let of_pipe = |name, program: &str, url: &str| {
-        shell(name, format!("$BENCH limit feed body | ${program} -s -T - {url}"), check())
+        shell_contestant(name, format!("$BENCH limit feed body | ${program} -s -T - {url}"), check())
     };
     let part = |part, contestants: Vec<Contestant>, limit, cpu: PartGoal, wall| JobPart {
         part,
-        contestants: bench.entries(contestants),
+        contestants: bench.allowed_contestants(contestants),
         baseline: CURL,
         limit,
         goals: vec![
             cpu,
             PartGoal::ratio(MetricKind::Wall, HAUL, CURL, wall),
-            PartGoal::most(MetricKind::Rss, HAUL, MEMORY_MB),
+            PartGoal::at_most(MetricKind::Rss, HAUL, MEMORY_MB),
         ],
         rounds: 7,
         warm_up: true,
@@ -60,7 +62,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         unit: WorkPerRun::Bytes(len),
     };
     let url = http1.url("/discard");
-    let limit = plain(SENDFILE, &format!("bench limit sendfile body {url}"), check());
+    let limit = command_contestant(SENDFILE, &format!("bench limit sendfile body {url}"), check());
     let tls = format!("--cacert {} ", tls_files::CA);
     let (url_tls, url_h2) = (http1.https_url("/discard"), http2.https_url("/discard"));
     let of_curl = |cpu| PartGoal::ratio(MetricKind::Cpu, HAUL, CURL, cpu);
@@ -72,7 +74,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         part("tls", vec![of_file(HAUL, &tls, &url_tls), of_file(CURL, &tls, &url_tls)], None, of_curl(0.5), 1.0),
         part("h2", vec![of_file(HAUL, &tls, &url_h2), of_file(CURL, &tls, &url_h2)], None, of_curl(0.4), 1.0),
     ];
-    bench.hold(http1);
-    bench.hold(http2);
+    bench.keep_running(http1);
+    bench.keep_running(http2);
     Ok(parts)
 }

@@ -33,7 +33,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         vec![contestant(HAUL, "$HAUL -s -Z"), contestant(AS_CURL, "$HAUL curl -s -Z"), contestant(CURL, "$CURL -s -Z")];
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.entries(entries),
+        contestants: bench.allowed_contestants(entries),
         baseline: CURL,
         limit: None,
         // Both have 50 requests at a time, so the round trips set the time.

@@ -7,7 +7,7 @@
 
 use testkit::warc_reader::{WarcReader, sha1};
 
-use super::{BenchJob, JobEnvironment, SiteFiles, shell};
+use super::{BenchJob, JobEnvironment, SiteFiles, shell_contestant};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -28,11 +28,11 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let page = |path: &String| sha1(&files.site.page(path).expect("the site has the paths it lists"));
     let mut digests: Vec<String> = paths.iter().map(|path| page(path) + "\n").collect();
     digests.sort();
-    let expected = OutputDigest::of(digests.concat().as_bytes());
+    let expected = OutputDigest::from_bytes(digests.concat().as_bytes());
     let contestant = |name: &'static str, archive: &str, run: String| {
         let run = format!("rm -f {archive} && {run}");
         let proof = format!("{run} && $BENCH read-warc {archive}");
-        shell(name, run, OutputCheck::Proof(proof, expected.clone()))
+        shell_contestant(name, run, OutputCheck::Proof(proof, expected.clone()))
     };
     let haul = |archive: &str| format!("$HAUL -s --warc {archive} -o /dev/null --input-file list");
     // wget also writes a manifest and its log at the end, which are small.
@@ -46,10 +46,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestant(WGET_GZIP, "w.warc.gz", wget("")),
     ];
     let server_name = server.name.clone();
-    bench.hold(server);
+    bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.entries(entries),
+        contestants: bench.allowed_contestants(entries),
         baseline: WGET,
         limit: None,
         goals: vec![

@@ -5,7 +5,7 @@
 //! both combined: 20 curls with 287 URLs each. The two parallel recipes mix up their outputs, so
 //! their result is wrong. They are run to show this.
 
-use super::{BenchJob, JobEnvironment, SiteFiles, shell};
+use super::{BenchJob, JobEnvironment, SiteFiles, shell_contestant};
 use crate::Result;
 use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
@@ -46,18 +46,26 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     };
     let mut entries = vec![
         haul,
-        shell(CONFIG, format!("{numbers} | sed 's#.*#url = \"http://{host}/&\"#' | $CURL -s -K - | {blocks}"), check()),
-        shell("hybrid, xargs -L287 -P20 curl", format!("{urls} | xargs -L287 -P20 $CURL -s | {blocks}"), check()),
-        shell("xargs -P20 curl", format!("{urls} | xargs -n1 -P20 $CURL -s | {blocks}"), check()),
+        shell_contestant(
+            CONFIG,
+            format!("{numbers} | sed 's#.*#url = \"http://{host}/&\"#' | $CURL -s -K - | {blocks}"),
+            check(),
+        ),
+        shell_contestant(
+            "hybrid, xargs -L287 -P20 curl",
+            format!("{urls} | xargs -L287 -P20 $CURL -s | {blocks}"),
+            check(),
+        ),
+        shell_contestant("xargs -P20 curl", format!("{urls} | xargs -n1 -P20 $CURL -s | {blocks}"), check()),
     ];
     if bench.options.slow {
-        entries.push(shell("a curl a page", format!("{urls} | xargs -n1 $CURL -s | {blocks}"), check()));
+        entries.push(shell_contestant("a curl a page", format!("{urls} | xargs -n1 $CURL -s | {blocks}"), check()));
     }
     let server_name = server.name.clone();
-    bench.hold(server);
+    bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.entries(entries),
+        contestants: bench.allowed_contestants(entries),
         baseline: CONFIG,
         limit: None,
         goals: vec![

@@ -10,7 +10,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::chart_style::{CUT, DrawResult, FRAME, HAUL, LEAST_RATIO, LIMIT, PEER, TEXT, font, marked};
+use super::chart_style::{CUT_BAR_MARK, DrawResult, FRAME, HAUL, LEAST_RATIO, LIMIT, PEER, TEXT, bold_font, font};
 use crate::bench_record::{ContestantRuns, PartResult};
 use crate::job_part::{ContestantRole, MetricKind};
 use crate::terminal_table;
@@ -20,12 +20,11 @@ const WIDTH: u32 = 1000;
 const NAMES: i32 = 270;
 const PANEL: i32 = 360;
 /// The length of the longest bar, in pixels. The rest of the column is for its number.
-const LONGEST: f64 = 200.0;
+const LONGEST_BAR: f64 = 200.0;
 const ROW: i32 = 24;
 const HEAD: i32 = 58;
-/// The largest length of a bar as a multiple of the best one's. Longer bars are cut off, since they
-/// would make the others too small.
-const MOST: f64 = 8.0;
+/// The largest length of a bar, as a multiple of the shortest bar. Longer bars are cut off.
+const MAX_SHOWN_RATIO: f64 = 8.0;
 
 /// Draws the results of a job's parts as SVG bar charts, one below the other.
 pub(super) fn chart(sheets: &[&PartResult]) -> DrawResult<String> {
@@ -64,13 +63,13 @@ fn legend(area: &BarArea<'_>, top: i32) -> DrawResult<()> {
 }
 
 fn panel(area: &BarArea<'_>, sheet: &PartResult, top: i32) -> DrawResult<()> {
-    area.draw(&Text::new(sheet.name(), (10, top + 12), marked(15, HPos::Left)))?;
+    area.draw(&Text::new(sheet.name(), (10, top + 12), bold_font(15, HPos::Left)))?;
     area.draw(&Text::new(sheet.server.clone(), (NAMES, top + 12), font(12, FRAME, HPos::Left)))?;
     let rows = top + HEAD - 10;
     for (row, entry) in sheet.entries.iter().enumerate() {
         let middle = rows + i32::try_from(row)? * ROW + ROW / 2;
         let style =
-            if entry.role == ContestantRole::Haul { marked(13, HPos::Right) } else { font(13, TEXT, HPos::Right) };
+            if entry.role == ContestantRole::Haul { bold_font(13, HPos::Right) } else { font(13, TEXT, HPos::Right) };
         area.draw(&Text::new(entry.name.clone(), (NAMES - 10, middle), style))?;
     }
     for (at, what) in [MetricKind::Wall, cpu_of(sheet)].into_iter().enumerate() {
@@ -81,8 +80,8 @@ fn panel(area: &BarArea<'_>, sheet: &PartResult, top: i32) -> DrawResult<()> {
         let best = sheet.entries.iter().filter_map(|entry| entry.median(what)).fold(f64::MAX, f64::min);
         let longest = sheet.entries.iter().filter_map(|entry| entry.median(what)).fold(0.0, f64::max);
         // A limit may be far below all others, which are to be seen.
-        let reference = sheet.entry(against).and_then(|entry| entry.median(what)).unwrap_or(best);
-        let scale = LONGEST / longest.min(MOST * reference).max(f64::MIN_POSITIVE);
+        let reference = sheet.contestant(against).and_then(|entry| entry.median(what)).unwrap_or(best);
+        let scale = LONGEST_BAR / longest.min(MAX_SHOWN_RATIO * reference).max(f64::MIN_POSITIVE);
         for (row, entry) in sheet.entries.iter().enumerate() {
             let middle = rows + i32::try_from(row)? * ROW + ROW / 2;
             bar(area, sheet, entry, what, (left, middle), scale)?;
@@ -93,8 +92,8 @@ fn panel(area: &BarArea<'_>, sheet: &PartResult, top: i32) -> DrawResult<()> {
     Ok(())
 }
 
-/// Returns the kind of CPU time to compare. It is the client's alone if the reader of its pipe was
-/// measured, too.
+/// Returns which CPU time to compare. It is the CPU time of the client alone if the program that
+/// reads its output was measured, too.
 fn cpu_of(sheet: &PartResult) -> MetricKind {
     if sheet.entries.iter().any(|entry| entry.median(MetricKind::Client).is_some()) {
         MetricKind::Client
@@ -114,12 +113,12 @@ fn bar(
     let Some(value) = entry.median(what) else {
         let why = if entry.fault().is_some_and(|fault| fault.starts_with("wrong")) { "wrong answer" } else { "failed" };
         let why = if entry.fault().is_some() { why } else { "–" };
-        area.draw(&Text::new(why.to_owned(), (left + 6, middle), font(12, CUT, HPos::Left)))?;
+        area.draw(&Text::new(why.to_owned(), (left + 6, middle), font(12, CUT_BAR_MARK, HPos::Left)))?;
         return Ok(());
     };
     let length = value * scale;
-    let is_cut = length > LONGEST + 0.5;
-    let right = left + length.clamp(1.0, LONGEST).round() as i32;
+    let is_cut = length > LONGEST_BAR + 0.5;
+    let right = left + length.clamp(1.0, LONGEST_BAR).round() as i32;
     let (up, down) = (middle - 8, middle + 8);
     area.draw(&Rectangle::new([(left, up), (right, down)], colour(entry.role).filled()))?;
     if is_cut {
@@ -127,7 +126,7 @@ fn bar(
         let gap = vec![(right - 16, down), (right - 10, up), (right - 6, up), (right - 12, down)];
         area.draw(&Polygon::new(gap, WHITE.filled()))?;
     }
-    let figure = what.words(value, sheet.unit);
+    let figure = what.to_text(value, sheet.unit);
     let ratio = sheet.ratio(what, &entry.name, terminal_table::measure_of(sheet, what));
     let compared = ratio.filter(|ratio| *ratio >= LEAST_RATIO);
     let text = compared.map_or(figure.clone(), |ratio| format!("{figure} · {ratio:.2}×"));

@@ -86,14 +86,14 @@ fn blocks(record: &BenchRecord, causes: &GoalCauses) -> Result<Vec<DocumentBlock
         let shows = format!("{}: wall time, CPU and peak memory", curve.title);
         blocks.push(DocumentBlock::Chart { name: format!("curve-{}", curve.name), shows, svg });
     }
-    let verdicts: Vec<GoalVerdict> = project_goals::ALL.iter().map(|anchor| GoalVerdict::of(anchor, record)).collect();
+    let verdicts: Vec<GoalVerdict> = project_goals::ALL.iter().map(|anchor| GoalVerdict::new(anchor, record)).collect();
     blocks.extend(goals(&verdicts));
     blocks.extend(misses(&verdicts, causes));
     blocks.extend(method(record));
     Ok(blocks)
 }
 
-/// Creates the README's table, and the text that says where its numbers come from.
+/// Returns the table of the README, and the text that says where its numbers come from.
 fn summary(record: &BenchRecord) -> Vec<DocumentBlock> {
     let host = &record.host;
     let rows = readme_figures::job_rows(record);
@@ -184,7 +184,14 @@ fn goals(verdicts: &[GoalVerdict]) -> Vec<DocumentBlock> {
             .filter(of_section)
             .map(|verdict| {
                 let GoalVerdict { id, goal, best_peer, limit, haul, end } = verdict;
-                vec![(*id).to_owned(), (*goal).to_owned(), best_peer.clone(), limit.clone(), haul.clone(), end.words()]
+                vec![
+                    (*id).to_owned(),
+                    (*goal).to_owned(),
+                    best_peer.clone(),
+                    limit.clone(),
+                    haul.clone(),
+                    end.to_text(),
+                ]
             })
             .collect();
         let head = ["", "goal", "best peer", "limit", "haul", ""].map(str::to_owned).to_vec();
@@ -202,7 +209,7 @@ fn misses(verdicts: &[GoalVerdict], causes: &GoalCauses) -> Vec<DocumentBlock> {
     let mut blocks = vec![DocumentBlock::Heading(2, "Misses".to_owned())];
     for verdict in missed {
         blocks.push(DocumentBlock::Paragraph(format!("**{}** {}: {}.", verdict.id, verdict.goal, verdict.haul)));
-        match causes.of(verdict.id) {
+        match causes.causes_of_goal(verdict.id) {
             [] => blocks.push(DocumentBlock::Paragraph("The cause is not known yet.".to_owned())),
             paragraphs => blocks.extend(paragraphs.iter().cloned().map(DocumentBlock::Paragraph)),
         }
@@ -212,10 +219,10 @@ fn misses(verdicts: &[GoalVerdict], causes: &GoalCauses) -> Vec<DocumentBlock> {
 
 /// Creates the description and the table of a part.
 fn figures(sheet: &PartResult) -> Vec<DocumentBlock> {
-    let table = terminal_table::ResultTable::of(sheet);
+    let table = terminal_table::ResultTable::from_part(sheet);
     let rows = sheet.entries.iter().enumerate().map(|(row, entry)| {
         let mut cells = vec![entry.name.clone()];
-        match terminal_table::wrong(entry) {
+        match terminal_table::first_fault_line(entry) {
             None => cells.extend(table.columns.iter().map(|(_, cells)| cells[row].clone())),
             Some(why) => {
                 cells[0] += &format!(" ({why})");

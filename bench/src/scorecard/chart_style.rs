@@ -13,7 +13,7 @@ pub(super) const PEERS: [RGBColor; 3] = [PEER, RGBColor(204, 121, 167), RGBColor
 pub(super) const LIMIT: RGBColor = RGBColor(140, 140, 140);
 /// The colour of the second of haul's contestants in line charts.
 pub(super) const OTHER: RGBColor = RGBColor(0, 158, 115);
-pub(super) const CUT: RGBColor = RGBColor(178, 60, 0);
+pub(super) const CUT_BAR_MARK: RGBColor = RGBColor(178, 60, 0);
 pub(super) const TEXT: RGBColor = RGBColor(26, 26, 26);
 pub(super) const FRAME: RGBColor = RGBColor(110, 110, 110);
 pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
@@ -32,6 +32,6 @@ pub(super) fn font(size: u32, colour: RGBColor, side: HPos) -> TextStyle<'static
 }
 
 /// Returns a bold text style for emphasised text.
-pub(super) fn marked(size: u32, side: HPos) -> TextStyle<'static> {
+pub(super) fn bold_font(size: u32, side: HPos) -> TextStyle<'static> {
     ("sans-serif", size).into_font().style(FontStyle::Bold).color(&TEXT).pos(Pos::new(side, VPos::Center))
 }

@@ -24,8 +24,9 @@ impl GoalCauses {
         GoalCauses(causes)
     }
 
-    /// Returns the paragraphs about a goal; empty if there are none.
-    pub(super) fn of(&self, id: &str) -> &[String] {
+    /// Returns the paragraphs that explain why a goal is missed. Empty if the text about the goal
+    /// has no such paragraphs.
+    pub(super) fn causes_of_goal(&self, id: &str) -> &[String] {
         self.0.get(id).map_or(&[], Vec::as_slice)
     }
 }
@@ -37,7 +38,7 @@ mod tests {
     #[test]
     fn cause_paragraphs_belong_to_preceding_heading() {
         let causes = GoalCauses::read("For editors.\n\n## 1.1\n\nOne.\nStill one.\n\nTwo.\n\n## 1.2\n");
-        assert_eq!(causes.of("1.1"), ["One.\nStill one.", "Two."]);
-        assert!(causes.of("1.2").is_empty() && causes.of("9").is_empty());
+        assert_eq!(causes.causes_of_goal("1.1"), ["One.\nStill one.", "Two."]);
+        assert!(causes.causes_of_goal("1.2").is_empty() && causes.causes_of_goal("9").is_empty());
     }
 }

@@ -22,7 +22,7 @@ pub(super) enum GoalStatus {
     /// that of all rounds.
     Met(usize, usize),
     Missed(usize, usize),
-    /// Tests show whether the goal is met; this text names them.
+    /// The goal is checked by tests. The text names these tests.
     Tested(&'static str),
     /// The run has no result for this goal, for this reason.
     Unmeasured(String),
@@ -30,7 +30,7 @@ pub(super) enum GoalStatus {
 
 impl GoalVerdict {
     /// Compares a goal with the results of a run.
-    pub(super) fn of(anchor: &ProjectGoal, record: &BenchRecord) -> GoalVerdict {
+    pub(super) fn new(anchor: &ProjectGoal, record: &BenchRecord) -> GoalVerdict {
         let mut verdict = GoalVerdict {
             id: anchor.id,
             goal: anchor.goal,
@@ -41,8 +41,8 @@ impl GoalVerdict {
         };
         match &anchor.proof {
             GoalProof::Tests(tests) => verdict.end = GoalStatus::Tested(tests),
-            GoalProof::Figure { sheet, of, what, bound } => match record.sheet(sheet) {
-                Some(sheet) => verdict.fill(sheet, of, *what, bound),
+            GoalProof::Figure { sheet, of, what, bound } => match record.part(sheet) {
+                Some(sheet) => verdict.set_results(sheet, of, *what, bound),
                 None => {
                     let job = sheet.split(':').next().unwrap_or_default();
                     if let Some(why) = record.skipped.get(job) {
@@ -54,18 +54,19 @@ impl GoalVerdict {
         verdict
     }
 
-    fn fill(&mut self, sheet: &PartResult, of: &str, what: MetricKind, bound: &ProjectGoalBound) {
-        let shown = |entry: &ContestantRuns| entry.median(what).map(|value| show(value, what, sheet.unit, bound));
-        let Some(haul) = sheet.entry(of) else { return };
+    fn set_results(&mut self, sheet: &PartResult, of: &str, what: MetricKind, bound: &ProjectGoalBound) {
+        let shown =
+            |entry: &ContestantRuns| entry.median(what).map(|value| result_text(value, what, sheet.unit, bound));
+        let Some(haul) = sheet.contestant(of) else { return };
         // Peers are found by name; there is only one limit.
         if let Some(best) = sheet.best_peer(what) {
             self.best_peer = format!("{}: {}", best.name, shown(best).unwrap_or_default());
         }
-        let limit = sheet.limit.as_deref().and_then(|limit| sheet.entry(limit));
+        let limit = sheet.limit.as_deref().and_then(|limit| sheet.contestant(limit));
         // A limit without a reader has no separate figure for its client; then the total counts.
         let limit_figure = limit.and_then(|limit| limit.median(what).or_else(|| limit.median(MetricKind::Cpu)));
         if let Some(value) = limit_figure.filter(|_| !matches!(what, MetricKind::Rss | MetricKind::FirstByte)) {
-            self.limit = show(value, what, sheet.unit, bound);
+            self.limit = result_text(value, what, sheet.unit, bound);
         }
         let Some(figure) = shown(haul) else {
             self.end = GoalStatus::Unmeasured(haul.fault().unwrap_or("not measured").to_owned());
@@ -103,13 +104,13 @@ fn figures(
     against: Option<&str>,
 ) -> Option<(Vec<f64>, f64)> {
     let each = |factor: f64| -> Option<Vec<f64>> {
-        haul.runs.iter().map(|run| Some(what.of(run.figures.as_ref()?)? * factor)).collect()
+        haul.runs.iter().map(|run| Some(what.metric_of_run(run.figures.as_ref()?)? * factor)).collect()
     };
     Some(match (bound, sheet.unit) {
         (ProjectGoalBound::Of(_, most) | ProjectGoalBound::OfBest(most), _) => {
             (sheet.ratios(what, &haul.name, against?)?, *most)
         }
-        (ProjectGoalBound::Most(most), unit) => (each(what.readable(1.0, unit).0)?, *most),
+        (ProjectGoalBound::Most(most), unit) => (each(what.in_readable_unit(1.0, unit).0)?, *most),
         (ProjectGoalBound::Micros(most), WorkPerRun::Requests(requests)) => (each(1e6 / requests as f64)?, *most),
         // A least rate is a greatest time.
         (ProjectGoalBound::Speed(least), WorkPerRun::Bytes(bytes)) => (each(1.0)?, bytes as f64 / (least * 1e6)),
@@ -118,19 +119,19 @@ fn figures(
 }
 
 /// Returns a result as text, in the unit of the goal.
-fn show(value: f64, what: MetricKind, unit: WorkPerRun, bound: &ProjectGoalBound) -> String {
+fn result_text(value: f64, what: MetricKind, unit: WorkPerRun, bound: &ProjectGoalBound) -> String {
     match (bound, unit) {
         (ProjectGoalBound::Micros(_), WorkPerRun::Requests(requests)) => {
             format!("{:.1} µs", value * 1e6 / requests as f64)
         }
         (ProjectGoalBound::Speed(_), WorkPerRun::Bytes(bytes)) => format!("{:.1} MB/s", bytes as f64 / value / 1e6),
-        _ => what.words(value, unit),
+        _ => what.to_text(value, unit),
     }
 }
 
 impl GoalStatus {
     /// Returns the status in a few words.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         match self {
             GoalStatus::Met(held, rounds) => format!("**met** in {held} of {rounds}"),
             GoalStatus::Missed(held, rounds) => format!("**missed**, met in {held} of {rounds}"),
@@ -162,7 +163,7 @@ mod tests {
             entry("limit: least", runs(&[0.5, 0.5, 0.5])),
         ]);
         sheet.limit = Some("limit: least".to_owned());
-        GoalVerdict::of(&anchor(what, bound), &record(vec![sheet]))
+        GoalVerdict::new(&anchor(what, bound), &record(vec![sheet]))
     }
 
     #[test]
@@ -198,7 +199,7 @@ mod tests {
     fn skipped_job_says_why() {
         let mut record = record(Vec::new());
         record.skipped.insert("job".to_owned(), "no compiler".to_owned());
-        let verdict = GoalVerdict::of(&anchor(MetricKind::Wall, ProjectGoalBound::Most(1.0)), &record);
+        let verdict = GoalVerdict::new(&anchor(MetricKind::Wall, ProjectGoalBound::Most(1.0)), &record);
         assert_eq!(verdict.end, GoalStatus::Unmeasured("not measured: no compiler".to_owned()));
     }
 }

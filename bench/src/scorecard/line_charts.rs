@@ -6,14 +6,14 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::chart_style::{DrawResult, FRAME, GRID, HAUL, OTHER, PEERS, TEXT, font, marked};
+use super::chart_style::{DrawResult, FRAME, GRID, HAUL, OTHER, PEERS, TEXT, bold_font, font};
 use crate::bench_record::BenchRecord;
 use crate::job_part::{ContestantRole, MetricKind};
 
 const WIDTH: u32 = 1000;
 const HEIGHT: u32 = 340;
 
-/// A curve of a job whose parts are its points.
+/// A curve of a chart. Each part of one job is a point of the curve.
 pub(super) struct ScalingCurve {
     job: &'static str,
     pub(super) name: &'static str,
@@ -67,7 +67,7 @@ pub(super) const ALL: [ScalingCurve; 7] = [
 /// The job that has nothing but curves.
 const CURVES: &str = "curves";
 
-/// The line of one contestant: its points.
+/// The points of one contestant in a chart.
 struct CurveSeries {
     name: String,
     look: ChartLineStyle,
@@ -79,7 +79,7 @@ pub(super) fn chart(curve: &ScalingCurve, record: &BenchRecord) -> DrawResult<Op
     let panels: Vec<(String, Vec<CurveSeries>)> =
         [(MetricKind::Wall, "wall, s"), (MetricKind::Cpu, "CPU, s"), (MetricKind::Rss, "peak memory, MB")]
             .into_iter()
-            .map(|(what, title)| (title.to_owned(), lines(curve, record, what)))
+            .map(|(what, title)| (title.to_owned(), curve_series(curve, record, what)))
             .collect();
     if panels.iter().all(|(_, lines)| lines.is_empty()) {
         return Ok(None);
@@ -89,11 +89,11 @@ pub(super) fn chart(curve: &ScalingCurve, record: &BenchRecord) -> DrawResult<Op
         let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
         area.fill(&WHITE)?;
         let (head, body) = area.split_vertically(44);
-        head.draw(&Text::new(curve.title.to_owned(), (10, 16), marked(15, HPos::Left)))?;
+        head.draw(&Text::new(curve.title.to_owned(), (10, 16), bold_font(15, HPos::Left)))?;
         let mut left = 270;
         for line in &panels[0].1 {
             head.draw(&PathElement::new(vec![(left, 16), (left + 30, 16)], line.look.colour().stroke_width(2)))?;
-            line.look.mark(&head, (left + 15, 16))?;
+            line.look.draw_mark(&head, (left + 15, 16))?;
             head.draw(&Text::new(line.name.clone(), (left + 38, 16), font(13, TEXT, HPos::Left)))?;
             left += 70 + 8 * i32::try_from(line.name.chars().count())?;
         }
@@ -113,7 +113,7 @@ pub(super) fn chart(curve: &ScalingCurve, record: &BenchRecord) -> DrawResult<Op
 }
 
 /// Returns the contestants of a curve in the order of the results, each with its points in order.
-fn lines(curve: &ScalingCurve, record: &BenchRecord, what: MetricKind) -> Vec<CurveSeries> {
+fn curve_series(curve: &ScalingCurve, record: &BenchRecord, what: MetricKind) -> Vec<CurveSeries> {
     let mut lines: Vec<CurveSeries> = Vec::new();
     for sheet in &record.sheets {
         let Some((name, x)) = sheet.part.split_once('@').filter(|_| sheet.job == curve.job) else { continue };
@@ -185,7 +185,7 @@ impl ChartAxis {
     }
 
     /// Returns the position of a value on the axis: 0 at the start, 1 at the end.
-    fn place(&self, value: f64) -> f64 {
+    fn position_of(&self, value: f64) -> f64 {
         let Range { start, end } = self.range;
         let (start, end, value) =
             if self.by_factors { (start.ln(), end.ln(), value.ln()) } else { (start, end, value) };
@@ -198,7 +198,7 @@ impl Ranged for ChartAxis {
     type ValueType = f64;
 
     fn map(&self, value: &f64, (first, last): (i32, i32)) -> i32 {
-        first + (self.place(*value) * f64::from(last - first)).round() as i32
+        first + (self.position_of(*value) * f64::from(last - first)).round() as i32
     }
 
     fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
@@ -243,15 +243,15 @@ fn panel(
         .label_style(font(11, TEXT, HPos::Left))
         .axis_desc_style(font(12, TEXT, HPos::Left))
         .x_desc(curve.axis)
-        .x_label_formatter(&|x| short(*x))
-        .y_label_formatter(&|y| short(*y))
+        .x_label_formatter(&|x| short_number(*x))
+        .y_label_formatter(&|y| short_number(*y))
         .draw()?;
     for line in lines {
         chart.draw_series(LineSeries::new(line.points.iter().copied(), line.look.colour().stroke_width(2)))?;
         for point in &line.points {
             let middle = chart.backend_coord(point);
             let (left, top) = area.get_base_pixel();
-            line.look.mark(area, (middle.0 - left, middle.1 - top))?;
+            line.look.draw_mark(area, (middle.0 - left, middle.1 - top))?;
         }
     }
     Ok(())
@@ -276,7 +276,7 @@ impl ChartLineStyle {
         }
     }
 
-    fn mark(self, area: &PlotArea<'_>, (x, y): (i32, i32)) -> DrawResult<()> {
+    fn draw_mark(self, area: &PlotArea<'_>, (x, y): (i32, i32)) -> DrawResult<()> {
         let style = self.colour().filled();
         match self {
             ChartLineStyle::Haul => area.draw(&Circle::new((x, y), 4, style))?,
@@ -288,7 +288,7 @@ impl ChartLineStyle {
 }
 
 /// Returns a short text for a number, such as `20 k` or `0.05`.
-fn short(value: f64) -> String {
+fn short_number(value: f64) -> String {
     let (scaled, suffix) = match value {
         v if v >= 1e9 => (v / 1e9, " G"),
         v if v >= 1e6 => (v / 1e6, " M"),
@@ -309,7 +309,7 @@ mod tests {
         for (value, text) in
             [(1000.0, "1 k"), (2.5e6, "2.5 M"), (1e10, "10 G"), (0.05, "0.05"), (0.0005, "0.0005"), (20.0, "20")]
         {
-            assert_eq!(short(value), text);
+            assert_eq!(short_number(value), text);
         }
     }
 
@@ -341,7 +341,7 @@ mod tests {
         };
         let record =
             record(vec![point("pages@1000", 1.0), point("pages@100", 0.1), point("rtt@0", 0.2), point("rtt@100", 9.0)]);
-        let lines = lines(&ALL[0], &record, MetricKind::Wall);
+        let lines = curve_series(&ALL[0], &record, MetricKind::Wall);
         assert_eq!(lines.len(), 2, "one that is wrong has no line");
         assert_eq!(lines[0].points, [(100.0, 0.1), (1000.0, 1.0)]);
         for curve in &ALL {

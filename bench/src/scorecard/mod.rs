@@ -41,21 +41,21 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             word => file = Some(PathBuf::from(word)),
         }
     }
-    let Some(path) = file.map_or_else(|| newest(&home().join("results")), |file| Ok(Some(file)))? else {
+    let Some(path) = file.map_or_else(|| newest_record(&home().join("results")), |file| Ok(Some(file)))? else {
         println!("no results of the whole scorecard yet: bench all");
         return Ok(());
     };
     let record = BenchRecord::read(&path)?;
-    let made = made(&record)?;
+    let made = generated_files(&record)?;
     if check {
-        return compare(&root(), &made);
+        return check_unchanged(&repository_root(), &made);
     }
-    let charts = root().join(CHARTS);
+    let charts = repository_root().join(CHARTS);
     // A chart of a removed job would remain.
     let _ = fs::remove_dir_all(&charts);
     fs::create_dir_all(&charts)?;
     for (name, text) in &made {
-        fs::write(root().join(name), text)?;
+        fs::write(repository_root().join(name), text)?;
     }
     let page = path.with_extension("html");
     fs::write(&page, benchmark_pages::html(&record, &causes()?)?)?;
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 /// Returns the names and contents of the repository's files that are generated from results.
-fn made(record: &BenchRecord) -> Result<Vec<(String, String)>> {
+fn generated_files(record: &BenchRecord) -> Result<Vec<(String, String)>> {
     let causes = causes()?;
     let mut made = vec![
         ("docs/benchmarks.md".to_owned(), benchmark_pages::markdown(record, &causes)?),
@@ -73,8 +73,8 @@ fn made(record: &BenchRecord) -> Result<Vec<(String, String)>> {
     for (name, svg) in benchmark_pages::charts(record)? {
         made.push((format!("{CHARTS}/{name}.svg"), svg));
     }
-    let readme = fs::read_to_string(root().join("README.md"))?;
-    made.push(("README.md".to_owned(), readme_figures::filled(&readme, record)?));
+    let readme = fs::read_to_string(repository_root().join("README.md"))?;
+    made.push(("README.md".to_owned(), readme_figures::fill_readme(&readme, record)?));
     Ok(made)
 }
 
@@ -84,7 +84,7 @@ fn causes() -> Result<GoalCauses> {
 
 /// Fails if a file under `root` differs from its generated content. The error names the first such
 /// file.
-fn compare(root: &Path, made: &[(String, String)]) -> Result<()> {
+fn check_unchanged(root: &Path, made: &[(String, String)]) -> Result<()> {
     for (name, text) in made {
         let there = fs::read_to_string(root.join(name)).unwrap_or_default();
         if there != *text {
@@ -94,13 +94,13 @@ fn compare(root: &Path, made: &[(String, String)]) -> Result<()> {
     Ok(())
 }
 
-fn root() -> PathBuf {
+fn repository_root() -> PathBuf {
     home().join("..")
 }
 
-/// Returns the newest results file of a complete run, by date, then by name; `None` if there is
-/// none.
-fn newest(results: &Path) -> Result<Option<PathBuf>> {
+/// Returns the newest results file of a complete run, by date, then by name. `None` without such a
+/// file.
+fn newest_record(results: &Path) -> Result<Option<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(results)? {
         let path = entry?.path();
@@ -133,9 +133,9 @@ mod tests {
         fs::create_dir_all(&dir).unwrap();
         let made = vec![("README.md".to_owned(), "0.28 of the wall time".to_owned())];
         fs::write(dir.join("README.md"), "0.28 of the wall time").unwrap();
-        compare(&dir, &made).unwrap();
+        check_unchanged(&dir, &made).unwrap();
         fs::write(dir.join("README.md"), "0.20 of the wall time").unwrap();
-        assert!(compare(&dir, &made).is_err());
+        assert!(check_unchanged(&dir, &made).is_err());
         fs::remove_dir_all(dir).unwrap();
     }
 
@@ -149,7 +149,7 @@ mod tests {
         (one.date, one.whole) = ("2026-05-06".to_owned(), false);
         one.write(&dir).unwrap();
         fs::write(dir.join("2026-09-09-other.json"), "{}").unwrap();
-        assert_eq!(newest(&dir).unwrap(), Some(whole));
+        assert_eq!(newest_record(&dir).unwrap(), Some(whole));
         fs::remove_dir_all(dir).unwrap();
     }
 }

@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::chart_style::{CUT, DrawResult, FRAME, HAUL, LEAST_RATIO, PEER, TEXT, font, marked};
+use super::chart_style::{CUT_BAR_MARK, DrawResult, FRAME, HAUL, LEAST_RATIO, PEER, TEXT, bold_font, font};
 use crate::bench_record::{BenchRecord, PartResult};
 use crate::job_part::{ContestantRole, MetricKind};
 
@@ -12,9 +12,9 @@ const WIDTH: u32 = 1000;
 const NAMES: i32 = 170;
 const PANEL: i32 = 410;
 /// The length of a bar for the ratio 1.00, in pixels.
-const ONE: f64 = 180.0;
+const WIDTH_OF_RATIO_ONE: f64 = 180.0;
 /// The largest ratio that is drawn in full. Longer bars are cut off; their number is printed.
-const MOST: f64 = 1.2;
+const MAX_SHOWN_RATIO: f64 = 1.2;
 const ROW: i32 = 22;
 const HEAD: i32 = 70;
 
@@ -36,11 +36,11 @@ pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
         let area = SVGBackend::with_string(&mut svg, (WIDTH, u32::try_from(bottom)? + 16)).into_drawing_area();
         area.fill(&WHITE)?;
         let title = "What haul takes of the best peer's: shorter is better";
-        area.draw(&Text::new(title, (10, 16), marked(15, HPos::Left)))?;
+        area.draw(&Text::new(title, (10, 16), bold_font(15, HPos::Left)))?;
         for (at, name) in ["wall", "CPU"].into_iter().enumerate() {
             let left = NAMES + i32::try_from(at)? * PANEL;
             area.draw(&Text::new(name, (left, HEAD - 22), font(13, TEXT, HPos::Left)))?;
-            let one = left + ONE as i32;
+            let one = left + WIDTH_OF_RATIO_ONE as i32;
             area.draw(&PathElement::new(vec![(left, HEAD - 8), (left, bottom)], FRAME.stroke_width(1)))?;
             area.draw(&PathElement::new(vec![(one, HEAD - 8), (one, bottom)], PEER.stroke_width(2)))?;
             area.draw(&Text::new("best peer", (one, HEAD - 22), font(12, TEXT, HPos::Center)))?;
@@ -51,11 +51,11 @@ pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
             for (at, ratio) in ratios.iter().enumerate() {
                 let left = NAMES + i32::try_from(at)? * PANEL;
                 let Some(ratio) = ratio else { continue };
-                let length = ratio.value.min(MOST) * ONE;
+                let length = ratio.value.min(MAX_SHOWN_RATIO) * WIDTH_OF_RATIO_ONE;
                 let corners = [(left, middle - 7), (left + length.max(1.0).round() as i32, middle + 7)];
                 area.draw(&Rectangle::new(corners, HAUL.filled()))?;
-                let behind = (left + length.max(ONE).round() as i32 + 8, middle);
-                let colour = if ratio.value > 1.0 { CUT } else { TEXT };
+                let behind = (left + length.max(WIDTH_OF_RATIO_ONE).round() as i32 + 8, middle);
+                let colour = if ratio.value > 1.0 { CUT_BAR_MARK } else { TEXT };
                 let text = format!("{:.2} × {}", ratio.value, ratio.peer);
                 area.draw(&Text::new(text, behind, font(12, colour, HPos::Left)))?;
             }

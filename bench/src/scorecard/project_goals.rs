@@ -45,7 +45,7 @@ pub(super) const SECTIONS: [(&str, &str); 6] = [
     ("6", "Thousands of hosts, and hosts far away"),
 ];
 
-const fn figure(
+const fn measured_goal(
     id: &'static str,
     goal: &'static str,
     sheet: &'static str,
@@ -56,7 +56,7 @@ const fn figure(
     ProjectGoal { id, goal, proof: GoalProof::Figure { sheet, of, what, bound } }
 }
 
-const fn tests(id: &'static str, goal: &'static str, tests: &'static str) -> ProjectGoal {
+const fn tested_goal(id: &'static str, goal: &'static str, tests: &'static str) -> ProjectGoal {
     ProjectGoal { id, goal, proof: GoalProof::Tests(tests) }
 }
 
@@ -67,12 +67,19 @@ use ProjectGoalBound::{Micros, Most, Of, OfBest, Speed};
 
 /// All goals, in the order of their numbers.
 pub(super) const ALL: &[ProjectGoal] = &[
-    figure("1.1", "whole job at least 4× as fast as the best right shell way", "site", "haul", Wall, OfBest(0.25)),
-    figure("1.2", "then 5×", "site", "haul", Wall, OfBest(0.2)),
-    figure("1.3", "fetch only: at most 0.7 of `curl -Z`'s wall time", "fetch", UNORDERED, Wall, Of(CURL_Z, 0.7)),
-    figure("1.4", "and of its CPU", "fetch", UNORDERED, Cpu, Of(CURL_Z, 0.7)),
-    figure("1.5", "small replies: at most 0.6 of `curl -Z`'s CPU", "small", UNORDERED, Cpu, Of(CURL_Z, 0.6)),
-    figure(
+    measured_goal(
+        "1.1",
+        "whole job at least 4× as fast as the best right shell way",
+        "site",
+        "haul",
+        Wall,
+        OfBest(0.25),
+    ),
+    measured_goal("1.2", "then 5×", "site", "haul", Wall, OfBest(0.2)),
+    measured_goal("1.3", "fetch only: at most 0.7 of `curl -Z`'s wall time", "fetch", UNORDERED, Wall, Of(CURL_Z, 0.7)),
+    measured_goal("1.4", "and of its CPU", "fetch", UNORDERED, Cpu, Of(CURL_Z, 0.7)),
+    measured_goal("1.5", "small replies: at most 0.6 of `curl -Z`'s CPU", "small", UNORDERED, Cpu, Of(CURL_Z, 0.6)),
+    measured_goal(
         "1.6",
         "memory flat in the number of URLs: a million against ten thousand",
         "million",
@@ -80,37 +87,58 @@ pub(super) const ALL: &[ProjectGoal] = &[
         Rss,
         Of("haul, 10,000 URLs", 1.2),
     ),
-    figure("2.1", "Perl, GET 300 B: at most 25 µs", "perl:small", PERL, Cpu, Micros(25.0)),
-    figure("2.2", "Perl, GET 335,114 B: at most 70 µs", "perl:page", PERL, Cpu, Micros(70.0)),
-    figure("2.3", "Perl under every peer: GET 300 B", "perl:small", PERL, Cpu, OfBest(1.0)),
-    figure("2.4", "Perl under every peer: GET 335,114 B", "perl:page", PERL, Cpu, OfBest(1.0)),
-    figure("2.5", "Perl under every peer: POST a small form", "perl:post", PERL, Cpu, OfBest(1.0)),
-    figure("2.6", "Python, GET 300 B: at most 30 µs", "python:small", PYTHON, Cpu, Micros(30.0)),
-    figure("2.7", "Python, GET 335,114 B: at most 80 µs", "python:page", PYTHON, Cpu, Micros(80.0)),
-    figure("2.8", "Python under every peer: GET 300 B", "python:small", PYTHON, Cpu, OfBest(1.0)),
-    figure("2.9", "Python under every peer: GET 335,114 B", "python:page", PYTHON, Cpu, OfBest(1.0)),
-    figure("2.10", "Python under every peer: POST a small form", "python:post", PYTHON, Cpu, OfBest(1.0)),
-    figure("2.11", "LWP with one line more: at least twice as cheap", "perl:small", LWP_HAUL, Cpu, Of("LWP", 0.5)),
-    tests(
+    measured_goal("2.1", "Perl, GET 300 B: at most 25 µs", "perl:small", PERL, Cpu, Micros(25.0)),
+    measured_goal("2.2", "Perl, GET 335,114 B: at most 70 µs", "perl:page", PERL, Cpu, Micros(70.0)),
+    measured_goal("2.3", "Perl under every peer: GET 300 B", "perl:small", PERL, Cpu, OfBest(1.0)),
+    measured_goal("2.4", "Perl under every peer: GET 335,114 B", "perl:page", PERL, Cpu, OfBest(1.0)),
+    measured_goal("2.5", "Perl under every peer: POST a small form", "perl:post", PERL, Cpu, OfBest(1.0)),
+    measured_goal("2.6", "Python, GET 300 B: at most 30 µs", "python:small", PYTHON, Cpu, Micros(30.0)),
+    measured_goal("2.7", "Python, GET 335,114 B: at most 80 µs", "python:page", PYTHON, Cpu, Micros(80.0)),
+    measured_goal("2.8", "Python under every peer: GET 300 B", "python:small", PYTHON, Cpu, OfBest(1.0)),
+    measured_goal("2.9", "Python under every peer: GET 335,114 B", "python:page", PYTHON, Cpu, OfBest(1.0)),
+    measured_goal("2.10", "Python under every peer: POST a small form", "python:post", PYTHON, Cpu, OfBest(1.0)),
+    measured_goal(
+        "2.11",
+        "LWP with one line more: at least twice as cheap",
+        "perl:small",
+        LWP_HAUL,
+        Cpu,
+        Of("LWP", 0.5),
+    ),
+    tested_goal(
         "2.12",
         "cookies shared, a cookie file, gzip, HTTP::Response objects: all in one program",
         "`make perl-test` (bindings/perl/t)",
     ),
-    figure("3.1", "plain to /dev/null: at most 0.12 CPU s/GB", "get:null", HAUL, Cpu, Most(0.12)),
-    figure("3.2", "at least 5× under curl's", "get:null", HAUL, Cpu, Of(CURL, 0.2)),
-    figure("3.3", "plain to a pipe: at most 0.12 CPU s/GB, without the reader's", "get:pipe", HAUL, Client, Most(0.12)),
-    figure("3.4", "at least 5× under curl's", "get:pipe", HAUL, Client, Of(CURL, 0.2)),
-    figure("3.5", "TLS to /dev/null: at most 0.25 CPU s/GB", "get-tls:null", HAUL, Cpu, Most(0.25)),
-    figure("3.6", "at least 2.8× under curl's", "get-tls:null", HAUL, Cpu, Of(CURL, 1.0 / 2.8)),
-    figure("3.7", "to a file: at least 2.5× as fast as curl", "get:file", HAUL, Wall, Of(CURL, 0.4)),
-    figure("3.8", "at most 32 MB resident, plain", "get:pipe", HAUL, Rss, Most(32.0)),
-    figure("3.9", "at most 32 MB resident, TLS", "get-tls:null", HAUL, Rss, Most(32.0)),
-    figure("3.10", "at most 32 MB resident, 10 GB", "curves:body@10000000000", HAUL, Rss, Most(32.0)),
+    measured_goal("3.1", "plain to /dev/null: at most 0.12 CPU s/GB", "get:null", HAUL, Cpu, Most(0.12)),
+    measured_goal("3.2", "at least 5× under curl's", "get:null", HAUL, Cpu, Of(CURL, 0.2)),
+    measured_goal(
+        "3.3",
+        "plain to a pipe: at most 0.12 CPU s/GB, without the reader's",
+        "get:pipe",
+        HAUL,
+        Client,
+        Most(0.12),
+    ),
+    measured_goal("3.4", "at least 5× under curl's", "get:pipe", HAUL, Client, Of(CURL, 0.2)),
+    measured_goal("3.5", "TLS to /dev/null: at most 0.25 CPU s/GB", "get-tls:null", HAUL, Cpu, Most(0.25)),
+    measured_goal("3.6", "at least 2.8× under curl's", "get-tls:null", HAUL, Cpu, Of(CURL, 1.0 / 2.8)),
+    measured_goal("3.7", "to a file: at least 2.5× as fast as curl", "get:file", HAUL, Wall, Of(CURL, 0.4)),
+    measured_goal("3.8", "at most 32 MB resident, plain", "get:pipe", HAUL, Rss, Most(32.0)),
+    measured_goal("3.9", "at most 32 MB resident, TLS", "get-tls:null", HAUL, Rss, Most(32.0)),
+    measured_goal("3.10", "at most 32 MB resident, 10 GB", "curves:body@10000000000", HAUL, Rss, Most(32.0)),
     // Six connections at the rate of one.
-    figure("3.11", "5 MB/s a connection, TLS: within 10 % of 6 × that", "limited:tls-5", HAUL, Wall, Speed(27.0)),
-    figure("3.12", "at least 4× as fast as curl", "limited:tls-5", HAUL, Wall, Of(CURL, 0.25)),
-    figure("3.13", "first byte no later than curl's", "limited:tls-5", HAUL, FirstByte, Of(CURL, 1.0)),
-    figure(
+    measured_goal(
+        "3.11",
+        "5 MB/s a connection, TLS: within 10 % of 6 × that",
+        "limited:tls-5",
+        HAUL,
+        Wall,
+        Speed(27.0),
+    ),
+    measured_goal("3.12", "at least 4× as fast as curl", "limited:tls-5", HAUL, Wall, Of(CURL, 0.25)),
+    measured_goal("3.13", "first byte no later than curl's", "limited:tls-5", HAUL, FirstByte, Of(CURL, 1.0)),
+    measured_goal(
         "3.14",
         "36 MB/s a connection, plain: within 10 % of 6 × that",
         "limited:plain-36",
@@ -118,18 +146,36 @@ pub(super) const ALL: &[ProjectGoal] = &[
         Wall,
         Speed(194.4),
     ),
-    figure("3.15", "at least 4× as fast as curl", "limited:plain-36", HAUL, Wall, Of(CURL, 0.25)),
-    figure("3.16", "first byte no later than curl's", "limited:plain-36", HAUL, FirstByte, Of(CURL, 1.0)),
-    figure("4.1", "50 × 100 MB, HTTP/2 + TLS: at most 0.32 CPU s/GB", "h2-bulk", HAUL, Cpu, Most(0.32)),
-    figure("4.2", "at least 2.7× under curl's", "h2-bulk", HAUL, Cpu, Of(CURL, 1.0 / 2.7)),
-    figure("4.3", "5 plain HTTP/1 bodies in one thread: at most 0.10 CPU s/GB", "five", HAUL, Cpu, Most(0.10)),
-    figure("4.4", "small HTTP/2 requests within 1.3× of h2load's rate", "h2-small", UNORDERED, Wall, Of("h2load", 1.3)),
-    figure("5.1", "a cold plain request: at most 1.5 ms", "cold:plain", HAUL, Wall, Most(0.0015)),
-    figure("5.2", "70 calls by the agent at 20 ms, plain: at most 1.55 s", "prefix:plain", AGENT, Wall, Most(1.55)),
-    figure("5.3", "the same by TLS: at most 1.55 s", "prefix:tls", AGENT, Wall, Most(1.55)),
-    tests("5.4", "over one connection in all", "crates/cli/tests: agent, package_managers"),
-    tests("5.5", "at most 64 KiB wasted a package that is closed early", "crates/cli/tests: agent, package_managers"),
-    figure(
+    measured_goal("3.15", "at least 4× as fast as curl", "limited:plain-36", HAUL, Wall, Of(CURL, 0.25)),
+    measured_goal("3.16", "first byte no later than curl's", "limited:plain-36", HAUL, FirstByte, Of(CURL, 1.0)),
+    measured_goal("4.1", "50 × 100 MB, HTTP/2 + TLS: at most 0.32 CPU s/GB", "h2-bulk", HAUL, Cpu, Most(0.32)),
+    measured_goal("4.2", "at least 2.7× under curl's", "h2-bulk", HAUL, Cpu, Of(CURL, 1.0 / 2.7)),
+    measured_goal("4.3", "5 plain HTTP/1 bodies in one thread: at most 0.10 CPU s/GB", "five", HAUL, Cpu, Most(0.10)),
+    measured_goal(
+        "4.4",
+        "small HTTP/2 requests within 1.3× of h2load's rate",
+        "h2-small",
+        UNORDERED,
+        Wall,
+        Of("h2load", 1.3),
+    ),
+    measured_goal("5.1", "a cold plain request: at most 1.5 ms", "cold:plain", HAUL, Wall, Most(0.0015)),
+    measured_goal(
+        "5.2",
+        "70 calls by the agent at 20 ms, plain: at most 1.55 s",
+        "prefix:plain",
+        AGENT,
+        Wall,
+        Most(1.55),
+    ),
+    measured_goal("5.3", "the same by TLS: at most 1.55 s", "prefix:tls", AGENT, Wall, Most(1.55)),
+    tested_goal("5.4", "over one connection in all", "crates/cli/tests: agent, package_managers"),
+    tested_goal(
+        "5.5",
+        "at most 64 KiB wasted a package that is closed early",
+        "crates/cli/tests: agent, package_managers",
+    ),
+    measured_goal(
         "5.6",
         "500 pages over 6 connections with `--pipeline` no slower than curl's 50",
         "pipeline",
@@ -137,7 +183,7 @@ pub(super) const ALL: &[ProjectGoal] = &[
         Wall,
         Of("curl -Z, 50 connections", 1.0),
     ),
-    figure(
+    measured_goal(
         "6.1",
         "5,000 hosts, a quarter broken: no healthy page is missing",
         "hosts:main",
@@ -145,11 +191,11 @@ pub(super) const ALL: &[ProjectGoal] = &[
         Missing,
         Most(0.0),
     ),
-    figure("6.2", "the same with names that take 3 s", "hosts:late-names", HAUL_300, Missing, Most(0.0)),
-    figure("6.3", "at most 1.1 of a Go client's wall time", "hosts:late-names", HAUL_300, Wall, Of(GO, 1.1)),
-    figure("6.4", "at most 0.7 of its CPU", "hosts:late-names", HAUL_300, Cpu, Of(GO, 0.7)),
-    figure("6.5", "at most 32 MB resident", "hosts:late-names", HAUL_300, Rss, Most(32.0)),
-    figure(
+    measured_goal("6.2", "the same with names that take 3 s", "hosts:late-names", HAUL_300, Missing, Most(0.0)),
+    measured_goal("6.3", "at most 1.1 of a Go client's wall time", "hosts:late-names", HAUL_300, Wall, Of(GO, 1.1)),
+    measured_goal("6.4", "at most 0.7 of its CPU", "hosts:late-names", HAUL_300, Cpu, Of(GO, 0.7)),
+    measured_goal("6.5", "at most 32 MB resident", "hosts:late-names", HAUL_300, Rss, Most(32.0)),
+    measured_goal(
         "6.6",
         "with retries, healthy pages at most 1.5× as late",
         "hosts:late-names",
@@ -157,10 +203,24 @@ pub(super) const ALL: &[ProjectGoal] = &[
         LastPage,
         Of(HAUL_300, 1.5),
     ),
-    figure("6.7", "300 healthy pages behind 60 names without an answer", "hosts:unanswered", HAUL, Missing, Most(0.0)),
-    figure("6.8", "2,000 pages of 400 TLS hosts: 400 connections", "hosts:reuse", HAUL, Connections, Most(400.0)),
-    figure("6.9", "and 400 full handshakes", "hosts:reuse", HAUL, FullHandshakes, Most(400.0)),
-    figure(
+    measured_goal(
+        "6.7",
+        "300 healthy pages behind 60 names without an answer",
+        "hosts:unanswered",
+        HAUL,
+        Missing,
+        Most(0.0),
+    ),
+    measured_goal(
+        "6.8",
+        "2,000 pages of 400 TLS hosts: 400 connections",
+        "hosts:reuse",
+        HAUL,
+        Connections,
+        Most(400.0),
+    ),
+    measured_goal("6.9", "and 400 full handshakes", "hosts:reuse", HAUL, FullHandshakes, Most(400.0)),
+    measured_goal(
         "6.10",
         "pages behind failing hosts: at most 1.5× as late as `curl -Z`",
         "hosts:fair",
@@ -168,7 +228,7 @@ pub(super) const ALL: &[ProjectGoal] = &[
         LastPage,
         Of(CURL_Z, 1.5),
     ),
-    figure(
+    measured_goal(
         "6.11",
         "500 pages at 100 ms: within 1.2× of the best fixed number of connections",
         "adapt:queue-1000-300@100",
@@ -176,7 +236,7 @@ pub(super) const ALL: &[ProjectGoal] = &[
         Wall,
         OfBest(1.2),
     ),
-    figure(
+    measured_goal(
         "6.12",
         "at a server that bears 4 requests: at most 6 after the first second",
         "adapt:queue-4-300@100",

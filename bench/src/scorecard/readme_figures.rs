@@ -7,7 +7,7 @@ use crate::job_part::MetricKind;
 
 /// Returns the README with the figures of these results. A generated text stays unchanged if the
 /// results lack a job that it needs.
-pub(super) fn filled(readme: &str, record: &BenchRecord) -> Result<String> {
+pub(super) fn fill_readme(readme: &str, record: &BenchRecord) -> Result<String> {
     let mut text = readme.to_owned();
     for (name, made) in [("site", site(record)), ("jobs", jobs(record))] {
         let (open, close) = (format!("<!-- bench:{name} -->\n"), format!("<!-- /bench:{name} -->"));
@@ -24,23 +24,23 @@ pub(super) fn filled(readme: &str, record: &BenchRecord) -> Result<String> {
 /// Returns the ratio of a contestant's result to that of the best peer, and the peer's name; `None`
 /// if the results lack either.
 fn ratio(record: &BenchRecord, sheet: &str, of: &str, what: MetricKind) -> Option<(f64, String)> {
-    let sheet = record.sheet(sheet)?;
+    let sheet = record.part(sheet)?;
     let peer = sheet.best_peer(what)?;
     Some((sheet.ratio(what, of, &peer.name)?, peer.name.clone()))
 }
 
 fn site(record: &BenchRecord) -> Option<String> {
     let (wall, peer) = ratio(record, "site", "haul", MetricKind::Wall)?;
-    let sheet = record.sheet("site")?;
+    let sheet = record.part("site")?;
     let cpu = sheet.ratio(MetricKind::Cpu, "haul", &peer)?;
-    let memory = sheet.entry("haul")?.median(MetricKind::Rss)? / 1024.0;
+    let memory = sheet.contestant("haul")?.median(MetricKind::Rss)? / 1024.0;
     let text = format!(
         "On {} cores that nginx shared, that line on 5,706 pages took {wall:.2} of the wall time and {cpu:.2} of the CPU of the \
          best shell recipe whose answer is right ({peer}), in {memory:.0} MB: medians of {} rounds in turn, {}. \
          All figures are in [docs/benchmarks.md](docs/benchmarks.md); `make bench` repeats them.",
         record.host.cpus, sheet.rounds, record.date
     );
-    Some(wrapped(&text) + "\n")
+    Some(wrap_text(&text) + "\n")
 }
 
 /// The rows of the table: a description, the part, and the contestant.
@@ -74,7 +74,7 @@ pub(super) fn job_rows(record: &BenchRecord) -> Vec<[String; 4]> {
 }
 
 fn job_row(record: &BenchRecord, about: &str, sheet: &str, of: &str) -> Option<[String; 4]> {
-    let is_client = record.sheet(sheet)?.entry(of)?.median(MetricKind::Client).is_some();
+    let is_client = record.part(sheet)?.contestant(of)?.median(MetricKind::Client).is_some();
     let cpu = if is_client { MetricKind::Client } else { MetricKind::Cpu };
     let shares = [MetricKind::Wall, cpu].map(|what| {
         let (ratio, peer) = ratio(record, sheet, of, what)?;
@@ -95,7 +95,7 @@ fn jobs(record: &BenchRecord) -> Option<String> {
 }
 
 /// Wraps the text at 120 characters.
-fn wrapped(text: &str) -> String {
+fn wrap_text(text: &str) -> String {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last_mut().expect("there is one from the start");
@@ -124,7 +124,7 @@ mod tests {
             entry("xargs -P20 curl", vec![Err("wrong answer".to_owned())]),
         ]);
         site.job = "site".to_owned();
-        let text = filled(README, &record(vec![site])).unwrap();
+        let text = fill_readme(README, &record(vec![site])).unwrap();
         assert!(text.starts_with("# haul\n<!-- bench:site -->\nOn 2 cores") && text.ends_with("-->\nend\n"));
         assert!(text.contains("0.25 of the\nwall") || text.contains("0.25 of the wall"));
         assert!(text.contains(
@@ -135,8 +135,8 @@ mod tests {
         // Making it twice changes nothing.
         let mut again = sheet(Vec::new());
         again.job = "other".to_owned();
-        assert_eq!(filled(&text, &record(vec![again])).unwrap(), text);
-        assert!(filled("# haul\n", &record(Vec::new())).is_err());
+        assert_eq!(fill_readme(&text, &record(vec![again])).unwrap(), text);
+        assert!(fill_readme("# haul\n", &record(Vec::new())).is_err());
     }
 
     #[test]

@@ -36,7 +36,7 @@ use crate::streamed_body::StreamedBody;
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct AsyncExchange(Mutex<Option<OpeningExchange>>);
 
-/// A request in progress, and what its response needs.
+/// A request in progress, and the data that its future response needs.
 struct OpeningExchange {
     response: Pin<Box<ResponseFuture>>,
     waker: Waker,
@@ -159,7 +159,7 @@ impl Upload {
 
     /// Supplies the next piece, `bytes` or text.
     fn push(&self, piece: &Bound<'_, PyAny>) -> PyResult<()> {
-        let octets = TextOrBytes::of(piece).ok_or_else(|| {
+        let octets = TextOrBytes::from_python(piece).ok_or_else(|| {
             PyTypeError::new_err(format!("a piece of a body has to be bytes or text, not {}", piece.get_type()))
         })?;
         let bytes = octets.into_bytes();
@@ -194,8 +194,8 @@ struct UploadPieces {
 }
 
 impl UploadPieces {
-    /// Takes what the program has supplied, if there is something.
-    fn take(&mut self, context: &Context<'_>) -> Poll<Option<io::Result<Vec<u8>>>> {
+    /// Returns the next piece of the body if the program has supplied one.
+    fn poll_piece(&mut self, context: &Context<'_>) -> Poll<Option<io::Result<Vec<u8>>>> {
         let mut state = lock(&self.state);
         if let Some(piece) = state.piece.take() {
             return Poll::Ready(Some(Ok(piece)));
@@ -225,7 +225,7 @@ impl Stream for UploadPieces {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            let piece = match self.take(context) {
+            let piece = match self.poll_piece(context) {
                 Poll::Ready(Some(Ok(piece))) => piece,
                 Poll::Ready(None) => return Poll::Ready(self.last.take().map(Ok)),
                 other => return other,

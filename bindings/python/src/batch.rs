@@ -28,7 +28,7 @@ use crate::async_exchange::{AsyncExchange, Upload};
 use crate::bytes_sink::{BytesSink, SpareBuffers};
 use crate::client::{PreparedCall, PyClient, response_of};
 use crate::cookie_jar::PyJar;
-use crate::error::{FailurePhase, failure, interrupted};
+use crate::error::{FailurePhase, interrupted, to_exception};
 use crate::received_response::ReceivedResponse;
 use crate::request_body::BodySourceException;
 use crate::shared_options::SharedOptions;
@@ -154,7 +154,7 @@ impl PyBatch {
         })
     }
 
-    /// Adds a request and returns its number, which begins at 0. The arguments are those of
+    /// Adds a request and returns its number. Numbers begin at 0. The arguments are those of
     /// `Client.send`. Never waits.
     #[pyo3(signature = (options, method, url, query=None, fields=None, body=None, jar=None, cookie=None))]
     #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
@@ -197,8 +197,8 @@ impl PyBatch {
         Ok(AsyncExchange::new(&self.client, call, self.batch.task_waker(task)))
     }
 
-    /// Makes a body for `open`. `woken_tasks` returns `task` when the body wants a piece, and when it
-    /// wants no more.
+    /// Makes a body for `open`. `woken_tasks` returns `task` when the body needs the next piece,
+    /// and when it needs no further piece.
     fn upload(&self, task: u64) -> Upload {
         Upload::new(self.batch.task_waker(task))
     }
@@ -227,7 +227,7 @@ impl PyBatch {
         }
         match py.detach(|| self.batch.next_bunch(most, deadline)) {
             Ok(finished) => Ok(self.results(py, finished)),
-            Err(error) => Err(interrupted(&error).unwrap_or_else(|| failure(&error, FailurePhase::Wait))),
+            Err(error) => Err(interrupted(&error).unwrap_or_else(|| to_exception(&error, FailurePhase::Wait))),
         }
     }
 

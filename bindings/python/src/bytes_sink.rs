@@ -109,20 +109,20 @@ enum CollectedBytes {
     BytesObject(BytesObject),
 }
 
-/// The memory of bodies that the program has got, for later bodies. Without it, each page of a new
-/// body's memory is a page fault.
+/// The memory of bodies that were returned to the program, kept for later bodies. New memory would
+/// cost a page fault for each page.
 #[derive(Default)]
 pub(crate) struct SpareBuffers(Mutex<Vec<Vec<u8>>>);
 
 impl SpareBuffers {
     /// Returns an empty buffer for at least this many bytes.
-    fn take(&self, bytes: usize) -> Vec<u8> {
+    fn take_buffer(&self, bytes: usize) -> Vec<u8> {
         let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         spare.filter(|buffer| buffer.capacity() >= bytes).unwrap_or_else(|| Vec::with_capacity(bytes))
     }
 
-    /// Keeps a buffer, if it is neither long nor one of too many.
-    fn put(&self, mut buffer: Vec<u8>) {
+    /// Keeps a buffer unless it is too long, or too many buffers are kept.
+    fn return_buffer(&self, mut buffer: Vec<u8>) {
         buffer.clear();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if buffer.capacity() <= MAX_SPARE_LENGTH && kept.len() < MAX_SPARE_BUFFERS {
@@ -131,7 +131,7 @@ impl SpareBuffers {
     }
 }
 
-/// Collects one body, and decodes it if the response has a known content coding.
+/// Collects one response body. Decodes it if the response has a content coding that haul knows.
 #[derive(Default)]
 pub(crate) struct BytesSink {
     store: CollectedBytes,
@@ -181,7 +181,7 @@ impl BytesSink {
             CollectedBytes::Gathered(bytes) => {
                 let object = PyBytes::new(py, &bytes).unbind();
                 if let Some(spare) = &self.spare {
-                    spare.put(bytes);
+                    spare.return_buffer(bytes);
                 }
                 object
             }
@@ -225,7 +225,7 @@ impl Sink for BytesSink {
             None if (1..=MAX_RESERVED).contains(&known) => {
                 let known = usize::try_from(known).unwrap_or_default();
                 CollectedBytes::Gathered(match &self.spare {
-                    Some(spare) => spare.take(known),
+                    Some(spare) => spare.take_buffer(known),
                     None => Vec::with_capacity(known),
                 })
             }

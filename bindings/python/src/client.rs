@@ -11,18 +11,19 @@ use pyo3::prelude::*;
 
 use crate::bytes_sink::BytesSink;
 use crate::cookie_jar::PyJar;
-use crate::error::{EngineError, FailurePhase, failure, interrupted, send_failure};
+use crate::error::{EngineError, FailurePhase, interrupted, send_failure, to_exception};
 use crate::python_text::latin1_or_utf8;
 use crate::received_response::{ReceivedResponse, trailer_fields};
-use crate::request_body::{BodySourceException, body_of};
-use crate::shared_options::{FieldChange, SharedOptions, fields_of, without};
+use crate::request_body::{BodySourceException, to_request_body};
+use crate::shared_options::{FieldChange, SharedOptions, to_fields, without_fields};
 use crate::stop_flag::StopFlag;
 use crate::streamed_body::StreamedBody;
 use crate::transfer_record::{FailedTransfer, RecordParts};
 use crate::url::{LastUrlCache, PreparedUrl, prepare, prepare_as_is};
 
-/// The most requests at once whose bodies an event loop polls. The program decides how many it opens:
-/// a lower limit would make it wait for ever when it opens more before it reads one.
+/// The maximum number of concurrent streamed responses of an event loop. It is high on purpose: the
+/// program may open many responses before it reads the first one, and a lower limit would let it
+/// wait for ever.
 const MAX_STREAMS: usize = 1 << 20;
 
 /// The Python class `Client`: connections, resolved names and TLS state that the requests of a
@@ -123,7 +124,7 @@ pub(crate) struct PreparedCall {
     /// The URL of the request as the program sees it in the response.
     pub(crate) url: String,
     pub(crate) exception: BodySourceException,
-    /// The value of the Cookie field that is sent; `None` if none is sent.
+    /// The value of the Cookie field in the request. `None` if the request has no Cookie field.
     pub(crate) cookie: Option<Vec<u8>>,
 }
 
@@ -145,9 +146,9 @@ impl PreparedCall {
             own.method = Some(method(name));
         }
         if let Some(fields) = fields {
-            let fields = fields_of(fields)?;
+            let fields = to_fields(fields)?;
             if fields.iter().any(|(_, value)| value.is_none()) {
-                options = without(&options, &fields);
+                options = without_fields(&options, &fields);
             }
             own.fields = if as_is { all_of(fields) } else { last_of_each(fields) };
         }
@@ -157,7 +158,7 @@ impl PreparedCall {
             own.fields.push(("Cookie".to_owned(), cookie.clone()));
         }
         if let Some(body) = body {
-            let (body, raised) = body_of(body, announced(&own.fields).or_else(|| announced(&options.fields)))?;
+            let (body, raised) = to_request_body(body, announced(&own.fields).or_else(|| announced(&options.fields)))?;
             own.body = Some(body);
             exception = raised;
         }
@@ -222,7 +223,8 @@ pub(crate) fn response_of(
         (Ok(()), Some(head)) => head,
         (result, head) => {
             let error = result.err().unwrap_or_else(without_head);
-            let raised = exception.take().or_else(|| interrupted(&error)).unwrap_or_else(|| failure(&error, phase));
+            let raised =
+                exception.take().or_else(|| interrupted(&error)).unwrap_or_else(|| to_exception(&error, phase));
             if let Some(method) = method.filter(|_| raised.is_instance_of::<EngineError>(py)) {
                 let parts = RecordParts { url, method, facts, history };
                 raised.value(py).setattr("transfer", FailedTransfer { parts, target, head, error })?;

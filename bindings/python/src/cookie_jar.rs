@@ -44,7 +44,7 @@ impl PyJar {
     fn take(&self, url: &str, fields: Vec<String>) -> PyResult<usize> {
         let target = prepare(url, None)?.target;
         let fields: Vec<Vec<u8>> = fields.iter().map(|field| latin1_or_utf8(field)).collect();
-        Ok(self.jar.take(&target, fields.iter().map(Vec::as_slice)))
+        Ok(self.jar.store_fields(&target, fields.iter().map(Vec::as_slice)))
     }
 
     /// Adds a cookie. A domain with a leading dot includes all its subdomains.

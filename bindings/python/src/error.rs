@@ -43,7 +43,7 @@ impl FailurePhase {
 
 /// Creates the exception for an error of the engine. Its `kind` is the name of the `ErrorKind`, or
 /// `TlsRefused` if a TLS 1.3 server refuses the client's certificate after the handshake.
-pub(crate) fn failure(error: &Error, phase: FailurePhase) -> PyErr {
+pub(crate) fn to_exception(error: &Error, phase: FailurePhase) -> PyErr {
     let kind = match error.kind() {
         ErrorKind::Receive if error.is_tls() => "TlsRefused".to_owned(),
         kind => format!("{kind:?}"),
@@ -53,24 +53,24 @@ pub(crate) fn failure(error: &Error, phase: FailurePhase) -> PyErr {
 }
 
 /// Creates the exception for a request that haul refuses before it sends anything.
-pub(crate) fn refused(kind: ErrorKind, message: impl Into<String>) -> PyErr {
-    failure(&Error::new(kind, message), FailurePhase::Connect)
+pub(crate) fn refused_request_error(kind: ErrorKind, message: impl Into<String>) -> PyErr {
+    to_exception(&Error::new(kind, message), FailurePhase::Connect)
 }
 
 thread_local! {
     /// The exception that a signal handler raised in this thread while a call waited.
-    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+    static RAISED_INTERRUPT: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
 /// Stores the exception of a signal handler. The waiting call ends and raises it.
 pub(crate) fn keep_interrupt(raised: PyErr) {
-    RAISED.with_borrow_mut(|kept| *kept = Some(raised));
+    RAISED_INTERRUPT.with_borrow_mut(|kept| *kept = Some(raised));
 }
 
 /// Removes and returns the exception that a signal handler raised, if it is the cause of this
 /// error.
 pub(crate) fn interrupted(error: &Error) -> Option<PyErr> {
-    let raised = RAISED.with_borrow_mut(Option::take);
+    let raised = RAISED_INTERRUPT.with_borrow_mut(Option::take);
     raised.filter(|_| error.kind() == ErrorKind::Interrupted)
 }
 
@@ -78,5 +78,5 @@ pub(crate) fn interrupted(error: &Error) -> Option<PyErr> {
 /// the program's own content, which comes first.
 pub(crate) fn send_failure(error: &Error, raised: Option<PyErr>) -> PyErr {
     let phase = if error.is_connect() { FailurePhase::Connect } else { FailurePhase::Wait };
-    raised.or_else(|| interrupted(error)).unwrap_or_else(|| failure(error, phase))
+    raised.or_else(|| interrupted(error)).unwrap_or_else(|| to_exception(error, phase))
 }

@@ -5,12 +5,12 @@ use haul::ErrorKind;
 use haul_policy::multipart::{
     FormNameEscape, FormPart, FormPartContent, MultipartBoundary, MultipartLayout, MultipartPiece,
 };
-use haul_policy::urlencode::form;
+use haul_policy::urlencode::form_encode;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyString};
 
-use crate::error::refused;
+use crate::error::refused_request_error;
 use crate::python_text::TextOrBytes;
 
 /// Encodes a mapping or an iterable of pairs as a form. A value that is a list (or another
@@ -68,12 +68,12 @@ fn push_one(out: &mut String, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) 
 
 fn encoded(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = value.cast::<PyString>() {
-        return Ok(form(text.to_str()?.as_bytes()));
+        return Ok(form_encode(text.to_str()?.as_bytes()));
     }
     if let Ok(bytes) = value.cast::<PyBytes>() {
-        return Ok(form(bytes.as_bytes()));
+        return Ok(form_encode(bytes.as_bytes()));
     }
-    Ok(form(value.str()?.to_str()?.as_bytes()))
+    Ok(form_encode(value.str()?.to_str()?.as_bytes()))
 }
 
 /// A part of a form: field name, file name, content type, further header fields, content.
@@ -88,7 +88,7 @@ pub(crate) fn multipart<'py>(
     let parts: Vec<FormPart> = parts
         .into_iter()
         .map(|(name, filename, content_type, fields, content)| {
-            let content = TextOrBytes::of(&content)
+            let content = TextOrBytes::from_python(&content)
                 .ok_or_else(|| PyValueError::new_err("a part of a form has to be text or bytes"))?
                 .into_bytes();
             let headers = fields.into_iter().map(|(name, value)| format!("{name}: {value}").into_bytes()).collect();
@@ -104,7 +104,7 @@ pub(crate) fn multipart<'py>(
     let mut entropy = [0; 16];
     aws_lc_rs::rand::fill(&mut entropy).map_err(|_| PyValueError::new_err("the system has no entropy"))?;
     let layout = MultipartLayout::new(&parts, &MultipartBoundary::new(entropy), FormNameEscape::Percent)
-        .map_err(|error| refused(ErrorKind::Setup, error.to_string()))?;
+        .map_err(|error| refused_request_error(ErrorKind::Setup, error.to_string()))?;
     let literals: Vec<&[u8]> = layout
         .pieces
         .iter()

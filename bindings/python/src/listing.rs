@@ -13,7 +13,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytesMethods;
 
-use crate::error::{FailurePhase, failure};
+use crate::error::{FailurePhase, to_exception};
 use crate::received_response::ReceivedResponse;
 
 /// The state of one listing.
@@ -63,7 +63,7 @@ impl PyListing {
             pagination = pagination.max_pages(max);
         }
         let first = Target::parse(url).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let listing = Listing::new(&pagination, &first).map_err(|error| failure(&error, FailurePhase::Connect))?;
+        let listing = Listing::new(&pagination, &first).map_err(|error| to_exception(&error, FailurePhase::Connect))?;
         Ok(Self { listing: Mutex::new(listing) })
     }
 
@@ -73,14 +73,15 @@ impl PyListing {
         self.lock().page()
     }
 
-    /// Returns whether a response with this status means that the listing has ended before it.
+    /// Returns true if a response with this status means that the previous page was the last one of
+    /// the listing.
     fn ends_at(&self, status: u16) -> bool {
         self.lock().ends_at(status)
     }
 
-    /// Returns the URL of the page after a response; `None` if it is the last one. Also returns the
-    /// reason for an end about which the program should be warned. `has_values` says whether values
-    /// were selected from the page; `None` if none are looked for.
+    /// Returns the URL of the page after a response. `None` after the last page. Also returns the
+    /// reason if the listing ends in a way about which the program should be warned. `has_values`
+    /// says whether the query found values in the page. It is `None` without a query.
     #[pyo3(signature = (response, has_values=None))]
     fn next(
         &self,
@@ -90,9 +91,9 @@ impl PyListing {
     ) -> PyResult<(Option<String>, Option<String>)> {
         let body = response.body.as_ref().map(|body| body.bind(py).as_bytes()).unwrap_or_default();
         let step = self.lock().next_with_values(Some(&response.head), &response.target, body, has_values);
-        match step.map_err(|error| failure(&error, FailurePhase::Body))? {
+        match step.map_err(|error| to_exception(&error, FailurePhase::Body))? {
             PageStep::Next(target) => Ok((Some(target.to_url()), None)),
-            PageStep::End(end) => Ok((None, ListingEnd::is_remarkable(&end).then(|| end.to_string()))),
+            PageStep::End(end) => Ok((None, ListingEnd::needs_warning(&end).then(|| end.to_string()))),
         }
     }
 }

@@ -12,16 +12,17 @@ pub(crate) struct PyPageQuery {
     pub(crate) query: PageQuery,
 }
 
-/// Converts an error of a query or a page. Its text says what is wrong and where.
+/// Converts an error of a query or a page into a `ValueError`. Its text names the error and the
+/// position.
 fn value_error(error: &Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
 #[pymethods]
 impl PyPageQuery {
-    /// Compiles CSS queries, or JSONPath queries if there are none. Each value is searched for the
-    /// regular expressions `extract`, if there are some. With `quoted`, strings of JSON keep their
-    /// quotes.
+    /// Compiles the CSS queries `css`. If that list is empty, compiles the JSONPath queries `json`.
+    /// The regular expressions `extract`, if any, are searched for in each value. With `quoted`,
+    /// strings of JSON keep their quotes.
     #[new]
     #[pyo3(signature = (css, json, extract, quoted=false))]
     fn new(css: Vec<String>, json: Vec<String>, extract: Vec<String>, quoted: bool) -> PyResult<Self> {

@@ -15,7 +15,7 @@ pub(crate) enum TextOrBytes {
 
 impl TextOrBytes {
     /// Converts a Python value. Returns `None` if the value is neither text nor bytes.
-    pub(crate) fn of(value: &Bound<'_, PyAny>) -> Option<Self> {
+    pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> Option<Self> {
         if let Ok(text) = value.cast::<PyString>() {
             return text.to_str().ok().map(|text| Self::Text(text.to_owned()));
         }

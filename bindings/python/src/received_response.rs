@@ -32,7 +32,7 @@ pub(crate) struct ReceivedResponse {
     pub(crate) url: String,
     /// The decoded body; `None` if it is streamed.
     pub(crate) body: Option<Py<PyBytes>>,
-    /// The value of the Cookie field that was sent; `None` if none was sent.
+    /// The value of the Cookie field in the request. `None` if the request had no Cookie field.
     pub(crate) cookie: Option<Vec<u8>>,
     pub(crate) facts: ResponseFacts,
     /// The names and values of the trailer fields, if the body was received.
@@ -78,7 +78,7 @@ impl From<&TransferFacts> for ResponseFacts {
 }
 
 impl ReceivedResponse {
-    /// Makes the response whose body has not arrived yet.
+    /// Makes a response whose head has arrived and whose body has not.
     pub(crate) fn begun(
         head: &ResponseHead,
         target: &Target,
@@ -202,7 +202,7 @@ impl ReceivedResponse {
 
     /// Stores the cookies that the response sets in a jar.
     pub(crate) fn cookies_into(&self, jar: &PyJar) {
-        jar.jar.take(&self.target, self.head.get_all("set-cookie"));
+        jar.jar.store_fields(&self.target, self.head.get_all("set-cookie"));
     }
 
     /// Returns the Cookie field that was sent.

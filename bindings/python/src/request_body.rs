@@ -24,7 +24,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyString};
 
 use crate::async_exchange::Upload;
-use crate::error::{FailurePhase, failure};
+use crate::error::{FailurePhase, to_exception};
 use crate::python_text::TextOrBytes;
 
 /// The beginning of the message for a body that is longer than its `Content-Length`.
@@ -50,7 +50,7 @@ impl BodySourceException {
 
 /// Converts a Python object into a body: bytes, text, an object with `read`, or an iterable of
 /// pieces. `announced` is the value of the request's `Content-Length`, if the program has set one.
-pub(crate) fn body_of(
+pub(crate) fn to_request_body(
     given: &Bound<'_, PyAny>,
     announced: Option<u64>,
 ) -> PyResult<(RequestBody, BodySourceException)> {
@@ -68,7 +68,7 @@ pub(crate) fn body_of(
         // Checked before it is used as bytes: an mmap is sent from its position, as in requests.
         Some(read) => UploadSource::File(read.unbind()),
         None => {
-            if let Some(octets) = TextOrBytes::of(given) {
+            if let Some(octets) = TextOrBytes::from_python(given) {
                 return Ok((octets.into_bytes().into(), exception));
             }
             let pieces = given.try_iter().map_err(|_| {
@@ -86,7 +86,7 @@ pub(crate) fn body_of(
     if announced == Some(0) {
         // The engine reads nothing of an empty body.
         let end = reader.check_end();
-        end.map_err(|error| exception.take().unwrap_or_else(|| failure(&unreadable(error), FailurePhase::Wait)))?;
+        end.map_err(|error| exception.take().unwrap_or_else(|| to_exception(&unreadable(error), FailurePhase::Wait)))?;
     }
     Ok((rewindable(given, remaining, &exception).unwrap_or_else(|| RequestBody::reader(reader)), exception))
 }
@@ -100,9 +100,9 @@ fn unreadable(error: io::Error) -> Error {
     Error::with_source(ErrorKind::Read, "the content to send cannot be read", error)
 }
 
-/// Makes a body from a seekable file, which is sent from the same position each time. Returns
-/// `None` if the object has no `read`, `seek` or `tell`, or if one of them fails: it can be read
-/// only once.
+/// Makes a body from a seekable file. Each time, the body is sent from the current position of the
+/// file. Returns `None` if the object has no `read`, `seek` or `tell`, or if one of these fails:
+/// such a file can be read only once.
 fn rewindable(
     given: &Bound<'_, PyAny>,
     remaining: Option<RemainingLength>,
@@ -151,7 +151,7 @@ struct FileSendAttempt {
 
 impl FileSendAttempt {
     /// Seeks to the start of the body. The first attempt need not seek.
-    fn begin(&mut self, py: Python<'_>) -> PyResult<()> {
+    fn seek_to_start(&mut self, py: Python<'_>) -> PyResult<()> {
         if !std::mem::replace(&mut self.is_begun, true) && self.number > 1 {
             self.file.seek.bind(py).call1((self.file.position.bind(py),))?;
         }
@@ -183,8 +183,8 @@ struct UploadReader {
 struct RemainingLength {
     length: u64,
     bytes: u64,
-    /// True if the program has to confirm the end: it is asked for one more byte after the last
-    /// announced one.
+    /// True if the program must confirm the end of the body: after the last announced byte, it is
+    /// asked for one more.
     confirms_end: bool,
 }
 
@@ -195,7 +195,7 @@ impl UploadReader {
 
     /// Returns the next bytes; `None` at the end. There are at most `room`, unless the object
     /// produces more than requested.
-    fn next(&mut self, room: usize) -> io::Result<Option<Vec<u8>>> {
+    fn next_piece(&mut self, room: usize) -> io::Result<Option<Vec<u8>>> {
         let file = if let UploadSource::RewindableFile(attempt) = &self.source {
             Some(Arc::clone(&attempt.file))
         } else {
@@ -216,7 +216,7 @@ impl UploadReader {
         let piece = match &mut self.source {
             UploadSource::File(read) => read.bind(py).call1((room,))?,
             UploadSource::RewindableFile(attempt) => {
-                attempt.begin(py)?;
+                attempt.seek_to_start(py)?;
                 attempt.file.read.bind(py).call1((room,))?
             }
             UploadSource::Pieces(pieces) => match pieces.bind(py).cast::<pyo3::types::PyIterator>()?.clone().next() {
@@ -224,7 +224,7 @@ impl UploadReader {
                 None => return Ok(None),
             },
         };
-        let octets = TextOrBytes::of(&piece).ok_or_else(|| {
+        let octets = TextOrBytes::from_python(&piece).ok_or_else(|| {
             PyTypeError::new_err(format!("a piece of a body has to be bytes or text, not {}", piece.get_type()))
         })?;
         let bytes = octets.into_bytes();
@@ -236,7 +236,7 @@ impl UploadReader {
     fn check_end(&mut self) -> io::Result<()> {
         let Some(RemainingLength { length, confirms_end, .. }) = self.remaining else { return Ok(()) };
         while confirms_end && self.at == self.piece.len() {
-            match self.next(1)? {
+            match self.next_piece(1)? {
                 Some(piece) => (self.piece, self.at) = (piece, 0),
                 None => break,
             }
@@ -261,7 +261,7 @@ impl Read for UploadReader {
             return Ok(0);
         }
         while self.at == self.piece.len() {
-            match self.next(buffer.len())? {
+            match self.next_piece(buffer.len())? {
                 Some(piece) => (self.piece, self.at) = (piece, 0),
                 None => return Ok(0),
             }

@@ -24,10 +24,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::cookie_jar::PyJar;
-use crate::error::{EngineError, refused};
+use crate::error::{EngineError, refused_request_error};
 use crate::python_text::latin1_or_utf8;
 use crate::stop_flag::{StopFlag, signals};
-use crate::url::{masked, prepare};
+use crate::url::{mask_userinfo, prepare};
 
 /// A header field and its new value. The value `None` removes the field.
 pub(crate) type FieldChange = (String, Option<Vec<u8>>);
@@ -93,7 +93,7 @@ impl SharedOptions {
             keep_history: true,
             ..RequestOptions::default()
         };
-        merge(&mut options.fields, fields_of(fields)?);
+        merge(&mut options.fields, to_fields(fields)?);
         options.tls.verify = verify;
         options.tls.keep_certificates = true;
         options.tls.ca_file = ca_file;
@@ -105,7 +105,7 @@ impl SharedOptions {
         options.tls.identity_pem = cert_pem.map(Pem::new);
         options.tls.pins = pins.unwrap_or_default();
         options.connect.unix_socket = unix_socket.map(socket_address);
-        options.connect.interface = interface.map(LocalInterface::parse).transpose().map_err(setup)?;
+        options.connect.interface = interface.map(LocalInterface::parse).transpose().map_err(setup_error)?;
         options.connect.local_ports = local_port.map(|port| PortRange { first: port, last: port });
         options.connect_to.extend(connect_to.unwrap_or_default().into_iter().map(connect_rule));
         options.tls.identity = cert.map(|certificate| ClientIdentity { certificate, key });
@@ -122,20 +122,23 @@ impl SharedOptions {
         options.total_time = total_timeout.map(seconds).transpose()?;
         options.pool_timeout = pool_timeout.map(seconds).transpose()?;
         if let Some((user, password)) = digest {
-            let user =
-                Credentials::new(user, password).map_err(|error| refused(ErrorKind::Setup, error.to_string()))?;
+            let user = Credentials::new(user, password)
+                .map_err(|error| refused_request_error(ErrorKind::Setup, error.to_string()))?;
             options.auth = AuthOptions { allowed: AllowedAuthSchemes::DIGEST, ..AuthOptions::user(user) };
         }
         if let Some(proxy) = proxy {
             let parsed = Proxy::parse(proxy).map_err(|error| {
-                refused(ErrorKind::Setup, format!("Invalid proxy URL {:?}: {error}", masked(proxy)))
+                refused_request_error(
+                    ErrorKind::Setup,
+                    format!("Invalid proxy URL {:?}: {error}", mask_userinfo(proxy)),
+                )
             })?;
             let mut given = ProxyOptions::default();
             given.proxy = Some(parsed);
             given.tls = options.tls.clone();
             given.tls.alpn = Vec::new();
             if let Some(fields) = proxy_fields {
-                merge(&mut given.fields, fields_of(fields)?);
+                merge(&mut given.fields, to_fields(fields)?);
             }
             options.proxy = Some(given);
         }
@@ -159,7 +162,7 @@ impl SharedOptions {
                 given
             });
             given.proxy = None;
-            given.environment = ProxyEnvironment::read(|name| match name {
+            given.environment = ProxyEnvironment::from_variables(|name| match name {
                 "http_proxy" => http.clone(),
                 "https_proxy" => https.clone(),
                 "no_proxy" => no_proxy.clone(),
@@ -169,7 +172,7 @@ impl SharedOptions {
         Self { engine_options: Arc::new(options) }
     }
 
-    /// Returns whether requests go through a proxy.
+    /// Returns true if requests go through a proxy.
     #[getter]
     fn proxied(&self) -> bool {
         self.engine_options.proxy.as_ref().is_some_and(|given| given.proxy.is_some())
@@ -190,8 +193,8 @@ impl SharedOptions {
     }
 }
 
-/// Returns the endpoints by HTTP/3 that the sessions of this process have learned, and those that
-/// failed.
+/// Returns the HTTP/3 endpoints that the sessions of this process have learned, and the endpoints
+/// where HTTP/3 failed.
 fn http3_cache() -> Http3Cache {
     static CACHE: OnceLock<Http3Cache> = OnceLock::new();
     CACHE.get_or_init(Http3Cache::new).clone()
@@ -212,13 +215,13 @@ fn http3_policy(value: &Bound<'_, PyAny>) -> PyResult<Http3Policy> {
         },
     };
     if !haul::HAS_HTTP3 && matches!(policy, Http3Policy::Race | Http3Policy::Only) {
-        return Err(refused(ErrorKind::Setup, "this build of haul has no HTTP/3".to_owned()));
+        return Err(refused_request_error(ErrorKind::Setup, "this build of haul has no HTTP/3".to_owned()));
     }
     Ok(policy)
 }
 
-fn setup(error: haul::Error) -> PyErr {
-    refused(error.kind(), error.cause())
+fn setup_error(error: haul::Error) -> PyErr {
+    refused_request_error(error.kind(), error.cause())
 }
 
 fn connect_rule((host, port, to_host, to_port): ConnectTo) -> ConnectToRule {
@@ -250,10 +253,10 @@ fn seconds(value: f64) -> PyResult<Duration> {
 }
 
 /// Reads fields from a mapping or from an iterable of pairs.
-pub(crate) fn fields_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<FieldChange>> {
+pub(crate) fn to_fields(given: &Bound<'_, PyAny>) -> PyResult<Vec<FieldChange>> {
     let py = given.py();
     if let Ok(dict) = given.cast_exact::<PyDict>() {
-        return dict.iter().map(|(name, value)| field(&name, &value)).collect();
+        return dict.iter().map(|(name, value)| to_field(&name, &value)).collect();
     }
     let items = match given.getattr_opt(pyo3::intern!(py, "items"))? {
         Some(items) => items.call0()?,
@@ -263,21 +266,21 @@ pub(crate) fn fields_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<FieldChange>> 
         .try_iter()?
         .map(|pair| {
             let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair?.extract()?;
-            field(&name, &value)
+            to_field(&name, &value)
         })
         .collect()
 }
 
-fn field(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<FieldChange> {
-    let name_bytes = part(name, name)?;
+fn to_field(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<FieldChange> {
+    let name_bytes = to_field_part(name, name)?;
     let name_text = String::from_utf8(name_bytes).ok().filter(|name| is_token(name.as_bytes()));
-    let name_text = name_text.ok_or_else(|| invalid("name", &name_of(name)))?;
+    let name_text = name_text.ok_or_else(|| invalid_field_error("name", &name_of(name)))?;
     if value.is_none() {
         return Ok((name_text, None));
     }
-    let bytes = part(value, name)?;
+    let bytes = to_field_part(value, name)?;
     if is_invalid_value(&bytes) {
-        return Err(invalid("value of", &name_text));
+        return Err(invalid_field_error("value of", &name_text));
     }
     Ok((name_text, Some(bytes)))
 }
@@ -288,7 +291,7 @@ fn is_invalid_value(value: &[u8]) -> bool {
     value.first().is_some_and(u8::is_ascii_whitespace) || !is_value(value)
 }
 
-fn part(part: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+fn to_field_part(part: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Ok(text) = part.cast::<PyString>() {
         return Ok(latin1_or_utf8(text.to_str()?));
     }
@@ -314,7 +317,7 @@ fn name_of(name: &Bound<'_, PyAny>) -> String {
 
 /// Returns the exception for a field that cannot be sent. The message may be logged, so it contains
 /// the name of the field and not its value.
-fn invalid(what: &str, name: &str) -> PyErr {
+fn invalid_field_error(what: &str, name: &str) -> PyErr {
     let message =
         format!("Invalid leading whitespace, reserved character(s), or return character(s) in header {what} {name:?}");
     EngineError::new_err(("Header", message, None::<String>, "connect", 2, "setup"))
@@ -353,7 +356,7 @@ pub(crate) fn bypasses_proxy(no_proxy: &str, url: &str) -> PyResult<bool> {
 }
 
 /// Returns the options without the default fields that `fields` removes.
-pub(crate) fn without(options: &Arc<RequestOptions>, fields: &[FieldChange]) -> Arc<RequestOptions> {
+pub(crate) fn without_fields(options: &Arc<RequestOptions>, fields: &[FieldChange]) -> Arc<RequestOptions> {
     let mut options = RequestOptions::clone(options);
     let is_out = |name: &str| fields.iter().any(|(out, value)| value.is_none() && out.eq_ignore_ascii_case(name));
     options.fields.retain(|(name, _)| !is_out(name));

@@ -19,7 +19,7 @@ use pyo3::types::{PyBytes, PyString};
 
 use crate::batch::PyBatch;
 use crate::bytes_sink::decoder_for;
-use crate::error::{FailurePhase, failure, interrupted};
+use crate::error::{FailurePhase, interrupted, to_exception};
 use crate::python_text::from_latin1;
 use crate::received_response::{ReceivedResponse, ResponseFacts, TrailerField, trailer_fields};
 use crate::request_body::BodySourceException;
@@ -29,12 +29,12 @@ use crate::stop_flag::{StopFlag, has_signal};
 const PIECE: usize = 64 << 10;
 
 /// The time for which a reader waits for another reader before it checks for signals.
-const TICK: Duration = Duration::from_millis(50);
+const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A body that is being received. Closing it before its end also closes its connection.
+/// A response body that is being received. Closing it before its end also closes the connection.
 ///
-/// A thread that reads takes the [`StreamedBodyReader`] out of the [`ReaderSlot`]. So it holds no
-/// lock while it waits for the network. A thread that closes the body, or asks whether it has
+/// A thread that reads takes the [`StreamedBodyReader`] out of the [`ReaderSlot`], so it holds no
+/// lock while it waits for the network. A thread that closes the body, or asks whether the body has
 /// ended, holds the interpreter lock and must not wait for the network.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct StreamedBody {
@@ -62,8 +62,8 @@ enum BodySource {
 }
 
 impl BodySource {
-    /// Returns bytes of the body; none at its end. Fails with `WouldBlock` if none have arrived in a
-    /// polled response.
+    /// Returns the next bytes of the body. Empty at its end. Fails with `WouldBlock` if the
+    /// response is polled and no bytes have arrived.
     fn fill(&mut self) -> io::Result<&[u8]> {
         match self {
             Self::Waiting(response) => response.fill_buf(),
@@ -135,7 +135,7 @@ struct StreamFailure {
 }
 
 impl StreamFailure {
-    fn of(error: &Error) -> Self {
+    fn from_error(error: &Error) -> Self {
         Self { kind: error.kind(), cause: error.cause(), url: error.url().map(str::to_owned) }
     }
 
@@ -150,17 +150,29 @@ impl StreamedBody {
     pub(crate) fn new(response: Response, stop: StopFlag) -> Self {
         let is_empty = response.content_length() == Some(0);
         let head = response.head().clone();
-        Self::of(BodySource::Waiting(Box::new(response)), &head, is_empty, stop, BodySourceException::default())
+        Self::from_source(
+            BodySource::Waiting(Box::new(response)),
+            &head,
+            is_empty,
+            stop,
+            BodySourceException::default(),
+        )
     }
 
     /// Creates a body that an event loop polls. `waker` is woken when it should poll again.
     pub(crate) fn polled(response: AsyncResponse, waker: Waker, exception: BodySourceException) -> Self {
         let is_empty = response.content_length() == Some(0);
         let head = response.head().clone();
-        Self::of(BodySource::Polled(Box::new(response), waker), &head, is_empty, StopFlag::default(), exception)
+        Self::from_source(
+            BodySource::Polled(Box::new(response), waker),
+            &head,
+            is_empty,
+            StopFlag::default(),
+            exception,
+        )
     }
 
-    fn of(
+    fn from_source(
         source: BodySource,
         head: &ResponseHead,
         is_empty: bool,
@@ -210,7 +222,9 @@ impl StreamedBody {
                 waker.map(|waker| reader.replace_waker(|| waker));
                 self.put_back(reader);
                 match bytes {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::park_timeout(TICK),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        thread::park_timeout(SIGNAL_CHECK_INTERVAL)
+                    }
                     bytes => return bytes,
                 }
                 if has_signal() {
@@ -221,11 +235,11 @@ impl StreamedBody {
         self.result_of(py, bytes)
     }
 
-    /// Takes the next piece for an iteration over the body out of the reader: `size` bytes; or,
-    /// without a size or for a chunked body, the bytes that have arrived.
+    /// Returns the next piece of the body for an iteration over it: `size` bytes. Without a size,
+    /// or for a chunked body, returns the bytes that have arrived.
     fn take_piece(&self, reader: &mut StreamedBodyReader, size: Option<usize>, decode: bool) -> io::Result<Vec<u8>> {
         match size {
-            Some(size) if !self.returns_early => reader.take(size, decode),
+            Some(size) if !self.returns_early => reader.take_exactly(size, decode),
             _ => reader.take_some(size, decode),
         }
     }
@@ -260,8 +274,8 @@ impl StreamedBody {
         into_python(py, bytes).map_err(|error| self.exception.take().unwrap_or(error))
     }
 
-    /// Takes the reader out of its slot. Waits while another thread has it. Returns `None` if the
-    /// body is closed.
+    /// Removes the reader from its slot and returns it. Waits while another thread has the reader.
+    /// Returns `None` if the body is closed.
     fn take_reader(&self) -> io::Result<Option<StreamedBodyReader>> {
         let me = thread::current().id();
         let mut slot = self.slot();
@@ -274,7 +288,8 @@ impl StreamedBody {
                 // A signal handler of the reading thread would wait for itself.
                 return Err(io::ErrorKind::Deadlock.into());
             }
-            let (again, waited) = self.returned.wait_timeout(slot, TICK).unwrap_or_else(PoisonError::into_inner);
+            let (again, waited) =
+                self.returned.wait_timeout(slot, SIGNAL_CHECK_INTERVAL).unwrap_or_else(PoisonError::into_inner);
             slot = again;
             if waited.timed_out() {
                 drop(slot);
@@ -288,7 +303,7 @@ impl StreamedBody {
     }
 
     fn put_back(&self, reader: StreamedBodyReader) {
-        let is_over = reader.is_over();
+        let is_over = reader.has_ended();
         self.is_over.store(is_over, Ordering::Release);
         let mut slot = self.slot();
         slot.taken_by = None;
@@ -306,11 +321,11 @@ impl StreamedBody {
     /// the content coding is removed.
     #[pyo3(signature = (size=None, decode=true))]
     fn read<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
-        self.read_detached(py, |reader| reader.take(size.unwrap_or(usize::MAX), decode))
+        self.read_detached(py, |reader| reader.take_exactly(size.unwrap_or(usize::MAX), decode))
     }
 
-    /// Returns the bytes that have arrived, at most `size`. Waits if there are none. Returns an
-    /// empty object at the end.
+    /// Returns the bytes that have arrived, at most `size`. Waits if no byte has arrived. Returns
+    /// an empty object at the end.
     #[pyo3(signature = (size=None, decode=true))]
     fn read_some<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
         self.read_detached(py, |reader| reader.take_some(size, decode))
@@ -344,7 +359,7 @@ impl StreamedBody {
         size: Option<usize>,
         decode: bool,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        self.poll_detached(py, |reader| reader.take(size.unwrap_or(usize::MAX), decode))
+        self.poll_detached(py, |reader| reader.take_exactly(size.unwrap_or(usize::MAX), decode))
     }
 
     /// Makes `batch` name `task` when a poll may return bytes.
@@ -399,8 +414,8 @@ impl StreamedBody {
     }
 }
 
-/// Returns whether the server may produce the body while sending it: in chunks, or in frames of
-/// HTTP/2 or HTTP/3 without a length.
+/// Returns true if the response has no announced length: the body is sent in chunks of HTTP/1.1, or
+/// in frames of HTTP/2 or HTTP/3 without Content-Length.
 fn is_chunked(head: &ResponseHead) -> bool {
     match head.version() {
         ProtocolVersion::Http2 | ProtocolVersion::Http3 => head.get("content-length").is_none(),
@@ -427,7 +442,7 @@ fn into_python(py: Python<'_>, bytes: io::Result<Vec<u8>>) -> PyResult<Bound<'_,
                 Ok(error) => error,
                 Err(other) => Error::with_source(ErrorKind::Receive, "the body cannot be read", other),
             };
-            Err(interrupted(&error).unwrap_or_else(|| failure(&error, FailurePhase::Body)))
+            Err(interrupted(&error).unwrap_or_else(|| to_exception(&error, FailurePhase::Body)))
         }
     }
 }
@@ -450,7 +465,7 @@ impl StreamedBodyReader {
     }
 
     /// Receives until `size` bytes are ready or the body ends. Removes and returns them.
-    fn take(&mut self, size: usize, decode: bool) -> io::Result<Vec<u8>> {
+    fn take_exactly(&mut self, size: usize, decode: bool) -> io::Result<Vec<u8>> {
         self.switch_decoding(decode)?;
         while self.ready.len() - self.at < size && self.receive_more(decode)? {}
         Ok(self.split(size))
@@ -476,14 +491,14 @@ impl StreamedBodyReader {
     }
 
     /// Returns whether the body has ended and the program has read all of it.
-    fn is_over(&self) -> bool {
+    fn has_ended(&self) -> bool {
         self.ended && self.failure.is_none() && self.ready.len() == self.at
     }
 
     /// Prepares for reads with or without decoding. When decoding begins, bytes that were received
     /// but not read are decoded, too. Ending it again is an error, as in urllib3.
     fn switch_decoding(&mut self, decode: bool) -> io::Result<()> {
-        if self.decoder.is_none() || decode == self.has_decoded || self.is_over() {
+        if self.decoder.is_none() || decode == self.has_decoded || self.has_ended() {
             return Ok(());
         }
         if self.has_decoded {
@@ -511,7 +526,7 @@ impl StreamedBodyReader {
         if let Err(error) = &outcome
             && let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<Error>())
         {
-            self.failure = Some(StreamFailure::of(error));
+            self.failure = Some(StreamFailure::from_error(error));
             self.ended = true;
             self.response = None;
         }

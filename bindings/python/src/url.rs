@@ -13,11 +13,11 @@ use haul_policy::target::{Host, Scheme, TargetError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::error::refused;
+use crate::error::refused_request_error;
 
-/// The bytes that requests does not encode: those of RFC 3986 sections 2.2 and 2.3, except
-/// brackets, which are only allowed around an IPv6 address. Some servers (Tomcat) refuse them
-/// elsewhere.
+/// The bytes that the Python package requests does not percent-encode: the reserved and unreserved
+/// characters of RFC 3986 sections 2.2 and 2.3, except brackets. Brackets are allowed only around
+/// an IPv6 address. Some servers (Tomcat) refuse them elsewhere.
 const UNENCODED: &[u8] = b"!#$&'()*+,/:;=?@~-._";
 
 /// Percent-encodes characters that a URL must not contain (RFC 3986 section 2.1), and decodes
@@ -116,7 +116,7 @@ impl LastUrlCache {
 /// origin differs, or if the URL needs normalisation.
 fn parse_same_origin(text: &str, other: &Target) -> Option<Target> {
     let origin = other.origin();
-    let tail = text.strip_prefix(origin.text())?;
+    let tail = text.strip_prefix(origin.url_prefix())?;
     if !tail.bytes().all(|b| b.is_ascii_alphanumeric() || UNENCODED.contains(&b)) {
         return None;
     }
@@ -126,7 +126,7 @@ fn parse_same_origin(text: &str, other: &Target) -> Option<Target> {
 
 /// Returns `true` if a URL needs no normalisation and contains `authority` in exactly this
 /// spelling.
-fn is_plain(text: &str, authority: &str) -> bool {
+fn needs_no_normalisation(text: &str, authority: &str) -> bool {
     let (host, port) = authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
     (text.starts_with("http://") || text.starts_with("https://"))
         && host.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(&b))
@@ -156,26 +156,28 @@ pub(crate) fn prepare_as_is(text: &str) -> PyResult<PreparedUrl> {
 fn normalise(text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedUrl> {
     let text = text.trim_start();
     let no_scheme = || {
-        let text = masked(text);
+        let text = mask_userinfo(text);
         let message = format!("Invalid URL {text:?}: No scheme supplied. Perhaps you meant https://{text}?");
-        refused(ErrorKind::Setup, message)
+        refused_request_error(ErrorKind::Setup, message)
     };
     let (scheme, rest) = text.split_once(':').ok_or_else(no_scheme)?;
     let Some(rest) = rest.strip_prefix("//") else {
         // To requests, anything before a colon is a scheme, whatever follows: that of
         // `localhost:8080` is `localhost`.
         let is_http = scheme.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("http"));
-        let no_host = || refused(ErrorKind::Url, format!("Invalid URL {:?}: No host supplied", masked(text)));
-        return Err(if is_http { no_host() } else { no_adapter(text) });
+        let no_host = || {
+            refused_request_error(ErrorKind::Url, format!("Invalid URL {:?}: No host supplied", mask_userinfo(text)))
+        };
+        return Err(if is_http { no_host() } else { unsupported_scheme_error(text) });
     };
     let is_http = scheme.eq_ignore_ascii_case("http");
     if !is_http && !scheme.eq_ignore_ascii_case("https") {
-        return Err(if is_scheme(scheme) { no_adapter(text) } else { no_scheme() });
+        return Err(if is_scheme(scheme) { unsupported_scheme_error(text) } else { no_scheme() });
     }
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, tail) = rest.split_at(end);
     if query.is_none_or(str::is_empty)
-        && is_plain(text, authority)
+        && needs_no_normalisation(text, authority)
         && let Ok(target) = Target::parse_with(text, Scheme::Http, false)
         && target.path_and_query() == tail
     {
@@ -202,14 +204,14 @@ fn normalise(text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedU
         } else {
             format!("Failed to parse: {}: {error}", text.replace(authority, host))
         };
-        refused(ErrorKind::Url, message)
+        refused_request_error(ErrorKind::Url, message)
     };
     let target = Target::parse_with(&format!("{scheme}://{authority}{line}"), Scheme::Http, as_is)
         .map_err(|error| invalid(&error))?;
     if let Host::Name(name) = target.host()
         && name.starts_with(['*', '.'])
     {
-        return Err(refused(ErrorKind::Url, "URL has an invalid label."));
+        return Err(refused_request_error(ErrorKind::Url, "URL has an invalid label."));
     }
     let userinfo = authority.rsplit_once('@').map_or("", |(userinfo, _)| userinfo);
     let at = if userinfo.is_empty() { "" } else { "@" };
@@ -230,13 +232,16 @@ fn is_scheme(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
 }
 
-fn no_adapter(text: &str) -> PyErr {
-    refused(ErrorKind::UnsupportedScheme, format!("No connection adapters were found for {:?}", masked(text)))
+fn unsupported_scheme_error(text: &str) -> PyErr {
+    refused_request_error(
+        ErrorKind::UnsupportedScheme,
+        format!("No connection adapters were found for {:?}", mask_userinfo(text)),
+    )
 }
 
 /// Returns a URL with its user and password replaced, for a message that may be logged. The URL may
 /// be invalid.
-pub(crate) fn masked(text: &str) -> String {
+pub(crate) fn mask_userinfo(text: &str) -> String {
     let start = text.find("//").map_or(0, |at| at + 2);
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
     match text[start..end].rfind('@') {
@@ -270,7 +275,10 @@ pub(crate) fn join(base: &str, location: &str) -> PyResult<String> {
         // `http:/x` means `/x` if `http` is the scheme of the base URL (RFC 3986 section 5.2.2), as
         // in requests.
         let reference = its_scheme.map_or(reference, |(_, rest)| rest);
-        let to = from.target.join(&requote(reference)).map_err(|error| refused(ErrorKind::Url, error.to_string()))?;
+        let to = from
+            .target
+            .join(&requote(reference))
+            .map_err(|error| refused_request_error(ErrorKind::Url, error.to_string()))?;
         let authority = from.url.split('/').nth(2).unwrap_or_default();
         let host = authority.rsplit('@').next().unwrap_or_default();
         format!("{}://{host}{}", to.scheme().as_str(), to.path_and_query())
@@ -294,7 +302,7 @@ pub(crate) fn location_text(value: &str) -> Option<String> {
     bytes.map(|bytes| haul_policy::redirect::location_text(&bytes))
 }
 
-/// Returns whether a request field with this name carries a secret.
+/// Returns true if the value of a request field with this name is a secret.
 #[pyfunction]
 pub(crate) fn is_secret_field(name: &str) -> bool {
     haul_policy::secrets::is_secret_field(name)

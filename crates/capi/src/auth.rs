@@ -29,7 +29,7 @@ pub enum haul_auth {
 /// The strings are NULL or end with NUL.
 pub(crate) unsafe fn auth(kind: c_int, user: *const c_char, secret: *const c_char) -> Result<AuthOptions, CallFailure> {
     // SAFETY: the caller guarantees it.
-    let text = |text, what| unsafe { text::bytes(text, what) };
+    let text = |text, what| unsafe { text::required_bytes(text, what) };
     let allowed = match kind {
         n if n == haul_auth::None as c_int => return Ok(AuthOptions::default()),
         n if n == haul_auth::Bearer as c_int => {

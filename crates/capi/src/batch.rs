@@ -34,7 +34,7 @@ use haul::sink::memory::MemorySink;
 
 use crate::callbacks::UserPointer;
 use crate::client::{ClientState, haul_client};
-use crate::error::{CallFailure, guard, guard_new, guard_or, haul_status};
+use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_status};
 use crate::reply_destination::StoredBody;
 use crate::request::haul_request;
 use crate::response::haul_response;
@@ -54,10 +54,10 @@ pub enum haul_order {
 pub struct haul_batch {
     shared: ClientState,
     options: RefCell<BatchOptions>,
-    /// The engine's batch. The first request creates it; its settings cannot be changed afterwards.
+    /// The engine's batch. The first request creates it. Its settings cannot be changed afterwards.
     batch: OnceCell<Batch>,
-    /// For each request whose reply was not returned yet: the pointer given to haul_batch_add, and
-    /// whether haul decodes the body.
+    /// For each request whose response was not returned yet: the pointer given to haul_batch_add,
+    /// and whether haul decodes the body.
     users: RefCell<HashMap<u64, (UserPointer, bool)>>,
     fd: OnceCell<OwnedFd>,
 }
@@ -69,7 +69,7 @@ pub type haul_done_fn =
     Option<unsafe extern "C" fn(context: *mut c_void, user: *mut c_void, response: *mut haul_response) -> c_int>;
 
 impl haul_batch {
-    fn begun(&self) -> &Batch {
+    fn lock_batch(&self) -> &Batch {
         self.batch.get_or_init(|| self.shared.engine.batch(self.options.borrow().clone()))
     }
 
@@ -87,17 +87,17 @@ impl haul_batch {
 
     fn next(&self, deadline: Option<Instant>) -> Result<Option<(UserPointer, Box<haul_response>)>, CallFailure> {
         let Some(batch) = self.batch.get() else { return Ok(None) };
-        Ok(batch.next_by(deadline)?.map(|finished| self.taken(finished)))
+        Ok(batch.next_by(deadline)?.map(|finished| self.to_response(finished)))
     }
 
-    fn taken(&self, finished: FinishedRequest) -> (UserPointer, Box<haul_response>) {
+    fn to_response(&self, finished: FinishedRequest) -> (UserPointer, Box<haul_response>) {
         let user = self.users.borrow_mut().remove(&finished.id());
         let (user, decodes) = user.unwrap_or((UserPointer(std::ptr::null_mut()), false));
         let (outcome, memory) = finished.into_parts::<MemorySink>();
         let mut response = Box::<haul_response>::default();
         let kept = memory.map(MemorySink::into_bytes).unwrap_or_default();
         response.body = StoredBody { len: kept.len() as u64, kept, is_kept: true, ..StoredBody::default() };
-        if let Err(fault) = response.take_outcome(outcome, decodes) {
+        if let Err(fault) = response.store_outcome(outcome, decodes) {
             response.fail(fault);
         }
         (user, response)
@@ -107,10 +107,10 @@ impl haul_batch {
 /// Creates a batch: many requests over this client's connections, with its current settings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_new(client: *mut haul_client) -> Option<Box<haul_batch>> {
-    guard_new(|| {
+    catch_panic_new(|| {
         // SAFETY: the header's contract: what is not NULL lives, and nobody else uses the batch. So
         // in all functions here.
-        let shared = unsafe { text::object(client, "client") }?.shared();
+        let shared = unsafe { text::required_object(client, "client") }?.shared();
         let options = BatchOptions { interrupt: shared.options.interrupt.clone(), ..BatchOptions::default() };
         Ok(Box::new(haul_batch {
             shared,
@@ -125,17 +125,17 @@ pub unsafe extern "C" fn haul_batch_new(client: *mut haul_client) -> Option<Box<
 /// Frees a batch and cancels its requests in progress.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_batch_free(batch: Option<Box<haul_batch>>) {
-    guard_or((), || drop(batch));
+    catch_panic_or((), || drop(batch));
 }
 
 /// The maximum number of requests in progress, in all (default 64) and to one host; 0: the default. The default for a
 /// host is from 6 to 50, as many as help. Like all settings of a batch, to be called before the first request is added.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_parallel(batch: *mut haul_batch, all: usize, per_host: usize) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         let default = BatchOptions::default();
         // SAFETY: the header's contract.
-        unsafe { text::object(batch, "batch") }?.set(|options| {
+        unsafe { text::required_object(batch, "batch") }?.set(|options| {
             options.max_parallel = if all > 0 { all } else { default.max_parallel };
             options.per_host = Some(per_host).filter(|&per_host| per_host > 0);
         })
@@ -145,14 +145,14 @@ pub unsafe extern "C" fn haul_batch_set_parallel(batch: *mut haul_batch, all: us
 /// The order in which replies are returned; `order` is a haul_order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_order(batch: *mut haul_batch, order: c_int) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         let order = match order {
             n if n == haul_order::Input as c_int => BatchOrder::Input,
             n if n == haul_order::Completion as c_int => BatchOrder::Completion,
             _ => return Err(CallFailure::setup("order is no haul_order")),
         };
         // SAFETY: the header's contract.
-        unsafe { text::object(batch, "batch") }?.set(|options| options.order = order)
+        unsafe { text::required_object(batch, "batch") }?.set(|options| options.order = order)
     })
 }
 
@@ -160,9 +160,9 @@ pub unsafe extern "C" fn haul_batch_set_order(batch: *mut haul_batch, order: c_i
 /// one body may exceed it. Default 64 MiB.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_memory(batch: *mut haul_batch, bytes: usize) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        unsafe { text::object(batch, "batch") }?.set(|options| options.memory = bytes as u64)
+        unsafe { text::required_object(batch, "batch") }?.set(|options| options.memory = bytes as u64)
     })
 }
 
@@ -170,10 +170,10 @@ pub unsafe extern "C" fn haul_batch_set_memory(batch: *mut haul_batch, bytes: us
 /// counts, a redirect does not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_rate(batch: *mut haul_batch, all: f64, per_host: f64) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         let (all, per_host) = (interval(all)?, interval(per_host)?);
         // SAFETY: the header's contract.
-        unsafe { text::object(batch, "batch") }?.set(|options| {
+        unsafe { text::required_object(batch, "batch") }?.set(|options| {
             options.start_rate = all.map(StartRate::new);
             options.host_start_rate = per_host.map(HostStartRate::new);
         })
@@ -192,10 +192,10 @@ fn interval(per_second: f64) -> Result<Option<Duration>, CallFailure> {
 /// The limit on bytes of bodies a second in each direction, over all requests of the batch; 0, the default: no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_limit_rate(batch: *mut haul_batch, bytes_per_second: u64) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         let total = (bytes_per_second > 0).then(|| TotalRateLimit::new(bytes_per_second));
         // SAFETY: the header's contract.
-        unsafe { text::object(batch, "batch") }?.set(|options| options.limit_rate_total = total)
+        unsafe { text::required_object(batch, "batch") }?.set(|options| options.limit_rate_total = total)
     })
 }
 
@@ -203,10 +203,10 @@ pub unsafe extern "C" fn haul_batch_set_limit_rate(batch: *mut haul_batch, bytes
 /// 0, the default: no limit. The request fails with HAUL_STATUS_TIMEOUT then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_stall_time(batch: *mut haul_batch, ms: u64) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         let stall = (ms > 0).then(|| StallLimit { time: Duration::from_millis(ms), awaits_head: true });
         // SAFETY: the header's contract.
-        unsafe { text::object(batch, "batch") }?.set(|options| options.stall = stall)
+        unsafe { text::required_object(batch, "batch") }?.set(|options| options.stall = stall)
     })
 }
 
@@ -218,12 +218,13 @@ pub unsafe extern "C" fn haul_batch_add(
     request: *const haul_request,
     user: *mut c_void,
 ) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let (batch, request) = unsafe { (text::object(batch, "batch")?, text::object(request, "request")?) };
+        let (batch, request) =
+            unsafe { (text::required_object(batch, "batch")?, text::required_object(request, "request")?) };
         let request = request.prepare_owned(&batch.shared)?;
         let decodes = request.options().decode;
-        let id = batch.begun().submit(request);
+        let id = batch.lock_batch().submit(request);
         batch.users.borrow_mut().insert(id, (UserPointer(user), decodes));
         Ok(())
     })
@@ -239,9 +240,10 @@ pub unsafe extern "C" fn haul_batch_next(
     response: *mut *mut haul_response,
     user: *mut *mut c_void,
 ) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let (batch, place, user) = unsafe { (text::object(batch, "batch")?, response.as_mut(), user.as_mut()) };
+        let (batch, place, user) =
+            unsafe { (text::required_object(batch, "batch")?, response.as_mut(), user.as_mut()) };
         let place = place.ok_or_else(|| CallFailure::setup("response is NULL"))?;
         *place = std::ptr::null_mut();
         let deadline = u64::try_from(timeout_ms).ok();
@@ -263,9 +265,9 @@ pub unsafe extern "C" fn haul_batch_run(
     done: haul_done_fn,
     context: *mut c_void,
 ) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let batch = unsafe { text::object(batch, "batch") }?;
+        let batch = unsafe { text::required_object(batch, "batch") }?;
         let done = done.ok_or_else(|| CallFailure::setup("done is NULL"))?;
         while let Some((user, response)) = batch.next(None)? {
             // SAFETY: a function of the caller's, with its own pointers; the response is its own
@@ -282,7 +284,7 @@ pub unsafe extern "C" fn haul_batch_run(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_pending(batch: *const haul_batch) -> usize {
     // SAFETY: the header's contract.
-    guard_or(0, || unsafe { batch.as_ref() }.map_or(0, haul_batch::pending))
+    catch_panic_or(0, || unsafe { batch.as_ref() }.map_or(0, haul_batch::pending))
 }
 
 /// A descriptor for poll, epoll and event loops, which is readable while haul_batch_next has something to return. Do not
@@ -290,13 +292,14 @@ pub unsafe extern "C" fn haul_batch_pending(batch: *const haul_batch) -> usize {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_fd(batch: *const haul_batch) -> c_int {
     let mut fd = -1;
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let batch = unsafe { text::object(batch, "batch") }?;
+        let batch = unsafe { text::required_object(batch, "batch") }?;
         fd = match batch.fd.get() {
             Some(made) => made.as_raw_fd(),
             None => {
-                let made = batch.begun().fd().map_err(|error| CallFailure::setup(format!("no descriptor: {error}")))?;
+                let made =
+                    batch.lock_batch().fd().map_err(|error| CallFailure::setup(format!("no descriptor: {error}")))?;
                 batch.fd.get_or_init(|| made).as_raw_fd()
             }
         };

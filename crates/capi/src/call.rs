@@ -8,7 +8,7 @@
 //! use haul_c::response::haul_response_new;
 //! use haul_c::text::haul_slice;
 //! let (mut client, mut place) = (haul_client_new().unwrap(), haul_response_new().unwrap());
-//! let call = haul_call { url: haul_slice::of(b"http://h.example:x/"), ..haul_call::default() };
+//! let call = haul_call { url: haul_slice::from_bytes(b"http://h.example:x/"), ..haul_call::default() };
 //! // SAFETY: all of them live, and the call's memory does.
 //! let status = unsafe { haul_client_call(&mut *client, &call, &mut *place, std::ptr::null_mut()) };
 //! assert_eq!(status, haul_status::Url);
@@ -24,13 +24,13 @@ use crate::callbacks::{
 };
 use crate::client::{ClientState, haul_client};
 use crate::content::{BodyCallback, BorrowedBytes};
-use crate::error::{CallFailure, guard, haul_status};
+use crate::error::{CallFailure, catch_panic, haul_status};
 use crate::reply_destination::ReplyDestination;
-use crate::request::{PerRequestSettings, haul_request, parse_method, url_fault};
+use crate::request::{PerRequestSettings, haul_request, parse_method, url_failure};
 use crate::response::{haul_reply, haul_response};
-use crate::settings::limit;
+use crate::settings::time_limit;
 use crate::steps;
-use crate::streaming::{answered, whole};
+use crate::streaming::{receive_reply, with_new_response};
 use crate::text::{self, haul_header, haul_slice};
 use crate::trailers;
 
@@ -139,10 +139,11 @@ pub unsafe extern "C" fn haul_client_call(
     response: *mut haul_response,
     reply: *mut haul_reply,
 ) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract: what is not NULL lives, and nobody else uses the response
         // or the reply.
-        let (client, call) = unsafe { (text::object(client, "client")?, text::object(call, "call")?) };
+        let (client, call) =
+            unsafe { (text::required_object(client, "client")?, text::required_object(call, "call")?) };
         // SAFETY: as above.
         let (response, reply) = unsafe { (response.as_mut(), reply.as_mut()) };
         let response = response.ok_or_else(|| CallFailure::setup("response is NULL"))?;
@@ -156,7 +157,7 @@ pub unsafe extern "C" fn haul_client_call(
         };
         // SAFETY: the call's memory stays until the call is over, and with it the request.
         let request = output.check().and_then(|()| unsafe { request(call, &shared) });
-        let result = request.and_then(|request| whole(&shared.engine, request, output, response));
+        let result = request.and_then(|request| receive_reply(&shared.engine, request, output, response));
         if let Some(reply) = reply {
             *reply = response.reply();
         }
@@ -198,17 +199,17 @@ unsafe fn request(call: &haul_call, shared: &ClientState) -> Result<Request, Cal
         None
     } else {
         // SAFETY: the caller guarantees it.
-        Some(unsafe { BorrowedBytes::of(call.body.bytes()).body() })
+        Some(unsafe { BorrowedBytes::from_slice(call.body.bytes()).body() })
     };
     let particulars = RequestOverrides {
         method: (!method.is_empty()).then(|| parse_method(method)).transpose()?,
         fields,
         body,
-        trailers: trailers::of(call.trailers, call.trailers_user),
-        max_time: limit(call.timeout_ms),
+        trailers: trailers::from_callback(call.trailers, call.trailers_user),
+        max_time: time_limit(call.timeout_ms),
     };
     let is_raw = own.raw_path || shared.options.path_as_is;
-    let target = shared.engine.target(url, is_raw).map_err(|error| url_fault(&error))?;
+    let target = shared.engine.target(url, is_raw).map_err(|error| url_failure(&error))?;
     Ok(Request::new(target, own.options(shared), particulars))
 }
 
@@ -248,5 +249,5 @@ pub unsafe extern "C" fn haul_client_perform(
     response: *mut *mut haul_response,
 ) -> haul_status {
     // SAFETY: the header's contract, as above.
-    unsafe { answered(client, request, response, whole) }
+    unsafe { with_new_response(client, request, response, receive_reply) }
 }

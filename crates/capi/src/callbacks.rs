@@ -37,8 +37,8 @@ pub type haul_head_fn = Option<unsafe extern "C" fn(user: *mut c_void, head: *co
 /// Called with a step of a request while it happens. It must not free the request, the response or the client.
 pub type haul_step_fn = Option<unsafe extern "C" fn(user: *mut c_void, info: *const haul_step_info)>;
 
-/// A pointer that the caller gave for its callbacks. haul passes it to them and never dereferences
-/// it.
+/// A pointer that the caller supplied for its callbacks. haul passes it to these callbacks and
+/// never dereferences it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UserPointer(pub(crate) *mut c_void);
 

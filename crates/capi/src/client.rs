@@ -20,9 +20,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use haul::net::pool::PoolLimits;
 use haul::{Client, RequestOptions};
 
-use crate::error::{CallFailure, guard, guard_new, guard_or, haul_status};
+use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_status};
 use crate::request::parse_url;
-use crate::settings::limit;
+use crate::settings::time_limit;
 use crate::text;
 
 /// The default number of redirects to follow.
@@ -86,20 +86,20 @@ fn defaults() -> RequestOptions {
 /// Creates a client with default settings and no jar. It opens no connection before its first request.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_client_new() -> Option<Box<haul_client>> {
-    guard_new(|| Ok(haul_client::with(ClientState { engine: Client::new(), options: Arc::new(defaults()) })))
+    catch_panic_new(|| Ok(haul_client::with(ClientState { engine: Client::new(), options: Arc::new(defaults()) })))
 }
 
 /// Creates a client with the current settings of this one, which shares its connections and its jar.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_clone(client: *const haul_client) -> Option<Box<haul_client>> {
     // SAFETY: the header's contract: NULL or a client that lives. So in all functions here.
-    guard_new(|| Ok(haul_client::with(unsafe { text::object(client, "client") }?.shared())))
+    catch_panic_new(|| Ok(haul_client::with(unsafe { text::required_object(client, "client") }?.shared())))
 }
 
 /// Frees a client. Its connections are closed with the last client that shares them; responses and batches remain valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_client_free(client: Option<Box<haul_client>>) {
-    guard_or((), || drop(client));
+    catch_panic_or((), || drop(client));
 }
 
 /// For haul_client_share: connections, DNS answers and TLS sessions.
@@ -115,9 +115,10 @@ pub unsafe extern "C" fn haul_client_share(
     with: *const haul_client,
     what: u32,
 ) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let (client, with) = unsafe { (text::object(client, "client")?, text::object(with, "with")?) };
+        let (client, with) =
+            unsafe { (text::required_object(client, "client")?, text::required_object(with, "with")?) };
         if what == 0 || what & !(HAUL_SHARE_POOL | HAUL_SHARE_JAR) != 0 {
             return Err(CallFailure::setup("what is to be shared is not known"));
         }
@@ -145,16 +146,16 @@ pub unsafe extern "C" fn haul_client_set_pool(
     max_idle_per_server: usize,
     max_idle_ms: u64,
 ) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         let default = PoolLimits::default();
         let or = |value: usize, default: usize| if value > 0 { value } else { default };
         let limits = PoolLimits {
             connections: or(max_idle, default.connections),
             per_key: or(max_idle_per_server, default.per_key),
-            idle: limit(max_idle_ms).unwrap_or(default.idle),
+            idle: time_limit(max_idle_ms).unwrap_or(default.idle),
         };
         // SAFETY: the header's contract.
-        unsafe { text::object(client, "client") }?.change_shared(|shared| {
+        unsafe { text::required_object(client, "client") }?.change_shared(|shared| {
             shared.engine = Client::builder().pool(limits).build();
             Ok(())
         })
@@ -164,7 +165,7 @@ pub unsafe extern "C" fn haul_client_set_pool(
 /// Closes the idle connections.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_close_idle(client: *mut haul_client) {
-    guard_or((), || {
+    catch_panic_or((), || {
         // SAFETY: the header's contract.
         if let Some(client) = unsafe { client.as_ref() } {
             client.shared().engine.close_idle();
@@ -177,9 +178,9 @@ pub unsafe extern "C" fn haul_client_close_idle(client: *mut haul_client) {
 /// close it, before it is used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_is_warm(client: *const haul_client, url: *const c_char) -> bool {
-    guard_or(false, || {
+    catch_panic_or(false, || {
         // SAFETY: the header's contract: strings end with NUL.
-        let (client, url) = unsafe { (client.as_ref(), text::optional(url, "url")) };
+        let (client, url) = unsafe { (client.as_ref(), text::optional_text(url, "url")) };
         let (Some(client), Ok(Some(url))) = (client, url) else { return false };
         let shared = client.shared();
         parse_url(url, false).is_ok_and(|target| shared.engine.is_warm(&target, &shared.options))
@@ -195,7 +196,7 @@ pub unsafe extern "C" fn haul_client_stats(
     requests: *mut u64,
     bytes: *mut u64,
 ) {
-    guard_or((), || {
+    catch_panic_or((), || {
         // SAFETY: the header's contract.
         let Some(client) = (unsafe { client.as_ref() }) else { return };
         let totals = client.shared().engine.stats().totals();

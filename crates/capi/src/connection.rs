@@ -25,9 +25,9 @@ use haul::request::{ConnectToRule, Http3Policy};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 
 use crate::client::haul_client;
-use crate::error::{CallFailure, guard, haul_status};
+use crate::error::{CallFailure, catch_panic, haul_status};
 use crate::jar::file;
-use crate::settings::set;
+use crate::settings::change_options;
 use crate::text;
 
 /// cbindgen:rename-all=None
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn haul_client_set_http(client: *mut haul_client, version:
     // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all
     // functions here.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             let both = || vec![b"h2".to_vec(), b"http/1.1".to_vec()];
             let policy = match version {
                 n if n == haul_http::HAUL_HTTP_3 as c_int => Http3Policy::Race,
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn haul_client_set_http(client: *mut haul_client, version:
 pub unsafe extern "C" fn haul_client_set_verify(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             options.tls.verify = on;
             Ok(())
         })
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn haul_client_set_verify(client: *mut haul_client, on: bo
 pub unsafe extern "C" fn haul_client_set_ca_file(client: *mut haul_client, ca_file: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             options.tls.ca_file = path(ca_file)?;
             options.tls.common_name = true;
             Ok(())
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn haul_client_set_ca_file(client: *mut haul_client, ca_fi
 pub unsafe extern "C" fn haul_client_set_ca_path(client: *mut haul_client, ca_path: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             options.tls.ca_path = path(ca_path)?;
             options.tls.common_name = true;
             Ok(())
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn haul_client_set_client_certificate(
 ) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             let key = path(key)?;
             options.tls.identity = path(certificate)?.map(|certificate| ClientIdentity { certificate, key });
             Ok(())
@@ -156,8 +156,8 @@ pub unsafe extern "C" fn haul_client_set_client_certificate(
 pub unsafe extern "C" fn haul_client_set_proxy(client: *mut haul_client, url: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
-            let url = text::optional(url, "url")?.filter(|url| !url.is_empty());
+        change_options(client, |options| {
+            let url = text::optional_text(url, "url")?.filter(|url| !url.is_empty());
             let proxy = url.map(proxy).transpose()?;
             let kept = options.proxy.take().and_then(|kept| kept.no_proxy);
             options.proxy = proxy.map(|proxy| {
@@ -180,10 +180,10 @@ pub unsafe extern "C" fn haul_client_set_scheme_proxies(
 ) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             let mut said = HashMap::new();
             for (name, url) in [("http_proxy", http), ("https_proxy", https)] {
-                if let Some(url) = text::optional(url, name)?.filter(|url| !url.is_empty()) {
+                if let Some(url) = text::optional_text(url, name)?.filter(|url| !url.is_empty()) {
                     proxy(url)?;
                     said.insert(name, url.to_owned());
                 }
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn haul_client_set_scheme_proxies(
                 return Ok(());
             }
             // The URLs are read as the environment's variables are.
-            let environment = ProxyEnvironment::read(|name| said.get(name).cloned());
+            let environment = ProxyEnvironment::from_variables(|name| said.get(name).cloned());
             let mut made = ProxyOptions::default();
             (made.environment, made.no_proxy) = (environment, kept);
             options.proxy = Some(made);
@@ -209,8 +209,8 @@ pub unsafe extern "C" fn haul_client_set_scheme_proxies(
 pub unsafe extern "C" fn haul_client_set_no_proxy(client: *mut haul_client, list: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
-            let list = text::optional(list, "list")?.map(NoProxy::parse);
+        change_options(client, |options| {
+            let list = text::optional_text(list, "list")?.map(NoProxy::parse);
             if list.is_some() || options.proxy.is_some() {
                 options.proxy.get_or_insert_default().no_proxy = list;
             }
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn haul_client_set_no_proxy(client: *mut haul_client, list
 pub unsafe extern "C" fn haul_client_set_proxy_from_environment(client: *mut haul_client) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             let kept = options.proxy.take().and_then(|kept| kept.no_proxy);
             let mut made = ProxyOptions::from_environment();
             made.no_proxy = kept;
@@ -240,8 +240,8 @@ pub unsafe extern "C" fn haul_client_set_proxy_from_environment(client: *mut hau
 pub unsafe extern "C" fn haul_client_set_interface(client: *mut haul_client, name: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
-            options.connect.interface = text::optional(name, "name")?.map(LocalInterface::parse).transpose()?;
+        change_options(client, |options| {
+            options.connect.interface = text::optional_text(name, "name")?.map(LocalInterface::parse).transpose()?;
             Ok(())
         })
     }
@@ -251,9 +251,9 @@ pub unsafe extern "C" fn haul_client_set_interface(client: *mut haul_client, nam
 /// commas; NULL: the system's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_dns_servers(client: *mut haul_client, list: *const c_char) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let (client, list) = unsafe { (text::object(client, "client")?, text::optional(list, "list")?) };
+        let (client, list) = unsafe { (text::required_object(client, "client")?, text::optional_text(list, "list")?) };
         let servers = list.map(DnsServers::parse).transpose()?.unwrap_or_default();
         client.shared().engine.resolver().use_servers(&servers);
         Ok(())
@@ -265,7 +265,7 @@ pub unsafe extern "C" fn haul_client_set_dns_servers(client: *mut haul_client, l
 pub unsafe extern "C" fn haul_client_set_unix_socket(client: *mut haul_client, socket: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             options.connect.unix_socket = path(socket)?.map(UnixSocketAddress::Path);
             Ok(())
         })
@@ -285,9 +285,9 @@ pub unsafe extern "C" fn haul_client_set_connect_to(
 ) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
-            let host = text::optional(host, "host")?.map(str::to_owned);
-            let to_host = text::optional(to_host, "to_host")?.map(str::to_owned);
+        change_options(client, |options| {
+            let host = text::optional_text(host, "host")?.map(str::to_owned);
+            let to_host = text::optional_text(to_host, "to_host")?.map(str::to_owned);
             let (port, to_port) = ((port > 0).then_some(port), (to_port > 0).then_some(to_port));
             match (&host, port, &to_host, to_port) {
                 (None, None, None, None) => options.connect_to.clear(),

@@ -30,7 +30,7 @@ use crate::text;
 
 /// The largest request body in bytes that is copied, so that one system call can send the head and
 /// the body.
-const TOGETHER: usize = 64 << 10;
+const MAX_JOINED_BODY: usize = 64 << 10;
 
 /// The body of a request, in the form in which the caller set it.
 #[derive(Clone, Default)]
@@ -59,7 +59,7 @@ unsafe impl Send for BorrowedBytes {}
 unsafe impl Sync for BorrowedBytes {}
 
 impl BorrowedBytes {
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn from_slice(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr(), len: bytes.len() }
     }
 
@@ -77,7 +77,7 @@ impl BorrowedBytes {
     /// # Safety
     /// The memory stays valid as long as the body and all its parts.
     pub(crate) unsafe fn body(self) -> RequestBody {
-        if self.len <= TOGETHER {
+        if self.len <= MAX_JOINED_BODY {
             // SAFETY: the caller guarantees it.
             return RequestBody::from(unsafe { self.bytes() });
         }
@@ -183,12 +183,12 @@ impl BodyContent {
             Self::Borrowed(bytes) => unsafe { bytes.body() },
             Self::Callback(callback) => callback.body(fields),
             Self::Pairs(pairs) => {
-                of_type(fields, "application/x-www-form-urlencoded");
+                set_content_type(fields, "application/x-www-form-urlencoded");
                 RequestBody::from(pairs.as_str())
             }
             Self::Form(form) => {
                 let (content_type, body) = form.finish()?;
-                of_type(fields, &content_type);
+                set_content_type(fields, &content_type);
                 body
             }
         }))
@@ -216,7 +216,7 @@ impl BodyContent {
 }
 
 /// Adds a Content-Type to `fields`, unless the caller has set one.
-fn of_type(fields: &mut Vec<(String, Vec<u8>)>, content_type: &str) {
+fn set_content_type(fields: &mut Vec<(String, Vec<u8>)>, content_type: &str) {
     if !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
         fields.push(("Content-Type".to_owned(), content_type.as_bytes().to_vec()));
     }
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn haul_request_set_body(
     // many as is said. So in all functions here.
     unsafe {
         change(request, |request| {
-            request.content = BodyContent::Body(RequestBody::from(text::counted(data.cast(), len, "data")?));
+            request.content = BodyContent::Body(RequestBody::from(text::bytes_with_length(data.cast(), len, "data")?));
             Ok(())
         })
     }
@@ -251,7 +251,8 @@ pub unsafe extern "C" fn haul_request_set_body_borrowed(
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            request.content = BodyContent::Borrowed(BorrowedBytes::of(text::counted(data.cast(), len, "data")?));
+            request.content =
+                BodyContent::Borrowed(BorrowedBytes::from_slice(text::bytes_with_length(data.cast(), len, "data")?));
             Ok(())
         })
     }
@@ -304,14 +305,15 @@ pub unsafe extern "C" fn haul_request_add_form_field(
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            let (name, value) = (text::counted(name, name_len, "name")?, text::counted(value, value_len, "value")?);
+            let (name, value) =
+                (text::bytes_with_length(name, name_len, "name")?, text::bytes_with_length(value, value_len, "value")?);
             let mut pairs = match std::mem::take(&mut request.content) {
                 BodyContent::Pairs(pairs) => pairs + "&",
                 _ => String::new(),
             };
-            pairs.push_str(&urlencode::form(name));
+            pairs.push_str(&urlencode::form_encode(name));
             pairs.push('=');
-            pairs.push_str(&urlencode::form(value));
+            pairs.push_str(&urlencode::form_encode(value));
             request.content = BodyContent::Pairs(pairs);
             Ok(())
         })
@@ -332,12 +334,13 @@ pub unsafe extern "C" fn haul_request_add_part(
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            let (name, data) = (text::bytes(name, "name")?, text::counted(data.cast(), len, "data")?);
+            let (name, data) =
+                (text::required_bytes(name, "name")?, text::bytes_with_length(data.cast(), len, "data")?);
             let mut part = FormPart::field(name, data);
             if !filename.is_null() {
-                part = FormPart::file(name, text::bytes(filename, "filename")?, part.content);
+                part = FormPart::file(name, text::required_bytes(filename, "filename")?, part.content);
             }
-            typed(&mut part, content_type)?;
+            set_part_content_type(&mut part, content_type)?;
             request.content = BodyContent::Form(request.content.take_form().part(part));
             Ok(())
         })
@@ -357,13 +360,13 @@ pub unsafe extern "C" fn haul_request_add_part_file(
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            let name = text::bytes(name, "name")?;
+            let name = text::required_bytes(name, "name")?;
             let own = file(path)?.file_name().unwrap_or_default().as_encoded_bytes();
             let filename = if filename.is_null() { own } else { CStr::from_ptr(filename).to_bytes() };
             let piece = file_piece(path)?;
             let mut part = FormPart::file(name, filename, multipart::FormPartContent::Bytes(Vec::new()));
-            typed(&mut part, content_type)?;
-            request.content = BodyContent::Form(request.content.take_form().piece(part, piece));
+            set_part_content_type(&mut part, content_type)?;
+            request.content = BodyContent::Form(request.content.take_form().push_piece_part(part, piece));
             Ok(())
         })
     }
@@ -373,9 +376,9 @@ pub unsafe extern "C" fn haul_request_add_part_file(
 ///
 /// # Safety
 /// `content_type` is NULL or ends with NUL.
-unsafe fn typed(part: &mut FormPart, content_type: *const c_char) -> Result<(), CallFailure> {
+unsafe fn set_part_content_type(part: &mut FormPart, content_type: *const c_char) -> Result<(), CallFailure> {
     // SAFETY: the caller guarantees it.
-    if let Some(content_type) = unsafe { text::optional(content_type, "content_type") }? {
+    if let Some(content_type) = unsafe { text::optional_text(content_type, "content_type") }? {
         text::check_field("Content-Type", content_type.as_bytes())?;
         part.content_type = Some(content_type.to_owned());
     }
@@ -422,10 +425,10 @@ mod tests {
 
     #[test]
     fn borrowed_bytes_are_read_to_their_end() {
-        let (bytes, mut read) = (vec![7; TOGETHER + 1], Vec::new());
-        BorrowedReader { bytes: BorrowedBytes::of(&bytes), at: 0 }.read_to_end(&mut read).unwrap();
+        let (bytes, mut read) = (vec![7; MAX_JOINED_BODY + 1], Vec::new());
+        BorrowedReader { bytes: BorrowedBytes::from_slice(&bytes), at: 0 }.read_to_end(&mut read).unwrap();
         assert!(read == bytes);
-        let nothing = BorrowedBytes::of(&[]);
+        let nothing = BorrowedBytes::from_slice(&[]);
         assert_eq!(BorrowedReader { bytes: nothing, at: 0 }.read(&mut read).unwrap(), 0);
     }
 }

@@ -223,18 +223,18 @@ pub(crate) fn c_text(text: String) -> CString {
 }
 
 thread_local! {
-    static LAST: RefCell<Option<Box<haul_error>>> = const { RefCell::new(None) };
+    static LAST_ERROR: RefCell<Option<Box<haul_error>>> = const { RefCell::new(None) };
 }
 
 /// Stores a failure as the thread's last error, unless the thread is already ending. Returns its
 /// status.
-fn remember(fault: CallFailure) -> haul_status {
+fn set_last_error(fault: CallFailure) -> haul_status {
     let status = fault.0.status;
-    let _ = LAST.try_with(|last| last.replace(Some(fault.0)));
+    let _ = LAST_ERROR.try_with(|last| last.replace(Some(fault.0)));
     status
 }
 
-fn panicked(payload: &(dyn Any + Send)) -> CallFailure {
+fn panic_failure(payload: &(dyn Any + Send)) -> CallFailure {
     let what = payload.downcast_ref::<&str>().copied().map(str::to_owned);
     let what = what.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
     CallFailure::new(haul_status::Internal, format!("a fault in haul itself: {what}"))
@@ -245,44 +245,45 @@ fn panicked(payload: &(dyn Any + Send)) -> CallFailure {
 ///
 /// The state is usable after a panic: a poisoned lock is locked nevertheless, and code that can
 /// panic never leaves the data under a lock half changed.
-pub(crate) fn guard(body: impl FnOnce() -> Result<(), CallFailure>) -> haul_status {
+pub(crate) fn catch_panic(body: impl FnOnce() -> Result<(), CallFailure>) -> haul_status {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => haul_status::Ok,
-        Ok(Err(fault)) => remember(fault),
-        Err(payload) => remember(panicked(&*payload)),
+        Ok(Err(fault)) => set_last_error(fault),
+        Err(payload) => set_last_error(panic_failure(&*payload)),
     }
 }
 
-/// Runs the body of a function that creates an object, like [`guard`]. Returns `None` if it fails.
-pub(crate) fn guard_new<T>(body: impl FnOnce() -> Result<T, CallFailure>) -> Option<T> {
+/// Runs the body of a function that creates an object, like [`catch_panic`]. Returns `None` if it
+/// fails.
+pub(crate) fn catch_panic_new<T>(body: impl FnOnce() -> Result<T, CallFailure>) -> Option<T> {
     let mut made = None;
-    guard(|| body().map(|value| made = Some(value)));
+    catch_panic(|| body().map(|value| made = Some(value)));
     made
 }
 
-/// Runs the body of a function that cannot fail, like [`guard`]. Returns `or` after a panic.
-pub(crate) fn guard_or<T>(or: T, body: impl FnOnce() -> T) -> T {
-    guard_new(|| Ok(body())).unwrap_or(or)
+/// Runs the body of a function that cannot fail, like [`catch_panic`]. Returns `or` after a panic.
+pub(crate) fn catch_panic_or<T>(or: T, body: impl FnOnce() -> T) -> T {
+    catch_panic_new(|| Ok(body())).unwrap_or(or)
 }
 
 /// Returns the error of the last failed call in this thread. Valid until another call in this
 /// thread fails; NULL if none has failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_last_error() -> *const haul_error {
-    let found = LAST.try_with(|last| last.borrow().as_deref().map(std::ptr::from_ref));
+    let found = LAST_ERROR.try_with(|last| last.borrow().as_deref().map(std::ptr::from_ref));
     found.ok().flatten().unwrap_or(std::ptr::null())
 }
 
 /// A copy to keep; NULL for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_error_clone(error: Option<&haul_error>) -> Option<Box<haul_error>> {
-    guard_or(None, || error.cloned().map(Box::new))
+    catch_panic_or(None, || error.cloned().map(Box::new))
 }
 
 /// Frees a copy.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_error_free(error: Option<Box<haul_error>>) {
-    guard_or((), || drop(error));
+    catch_panic_or((), || drop(error));
 }
 
 /// The status; HAUL_STATUS_OK for NULL.
@@ -361,10 +362,10 @@ pub unsafe extern "C" fn haul_error_is_interrupted(error: *const haul_error) -> 
 /// Returns the meaning of a haul_status in a few words; "unknown" if it is not one. Never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_status_text(status: c_int) -> *const c_char {
-    words(status).as_ptr()
+    status_text(status).as_ptr()
 }
 
-fn words(status: c_int) -> &'static CStr {
+fn status_text(status: c_int) -> &'static CStr {
     match status {
         0 => c"done",
         1 => c"scheme neither http nor https",
@@ -409,12 +410,12 @@ mod tests {
 
     #[test]
     fn panic_becomes_a_status_and_an_error() {
-        let status = guard(|| panic!("on {}", "purpose"));
+        let status = catch_panic(|| panic!("on {}", "purpose"));
         assert_eq!(status, haul_status::Internal);
         // SAFETY: no call fails in between.
         let text = unsafe { CStr::from_ptr(haul_error_text(haul_last_error())) };
         assert_eq!(text.to_str(), Ok("a fault in haul itself: on purpose"));
-        assert!(guard_new::<()>(|| panic!("again")).is_none());
+        assert!(catch_panic_new::<()>(|| panic!("again")).is_none());
     }
 
     #[test]
@@ -430,14 +431,14 @@ mod tests {
         ];
         for kind in kinds {
             assert_eq!(status_of(kind) as c_int, c_int::from(kind.exit_code()), "{kind:?}");
-            assert_ne!(words(kind.exit_code().into()), c"unknown");
+            assert_ne!(status_text(kind.exit_code().into()), c"unknown");
         }
-        assert_eq!(words(-1), c"unknown");
+        assert_eq!(status_text(-1), c"unknown");
     }
 
     #[test]
     fn every_thread_has_its_own_last_error() {
-        guard(|| Err(CallFailure::setup("here")));
+        catch_panic(|| Err(CallFailure::setup("here")));
         std::thread::spawn(|| assert!(haul_last_error().is_null())).join().unwrap();
         assert!(!haul_last_error().is_null());
     }

@@ -20,10 +20,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use haul::state::cookie_jar::SharedCookieJar;
 use haul_policy::cookie::{Cookie, CookieParts, lwp};
 
-use crate::error::{CallFailure, guard, guard_new, guard_or, haul_status};
+use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_status};
 use crate::request::parse_url;
 use crate::text::{self, haul_slice};
-use crate::version::give;
+use crate::version::allocate_copy;
 
 /// Cookies, for any number of clients and threads.
 #[derive(Debug, Clone, Default)]
@@ -60,30 +60,31 @@ pub type haul_cookie_fn = Option<unsafe extern "C" fn(user: *mut c_void, cookie:
 /// Creates an empty jar.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_jar_new() -> Option<Box<haul_jar>> {
-    guard_new(|| Ok(Box::default()))
+    catch_panic_new(|| Ok(Box::default()))
 }
 
 /// Creates another handle of the same jar.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_clone(jar: *const haul_jar) -> Option<Box<haul_jar>> {
     // SAFETY: the header's contract: NULL or a jar that lives. So in all functions here.
-    guard_new(|| Ok(Box::new(unsafe { text::object(jar, "jar") }?.clone())))
+    catch_panic_new(|| Ok(Box::new(unsafe { text::required_object(jar, "jar") }?.clone())))
 }
 
 /// Frees a handle. The jar itself is freed with the last of its handles and clients.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_jar_free(jar: Option<Box<haul_jar>>) {
-    guard_or((), || drop(jar));
+    catch_panic_or((), || drop(jar));
 }
 
 /// Adds the cookies of a file, in Netscape's format (curl, wget, browsers) or that of Perl's HTTP::Cookies. A missing
 /// file counts as empty. `refused` (may be NULL) receives the number of lines that were not acceptable as cookies.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_load(jar: *mut haul_jar, path: *const c_char, refused: *mut usize) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let (jar, path) = unsafe { (text::object(jar, "jar")?, file(path)?) };
-        let count = if let Some(read) = lwp_file(path) { take_lwp(&jar.jar, read) } else { jar.jar.load(path)? };
+        let (jar, path) = unsafe { (text::required_object(jar, "jar")?, file(path)?) };
+        let count =
+            if let Some(read) = lwp_file(path) { store_lwp_cookies(&jar.jar, read) } else { jar.jar.load(path)? };
         // SAFETY: NULL or the caller's own number.
         if let Some(refused) = unsafe { refused.as_mut() } {
             *refused = count;
@@ -96,9 +97,9 @@ pub unsafe extern "C" fn haul_jar_load(jar: *mut haul_jar, path: *const c_char, 
 /// 0600. What other programs have written to it meanwhile is kept.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_save(jar: *const haul_jar, path: *const c_char) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let (jar, path) = unsafe { (text::object(jar, "jar")?, file(path)?) };
+        let (jar, path) = unsafe { (text::required_object(jar, "jar")?, file(path)?) };
         Ok(jar.jar.save(path)?)
     })
 }
@@ -122,16 +123,16 @@ pub unsafe extern "C" fn haul_jar_to_text(
     text: *mut *mut c_char,
     len: *mut usize,
 ) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let (jar, place, len) = unsafe { (text::object(jar, "jar")?, text.as_mut(), len.as_mut()) };
+        let (jar, place, len) = unsafe { (text::required_object(jar, "jar")?, text.as_mut(), len.as_mut()) };
         let place = place.ok_or_else(|| CallFailure::setup("text is NULL"))?;
         let written = match format {
             n if n == haul_jar_format::Netscape as c_int => jar.jar.to_text(),
             n if n == haul_jar_format::Lwp as c_int => jar.jar.with(|jar| lwp::write(jar, now())),
             _ => return Err(CallFailure::setup("format is no haul_jar_format")),
         };
-        *place = give(&written);
+        *place = allocate_copy(&written);
         if let Some(len) = len {
             *len = written.len();
         }
@@ -148,12 +149,13 @@ pub unsafe extern "C" fn haul_jar_add_text(
     len: usize,
     refused: *mut usize,
 ) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let (jar, text, refused) =
-            unsafe { (text::object(jar, "jar")?, text::counted(text, len, "text")?, refused.as_mut()) };
+        let (jar, text, refused) = unsafe {
+            (text::required_object(jar, "jar")?, text::bytes_with_length(text, len, "text")?, refused.as_mut())
+        };
         let count = match lwp::read(text, now()) {
-            Some(read) => take_lwp(&jar.jar, read),
+            Some(read) => store_lwp_cookies(&jar.jar, read),
             None => jar.jar.import_text(text),
         };
         if let Some(refused) = refused {
@@ -170,13 +172,14 @@ pub unsafe extern "C" fn haul_jar_cookie_header(
     url: *const c_char,
     cookie: *mut *mut c_char,
 ) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let (jar, url, place) = unsafe { (text::object(jar, "jar")?, text::required(url, "url")?, cookie.as_mut()) };
+        let (jar, url, place) =
+            unsafe { (text::required_object(jar, "jar")?, text::required_text(url, "url")?, cookie.as_mut()) };
         let place = place.ok_or_else(|| CallFailure::setup("cookie is NULL"))?;
         *place = std::ptr::null_mut();
         if let Some(value) = jar.jar.cookie_for(&parse_url(url, false)?) {
-            *place = give(&value);
+            *place = allocate_copy(&value);
         }
         Ok(())
     })
@@ -189,10 +192,15 @@ pub unsafe extern "C" fn haul_jar_set(
     url: *const c_char,
     set_cookie: *const c_char,
 ) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let (jar, url, field) =
-            unsafe { (text::object(jar, "jar")?, text::required(url, "url")?, text::bytes(set_cookie, "set_cookie")?) };
+        let (jar, url, field) = unsafe {
+            (
+                text::required_object(jar, "jar")?,
+                text::required_text(url, "url")?,
+                text::required_bytes(set_cookie, "set_cookie")?,
+            )
+        };
         let target = parse_url(url, false)?;
         let refused = jar.jar.change(|jar| jar.set(&target, field, now()).err());
         refused.map_or(Ok(()), |refusal| Err(CallFailure::setup(format!("the cookie is refused: {refusal}"))))
@@ -202,9 +210,9 @@ pub unsafe extern "C" fn haul_jar_set(
 /// Stores a cookie as it is, replacing the one of the same name, domain and path. HAUL_STATUS_SETUP if it is not valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_put(jar: *mut haul_jar, cookie: *const haul_cookie) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let (jar, cookie) = unsafe { (text::object(jar, "jar")?, text::object(cookie, "cookie")?) };
+        let (jar, cookie) = unsafe { (text::required_object(jar, "jar")?, text::required_object(cookie, "cookie")?) };
         // SAFETY: as above, for each part.
         let (name, value, path) = unsafe { (cookie.name.bytes(), cookie.value.bytes(), cookie.path.bytes()) };
         // SAFETY: as above.
@@ -235,11 +243,11 @@ pub unsafe extern "C" fn haul_jar_remove(
     path: *const c_char,
     name: *const c_char,
 ) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let (jar, domain) = unsafe { (text::object(jar, "jar")?, text::optional(domain, "domain")?) };
+        let (jar, domain) = unsafe { (text::required_object(jar, "jar")?, text::optional_text(domain, "domain")?) };
         // SAFETY: as above.
-        let (path, name) = unsafe { (text::optional(path, "path")?, text::optional(name, "name")?) };
+        let (path, name) = unsafe { (text::optional_text(path, "path")?, text::optional_text(name, "name")?) };
         let domain = domain.map(|domain| domain.strip_prefix('.').unwrap_or(domain));
         let fits = |cookie: &CookieParts| {
             domain.is_none_or(|domain| cookie.domain.eq_ignore_ascii_case(domain))
@@ -254,7 +262,7 @@ pub unsafe extern "C" fn haul_jar_remove(
 /// Removes all cookies.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_clear(jar: *mut haul_jar) {
-    guard_or((), || {
+    catch_panic_or((), || {
         // SAFETY: the header's contract.
         if let Some(jar) = unsafe { jar.as_ref() } {
             jar.jar.change(|jar| jar.retain(|_| false));
@@ -265,7 +273,7 @@ pub unsafe extern "C" fn haul_jar_clear(jar: *mut haul_jar) {
 /// Removes all session cookies.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_clear_session(jar: *mut haul_jar) {
-    guard_or((), || {
+    catch_panic_or((), || {
         // SAFETY: the header's contract.
         if let Some(jar) = unsafe { jar.as_ref() } {
             jar.jar.clear_session();
@@ -276,7 +284,7 @@ pub unsafe extern "C" fn haul_jar_clear_session(jar: *mut haul_jar) {
 /// The number of cookies that have not expired.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_count(jar: *const haul_jar) -> usize {
-    guard_or(0, || {
+    catch_panic_or(0, || {
         // SAFETY: the header's contract.
         let Some(jar) = (unsafe { jar.as_ref() }) else { return 0 };
         jar.jar.with(|jar| jar.iter().filter(|cookie| !cookie.is_expired(now())).count())
@@ -286,9 +294,9 @@ pub unsafe extern "C" fn haul_jar_count(jar: *const haul_jar) -> usize {
 /// Calls `look` for every cookie that has not expired, oldest first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_fn, user: *mut c_void) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let jar = unsafe { text::object(jar, "jar") }?;
+        let jar = unsafe { text::required_object(jar, "jar") }?;
         let look = look.ok_or_else(|| CallFailure::setup("look is NULL"))?;
         // A copy: the function may use the jar, whose lock must not be held then.
         let cookies: Vec<Cookie> =
@@ -296,10 +304,10 @@ pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_f
         for cookie in &cookies {
             let parts = cookie.parts();
             let seen = haul_cookie {
-                name: haul_slice::of(&parts.name),
-                value: haul_slice::of(&parts.value),
-                domain: haul_slice::of(parts.domain.as_bytes()),
-                path: haul_slice::of(&parts.path),
+                name: haul_slice::from_bytes(&parts.name),
+                value: haul_slice::from_bytes(&parts.value),
+                domain: haul_slice::from_bytes(parts.domain.as_bytes()),
+                path: haul_slice::from_bytes(&parts.path),
                 expires: parts.expires.map_or(0, |expires| i64::try_from(expires).unwrap_or(i64::MAX)),
                 host_only: parts.host_only,
                 secure: parts.secure,
@@ -321,7 +329,7 @@ pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_f
 /// The rules of [`text::required`].
 pub(crate) unsafe fn file<'a>(path: *const c_char) -> Result<&'a Path, CallFailure> {
     // SAFETY: the caller guarantees it.
-    let bytes = unsafe { text::bytes(path, "path") }?;
+    let bytes = unsafe { text::required_bytes(path, "path") }?;
     Ok(Path::new(OsStr::from_bytes(bytes)))
 }
 
@@ -335,7 +343,7 @@ fn lwp_file(path: &Path) -> Option<haul_policy::cookie::netscape::CookieFile> {
     lwp::read(&std::fs::read(path).ok()?, now())
 }
 
-fn take_lwp(jar: &SharedCookieJar, read: haul_policy::cookie::netscape::CookieFile) -> usize {
+fn store_lwp_cookies(jar: &SharedCookieJar, read: haul_policy::cookie::netscape::CookieFile) -> usize {
     jar.change(|jar| {
         for cookie in read.cookies {
             jar.insert(cookie);

@@ -33,7 +33,7 @@ pub(crate) struct ReplyDestination {
 
 impl ReplyDestination {
     /// The destination without callbacks: haul stores the body.
-    pub(crate) const KEPT: Self =
+    pub(crate) const IN_MEMORY: Self =
         Self { on_head: None, reserve: None, on_body: None, user: UserPointer(std::ptr::null_mut()) };
 
     pub(crate) fn check(&self) -> std::result::Result<(), CallFailure> {
@@ -44,14 +44,14 @@ impl ReplyDestination {
     }
 
     /// Passes the head to the callback `on_head`, if there is one.
-    pub(crate) fn show(&self, head: &haul_reply) -> Result<()> {
+    pub(crate) fn call_on_head(&self, head: &haul_reply) -> Result<()> {
         let Some(on_head) = self.on_head else { return Ok(()) };
         // SAFETY: a function of the caller's, with its own pointer and a reply that lives during
         // the call.
         if unsafe { on_head(self.user.0, head) } == 0 {
             Ok(())
         } else {
-            Err(refused("the head was refused by its taker"))
+            Err(callback_error("the head was refused by its taker"))
         }
     }
 }
@@ -61,7 +61,7 @@ impl ReplyDestination {
 pub(crate) struct StoredBody {
     /// The body, if haul stored it; else empty. The memory is used again for the next reply.
     pub(crate) kept: Vec<u8>,
-    /// The body in the caller's memory, if that is its destination; else NULL.
+    /// The pointer and length of the body in the caller's memory. NULL if the body goes elsewhere.
     pub(crate) lent: haul_slice,
     /// The length of the body in bytes, wherever it is stored.
     pub(crate) len: u64,
@@ -95,7 +95,7 @@ impl ReplyBodyWriter {
     }
 
     /// Prepares for a body of this length; `None` if it is unknown.
-    pub(crate) fn expect(&mut self, length: Option<u64>) -> Result<()> {
+    pub(crate) fn set_expected_length(&mut self, length: Option<u64>) -> Result<()> {
         let length = length.unwrap_or(0).min(TRUSTED_LENGTH) as usize;
         if self.is_kept() {
             self.kept.reserve_exact(length);
@@ -105,7 +105,7 @@ impl ReplyBodyWriter {
         Ok(())
     }
 
-    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         if self.is_kept() {
             make_room(&mut self.kept, bytes.len())?;
             self.kept.extend_from_slice(bytes);
@@ -113,11 +113,11 @@ impl ReplyBodyWriter {
             // SAFETY: a function of the caller's, with its own pointer and bytes that live during
             // the call.
             if unsafe { on_body(self.output.user.0, bytes.as_ptr().cast(), bytes.len()) } != 0 {
-                return Err(refused("the body was refused by its taker"));
+                return Err(callback_error("the body was refused by its taker"));
             }
         } else if !bytes.is_empty() {
             let needed =
-                self.len.checked_add(bytes.len()).ok_or_else(|| refused("the body does not fit into memory"))?;
+                self.len.checked_add(bytes.len()).ok_or_else(|| callback_error("the body does not fit into memory"))?;
             if needed > self.room {
                 self.grow(needed.max(self.room.saturating_mul(2)))?;
             }
@@ -134,7 +134,7 @@ impl ReplyBodyWriter {
         // SAFETY: a function of the caller's, with its own pointer.
         let start = unsafe { reserve(self.output.user.0, size) }.cast::<u8>();
         if start.is_null() {
-            return Err(refused("no memory for the body was given"));
+            return Err(callback_error("no memory for the body was given"));
         }
         (self.start, self.room) = (start, size);
         Ok(())
@@ -154,11 +154,11 @@ impl ReplyBodyWriter {
 
 impl Sink for ReplyBodyWriter {
     fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
-        self.expect(begin.length)
+        self.set_expected_length(begin.length)
     }
 
     fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        self.put(lease.bytes())
+        self.write_bytes(lease.bytes())
     }
 
     fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
@@ -195,7 +195,7 @@ impl Sink for ReplyBodyWriter {
     }
 }
 
-fn refused(text: &str) -> Error {
+fn callback_error(text: &str) -> Error {
     Error::new(ErrorKind::Write, text)
 }
 
@@ -221,7 +221,7 @@ mod tests {
 
     fn into(reserve: haul_reserve_fn, memory: &mut Vec<u8>) -> ReplyBodyWriter {
         ReplyBodyWriter::new(
-            ReplyDestination { reserve, user: UserPointer((&raw mut *memory).cast()), ..ReplyDestination::KEPT },
+            ReplyDestination { reserve, user: UserPointer((&raw mut *memory).cast()), ..ReplyDestination::IN_MEMORY },
             Vec::new(),
         )
     }
@@ -230,11 +230,11 @@ mod tests {
     fn body_stays_whole_when_reserved_memory_moves() {
         let mut memory = Vec::new();
         let mut filler = into(Some(moving), &mut memory);
-        filler.expect(Some(2)).unwrap();
-        filler.put(b"what is thrown away").unwrap();
+        filler.set_expected_length(Some(2)).unwrap();
+        filler.write_bytes(b"what is thrown away").unwrap();
         assert!(filler.restart());
         for piece in [&b"ab"[..], b"", b"cdefghijklmnopqrstuvw", b"xyz"] {
-            filler.put(piece).unwrap();
+            filler.write_bytes(piece).unwrap();
         }
         let body = filler.finish();
         // SAFETY: the memory is still there, and as long as was said.
@@ -245,8 +245,8 @@ mod tests {
     #[test]
     fn failed_reserve_ends_a_body() {
         let mut filler = into(Some(none), &mut Vec::new());
-        filler.put(b"").unwrap();
-        assert_eq!(filler.put(b"a").unwrap_err().kind(), ErrorKind::Write);
+        filler.write_bytes(b"").unwrap();
+        assert_eq!(filler.write_bytes(b"a").unwrap_err().kind(), ErrorKind::Write);
         assert!(filler.finish().lent.data.is_null());
     }
 }

@@ -28,9 +28,9 @@ use crate::auth::auth;
 use crate::callbacks::{UserPointer, haul_body_fn, haul_head_fn, haul_reserve_fn};
 use crate::client::ClientState;
 use crate::content::BodyContent;
-use crate::error::{CallFailure, guard, guard_new, guard_or, haul_status};
+use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_status};
 use crate::reply_destination::ReplyDestination;
-use crate::settings::{has_max_size, has_redirects, limit, set_max_size, set_redirects};
+use crate::settings::{has_max_size, has_redirects, set_max_size, set_redirects, time_limit};
 use crate::text;
 
 /// One request. It belongs to one thread at a time.
@@ -133,11 +133,11 @@ impl haul_request {
 
 /// Parses a URL. If `as_is` is true, dot segments in its path are kept.
 pub(crate) fn parse_url(url: &str, as_is: bool) -> Result<Target, CallFailure> {
-    Target::parse_with(url, Scheme::Http, as_is).map_err(|error| url_fault(&error))
+    Target::parse_with(url, Scheme::Http, as_is).map_err(|error| url_failure(&error))
 }
 
 /// Returns the failure for an invalid URL. It does not contain the URL, which may have a password.
-pub(crate) fn url_fault(error: &TargetError) -> CallFailure {
+pub(crate) fn url_failure(error: &TargetError) -> CallFailure {
     let status = if error.exit_code() == 1 { haul_status::UnsupportedScheme } else { haul_status::Url };
     CallFailure::new(status, format!("the URL cannot be used: {error}"))
 }
@@ -167,10 +167,10 @@ pub unsafe extern "C" fn haul_request_new_raw(method: *const c_char, url: *const
 /// # Safety
 /// The rules of [`haul_request_new`].
 unsafe fn new(method: *const c_char, url: *const c_char, raw_path: bool) -> Option<Box<haul_request>> {
-    guard_new(|| {
+    catch_panic_new(|| {
         // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in
         // all functions here.
-        let (method, url) = unsafe { (text::optional(method, "method")?, text::required(url, "url")?) };
+        let (method, url) = unsafe { (text::optional_text(method, "method")?, text::required_text(url, "url")?) };
         Ok(Box::new(haul_request {
             method: parse_method(method.unwrap_or("GET"))?,
             target: parse_url(url, raw_path)?,
@@ -179,7 +179,7 @@ unsafe fn new(method: *const c_char, url: *const c_char, raw_path: bool) -> Opti
             max_time: None,
             trailers: None,
             own: PerRequestSettings { raw_path, ..PerRequestSettings::default() },
-            output: ReplyDestination::KEPT,
+            output: ReplyDestination::IN_MEMORY,
         }))
     })
 }
@@ -188,13 +188,13 @@ unsafe fn new(method: *const c_char, url: *const c_char, raw_path: bool) -> Opti
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_clone(request: *const haul_request) -> Option<Box<haul_request>> {
     // SAFETY: the header's contract.
-    guard_new(|| Ok(Box::new(unsafe { text::object(request, "request") }?.clone())))
+    catch_panic_new(|| Ok(Box::new(unsafe { text::required_object(request, "request") }?.clone())))
 }
 
 /// Frees a request.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_request_free(request: Option<Box<haul_request>>) {
-    guard_or((), || drop(request));
+    catch_panic_or((), || drop(request));
 }
 
 /// Sets a header, replacing all of that name: the request's, the client's and haul's own. A NULL value removes it.
@@ -207,8 +207,8 @@ pub unsafe extern "C" fn haul_request_set_header(
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            let name = text::required(name, "name")?;
-            let value = if value.is_null() { None } else { Some(text::bytes(value, "value")?) };
+            let name = text::required_text(name, "name")?;
+            let value = if value.is_null() { None } else { Some(text::required_bytes(value, "value")?) };
             text::check_field(name, value.unwrap_or_default())?;
             request.fields.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
             request.own.without.retain(|other| !other.eq_ignore_ascii_case(name));
@@ -231,7 +231,7 @@ pub unsafe extern "C" fn haul_request_add_header(
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            let (name, value) = (text::required(name, "name")?, text::bytes(value, "value")?);
+            let (name, value) = (text::required_text(name, "name")?, text::required_bytes(value, "value")?);
             text::check_field(name, value)?;
             request.fields.push((name.to_owned(), value.to_vec()));
             Ok(())
@@ -245,7 +245,7 @@ pub unsafe extern "C" fn haul_request_set_timeout(request: *mut haul_request, ms
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            request.max_time = limit(ms);
+            request.max_time = time_limit(ms);
             Ok(())
         })
     }
@@ -322,5 +322,5 @@ pub(crate) unsafe fn change(
     change: impl FnOnce(&mut haul_request) -> Result<(), CallFailure>,
 ) -> haul_status {
     // SAFETY: the caller guarantees it.
-    guard(|| change(unsafe { request.as_mut() }.ok_or_else(|| CallFailure::setup("request is NULL"))?))
+    catch_panic(|| change(unsafe { request.as_mut() }.ok_or_else(|| CallFailure::setup("request is NULL"))?))
 }

@@ -17,7 +17,7 @@ use haul::transfer_facts::TransferFacts;
 use haul::{ProtocolVersion, Target};
 use haul_proto::head::{Fields, ResponseHead};
 
-use crate::error::{CallFailure, guard, guard_new, guard_or, haul_error, haul_status};
+use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_error, haul_status};
 use crate::reply_destination::StoredBody;
 use crate::streaming::StreamedReply;
 use crate::text::{self, haul_header, haul_slice};
@@ -126,7 +126,7 @@ impl haul_response {
     }
 
     /// Stores the head of a reply and its final URL. `decodes` is true if haul decodes the body.
-    pub(crate) fn take_head(&mut self, head: Option<ResponseHead>, target: &Target, decodes: bool) {
+    pub(crate) fn store_head(&mut self, head: Option<ResponseHead>, target: &Target, decodes: bool) {
         self.headers.clear();
         self.url.clear();
         if head.is_some() {
@@ -137,7 +137,7 @@ impl haul_response {
             self.version = Some(head.version());
             // The views are into the bytes of the head, which lie where they are until the head
             // goes: `head` is replaced together with them, here and in `clear`.
-            self.headers.extend(head.field_bytes().map(view));
+            self.headers.extend(head.field_bytes().map(header_view));
             self.is_decoded = decodes && head.get("content-encoding").is_some() && haul::body::is_decodable(head);
         }
     }
@@ -147,31 +147,31 @@ impl haul_response {
         self.is_decoded
     }
 
-    pub(crate) fn take_facts(&mut self, facts: Box<TransferFacts>) {
+    pub(crate) fn store_facts(&mut self, facts: Box<TransferFacts>) {
         self.facts = Some(facts);
     }
 
-    pub(crate) fn take_trailers(&mut self, trailers: Option<Fields>) {
+    pub(crate) fn store_trailers(&mut self, trailers: Option<Fields>) {
         self.trailers.clear();
         self.trailer_fields = trailers;
-        self.trailers.extend(self.trailer_fields.iter().flat_map(Fields::iter_bytes).map(view));
+        self.trailers.extend(self.trailer_fields.iter().flat_map(Fields::iter_bytes).map(header_view));
     }
 
-    pub(crate) fn take_history(&mut self, history: Vec<FollowedRedirect>) {
+    pub(crate) fn store_history(&mut self, history: Vec<FollowedRedirect>) {
         self.hops.clear();
         for FollowedRedirect { target, head } in history {
-            let headers = head.field_bytes().map(view).collect();
+            let headers = head.field_bytes().map(header_view).collect();
             self.hops.push(RedirectReply { url: target.to_url(), headers, head });
         }
     }
 
     /// Stores the outcome of a request. Returns an error if the request failed.
-    pub(crate) fn take_outcome(&mut self, outcome: TransferOutcome, decodes: bool) -> Result<(), CallFailure> {
+    pub(crate) fn store_outcome(&mut self, outcome: TransferOutcome, decodes: bool) -> Result<(), CallFailure> {
         let TransferOutcome { result, target, head, facts, history, trailers, .. } = outcome;
-        self.take_head(head, &target, decodes);
-        self.take_facts(facts);
-        self.take_history(history);
-        self.take_trailers(trailers);
+        self.store_head(head, &target, decodes);
+        self.store_facts(facts);
+        self.store_history(history);
+        self.store_trailers(trailers);
         Ok(result?)
     }
 
@@ -181,22 +181,22 @@ impl haul_response {
 
     /// Returns the reply as a plain struct for C.
     pub(crate) fn reply(&self) -> haul_reply {
-        let body = if self.body.is_kept { haul_slice::of(&self.body.kept) } else { self.body.lent };
+        let body = if self.body.is_kept { haul_slice::from_bytes(&self.body.kept) } else { self.body.lent };
         haul_reply {
             body: body.data,
             body_len: usize::try_from(self.body.len).unwrap_or(usize::MAX),
             decoded: self.is_decoded,
             redirects: self.facts.as_ref().map_or(self.hops.len() as u32, |facts| facts.redirects),
-            ..plain(self.head.as_ref(), &self.url, &self.headers)
+            ..reply_view(self.head.as_ref(), &self.url, &self.headers)
         }
     }
 }
 
-fn view((name, value): (&[u8], &[u8])) -> haul_header {
-    haul_header { name: haul_slice::of(name), value: haul_slice::of(value) }
+fn header_view((name, value): (&[u8], &[u8])) -> haul_header {
+    haul_header { name: haul_slice::from_bytes(name), value: haul_slice::from_bytes(value) }
 }
 
-fn number(version: ProtocolVersion) -> u16 {
+fn version_number(version: ProtocolVersion) -> u16 {
     match version {
         ProtocolVersion::Http10 => 10,
         ProtocolVersion::Http2 => 20,
@@ -205,13 +205,13 @@ fn number(version: ProtocolVersion) -> u16 {
     }
 }
 
-fn plain(head: Option<&ResponseHead>, url: &str, headers: &[haul_header]) -> haul_reply {
+fn reply_view(head: Option<&ResponseHead>, url: &str, headers: &[haul_header]) -> haul_reply {
     haul_reply {
         status: head.map_or(0, ResponseHead::status),
-        version: head.map_or(0, |head| number(head.version())),
+        version: head.map_or(0, |head| version_number(head.version())),
         redirects: 0,
-        reason: haul_slice::of(head.map_or(&[], ResponseHead::reason)),
-        url: haul_slice::of(url.as_bytes()),
+        reason: haul_slice::from_bytes(head.map_or(&[], ResponseHead::reason)),
+        url: haul_slice::from_bytes(url.as_bytes()),
         headers: headers.as_ptr(),
         header_count: headers.len(),
         body: std::ptr::null(),
@@ -223,22 +223,22 @@ fn plain(head: Option<&ResponseHead>, url: &str, headers: &[haul_header]) -> hau
 /// Creates a response to be filled by haul_client_call. It can be reused, which keeps its memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_response_new() -> Option<Box<haul_response>> {
-    guard_new(|| Ok(Box::default()))
+    catch_panic_new(|| Ok(Box::default()))
 }
 
 /// Frees a response. If its body was not read to its end, its connection is closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_response_free(response: Option<Box<haul_response>>) {
-    guard_or((), || drop(response));
+    catch_panic_or((), || drop(response));
 }
 
 /// Copies the plain part into `reply`. Fields without a value are empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_reply(response: *const haul_response, reply: *mut haul_reply) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract: what is not NULL lives, and no other thread uses it. So in
         // all functions here.
-        let (response, place) = unsafe { (text::object(response, "response")?, reply.as_mut()) };
+        let (response, place) = unsafe { (text::required_object(response, "response")?, reply.as_mut()) };
         *place.ok_or_else(|| CallFailure::setup("reply is NULL"))? = response.reply();
         Ok(())
     })
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn haul_response_reply(response: *const haul_response, rep
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_status(response: *const haul_response) -> u16 {
     // SAFETY: the header's contract.
-    unsafe { look(response, 0, |response| response.head.as_ref().map_or(0, ResponseHead::status)) }
+    unsafe { with_response(response, 0, |response| response.head.as_ref().map_or(0, ResponseHead::status)) }
 }
 
 /// The version's text, such as "HTTP/1.1"; "" if there was no reply.
@@ -262,28 +262,28 @@ pub unsafe extern "C" fn haul_response_version(response: *const haul_response) -
         Some(_) => c"HTTP/1.1",
     };
     // SAFETY: the header's contract.
-    unsafe { look(response, c"", text) }.as_ptr()
+    unsafe { with_response(response, c"", text) }.as_ptr()
 }
 
 /// The reason phrase; empty in HTTP/2. It is free text from the server.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_reason(response: *const haul_response) -> haul_slice {
     // SAFETY: the header's contract.
-    unsafe { look(response, haul_slice::NONE, |response| response.reply().reason) }
+    unsafe { with_response(response, haul_slice::NONE, |response| response.reply().reason) }
 }
 
 /// The final URL, after redirects, without credentials and fragment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_url(response: *const haul_response) -> haul_slice {
     // SAFETY: the header's contract.
-    unsafe { look(response, haul_slice::NONE, |response| haul_slice::of(response.url.as_bytes())) }
+    unsafe { with_response(response, haul_slice::NONE, |response| haul_slice::from_bytes(response.url.as_bytes())) }
 }
 
 /// Returns the number of header fields.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_header_count(response: *const haul_response) -> usize {
     // SAFETY: the header's contract.
-    unsafe { look(response, 0, |response| response.headers.len()) }
+    unsafe { with_response(response, 0, |response| response.headers.len()) }
 }
 
 /// The name of a header field; `data` is NULL past the last one.
@@ -291,7 +291,7 @@ pub unsafe extern "C" fn haul_response_header_count(response: *const haul_respon
 pub unsafe extern "C" fn haul_response_header_name(response: *const haul_response, index: usize) -> haul_slice {
     let name = |response: &haul_response| response.headers.get(index).map_or(haul_slice::NONE, |field| field.name);
     // SAFETY: the header's contract.
-    unsafe { look(response, haul_slice::NONE, name) }
+    unsafe { with_response(response, haul_slice::NONE, name) }
 }
 
 /// The value of a header field; `data` is NULL past the last one.
@@ -299,20 +299,20 @@ pub unsafe extern "C" fn haul_response_header_name(response: *const haul_respons
 pub unsafe extern "C" fn haul_response_header_value(response: *const haul_response, index: usize) -> haul_slice {
     let value = |response: &haul_response| response.headers.get(index).map_or(haul_slice::NONE, |field| field.value);
     // SAFETY: the header's contract.
-    unsafe { look(response, haul_slice::NONE, value) }
+    unsafe { with_response(response, haul_slice::NONE, value) }
 }
 
 /// The value of the first field of that name (case-insensitive); `data` is NULL if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_header(response: *const haul_response, name: *const c_char) -> haul_slice {
-    guard_or(haul_slice::NONE, || {
+    catch_panic_or(haul_slice::NONE, || {
         // SAFETY: the header's contract.
-        let (response, name) = unsafe { (response.as_ref(), text::optional(name, "name")) };
+        let (response, name) = unsafe { (response.as_ref(), text::optional_text(name, "name")) };
         let found = match (response.and_then(|response| response.head.as_ref()), name) {
             (Some(head), Ok(Some(name))) => head.get(name),
             _ => None,
         };
-        found.map_or(haul_slice::NONE, haul_slice::of)
+        found.map_or(haul_slice::NONE, haul_slice::from_bytes)
     })
 }
 
@@ -320,7 +320,7 @@ pub unsafe extern "C" fn haul_response_header(response: *const haul_response, na
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_trailer_count(response: *const haul_response) -> usize {
     // SAFETY: the header's contract.
-    unsafe { look(response, 0, |response| response.trailers.len()) }
+    unsafe { with_response(response, 0, |response| response.trailers.len()) }
 }
 
 /// Copies a field of the trailer section into `trailer`. HAUL_STATUS_SETUP past the last one.
@@ -330,9 +330,9 @@ pub unsafe extern "C" fn haul_response_trailer(
     index: usize,
     trailer: *mut haul_header,
 ) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let (response, place) = unsafe { (text::object(response, "response")?, trailer.as_mut()) };
+        let (response, place) = unsafe { (text::required_object(response, "response")?, trailer.as_mut()) };
         let field = response.trailers.get(index).ok_or_else(|| CallFailure::setup("there is no such trailer"))?;
         *place.ok_or_else(|| CallFailure::setup("trailer is NULL"))? = *field;
         Ok(())
@@ -347,13 +347,13 @@ pub unsafe extern "C" fn haul_response_body(response: *const haul_response) -> h
         haul_slice { data: reply.body, len: if reply.body.is_null() { 0 } else { reply.body_len } }
     };
     // SAFETY: the header's contract.
-    unsafe { look(response, haul_slice::NONE, body) }
+    unsafe { with_response(response, haul_slice::NONE, body) }
 }
 
 /// The address that the reply came from, such as "127.0.0.1"; NULL if unknown. `port` (may be NULL) receives its port.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_peer(response: *const haul_response, port: *mut u16) -> *const c_char {
-    guard_or(std::ptr::null(), || {
+    catch_panic_or(std::ptr::null(), || {
         // SAFETY: the header's contract.
         let (response, port) = unsafe { (response.as_ref(), port.as_mut()) };
         let Some((response, peer)) = response.and_then(|one| Some((one, one.facts.as_ref()?.peer?))) else {
@@ -382,14 +382,14 @@ pub unsafe extern "C" fn haul_response_times(response: *const haul_response) -> 
         })
     };
     // SAFETY: the header's contract.
-    unsafe { look(response, haul_times::default(), times) }
+    unsafe { with_response(response, haul_times::default(), times) }
 }
 
 /// Returns the number of redirects that were followed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_redirect_count(response: *const haul_response) -> usize {
     // SAFETY: the header's contract.
-    unsafe { look(response, 0, |response| response.hops.len()) }
+    unsafe { with_response(response, 0, |response| response.hops.len()) }
 }
 
 /// Copies a redirecting reply into `reply`, counted from the first: status, version, reason, URL and headers, without a
@@ -400,11 +400,11 @@ pub unsafe extern "C" fn haul_response_redirect(
     index: usize,
     reply: *mut haul_reply,
 ) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let (response, place) = unsafe { (text::object(response, "response")?, reply.as_mut()) };
+        let (response, place) = unsafe { (text::required_object(response, "response")?, reply.as_mut()) };
         let hop = response.hops.get(index).ok_or_else(|| CallFailure::setup("there is no such redirect"))?;
-        let found = plain(Some(&hop.head), &hop.url, &hop.headers);
+        let found = reply_view(Some(&hop.head), &hop.url, &hop.headers);
         *place.ok_or_else(|| CallFailure::setup("reply is NULL"))? = found;
         Ok(())
     })
@@ -416,19 +416,23 @@ pub unsafe extern "C" fn haul_response_redirect(
 pub unsafe extern "C" fn haul_response_error(response: *const haul_response) -> *const haul_error {
     let error = |response: &haul_response| response.error.as_deref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: the header's contract.
-    unsafe { look(response, std::ptr::null(), error) }
+    unsafe { with_response(response, std::ptr::null(), error) }
 }
 
 /// Calls `look` with the response and returns its result. Returns `or` if the response is NULL.
 ///
 /// # Safety
 /// `response` is NULL or valid, and does not change during the call.
-pub(crate) unsafe fn look<T>(response: *const haul_response, or: T, look: impl FnOnce(&haul_response) -> T) -> T
+pub(crate) unsafe fn with_response<T>(
+    response: *const haul_response,
+    or: T,
+    look: impl FnOnce(&haul_response) -> T,
+) -> T
 where
     T: Copy,
 {
     // SAFETY: the caller guarantees it.
-    guard_or(or, || unsafe { response.as_ref() }.map_or(or, look))
+    catch_panic_or(or, || unsafe { response.as_ref() }.map_or(or, look))
 }
 
 #[cfg(test)]
@@ -454,10 +458,10 @@ mod tests {
             FollowedRedirect { target: target.clone(), head }
         };
         let mut made = haul_response_new().unwrap();
-        made.take_history(["/b", "/c", "/d"].map(hop).into());
-        made.take_head(Some(head("HTTP/1.1 200 OK\r\nA: 1\r\nB: 2\r\n\r\n")), &target, false);
+        made.store_history(["/b", "/c", "/d"].map(hop).into());
+        made.store_head(Some(head("HTTP/1.1 200 OK\r\nA: 1\r\nB: 2\r\n\r\n")), &target, false);
         let response = Box::into_raw(made);
-        let mut reply = plain(None, "", &[]);
+        let mut reply = reply_view(None, "", &[]);
         // SAFETY: the response is freed once, after all that looks at it.
         unsafe {
             for (index, to) in ["/b", "/c", "/d"].into_iter().enumerate() {

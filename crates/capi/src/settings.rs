@@ -20,7 +20,7 @@ use haul::net::dns::AddressFamily;
 use crate::auth::auth;
 use crate::callbacks::{UserPointer, haul_interrupt_fn};
 use crate::client::haul_client;
-use crate::error::{CallFailure, guard, haul_status};
+use crate::error::{CallFailure, catch_panic, haul_status};
 use crate::jar::haul_jar;
 use crate::text;
 
@@ -31,16 +31,16 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(300);
 ///
 /// # Safety
 /// `client` is NULL or valid.
-pub(crate) unsafe fn set(
+pub(crate) unsafe fn change_options(
     client: *mut haul_client,
     change: impl FnOnce(&mut RequestOptions) -> Result<(), CallFailure>,
 ) -> haul_status {
     // SAFETY: the caller guarantees it.
-    guard(|| unsafe { text::object(client, "client") }?.change(change))
+    catch_panic(|| unsafe { text::required_object(client, "client") }?.change(change))
 }
 
 /// Converts a time limit in milliseconds. 0 becomes `None`, no limit.
-pub(crate) fn limit(ms: u64) -> Option<Duration> {
+pub(crate) fn time_limit(ms: u64) -> Option<Duration> {
     (ms > 0).then(|| Duration::from_millis(ms))
 }
 
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn haul_client_set_jar(client: *mut haul_client, jar: *mut
     // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all
     // functions here.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             options.jar = jar.as_ref().map(|jar| jar.jar.clone());
             Ok(())
         })
@@ -66,8 +66,8 @@ pub unsafe extern "C" fn haul_client_set_user_agent(
 ) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
-            let user_agent = text::optional(user_agent, "user_agent")?;
+        change_options(client, |options| {
+            let user_agent = text::optional_text(user_agent, "user_agent")?;
             if let Some(text) = user_agent {
                 text::check_field("User-Agent", text.as_bytes())?;
             }
@@ -87,9 +87,9 @@ pub unsafe extern "C" fn haul_client_set_header(
 ) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
-            let name = text::required(name, "name")?;
-            let value = if value.is_null() { None } else { Some(text::bytes(value, "value")?) };
+        change_options(client, |options| {
+            let name = text::required_text(name, "name")?;
+            let value = if value.is_null() { None } else { Some(text::required_bytes(value, "value")?) };
             text::check_field(name, value.unwrap_or_default())?;
             options.fields.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
             options.without.retain(|other| !other.eq_ignore_ascii_case(name));
@@ -107,8 +107,8 @@ pub unsafe extern "C" fn haul_client_set_header(
 pub unsafe extern "C" fn haul_client_set_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
-            options.max_time = limit(ms);
+        change_options(client, |options| {
+            options.max_time = time_limit(ms);
             Ok(())
         })
     }
@@ -119,8 +119,8 @@ pub unsafe extern "C" fn haul_client_set_timeout(client: *mut haul_client, ms: u
 pub unsafe extern "C" fn haul_client_set_connect_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
-            options.connect.timeout = limit(ms).unwrap_or(CONNECT_TIMEOUT);
+        change_options(client, |options| {
+            options.connect.timeout = time_limit(ms).unwrap_or(CONNECT_TIMEOUT);
             Ok(())
         })
     }
@@ -132,8 +132,8 @@ pub unsafe extern "C" fn haul_client_set_connect_timeout(client: *mut haul_clien
 pub unsafe extern "C" fn haul_client_set_idle_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
-            options.read_timeout = limit(ms);
+        change_options(client, |options| {
+            options.read_timeout = time_limit(ms);
             Ok(())
         })
     }
@@ -145,8 +145,8 @@ pub unsafe extern "C" fn haul_client_set_idle_timeout(client: *mut haul_client, 
 pub unsafe extern "C" fn haul_client_set_pool_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
-            options.pool_timeout = limit(ms);
+        change_options(client, |options| {
+            options.pool_timeout = time_limit(ms);
             Ok(())
         })
     }
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn haul_client_set_pool_timeout(client: *mut haul_client, 
 pub unsafe extern "C" fn haul_client_set_max_redirects(client: *mut haul_client, max: u32) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             set_redirects(options, max);
             Ok(())
         })
@@ -183,7 +183,7 @@ pub(crate) fn has_redirects(options: &RequestOptions, max: u32) -> bool {
 pub unsafe extern "C" fn haul_client_set_retries(client: *mut haul_client, max: u32) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             options.retry.max = max;
             Ok(())
         })
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn haul_client_set_retries(client: *mut haul_client, max: 
 pub unsafe extern "C" fn haul_client_set_max_size(client: *mut haul_client, bytes: u64) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             set_max_size(options, bytes);
             Ok(())
         })
@@ -222,7 +222,7 @@ pub(crate) fn has_max_size(options: &RequestOptions, bytes: u64) -> bool {
 pub unsafe extern "C" fn haul_client_set_decode(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             options.decode = on;
             Ok(())
         })
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn haul_client_set_decode_limits(
 ) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             options.decode_limits.max_output = (max_bytes > 0).then_some(max_bytes);
             options.decode_limits.max_ratio = max_ratio;
             Ok(())
@@ -255,7 +255,7 @@ pub unsafe extern "C" fn haul_client_set_decode_limits(
 pub unsafe extern "C" fn haul_client_set_expect_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             options.expect_timeout = Duration::from_millis(ms);
             Ok(())
         })
@@ -268,7 +268,7 @@ pub unsafe extern "C" fn haul_client_set_expect_timeout(client: *mut haul_client
 pub unsafe extern "C" fn haul_client_set_raw_path(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             options.path_as_is = on;
             Ok(())
         })
@@ -281,7 +281,7 @@ pub unsafe extern "C" fn haul_client_set_raw_path(client: *mut haul_client, on: 
 pub unsafe extern "C" fn haul_client_set_headless(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             options.deviations.http09 = on;
             Ok(())
         })
@@ -293,7 +293,7 @@ pub unsafe extern "C" fn haul_client_set_headless(client: *mut haul_client, on: 
 pub unsafe extern "C" fn haul_client_set_keep_alive(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             options.fields.retain(|(name, _)| !name.eq_ignore_ascii_case("connection"));
             if !on {
                 options.fields.push(("Connection".to_owned(), b"close".to_vec()));
@@ -308,7 +308,7 @@ pub unsafe extern "C" fn haul_client_set_keep_alive(client: *mut haul_client, on
 pub unsafe extern "C" fn haul_client_set_ip_version(client: *mut haul_client, version: c_int) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             options.family = match version {
                 0 => AddressFamily::Any,
                 4 => AddressFamily::V4,
@@ -331,7 +331,7 @@ pub unsafe extern "C" fn haul_client_set_auth(
 ) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             options.auth = auth(kind, user, secret)?;
             Ok(())
         })
@@ -357,7 +357,7 @@ pub unsafe extern "C" fn haul_client_set_interrupt(
     });
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             options.interrupt = hook;
             Ok(())
         })

@@ -96,11 +96,11 @@ impl TransferObserver for StepObserver {
             _ => return,
         };
         let url = target.to_url();
-        let failure = error.map(|error| CallFailure::from(error.again()).into_error());
+        let failure = error.map(|error| CallFailure::from(error.duplicate()).into_error());
         let info = haul_step_info {
             step,
             time: u64::try_from(at.as_nanos()).unwrap_or(u64::MAX),
-            url: haul_slice::of(url.as_bytes()),
+            url: haul_slice::from_bytes(url.as_bytes()),
             status: facts.status,
             wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
             error: failure.as_deref().map_or(std::ptr::null(), std::ptr::from_ref),

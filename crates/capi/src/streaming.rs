@@ -7,33 +7,33 @@ use haul::request::Request;
 use haul::{Client, Response};
 
 use crate::client::haul_client;
-use crate::error::{CallFailure, guard, haul_status};
+use crate::error::{CallFailure, catch_panic, haul_status};
 use crate::reply_destination::{ReplyBodyWriter, ReplyDestination};
 use crate::request::haul_request;
 use crate::response::haul_response;
 use crate::text;
 
-/// A reply whose head has arrived, and whose body is still to be read.
+/// A response whose head has arrived and whose body has not been read completely.
 pub(crate) struct StreamedReply {
     reply: Response,
 }
 
 /// Sends a request and waits for the head of its reply.
-pub(crate) fn open(
+pub(crate) fn open_reply(
     engine: &Client,
     request: Request,
     response: &mut haul_response,
 ) -> Result<StreamedReply, CallFailure> {
     let decodes = request.options().decode;
     let reply = engine.send(request)?;
-    response.take_head(Some(reply.head().clone()), reply.target(), decodes);
-    response.take_facts(Box::new(reply.facts().clone()));
-    response.take_history(reply.history().to_vec());
+    response.store_head(Some(reply.head().clone()), reply.target(), decodes);
+    response.store_facts(Box::new(reply.facts().clone()));
+    response.store_history(reply.history().to_vec());
     Ok(StreamedReply { reply })
 }
 
 /// Sends a request and receives the whole reply. The body goes to `output`.
-pub(crate) fn whole(
+pub(crate) fn receive_reply(
     engine: &Client,
     request: Request,
     output: ReplyDestination,
@@ -41,42 +41,42 @@ pub(crate) fn whole(
 ) -> Result<(), CallFailure> {
     let filler = ReplyBodyWriter::new(output, std::mem::take(&mut response.body.kept));
     if output.on_head.is_some() {
-        return shown(engine, request, output, filler, response);
+        return receive_reply_after_head(engine, request, output, filler, response);
     }
     let decodes = request.options().decode;
     let (outcome, filler) = engine.perform(request, filler);
     response.body = filler.finish();
-    response.take_outcome(outcome, decodes)
+    response.store_outcome(outcome, decodes)
 }
 
-/// Sends a request like [`whole`], and calls `on_head` before the body. `response` contains the
-/// redirects so far by then.
-fn shown(
+/// Sends a request like [`receive_reply`], and calls `on_head` before the body. `response` contains
+/// the redirects so far by then.
+fn receive_reply_after_head(
     engine: &Client,
     request: Request,
     output: ReplyDestination,
     mut filler: ReplyBodyWriter,
     response: &mut haul_response,
 ) -> Result<(), CallFailure> {
-    let mut reply = open(engine, request, response)?.reply;
-    output.show(&response.reply()).map_err(|error| error.with_url(reply.url()))?;
+    let mut reply = open_reply(engine, request, response)?.reply;
+    output.call_on_head(&response.reply()).map_err(|error| error.with_url(reply.url()))?;
     let announced = reply.content_length().filter(|_| !response.is_decoded());
-    let mut result = filler.expect(announced).map_err(|error| error.with_url(reply.url()).into());
+    let mut result = filler.set_expected_length(announced).map_err(|error| error.with_url(reply.url()).into());
     while result.is_ok() {
         result = match reply.fill_buf() {
             Ok([]) => break,
             Ok(bytes) => {
                 let len = bytes.len();
-                let put = filler.put(bytes);
+                let put = filler.write_bytes(bytes);
                 reply.consume(len);
                 put.map_err(|error| error.with_url(reply.url()).into())
             }
-            Err(error) => Err(of_read(error)),
+            Err(error) => Err(read_failure(error)),
         };
     }
     response.body = filler.finish();
-    response.take_facts(Box::new(reply.facts().clone()));
-    response.take_trailers(reply.trailers().cloned());
+    response.store_facts(Box::new(reply.facts().clone()));
+    response.store_trailers(reply.trailers().cloned());
     result
 }
 
@@ -85,16 +85,17 @@ fn shown(
 ///
 /// # Safety
 /// Pointers are NULL or valid, and `response` belongs to the caller.
-pub(crate) unsafe fn answered(
+pub(crate) unsafe fn with_new_response(
     client: *mut haul_client,
     request: *const haul_request,
     response: *mut *mut haul_response,
     send: impl FnOnce(&Client, Request, ReplyDestination, &mut haul_response) -> Result<(), CallFailure>,
 ) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the caller guarantees it.
-        let (client, request, place) =
-            unsafe { (text::object(client, "client")?, text::object(request, "request")?, response.as_mut()) };
+        let (client, request, place) = unsafe {
+            (text::required_object(client, "client")?, text::required_object(request, "request")?, response.as_mut())
+        };
         let place = place.ok_or_else(|| CallFailure::setup("response is NULL"))?;
         *place = std::ptr::null_mut();
         let shared = client.shared();
@@ -106,7 +107,7 @@ pub(crate) unsafe fn answered(
 }
 
 /// Returns the failure that an I/O error from reading a reply's body contains.
-fn of_read(error: std::io::Error) -> CallFailure {
+fn read_failure(error: std::io::Error) -> CallFailure {
     match error.downcast::<haul::Error>() {
         Ok(error) => error.into(),
         Err(error) => CallFailure::new(haul_status::Receive, error.to_string()),
@@ -125,8 +126,8 @@ pub unsafe extern "C" fn haul_client_open(
 ) -> haul_status {
     // SAFETY: the header's contract: what is not NULL lives, and the place is the caller's.
     unsafe {
-        answered(client, request, response, |engine, prepared, _, made| {
-            made.streaming = Some(open(engine, prepared, made)?);
+        with_new_response(client, request, response, |engine, prepared, _, made| {
+            made.streaming = Some(open_reply(engine, prepared, made)?);
             Ok(())
         })
     }
@@ -141,7 +142,7 @@ pub unsafe extern "C" fn haul_response_read(
     len: usize,
     got: *mut usize,
 ) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract: what is not NULL lives, and nobody else uses it.
         let (response, got) = unsafe { (response.as_mut(), got.as_mut()) };
         let response = response.ok_or_else(|| CallFailure::setup("response is NULL"))?;
@@ -156,7 +157,7 @@ pub unsafe extern "C" fn haul_response_read(
         let Some(streaming) = &mut response.streaming else {
             return Err(CallFailure::setup("the response is not one of haul_client_open"));
         };
-        let bytes = streaming.reply.fill_buf().map_err(of_read)?;
+        let bytes = streaming.reply.fill_buf().map_err(read_failure)?;
         let n = bytes.len().min(len);
         // SAFETY: the caller's buffer has room for `len` bytes, and is not where haul keeps its
         // own.
@@ -166,8 +167,8 @@ pub unsafe extern "C" fn haul_response_read(
         response.body.len += n as u64;
         if n == 0 {
             let (facts, trailers) = (Box::new(streaming.reply.facts().clone()), streaming.reply.trailers().cloned());
-            response.take_facts(facts);
-            response.take_trailers(trailers);
+            response.store_facts(facts);
+            response.store_trailers(trailers);
         }
         Ok(())
     })

@@ -6,9 +6,9 @@
 //! ```
 //! use haul_c::text;
 //! // SAFETY: the text ends with NUL.
-//! assert_eq!(unsafe { text::required(c"a".as_ptr(), "url") }.unwrap(), "a");
+//! assert_eq!(unsafe { text::required_text(c"a".as_ptr(), "url") }.unwrap(), "a");
 //! // SAFETY: NULL is looked at by nobody.
-//! assert!(unsafe { text::required(std::ptr::null(), "url") }.is_err());
+//! assert!(unsafe { text::required_text(std::ptr::null(), "url") }.is_err());
 //! assert!(text::check_field("X-Name", b"a\r\nHost: evil").is_err());
 //! ```
 
@@ -34,7 +34,7 @@ impl haul_slice {
 
     /// Returns a slice with the address and the length of `bytes`.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn from_bytes(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr().cast(), len: bytes.len() }
     }
 
@@ -81,9 +81,9 @@ pub struct haul_header {
 ///
 /// # Errors
 /// The argument is NULL.
-pub unsafe fn object<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, CallFailure> {
+pub unsafe fn required_object<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, CallFailure> {
     // SAFETY: the caller guarantees it.
-    unsafe { pointer.as_ref() }.ok_or_else(|| missing(what))
+    unsafe { pointer.as_ref() }.ok_or_else(|| null_argument_failure(what))
 }
 
 /// Converts a string that must not be NULL. `what` names the argument in the error message.
@@ -93,19 +93,19 @@ pub unsafe fn object<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Call
 ///
 /// # Errors
 /// The string is NULL or not UTF-8.
-pub unsafe fn required<'a>(pointer: *const c_char, what: &str) -> Result<&'a str, CallFailure> {
+pub unsafe fn required_text<'a>(pointer: *const c_char, what: &str) -> Result<&'a str, CallFailure> {
     // SAFETY: the caller guarantees it.
-    unsafe { optional(pointer, what) }?.ok_or_else(|| missing(what))
+    unsafe { optional_text(pointer, what) }?.ok_or_else(|| null_argument_failure(what))
 }
 
 /// Converts an optional string. NULL becomes `None`.
 ///
 /// # Safety
-/// The rules of [`required`].
+/// The rules of [`required_text`].
 ///
 /// # Errors
 /// The string is not UTF-8.
-pub unsafe fn optional<'a>(pointer: *const c_char, what: &str) -> Result<Option<&'a str>, CallFailure> {
+pub unsafe fn optional_text<'a>(pointer: *const c_char, what: &str) -> Result<Option<&'a str>, CallFailure> {
     if pointer.is_null() {
         return Ok(None);
     }
@@ -118,13 +118,13 @@ pub unsafe fn optional<'a>(pointer: *const c_char, what: &str) -> Result<Option<
 /// need not be UTF-8.
 ///
 /// # Safety
-/// The rules of [`required`].
+/// The rules of [`required_text`].
 ///
 /// # Errors
 /// The argument is NULL.
-pub unsafe fn bytes<'a>(pointer: *const c_char, what: &str) -> Result<&'a [u8], CallFailure> {
+pub unsafe fn required_bytes<'a>(pointer: *const c_char, what: &str) -> Result<&'a [u8], CallFailure> {
     if pointer.is_null() {
-        return Err(missing(what));
+        return Err(null_argument_failure(what));
     }
     // SAFETY: not NULL, and the rest is the caller's word.
     Ok(unsafe { CStr::from_ptr(pointer) }.to_bytes())
@@ -137,16 +137,16 @@ pub unsafe fn bytes<'a>(pointer: *const c_char, what: &str) -> Result<&'a [u8], 
 ///
 /// # Errors
 /// `data` is NULL, but `len` is not 0.
-pub unsafe fn counted<'a>(data: *const c_char, len: usize, what: &str) -> Result<&'a [u8], CallFailure> {
+pub unsafe fn bytes_with_length<'a>(data: *const c_char, len: usize, what: &str) -> Result<&'a [u8], CallFailure> {
     if data.is_null() && len > 0 {
-        return Err(missing(what));
+        return Err(null_argument_failure(what));
     }
     // SAFETY: the caller guarantees it.
     Ok(unsafe { haul_slice { data, len }.bytes() })
 }
 
-/// Checks that a header field can be sent: its name is a token (RFC 9110 section 5.1), and no byte
-/// of its value would end the line (section 5.5).
+/// Checks that a header field can be sent: its name is a token (RFC 9110 section 5.1), and its
+/// value contains no byte that would end the line (section 5.5).
 ///
 /// # Errors
 /// The field cannot be sent.
@@ -164,7 +164,7 @@ fn utf8<'a>(bytes: &'a [u8], what: &str) -> Result<&'a str, CallFailure> {
     std::str::from_utf8(bytes).map_err(|_| CallFailure::new(haul_status::Setup, format!("{what} is not UTF-8")))
 }
 
-fn missing(what: &str) -> CallFailure {
+fn null_argument_failure(what: &str) -> CallFailure {
     CallFailure::setup(format!("{what} is NULL"))
 }
 
@@ -175,12 +175,12 @@ mod tests {
     #[test]
     fn invalid_c_strings_are_refused_with_reason() {
         // SAFETY: the text ends with NUL.
-        let fault = unsafe { required(c"\xff".as_ptr(), "url") }.unwrap_err();
+        let fault = unsafe { required_text(c"\xff".as_ptr(), "url") }.unwrap_err();
         assert_eq!(fault.status(), haul_status::Setup);
         // SAFETY: NULL with a length is refused before it is looked at.
-        assert!(unsafe { counted(std::ptr::null(), 3, "value") }.is_err());
+        assert!(unsafe { bytes_with_length(std::ptr::null(), 3, "value") }.is_err());
         // SAFETY: NULL and no length is nothing.
-        assert_eq!(unsafe { counted(std::ptr::null(), 0, "value") }.unwrap(), b"");
+        assert_eq!(unsafe { bytes_with_length(std::ptr::null(), 0, "value") }.unwrap(), b"");
     }
 
     #[test]

@@ -9,9 +9,9 @@
 //! ```
 
 use crate::client::haul_client;
-use crate::error::{CallFailure, guard, haul_status};
-use crate::response::{haul_response, look};
-use crate::settings::set;
+use crate::error::{CallFailure, catch_panic, haul_status};
+use crate::response::{haul_response, with_response};
+use crate::settings::change_options;
 use crate::text::{self, haul_slice};
 
 /// The TLS session that carried a reply. All slices are valid as long as those of haul_reply.
@@ -35,7 +35,7 @@ pub struct haul_tls {
 pub unsafe extern "C" fn haul_client_set_tls_facts(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             // Redirects need the history, too, so it stays on.
             options.keep_history |= on;
             options.tls.keep_certificates = on;
@@ -48,15 +48,15 @@ pub unsafe extern "C" fn haul_client_set_tls_facts(client: *mut haul_client, on:
 /// haul_client_set_tls_facts was not set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_tls(response: *const haul_response, tls: *mut haul_tls) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract.
-        let (response, place) = unsafe { (text::object(response, "response")?, tls.as_mut()) };
+        let (response, place) = unsafe { (text::required_object(response, "response")?, tls.as_mut()) };
         let facts = response.facts().ok_or_else(|| CallFailure::setup("there is no TLS session"))?;
         let session = facts.tls.as_ref().ok_or_else(|| CallFailure::setup("there is no TLS session"))?;
         *place.ok_or_else(|| CallFailure::setup("tls is NULL"))? = haul_tls {
-            version: haul_slice::of(session.version.as_bytes()),
-            cipher: haul_slice::of(session.cipher.as_bytes()),
-            alpn: session.alpn.as_ref().map_or(haul_slice::NONE, |alpn| haul_slice::of(alpn.as_bytes())),
+            version: haul_slice::from_bytes(session.version.as_bytes()),
+            cipher: haul_slice::from_bytes(session.cipher.as_bytes()),
+            alpn: session.alpn.as_ref().map_or(haul_slice::NONE, |alpn| haul_slice::from_bytes(alpn.as_bytes())),
             resumed: session.resumed,
             certificate_count: facts.certificates.as_ref().map_or(0, |chain| chain.len()),
         };
@@ -69,8 +69,8 @@ pub unsafe extern "C" fn haul_response_tls(response: *const haul_response, tls: 
 pub unsafe extern "C" fn haul_response_certificate(response: *const haul_response, index: usize) -> haul_slice {
     let certificate = |response: &haul_response| {
         let chain = response.facts()?.certificates.as_ref()?;
-        chain.get(index).map(|certificate| haul_slice::of(certificate))
+        chain.get(index).map(|certificate| haul_slice::from_bytes(certificate))
     };
     // SAFETY: the header's contract.
-    unsafe { look(response, haul_slice::NONE, |response| certificate(response).unwrap_or(haul_slice::NONE)) }
+    unsafe { with_response(response, haul_slice::NONE, |response| certificate(response).unwrap_or(haul_slice::NONE)) }
 }

@@ -18,7 +18,7 @@ use haul::net::tls::{Passphrase, Pem, TlsOptions, TlsVersion};
 
 use crate::client::haul_client;
 use crate::error::{CallFailure, haul_status};
-use crate::settings::set;
+use crate::settings::change_options;
 use crate::text;
 
 /// The lowest and the highest version of TLS: 12 or 13; 0: the default, TLS 1.2 and 1.3.
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn haul_client_set_tls_versions(client: *mut haul_client, 
     };
     // SAFETY: the header's contract: what is not NULL lives. So in all functions here.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             let defaults = TlsOptions::default();
             options.tls.min_version = version(min, defaults.min_version)?;
             options.tls.max_version = version(max, defaults.max_version)?;
@@ -50,8 +50,8 @@ pub unsafe extern "C" fn haul_client_set_ca_pem(
 ) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
-            options.tls.ca_pem = copied(pem.cast(), len).map(Pem::new);
+        change_options(client, |options| {
+            options.tls.ca_pem = copy_bytes(pem.cast(), len).map(Pem::new);
             options.tls.common_name = true;
             Ok(())
         })
@@ -69,9 +69,10 @@ pub unsafe extern "C" fn haul_client_set_client_certificate_pem(
 ) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
-            let passphrase = if passphrase.is_null() { None } else { Some(text::bytes(passphrase, "passphrase")?) };
-            options.tls.identity_pem = copied(pem.cast(), len).map(Pem::new);
+        change_options(client, |options| {
+            let passphrase =
+                if passphrase.is_null() { None } else { Some(text::required_bytes(passphrase, "passphrase")?) };
+            options.tls.identity_pem = copy_bytes(pem.cast(), len).map(Pem::new);
             options.tls.passphrase = passphrase.map(Passphrase::new);
             Ok(())
         })
@@ -87,12 +88,12 @@ pub unsafe extern "C" fn haul_client_set_pins(
 ) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
-        set(client, |options| {
+        change_options(client, |options| {
             let len = count.checked_mul(32).ok_or_else(|| CallFailure::setup("too many hashes"))?;
             if count > 0 && hashes.is_null() {
                 return Err(CallFailure::setup("hashes is NULL"));
             }
-            let all = copied(hashes.cast(), len).unwrap_or_default();
+            let all = copy_bytes(hashes.cast(), len).unwrap_or_default();
             options.tls.pins = all.chunks_exact(32).filter_map(|hash| hash.try_into().ok()).collect();
             Ok(())
         })
@@ -103,7 +104,7 @@ pub unsafe extern "C" fn haul_client_set_pins(
 ///
 /// # Safety
 /// `data` is NULL, or so many bytes lie there.
-unsafe fn copied(data: *const c_void, len: usize) -> Option<Vec<u8>> {
+unsafe fn copy_bytes(data: *const c_void, len: usize) -> Option<Vec<u8>> {
     // SAFETY: the caller guarantees it.
     (!data.is_null()).then(|| unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) }.to_vec())
 }

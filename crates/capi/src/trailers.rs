@@ -23,12 +23,12 @@ use crate::request::{change, haul_request};
 use crate::text::{self, haul_header};
 
 /// Converts a haul_trailers_fn to the engine's trailers. Returns `None` if it is NULL.
-pub(crate) fn of(give: haul_trailers_fn, user: *mut c_void) -> Option<Trailers> {
+pub(crate) fn from_callback(give: haul_trailers_fn, user: *mut c_void) -> Option<Trailers> {
     let (give, user) = (give?, UserPointer(user));
-    Some(Trailers::new(move || fields(give, &user)))
+    Some(Trailers::new(move || call_trailers_callback(give, &user)))
 }
 
-fn fields(
+fn call_trailers_callback(
     give: unsafe extern "C" fn(*mut c_void, *mut *const haul_header, *mut usize) -> c_int,
     user: &UserPointer,
 ) -> io::Result<Vec<Field>> {
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn haul_request_set_trailers(
     // SAFETY: the header's contract: what is not NULL lives, and nobody else uses it.
     unsafe {
         change(request, |request| {
-            request.trailers = of(give, user);
+            request.trailers = from_callback(give, user);
             Ok(())
         })
     }

@@ -18,10 +18,10 @@ use std::ffi::{c_char, c_int};
 use haul_policy::redirect::location_text;
 use haul_policy::secrets::is_secret_field;
 
-use crate::error::{CallFailure, guard, haul_status};
-use crate::request::{parse_url, url_fault};
+use crate::error::{CallFailure, catch_panic, haul_status};
+use crate::request::{parse_url, url_failure};
 use crate::text;
-use crate::version::give;
+use crate::version::allocate_copy;
 
 /// Resolves `reference` relative to `base` (RFC 3986 section 5), such as a Location header in a reply from there. Bytes of
 /// `reference` beyond ASCII that are not UTF-8 are percent-encoded. `url` receives the result without credentials and
@@ -32,15 +32,16 @@ pub unsafe extern "C" fn haul_url_join(
     reference: *const c_char,
     url: *mut *mut c_char,
 ) -> haul_status {
-    guard(|| {
+    catch_panic(|| {
         // SAFETY: the header's contract: strings are NULL or end with NUL, and the place is the
         // caller's.
-        let (base, reference, place) =
-            unsafe { (text::required(base, "base")?, text::bytes(reference, "reference")?, url.as_mut()) };
+        let (base, reference, place) = unsafe {
+            (text::required_text(base, "base")?, text::required_bytes(reference, "reference")?, url.as_mut())
+        };
         let place = place.ok_or_else(|| CallFailure::setup("url is NULL"))?;
         *place = std::ptr::null_mut();
-        let joined = parse_url(base, false)?.join(&location_text(reference)).map_err(|error| url_fault(&error))?;
-        *place = give(joined.to_url().as_bytes());
+        let joined = parse_url(base, false)?.join(&location_text(reference)).map_err(|error| url_failure(&error))?;
+        *place = allocate_copy(joined.to_url().as_bytes());
         Ok(())
     })
 }
@@ -50,5 +51,5 @@ pub unsafe extern "C" fn haul_url_join(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_field_is_secret(name: *const c_char) -> c_int {
     // SAFETY: the header's contract: it is NULL or ends with NUL.
-    unsafe { text::required(name, "name") }.is_ok_and(is_secret_field).into()
+    unsafe { text::required_text(name, "name") }.is_ok_and(is_secret_field).into()
 }

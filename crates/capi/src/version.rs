@@ -27,17 +27,17 @@ pub extern "C" fn haul_version_number() -> u32 {
 
 /// Returns a copy of the bytes that C frees with [`haul_free`]. The length is stored in front of
 /// the copy.
-pub(crate) fn give(bytes: &[u8]) -> *mut c_char {
-    let mut held = Vec::with_capacity(PREFIX + bytes.len() + 1);
+pub(crate) fn allocate_copy(bytes: &[u8]) -> *mut c_char {
+    let mut held = Vec::with_capacity(LENGTH_PREFIX + bytes.len() + 1);
     held.extend_from_slice(&(bytes.len() as u64).to_ne_bytes());
     held.extend_from_slice(bytes);
     held.push(0);
     let start = Box::into_raw(held.into_boxed_slice()).cast::<u8>();
     // SAFETY: the prefix lies inside the allocation.
-    unsafe { start.add(PREFIX) }.cast()
+    unsafe { start.add(LENGTH_PREFIX) }.cast()
 }
 
-const PREFIX: usize = size_of::<u64>();
+const LENGTH_PREFIX: usize = size_of::<u64>();
 
 /// Frees a text returned by a function that says so; NULL is ignored.
 #[unsafe(no_mangle)]
@@ -48,9 +48,9 @@ pub unsafe extern "C" fn haul_free(memory: *mut c_void) {
     // SAFETY: it is what `give` gave, by the header's contract: its length stands in the prefix,
     // and the allocation begins there.
     unsafe {
-        let start = memory.cast::<u8>().sub(PREFIX);
-        let len = u64::from_ne_bytes(*start.cast::<[u8; PREFIX]>());
-        drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(start, PREFIX + len as usize + 1)));
+        let start = memory.cast::<u8>().sub(LENGTH_PREFIX);
+        let len = u64::from_ne_bytes(*start.cast::<[u8; LENGTH_PREFIX]>());
+        drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(start, LENGTH_PREFIX + len as usize + 1)));
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn c_string_ends_with_nul_and_is_freed() {
-        let text = give(b"sid=31");
+        let text = allocate_copy(b"sid=31");
         // SAFETY: it was given by `give`, and is freed once.
         unsafe {
             assert_eq!(CStr::from_ptr(text).to_bytes(), b"sid=31");

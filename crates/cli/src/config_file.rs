@@ -31,7 +31,7 @@ pub const DEPTH_MAX: usize = 5;
 
 /// The initial size, in bytes, of the buffer of a config file's reader. The buffer doubles for a
 /// longer line.
-const BUFFER: usize = 64 * 1024;
+const BUFFER_SIZE: usize = 64 * 1024;
 
 /// One option of a config file, with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub struct ConfigFileEntry<'a> {
     pub value: Option<&'a [u8]>,
     /// The number of the line in the config file, from 1.
     pub line: u64,
-    /// The mistake in the line that the user is warned about; `None` if there is none.
+    /// The mistake about which the user is warned. `None` if the line has no mistake.
     pub oddity: Option<ConfigLineWarning>,
 }
 
@@ -114,7 +114,7 @@ impl<R: Read> ConfigFileReader<R> {
             if line.contains(&0) {
                 return Err(ConfigFileError::Nul(self.line));
             }
-            let blank = blanks(line);
+            let blank = leading_blanks(line);
             // curl skips `/` and `*` as well, for comments in the manner of C.
             if !matches!(line.get(blank), None | Some(b'#' | b'/' | b'*')) {
                 break (from + blank, to);
@@ -131,7 +131,7 @@ impl<R: Read> ConfigFileReader<R> {
             let unread = &self.buffer[self.start..self.end];
             if let Some(at) = memchr::memchr(b'\n', &unread[searched..]) {
                 let to = self.start + searched + at;
-                return self.take_line(to, to + 1).map(Some);
+                return self.finish_line(to, to + 1).map(Some);
             }
             searched = unread.len();
             if searched > LINE_MAX {
@@ -140,14 +140,14 @@ impl<R: Read> ConfigFileReader<R> {
             if self.at_end {
                 return match searched {
                     0 => Ok(None),
-                    _ => self.take_line(self.end, self.end).map(Some),
+                    _ => self.finish_line(self.end, self.end).map(Some),
                 };
             }
-            self.fill().map_err(ConfigFileError::Io)?;
+            self.fill_buffer().map_err(ConfigFileError::Io)?;
         }
     }
 
-    fn take_line(&mut self, to: usize, next: usize) -> Result<(usize, usize), ConfigFileError> {
+    fn finish_line(&mut self, to: usize, next: usize) -> Result<(usize, usize), ConfigFileError> {
         let from = std::mem::replace(&mut self.start, next);
         self.line += 1;
         match to - from {
@@ -158,12 +158,12 @@ impl<R: Read> ConfigFileReader<R> {
 
     /// Reads more bytes of the config file into the buffer. First moves the bytes that belong to no
     /// returned entry to the front of the buffer.
-    fn fill(&mut self) -> io::Result<()> {
+    fn fill_buffer(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
         if self.end == self.buffer.len() {
-            self.buffer.resize((self.end * 2).max(BUFFER), 0);
+            self.buffer.resize((self.end * 2).max(BUFFER_SIZE), 0);
         }
         loop {
             match self.source.read(&mut self.buffer[self.end..]) {
@@ -194,7 +194,7 @@ fn split<'a>(line: &'a [u8], number: u64, unquoted: &'a mut Vec<u8>) -> ConfigFi
     }
     let length = rest.iter().position(is_blank).unwrap_or(rest.len());
     let (value, rest) = rest.split_at(length);
-    let oddity = match rest.get(blanks(rest)) {
+    let oddity = match rest.get(leading_blanks(rest)) {
         _ if value.starts_with(b"'") => Some(ConfigLineWarning::SingleQuote),
         None | Some(b'#') => None,
         Some(_) => Some(ConfigLineWarning::UnquotedBlank),
@@ -228,7 +228,7 @@ fn unquote(quoted: &[u8], into: &mut Vec<u8>) -> bool {
     false
 }
 
-fn blanks(line: &[u8]) -> usize {
+fn leading_blanks(line: &[u8]) -> usize {
     line.iter().take_while(|&byte| is_blank(byte)).count()
 }
 

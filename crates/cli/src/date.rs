@@ -25,8 +25,9 @@ const DAYS: &[&str] = &["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 /// and the first that curl accepts.
 const FIRST_YEAR: i32 = 1583;
 
-/// The names of time zones with their offsets east of Greenwich, in minutes: those of RFC 5322
-/// section 4.3, those of Europe, and others that curl knows. Summer time has separate names.
+/// The names of time zones and their offsets east of Greenwich in minutes: the zones of RFC 5322
+/// section 4.3, the zones of Europe, and further zones that curl knows. Summer time has separate
+/// names.
 const ZONES: &[(&str, i64)] = &[
     ("gmt", 0),
     ("utc", 0),
@@ -65,31 +66,31 @@ pub fn iso_text(time: SystemTime) -> String {
 /// Parses a date. Returns the seconds since 1970-01-01 00:00 UTC, or `None` if the text is not a
 /// date from 1970 to 9999.
 pub fn parse(text: &str) -> Option<u64> {
-    seconds(text)?.try_into().ok()
+    parse_unix_seconds(text)?.try_into().ok()
 }
 
 /// Parses a date. Returns the seconds since 1970-01-01 00:00 UTC, which are negative for earlier
 /// dates. Returns `None` if the text is not a date.
-fn seconds(text: &str) -> Option<i64> {
+fn parse_unix_seconds(text: &str) -> Option<i64> {
     let mut date = ParsedDate::default();
     let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty());
-    words.into_iter().try_for_each(|word| date.take(word))?;
+    words.into_iter().try_for_each(|word| date.apply_word(word))?;
     date.seconds()
 }
 
 /// Formats a time, given in seconds since 1970-01-01 00:00 UTC, as an HTTP date (RFC 9110 section
 /// 5.6.7).
-pub fn http(seconds: u64) -> String {
+pub fn http_date(seconds: u64) -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
 /// Parses an HTTP date, or a date in another notation that [`parse`] accepts. Returns `None` for
 /// any other text.
-pub fn of_http(date: &[u8]) -> Option<SystemTime> {
+pub fn parse_http_date(date: &[u8]) -> Option<SystemTime> {
     let date = std::str::from_utf8(date).ok()?.trim();
     // Some servers get the day of the week wrong: curl does not look at it.
     let loose = || {
-        let seconds = seconds(date)?;
+        let seconds = parse_unix_seconds(date)?;
         let distance = Duration::from_secs(seconds.unsigned_abs());
         if seconds < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) }
     };
@@ -107,13 +108,13 @@ struct ParsedDate {
 }
 
 impl ParsedDate {
-    fn take(&mut self, word: &str) -> Option<()> {
+    fn apply_word(&mut self, word: &str) -> Option<()> {
         let lower = word.to_ascii_lowercase();
         let is_letters = lower.bytes().all(|byte| byte.is_ascii_alphabetic());
         if is_letters {
             let is = |name: &str| lower.len() >= 3 && lower.starts_with(name);
             if let Some(month) = MONTHS.iter().position(|name| is(name)) {
-                return set(&mut self.month, month as u64 + 1);
+                return set_once(&mut self.month, month as u64 + 1);
             }
             if let Some((_, minutes)) = ZONES.iter().find(|(name, _)| *name == lower) {
                 self.zone = minutes * 60;
@@ -131,31 +132,31 @@ impl ParsedDate {
             return Some(());
         }
         if let Some((day, time)) = word.split_once(['T', 't']).filter(|(day, _)| day.len() >= 8) {
-            self.take(day)?;
-            return self.take(time);
+            self.apply_word(day)?;
+            return self.apply_word(time);
         }
         if word.contains(':') {
-            return set(&mut self.time, clock(word.trim_end_matches(['Z', 'z']))?);
+            return set_once(&mut self.time, parse_time_of_day(word.trim_end_matches(['Z', 'z']))?);
         }
         let parts: Vec<&str> = word.split('-').collect();
         match parts.as_slice() {
             [year, month, day] if year.len() == 4 => {
-                set(&mut self.year, year.parse().ok()?)?;
-                set(&mut self.month, month.parse().ok()?)?;
-                set(&mut self.day, day.parse().ok()?)
+                set_once(&mut self.year, year.parse().ok()?)?;
+                set_once(&mut self.month, month.parse().ok()?)?;
+                set_once(&mut self.day, day.parse().ok()?)
             }
-            [_, _, _] => parts.iter().try_for_each(|part| self.take(part)),
+            [_, _, _] => parts.iter().try_for_each(|part| self.apply_word(part)),
             [digits] if digits.len() == 8 => {
-                set(&mut self.year, digits.get(..4)?.parse().ok()?)?;
-                set(&mut self.month, digits.get(4..6)?.parse().ok()?)?;
-                set(&mut self.day, digits.get(6..)?.parse().ok()?)
+                set_once(&mut self.year, digits.get(..4)?.parse().ok()?)?;
+                set_once(&mut self.month, digits.get(4..6)?.parse().ok()?)?;
+                set_once(&mut self.day, digits.get(6..)?.parse().ok()?)
             }
             [digits] => match (digits.parse().ok()?, self.day) {
-                (day @ 1..=31, None) if digits.len() <= 2 => set(&mut self.day, day),
+                (day @ 1..=31, None) if digits.len() <= 2 => set_once(&mut self.day, day),
                 // RFC 9110 section 5.6.7: two digits are the year of this century or the last.
-                (year @ 0..=69, Some(_)) if digits.len() == 2 => set(&mut self.year, 2000 + year),
-                (year @ 70..=99, Some(_)) if digits.len() == 2 => set(&mut self.year, 1900 + year),
-                (year, _) => set(&mut self.year, year),
+                (year @ 0..=69, Some(_)) if digits.len() == 2 => set_once(&mut self.year, 2000 + year),
+                (year @ 70..=99, Some(_)) if digits.len() == 2 => set_once(&mut self.year, 1900 + year),
+                (year, _) => set_once(&mut self.year, year),
             },
             _ => None,
         }
@@ -170,13 +171,13 @@ impl ParsedDate {
     }
 }
 
-fn set(place: &mut Option<u64>, value: u64) -> Option<()> {
+fn set_once(place: &mut Option<u64>, value: u64) -> Option<()> {
     place.replace(value).is_none().then_some(())
 }
 
 /// Parses a time of day, `HH:MM` or `HH:MM:SS`. Returns the seconds since midnight, or `None` for
 /// any other text.
-fn clock(word: &str) -> Option<u64> {
+fn parse_time_of_day(word: &str) -> Option<u64> {
     let mut parts = word.split(':').map(|part| part.parse::<u64>().ok().filter(|_| part.len() <= 2));
     let (hours, minutes) = (parts.next()??, parts.next()??);
     let seconds = parts.next().unwrap_or(Some(0))?;
@@ -200,10 +201,10 @@ mod tests {
         assert_eq!(parse("21 October 2015 02:00 +0200"), Some(day));
         assert_eq!(parse("21 Oct 2015 00:00:00 -0100"), Some(day + 3600));
         assert_eq!(
-            of_http(b"Wed, 09 Oct 1940 16:45:49 +0100"),
+            parse_http_date(b"Wed, 09 Oct 1940 16:45:49 +0100"),
             UNIX_EPOCH.checked_sub(Duration::from_secs(922_349_651))
         );
-        assert_eq!(http(day), "Wed, 21 Oct 2015 00:00:00 GMT");
+        assert_eq!(http_date(day), "Wed, 21 Oct 2015 00:00:00 GMT");
     }
 
     #[test]

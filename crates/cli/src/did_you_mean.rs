@@ -3,9 +3,9 @@
 //! ```
 //! use haul_cli::did_you_mean;
 //!
-//! assert_eq!(did_you_mean::options("max-tim"), ["--max-time"]);
-//! assert_eq!(did_you_mean::options("no-check-certificate"), ["--insecure"]);
-//! assert!(did_you_mean::options("xyzzy").is_empty());
+//! assert_eq!(did_you_mean::similar_options("max-tim"), ["--max-time"]);
+//! assert_eq!(did_you_mean::similar_options("no-check-certificate"), ["--insecure"]);
+//! assert!(did_you_mean::similar_options("xyzzy").is_empty());
 //! ```
 
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use crate::flags::{FLAGS, FlagSyntax};
 
 /// The number of suggestions for one word.
-const MOST: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 
 /// Names of other programs' options (wget, HTTPie, aria2, requests), and haul's options for the same
 /// purpose. The help is searched for these names, too.
@@ -69,15 +69,15 @@ pub(crate) const OTHER_NAMES: &[(&str, &[&str])] = &[
 
 /// Returns the options, with their dashes, that the unknown name of an option was probably meant to
 /// be; the most likely one first. `name` has no dashes before it.
-pub fn options(name: &str) -> Vec<String> {
+pub fn similar_options(name: &str) -> Vec<String> {
     let name = name.to_ascii_lowercase().replace('_', "-");
-    let dashed = |names: &[&str]| names.iter().take(MOST).map(|name| format!("--{name}")).collect();
+    let dashed = |names: &[&str]| names.iter().take(MAX_SUGGESTIONS).map(|name| format!("--{name}")).collect();
     if let Some((_, ours)) = OTHER_NAMES.iter().find(|(other, _)| *other == name) {
         return dashed(ours);
     }
     let specs = || FLAGS.iter().map(|flag| flag.spec());
     let begun: Vec<&str> = specs().map(|spec| spec.long).filter(|long| long.starts_with(&name)).collect();
-    if name.trim_end_matches('-').len() > 2 && (1..=MOST).contains(&begun.len()) {
+    if name.trim_end_matches('-').len() > 2 && (1..=MAX_SUGGESTIONS).contains(&begun.len()) {
         return dashed(&begun);
     }
     let reordered: Vec<&str> = specs().map(|spec| spec.long).filter(|long| are_permuted(long, &name)).collect();
@@ -105,7 +105,7 @@ pub fn options(name: &str) -> Vec<String> {
     }
     let mut seen = HashSet::new();
     options.retain(|option| seen.insert(option.clone()));
-    options.truncate(MOST);
+    options.truncate(MAX_SUGGESTIONS);
     options
 }
 
@@ -120,8 +120,8 @@ fn are_permuted(one: &str, other: &str) -> bool {
     one.len() == other.len() && words(one) == words(other)
 }
 
-/// Returns those of the `known` words that differ from a word by a slip of the keyboard or two; the
-/// closest first.
+/// Returns the `known` words that differ from a word by one or two typing errors, the most similar
+/// word first.
 pub(crate) fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Vec<&'k str> {
     // A short word is close to many.
     let most = match word.chars().count() {
@@ -134,7 +134,7 @@ pub(crate) fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) 
     let mut near: Vec<(usize, &str)> = distances.filter(|(distance, _)| (1..=most).contains(distance)).collect();
     near.sort_by_key(|(distance, _)| *distance);
     let best = near.first().map_or(0, |(distance, _)| *distance);
-    near.into_iter().filter(|(distance, _)| *distance <= best).take(MOST).map(|(_, known)| known).collect()
+    near.into_iter().filter(|(distance, _)| *distance <= best).take(MAX_SUGGESTIONS).map(|(_, known)| known).collect()
 }
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
             ("", &[]),
             ("something-else-entirely", &[]),
         ] {
-            assert_eq!(options(name), expected, "{name}");
+            assert_eq!(similar_options(name), expected, "{name}");
         }
     }
 

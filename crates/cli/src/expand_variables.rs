@@ -13,7 +13,7 @@
 //!
 //! Not part of this module: reading values from files and the environment, which the parser does.
 
-use haul_policy::urlencode::percent;
+use haul_policy::urlencode::percent_encode;
 
 use crate::base64;
 use crate::usage_error::UsageErrorReason;
@@ -72,7 +72,7 @@ impl<'a> VariableAssignment<'a> {
         {
             let bad = || UsageErrorReason::bad_use("expected [first-last] behind the name");
             let end = inner.iter().position(|&byte| byte == b']').ok_or_else(bad)?;
-            range = Some(range_of(&inner[..end]).ok_or_else(bad)?);
+            range = Some(parse_range(&inner[..end]).ok_or_else(bad)?);
             rest = &inner[end + 1..];
         }
         let source = match rest.split_first() {
@@ -88,7 +88,7 @@ impl<'a> VariableAssignment<'a> {
     }
 }
 
-fn range_of(text: &[u8]) -> Option<(usize, usize)> {
+fn parse_range(text: &[u8]) -> Option<(usize, usize)> {
     let (first, last) = std::str::from_utf8(text).ok()?.split_once('-')?;
     let first = first.parse().ok()?;
     let last = if last.is_empty() { usize::MAX } else { last.parse().ok()? };
@@ -147,8 +147,8 @@ impl OptionVariables {
         for function in parts {
             value = match function {
                 b"trim" => value.trim_ascii().to_vec(),
-                b"json" => json(&value),
-                b"url" => percent(&value).into_bytes(),
+                b"json" => json_escape(&value),
+                b"url" => percent_encode(&value).into_bytes(),
                 b"b64" => base64::encode(&value).into_bytes(),
                 b"64dec" => std::str::from_utf8(&value)
                     .ok()
@@ -166,7 +166,7 @@ impl OptionVariables {
 }
 
 /// Escapes a text for a JSON string, without the quotes around it.
-pub(crate) fn json(value: &[u8]) -> Vec<u8> {
+pub(crate) fn json_escape(value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(value.len());
     for &byte in value {
         match byte {
@@ -185,7 +185,7 @@ pub(crate) fn json(value: &[u8]) -> Vec<u8> {
 
 /// Returns the bytes of `value` in the range `range`, which gives the offsets of the first and the
 /// last byte, counted from 0. If `range` is `None`, returns the whole value.
-pub(crate) fn part(value: Vec<u8>, range: Option<(usize, usize)>) -> Vec<u8> {
+pub(crate) fn bytes_in_range(value: Vec<u8>, range: Option<(usize, usize)>) -> Vec<u8> {
     match range {
         None => value,
         Some((first, _)) if first >= value.len() => Vec::new(),
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn variable_byte_range_selects_part_of_value() {
-        let of = |range| part(b"hello".to_vec(), Some(range));
+        let of = |range| bytes_in_range(b"hello".to_vec(), Some(range));
         assert_eq!((of((1, 2)), of((3, 99)), of((9, 10))), (b"el".to_vec(), b"lo".to_vec(), Vec::new()));
         assert_eq!(of((0, usize::MAX)), b"hello");
     }

@@ -106,13 +106,13 @@ impl StdIn {
 
 impl Read for StdIn {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        patiently(|| self.0.read(into))
+        retry_until_readable(|| self.0.read(into))
     }
 }
 
 /// Calls `read`, which reads standard input, until it does not fail with `WouldBlock`. Waits before
 /// each further call until standard input is readable.
-fn patiently<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+fn retry_until_readable<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match read() {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -159,7 +159,7 @@ struct StdinLines;
 impl Read for StdinLines {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut stdin = stdin()?.0.lock();
-        patiently(|| {
+        retry_until_readable(|| {
             let ahead = stdin.fill_buf()?;
             let line = memchr::memchr(b'\n', ahead).map_or(ahead.len(), |at| at + 1);
             let count = line.min(into.len());
@@ -213,7 +213,7 @@ impl FileAccess for SystemFileAccess {
 
     fn password(&mut self, prompt: &str) -> io::Result<Vec<u8>> {
         let terminal = File::options().read(true).write(true).open("/dev/tty")?;
-        ask(terminal, prompt)
+        prompt_for_line(terminal, prompt)
     }
 
     fn password_line(&mut self, prompt: &str) -> io::Result<Vec<u8>> {
@@ -221,12 +221,12 @@ impl FileAccess for SystemFileAccess {
         let mut line = Vec::new();
         // What follows the line is left for the next reader.
         let mut stdin = StdIn::new().0.lock();
-        let outcome = patiently(|| {
+        let outcome = retry_until_readable(|| {
             let room = PASSWORD_MAX.saturating_sub(line.len() as u64);
             stdin.by_ref().take(room).read_until(b'\n', &mut line)
         });
         let _ = writeln!(io::stderr());
-        outcome.map(|_| without_end(line))
+        outcome.map(|_| remove_line_end(line))
     }
 }
 
@@ -235,25 +235,25 @@ const PASSWORD_MAX: u64 = 4096;
 
 /// Prints a prompt on the terminal and reads a line without echo. Restores the settings of the
 /// terminal afterwards, even after an error.
-fn ask(terminal: File, prompt: &str) -> io::Result<Vec<u8>> {
+fn prompt_for_line(terminal: File, prompt: &str) -> io::Result<Vec<u8>> {
     let before = tcgetattr(&terminal)?;
     let mut silent = before.clone();
     silent.local_modes.remove(LocalModes::ECHO);
     tcsetattr(&terminal, OptionalActions::Flush, &silent)?;
-    let answer = converse(&terminal, prompt);
+    let answer = prompt_without_echo(&terminal, prompt);
     tcsetattr(&terminal, OptionalActions::Flush, &before)?;
     answer
 }
 
-fn converse(mut terminal: &File, prompt: &str) -> io::Result<Vec<u8>> {
+fn prompt_without_echo(mut terminal: &File, prompt: &str) -> io::Result<Vec<u8>> {
     write!(terminal, "{prompt}")?;
     let mut line = Vec::new();
     BufReader::new(terminal.take(PASSWORD_MAX)).read_until(b'\n', &mut line)?;
     writeln!(terminal)?;
-    Ok(without_end(line))
+    Ok(remove_line_end(line))
 }
 
-fn without_end(mut line: Vec<u8>) -> Vec<u8> {
+fn remove_line_end(mut line: Vec<u8>) -> Vec<u8> {
     while let Some(b'\n' | b'\r') = line.last() {
         line.pop();
     }

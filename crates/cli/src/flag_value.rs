@@ -28,17 +28,17 @@ pub enum FlagValue<'a> {
     Switch(bool),
     /// The text that follows a flag which takes a value.
     Text(&'a [u8]),
-    /// A flag whose value is optional and not given.
+    /// The value of a flag is optional, and it is not given.
     Absent,
 }
 
 impl<'a> FlagValue<'a> {
     /// Returns false for a switch that was turned off by `--no-name`, and true for any other value.
-    pub fn on(self) -> bool {
+    pub fn is_on(self) -> bool {
         !matches!(self, FlagValue::Switch(false))
     }
 
-    /// Returns the bytes of the flag's text, which are empty if the flag has none.
+    /// Returns the bytes of the flag's text. They are empty if the flag has no text.
     pub fn bytes(self) -> &'a [u8] {
         match self {
             FlagValue::Text(bytes) => bytes,
@@ -63,13 +63,13 @@ impl<'a> FlagValue<'a> {
     pub fn path(self) -> Result<PathBuf, UsageErrorReason> {
         match self.bytes() {
             b"" => Err(UsageErrorReason::Blank),
-            bytes => path(bytes),
+            bytes => to_path(bytes),
         }
     }
 
     /// Returns the flag's text as a whole number, in decimal digits.
     pub fn number(self) -> Result<u64, UsageErrorReason> {
-        digits(self.bytes())
+        parse_digits(self.bytes())
     }
 
     /// Returns the flag's text as a whole number, in decimal digits. It is an error if the number
@@ -103,7 +103,7 @@ impl<'a> FlagValue<'a> {
             Some(dot) => (&bytes[..dot], &bytes[dot + 1..]),
             None => (bytes, &b""[..]),
         };
-        let seconds = if whole.is_empty() && !fraction.is_empty() { 0 } else { digits(whole)? };
+        let seconds = if whole.is_empty() && !fraction.is_empty() { 0 } else { parse_digits(whole)? };
         if !fraction.iter().all(u8::is_ascii_digit) {
             return Err(UsageErrorReason::BadNumber);
         }
@@ -155,25 +155,25 @@ impl<'a> FlagValue<'a> {
             Some(dot) => (&number[..dot], &number[dot + 1..]),
             None => (number, &b"0"[..]),
         };
-        let whole = digits(whole)?;
+        let whole = parse_digits(whole)?;
         // Nine digits are enough for every byte of a unit that fits a number, and cannot overflow.
         let shown = &fraction[..fraction.len().min(9)];
         if fraction.is_empty() || !fraction.iter().all(u8::is_ascii_digit) {
             return Err(UsageErrorReason::BadNumber);
         }
-        let part = (u128::from(digits(shown)?) << shift) / 10u128.pow(shown.len() as u32);
+        let part = (u128::from(parse_digits(shown)?) << shift) / 10u128.pow(shown.len() as u32);
         let part = u64::try_from(part).map_err(|_| UsageErrorReason::TooLarge)?;
         whole.checked_mul(1 << shift).and_then(|whole| whole.checked_add(part)).ok_or(UsageErrorReason::TooLarge)
     }
 }
 
 /// Splits a list of names, such as the value of a flag, at colons, commas and blanks.
-pub fn names(text: &str) -> Vec<String> {
+pub fn split_names(text: &str) -> Vec<String> {
     text.split([':', ',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 /// Converts bytes to a file name. They must be UTF-8 on systems other than Unix.
-pub(crate) fn path(bytes: &[u8]) -> Result<PathBuf, UsageErrorReason> {
+pub(crate) fn to_path(bytes: &[u8]) -> Result<PathBuf, UsageErrorReason> {
     #[cfg(unix)]
     {
         use std::os::unix::ffi::OsStrExt;
@@ -186,7 +186,7 @@ pub(crate) fn path(bytes: &[u8]) -> Result<PathBuf, UsageErrorReason> {
     }
 }
 
-fn digits(bytes: &[u8]) -> Result<u64, UsageErrorReason> {
+fn parse_digits(bytes: &[u8]) -> Result<u64, UsageErrorReason> {
     if let Some(rest) = bytes.strip_prefix(b"-") {
         let negative = !rest.is_empty() && rest.iter().all(|b| b.is_ascii_digit() || *b == b'.');
         return Err(if negative { UsageErrorReason::Negative } else { UsageErrorReason::BadNumber });

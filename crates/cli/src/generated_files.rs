@@ -7,7 +7,7 @@
 //! ```
 //! use haul_cli::generated_files;
 //!
-//! let names: Vec<_> = generated_files::of_flags().map(|(name, _)| name).collect();
+//! let names: Vec<_> = generated_files::files_from_flags().map(|(name, _)| name).collect();
 //! assert!(names.contains(&"docs/haul.1") && names.contains(&"completions/haul.fish"));
 //! ```
 
@@ -21,7 +21,7 @@ const GUIDE_INDEX: &str = "crates/cli/src/guide_index.txt";
 
 /// Returns the files that are generated from the table of flags: the path of each one in the
 /// repository, and its text.
-pub fn of_flags() -> impl Iterator<Item = (&'static str, String)> {
+pub fn files_from_flags() -> impl Iterator<Item = (&'static str, String)> {
     [
         ("docs/curl-compat.md", compat::page as fn() -> String),
         ("docs/haul.1", man::page),
@@ -40,23 +40,23 @@ pub fn of_flags() -> impl Iterator<Item = (&'static str, String)> {
 ///
 /// # Errors
 /// A guide cannot be read.
-fn of_guides(root: &Path) -> std::io::Result<Vec<(&'static str, String)>> {
+fn files_from_guides(root: &Path) -> std::io::Result<Vec<(&'static str, String)>> {
     let docs = root.join("docs");
     let recipes = std::fs::read_to_string(docs.join("recipes.md"))?;
     Ok(vec![(GUIDE_INDEX, guide_index::generate(&docs)?), ("docs/haul-recipes.7", man::recipes(&recipes))])
 }
 
-/// Writes all generated files to their paths below the directory `root`. Those that are made from
-/// guides are written only if there are guides.
+/// Writes all generated files to their paths below the directory `root`. Files that are made from
+/// guides are written only if the guides exist.
 ///
 /// # Errors
 /// The error of the file system.
 pub fn write(root: &Path) -> std::io::Result<()> {
     let of_guides = match root.join("docs/recipes.md").exists() {
-        true => of_guides(root)?,
+        true => files_from_guides(root)?,
         false => Vec::new(),
     };
-    of_flags().chain(of_guides).try_for_each(|(name, text)| {
+    files_from_flags().chain(of_guides).try_for_each(|(name, text)| {
         let path = root.join(name);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn generated_files_match_the_flag_table() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        for (name, text) in of_flags().chain(of_guides(&root).expect("the guides")) {
+        for (name, text) in files_from_flags().chain(files_from_guides(&root).expect("the guides")) {
             assert_is(&root.join(name), &text);
         }
     }

@@ -23,17 +23,17 @@ pub struct GivenOption {
     pub name: String,
     /// False for the form with `--no-`.
     pub is_on: bool,
-    /// The value; `None` if the option has none.
+    /// The value of the option. `None` if the option has no value.
     pub value: Option<Vec<u8>>,
     /// True if the value is a secret, such as a password.
     pub is_secret: bool,
-    /// The part of a secret value that is no secret and tells it from others of the same option:
-    /// the name of the header field or of the variable.
+    /// The public part of a secret value: the name of the header field or of the variable. It
+    /// distinguishes the value from other values of the same option.
     pub secret_name: Option<String>,
 }
 
 impl GivenOption {
-    /// Makes an option, and decides by its name and value whether the value is a secret.
+    /// Makes an option. The option's name and value decide whether the value is a secret.
     pub fn new(name: &str, is_on: bool, value: Option<&[u8]>) -> Self {
         let secret = value.filter(|value| secret_arguments::is_secret(name, value));
         Self {

@@ -12,11 +12,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The index: a line for each section, with its place, its title and its options between tabs.
+/// The index of the guides: a line for each section, with its file and heading, its title and its
+/// options, separated by tabs.
 const INDEX: &str = include_str!("guide_index.txt");
 
 /// The pages that are no guides: a generated table, and figures.
-const NO_GUIDES: [&str; 2] = ["benchmarks.md", "curl-compat.md"];
+const EXCLUDED_PAGES: [&str; 2] = ["benchmarks.md", "curl-compat.md"];
 
 /// A section of a guide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,17 +53,18 @@ pub fn generate(docs: &Path) -> std::io::Result<String> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(docs)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".md") && !NO_GUIDES.contains(&name.as_str()) {
+        if name.ends_with(".md") && !EXCLUDED_PAGES.contains(&name.as_str()) {
             names.push(name);
         }
     }
     names.sort();
-    let pages = names.iter().map(|name| Ok(page(name, &std::fs::read_to_string(docs.join(name))?)));
+    let pages = names.iter().map(|name| Ok(index_page(name, &std::fs::read_to_string(docs.join(name))?)));
     pages.collect()
 }
 
-/// Returns the lines of a guide: one for its text before the first section, and one for each section.
-fn page(name: &str, text: &str) -> String {
+/// Returns the index lines of a guide: one for the text before the first section, and one for each
+/// section.
+fn index_page(name: &str, text: &str) -> String {
     let mut lines = String::new();
     let mut title = name;
     let mut place = format!("docs/{name}");
@@ -114,7 +116,7 @@ mod tests {
     fn sections_have_places_titles_and_options() {
         let text = "# The guide\n\nBegin with `--silent`.\n\n## First `--job`, then\n```sh\n# no --heading\nhaul --job f \
                     -s\n```\n### What's this?\n";
-        let lines = page("g.md", text);
+        let lines = index_page("g.md", text);
         let expected = "docs/g.md\tThe guide\tsilent\ndocs/g.md#first---job-then\tThe guide: First --job, then\tjob\n\
                         docs/g.md#whats-this\tThe guide: What's this?\t\n";
         assert_eq!(lines, expected);

@@ -18,7 +18,7 @@ pub enum JobCommandError {
 
 /// The place of a URL in a job.
 #[cfg_attr(not(feature = "job"), expect(dead_code, reason = "without jobs, no URL has a place"))]
-pub(crate) enum UrlPlace {
+pub(crate) enum UrlRunState {
     /// The URL has not been fetched.
     New,
     /// The URL needs no request in this run.
@@ -60,7 +60,7 @@ pub(crate) trait HeldArchive: Send + Sync {
     /// The archive cannot be written.
     fn append(&self, records: &[u64]) -> Result<Vec<ArchivedPayload>>;
 
-    /// Drops the records with these numbers, because their transfer is to be repeated.
+    /// Drops the records with these numbers, because their transfers will be repeated.
     fn discard(&self, records: &[u64]);
 
     /// Returns the end of the archive.

@@ -26,7 +26,7 @@ use haul_cli::{agent, apt, build_plan, doctor, ftp, help, parse, run, secret_arg
 // before `main`.
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = {
-    extern "C" fn refuse_for_closed() {
+    extern "C" fn open_null_for_closed() {
         use std::os::fd::IntoRawFd;
 
         use rustix::fs::{Mode, OFlags, open};
@@ -41,27 +41,27 @@ static AT_START: extern "C" fn() = {
             let _ = null.into_raw_fd();
         }
     }
-    refuse_for_closed
+    open_null_for_closed
 };
 
 fn main() -> ExitCode {
-    if let Some(code) = agent() {
+    if let Some(code) = serve_as_agent() {
         return code;
     }
     let words: Vec<OsString> = std::env::args_os().collect();
-    if apt::is_called(&words) {
+    if apt::is_apt_method_call(&words) {
         return ExitCode::from(apt::run());
     }
     if job::is_called(&words) {
         return ExitCode::from(job::run(&words));
     }
-    if doctor::is_called(&words) {
+    if doctor::is_doctor_command(&words) {
         return ExitCode::from(doctor::run(&words));
     }
-    if let Some((program, args)) = ftp::called(words) {
+    if let Some((program, args)) = ftp::called_program(words) {
         return ExitCode::from(ftp::run(program, args));
     }
-    let (persona, args) = ProgramPersona::called(std::env::args_os());
+    let (persona, args) = ProgramPersona::from_words(std::env::args_os());
     if let [generate, root] = args.as_slice()
         && generate == "--generate"
     {
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
             }
         };
     }
-    match answer(persona, args) {
+    match run_or_answer(persona, args) {
         Ok(code) => code,
         Err(error) => {
             if let Some(path) = error.stderr() {
@@ -88,10 +88,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<ExitCode, UsageError> {
+fn run_or_answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<ExitCode, UsageError> {
     let is_bare = args.is_empty();
     let count = args.len();
-    let mut parsed = if !persona.is_curl() && job::is_asked(&args) {
+    let mut parsed = if !persona.is_curl() && job::has_job_option(&args) {
         match job::parse(args) {
             Ok(parsed) => parsed,
             Err(JobCommandError::Usage(error)) => return Err(error),
@@ -104,7 +104,7 @@ fn answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<ExitCode, Usag
     } else {
         parse::parse_as(persona, args, &mut SystemFileAccess)?
     };
-    secret_arguments::blank(count, &parsed.secrets);
+    secret_arguments::blank_in_process_list(count, &parsed.secrets);
     if let Some(fault) = &parsed.curlrc_fault {
         let _ = writeln!(std::io::stderr(), "{}", fault.message_without_hint(persona.name()));
     }
@@ -149,12 +149,12 @@ fn print(text: &str) {
 
 /// Runs the agent if the first argument is `--agent-serve`, with which a caller starts the agent's
 /// process. Standard input is then the listening socket. Returns `None` for any other command line.
-fn agent() -> Option<ExitCode> {
+fn serve_as_agent() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
-    if args.next()? != agent::spawn::SERVE {
+    if args.next()? != agent::spawn::SERVE_OPTION {
         return None;
     }
-    let place = AgentSocketPath::at(args.next()?).ok()?;
+    let place = AgentSocketPath::from_path(args.next()?).ok()?;
     let idle = Duration::from_secs(args.next()?.to_str()?.parse().ok()?);
     let listener = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
     // No one reads the error of the agent; the next call starts another one.
@@ -166,10 +166,12 @@ fn ask_agent(
     command: agent::control::AgentCommand,
     args: Option<agent::AgentArgs>,
 ) -> ExitCode {
-    let args = args.or_else(|| build_plan::agent_of(haul::environment::variable("HAUL_AGENT")));
-    let args = args.unwrap_or(agent::AgentArgs { socket: None, idle: agent::IDLE });
-    let answer =
-        args.place().map_err(AgentControlError::Refused).and_then(|place| agent::control::carry_out(command, &place));
+    let args = args.or_else(|| build_plan::agent_from_variable(haul::environment::variable("HAUL_AGENT")));
+    let args = args.unwrap_or(agent::AgentArgs { socket: None, idle: agent::DEFAULT_IDLE_TIME });
+    let answer = args
+        .socket_path()
+        .map_err(AgentControlError::Refused)
+        .and_then(|place| agent::control::run_command(command, &place));
     match answer {
         Ok(text) => {
             let _ = std::io::stdout().write_all(text.as_bytes());

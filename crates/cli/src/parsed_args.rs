@@ -50,8 +50,8 @@ pub struct ParsedArgs {
     /// The subjects of the `--help` options in config files, if the persona is curl; each may be
     /// `None`. Their help texts are printed before the transfers run.
     pub help_first: Vec<Option<String>>,
-    /// `--agent-status` or `--agent-stop`, which is carried out without any transfer; `None` if
-    /// neither is given.
+    /// `--agent-status` or `--agent-stop`: a command for the agent, without any transfer. `None`
+    /// without these options.
     pub agent_command: Option<crate::agent::control::AgentCommand>,
     /// The warnings for the user, which are printed before the first transfer.
     pub warnings: Vec<String>,
@@ -63,7 +63,7 @@ pub struct ParsedArgs {
     /// The arguments that end in a secret, such as a password. The secret is overwritten so that
     /// other users cannot see it in the process list.
     pub secrets: Vec<SecretArgumentPart>,
-    /// The options as they were given, in order; `None` if they are not kept. Only a job needs them.
+    /// The options in the order in which they were given. `None` unless a job needs them.
     pub given: Option<Vec<GivenOption>>,
     /// The config file that the last `-K` named. The parser takes out the path and reads the file
     /// immediately.
@@ -122,7 +122,7 @@ pub struct NextOptionGroup {
     pub remove_on_error: bool,
     /// `--skip-existing`: does not fetch a URL whose output file exists.
     pub skip_existing: bool,
-    /// `--clobber` (true) or `--no-clobber` (false); `None` if neither is given.
+    /// `--clobber` (true) or `--no-clobber` (false). `None` without either option.
     pub clobber: Option<bool>,
     /// `--fsync`: a transfer ends only when its file is on the disk.
     pub fsync: bool,
@@ -132,8 +132,8 @@ pub struct NextOptionGroup {
     pub xattr: bool,
     /// `--create-file-mode`: the permission bits of new files.
     pub create_file_mode: Option<u32>,
-    /// `--checksum`: the expected digest of the body, or a checksum list (SHA256SUMS); `None` if it
-    /// is not given.
+    /// `--checksum`: the expected digest of the body, or a checksum list (SHA256SUMS). `None`
+    /// without the option.
     pub checksum: Option<ChecksumArg>,
     /// The stages of this group, which `--then` separates. Request options apply to the last stage
     /// so far. Never empty.
@@ -142,7 +142,7 @@ pub struct NextOptionGroup {
 
 impl NextOptionGroup {
     /// Returns a `--next` group without URLs, with the default options of the persona.
-    pub fn of(persona: ProgramPersona) -> Self {
+    pub fn with_defaults(persona: ProgramPersona) -> Self {
         NextOptionGroup {
             is_listed: false,
             urls: UrlList::default(),
@@ -164,13 +164,13 @@ impl NextOptionGroup {
             xattr: false,
             create_file_mode: None,
             checksum: None,
-            stages: vec![ParsedStage { transfer: TransferArgs::of(persona), ..ParsedStage::default() }],
+            stages: vec![ParsedStage { transfer: TransferArgs::with_defaults(persona), ..ParsedStage::default() }],
         }
     }
 
-    /// Returns the largest of three numbers of this group: its URLs, its `-o` and `-O` options, and
+    /// Returns the largest of three numbers: the URLs of this group, its `-o` and `-O` options, and
     /// its `-T` options.
-    pub fn places(&self) -> usize {
+    pub fn output_count(&self) -> usize {
         self.urls.len().max(self.outputs.len()).max(self.uploads.len())
     }
 
@@ -289,7 +289,8 @@ pub struct ParsedRequestOptions {
     pub httpsig: ParsedMessageSignature,
     /// `--service-name` and `--delegation`: the settings for Negotiate.
     pub negotiate: crate::plan::NegotiateArgs,
-    /// `--basic` and similar options: the authentication schemes to use; `None` if none is given.
+    /// `--basic` and similar options: the authentication schemes that may be used. `None` without
+    /// such an option.
     pub allowed: Option<AllowedAuthSchemes>,
     /// `-n`: reads credentials from a netrc file. False after `--no-netrc`.
     pub netrc: bool,
@@ -348,14 +349,14 @@ impl std::fmt::Debug for ParsedRequestOptions {
 /// The proxy settings of a stage. The files that they name have not been read yet.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedProxyOptions {
-    /// `-x` and similar options: the proxy. `Some(None)` means `-x ''`, which turns off proxies;
-    /// `None` if no such option is given.
+    /// `-x` and similar options: the proxy. `Some(None)` for `-x ''`, which turns off proxies.
+    /// `None` without such an option.
     pub proxy: Option<Option<Proxy>>,
     /// `--preproxy`: the SOCKS proxy through which the proxy is reached.
     pub preproxy: Option<Proxy>,
     /// `-U`: the proxy's user and password.
     pub user: Option<ParsedUserOption>,
-    /// `--proxy-basic` and similar options: the authentication schemes; `None` if none is given.
+    /// `--proxy-basic` and similar options: the schemes for the proxy. `None` without such an option.
     pub allowed: Option<AllowedAuthSchemes>,
     /// `--proxy-service-name` and `--delegation`: the settings for Negotiate.
     pub negotiate: crate::plan::NegotiateArgs,
@@ -421,7 +422,7 @@ impl ParsedDataOption {
         let text = match field.source {
             FormFieldSource::Text(text) => TextOrFile::Text(text.into()),
             FormFieldSource::File(b"") => return Err(UsageErrorReason::Blank),
-            FormFieldSource::File(name) => TextOrFile::File(crate::flag_value::path(name)?),
+            FormFieldSource::File(name) => TextOrFile::File(crate::flag_value::to_path(name)?),
         };
         Ok(ParsedDataOption { kind: DataOptionKind::UrlEncode, name: field.name.map(<[u8]>::to_vec), text })
     }
@@ -465,7 +466,7 @@ impl DataOptionKind {
 /// The value of an option: a text, or the name of a file that contains the text (`@file`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextOrFile {
-    /// The text itself is the value.
+    /// The value is this text.
     Text(Vec<u8>),
     /// The file that contains the text; `-` is standard input.
     File(PathBuf),
@@ -476,7 +477,7 @@ impl TextOrFile {
     pub(crate) fn new(bytes: &[u8]) -> Result<Self, UsageErrorReason> {
         Ok(match bytes.strip_prefix(b"@") {
             Some(b"") => return Err(UsageErrorReason::Blank),
-            Some(name) => TextOrFile::File(crate::flag_value::path(name)?),
+            Some(name) => TextOrFile::File(crate::flag_value::to_path(name)?),
             None => TextOrFile::Text(bytes.to_vec()),
         })
     }
@@ -484,17 +485,17 @@ impl TextOrFile {
 
 impl Default for ParsedArgs {
     fn default() -> Self {
-        ParsedArgs::of(ProgramPersona::default())
+        ParsedArgs::with_defaults(ProgramPersona::default())
     }
 }
 
 impl ParsedArgs {
     /// Returns the parsed form of an empty command line: one group without URLs, with the default
     /// options of the persona.
-    pub fn of(persona: ProgramPersona) -> Self {
+    pub fn with_defaults(persona: ProgramPersona) -> Self {
         ParsedArgs {
-            global: GlobalArgs::of(persona),
-            groups: vec![NextOptionGroup::of(persona)],
+            global: GlobalArgs::with_defaults(persona),
+            groups: vec![NextOptionGroup::with_defaults(persona)],
             info: None,
             help_first: Vec::new(),
             agent_command: None,
@@ -578,7 +579,7 @@ impl ParsedArgs {
         if self.group().urls.is_empty() {
             return Err(UsageErrorReason::MissingUrlBeforeNext);
         }
-        self.groups.push(NextOptionGroup::of(self.global.persona));
+        self.groups.push(NextOptionGroup::with_defaults(self.global.persona));
         Ok(())
     }
 

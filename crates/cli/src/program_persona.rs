@@ -5,14 +5,15 @@
 //! | `haul …` | [`ProgramPersona::Haul`] |
 //! | `haul curl …`, or by the name `curl` (a link) | [`ProgramPersona::Curl`] |
 //!
-//! The defaults of each persona are in [`GlobalArgs::of`](crate::plan::GlobalArgs::of) and
-//! [`TransferArgs::of`](crate::plan::TransferArgs::of). Only this module examines the name by which
-//! the program was called.
+//! The defaults of each persona are in
+//! [`GlobalArgs::with_defaults`](crate::plan::GlobalArgs::with_defaults) and
+//! [`TransferArgs::with_defaults`](crate::plan::TransferArgs::with_defaults). Only this module
+//! examines the name by which the program was called.
 //!
 //! ```
 //! use haul_cli::program_persona::ProgramPersona;
 //!
-//! let called = |words: &[&str]| ProgramPersona::called(words.iter().map(Into::into));
+//! let called = |words: &[&str]| ProgramPersona::from_words(words.iter().map(Into::into));
 //! assert_eq!(called(&["/usr/bin/curl", "-s", "h"]).0, ProgramPersona::Curl);
 //! assert_eq!(called(&["haul", "curl", "-s", "h"]), (ProgramPersona::Curl, vec!["-s".into(), "h".into()]));
 //! assert_eq!(called(&["haul", "-s", "curl"]), (ProgramPersona::Haul, vec!["-s".into(), "curl".into()]));
@@ -28,7 +29,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The version of curl whose options and behaviour the curl persona imitates.
 pub const CURL_VERSION: &str = "8.22.0";
 
-/// The program whose defaults, messages and behaviour haul has in this run: haul itself, or curl.
+/// The program whose defaults, messages and behaviour haul has in this run: haul or curl.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProgramPersona {
     /// haul itself: it follows redirects, fails on error statuses, and fetches URLs in parallel.
@@ -41,7 +42,7 @@ pub enum ProgramPersona {
 impl ProgramPersona {
     /// Determines the persona from a command line that begins with the program's name. Returns the
     /// persona and the remaining arguments.
-    pub fn called(words: impl IntoIterator<Item = OsString>) -> (ProgramPersona, Vec<OsString>) {
+    pub fn from_words(words: impl IntoIterator<Item = OsString>) -> (ProgramPersona, Vec<OsString>) {
         let mut words = words.into_iter();
         let program = words.next().unwrap_or_default();
         let name = Path::new(&program).file_stem().unwrap_or_default();

@@ -56,9 +56,9 @@ pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Returns the part of a secret value that is no secret and tells it from other values of the same
-/// option: the name of the header field in lower case, or the name of the variable. Returns `None`
-/// for options whose values have no such name.
+/// Returns the public part of a secret value: the name of the header field in lower case, or the
+/// name of the variable. It distinguishes the value from other values of the same option. Returns
+/// `None` for options whose values have no name.
 pub(crate) fn secret_name(option: &str, value: &[u8]) -> Option<String> {
     let before = |separators: &[u8]| {
         let name = value.split(|byte| separators.contains(byte)).next()?;
@@ -73,7 +73,7 @@ pub(crate) fn secret_name(option: &str, value: &[u8]) -> Option<String> {
 
 /// Overwrites the secrets in the arguments of this process with blanks. `left` is the number of
 /// arguments that the parser got; they are the last ones of the command line.
-pub fn blank(left: usize, secrets: &[SecretArgumentPart]) {
+pub fn blank_in_process_list(left: usize, secrets: &[SecretArgumentPart]) {
     if !secrets.is_empty() {
         let arguments: Vec<OsString> = std::env::args_os().collect();
         let first = arguments.len().saturating_sub(left);

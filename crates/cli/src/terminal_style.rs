@@ -5,10 +5,10 @@ use std::io::IsTerminal;
 use crate::program_persona::ProgramPersona;
 
 /// The size in columns and rows that is assumed if the terminal does not say.
-const USUAL_SIZE: (usize, usize) = (80, 24);
+const DEFAULT_SIZE: (usize, usize) = (80, 24);
 
-/// Returns true if the terminal can replace a line that it has shown: `TERM` is neither missing nor
-/// `dumb`.
+/// Returns true if the terminal can replace a line that it has shown. This is the case if `TERM` is
+/// set and not `dumb`.
 pub(crate) fn can_redraw() -> bool {
     std::env::var_os("TERM").is_some_and(|name| name != "dumb" && !name.is_empty())
 }
@@ -23,7 +23,7 @@ pub(crate) fn is_in_background() -> bool {
 pub(crate) fn size() -> (usize, usize) {
     match rustix::termios::tcgetwinsize(std::io::stderr()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (usize::from(size.ws_col), usize::from(size.ws_row)),
-        _ => USUAL_SIZE,
+        _ => DEFAULT_SIZE,
     }
 }
 

@@ -17,7 +17,7 @@
 
 use std::borrow::Cow;
 
-use haul_policy::urlencode::percent;
+use haul_policy::urlencode::percent_encode;
 
 /// The bit of a table entry that says: the text is the name of a file of URLs. The other bits of an
 /// entry are the offset at which its text ends in the buffer of [`UrlList`].
@@ -28,23 +28,23 @@ const FILE_BIT: u64 = 1 << 63;
 /// `-o` is given.
 const LISTED_BIT: u64 = 1 << 62;
 
-const BITS: u64 = FILE_BIT | LISTED_BIT;
+const SOURCE_BITS: u64 = FILE_BIT | LISTED_BIT;
 
 /// Returns the URL in a line of a file of URLs, without surrounding blanks. Returns `None` if the
 /// line is empty or a comment.
-pub fn in_line(line: &[u8]) -> Option<&[u8]> {
+pub fn url_in_line(line: &[u8]) -> Option<&[u8]> {
     Some(line.trim_ascii()).filter(|url| !url.is_empty() && !url.starts_with(b"#"))
 }
 
 /// Converts a URL to text. Bytes that are not UTF-8 are percent-encoded.
-pub fn as_text(bytes: &[u8]) -> Cow<'_, str> {
+pub fn to_text(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = str::from_utf8(bytes) {
         return text.into();
     }
     let mut text = String::with_capacity(bytes.len() + 8);
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
-        text.push_str(&percent(chunk.invalid()));
+        text.push_str(&percent_encode(chunk.invalid()));
     }
     text.into()
 }
@@ -104,9 +104,9 @@ impl UrlList {
         let end = *self.ends.get(index)?;
         let start = match index {
             0 => 0,
-            _ => self.ends[index - 1] & !BITS,
+            _ => self.ends[index - 1] & !SOURCE_BITS,
         };
-        let text = &self.text[start as usize..(end & !BITS) as usize];
+        let text = &self.text[start as usize..(end & !SOURCE_BITS) as usize];
         Some(if end & FILE_BIT == 0 { UrlSource::Argument(text) } else { UrlSource::InputFile(text) })
     }
 

@@ -19,7 +19,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use haul_policy::secrets::without_userinfo;
-use haul_policy::terminal_text::is_hazard;
+use haul_policy::terminal_text::is_unsafe_on_terminal;
 
 use crate::config_file::DEPTH_MAX;
 use crate::program_persona::{ProgramPersona, VERSION};
@@ -109,7 +109,7 @@ impl UsageErrorReason {
     }
 
     /// Returns a [`UsageErrorReason::Read`] for a file that could not be read because of `error`.
-    pub fn read(path: &std::path::Path, error: &std::io::Error) -> Self {
+    pub fn unreadable_file(path: &std::path::Path, error: &std::io::Error) -> Self {
         UsageErrorReason::Read { path: printable(path.as_os_str().as_encoded_bytes()), error: error.to_string() }
     }
 }
@@ -225,7 +225,7 @@ impl UsageError {
         let is_curl = program == ProgramPersona::Curl.name();
         match &self.reason {
             UsageErrorReason::NoSuchHelp => self.reason.to_string(),
-            UsageErrorReason::NothingAsked => hint(program),
+            UsageErrorReason::NothingAsked => help_hint(program),
             UsageErrorReason::Methods(text) if is_curl => wrapped("Warning: ", text, columns()),
             // The error appears when the output is opened, and curl prints no hint at its help.
             UsageErrorReason::GlobName { template, position } if is_curl => {
@@ -233,8 +233,8 @@ impl UsageError {
                 format!("{program}: ({}) {}", self.exit_code(), mark_position(&what, *position, template))
             }
             _ => {
-                let outer = self.of_config().filter(|_| is_curl).map(|outer| format!("{outer}\n"));
-                let hint = if is_curl { hint(program) } else { self.plain_hint() };
+                let outer = self.config_message().filter(|_| is_curl).map(|outer| format!("{outer}\n"));
+                let hint = if is_curl { help_hint(program) } else { self.plain_hint() };
                 format!("{}\n{}{hint}", self.message_without_hint(program), outer.unwrap_or_default())
             }
         }
@@ -279,8 +279,8 @@ impl UsageError {
         matches!(&self.place, ArgPosition::Option(option) if option == "--url" || !option.starts_with('-'))
     }
 
-    /// Returns haul's own message, in one line: the place, the reason, and a suggestion if there is
-    /// one.
+    /// Returns haul's own error message as one line: the position, the reason, and a suggestion if
+    /// one is known.
     fn plain_message(&self, program: &str) -> String {
         let option = match &self.place {
             ArgPosition::Whole => None,
@@ -292,7 +292,7 @@ impl UsageError {
         };
         let reason = match (&self.reason, option) {
             (UsageErrorReason::Unknown, Some(option)) => {
-                let meant = did_you_mean::options(option.trim_start_matches('-'));
+                let meant = did_you_mean::similar_options(option.trim_start_matches('-'));
                 let question = match meant.is_empty() {
                     true => String::new(),
                     false => format!("; did you mean {}?", meant.join(" or ")),
@@ -340,14 +340,14 @@ impl UsageError {
                 let spec = flag.spec();
                 format!("haul: for example: {}; more by 'haul --help --{}'", spec.example, spec.long)
             }
-            (_, None) => hint("haul"),
+            (_, None) => help_hint("haul"),
         }
     }
 
     /// Returns the line that curl adds to the message for an error in a config file. It is about
     /// the option that named the config file. Returns `None` for an error elsewhere, and for the
     /// default config file.
-    fn of_config(&self) -> Option<String> {
+    fn config_message(&self) -> Option<String> {
         let ArgPosition::Config { by: Some(by), .. } = &self.place else { return None };
         let reason = match &self.reason {
             UsageErrorReason::Unknown => "found an unknown config option".to_owned(),
@@ -359,7 +359,7 @@ impl UsageError {
 }
 
 /// Returns the hint about `--help`, which is the last line of an error message.
-fn hint(program: &str) -> String {
+fn help_hint(program: &str) -> String {
     let manual = if program == ProgramPersona::Curl.name() { " or 'curl --manual'" } else { "" };
     format!("{program}: try '{program} --help'{manual} for more information")
 }
@@ -376,7 +376,7 @@ impl std::error::Error for UsageError {}
 /// cuts the text at `PRINTABLE_MAX` bytes.
 pub fn printable(bytes: &[u8]) -> String {
     let cut = &bytes[..bytes.len().min(PRINTABLE_MAX)];
-    let mut text = sanitized(&String::from_utf8_lossy(cut));
+    let mut text = remove_control_characters(&String::from_utf8_lossy(cut));
     if cut.len() < bytes.len() {
         text.push_str("...");
     }
@@ -385,8 +385,8 @@ pub fn printable(bytes: &[u8]) -> String {
 
 /// Replaces control characters and characters that change the direction of text by `?`, so that the
 /// text is safe to print on a terminal.
-pub fn sanitized(text: &str) -> String {
-    text.chars().map(|c| if is_hazard(c) { '?' } else { c }).collect()
+pub fn remove_control_characters(text: &str) -> String {
+    text.chars().map(|c| if is_unsafe_on_terminal(c) { '?' } else { c }).collect()
 }
 
 /// The length limit in characters of a message from [`mark_position`], as in curl.
@@ -395,20 +395,22 @@ const MARKED_MAX: usize = 511;
 /// Returns a message of three lines: `what`, then `text`, then a `^` below the character of `text`
 /// at `position`.
 pub fn mark_position(what: &str, position: usize, text: &str) -> String {
-    let pointed = format!("{what}:\n{}\n{}^", sanitized(text), " ".repeat(position.saturating_sub(1).max(1)));
+    let pointed =
+        format!("{what}:\n{}\n{}^", remove_control_characters(text), " ".repeat(position.saturating_sub(1).max(1)));
     pointed.chars().take(MARKED_MAX).collect()
 }
 
 /// Joins the lines of a text to one line, separated by blanks, and replaces control characters.
 pub fn one_line(text: &str) -> String {
-    let lines: Vec<String> = text.lines().map(|line| sanitized(line.trim())).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<String> =
+        text.lines().map(|line| remove_control_characters(line.trim())).filter(|line| !line.is_empty()).collect();
     lines.join(" ")
 }
 
 /// Returns a printable form of an invalid URL. [Text that may be meant as user and
 /// password](without_userinfo) is removed.
 pub fn shown_url(url: &str) -> String {
-    sanitized(&without_userinfo(url))
+    remove_control_characters(&without_userinfo(url))
 }
 
 #[cfg(test)]
@@ -420,7 +422,7 @@ mod tests {
         let io = std::io::Error::from(std::io::ErrorKind::NotFound);
         let error = UsageError::new(
             ArgPosition::Option("-K".into()),
-            UsageErrorReason::read(std::path::Path::new("/no/such"), &io),
+            UsageErrorReason::unreadable_file(std::path::Path::new("/no/such"), &io),
         );
         assert_eq!(error.exit_code(), 26);
         let text = error.to_string();

@@ -18,7 +18,7 @@ use crate::parsed_args::ParsedArgs;
 use crate::plan::{JobArgs, UrlGroup};
 
 pub use crate::job_interface::JobCommandError;
-pub(crate) use crate::job_interface::{KnownUrl, UrlPlace};
+pub(crate) use crate::job_interface::{KnownUrl, UrlRunState};
 
 /// Returns false: there are no commands for jobs.
 #[must_use]
@@ -34,7 +34,7 @@ pub fn run(_words: &[OsString]) -> u8 {
 
 /// Returns false: the usual parser reads the command line.
 #[must_use]
-pub fn is_asked(_words: &[OsString]) -> bool {
+pub fn has_job_option(_words: &[OsString]) -> bool {
     false
 }
 
@@ -43,17 +43,17 @@ pub fn is_asked(_words: &[OsString]) -> bool {
 /// # Errors
 /// Always.
 pub fn parse(_words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommandError> {
-    Err(JobCommandError::Job(unavailable()))
+    Err(JobCommandError::Job(unavailable_error()))
 }
 
-fn unavailable() -> Error {
+fn unavailable_error() -> Error {
     Error::new(ErrorKind::Setup, "--job needs a haul that was built with the feature job")
 }
 
-/// A run of a job, of which there is none.
+/// The run of a job, for builds without jobs. It has no values.
 pub(crate) enum JobRun {}
 
-/// The output of a job's run, of which there is none.
+/// The output of a job's run, for builds without jobs. It has no values.
 pub(crate) struct JobOutput {
     pub(crate) descriptor: OwnedFd,
     pub(crate) is_new: bool,
@@ -64,14 +64,14 @@ pub(crate) struct JobOutput {
 pub(crate) enum UrlCursor {}
 
 impl UrlCursor {
-    pub(crate) fn place(&mut self, _number: u64) -> Result<UrlPlace> {
+    pub(crate) fn state_of_url(&mut self, _number: u64) -> Result<UrlRunState> {
         match *self {}
     }
 }
 
 impl JobRun {
     pub(crate) fn open(_args: &JobArgs, _operation: &UrlGroup, _refreshes: bool) -> Result<Arc<Self>> {
-        Err(unavailable())
+        Err(unavailable_error())
     }
 
     pub(crate) fn has_failed(&self) -> bool {
@@ -139,37 +139,37 @@ impl JobRun {
 }
 
 impl OutputObserver for JobRun {
-    fn passed_on(&self, _stage: usize, _number: u64, _end: u64) {
+    fn on_passed_to_sink(&self, _stage: usize, _number: u64, _end: u64) {
         match *self {}
     }
 
-    fn written(&self, _end: u64) {
+    fn on_written(&self, _end: u64) {
         match *self {}
     }
 }
 
 impl StageMemory for JobRun {
-    fn queued(&self, _stage: usize, _number: u64, _value: &[u8]) {
+    fn on_queued(&self, _stage: usize, _number: u64, _value: &[u8]) {
         match *self {}
     }
 
-    fn skipped(&self, _stage: usize, _number: u64) {
+    fn on_skipped(&self, _stage: usize, _number: u64) {
         match *self {}
     }
 
-    fn kept(&self, _stage: usize, _value: &[u8]) {
+    fn on_kept(&self, _stage: usize, _value: &[u8]) {
         match *self {}
     }
 
-    fn printed(&self, _stage: usize, _value: &[u8]) {
+    fn on_printed(&self, _stage: usize, _value: &[u8]) {
         match *self {}
     }
 
-    fn recall(&self, _: usize, _: RecalledKind, _: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn recall_values(&self, _: usize, _: RecalledKind, _: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match *self {}
     }
 
-    fn unfinished(&self, _stage: usize) -> Box<dyn UnfinishedTransfers> {
+    fn unfinished_transfers(&self, _stage: usize) -> Box<dyn UnfinishedTransfers> {
         match *self {}
     }
 

@@ -8,7 +8,7 @@ use std::ffi::c_char;
 
 use chrono::{NaiveDate, NaiveTime};
 
-use crate::handles::guard;
+use crate::handles::catch_panic;
 use crate::memory;
 
 const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
@@ -60,11 +60,12 @@ struct FoundDate {
 }
 
 impl FoundDate {
-    /// Takes a word of the date. Returns `None` if the word is not a part of a date.
-    fn take(&mut self, word: &str) -> Option<()> {
+    /// Parses one word of the date, and stores its value. Returns `None` if the word is not a part
+    /// of a date.
+    fn apply_word(&mut self, word: &str) -> Option<()> {
         let lower = word.to_ascii_lowercase();
         if lower.bytes().all(|b| b.is_ascii_alphabetic()) {
-            return self.take_name(&lower);
+            return self.apply_name(&lower);
         }
         if let (Some(digits), true) = (word.strip_prefix(['+', '-']), self.time.is_some()) {
             let number: i64 = digits.parse().ok().filter(|_| digits.len() == 4)?;
@@ -73,41 +74,41 @@ impl FoundDate {
             return Some(());
         }
         if word.contains(':') {
-            return put(&mut self.time, time_of_day(word)?);
+            return set_once(&mut self.time, time_of_day(word)?);
         }
         match word.split('-').collect::<Vec<_>>().as_slice() {
-            [year, month, day] if year.len() == 4 => self.take_day(year, month, day),
-            parts @ [_, _, _] => parts.iter().try_for_each(|part| self.take(part)),
-            [digits] if digits.len() == 8 => self.take_day(digits.get(..4)?, digits.get(4..6)?, digits.get(6..)?),
+            [year, month, day] if year.len() == 4 => self.apply_day(year, month, day),
+            parts @ [_, _, _] => parts.iter().try_for_each(|part| self.apply_word(part)),
+            [digits] if digits.len() == 8 => self.apply_day(digits.get(..4)?, digits.get(4..6)?, digits.get(6..)?),
             [digits] => {
                 let number: u32 = digits.parse().ok()?;
                 match (number, self.day) {
-                    (1..=31, None) if digits.len() <= 2 => put(&mut self.day, number),
-                    (70..=99, _) if digits.len() == 2 => put(&mut self.year, 1900 + number),
-                    (0..=69, _) if digits.len() == 2 => put(&mut self.year, 2000 + number),
-                    _ => put(&mut self.year, number),
+                    (1..=31, None) if digits.len() <= 2 => set_once(&mut self.day, number),
+                    (70..=99, _) if digits.len() == 2 => set_once(&mut self.year, 1900 + number),
+                    (0..=69, _) if digits.len() == 2 => set_once(&mut self.year, 2000 + number),
+                    _ => set_once(&mut self.year, number),
                 }
             }
             _ => None,
         }
     }
 
-    fn take_name(&mut self, lower: &str) -> Option<()> {
+    fn apply_name(&mut self, lower: &str) -> Option<()> {
         let begins = |name: &&str| lower.len() >= 3 && lower.starts_with(*name);
         if let Some((_, minutes)) = ZONES.iter().find(|(name, _)| *name == lower) {
             self.zone = minutes * 60;
             return Some(());
         }
         if let Some(month) = MONTHS.iter().position(&begins) {
-            return put(&mut self.month, u32::try_from(month).ok()? + 1);
+            return set_once(&mut self.month, u32::try_from(month).ok()? + 1);
         }
         DAYS.iter().any(begins).then_some(())
     }
 
-    fn take_day(&mut self, year: &str, month: &str, day: &str) -> Option<()> {
-        put(&mut self.year, year.parse().ok()?)?;
-        put(&mut self.month, month.parse().ok()?)?;
-        put(&mut self.day, day.parse().ok()?)
+    fn apply_day(&mut self, year: &str, month: &str, day: &str) -> Option<()> {
+        set_once(&mut self.year, year.parse().ok()?)?;
+        set_once(&mut self.month, month.parse().ok()?)?;
+        set_once(&mut self.day, day.parse().ok()?)
     }
 
     fn seconds(&self) -> Option<i64> {
@@ -117,7 +118,7 @@ impl FoundDate {
     }
 }
 
-fn put<T>(place: &mut Option<T>, value: T) -> Option<()> {
+fn set_once<T>(place: &mut Option<T>, value: T) -> Option<()> {
     place.replace(value).is_none().then_some(())
 }
 
@@ -138,16 +139,16 @@ fn time_of_day(word: &str) -> Option<i64> {
 /// Parses a date. Returns the seconds since 1970-01-01 00:00 UTC, or `None` for any other text.
 pub(crate) fn parse(text: &str) -> Option<i64> {
     let mut found = FoundDate::default();
-    text.split([' ', ',', '\t']).filter(|word| !word.is_empty()).try_for_each(|word| found.take(word))?;
+    text.split([' ', ',', '\t']).filter(|word| !word.is_empty()).try_for_each(|word| found.apply_word(word))?;
     found.seconds()
 }
 
 /// Parses a date. Returns the seconds since 1970-01-01 00:00 UTC, or -1 for any other text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_getdate(text: *const c_char, _now: *const libc::time_t) -> libc::time_t {
-    guard(-1, || {
+    catch_panic(-1, || {
         // SAFETY: libcurl's contract.
-        let text = unsafe { memory::bytes(text) }.and_then(|text| std::str::from_utf8(text).ok());
+        let text = unsafe { memory::c_string_bytes(text) }.and_then(|text| std::str::from_utf8(text).ok());
         text.and_then(parse).map_or(-1, |seconds| if seconds == -1 { 0 } else { seconds })
     })
 }

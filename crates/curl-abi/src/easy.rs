@@ -26,9 +26,9 @@ use crate::codes::{
     CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_OK, CURLE_RECURSIVE_API_CALL, CURLE_UNSUPPORTED_PROTOCOL,
     CURLcode, code_of,
 };
-use crate::handles::{Handle, HandleTable, guard, lock};
+use crate::handles::{HandleTable, OpaqueHandle, catch_panic, lock};
 use crate::headers::{HeadOrigin, HeaderStore, StoredHead};
-use crate::info::Infos;
+use crate::info::TransferInfo;
 use crate::mime::FormCopy;
 use crate::options::{EasyOptions, numbers as opt};
 use crate::request::{self, TransferFailure};
@@ -36,7 +36,7 @@ use crate::share::{Share, ShareUse};
 use crate::transfer::callbacks::Callbacks;
 use crate::transfer::easy_driver;
 use crate::transfer::error_text::{ERROR_SIZE, error_text};
-use crate::transfer::running::Running;
+use crate::transfer::running::RunningTransfer;
 
 /// The live easy handles.
 pub(crate) static EASY: HandleTable<Easy> = HandleTable::new();
@@ -46,15 +46,15 @@ pub struct Easy {
     /// The number of the handle.
     pub(crate) number: usize,
     pub(crate) state: Mutex<EasyState>,
-    /// The transfer in progress; `None` if there is none.
-    running: Mutex<Option<Arc<Running>>>,
+    /// The transfer in progress, or `None`.
+    running: Mutex<Option<Arc<RunningTransfer>>>,
 }
 
 /// The state of an easy handle.
 #[derive(Default)]
 pub struct EasyState {
     pub(crate) options: EasyOptions,
-    pub(crate) infos: Infos,
+    pub(crate) infos: TransferInfo,
     pub(crate) headers: HeaderStore,
     cookies: Option<SharedCookieJar>,
     /// The number of the files of `CURLOPT_COOKIEFILE` that were read.
@@ -82,7 +82,7 @@ struct ClientSettings {
 }
 
 impl ClientSettings {
-    fn of(options: &EasyOptions) -> Self {
+    fn from_options(options: &EasyOptions) -> Self {
         Self {
             connections: options.number(opt::MAXCONNECTS),
             idle: options.number(opt::MAXAGE_CONN),
@@ -118,7 +118,7 @@ impl Easy {
     }
 
     /// Sets the transfer in progress.
-    pub(crate) fn set_running(&self, running: Option<Arc<Running>>) {
+    pub(crate) fn set_running(&self, running: Option<Arc<RunningTransfer>>) {
         *lock(&self.running) = running;
     }
 }
@@ -131,7 +131,7 @@ impl EasyState {
         if !self.options.has_cookies && shared.is_none() && self.cookies.is_none() {
             return None;
         }
-        let own = || SharedCookieJar::of(CookieFileStyle::Curl);
+        let own = || SharedCookieJar::with_style(CookieFileStyle::Curl);
         let jar = shared.unwrap_or_else(|| self.cookies.get_or_insert_with(own).clone());
         let files = &self.options.cookie_files;
         for path in &files[self.files_read.min(files.len())..] {
@@ -254,7 +254,7 @@ impl EasyState {
 
     /// Returns the client of the handle or of its share.
     fn client(&mut self) -> Client {
-        let settings = ClientSettings::of(&self.options);
+        let settings = ClientSettings::from_options(&self.options);
         let resolver = self.share.as_ref().and_then(ShareUse::resolver);
         let shared = self.share.as_ref().and_then(|share| share.client(|| settings.client(resolver.clone())));
         if let Some(shared) = shared {
@@ -284,7 +284,7 @@ impl EasyState {
     pub(crate) fn set_resolver(&self, client: &Client) -> Result<(), TransferFailure> {
         let options = &self.options;
         let failed = |error: haul::Error| TransferFailure::new(CURLE_BAD_FUNCTION_ARGUMENT, error.cause());
-        for line in options.list(opt::RESOLVE) {
+        for line in options.string_list(opt::RESOLVE) {
             client.resolver().add_override(&String::from_utf8_lossy(line)).map_err(failed)?;
         }
         if let Some(servers) = options.text(opt::DNS_SERVERS).filter(|text| !text.is_empty()) {
@@ -317,7 +317,7 @@ impl EasyState {
 
     /// Prepares the handle for a new transfer: clears the facts about the last one.
     pub(crate) fn begin_transfer(&mut self) {
-        self.infos = Infos::of_url(self.options.bytes(opt::URL));
+        self.infos = TransferInfo::with_url(self.options.bytes(opt::URL));
         self.headers = HeaderStore::default();
         self.write_error("");
     }
@@ -328,9 +328,9 @@ impl EasyState {
         failure.code
     }
 
-    /// Ends a transfer: stores the facts about it, and returns its result.
-    pub(crate) fn end_transfer(&mut self, running: &Running, outcome: &TransferOutcome, url: &str) -> CURLcode {
-        self.infos.end(&self.options, outcome, url);
+    /// Records the end of a transfer: stores the facts about it, and returns its result.
+    pub(crate) fn end_transfer(&mut self, running: &RunningTransfer, outcome: &TransferOutcome, url: &str) -> CURLcode {
+        self.infos.set_at_end(&self.options, outcome, url);
         let mut heads = running.take_heads();
         if let (true, Some(head)) = (heads.is_empty(), &outcome.head) {
             heads.push(StoredHead { origin: HeadOrigin::Header, request: 0, raw: head.raw().to_vec() });
@@ -358,15 +358,15 @@ impl EasyState {
 
 /// Makes an easy handle.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_easy_init() -> Handle {
-    guard(std::ptr::null_mut(), || EASY.insert(|number| Easy::new(number, EasyState::default())))
+pub extern "C" fn curl_easy_init() -> OpaqueHandle {
+    catch_panic(std::ptr::null_mut(), || EASY.insert(|number| Easy::new(number, EasyState::default())))
 }
 
 /// Frees an easy handle. If a callback of a transfer in progress calls this, the transfer still
 /// continues to its end.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_easy_cleanup(easy: Handle) {
-    guard((), || {
+pub extern "C" fn curl_easy_cleanup(easy: OpaqueHandle) {
+    catch_panic((), || {
         let Some(object) = EASY.get(easy) else { return };
         let multi = lock(&object.state).multi;
         if let Some(multi) = multi {
@@ -381,11 +381,11 @@ pub extern "C" fn curl_easy_cleanup(easy: Handle) {
 /// Makes a handle with the same options. Cookies in memory, connections and the share are not
 /// copied.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_easy_duphandle(easy: Handle) -> Handle {
-    guard(std::ptr::null_mut(), || {
+pub extern "C" fn curl_easy_duphandle(easy: OpaqueHandle) -> OpaqueHandle {
+    catch_panic(std::ptr::null_mut(), || {
         let Some(easy) = EASY.get(easy) else { return std::ptr::null_mut() };
         let state = lock(&easy.state);
-        let (mut options, infos) = (state.options.clone(), state.infos.copied_url());
+        let (mut options, infos) = (state.options.clone(), state.infos.copy_with_url_only());
         drop(state);
         let tree = request::form_tree(&options);
         options.form = (!tree.parts.is_empty()).then(|| Arc::new(FormCopy(tree)));
@@ -395,15 +395,15 @@ pub extern "C" fn curl_easy_duphandle(easy: Handle) -> Handle {
 
 /// Sets all options to their defaults. Connections, cookies and the share stay.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_easy_reset(easy: Handle) {
-    guard((), || {
+pub extern "C" fn curl_easy_reset(easy: OpaqueHandle) {
+    catch_panic((), || {
         let Some(easy) = EASY.get(easy) else { return };
         let mut state = lock(&easy.state);
         let has_cookies = state.options.has_cookies;
         let new = EasyOptions { has_cookies, ..EasyOptions::default() };
         let old = std::mem::replace(&mut state.options, new);
         state.files_read = 0;
-        state.infos = Infos::default();
+        state.infos = TransferInfo::default();
         state.headers = HeaderStore::default();
         drop(state);
         // Freed without the lock, since that may call the program.
@@ -413,8 +413,8 @@ pub extern "C" fn curl_easy_reset(easy: Handle) {
 
 /// Performs the transfer that the options ask for, and waits for its end.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_easy_perform(easy: Handle) -> CURLcode {
-    guard(CURLE_FAILED_INIT, || {
+pub extern "C" fn curl_easy_perform(easy: OpaqueHandle) -> CURLcode {
+    catch_panic(CURLE_FAILED_INIT, || {
         let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
         {
             let mut state = lock(&easy.state);
@@ -426,7 +426,7 @@ pub extern "C" fn curl_easy_perform(easy: Handle) -> CURLcode {
             }
             state.is_performing = true;
         }
-        let code = guard(CURLE_FAILED_INIT, || perform(&easy));
+        let code = catch_panic(CURLE_FAILED_INIT, || perform(&easy));
         lock(&easy.state).is_performing = false;
         code
     })
@@ -446,10 +446,10 @@ fn perform(easy: &Arc<Easy>) -> CURLcode {
     if state.options.is_on(opt::FRESH_CONNECT) {
         client.close_idle();
     }
-    let callbacks = Callbacks::of(&state.options);
+    let callbacks = Callbacks::from_options(&state.options);
     let closes = state.options.is_on(opt::FORBID_REUSE);
     drop(state);
-    let running = Arc::new(Running::new(Arc::clone(easy), callbacks, prepared.time_limit));
+    let running = Arc::new(RunningTransfer::new(Arc::clone(easy), callbacks, prepared.time_limit));
     easy.set_running(Some(Arc::clone(&running)));
     let url = prepared.url.clone();
     let outcome = easy_driver::run(&client, prepared, &running);
@@ -463,8 +463,8 @@ fn perform(easy: &Arc<Easy>) -> CURLcode {
 
 /// Pauses and continues a transfer in progress.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_easy_pause(easy: Handle, bits: c_int) -> CURLcode {
-    guard(CURLE_FAILED_INIT, || {
+pub extern "C" fn curl_easy_pause(easy: OpaqueHandle, bits: c_int) -> CURLcode {
+    catch_panic(CURLE_FAILED_INIT, || {
         let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
         let running = lock(&easy.running).clone();
         match running {
@@ -479,35 +479,35 @@ pub extern "C" fn curl_easy_pause(easy: Handle, bits: c_int) -> CURLcode {
 
 /// Does nothing: idle connections need no upkeep.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_easy_upkeep(easy: Handle) -> CURLcode {
-    guard(CURLE_FAILED_INIT, || if EASY.get(easy).is_some() { CURLE_OK } else { CURLE_BAD_FUNCTION_ARGUMENT })
+pub extern "C" fn curl_easy_upkeep(easy: OpaqueHandle) -> CURLcode {
+    catch_panic(CURLE_FAILED_INIT, || if EASY.get(easy).is_some() { CURLE_OK } else { CURLE_BAD_FUNCTION_ARGUMENT })
 }
 
 /// Refuses to receive, since a handle never keeps a connection for itself (`CURLOPT_CONNECT_ONLY`).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_recv(
-    easy: Handle,
+    easy: OpaqueHandle,
     _buffer: *mut c_void,
     _length: usize,
     received: *mut usize,
 ) -> CURLcode {
-    refuse_raw(easy, received)
+    refuse_raw_socket_io(easy, received)
 }
 
 /// Refuses to send, since a handle never keeps a connection for itself (`CURLOPT_CONNECT_ONLY`).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_send(
-    easy: Handle,
+    easy: OpaqueHandle,
     _buffer: *const c_void,
     _length: usize,
     sent: *mut usize,
 ) -> CURLcode {
-    refuse_raw(easy, sent)
+    refuse_raw_socket_io(easy, sent)
 }
 
-fn refuse_raw(easy: Handle, count: *mut usize) -> CURLcode {
+fn refuse_raw_socket_io(easy: OpaqueHandle, count: *mut usize) -> CURLcode {
     // SAFETY: libcurl's contract: NULL or writable.
-    unsafe { crate::memory::put(count, 0) };
+    unsafe { crate::memory::write_unless_null(count, 0) };
     let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
     if lock(&easy.running).is_some() {
         return CURLE_RECURSIVE_API_CALL;
@@ -518,14 +518,14 @@ fn refuse_raw(easy: Handle, count: *mut usize) -> CURLcode {
 
 /// Refuses to export TLS sessions.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_easy_ssls_export(_easy: Handle, _function: *mut c_void, _data: *mut c_void) -> CURLcode {
+pub extern "C" fn curl_easy_ssls_export(_easy: OpaqueHandle, _function: *mut c_void, _data: *mut c_void) -> CURLcode {
     crate::codes::CURLE_NOT_BUILT_IN
 }
 
 /// Refuses to import a TLS session.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_easy_ssls_import(
-    _easy: Handle,
+    _easy: OpaqueHandle,
     _key: *const c_char,
     _mac: *const u8,
     _mac_length: usize,
@@ -538,30 +538,30 @@ pub extern "C" fn curl_easy_ssls_import(
 /// Refuses to receive from a WebSocket.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_ws_recv(
-    easy: Handle,
+    easy: OpaqueHandle,
     _buffer: *mut c_void,
     _length: usize,
     received: *mut usize,
     _meta: *mut *const c_void,
 ) -> CURLcode {
-    refuse_raw(easy, received)
+    refuse_raw_socket_io(easy, received)
 }
 
 /// Refuses to send to a WebSocket.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_ws_send(
-    easy: Handle,
+    easy: OpaqueHandle,
     _buffer: *const c_void,
     _length: usize,
     sent: *mut usize,
     _fragment_size: i64,
     _flags: std::ffi::c_uint,
 ) -> CURLcode {
-    refuse_raw(easy, sent)
+    refuse_raw_socket_io(easy, sent)
 }
 
 /// Returns NULL: there are no WebSocket frames.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_ws_meta(_easy: Handle) -> *const c_void {
+pub extern "C" fn curl_ws_meta(_easy: OpaqueHandle) -> *const c_void {
     std::ptr::null()
 }

@@ -2,9 +2,9 @@
 
 use std::ffi::{c_char, c_int};
 
-use haul_policy::urlencode::{decoded, percent};
+use haul_policy::urlencode::{percent_decode, percent_encode};
 
-use crate::handles::{Handle, guard};
+use crate::handles::{OpaqueHandle, catch_panic};
 use crate::memory;
 
 /// Returns the bytes of a text with this length; 0 stands for the length up to the NUL. Returns
@@ -12,19 +12,19 @@ use crate::memory;
 ///
 /// # Safety
 /// The text ends with NUL or has `length` bytes.
-unsafe fn text<'a>(start: *const c_char, length: c_int) -> Option<&'a [u8]> {
+unsafe fn text_with_length<'a>(start: *const c_char, length: c_int) -> Option<&'a [u8]> {
     let length = usize::try_from(length).ok()?;
     // SAFETY: the caller guarantees it.
-    unsafe { memory::sized(start, (length > 0).then_some(length)) }
+    unsafe { memory::bytes_with_length(start, (length > 0).then_some(length)) }
 }
 
 /// Percent-encodes a text. The program frees the result.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn curl_easy_escape(_easy: Handle, start: *const c_char, length: c_int) -> *mut c_char {
-    guard(std::ptr::null_mut(), || {
+pub unsafe extern "C" fn curl_easy_escape(_easy: OpaqueHandle, start: *const c_char, length: c_int) -> *mut c_char {
+    catch_panic(std::ptr::null_mut(), || {
         // SAFETY: libcurl's contract.
-        let text = unsafe { text(start, length) };
-        text.map_or(std::ptr::null_mut(), |text| memory::malloc_string(percent(text).as_bytes()))
+        let text = unsafe { text_with_length(start, length) };
+        text.map_or(std::ptr::null_mut(), |text| memory::malloc_string(percent_encode(text).as_bytes()))
     })
 }
 
@@ -32,18 +32,18 @@ pub unsafe extern "C" fn curl_easy_escape(_easy: Handle, start: *const c_char, l
 /// the length of the result.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_unescape(
-    _easy: Handle,
+    _easy: OpaqueHandle,
     start: *const c_char,
     length: c_int,
     out_length: *mut c_int,
 ) -> *mut c_char {
-    guard(std::ptr::null_mut(), || {
+    catch_panic(std::ptr::null_mut(), || {
         // SAFETY: libcurl's contract.
-        let Some(text) = (unsafe { text(start, length) }) else { return std::ptr::null_mut() };
-        let plain = decoded(text);
+        let Some(text) = (unsafe { text_with_length(start, length) }) else { return std::ptr::null_mut() };
+        let plain = percent_decode(text);
         let Ok(plain_length) = c_int::try_from(plain.len()) else { return std::ptr::null_mut() };
         // SAFETY: libcurl's contract: NULL or writable.
-        unsafe { memory::put(out_length, plain_length) };
+        unsafe { memory::write_unless_null(out_length, plain_length) };
         memory::malloc_string(&plain)
     })
 }
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn curl_unescape(start: *const c_char, length: c_int) -> *
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_strequal(first: *const c_char, second: *const c_char) -> c_int {
     // SAFETY: libcurl's contract.
-    match unsafe { (memory::bytes(first), memory::bytes(second)) } {
+    match unsafe { (memory::c_string_bytes(first), memory::c_string_bytes(second)) } {
         (Some(first), Some(second)) => first.eq_ignore_ascii_case(second).into(),
         (None, None) => 1,
         _ => 0,
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn curl_strequal(first: *const c_char, second: *const c_ch
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_strnequal(first: *const c_char, second: *const c_char, most: usize) -> c_int {
     // SAFETY: libcurl's contract.
-    match unsafe { (memory::bytes(first), memory::bytes(second)) } {
+    match unsafe { (memory::c_string_bytes(first), memory::c_string_bytes(second)) } {
         (Some(first), Some(second)) => {
             first[..first.len().min(most)].eq_ignore_ascii_case(&second[..second.len().min(most)]).into()
         }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use crate::codes::CURLFORMcode;
-use crate::handles::{Handle, HandleTable, UserPointer, guard, lock};
+use crate::handles::{HandleTable, OpaqueHandle, UserPointer, catch_panic, lock};
 use crate::memory;
 use crate::mime::{MimeTree, TreeContent, TreePart, form_content};
 use crate::slist::{self, curl_slist};
@@ -85,9 +85,9 @@ struct PostPart {
     content: PostContent,
 }
 
-/// The words of one call.
+/// The option words of one call.
 #[derive(Default)]
-struct PartWords {
+struct FormAddOptions {
     name: Option<*const c_char>,
     name_length: Option<usize>,
     copied: Option<*const c_char>,
@@ -105,58 +105,58 @@ struct PartWords {
 }
 
 /// Stores the value of an option. Returns an error if the option is given twice.
-fn once<T>(place: &mut Option<T>, value: T) -> Result<(), CURLFORMcode> {
+fn set_once<T>(place: &mut Option<T>, value: T) -> Result<(), CURLFORMcode> {
     if place.replace(value).is_some() { Err(FORMADD_OPTION_TWICE) } else { Ok(()) }
 }
 
-impl PartWords {
+impl FormAddOptions {
     /// Applies one word (option) of `curl_formadd` to the part under construction.
     ///
     /// # Safety
     /// libcurl's documentation of the word.
-    unsafe fn take(&mut self, word: form_word) -> Result<(), CURLFORMcode> {
+    unsafe fn apply_option(&mut self, word: form_word) -> Result<(), CURLFORMcode> {
         let length = || usize::try_from(word.number).map_err(|_| FORMADD_INCOMPLETE);
         let pointer = || if word.pointer.is_null() { Err(FORMADD_NULL) } else { Ok(word.pointer) };
         // SAFETY: the caller guarantees it.
-        let text = || unsafe { memory::bytes(word.pointer.cast()) }.ok_or(FORMADD_NULL);
+        let text = || unsafe { memory::c_string_bytes(word.pointer.cast()) }.ok_or(FORMADD_NULL);
         let path = || text().map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path)));
         match word.option {
-            COPYNAME | PTRNAME => once(&mut self.name, pointer()?.cast_const().cast()),
-            NAMELENGTH => once(&mut self.name_length, length()?),
-            COPYCONTENTS => once(&mut self.copied, pointer()?.cast_const().cast()),
-            PTRCONTENTS => once(&mut self.borrowed, UserPointer(pointer()?)),
+            COPYNAME | PTRNAME => set_once(&mut self.name, pointer()?.cast_const().cast()),
+            NAMELENGTH => set_once(&mut self.name_length, length()?),
+            COPYCONTENTS => set_once(&mut self.copied, pointer()?.cast_const().cast()),
+            PTRCONTENTS => set_once(&mut self.borrowed, UserPointer(pointer()?)),
             CONTENTSLENGTH | CONTENTLEN => {
                 self.length = Some(length()?);
                 Ok(())
             }
-            FILECONTENT => once(&mut self.value_file, path()?),
+            FILECONTENT => set_once(&mut self.value_file, path()?),
             FILE => {
                 self.files.push(PostFile { path: path()?, filename: None, content_type: None });
                 Ok(())
             }
-            BUFFER => once(&mut self.buffer, text()?.to_vec()),
-            BUFFERPTR => once(&mut self.buffer_start, UserPointer(pointer()?)),
-            BUFFERLENGTH => once(&mut self.buffer_length, length()?),
+            BUFFER => set_once(&mut self.buffer, text()?.to_vec()),
+            BUFFERPTR => set_once(&mut self.buffer_start, UserPointer(pointer()?)),
+            BUFFERLENGTH => set_once(&mut self.buffer_length, length()?),
             CONTENTTYPE => {
                 let kind = String::from_utf8_lossy(text()?).into_owned();
                 match self.files.last_mut() {
-                    Some(file) => once(&mut file.content_type, kind),
-                    None => once(&mut self.content_type, kind),
+                    Some(file) => set_once(&mut file.content_type, kind),
+                    None => set_once(&mut self.content_type, kind),
                 }
             }
             CONTENTHEADER => {
                 // SAFETY: the caller guarantees it.
-                let lines = unsafe { slist::strings(word.pointer.cast::<curl_slist>()) };
-                once(&mut self.headers, lines)
+                let lines = unsafe { slist::copy_strings(word.pointer.cast::<curl_slist>()) };
+                set_once(&mut self.headers, lines)
             }
             FILENAME => {
                 let name = text()?.to_vec();
                 match self.files.last_mut() {
-                    Some(file) => once(&mut file.filename, name),
-                    None => once(&mut self.filename, name),
+                    Some(file) => set_once(&mut file.filename, name),
+                    None => set_once(&mut self.filename, name),
                 }
             }
-            STREAM => once(&mut self.stream, UserPointer(pointer()?)),
+            STREAM => set_once(&mut self.stream, UserPointer(pointer()?)),
             _ => Err(FORMADD_UNKNOWN_OPTION),
         }
     }
@@ -164,11 +164,11 @@ impl PartWords {
     /// Makes the part of all words.
     ///
     /// # Safety
-    /// The rules of [`PartWords::take`].
-    unsafe fn part(self) -> Result<PostPart, CURLFORMcode> {
+    /// The rules of [`PartWords::apply_option`].
+    unsafe fn into_part(self) -> Result<PostPart, CURLFORMcode> {
         let name = self.name.ok_or(FORMADD_INCOMPLETE)?;
         // SAFETY: the caller guarantees it.
-        let name = unsafe { memory::sized(name, self.name_length) }.ok_or(FORMADD_NULL)?.to_vec();
+        let name = unsafe { memory::bytes_with_length(name, self.name_length) }.ok_or(FORMADD_NULL)?.to_vec();
         let mut filename = self.filename;
         let given = usize::from(self.copied.is_some())
             + usize::from(self.borrowed.is_some())
@@ -183,10 +183,10 @@ impl PartWords {
         let length = self.length.filter(|length| *length > 0);
         let content = if let Some(start) = self.copied {
             // SAFETY: the caller guarantees it.
-            PostContent::Bytes(unsafe { memory::sized(start, length) }.unwrap_or_default().to_vec())
+            PostContent::Bytes(unsafe { memory::bytes_with_length(start, length) }.unwrap_or_default().to_vec())
         } else if let Some(start) = self.borrowed {
             // SAFETY: the caller guarantees it.
-            let measured = || unsafe { memory::bytes(start.0.cast_const().cast()) }.map_or(0, <[u8]>::len);
+            let measured = || unsafe { memory::c_string_bytes(start.0.cast_const().cast()) }.map_or(0, <[u8]>::len);
             PostContent::Borrowed(start, length.unwrap_or_else(measured))
         } else if let Some(path) = self.value_file {
             PostContent::Value(path)
@@ -209,7 +209,7 @@ impl PostForm {
     ///
     /// # Safety
     /// The memory that the program named lives.
-    pub(crate) unsafe fn tree(&self, read: impl Fn(UserPointer, Option<u64>) -> TreeContent) -> MimeTree {
+    pub(crate) unsafe fn to_mime_tree(&self, read: impl Fn(UserPointer, Option<u64>) -> TreeContent) -> MimeTree {
         let part = |part: &PostPart| {
             let base = |content| TreePart {
                 name: Some(part.name.clone()),
@@ -223,7 +223,7 @@ impl PostForm {
                 PostContent::Bytes(bytes) => base(TreeContent::Bytes(bytes.as_slice().into())),
                 PostContent::Borrowed(start, length) => {
                     // SAFETY: the caller guarantees it.
-                    let bytes = unsafe { memory::sized(start.0.cast_const().cast(), Some(*length)) };
+                    let bytes = unsafe { memory::bytes_with_length(start.0.cast_const().cast(), Some(*length)) };
                     let copy = base(TreeContent::Bytes(bytes.unwrap_or_default().into()));
                     let has_type = copy.content_type.is_some() || copy.filename.is_none();
                     TreePart {
@@ -248,7 +248,7 @@ impl PostForm {
 
 /// Returns the media type that the file name of a part suggests.
 fn type_of(part: &TreePart) -> String {
-    haul_policy::multipart::content_type_of(part.filename.as_deref().unwrap_or_default()).to_owned()
+    haul_policy::multipart::content_type_by_extension(part.filename.as_deref().unwrap_or_default()).to_owned()
 }
 
 /// Returns a part that sends a file.
@@ -265,25 +265,25 @@ fn file_part(file: &PostFile, part: TreePart) -> TreePart {
 /// Adds a part to a form, which is made if `*first` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_curl_formadd(
-    first: *mut Handle,
-    last: *mut Handle,
+    first: *mut OpaqueHandle,
+    last: *mut OpaqueHandle,
     words: *const form_word,
     count: usize,
 ) -> CURLFORMcode {
-    guard(FORMADD_MEMORY, || {
+    catch_panic(FORMADD_MEMORY, || {
         // SAFETY: libcurl's contract; `words` are of `variadic.c`.
         let Some(form) = (unsafe { first.as_mut() }) else { return FORMADD_NULL };
         // SAFETY: as above.
         let words: &[form_word] = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(words, count) } };
-        let mut collected = PartWords::default();
+        let mut collected = FormAddOptions::default();
         for word in words {
             // SAFETY: as above.
-            if let Err(code) = unsafe { collected.take(*word) } {
+            if let Err(code) = unsafe { collected.apply_option(*word) } {
                 return code;
             }
         }
         // SAFETY: as above.
-        let part = match unsafe { collected.part() } {
+        let part = match unsafe { collected.into_part() } {
             Ok(part) => part,
             Err(code) => return code,
         };
@@ -293,28 +293,29 @@ pub unsafe extern "C" fn haul_curl_formadd(
         let Some(object) = FORMS.get(*form) else { return FORMADD_MEMORY };
         lock(&object).parts.push(part);
         // SAFETY: libcurl's contract: NULL or writable.
-        unsafe { memory::put(last, *form) };
+        unsafe { memory::write_unless_null(last, *form) };
         FORMADD_OK
     })
 }
 
 /// Frees a form.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_formfree(form: Handle) {
-    guard((), || drop(FORMS.remove(form)));
+pub extern "C" fn curl_formfree(form: OpaqueHandle) {
+    catch_panic((), || drop(FORMS.remove(form)));
 }
 
-/// Passes a form, as it would be sent, to a function. Returns 0 if all of it was taken.
+/// Passes the content of a form to a function, as it would be sent. Returns 0 if the function
+/// accepted all content.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_formget(
-    form: Handle,
+    form: OpaqueHandle,
     argument: *mut c_void,
     append: Option<unsafe extern "C" fn(argument: *mut c_void, start: *const c_char, length: usize) -> usize>,
 ) -> c_int {
-    guard(-1, || {
+    catch_panic(-1, || {
         let (Some(form), Some(append)) = (FORMS.get(form), append) else { return -1 };
         // SAFETY: libcurl's contract.
-        let tree = unsafe { lock(&form).tree(|_, _| TreeContent::Empty) };
+        let tree = unsafe { lock(&form).to_mime_tree(|_, _| TreeContent::Empty) };
         let Ok((mut source, content_type)) = form_content(&tree, None, false) else { return -1 };
         let head = format!("Content-Type: {content_type}\r\n\r\n");
         // SAFETY: the program's function with its argument.

@@ -72,9 +72,9 @@ pub unsafe extern "C" fn curl_global_sslset(
     const OK: c_int = 0;
     const UNKNOWN_BACKEND: c_int = 1;
     // SAFETY: libcurl's contract: NULL or writable.
-    unsafe { memory::put(available, BACKENDS.0.as_ptr()) };
+    unsafe { memory::write_unless_null(available, BACKENDS.0.as_ptr()) };
     // SAFETY: libcurl's contract: NULL or a string.
-    let name = unsafe { memory::bytes(name) }.unwrap_or_default();
+    let name = unsafe { memory::c_string_bytes(name) }.unwrap_or_default();
     let is_named = |known: &[u8]| name.eq_ignore_ascii_case(known);
     let is_known = id == RUSTLS || id == OPENSSL || is_named(b"rustls") || is_named(b"openssl");
     if is_known { OK } else { UNKNOWN_BACKEND }
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn curl_free(pointer: *mut c_void) {
 pub unsafe extern "C" fn curl_getenv(name: *const c_char) -> *mut c_char {
     use std::os::unix::ffi::OsStrExt;
     // SAFETY: libcurl's contract.
-    let Some(name) = (unsafe { memory::bytes(name) }) else { return std::ptr::null_mut() };
+    let Some(name) = (unsafe { memory::c_string_bytes(name) }) else { return std::ptr::null_mut() };
     if name.is_empty() || name.contains(&b'=') {
         return std::ptr::null_mut();
     }

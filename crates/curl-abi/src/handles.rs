@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use rustc_hash::FxBuildHasher;
 
 /// A handle as C has it: a pointer that nobody dereferences.
-pub type Handle = *mut c_void;
+pub type OpaqueHandle = *mut c_void;
 
 /// The size in bytes of the block behind a handle. The structs that libcurl shows to programs fit in
 /// it, so that a program that looks into one sees zeros.
@@ -46,7 +46,7 @@ impl<T> HandleTable<T> {
     /// Adds an object, and returns its handle. `make` gets the number of the handle. The handle is
     /// the address of a small block of memory, so that no other live handle or object of the
     /// process has it.
-    pub fn insert(&self, make: impl FnOnce(usize) -> T) -> Handle {
+    pub fn insert(&self, make: impl FnOnce(usize) -> T) -> OpaqueHandle {
         // SAFETY: plain allocation. The block is freed by `remove`.
         let block = unsafe { libc::calloc(1, BLOCK) };
         if block.is_null() {
@@ -58,18 +58,18 @@ impl<T> HandleTable<T> {
     }
 
     /// Returns the object of a handle; `None` if the handle is not live.
-    pub fn get(&self, handle: Handle) -> Option<Arc<T>> {
-        self.at(handle.addr())
+    pub fn get(&self, handle: OpaqueHandle) -> Option<Arc<T>> {
+        self.get_by_number(handle.addr())
     }
 
     /// Returns the object of the handle with this number; `None` if it is not live.
-    pub fn at(&self, number: usize) -> Option<Arc<T>> {
+    pub fn get_by_number(&self, number: usize) -> Option<Arc<T>> {
         self.live.read().unwrap_or_else(PoisonError::into_inner).get(&number).cloned()
     }
 
     /// Removes a handle, and returns its object. A transfer in progress may still hold the object.
     #[expect(clippy::not_unsafe_ptr_arg_deref, reason = "only a pointer that the table made is freed")]
-    pub fn remove(&self, handle: Handle) -> Option<Arc<T>> {
+    pub fn remove(&self, handle: OpaqueHandle) -> Option<Arc<T>> {
         let object = self.live.write().unwrap_or_else(PoisonError::into_inner).remove(&handle.addr());
         if object.is_some() {
             // SAFETY: a live handle is a block of `insert`, and it is live no more.
@@ -85,12 +85,12 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Calls `body`, and returns `on_panic` if it panics, since no panic may unwind into C.
-pub(crate) fn guard<T>(on_panic: T, body: impl FnOnce() -> T) -> T {
+pub(crate) fn catch_panic<T>(on_panic: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(on_panic)
 }
 
-/// A pointer of the program, which is only passed back to its callbacks or read where libcurl's
-/// documentation says so.
+/// A pointer of the program. It is passed to the program's callbacks, or read where libcurl's
+/// documentation allows this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserPointer(pub *mut c_void);
 

@@ -7,7 +7,7 @@ use crate::codes::header_codes::{
     CURLHE_BAD_ARGUMENT, CURLHE_BADINDEX, CURLHE_MISSING, CURLHE_NOHEADERS, CURLHE_NOREQUEST, CURLHE_OK,
 };
 use crate::easy::EASY;
-use crate::handles::{Handle, guard, lock};
+use crate::handles::{OpaqueHandle, catch_panic, lock};
 use crate::memory;
 
 /// The kind of message in which a field was.
@@ -60,7 +60,8 @@ struct FoundField {
 pub(crate) struct HeaderStore {
     heads: Vec<StoredHead>,
     fields: Option<Vec<FoundField>>,
-    /// The fields that the program has got. Their addresses stay valid, unlike those in a vector.
+    /// The fields that were returned to the program. They are boxed, so that their addresses stay
+    /// valid.
     #[expect(clippy::vec_box, reason = "the program keeps the addresses")]
     given: Vec<Box<curl_header>>,
 }
@@ -75,7 +76,7 @@ impl HeaderStore {
 
     fn fields(&mut self) -> &[FoundField] {
         let heads = &self.heads;
-        self.fields.get_or_insert_with(|| heads.iter().flat_map(parsed).collect())
+        self.fields.get_or_insert_with(|| heads.iter().flat_map(parse_fields).collect())
     }
 
     /// Returns the number of the request that `request` names; -1 stands for the last one.
@@ -88,7 +89,7 @@ impl HeaderStore {
     }
 
     /// Returns the field at this position in `fields` in the form that the program reads.
-    fn give(&mut self, position: usize, amount: usize, index: usize) -> *mut curl_header {
+    fn public_header(&mut self, position: usize, amount: usize, index: usize) -> *mut curl_header {
         let Some(field) = self.fields().get(position) else { return std::ptr::null_mut() };
         let header = curl_header {
             name: field.name.as_ptr().cast_mut(),
@@ -114,7 +115,7 @@ impl HeaderStore {
 }
 
 /// Parses the fields of a head. Lines that continue a field are joined to it.
-fn parsed(head: &StoredHead) -> Vec<FoundField> {
+fn parse_fields(head: &StoredHead) -> Vec<FoundField> {
     let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     for line in head.raw.split(|b| *b == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -138,16 +139,16 @@ fn parsed(head: &StoredHead) -> Vec<FoundField> {
 /// Finds a field by its name. `*place` receives it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_header(
-    easy: Handle,
+    easy: OpaqueHandle,
     name: *const c_char,
     index: usize,
     origin: c_uint,
     request: c_int,
     place: *mut *mut curl_header,
 ) -> CURLHcode {
-    guard(CURLHE_BAD_ARGUMENT, || {
+    catch_panic(CURLHE_BAD_ARGUMENT, || {
         // SAFETY: libcurl's contract.
-        let (Some(easy), Some(name)) = (EASY.get(easy), unsafe { memory::bytes(name) }) else {
+        let (Some(easy), Some(name)) = (EASY.get(easy), unsafe { memory::c_string_bytes(name) }) else {
             return CURLHE_BAD_ARGUMENT;
         };
         if origin == 0 || origin > ALL_ORIGINS || place.is_null() || request < -1 {
@@ -164,9 +165,9 @@ pub unsafe extern "C" fn curl_easy_header(
             return CURLHE_MISSING;
         }
         let Some(position) = found.get(index) else { return CURLHE_BADINDEX };
-        let header = headers.give(*position, found.len(), index);
+        let header = headers.public_header(*position, found.len(), index);
         // SAFETY: libcurl's contract: the place is writable.
-        unsafe { memory::put(place, header) };
+        unsafe { memory::write_unless_null(place, header) };
         CURLHE_OK
     })
 }
@@ -174,12 +175,12 @@ pub unsafe extern "C" fn curl_easy_header(
 /// Returns the field after `previous`, or the first one for NULL; NULL after the last one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_nextheader(
-    easy: Handle,
+    easy: OpaqueHandle,
     origin: c_uint,
     request: c_int,
     previous: *mut curl_header,
 ) -> *mut curl_header {
-    guard(std::ptr::null_mut(), || {
+    catch_panic(std::ptr::null_mut(), || {
         let Some(easy) = EASY.get(easy) else { return std::ptr::null_mut() };
         let mut state = lock(&easy.state);
         let headers = &mut state.headers;
@@ -200,7 +201,7 @@ pub unsafe extern "C" fn curl_easy_nextheader(
         };
         let found = headers.positions(&name, origin, request);
         let index = found.iter().position(|at| *at == position).unwrap_or(0);
-        headers.give(position, found.len(), index)
+        headers.public_header(position, found.len(), index)
     })
 }
 

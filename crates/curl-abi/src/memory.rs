@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char};
 ///
 /// # Safety
 /// `text` is NULL or a string that ends with NUL and does not change during `'a`.
-pub(crate) unsafe fn bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
+pub(crate) unsafe fn c_string_bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
     if text.is_null() {
         return None;
     }
@@ -18,13 +18,13 @@ pub(crate) unsafe fn bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
 ///
 /// # Safety
 /// `start` is NULL or points to that many readable bytes, which do not change during `'a`.
-pub(crate) unsafe fn sized<'a>(start: *const c_char, length: Option<usize>) -> Option<&'a [u8]> {
+pub(crate) unsafe fn bytes_with_length<'a>(start: *const c_char, length: Option<usize>) -> Option<&'a [u8]> {
     match length {
         _ if start.is_null() => None,
         // SAFETY: the caller guarantees it.
         Some(length) => Some(unsafe { std::slice::from_raw_parts(start.cast(), length) }),
         // SAFETY: the caller guarantees it.
-        None => unsafe { bytes(start) },
+        None => unsafe { c_string_bytes(start) },
     }
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn malloc_string(text: &[u8]) -> *mut c_char {
 ///
 /// # Safety
 /// `place` is NULL or writable.
-pub(crate) unsafe fn put<T>(place: *mut T, value: T) -> bool {
+pub(crate) unsafe fn write_unless_null<T>(place: *mut T, value: T) -> bool {
     if place.is_null() {
         return false;
     }

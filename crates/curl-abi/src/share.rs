@@ -21,7 +21,7 @@ use haul::state::cookie_jar::{CookieFileStyle, SharedCookieJar};
 use haul::state::hsts::HstsCache;
 
 use crate::codes::{CURLSHE_BAD_OPTION, CURLSHE_IN_USE, CURLSHE_INVALID, CURLSHE_OK, CURLSHcode};
-use crate::handles::{Handle, HandleTable, guard, lock};
+use crate::handles::{HandleTable, OpaqueHandle, catch_panic, lock};
 
 /// The live share handles.
 pub(crate) static SHARES: HandleTable<Share> = HandleTable::new();
@@ -46,14 +46,14 @@ pub(crate) struct Share {
     users: AtomicUsize,
 }
 
-/// The parts of a share; `None` for those that are not shared.
+/// The shared objects. `None` for objects that are not shared.
 #[derive(Default)]
 struct SharedState {
     cookies: Option<SharedCookieJar>,
     resolver: Option<Resolver>,
     hsts: Option<HstsCache>,
     shares_connections: bool,
-    /// The client of all users; made when it is first needed.
+    /// The client that all users of the share use. It is created when it is first needed.
     client: Option<Client>,
 }
 
@@ -97,14 +97,14 @@ impl Drop for ShareUse {
 
 /// Makes a share, which shares nothing yet.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_share_init() -> Handle {
-    guard(std::ptr::null_mut(), || SHARES.insert(|_| Share::default()))
+pub extern "C" fn curl_share_init() -> OpaqueHandle {
+    catch_panic(std::ptr::null_mut(), || SHARES.insert(|_| Share::default()))
 }
 
 /// Frees a share, unless an easy handle uses it.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_share_cleanup(share: Handle) -> CURLSHcode {
-    guard(CURLSHE_INVALID, || match SHARES.get(share) {
+pub extern "C" fn curl_share_cleanup(share: OpaqueHandle) -> CURLSHcode {
+    catch_panic(CURLSHE_INVALID, || match SHARES.get(share) {
         None => CURLSHE_INVALID,
         Some(object) if object.users.load(Ordering::SeqCst) > 0 => CURLSHE_IN_USE,
         Some(_) => {
@@ -116,8 +116,8 @@ pub extern "C" fn curl_share_cleanup(share: Handle) -> CURLSHcode {
 
 /// Begins or ends to share a kind of data.
 #[unsafe(no_mangle)]
-pub extern "C" fn haul_curl_share_setopt_number(share: Handle, option: c_int, data: i64) -> CURLSHcode {
-    guard(CURLSHE_INVALID, || {
+pub extern "C" fn haul_curl_share_setopt_number(share: OpaqueHandle, option: c_int, data: i64) -> CURLSHcode {
+    catch_panic(CURLSHE_INVALID, || {
         let Some(share) = SHARES.get(share) else { return CURLSHE_INVALID };
         if share.users.load(Ordering::SeqCst) > 0 {
             return CURLSHE_IN_USE;
@@ -130,7 +130,7 @@ pub extern "C" fn haul_curl_share_setopt_number(share: Handle, option: c_int, da
         let mut state = lock(&share.state);
         match data {
             DATA_COOKIE if on => {
-                state.cookies.get_or_insert_with(|| SharedCookieJar::of(CookieFileStyle::Curl));
+                state.cookies.get_or_insert_with(|| SharedCookieJar::with_style(CookieFileStyle::Curl));
             }
             DATA_COOKIE => state.cookies = None,
             DATA_DNS if on => {
@@ -154,8 +154,12 @@ pub extern "C" fn haul_curl_share_setopt_number(share: Handle, option: c_int, da
 
 /// Accepts the lock callbacks and their pointer, which are not needed.
 #[unsafe(no_mangle)]
-pub extern "C" fn haul_curl_share_setopt_pointer(share: Handle, option: c_int, _value: *mut c_void) -> CURLSHcode {
-    guard(CURLSHE_INVALID, || {
+pub extern "C" fn haul_curl_share_setopt_pointer(
+    share: OpaqueHandle,
+    option: c_int,
+    _value: *mut c_void,
+) -> CURLSHcode {
+    catch_panic(CURLSHE_INVALID, || {
         let Some(share) = SHARES.get(share) else { return CURLSHE_INVALID };
         if share.users.load(Ordering::SeqCst) > 0 {
             return CURLSHE_IN_USE;

@@ -16,7 +16,7 @@ pub struct curl_slist {
 }
 
 /// Makes an entry without a successor. Returns NULL if there is no memory.
-fn entry(text: &[u8]) -> *mut curl_slist {
+fn new_entry(text: &[u8]) -> *mut curl_slist {
     let data = memory::malloc_string(text);
     if data.is_null() {
         return std::ptr::null_mut();
@@ -33,12 +33,12 @@ fn entry(text: &[u8]) -> *mut curl_slist {
     entry
 }
 
-/// Makes a list of these strings, which the program frees. Returns NULL if there are none.
-pub(crate) fn list_of<'a>(strings: impl IntoIterator<Item = &'a [u8]>) -> *mut curl_slist {
+/// Makes a list of these strings. The program frees the list. Returns NULL for no strings.
+pub(crate) fn new_list<'a>(strings: impl IntoIterator<Item = &'a [u8]>) -> *mut curl_slist {
     let mut first = std::ptr::null_mut();
     let mut last: *mut curl_slist = std::ptr::null_mut();
     for text in strings {
-        let new = entry(text);
+        let new = new_entry(text);
         if new.is_null() {
             // SAFETY: the list was made here.
             unsafe { curl_slist_free_all(first) };
@@ -59,13 +59,13 @@ pub(crate) fn list_of<'a>(strings: impl IntoIterator<Item = &'a [u8]>) -> *mut c
 ///
 /// # Safety
 /// `list` is NULL or a list of `curl_slist_append`.
-pub(crate) unsafe fn strings(list: *const curl_slist) -> Vec<Box<[u8]>> {
+pub(crate) unsafe fn copy_strings(list: *const curl_slist) -> Vec<Box<[u8]>> {
     let mut copies = Vec::new();
     // SAFETY: the caller guarantees it, here and below.
     let mut at = unsafe { list.as_ref() };
     while let Some(entry) = at {
         // SAFETY: as above.
-        copies.extend(unsafe { memory::bytes(entry.data) }.map(Box::from));
+        copies.extend(unsafe { memory::c_string_bytes(entry.data) }.map(Box::from));
         // SAFETY: as above.
         at = unsafe { entry.next.as_ref() };
     }
@@ -77,8 +77,8 @@ pub(crate) unsafe fn strings(list: *const curl_slist) -> Vec<Box<[u8]>> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_slist_append(list: *mut curl_slist, text: *const c_char) -> *mut curl_slist {
     // SAFETY: libcurl's contract.
-    let Some(text) = (unsafe { memory::bytes(text) }) else { return std::ptr::null_mut() };
-    let new = entry(text);
+    let Some(text) = (unsafe { memory::c_string_bytes(text) }) else { return std::ptr::null_mut() };
+    let new = new_entry(text);
     if new.is_null() || list.is_null() {
         return new;
     }
@@ -120,10 +120,10 @@ mod tests {
             let list = curl_slist_append(std::ptr::null_mut(), c"a".as_ptr());
             assert_eq!(curl_slist_append(list, c"".as_ptr()), list);
             assert_eq!(curl_slist_append(list, c"c".as_ptr()), list);
-            let copies = strings(list);
+            let copies = copy_strings(list);
             assert_eq!(copies.iter().map(|text| &**text).collect::<Vec<_>>(), [&b"a"[..], b"", b"c"]);
             curl_slist_free_all(list);
-            assert!(strings(std::ptr::null()).is_empty());
+            assert!(copy_strings(std::ptr::null()).is_empty());
         }
     }
 }

@@ -1,10 +1,10 @@
 //! `curl_version` and `curl_version_info`. The version is that of the interface, libcurl's 8.14,
-//! since programs compare it with the version that they were compiled for. The features are those
-//! that this library has.
+//! since programs compare it with the version that they were compiled for. The features are the
+//! features of this library.
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_uint};
 
-/// The version of libcurl whose interface this is.
+/// The version of libcurl whose interface this library implements.
 const VERSION: &CStr = c"8.14.1";
 const VERSION_NUM: c_uint = 0x08_0e_01;
 /// The age of `curl_version_info_data` with all members below (`CURLVERSION_TWELFTH`).

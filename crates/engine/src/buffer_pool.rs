@@ -11,9 +11,9 @@
 //! ```
 //! use haul::buffer_pool::{BufferLease, BufferPool};
 //! let pool = BufferPool::new(4096);
-//! let mut buffer = pool.take();
+//! let mut buffer = pool.take_buffer();
 //! buffer[..5].copy_from_slice(b"hello");
-//! let kept = BufferLease::new(&mut buffer, 0..5).keep();
+//! let kept = BufferLease::new(&mut buffer, 0..5).into_chunk();
 //! assert_eq!(kept.bytes(), b"hello");
 //! ```
 
@@ -23,8 +23,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use crate::ignore_poison::IgnorePoison;
 
 /// Returns true if `room` bytes should be received into a read buffer and copied from there to
-/// `place`, because that is faster than receiving them at `place` directly. That is so for large
-/// receives to addresses 1 to 31 bytes past a page boundary.
+/// `place`, because that is faster than receiving them at `place` directly. That is the case for
+/// large receives to addresses 1 to 31 bytes past a page boundary.
 ///
 /// A server sends a file in pages. Copying a page to such an address takes the processor three
 /// times as long (each load seems to depend on the bytes just stored, and waits for them). `malloc`
@@ -33,17 +33,17 @@ use crate::ignore_poison::IgnorePoison;
 /// 6.18).
 #[must_use]
 pub fn should_receive_via_buffer(place: *const u8, room: usize) -> bool {
-    room >= LARGE && is_slow(place)
+    room >= MIN_LARGE_RECEIVE && is_just_after_page_start(place)
 }
 
 /// The minimum length in bytes for which [`should_receive_via_buffer`] can return true.
-const LARGE: usize = 16 << 10;
+const MIN_LARGE_RECEIVE: usize = 16 << 10;
 
-fn is_slow(place: *const u8) -> bool {
-    matches!(place.addr() % PAGE, 1..32)
+fn is_just_after_page_start(place: *const u8) -> bool {
+    matches!(place.addr() % PAGE_SIZE, 1..32)
 }
 
-const PAGE: usize = 4096;
+const PAGE_SIZE: usize = 4096;
 
 /// The alignment of the start of each buffer, in bytes.
 const ALIGNMENT: usize = 64;
@@ -63,7 +63,7 @@ pub struct BufferPool {
 const MAX_FREE: usize = 64;
 
 /// The size in bytes of the buffers for bulk bodies.
-pub const BULK: usize = 4 << 20;
+pub const BULK_BUFFER_SIZE: usize = 4 << 20;
 
 /// The maximum number of unused buffers for bulk bodies in a pool: one for each thread of most
 /// machines. New memory of this size costs more than a copy of it.
@@ -71,7 +71,7 @@ const MAX_FREE_BULK: usize = 8;
 
 impl BufferPool {
     /// Makes a pool for buffers of `size` bytes. No memory is allocated before the first
-    /// [`BufferPool::take`].
+    /// [`BufferPool::take_buffer`].
     #[must_use]
     pub fn new(size: usize) -> Arc<Self> {
         Self::with_max_free(size, MAX_FREE)
@@ -81,17 +81,17 @@ impl BufferPool {
         Arc::new(Self { free: Mutex::new(Vec::new()), size, max_free, bulk: OnceLock::new() })
     }
 
-    /// Takes a buffer out of the pool, the one that was put back last (its memory is in the cache).
-    /// If the pool is empty, makes a new buffer.
+    /// Removes and returns the buffer that was returned to the pool last, because its memory is
+    /// probably in the processor's cache. If the pool is empty, makes a new buffer.
     #[must_use]
-    pub fn take(self: &Arc<Self>) -> Buffer {
+    pub fn take_buffer(self: &Arc<Self>) -> Buffer {
         let bytes = self.free.lock().ignore_poison().pop();
         let bytes = bytes.unwrap_or_else(|| vec![0; self.size + ALIGNMENT].into_boxed_slice());
         Buffer { start: bytes.as_ptr().addr().wrapping_neg() % ALIGNMENT, bytes, pool: Arc::clone(self) }
     }
 }
 
-/// A read buffer. When it is dropped, its memory goes back to its pool.
+/// A read buffer. When it is dropped, its memory returns to the pool that made it.
 #[derive(Debug)]
 pub struct Buffer {
     bytes: Box<[u8]>,
@@ -115,11 +115,11 @@ impl DerefMut for Buffer {
 }
 
 impl Buffer {
-    /// Takes a buffer of [`BULK`] bytes out of the pool for bulk bodies that belongs to this
-    /// buffer's pool.
+    /// Removes and returns a buffer of [`BULK_BUFFER_SIZE`] bytes from the pool for bulk bodies,
+    /// which belongs to this buffer's pool.
     #[must_use]
-    pub fn take_bulk(&self) -> Self {
-        self.pool.bulk.get_or_init(|| BufferPool::with_max_free(BULK, MAX_FREE_BULK)).take()
+    pub fn take_bulk_buffer(&self) -> Self {
+        self.pool.bulk.get_or_init(|| BufferPool::with_max_free(BULK_BUFFER_SIZE, MAX_FREE_BULK)).take_buffer()
     }
 }
 
@@ -152,7 +152,7 @@ enum LeasedBytes<'a> {
 
 /// The divisor that says when a sink keeps a whole buffer. If the bytes of a lease fill at least a
 /// quarter of the buffer, the sink takes the buffer itself; fewer bytes are copied.
-const KEEP_FRACTION: usize = 4;
+const MIN_KEPT_DIVISOR: usize = 4;
 
 impl<'a> BufferLease<'a> {
     /// Makes a lease of bytes in a read buffer that contains nothing else of use.
@@ -160,8 +160,8 @@ impl<'a> BufferLease<'a> {
         Self { held: LeasedBytes::Whole(buffer), range }
     }
 
-    /// Makes a lease of bytes in memory that its owner needs back. A sink that keeps the bytes
-    /// copies them.
+    /// Makes a lease of bytes that stay in the memory of their owner. A sink that wants to keep the
+    /// bytes copies them.
     #[must_use]
     pub fn borrowed(bytes: &'a [u8]) -> Self {
         Self { range: 0..bytes.len(), held: LeasedBytes::Part(bytes) }
@@ -179,10 +179,10 @@ impl<'a> BufferLease<'a> {
     /// Keeps the bytes beyond the sink's call. They are not copied if they fill enough of a read
     /// buffer.
     #[must_use]
-    pub fn keep(self) -> Chunk {
+    pub fn into_chunk(self) -> Chunk {
         match self.held {
-            LeasedBytes::Whole(buffer) if self.range.len() >= buffer.len() / KEEP_FRACTION => {
-                let fresh = buffer.pool.take();
+            LeasedBytes::Whole(buffer) if self.range.len() >= buffer.len() / MIN_KEPT_DIVISOR => {
+                let fresh = buffer.pool.take_buffer();
                 Chunk::Buffer(std::mem::replace(buffer, fresh), self.range)
             }
             LeasedBytes::Whole(buffer) => Chunk::Copied(buffer[self.range].to_vec()),
@@ -191,7 +191,7 @@ impl<'a> BufferLease<'a> {
     }
 }
 
-/// Body bytes that a sink keeps beyond the call in which it got them.
+/// Body bytes that a sink keeps after the call in which it received them.
 #[derive(Debug)]
 pub enum Chunk {
     /// A range of a read buffer. The buffer now belongs to the sink.
@@ -213,7 +213,7 @@ impl Chunk {
     /// Returns the number of bytes of memory that the chunk uses, which counts towards memory
     /// limits.
     #[must_use]
-    pub fn cost(&self) -> usize {
+    pub fn memory_size(&self) -> usize {
         match self {
             Self::Buffer(buffer, _) => buffer.len(),
             Self::Copied(bytes) => bytes.capacity(),
@@ -228,50 +228,51 @@ mod tests {
     #[test]
     fn buffers_are_aligned_for_fast_copies() {
         let pool = BufferPool::new(100);
-        let buffers: Vec<_> = (0..8).map(|_| pool.take()).collect();
-        assert!(buffers.iter().all(|buffer| !is_slow(buffer.as_ptr()) && buffer.len() == 100));
-        let page = std::ptr::without_provenance(PAGE);
-        let slow: Vec<_> = (0..PAGE).filter(|&at| is_slow(<*const u8>::wrapping_add(page, at))).collect();
+        let buffers: Vec<_> = (0..8).map(|_| pool.take_buffer()).collect();
+        assert!(buffers.iter().all(|buffer| !is_just_after_page_start(buffer.as_ptr()) && buffer.len() == 100));
+        let page = std::ptr::without_provenance(PAGE_SIZE);
+        let slow: Vec<_> =
+            (0..PAGE_SIZE).filter(|&at| is_just_after_page_start(<*const u8>::wrapping_add(page, at))).collect();
         assert_eq!(slow, Vec::from_iter(1..32));
     }
 
     #[test]
     fn full_buffer_is_kept_without_a_copy() {
         let pool = BufferPool::new(64);
-        let mut buffer = pool.take();
+        let mut buffer = pool.take_buffer();
         let place = buffer.as_ptr();
-        let kept = BufferLease::new(&mut buffer, 8..64).keep();
+        let kept = BufferLease::new(&mut buffer, 8..64).into_chunk();
         assert_eq!(kept.bytes().as_ptr(), place.wrapping_add(8));
-        assert_eq!(kept.cost(), 64);
+        assert_eq!(kept.memory_size(), 64);
         assert_ne!(buffer.as_ptr(), place);
     }
 
     #[test]
     fn few_kept_bytes_are_copied() {
         let pool = BufferPool::new(64);
-        let mut buffer = pool.take();
+        let mut buffer = pool.take_buffer();
         let place = buffer.as_ptr();
-        assert_eq!(BufferLease::new(&mut buffer, 0..3).keep().cost(), 3);
+        assert_eq!(BufferLease::new(&mut buffer, 0..3).into_chunk().memory_size(), 3);
         assert_eq!(buffer.as_ptr(), place);
     }
 
     #[test]
     fn dropped_buffer_is_reused() {
         let pool = BufferPool::new(64);
-        let place = pool.take().as_ptr();
-        assert_eq!(pool.take().as_ptr(), place);
+        let place = pool.take_buffer().as_ptr();
+        assert_eq!(pool.take_buffer().as_ptr(), place);
     }
 
     #[test]
     fn buffers_for_bulk_bodies_are_few_and_reused() {
-        let buffer = BufferPool::new(64).take();
+        let buffer = BufferPool::new(64).take_buffer();
         let place = {
-            let bulk = buffer.take_bulk();
-            assert_eq!(bulk.len(), BULK);
+            let bulk = buffer.take_bulk_buffer();
+            assert_eq!(bulk.len(), BULK_BUFFER_SIZE);
             bulk.as_ptr()
         };
-        assert_eq!(buffer.take_bulk().as_ptr(), place);
-        drop((0..MAX_FREE_BULK + 3).map(|_| buffer.take_bulk()).collect::<Vec<_>>());
+        assert_eq!(buffer.take_bulk_buffer().as_ptr(), place);
+        drop((0..MAX_FREE_BULK + 3).map(|_| buffer.take_bulk_buffer()).collect::<Vec<_>>());
         let bulk = buffer.pool.bulk.get().unwrap();
         assert_eq!(bulk.free.lock().unwrap().len(), MAX_FREE_BULK);
         assert!(buffer.pool.free.lock().unwrap().is_empty());

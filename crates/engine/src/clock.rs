@@ -3,7 +3,7 @@
 //!
 //! ```
 //! let now = std::time::Instant::now();
-//! assert!(haul::clock::time(now) <= haul::clock::time(now + std::time::Duration::from_secs(1)));
+//! assert!(haul::clock::to_timestamp(now) <= haul::clock::to_timestamp(now + std::time::Duration::from_secs(1)));
 //! ```
 
 use std::sync::OnceLock;
@@ -13,28 +13,28 @@ use haul_proto::time::Timestamp;
 
 /// Converts an instant to the time format of the protocol machines: nanoseconds since the first
 /// call in this process.
-pub fn time(now: Instant) -> Timestamp {
+pub fn to_timestamp(now: Instant) -> Timestamp {
     Timestamp(nanoseconds(now))
 }
 
 /// Converts an instant to the time format of `haul_policy`.
-pub fn policy_time(now: Instant) -> haul_policy::time::MonotonicTime {
+pub fn to_monotonic_time(now: Instant) -> haul_policy::time::MonotonicTime {
     haul_policy::time::MonotonicTime(nanoseconds(now))
 }
 
 /// Converts a time of `haul_policy` to an instant.
-pub fn instant(time: haul_policy::time::MonotonicTime) -> Instant {
-    start() + Duration::from_nanos(time.0)
+pub fn to_instant(time: haul_policy::time::MonotonicTime) -> Instant {
+    start_of_process() + Duration::from_nanos(time.0)
 }
 
 /// Returns the time `wait` after `now`. Returns the time in a century if the clock cannot represent
 /// that.
-pub fn after(now: Instant, wait: Duration) -> Instant {
+pub fn add_saturating(now: Instant, wait: Duration) -> Instant {
     const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
     now.checked_add(wait).unwrap_or_else(|| now + CENTURY)
 }
 
-/// Returns the earlier of two times. Returns the other one if one is `None`.
+/// Returns the earlier one of two optional times. If one is `None`, returns the other one.
 pub fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -48,10 +48,10 @@ pub fn unix_now() -> u64 {
 }
 
 fn nanoseconds(now: Instant) -> u64 {
-    u64::try_from(now.saturating_duration_since(start()).as_nanos()).unwrap_or(u64::MAX)
+    u64::try_from(now.saturating_duration_since(start_of_process()).as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn start() -> Instant {
+fn start_of_process() -> Instant {
     static START: OnceLock<Instant> = OnceLock::new();
     // A second early, so that an instant taken just before the first call is not before the start.
     *START.get_or_init(|| Instant::now().checked_sub(Duration::from_secs(1)).unwrap_or_else(Instant::now))

@@ -23,7 +23,7 @@ use haul_policy::target::{Scheme, Target};
 
 use crate::batch::{Batch, BatchOptions, BatchOrder};
 use crate::net::dns::Resolver;
-use crate::net::dns::transport::{DnsChannel, DnsMessage, DnsTransport};
+use crate::net::dns::custom_transport::{DnsChannel, DnsMessage, DnsTransport};
 use crate::net::tls::TlsOptions;
 use crate::{BufferedResponse, Client, Error, ErrorKind, Result};
 
@@ -44,7 +44,7 @@ pub struct DnsOverHttps {
 }
 
 impl DnsOverHttps {
-    /// Makes a DNS server with this URL, and these TLS options for the connections to it.
+    /// Makes a DNS server with this URL. The TLS options apply to the connections to the server.
     ///
     /// # Errors
     /// [`ErrorKind::Url`] if the text is no https URL.
@@ -125,7 +125,7 @@ impl DnsChannel for HttpsChannel {
 
     fn receive(&mut self) -> Option<(u64, Result<DnsMessage>)> {
         let finished = self.batch.try_next()?;
-        Some((finished.id(), finished.into_reply().and_then(message)))
+        Some((finished.id(), finished.into_reply().and_then(to_dns_message)))
     }
 
     fn cancel(&mut self, number: u64) {
@@ -141,7 +141,7 @@ impl DnsChannel for HttpsChannel {
 ///
 /// # Errors
 /// The response has no successful status, or contains no DNS message (RFC 8484 section 4.2).
-fn message(response: BufferedResponse) -> Result<DnsMessage> {
+fn to_dns_message(response: BufferedResponse) -> Result<DnsMessage> {
     let field = |name: &str| response.head.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
     if response.status() != 200 {
         return Err(Error::new(ErrorKind::Resolve, format!("it answered with status {}", response.status())));

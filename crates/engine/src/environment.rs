@@ -12,16 +12,16 @@
 use std::ffi::{OsStr, OsString};
 
 /// Returns the value of an environment variable. Returns `None` if it is not set, and if the caller
-/// of this process has fewer rights ([`is_trusted`]).
+/// of this process has fewer rights ([`is_environment_trusted`]).
 #[must_use]
 pub fn variable(name: impl AsRef<OsStr>) -> Option<OsString> {
-    std::env::var_os(name).filter(|_| is_trusted())
+    std::env::var_os(name).filter(|_| is_environment_trusted())
 }
 
 /// Returns false if this program has rights that its caller does not have (`AT_SECURE` on Linux,
 /// `issetugid` on other systems). The environment is then not obeyed.
 #[must_use]
-pub fn is_trusted() -> bool {
+pub fn is_environment_trusted() -> bool {
     !has_additional_rights()
 }
 

@@ -257,7 +257,7 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// Makes an error of this kind. `message` is a phrase that says what happened.
+    /// Makes an error of this kind. `message` is a phrase that describes what happened.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             details: Box::new(ErrorDetails {
@@ -313,14 +313,14 @@ impl Error {
     /// Sets the URL that the program requested. Call this only if a redirect has led from that URL
     /// to the error's URL.
     #[must_use]
-    pub fn asked_as(mut self, url: impl Into<String>) -> Self {
+    pub fn with_requested_url(mut self, url: impl Into<String>) -> Self {
         self.details.asked.get_or_insert_with(|| url.into());
         self
     }
 
     /// Sets the stage that the transfer had reached, unless a later stage is set already.
     #[must_use]
-    pub(crate) fn at(mut self, stage: ErrorStage) -> Self {
+    pub(crate) fn with_stage(mut self, stage: ErrorStage) -> Self {
         self.details.stage = self.details.stage.max(stage);
         self
     }
@@ -336,7 +336,7 @@ impl Error {
     /// same reason. If the cause is an error of the operating system, the copy contains it; any
     /// other cause becomes text.
     #[must_use]
-    pub fn again(&self) -> Self {
+    pub fn duplicate(&self) -> Self {
         let ErrorDetails { kind, message, url, asked, stage, status, .. } = &*self.details;
         let system =
             |error: &io::Error| error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
@@ -347,7 +347,7 @@ impl Error {
         again.details.url.clone_from(url);
         again.details.asked.clone_from(asked);
         again.details.status = *status;
-        again.at(*stage)
+        again.with_stage(*stage)
     }
 
     /// Returns the kind of the failure.

@@ -36,7 +36,7 @@ pub trait ExchangeRecorder: Send + Sync + fmt::Debug {
 /// The record of one exchange. If it is dropped before its end, the exchange was abandoned, or had
 /// no response.
 pub trait ExchangeRecord: Send {
-    /// Adds content of the request, as it is sent.
+    /// Adds content of the request, exactly as it is sent.
     fn request_content(&mut self, bytes: &[u8]);
 
     /// Adds the head of the final response, as it was received.

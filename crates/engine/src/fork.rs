@@ -2,7 +2,7 @@
 //!
 //! A forked child has copies of its parent's descriptors, so both would send on the same
 //! connections. It has only the thread that forked, so locks that other threads held stay locked.
-//! In a child, [`generation`] has changed. A client then makes its shared state again, and closes
+//! In a child, [`fork_count`] has changed. A client then makes its shared state again, and closes
 //! the inherited connections without sending anything.
 //!
 //! A handler of `pthread_atfork` costs nothing without a fork. The alternative, `getpid`, would
@@ -10,22 +10,22 @@
 //! no handlers, must only call `exec`.
 //!
 //! ```
-//! let before = haul::fork::generation();
-//! assert_eq!(haul::fork::generation(), before);
+//! let before = haul::fork::fork_count();
+//! assert_eq!(haul::fork::fork_count(), before);
 //! ```
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-static GENERATION: AtomicU32 = AtomicU32::new(0);
+static FORK_COUNT: AtomicU32 = AtomicU32::new(0);
 
-extern "C" fn in_child() {
-    GENERATION.fetch_add(1, Ordering::Relaxed);
+extern "C" fn on_fork_in_child() {
+    FORK_COUNT.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Installs the handler that counts forks of this process. Call it before the first connection is
 /// made.
-pub(crate) fn watch() {
+pub(crate) fn register_fork_handler() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // SAFETY: the handler is a function that lives as long as this code is loaded (the C
@@ -33,7 +33,7 @@ pub(crate) fn watch() {
         // atomic addition, which is safe in a signal handler's circumstances. Where there is no
         // memory for it, forks go unnoticed, as without it.
         unsafe {
-            libc::pthread_atfork(None, None, Some(in_child));
+            libc::pthread_atfork(None, None, Some(on_fork_in_child));
         }
     });
 }
@@ -41,6 +41,6 @@ pub(crate) fn watch() {
 /// Returns the number of forks between the process that loaded this code and the current process: 0
 /// in the first process.
 #[must_use]
-pub fn generation() -> u32 {
-    GENERATION.load(Ordering::Relaxed)
+pub fn fork_count() -> u32 {
+    FORK_COUNT.load(Ordering::Relaxed)
 }

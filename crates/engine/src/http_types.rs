@@ -43,7 +43,7 @@ impl ResponseInfo {
     /// [`ErrorKind::Protocol`] if a field or the status has no place in the types of that crate, which
     /// are stricter than haul is with servers (control characters in a value).
     pub fn to_http(&self) -> Result<http::Response<()>> {
-        converted(self.head(), ()).map_err(|error| unconvertible(error, self.url()))
+        to_http_response(self.head(), ()).map_err(|error| conversion_error(error, self.url()))
     }
 }
 
@@ -52,7 +52,7 @@ impl TryFrom<BufferedResponse> for http::Response<Vec<u8>> {
 
     fn try_from(response: BufferedResponse) -> Result<Self> {
         let BufferedResponse { head, target, body, .. } = response;
-        converted(&head, body).map_err(|error| unconvertible(error, target.to_url()))
+        to_http_response(&head, body).map_err(|error| conversion_error(error, target.to_url()))
     }
 }
 
@@ -67,7 +67,7 @@ impl TryFrom<Response> for http::Response<Vec<u8>> {
     }
 }
 
-fn converted<B>(head: &ResponseHead, body: B) -> http::Result<http::Response<B>> {
+fn to_http_response<B>(head: &ResponseHead, body: B) -> http::Result<http::Response<B>> {
     let mut response = http::Response::new(body);
     *response.status_mut() = head.status().try_into()?;
     *response.version_mut() = match head.version() {
@@ -82,7 +82,7 @@ fn converted<B>(head: &ResponseHead, body: B) -> http::Result<http::Response<B>>
     Ok(response)
 }
 
-fn unconvertible(error: http::Error, url: String) -> Error {
+fn conversion_error(error: http::Error, url: String) -> Error {
     Error::with_source(ErrorKind::Protocol, "the head does not fit the types of the crate http", error).with_url(url)
 }
 

@@ -28,10 +28,10 @@ use crate::{Error, ErrorKind, Result};
 
 /// The interval at which a waiting call calls the interrupt callback, unless a signal arrives
 /// earlier.
-pub(crate) const TICK: Duration = Duration::from_millis(50);
+pub(crate) const CALLBACK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A callback that decides whether a waiting call of the client must end. No lock is held
-/// meanwhile, so the callback may itself send requests, even with the same client.
+/// A callback that decides whether a waiting call of the client must end. haul holds no lock while
+/// it runs. Therefore it may send requests, even with the same client.
 #[derive(Clone)]
 pub struct InterruptCallback(Arc<dyn Fn() -> bool + Send + Sync>);
 
@@ -89,16 +89,17 @@ impl InterruptTimer {
     /// callback must be called. Returns `None` if there is neither.
     pub(crate) fn limit_wait(&self, end: Option<Instant>, now: Instant) -> Option<Instant> {
         match &self.hook {
-            Some(_) => Some(end.map_or(now + TICK, |end| end.min(now + TICK))),
+            Some(_) => Some(end.map_or(now + CALLBACK_INTERVAL, |end| end.min(now + CALLBACK_INTERVAL))),
             None => end,
         }
     }
 
     /// Returns true if the interval since the last call of the callback has passed. The first call
     /// of this method starts the interval.
-    pub(crate) fn is_due(&mut self, now: Instant) -> bool {
+    pub(crate) fn is_callback_due(&mut self, now: Instant) -> bool {
         // A wait may end slightly before its time.
-        self.hook.is_some() && now.saturating_duration_since(*self.last_call.get_or_insert(now)) >= TICK * 3 / 4
+        self.hook.is_some()
+            && now.saturating_duration_since(*self.last_call.get_or_insert(now)) >= CALLBACK_INTERVAL * 3 / 4
     }
 
     /// Calls the callback, because a signal has arrived.
@@ -117,8 +118,8 @@ impl InterruptTimer {
     ///
     /// # Errors
     /// The error of [`InterruptTimer::on_signal`].
-    pub(crate) fn tick(&mut self, now: Instant) -> Result<()> {
-        if self.is_due(now) { self.on_signal(now) } else { Ok(()) }
+    pub(crate) fn call_if_due(&mut self, now: Instant) -> Result<()> {
+        if self.is_callback_due(now) { self.on_signal(now) } else { Ok(()) }
     }
 
     /// Sleeps until the time `until`, and calls the callback at intervals meanwhile.
@@ -133,7 +134,7 @@ impl InterruptTimer {
             }
             let end = self.limit_wait(Some(until), now).unwrap_or(until);
             std::thread::sleep(end.saturating_duration_since(now));
-            self.tick(Instant::now())?;
+            self.call_if_due(Instant::now())?;
         }
     }
 }
@@ -151,16 +152,16 @@ mod tests {
         let hook = InterruptCallback::new(move || count.fetch_add(1, Ordering::Relaxed) == 1);
         let mut timer = InterruptTimer::new(Some(&hook));
         let now = Instant::now();
-        timer.tick(now).unwrap();
-        timer.tick(now + TICK / 2).unwrap();
+        timer.call_if_due(now).unwrap();
+        timer.call_if_due(now + CALLBACK_INTERVAL / 2).unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), 0);
-        timer.tick(now + TICK).unwrap();
+        timer.call_if_due(now + CALLBACK_INTERVAL).unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), 1);
-        assert_eq!(timer.on_signal(now + TICK).unwrap_err().kind(), ErrorKind::Interrupted);
-        assert_eq!(timer.limit_wait(None, now), Some(now + TICK));
+        assert_eq!(timer.on_signal(now + CALLBACK_INTERVAL).unwrap_err().kind(), ErrorKind::Interrupted);
+        assert_eq!(timer.limit_wait(None, now), Some(now + CALLBACK_INTERVAL));
         assert_eq!(timer.limit_wait(Some(now), now), Some(now));
         let mut no_hook = InterruptTimer::new(None);
         assert_eq!(no_hook.limit_wait(None, now), None);
-        no_hook.tick(now + TICK * 100).unwrap();
+        no_hook.call_if_due(now + CALLBACK_INTERVAL * 100).unwrap();
     }
 }

@@ -7,10 +7,10 @@ use std::hash::Hash;
 use slab::Slab;
 
 /// The end of a list, and the link of an index that is not in it.
-const NONE: usize = usize::MAX;
+const NO_INDEX: usize = usize::MAX;
 
-/// Small indices, such as those of a [`Slab`], in the order of their last use. Every operation
-/// takes constant time.
+/// Small indices, such as the indices of a [`Slab`], in the order of their last use. Every
+/// operation takes constant time.
 #[derive(Debug)]
 pub(crate) struct RecencyList {
     links: Vec<RecencyLink>,
@@ -26,11 +26,11 @@ struct RecencyLink {
     newer: usize,
 }
 
-const UNLISTED: RecencyLink = RecencyLink { is_listed: false, older: NONE, newer: NONE };
+const UNLISTED_LINK: RecencyLink = RecencyLink { is_listed: false, older: NO_INDEX, newer: NO_INDEX };
 
 impl Default for RecencyList {
     fn default() -> Self {
-        Self { links: Vec::new(), oldest: NONE, newest: NONE, len: 0 }
+        Self { links: Vec::new(), oldest: NO_INDEX, newest: NO_INDEX, len: 0 }
     }
 }
 
@@ -42,16 +42,16 @@ impl RecencyList {
 
     /// Returns the index used longest ago.
     pub(crate) fn oldest(&self) -> Option<usize> {
-        (self.oldest != NONE).then_some(self.oldest)
+        (self.oldest != NO_INDEX).then_some(self.oldest)
     }
 
     /// Moves an index to the recent end, or adds it there.
-    pub(crate) fn touch(&mut self, index: usize) {
+    pub(crate) fn mark_newest(&mut self, index: usize) {
         self.remove(index);
         if index >= self.links.len() {
-            self.links.resize(index + 1, UNLISTED);
+            self.links.resize(index + 1, UNLISTED_LINK);
         }
-        self.links[index] = RecencyLink { is_listed: true, older: self.newest, newer: NONE };
+        self.links[index] = RecencyLink { is_listed: true, older: self.newest, newer: NO_INDEX };
         match self.links.get_mut(self.newest) {
             Some(before) => before.newer = index,
             None => self.oldest = index,
@@ -63,7 +63,7 @@ impl RecencyList {
     /// Removes an index. Returns false if it is not in the list.
     pub(crate) fn remove(&mut self, index: usize) -> bool {
         let Some(link) = self.links.get_mut(index).filter(|link| link.is_listed) else { return false };
-        let RecencyLink { older, newer, .. } = std::mem::replace(link, UNLISTED);
+        let RecencyLink { older, newer, .. } = std::mem::replace(link, UNLISTED_LINK);
         match self.links.get_mut(older) {
             Some(before) => before.newer = newer,
             None => self.oldest = newer,
@@ -103,7 +103,7 @@ impl<K: Hash + Eq + Clone, V> LruMap<K, V> {
         K: Borrow<Q>,
     {
         let index = *self.indices.get(key)?;
-        self.order.touch(index);
+        self.order.mark_newest(index);
         Some(&mut self.entries[index].1)
     }
 
@@ -119,7 +119,7 @@ impl<K: Hash + Eq + Clone, V> LruMap<K, V> {
         }
         let index = self.entries.insert((key.clone(), value));
         self.indices.insert(key, index);
-        self.order.touch(index);
+        self.order.mark_newest(index);
         None
     }
 
@@ -171,7 +171,7 @@ mod tests {
                     model.remove(at);
                 }
                 if is_touched {
-                    list.touch(index);
+                    list.mark_newest(index);
                     model.push_back(index);
                 } else {
                     prop_assert_eq!(list.remove(index), had.is_some());

@@ -19,7 +19,7 @@ pub struct ClientStats {
     totals: Mutex<TransferTotals>,
 }
 
-/// The totals of all transfers of a client so far, or those of one of its drivers.
+/// The totals of all transfers of a client so far, or of one of its drivers.
 #[derive(Debug, Default, Clone)]
 pub struct TransferTotals {
     /// The number of finished transfers.
@@ -61,7 +61,7 @@ pub struct WireTraffic {
 
 impl WireTraffic {
     /// Returns the traffic of the TCP connection of this socket so far.
-    pub(crate) fn of_tcp(socket: BorrowedFd<'_>) -> Self {
+    pub(crate) fn from_tcp_socket(socket: BorrowedFd<'_>) -> Self {
         tcp_info::read(socket).map_or_else(Self::default, |counts| Self {
             known: true,
             bytes_sent: counts.bytes_sent,
@@ -87,7 +87,7 @@ impl ClientStats {
         self.totals.lock().ignore_poison().clone()
     }
 
-    /// Adds `other`, the totals of a driver, to those of the client.
+    /// Adds `other`, the totals of a driver, to the totals of the client.
     pub(crate) fn add(&self, other: &TransferTotals) {
         let mut totals = self.totals.lock().ignore_poison();
         totals.add(other);

@@ -26,11 +26,12 @@ struct SignalBlockGuard {
 impl SignalBlockGuard {
     /// The signals that report a fault of the thread itself, such as an invalid access to memory.
     /// No thread blocks them.
-    const OWN: [Signal; 5] = [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGSEGV, Signal::SIGTRAP];
+    const FAULT_SIGNALS: [Signal; 5] =
+        [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGSEGV, Signal::SIGTRAP];
 
     fn new() -> Option<Self> {
         let mut all = SigSet::all();
-        Self::OWN.into_iter().for_each(|signal| all.remove(signal));
+        Self::FAULT_SIGNALS.into_iter().for_each(|signal| all.remove(signal));
         all.thread_swap_mask(SigmaskHow::SIG_SETMASK).ok().map(|before| Self { before })
     }
 }

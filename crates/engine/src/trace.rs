@@ -38,7 +38,7 @@ pub enum TraceEvent<'a> {
     /// A request is being sent. Its head is reported without the values of [fields that may hold
     /// secrets](haul_policy::secrets::is_hidden_field).
     Request {
-        /// The head of the request, as it is sent.
+        /// The head of the request, exactly as it is sent.
         head: Cow<'a, str>,
     },
     /// The head of a response was received.
@@ -99,8 +99,8 @@ pub enum TraceEvent<'a> {
     },
 }
 
-/// A milestone in the course of a transfer. Those of an exchange come in this order; the first three
-/// are left out if the connection was open already.
+/// A milestone in the course of a transfer. The milestones of an exchange come in this order. The
+/// first three are left out if the connection was open already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Milestone {
@@ -118,7 +118,7 @@ pub enum Milestone {
     Redirected,
     /// The last attempt failed, and another attempt follows after this wait.
     Retry(Duration),
-    /// The transfer is over: its body was received, or it failed.
+    /// The transfer has ended: its body was received, or it failed.
     Done,
 }
 
@@ -146,10 +146,10 @@ pub trait TransferObserver: Send + Sync + fmt::Debug {
 ///
 /// ```
 /// use std::io::Error;
-/// assert_eq!(haul::trace::system_words(&Error::from_raw_os_error(111)), "Connection refused");
+/// assert_eq!(haul::trace::system_error_text(&Error::from_raw_os_error(111)), "Connection refused");
 /// ```
 #[must_use]
-pub fn system_words(error: &io::Error) -> String {
+pub fn system_error_text(error: &io::Error) -> String {
     let mut text = error.to_string();
     if let Some(end) = text.find(" (os error") {
         text.truncate(end);

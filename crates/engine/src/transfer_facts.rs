@@ -8,12 +8,11 @@ use haul_proto::head::{ProtocolVersion, ResponseHead};
 
 use crate::Error;
 
-/// The facts about one transfer. After a retry, they are those of the last attempt, unless a field
-/// says otherwise. A `Duration` that is described as a time is measured from
-/// [`TransferFacts::started`].
+/// The facts about one transfer. After a retry, they describe the last attempt, unless a field says
+/// otherwise. A `Duration` that is described as a time is measured from [`TransferFacts::started`].
 #[derive(Debug, Clone)]
 pub struct TransferFacts {
-    /// The method of the last request, if a redirect has changed it; otherwise `None`.
+    /// The method of the last request if a redirect has changed it. Otherwise `None`.
     pub method: Option<Box<str>>,
     /// The `Referer` field of the last request, if a redirect has set it; otherwise `None`.
     pub referer: Option<Box<str>>,
@@ -34,7 +33,7 @@ pub struct TransferFacts {
     pub fields: u32,
     /// True if the transfer used a proxy.
     pub proxy_used: bool,
-    /// The time when the last redirect was followed; zero if none was followed.
+    /// The time when the last redirect was followed. Zero without a redirect.
     pub redirected: Duration,
     /// The number of bytes of all received heads.
     pub head_bytes: u64,
@@ -53,8 +52,8 @@ pub struct TransferFacts {
     /// The number of the connection that carried the last request. The connections of a process are
     /// numbered from 0.
     pub connection: Option<u64>,
-    /// The address and port to which the connection was made: those of the server, or of the proxy.
-    /// `None` without a connection.
+    /// The address and port to which the connection was made. They belong to the server or to the
+    /// proxy. `None` without a connection.
     pub peer: Option<SocketAddr>,
     /// The reason why the last server's certificate is not valid, if it was accepted nevertheless
     /// ([`TlsOptions::examine`](crate::net::tls::TlsOptions::examine)). `None` for a valid
@@ -112,7 +111,7 @@ pub struct FailedAttempt {
 
 impl Clone for FailedAttempt {
     fn clone(&self) -> Self {
-        Self { error: self.error.again(), pause: self.pause }
+        Self { error: self.error.duplicate(), pause: self.pause }
     }
 }
 
@@ -232,7 +231,7 @@ impl TransferFacts {
 
     /// Ends the current phase of the transfer, adds its duration to [`PhaseTimes`], and begins the
     /// phase `phase`.
-    pub(crate) fn enter(&mut self, phase: TransferPhase, now: Instant) {
+    pub(crate) fn enter_phase(&mut self, phase: TransferPhase, now: Instant) {
         self.end_phase(now);
         self.phase = phase;
     }
@@ -259,7 +258,7 @@ impl TransferFacts {
     }
 
     /// Returns the facts for the next attempt at the whole transfer, which begins at the time `at`.
-    pub(crate) fn of_next_attempt(&self, at: Instant) -> Self {
+    pub(crate) fn for_next_attempt(&self, at: Instant) -> Self {
         let Self { retries, requests, phase_times, phase, phase_began, .. } = *self;
         let earlier = EarlierAttempts { connects: self.earlier.connects + self.connects, ..self.earlier };
         let failed_attempts = self.failed_attempts.clone();
@@ -279,7 +278,7 @@ impl TransferFacts {
 
     /// Records that a request was sent at the time `now`.
     pub(crate) fn on_request(&mut self, now: Instant) {
-        self.enter(TransferPhase::Wait, now);
+        self.enter_phase(TransferPhase::Wait, now);
         self.sent = now.saturating_duration_since(self.started);
         self.requests += 1;
         self.upload_bytes = 0;
@@ -288,7 +287,7 @@ impl TransferFacts {
     /// Records the head of a response. If `continues` is true, the response continues a body whose
     /// first response was already recorded.
     pub(crate) fn on_head(&mut self, head: &ResponseHead, now: Instant, continues: bool) {
-        self.enter(TransferPhase::Receive, now);
+        self.enter_phase(TransferPhase::Receive, now);
         self.head_bytes += head.raw().len() as u64;
         if continues {
             return;

@@ -57,7 +57,7 @@ fn peak() -> Option<u64> {
 /// the result that the reply must have. Returns its kind: 0 for a body, 1 for a failure, 2 for any.
 fn play(client: &Client, number: u64) -> usize {
     let seed = mix(SEED, number);
-    let reply = HostileReply::of(seed);
+    let reply = HostileReply::from_seed(seed);
     let server = HostileServer::start(reply.clone()).unwrap();
     for driver in DRIVERS {
         let got = driver.get(client, &server.url(), &options(&reply, &mut Rng::new(seed)));

@@ -66,7 +66,7 @@ fn redirect_drops_literal_cookie_and_sends_jar_cookie() {
     let go = format!("HTTP/1.1 307 Go\r\nLocation: {to}\r\nSet-Cookie: first=1\r\nContent-Length: 0\r\n\r\n");
     let first = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(go)]);
     let jar = SharedCookieJar::new();
-    jar.take(&Target::parse(&to).unwrap(), [&b"second=2"[..]]);
+    jar.store_fields(&Target::parse(&to).unwrap(), [&b"second=2"[..]]);
     let options = RequestOptions { jar: Some(jar), cookie: Some(b"own=0".to_vec()), ..following() };
     assert_eq!(DriverKind::Blocking.get(&Client::new(), &first.url("/"), &options).exit, 0);
     assert_eq!(cookie_of(&first.received(0)).as_deref(), Some("own=0"));
@@ -80,7 +80,7 @@ fn hsts_upgrades_first_requests_and_redirects() {
     for driver in DRIVERS {
         origin.forget();
         let hsts = HstsCache::new();
-        hsts.take(&Target::parse("https://localhost/").unwrap(), b"max-age=100");
+        hsts.store_field(&Target::parse("https://localhost/").unwrap(), b"max-age=100");
         let (trusted, _ca) = trusting_ca(origin.ca_pem());
         let options = RequestOptions { hsts: Some(hsts), tls: trusted.tls, ..following() };
         // A port other than 80 does not change.
@@ -129,7 +129,7 @@ fn hsts_and_alt_svc_need_a_verified_certificate() {
 fn jar_that_failed_to_save_saves_later() {
     let place = tempfile::tempdir().unwrap();
     let jar = SharedCookieJar::new();
-    jar.take(&Target::parse("http://h.example/").unwrap(), [&b"a=1"[..]]);
+    jar.store_fields(&Target::parse("http://h.example/").unwrap(), [&b"a=1"[..]]);
     assert!(jar.save(place.path().join("none/jar")).is_err());
     jar.save(place.path().join("jar")).unwrap();
     let again = SharedCookieJar::new();

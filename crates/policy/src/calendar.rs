@@ -15,13 +15,13 @@ pub(crate) struct CalendarTime {
     pub(crate) second: u64,
 }
 
-const DAY: u64 = 86_400;
+const SECONDS_PER_DAY: u64 = 86_400;
 /// The number of days from 0000-03-01 of the proleptic Gregorian calendar to 1970-01-01.
 const DAYS_TO_1970: u64 = 719_468;
 const DAYS_IN_400_YEARS: u64 = 146_097;
 /// The last second of the year 9999, in seconds since 1970. The formats in this crate have no room
 /// for a year of five digits.
-pub(crate) const LAST: u64 = 253_402_300_799;
+pub(crate) const LAST_UNIX_SECOND: u64 = 253_402_300_799;
 
 impl CalendarTime {
     /// Returns the seconds since 1970; `None` before 1970, after 9999, and for dates that do not
@@ -36,14 +36,14 @@ impl CalendarTime {
         // Years begin in March, so that the leap day is the last of its year.
         let (year, from_march) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
         let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * from_march + 2) / 5 + day - 1;
-        Some((days - DAYS_TO_1970) * DAY + hour * 3600 + minute * 60 + second)
+        Some((days - DAYS_TO_1970) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second)
     }
 
     /// Returns the date that is `unix` seconds after the start of 1970. Later dates than 9999
     /// become the last second of 9999.
     pub(crate) fn from_unix(unix: u64) -> CalendarTime {
-        let unix = unix.min(LAST);
-        let days = unix / DAY + DAYS_TO_1970;
+        let unix = unix.min(LAST_UNIX_SECOND);
+        let days = unix / SECONDS_PER_DAY + DAYS_TO_1970;
         let (era, of_era) = (days / DAYS_IN_400_YEARS, days % DAYS_IN_400_YEARS);
         let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
         let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
@@ -53,26 +53,26 @@ impl CalendarTime {
             year: era * 400 + year_of_era + u64::from(month < 3),
             month,
             day: of_year - (153 * from_march + 2) / 5 + 1,
-            hour: unix % DAY / 3600,
+            hour: unix % SECONDS_PER_DAY / 3600,
             minute: unix % 3600 / 60,
             second: unix % 60,
         }
     }
 
     /// Returns the time as `20260131T235959Z`, the basic format of ISO 8601.
-    pub(crate) fn basic(self) -> String {
+    pub(crate) fn to_iso_basic(self) -> String {
         let CalendarTime { year, month, day, hour, minute, second } = self;
         format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
     }
 
     /// Returns the time as `20260131 23:59:59`, the format of curl's HSTS and Alt-Svc files.
-    pub(crate) fn compact(self) -> String {
+    pub(crate) fn to_compact_digits(self) -> String {
         let CalendarTime { year, month, day, hour, minute, second } = self;
         format!("{year:04}{month:02}{day:02} {hour:02}:{minute:02}:{second:02}")
     }
 
-    /// Parses the [`compact`](Self::compact) format. Also parses the format of LWP's files, which
-    /// has dashes in the date. Ignores a `Z` at the end.
+    /// Parses the [`to_compact_digits`](Self::compact) format. Also parses the format of LWP's
+    /// files, which has dashes in the date. Ignores a `Z` at the end.
     pub(crate) fn parse(text: &str) -> Option<CalendarTime> {
         let mut digits = [0; 14];
         let mut count = 0;
@@ -118,17 +118,17 @@ mod tests {
             ("20000229 12:00:00", 951_825_600),
             ("20380119 03:14:07", i32::MAX as u64),
             ("21000301 00:00:00", 4_107_542_400),
-            ("99991231 23:59:59", LAST),
+            ("99991231 23:59:59", LAST_UNIX_SECOND),
         ] {
             let civil = CalendarTime::parse(text).unwrap();
             assert_eq!(civil.to_unix(), Some(unix), "{text}");
-            assert_eq!(CalendarTime::from_unix(unix).compact(), text);
+            assert_eq!(CalendarTime::from_unix(unix).to_compact_digits(), text);
         }
-        for day in 0..LAST / DAY {
-            let unix = day * DAY + day % DAY;
+        for day in 0..LAST_UNIX_SECOND / SECONDS_PER_DAY {
+            let unix = day * SECONDS_PER_DAY + day % SECONDS_PER_DAY;
             assert_eq!(CalendarTime::from_unix(unix).to_unix(), Some(unix));
         }
-        assert_eq!(CalendarTime::from_unix(u64::MAX).to_unix(), Some(LAST));
+        assert_eq!(CalendarTime::from_unix(u64::MAX).to_unix(), Some(LAST_UNIX_SECOND));
     }
 
     #[test]

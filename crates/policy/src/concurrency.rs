@@ -62,9 +62,9 @@ pub const INITIAL_LIMIT: usize = 6;
 pub const MAX_LIMIT: usize = 50;
 
 /// The mean time to the first byte below which a host is near.
-const NEAR: Duration = Duration::from_millis(1);
+const NEARBY_LATENCY: Duration = Duration::from_millis(1);
 /// The minimum number of requests in a test or a probe.
-const MIN_TRIAL: usize = 8;
+const MIN_TRIAL_REQUESTS: usize = 8;
 /// The number of requests in a test of a limit of 6 or less.
 const LOW_TEST_LIMIT: usize = 4;
 /// The minimum time of a window, but for the first. In less time, the pauses of a busy machine decide.
@@ -75,20 +75,20 @@ const QUEUE_SHARE: f64 = 0.4;
 /// The share of the best rate below which a test shows no queue, however slow the last window was.
 const BEST_SHARE: f64 = 0.9;
 /// The limit grows if no request ends for this time.
-pub(crate) const SILENCE: Duration = Duration::from_secs(1);
+pub(crate) const SILENCE_BEFORE_GROWTH: Duration = Duration::from_secs(1);
 /// The first pause between trials. It doubles with each trial that changes nothing.
-const TRIAL_PAUSE: Duration = Duration::from_millis(100);
+const FIRST_TRIAL_PAUSE: Duration = Duration::from_millis(100);
 /// The minimum pause after a trial, in times that the trial took.
-const TRIAL_PAUSES: u32 = 16;
+const MIN_PAUSE_PER_TRIAL_TIME: u32 = 16;
 /// The first pause before a probe after a refusal. It doubles with each refusal.
-const REFUSAL_PAUSE: Duration = Duration::from_secs(5);
+const FIRST_REFUSAL_PAUSE: Duration = Duration::from_secs(5);
 /// The maximum of both pauses.
 const MAX_PAUSE: Duration = Duration::from_secs(320);
 /// Each refusal after the first doubles the number of served requests after which a recovering
 /// limit is judged. This is the maximum number of doublings.
 const MAX_STRIKES: u32 = 6;
 /// The time without a refusal after which earlier ones no longer count.
-const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
+const REFUSALS_EXPIRE_AFTER: Duration = Duration::from_secs(60);
 
 /// A request that is over, or an attempt at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,13 +118,13 @@ pub enum CompletionKind {
 }
 
 impl CompletionSample {
-    fn began(&self) -> MonotonicTime {
-        MonotonicTime(self.now.0.saturating_sub(nanos(self.total)))
+    fn start_time(&self) -> MonotonicTime {
+        MonotonicTime(self.now.0.saturating_sub(to_nanos(self.total)))
     }
 
     /// Returns the load that may have made the host refuse the request: the same request may
-    /// succeed at once when fewer run. `None` if no other request was running.
-    pub fn load(&self) -> Option<RefusedLoad> {
+    /// succeed without a pause when fewer requests run. `None` if no other request was running.
+    pub fn refused_load(&self) -> Option<RefusedLoad> {
         match (self.kind, self.in_flight) {
             (CompletionKind::Served, _) | (CompletionKind::Refused, ..=1) => None,
             (CompletionKind::Refused, ..=INITIAL_LIMIT) => Some(RefusedLoad::Initial),
@@ -249,7 +249,7 @@ impl ConcurrencyLimit {
             last_total: Duration::ZERO,
             has_jumped: false,
             warm: None,
-            trial_pause: TRIAL_PAUSE,
+            trial_pause: FIRST_TRIAL_PAUSE,
             try_at: MonotonicTime(0),
             refusals: Refusals::default(),
         }
@@ -272,7 +272,7 @@ impl ConcurrencyLimit {
         self.limit
     }
 
-    /// Takes the end of a request into account. Returns the number of requests that may run at a
+    /// Adapts the limit to the end of a request. Returns the number of requests that may run at a
     /// time.
     pub fn on_completion(&mut self, sample: CompletionSample) -> usize {
         self.last_end = sample.now;
@@ -283,45 +283,45 @@ impl ConcurrencyLimit {
         self.limit
     }
 
-    /// Notes that requests wait and none ends. If that has lasted for a second and twice the time of
-    /// the last request, the limit grows by a sixth: requests that wait for each other, or for an
-    /// event, must not keep all others waiting. After a refusal it grows by one to 6 at most, and
-    /// not before 5 s have passed: long bodies must not keep the refused requests waiting. Returns
-    /// the number of requests that may run at a time.
+    /// Records that requests wait and none ends. If that has lasted for a second and twice the time
+    /// of the last request, the limit grows by a sixth: requests that wait for each other, or for
+    /// an event, must not keep all others waiting. After a refusal it grows by one to 6 at most,
+    /// and not before 5 s have passed: long bodies must not keep the refused requests waiting.
+    /// Returns the number of requests that may run at a time.
     pub fn on_silence(&mut self, now: MonotonicTime) -> usize {
-        if now.since(self.last_end) < SILENCE.max(self.last_total * 2) {
+        if now.since(self.last_end) < SILENCE_BEFORE_GROWTH.max(self.last_total * 2) {
             return self.limit;
         }
         if self.phase != LimitPhase::Recovering {
             self.last_end = now;
             let limit = (self.limit + self.limit.div_ceil(6)).min(self.bound.max(self.limit));
-            self.restart(LimitPhase::Measuring, limit, now);
-        } else if now.since(self.refusals.last) >= REFUSAL_PAUSE {
+            self.begin_window(LimitPhase::Measuring, limit, now);
+        } else if now.since(self.refusals.last) >= FIRST_REFUSAL_PAUSE {
             self.last_end = now;
             let limit = (self.limit + 1).min(INITIAL_LIMIT.min(self.max));
             self.bound = self.bound.max(limit);
-            self.restart(LimitPhase::Recovering, limit, now);
+            self.begin_window(LimitPhase::Recovering, limit, now);
         }
         self.limit
     }
 
     fn on_served(&mut self, sample: CompletionSample) {
         self.last_total = sample.total;
-        self.fastest = self.fastest.min(nanos(sample.first_byte)).max(1);
+        self.fastest = self.fastest.min(to_nanos(sample.first_byte)).max(1);
         if !sample.on_new_connection {
-            self.correct_base(nanos(sample.total));
+            self.correct_base(to_nanos(sample.total));
         }
         let holds_back = sample.in_flight >= self.limit || self.phase == LimitPhase::Recovering;
-        if !holds_back || sample.began() < self.window.since {
+        if !holds_back || sample.start_time() < self.window.since {
             return;
         }
         if self.window.count == 0 {
             self.window.begin = sample.now;
         }
         self.window.count += 1;
-        self.window.first_byte = self.window.first_byte.saturating_add(nanos(sample.first_byte));
-        self.window.slowest = self.window.slowest.max(nanos(sample.first_byte));
-        self.window.total = self.window.total.saturating_add(nanos(sample.total));
+        self.window.first_byte = self.window.first_byte.saturating_add(to_nanos(sample.first_byte));
+        self.window.slowest = self.window.slowest.max(to_nanos(sample.first_byte));
+        self.window.total = self.window.total.saturating_add(to_nanos(sample.total));
         let may_be_short = self.base == 0 || self.phase == LimitPhase::Recovering;
         let is_short = sample.now.since(self.window.begin) < MIN_WINDOW;
         if self.window.count < self.window_size() || is_short && !may_be_short {
@@ -344,23 +344,23 @@ impl ConcurrencyLimit {
     fn window_size(&self) -> usize {
         match self.phase {
             LimitPhase::Measuring => self.limit,
-            LimitPhase::Testing { .. } | LimitPhase::Probing { .. } => (2 * self.limit).max(MIN_TRIAL),
+            LimitPhase::Testing { .. } | LimitPhase::Probing { .. } => (2 * self.limit).max(MIN_TRIAL_REQUESTS),
             LimitPhase::Recovering => INITIAL_LIMIT << self.refusals.strikes.saturating_sub(1).min(MAX_STRIKES),
         }
     }
 
     /// Judges a window while it is unknown how long a request takes that does not wait.
     fn measure_first(&mut self, mean: u64, first_byte: u64, now: MonotonicTime) {
-        let needs_nothing = if self.is_shared { self.limit == self.max } else { first_byte < nanos(NEAR) };
+        let needs_nothing = if self.is_shared { self.limit == self.max } else { first_byte < to_nanos(NEARBY_LATENCY) };
         if needs_nothing || now < self.try_at {
-            return self.restart(LimitPhase::Measuring, self.limit, MonotonicTime(0));
+            return self.begin_window(LimitPhase::Measuring, self.limit, MonotonicTime(0));
         }
         let is_even = self.window.slowest <= self.fastest / 5 * 7 && first_byte <= self.fastest / 10 * 13;
         if self.is_shared || is_even {
             self.base = mean;
-            self.jump(now);
+            self.raise_to_bound(now);
         } else if self.window.count >= 2 * self.limit {
-            self.test(mean, now);
+            self.begin_test(mean, now);
         }
     }
 
@@ -377,7 +377,7 @@ impl ConcurrencyLimit {
             self.base -= (self.base - mean) / 4;
         }
         self.best_rate = self.best_rate.max(self.limit as f64 / mean as f64);
-        let busy = busy(self.limit, self.base, mean);
+        let busy = requests_in_service(self.limit, self.base, mean);
         let queued = if self.is_shared { 0.0 } else { self.limit as f64 - busy };
         let tolerated = 1.0 + self.limit as f64 / 16.0;
         // After a refusal, the limit is what the host has borne.
@@ -385,16 +385,16 @@ impl ConcurrencyLimit {
         if queued > tolerated && may_test {
             // A short queue may be chance.
             if queued > self.limit as f64 / 4.0 || self.window.count >= 3 * self.limit {
-                self.test(mean, now);
+                self.begin_test(mean, now);
             }
         } else if queued <= tolerated / 2.0 && now >= self.try_at && self.limit < self.max {
             if !self.has_jumped && self.limit < self.bound {
-                return self.jump(now);
+                return self.raise_to_bound(now);
             }
             let limit = self.limit + 1;
-            self.restart(LimitPhase::Probing { usual: self.limit, mean }, limit, now);
+            self.begin_window(LimitPhase::Probing { usual: self.limit, mean }, limit, now);
         } else {
-            self.restart(LimitPhase::Measuring, self.limit, MonotonicTime(0));
+            self.begin_window(LimitPhase::Measuring, self.limit, MonotonicTime(0));
         }
     }
 
@@ -415,25 +415,25 @@ impl ConcurrencyLimit {
     }
 
     /// Raises the limit to `bound`: the maximum, or less after a refusal.
-    fn jump(&mut self, now: MonotonicTime) {
+    fn raise_to_bound(&mut self, now: MonotonicTime) {
         self.has_jumped = true;
         self.best_rate = 0.0;
         self.warm = Some(WarmRequests::default());
         // New connections take a round trip, and so do their first requests.
         let since = now + Duration::from_nanos(self.base.saturating_mul(2));
-        self.restart(LimitPhase::Measuring, self.bound.max(self.limit), since);
+        self.begin_window(LimitPhase::Measuring, self.bound.max(self.limit), since);
     }
 
     /// Lowers the limit, to find out whether requests queue.
-    fn test(&mut self, mean: u64, now: MonotonicTime) {
+    fn begin_test(&mut self, mean: u64, now: MonotonicTime) {
         let fewer = match self.limit {
             ..=INITIAL_LIMIT => LOW_TEST_LIMIT,
-            limit => (busy(limit, self.base, mean) as usize).max(INITIAL_LIMIT),
+            limit => (requests_in_service(limit, self.base, mean) as usize).max(INITIAL_LIMIT),
         };
         if fewer >= self.limit {
-            return self.restart(LimitPhase::Measuring, self.limit, MonotonicTime(0));
+            return self.begin_window(LimitPhase::Measuring, self.limit, MonotonicTime(0));
         }
-        self.restart(LimitPhase::Testing { usual: self.limit, mean, goes_on: false }, fewer, now);
+        self.begin_window(LimitPhase::Testing { usual: self.limit, mean, goes_on: false }, fewer, now);
     }
 
     fn end_test(&mut self, usual: usize, before: u64, mean: u64, goes_on: bool, now: MonotonicTime) {
@@ -451,12 +451,12 @@ impl ConcurrencyLimit {
             if usual > INITIAL_LIMIT && self.limit == INITIAL_LIMIT {
                 // The base may be of requests that queued: fewer than six will tell.
                 let phase = LimitPhase::Testing { usual: INITIAL_LIMIT, mean, goes_on: true };
-                return self.restart(phase, LOW_TEST_LIMIT, now);
+                return self.begin_window(phase, LOW_TEST_LIMIT, now);
             }
             if usual <= INITIAL_LIMIT {
                 self.pause_trials(now);
             }
-            self.restart(LimitPhase::Measuring, self.limit.max(INITIAL_LIMIT.min(usual)), now);
+            self.begin_window(LimitPhase::Measuring, self.limit.max(INITIAL_LIMIT.min(usual)), now);
         } else {
             self.best_rate = usual_rate;
             self.doubted_base = self.doubted_base.or((self.base > 0).then_some(self.base));
@@ -466,7 +466,7 @@ impl ConcurrencyLimit {
             } else {
                 self.pause_trials(now);
             }
-            self.restart(LimitPhase::Measuring, usual, now);
+            self.begin_window(LimitPhase::Measuring, usual, now);
         }
     }
 
@@ -475,19 +475,19 @@ impl ConcurrencyLimit {
         let gain = self.limit as f64 * before as f64 / (usual as f64 * mean as f64);
         if gain >= 1.0 + added / 2.0 {
             self.bound = self.bound.max(self.limit);
-            self.restart(LimitPhase::Measuring, self.limit, now);
+            self.begin_window(LimitPhase::Measuring, self.limit, now);
         } else {
             self.pause_trials(now);
-            self.restart(LimitPhase::Measuring, usual, now);
+            self.begin_window(LimitPhase::Measuring, usual, now);
         }
     }
 
     fn on_refusal(&mut self, sample: CompletionSample) {
         let now = sample.now;
-        if sample.began() < self.refusals.last {
+        if sample.start_time() < self.refusals.last {
             self.bound = (self.bound - 1).max(1);
         } else {
-            if now.since(self.refusals.last) > FORGIVEN_AFTER {
+            if now.since(self.refusals.last) > REFUSALS_EXPIRE_AFTER {
                 self.refusals.strikes = 0;
             }
             self.bound = sample.in_flight.saturating_sub(1).min(self.limit).max(1);
@@ -498,46 +498,46 @@ impl ConcurrencyLimit {
                 at_growth: self.refusals.has_grown && sample.in_flight >= self.limit,
             };
             let doublings = self.refusals.strikes.saturating_sub(1).min(16);
-            self.try_at = now + (REFUSAL_PAUSE * (1 << doublings)).min(MAX_PAUSE);
+            self.try_at = now + (FIRST_REFUSAL_PAUSE * (1 << doublings)).min(MAX_PAUSE);
         }
-        self.restart(LimitPhase::Recovering, self.bound.min(INITIAL_LIMIT), now);
+        self.begin_window(LimitPhase::Recovering, self.bound.min(INITIAL_LIMIT), now);
     }
 
     /// Raises the limit after enough requests were served without a refusal.
     fn recover(&mut self, now: MonotonicTime) {
         if self.bound > self.limit {
-            self.restart(LimitPhase::Measuring, self.bound, now);
+            self.begin_window(LimitPhase::Measuring, self.bound, now);
         } else if self.limit < INITIAL_LIMIT.min(self.max) {
             if self.refusals.at_growth && now < self.try_at {
-                return self.restart(LimitPhase::Recovering, self.limit, MonotonicTime(0));
+                return self.begin_window(LimitPhase::Recovering, self.limit, MonotonicTime(0));
             }
             self.refusals.has_grown = true;
             self.bound = self.limit + 1;
-            self.restart(LimitPhase::Recovering, self.bound, now);
+            self.begin_window(LimitPhase::Recovering, self.bound, now);
         } else {
-            self.restart(LimitPhase::Measuring, self.limit, now);
+            self.begin_window(LimitPhase::Measuring, self.limit, now);
         }
     }
 
     fn pause_trials(&mut self, now: MonotonicTime) {
-        let pause = self.trial_pause.max(now.since(self.window.begin) * TRIAL_PAUSES);
+        let pause = self.trial_pause.max(now.since(self.window.begin) * MIN_PAUSE_PER_TRIAL_TIME);
         self.try_at = self.try_at.max(now + pause);
         self.trial_pause = (self.trial_pause * 2).min(MAX_PAUSE);
     }
 
     /// Begins a window of requests that begin at `since` or later.
-    fn restart(&mut self, phase: LimitPhase, limit: usize, since: MonotonicTime) {
+    fn begin_window(&mut self, phase: LimitPhase, limit: usize, since: MonotonicTime) {
         self.window = SampleWindow { since: self.window.since.max(since), ..SampleWindow::default() };
         (self.phase, self.limit) = (phase, limit);
     }
 }
 
 /// Returns the number of requests that the host works on while `limit` run.
-fn busy(limit: usize, base: u64, mean: u64) -> f64 {
+fn requests_in_service(limit: usize, base: u64, mean: u64) -> f64 {
     limit as f64 * (base as f64 / mean as f64).min(1.0)
 }
 
-fn nanos(time: Duration) -> u64 {
+fn to_nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 

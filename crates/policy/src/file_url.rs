@@ -7,9 +7,9 @@
 //! use haul_policy::file_url;
 //!
 //! assert!(file_url::is_file_url("FILE:///etc/hosts") && !file_url::is_file_url("filed://h/"));
-//! assert_eq!(file_url::path("file:///a%20b?query#fragment").unwrap(), b"/a b");
-//! assert_eq!(file_url::path("file://localhost/a").unwrap(), b"/a");
-//! assert!(file_url::path("file://elsewhere.example/a").is_err());
+//! assert_eq!(file_url::parse_path("file:///a%20b?query#fragment").unwrap(), b"/a b");
+//! assert_eq!(file_url::parse_path("file://localhost/a").unwrap(), b"/a");
+//! assert!(file_url::parse_path("file://elsewhere.example/a").is_err());
 //! ```
 
 use crate::urlencode;
@@ -39,7 +39,7 @@ impl core::error::Error for FileUrlError {}
 
 /// Returns `true` if the URL's scheme is `file`.
 pub fn is_file_url(url: &str) -> bool {
-    behind_scheme(url).is_some()
+    strip_file_scheme(url).is_some()
 }
 
 /// Returns the path of the file, percent-decoded, without query and fragment.
@@ -47,8 +47,8 @@ pub fn is_file_url(url: &str) -> bool {
 /// # Errors
 /// Fails if the URL does not name a local file. If the URL has another scheme, the error is
 /// [`FileUrlError::Relative`].
-pub fn path(url: &str) -> Result<Vec<u8>, FileUrlError> {
-    let rest = behind_scheme(url).ok_or(FileUrlError::Relative)?;
+pub fn parse_path(url: &str) -> Result<Vec<u8>, FileUrlError> {
+    let rest = strip_file_scheme(url).ok_or(FileUrlError::Relative)?;
     let rest = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
     let path = match rest.strip_prefix("//") {
         None => rest,
@@ -63,11 +63,11 @@ pub fn path(url: &str) -> Result<Vec<u8>, FileUrlError> {
     if !path.starts_with('/') {
         return Err(FileUrlError::Relative);
     }
-    let path = urlencode::decoded(path.as_bytes()).into_owned();
+    let path = urlencode::percent_decode(path.as_bytes()).into_owned();
     if path.contains(&0) { Err(FileUrlError::Nul) } else { Ok(path) }
 }
 
-fn behind_scheme(url: &str) -> Option<&str> {
+fn strip_file_scheme(url: &str) -> Option<&str> {
     let (scheme, rest) = url.split_at_checked("file:".len())?;
     scheme.eq_ignore_ascii_case("file:").then_some(rest)
 }
@@ -96,7 +96,7 @@ mod tests {
             ("http://h/", Err(FileUrlError::Relative)),
             ("file:///a%00b", Err(FileUrlError::Nul)),
         ] {
-            assert_eq!(path(url), expected.map(|path| path.as_bytes().to_vec()), "{url}");
+            assert_eq!(parse_path(url), expected.map(|path| path.as_bytes().to_vec()), "{url}");
         }
     }
 

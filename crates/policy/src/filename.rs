@@ -2,9 +2,9 @@
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::filename::{FALLBACK, from_disposition, from_target};
+//! use haul_policy::filename::{CURL_FALLBACK_NAME, from_disposition, from_target};
 //!
-//! let name = |url: &str| from_target(&Target::parse(url).unwrap()).unwrap_or(FALLBACK.to_owned());
+//! let name = |url: &str| from_target(&Target::parse(url).unwrap()).unwrap_or(CURL_FALLBACK_NAME.to_owned());
 //! assert_eq!(name("http://h/dir/page.html?q#f"), "page.html");
 //! assert_eq!(name("http://h/"), "curl_response");
 //!
@@ -18,20 +18,20 @@
 use core::fmt;
 use std::borrow::Cow;
 
-use crate::output_name::component;
+use crate::output_name::replace_reserved_characters;
 use crate::target::Target;
 use crate::target::path::hex_value;
-use crate::urlencode::percent;
+use crate::urlencode::percent_encode;
 
 /// The file name that curl 8 gives to the output of a URL that contains no file name.
-pub const FALLBACK: &str = "curl_response";
+pub const CURL_FALLBACK_NAME: &str = "curl_response";
 
 /// The largest length in bytes of a name made from a Content-Disposition. Most file systems allow
 /// it, with room for a suffix.
 pub const MAX_NAME: usize = 240;
 
-/// The error for a URL that contains no file name. Versions of curl without [`FALLBACK`] exit with
-/// 23.
+/// The error for a URL that contains no file name. Versions of curl without [`CURL_FALLBACK_NAME`]
+/// exit with 23.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoFileName;
 
@@ -57,7 +57,7 @@ impl core::error::Error for NoFileName {}
 /// The name is not shortened, since two shortened names could become equal; the file system limits
 /// it.
 pub fn from_target(target: &Target) -> Result<String, NoFileName> {
-    as_curl(target).map(|name| name.strip_prefix('.').map(|rest| format!("_{rest}")).unwrap_or(name))
+    from_path_like_curl(target).map(|name| name.strip_prefix('.').map(|rest| format!("_{rest}")).unwrap_or(name))
 }
 
 /// Returns the last segment of the path, percent-decoded and made safe as by
@@ -66,35 +66,36 @@ pub fn from_target(target: &Target) -> Result<String, NoFileName> {
 ///
 /// ```
 /// use haul_policy::Target;
-/// use haul_policy::filename::decoded;
+/// use haul_policy::filename::from_decoded_path;
 ///
-/// let name = |url: &str| decoded(&Target::parse(url).unwrap());
+/// let name = |url: &str| from_decoded_path(&Target::parse(url).unwrap());
 /// assert_eq!(name("http://h/a%20b.txt").as_deref(), Ok("a b.txt"));
 /// assert_eq!(name("http://h/..%2f..%2fetc%2fpasswd").as_deref(), Ok("_._.._etc_passwd"));
 /// assert!(name("http://h/").is_err());
 /// ```
-pub fn decoded(target: &Target) -> Result<String, NoFileName> {
-    as_curl(target).map(|name| component(&crate::urlencode::decoded(name.as_bytes()), &['/', '\\']))
+pub fn from_decoded_path(target: &Target) -> Result<String, NoFileName> {
+    from_path_like_curl(target)
+        .map(|name| replace_reserved_characters(&crate::urlencode::percent_decode(name.as_bytes()), &['/', '\\']))
 }
 
 /// Returns the name as [`from_target`] does, but keeps a leading dot. This is for command lines
 /// written for curl: `curl -O https://h/.vimrc`.
-pub fn as_curl(target: &Target) -> Result<String, NoFileName> {
+pub fn from_path_like_curl(target: &Target) -> Result<String, NoFileName> {
     // Deceptive characters are percent-encoded in a target, and no separator is left.
     let last = target.path().rsplit(['/', '\\']).find(|segment| !segment.is_empty());
     last.filter(|segment| !matches!(*segment, "." | "..")).map(str::to_owned).ok_or(NoFileName)
 }
 
-/// Returns the name as [`as_curl`] does, in the spelling of `url`: characters that [`Target`]
-/// percent-encodes stay as the user wrote them.
-pub fn as_written(target: &Target, url: &str) -> Result<String, NoFileName> {
-    let encoded = as_curl(target)?;
+/// Returns the name as [`from_path_like_curl`] does, in the spelling of `url`: characters that
+/// [`Target`] percent-encodes stay as the user wrote them.
+pub fn from_path_as_written(target: &Target, url: &str) -> Result<String, NoFileName> {
+    let encoded = from_path_like_curl(target)?;
     let place = url.split(['?', '#']).next().unwrap_or_default();
     let written = place.rsplit(['/', '\\']).find(|segment| !segment.is_empty()).unwrap_or_default();
     let is_same = || {
         let mut out = String::new();
         for c in written.chars() {
-            if c.is_ascii() { out.push(c) } else { out += &percent(c.encode_utf8(&mut [0; 4]).as_bytes()) }
+            if c.is_ascii() { out.push(c) } else { out += &percent_encode(c.encode_utf8(&mut [0; 4]).as_bytes()) }
         }
         out == encoded
     };
@@ -114,7 +115,7 @@ pub fn from_disposition(value: &[u8]) -> Option<String> {
         if name.eq_ignore_ascii_case(b"filename*") {
             extended = extended.or_else(|| decode_extended(&value));
         } else if name.eq_ignore_ascii_case(b"filename") {
-            plain = plain.or_else(|| Some(unquoted(text_of(&value))));
+            plain = plain.or_else(|| Some(remove_quotes(decode_text(&value))));
         }
     }
     [extended, plain].into_iter().flatten().find_map(|name| sanitise(&name))
@@ -129,7 +130,7 @@ pub fn from_location(value: &[u8]) -> Option<String> {
 }
 
 /// Removes the single quotes that some servers use instead of the double quotes of RFC 6266.
-fn unquoted(name: String) -> String {
+fn remove_quotes(name: String) -> String {
     match name.strip_prefix('\'') {
         Some(rest) => rest.strip_suffix('\'').unwrap_or(rest).to_owned(),
         None => name,
@@ -141,9 +142,9 @@ fn unquoted(name: String) -> String {
 /// no reserved device name, at most [`MAX_NAME`] bytes. Returns `None` if nothing is left.
 pub fn sanitise(suggested: &str) -> Option<String> {
     let last = suggested.rsplit(['/', '\\']).next().unwrap_or_default();
-    let mut name = clean(last.trim())?;
+    let mut name = replace_unsafe_characters(last.trim())?;
     shorten(&mut name);
-    if is_reserved(&name) {
+    if is_reserved_device_name(&name) {
         name.insert(0, '_');
         shorten(&mut name);
     }
@@ -162,7 +163,7 @@ fn shorten(name: &mut String) {
 
 /// Returns the segment with `_` in place of the characters that could leave the directory, hide the
 /// file or deceive a reader. Returns `None` if nothing is left.
-fn clean(segment: &str) -> Option<String> {
+fn replace_unsafe_characters(segment: &str) -> Option<String> {
     if matches!(segment, "" | "." | "..") {
         return None;
     }
@@ -176,7 +177,7 @@ fn clean(segment: &str) -> Option<String> {
 
 /// Appends text from a page to a path, as a part of one file name. `begins` is true if the text
 /// begins the name; a dot at its start is then replaced.
-pub(crate) fn push_harmless(out: &mut Vec<u8>, text: &[u8], begins: bool) {
+pub(crate) fn push_with_safe_characters(out: &mut Vec<u8>, text: &[u8], begins: bool) {
     let from = out.len();
     for chunk in text.utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -198,7 +199,7 @@ pub(crate) fn is_deceptive(c: char) -> bool {
 }
 
 /// Returns `true` if the file name belongs to a device on Windows, with or without an extension.
-pub(crate) fn is_reserved(name: &str) -> bool {
+pub(crate) fn is_reserved_device_name(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default().trim_end();
     let port = |prefix: &str| {
         stem.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
@@ -226,7 +227,7 @@ impl<'v> Iterator for DispositionParameters<'v> {
                     self.rest = rest;
                     return Some((name, value));
                 }
-                Some(b'"') => self.rest = quoted(&self.rest[stop + 1..]).1,
+                Some(b'"') => self.rest = parse_quoted_string(&self.rest[stop + 1..]).1,
                 _ => self.rest = self.rest.get(stop + 1..).unwrap_or_default(),
             }
         }
@@ -239,7 +240,7 @@ impl<'v> Iterator for DispositionParameters<'v> {
 fn parameter_value(text: &[u8]) -> (Cow<'_, [u8]>, &[u8]) {
     let text = text.trim_ascii_start();
     if let Some(inner) = text.strip_prefix(b"\"") {
-        let (value, rest) = quoted(inner);
+        let (value, rest) = parse_quoted_string(inner);
         let next = rest.iter().position(|b| *b == b';').map_or(rest.len(), |at| at + 1);
         return (Cow::Owned(value), &rest[next..]);
     }
@@ -252,7 +253,7 @@ fn parameter_value(text: &[u8]) -> (Cow<'_, [u8]>, &[u8]) {
 /// A backslash escapes a quote or a backslash. Before any other character it separates the parts of
 /// a path: servers on Windows send `"C:\dir\win.txt"` unescaped, and no sender has a reason to
 /// escape a letter.
-fn quoted(text: &[u8]) -> (Vec<u8>, &[u8]) {
+fn parse_quoted_string(text: &[u8]) -> (Vec<u8>, &[u8]) {
     let mut value = Vec::new();
     let mut at = 0;
     while let Some(b) = text.get(at) {
@@ -295,7 +296,7 @@ fn decode_extended(value: &[u8]) -> Option<String> {
 }
 
 /// Decodes a file name as UTF-8 if it is valid UTF-8, else as ISO-8859-1.
-fn text_of(bytes: &[u8]) -> String {
+fn decode_text(bytes: &[u8]) -> String {
     match core::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
         Err(_) => bytes.iter().map(|b| char::from(*b)).collect(),
@@ -329,8 +330,8 @@ mod tests {
         }
         let as_is = Target::parse_with("http://h/a/..", crate::Scheme::Http, true).unwrap();
         assert_eq!(from_target(&as_is), Err(NoFileName));
-        assert_eq!(as_curl(&as_is), Err(NoFileName));
-        assert_eq!(as_curl(&Target::parse("http://h/.vimrc").unwrap()).as_deref(), Ok(".vimrc"));
+        assert_eq!(from_path_like_curl(&as_is), Err(NoFileName));
+        assert_eq!(from_path_like_curl(&Target::parse("http://h/.vimrc").unwrap()).as_deref(), Ok(".vimrc"));
     }
 
     #[test]
@@ -348,9 +349,9 @@ mod tests {
             ("http://h/dir/", Some("dir")),
             ("http://h/", None),
         ] {
-            assert_eq!(decoded(&Target::parse(url).unwrap()).as_deref().ok(), expected, "{url}");
+            assert_eq!(from_decoded_path(&Target::parse(url).unwrap()).as_deref().ok(), expected, "{url}");
         }
-        let long = decoded(&Target::parse(&format!("http://h/{}", "%20x".repeat(500))).unwrap()).unwrap();
+        let long = from_decoded_path(&Target::parse(&format!("http://h/{}", "%20x".repeat(500))).unwrap()).unwrap();
         assert_eq!(long.len(), MAX_NAME);
     }
 

@@ -9,9 +9,9 @@
 //! let site = Target::parse("https://Example.com/")?;
 //! hsts.on_field(&site, b"max-age=3600; includeSubDomains", 1_800_000_000);
 //! let plain = Target::parse("http://www.example.com.:80/x")?;
-//! assert_eq!(hsts.upgrade(&plain, 1_800_000_000).unwrap().to_url(), "https://www.example.com./x");
-//! assert_eq!(hsts.upgrade(&plain, 1_800_003_600), None);
-//! assert!(hsts.write(1_800_000_000).ends_with(".example.com \"20270115 09:00:00\"\n"));
+//! assert_eq!(hsts.to_https_target(&plain, 1_800_000_000).unwrap().to_url(), "https://www.example.com./x");
+//! assert_eq!(hsts.to_https_target(&plain, 1_800_003_600), None);
+//! assert!(hsts.to_text(1_800_000_000).ends_with(".example.com \"20270115 09:00:00\"\n"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -23,7 +23,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::calendar::{CalendarTime, LAST};
+use crate::calendar::{CalendarTime, LAST_UNIX_SECOND};
 use crate::cookie::CookieFileStyle;
 use crate::target::{Host, Scheme, Target};
 
@@ -31,7 +31,7 @@ use crate::target::{Host, Scheme, Target};
 pub const MAX_HOSTS: usize = 1000;
 
 /// The expiry of an HSTS policy that never expires.
-const UNLIMITED: u64 = u64::MAX;
+const NEVER_EXPIRES: u64 = u64::MAX;
 
 /// The parsed value of a Strict-Transport-Security field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub fn parse(field: &[u8]) -> Option<HstsPolicy> {
         }
         seen.push(name);
         if name.eq_ignore_ascii_case("max-age") {
-            max_age = Some(seconds(value?)?);
+            max_age = Some(parse_seconds(value?)?);
         } else if name.eq_ignore_ascii_case("includeSubDomains") {
             if value.is_some() {
                 return None;
@@ -66,10 +66,10 @@ pub fn parse(field: &[u8]) -> Option<HstsPolicy> {
     Some(HstsPolicy { max_age: max_age?, include_subdomains })
 }
 
-fn seconds(value: &str) -> Option<u64> {
+fn parse_seconds(value: &str) -> Option<u64> {
     let digits = value.strip_prefix('"').map_or(Some(value), |rest| rest.strip_suffix('"'))?;
     let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    is_number.then(|| digits.parse().unwrap_or(UNLIMITED))
+    is_number.then(|| digits.parse().unwrap_or(NEVER_EXPIRES))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl HstsStore {
     }
 
     /// Creates an empty store that writes files in the given style.
-    pub fn of(style: CookieFileStyle) -> HstsStore {
+    pub fn with_style(style: CookieFileStyle) -> HstsStore {
         HstsStore { style, ..HstsStore::default() }
     }
 
@@ -115,7 +115,7 @@ impl HstsStore {
         let (Scheme::Https, Host::Name(name)) = (target.scheme(), target.host()) else { return };
         let Some(policy) = parse(field) else { return };
         let entry = HstsEntry {
-            expires: now.checked_add(policy.max_age).unwrap_or(UNLIMITED),
+            expires: now.checked_add(policy.max_age).unwrap_or(NEVER_EXPIRES),
             include_subdomains: policy.include_subdomains,
         };
         let entry = Some(entry).filter(|_| policy.max_age > 0);
@@ -125,18 +125,18 @@ impl HstsStore {
         if entry.is_some() || self.hosts.contains_key(&key) {
             self.changed.insert(key.clone(), entry);
         }
-        self.put(key, entry);
+        self.set_entry(key, entry);
     }
 
     /// Returns `target` over TLS if it is plain http and its host has a policy (§8.3): port 80
     /// becomes 443, other ports stay.
-    pub fn upgrade(&self, target: &Target, now: u64) -> Option<Target> {
-        (target.scheme() == Scheme::Http && self.covers(target.host(), now)).then(|| target.to_https())
+    pub fn to_https_target(&self, target: &Target, now: u64) -> Option<Target> {
+        (target.scheme() == Scheme::Http && self.has_policy_for(target.host(), now)).then(|| target.to_https())
     }
 
     /// Returns `true` if `host` has a policy, or a parent domain has one that covers subdomains
     /// (§8.2).
-    pub fn covers(&self, host: &Host, now: u64) -> bool {
+    pub fn has_policy_for(&self, host: &Host, now: u64) -> bool {
         let Host::Name(name) = host else { return false };
         if self.hosts.is_empty() {
             return false;
@@ -163,17 +163,17 @@ impl HstsStore {
                 entry.expires = entry.expires.max(known.expires);
                 entry.include_subdomains |= known.include_subdomains;
             }
-            self.put(name, Some(entry));
+            self.set_entry(name, Some(entry));
         }
     }
 
     /// Applies the changes since the file was read to `file`. Read `file` again from the disk just
-    /// before the call, because other processes write it too. Call [`saved`](Self::saved)
+    /// before the call, because other processes write it too. Call [`mark_saved`](Self::saved)
     /// afterwards.
-    pub fn apply_to(&self, file: &mut HstsStore) {
+    pub fn apply_changes_to(&self, file: &mut HstsStore) {
         file.style = self.style;
         for (name, entry) in &self.changed {
-            file.put(name.clone(), *entry);
+            file.set_entry(name.clone(), *entry);
         }
     }
 
@@ -184,13 +184,13 @@ impl HstsStore {
 
     /// Marks all changes as written. To write without holding the store's lock, clone the store,
     /// call `saved`, then write from the clone.
-    pub fn saved(&mut self) {
+    pub fn mark_saved(&mut self) {
         self.changed.clear();
     }
 
     /// Returns the text of an HSTS file in curl's format, without policies that have expired at
     /// `now`.
-    pub fn write(&self, now: u64) -> String {
+    pub fn to_text(&self, now: u64) -> String {
         let heading = match self.style {
             CookieFileStyle::Standard => "# HSTS cache, as curl has it. Written by haul.\n",
             CookieFileStyle::Curl => {
@@ -202,7 +202,7 @@ impl HstsStore {
         for (name, entry) in self.hosts.iter().filter(|(_, entry)| entry.expires > now) {
             let dot = if entry.include_subdomains { "." } else { "" };
             let expires = match entry.expires {
-                0..=LAST => CalendarTime::from_unix(entry.expires).compact(),
+                0..=LAST_UNIX_SECOND => CalendarTime::from_unix(entry.expires).to_compact_digits(),
                 _ => "unlimited".to_owned(),
             };
             out.push_str(&format!("{dot}{name} \"{expires}\"\n"));
@@ -210,7 +210,7 @@ impl HstsStore {
         out
     }
 
-    fn put(&mut self, name: String, entry: Option<HstsEntry>) {
+    fn set_entry(&mut self, name: String, entry: Option<HstsEntry>) {
         match entry {
             Some(entry) => self.hosts.insert(name, entry),
             None => self.hosts.remove(&name),
@@ -245,7 +245,7 @@ fn parse_line(line: &str) -> Option<(String, HstsEntry)> {
         return None;
     }
     let expires =
-        if date.eq_ignore_ascii_case("unlimited") { UNLIMITED } else { CalendarTime::parse(date)?.to_unix()? };
+        if date.eq_ignore_ascii_case("unlimited") { NEVER_EXPIRES } else { CalendarTime::parse(date)?.to_unix()? };
     Some((without_dot(name).to_owned(), HstsEntry { expires, include_subdomains }))
 }
 
@@ -266,7 +266,7 @@ mod tests {
     }
 
     fn upgraded(hsts: &HstsStore, url: &str) -> bool {
-        hsts.upgrade(&target(url), NOW).is_some()
+        hsts.to_https_target(&target(url), NOW).is_some()
     }
 
     #[test]
@@ -276,7 +276,7 @@ mod tests {
             ("max-age=1", policy(1, false)),
             ("MAX-AGE = \"31536000\" ; ; includesubdomains; preload", policy(31_536_000, true)),
             ("includeSubDomains;max-age=0;x=y", policy(0, true)),
-            ("max-age=99999999999999999999", policy(UNLIMITED, false)),
+            ("max-age=99999999999999999999", policy(NEVER_EXPIRES, false)),
             ("", None),
             ("includeSubDomains", None),
             ("max-age", None),
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn upgrade_changes_port_80_only() {
         let hsts = with("https://h", "max-age=9");
-        let url = |url: &str| hsts.upgrade(&target(url), NOW).unwrap();
+        let url = |url: &str| hsts.to_https_target(&target(url), NOW).unwrap();
         assert_eq!(url("http://u:p@h:80/a?b#c").to_url(), "https://h/a?b");
         assert_eq!(url("http://h:8080/").authority(), "h:8080");
         assert_eq!(url("http://u:p@h/").userinfo(), Some(("u".to_owned(), "p".to_owned())));
@@ -340,7 +340,7 @@ mod tests {
         hsts.load(text, NOW);
         assert_eq!(hsts.len(), 2);
         assert!(!hsts.is_changed());
-        let file = hsts.write(NOW);
+        let file = hsts.to_text(NOW);
         let body: Vec<&str> = file.lines().filter(|line| !line.starts_with('#')).collect();
         assert_eq!(body, [".example.com \"20270115 09:00:00\"", "other.example \"unlimited\""]);
         let mut again = HstsStore::new();
@@ -352,9 +352,9 @@ mod tests {
     fn host_listed_twice_gets_the_wider_policy() {
         let lines = ["h.example. \"20391001 04:47:41\"\n", ".h.example \"20291001 04:47:41\"\n"];
         for text in [lines.concat(), lines.into_iter().rev().collect()] {
-            let mut hsts = HstsStore::of(CookieFileStyle::Curl);
+            let mut hsts = HstsStore::with_style(CookieFileStyle::Curl);
             hsts.load(&text, NOW);
-            let file = hsts.write(NOW);
+            let file = hsts.to_text(NOW);
             assert!(file.starts_with("# Your HSTS cache. ") && file.lines().count() == 3, "{file}");
             assert!(file.ends_with("\n.h.example \"20391001 04:47:41\"\n"), "{file}");
         }
@@ -362,7 +362,9 @@ mod tests {
         let mut hsts = HstsStore::new();
         hsts.load("h.example \"unlimited\"\n", NOW);
         hsts.on_field(&target("https://h.example"), b"max-age=1", NOW);
-        assert!(upgraded(&hsts, "http://h.example") && hsts.upgrade(&target("http://h.example"), NOW + 1).is_none());
+        assert!(
+            upgraded(&hsts, "http://h.example") && hsts.to_https_target(&target("http://h.example"), NOW + 1).is_none()
+        );
     }
 
     #[test]
@@ -373,8 +375,8 @@ mod tests {
         ours.on_field(&target("https://c"), b"max-age=9", NOW);
         let mut file = HstsStore::new();
         file.load("a \"unlimited\"\nb \"unlimited\"\nd \"unlimited\"\n", NOW);
-        ours.apply_to(&mut file);
-        ours.saved();
+        ours.apply_changes_to(&mut file);
+        ours.mark_saved();
         assert_eq!(file.hosts.keys().collect::<Vec<_>>(), ["b", "c", "d"]);
         assert!(!ours.is_changed());
     }

@@ -40,11 +40,11 @@
 //! Left out: everything that touches a socket, a file or a clock. The engine does that.
 //!
 //! ```
-//! use haul_policy::redirect::{RedirectRules, SecretHandling, decide};
+//! use haul_policy::redirect::{RedirectRules, SecretHandling, redirected_request};
 //! use haul_policy::target::Target;
 //!
 //! let first = Target::parse("https://shop.example/login")?;
-//! let hop = decide(&RedirectRules::default(), 0, 302, Some(b"//ads.example/x"), "POST", &first, &first.origin())?
+//! let hop = redirected_request(&RedirectRules::default(), 0, 302, Some(b"//ads.example/x"), "POST", &first, &first.origin())?
 //!     .expect("a 302 with a Location is followed");
 //! assert_eq!(hop.target.to_url(), "https://ads.example/x");
 //! assert_eq!((hop.method.as_str(), hop.secrets), ("GET", SecretHandling::Drop));

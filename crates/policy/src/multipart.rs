@@ -79,12 +79,12 @@ impl FormPart {
         }
     }
 
-    /// Creates a part for a file, as for `-F name=@file`. [`content_type_of`] chooses its media
-    /// type.
+    /// Creates a part for a file, as for `-F name=@file`. [`content_type_by_extension`] chooses its
+    /// media type.
     pub fn file(name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, content: FormPartContent) -> FormPart {
         FormPart {
             filename: Some(filename.as_ref().to_vec()),
-            content_type: Some(content_type_of(filename.as_ref()).to_owned()),
+            content_type: Some(content_type_by_extension(filename.as_ref()).to_owned()),
             content,
             ..FormPart::field(name, "")
         }
@@ -93,8 +93,8 @@ impl FormPart {
 
 /// Returns the media type for a file name's extension, from curl's short list. For any other
 /// extension it is application/octet-stream.
-pub fn content_type_of(filename: &[u8]) -> &'static str {
-    const KNOWN: &[(&str, &str)] = &[
+pub fn content_type_by_extension(filename: &[u8]) -> &'static str {
+    const TYPES_BY_EXTENSION: &[(&str, &str)] = &[
         (".gif", "image/gif"),
         (".jpg", "image/jpeg"),
         (".jpeg", "image/jpeg"),
@@ -110,7 +110,7 @@ pub fn content_type_of(filename: &[u8]) -> &'static str {
         let start = filename.len().checked_sub(end.len());
         start.is_some_and(|start| filename[start..].eq_ignore_ascii_case(end.as_bytes()))
     };
-    KNOWN.iter().find(|(end, _)| ends_with(end)).map_or("application/octet-stream", |(_, kind)| kind)
+    TYPES_BY_EXTENSION.iter().find(|(end, _)| ends_with(end)).map_or("application/octet-stream", |(_, kind)| kind)
 }
 
 /// The delimiter between parts: 24 dashes and 22 letters and digits, which encode 128 bits of
@@ -178,7 +178,7 @@ impl MultipartLayout {
 
     /// Creates a multipart body of another media type than a form. Its parts are attachments, as in
     /// curl.
-    pub fn attached(
+    pub fn with_attachments(
         parts: &[FormPart],
         boundary: &MultipartBoundary,
         escape: FormNameEscape,
@@ -194,7 +194,7 @@ impl MultipartLayout {
     ) -> Result<MultipartLayout, MultipartError> {
         let mut writer = MultipartWriter { pieces: Vec::new(), boundary: *boundary, nested: 0, escape };
         let delimiter = boundary.text(0);
-        writer.parts(parts, &delimiter, disposition)?;
+        writer.push_parts(parts, &delimiter, disposition)?;
         let length = writer.pieces.iter().try_fold(0u64, |sum, piece| match piece {
             MultipartPiece::Literal(bytes) => sum.checked_add(bytes.len() as u64),
             MultipartPiece::Source { length, .. } => sum.checked_add((*length)?),
@@ -212,24 +212,24 @@ struct MultipartWriter {
 }
 
 impl MultipartWriter {
-    fn literal(&mut self, bytes: &[u8]) {
+    fn push_literal(&mut self, bytes: &[u8]) {
         match self.pieces.last_mut() {
             Some(MultipartPiece::Literal(last)) => last.extend_from_slice(bytes),
             _ => self.pieces.push(MultipartPiece::Literal(bytes.to_vec())),
         }
     }
 
-    fn parts(&mut self, parts: &[FormPart], delimiter: &str, disposition: &str) -> Result<(), MultipartError> {
+    fn push_parts(&mut self, parts: &[FormPart], delimiter: &str, disposition: &str) -> Result<(), MultipartError> {
         for part in parts {
-            self.literal(format!("--{delimiter}\r\n").as_bytes());
-            self.part(part, disposition)?;
-            self.literal(b"\r\n");
+            self.push_literal(format!("--{delimiter}\r\n").as_bytes());
+            self.push_part(part, disposition)?;
+            self.push_literal(b"\r\n");
         }
-        self.literal(format!("--{delimiter}--\r\n").as_bytes());
+        self.push_literal(format!("--{delimiter}--\r\n").as_bytes());
         Ok(())
     }
 
-    fn part(&mut self, part: &FormPart, disposition: &str) -> Result<(), MultipartError> {
+    fn push_part(&mut self, part: &FormPart, disposition: &str) -> Result<(), MultipartError> {
         let is_line_end = |b: &u8| matches!(b, b'\r' | b'\n' | 0);
         let content_type = part.content_type.as_deref();
         if part.headers.iter().flatten().any(is_line_end)
@@ -247,8 +247,8 @@ impl MultipartWriter {
         let is_bare = disposition == "attachment" && part.name.is_none() && part.filename.is_none();
         if !is_bare && !replaced("Content-Disposition") {
             head.extend_from_slice(format!("Content-Disposition: {disposition}").as_bytes());
-            self.parameter(&mut head, "name", part.name.as_deref());
-            self.parameter(&mut head, "filename", part.filename.as_deref());
+            self.push_parameter(&mut head, "name", part.name.as_deref());
+            self.push_parameter(&mut head, "filename", part.filename.as_deref());
             head.extend_from_slice(b"\r\n");
         }
         let mut inner = String::new();
@@ -265,10 +265,10 @@ impl MultipartWriter {
             head.extend_from_slice(b"\r\n");
         }
         head.extend_from_slice(b"\r\n");
-        self.literal(&head);
+        self.push_literal(&head);
         match &part.content {
-            FormPartContent::Mixed(parts) => self.parts(parts, &inner, "attachment")?,
-            FormPartContent::Bytes(bytes) => self.literal(bytes),
+            FormPartContent::Mixed(parts) => self.push_parts(parts, &inner, "attachment")?,
+            FormPartContent::Bytes(bytes) => self.push_literal(bytes),
             FormPartContent::Source { index, length } => {
                 self.pieces.push(MultipartPiece::Source { index: *index, length: *length })
             }
@@ -278,7 +278,7 @@ impl MultipartWriter {
 
     /// Appends `; name="value"`. CR, LF and NUL are percent-encoded with either [`FormNameEscape`].
     /// With backslashes, curl would let a name start new header lines.
-    fn parameter(&self, head: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
+    fn push_parameter(&self, head: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
         let Some(value) = value else { return };
         head.extend_from_slice(format!("; {name}=\"").as_bytes());
         for b in value {

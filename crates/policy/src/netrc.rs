@@ -40,9 +40,9 @@ pub const MAX_WORD: usize = 4096;
 /// The entry of a netrc file for a host. `Debug` prints no secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct NetrcEntry {
-    /// The user name of the entry; `None` if the entry has none.
+    /// The user name of the entry. `None` if the entry has no user name.
     pub login: Option<Vec<u8>>,
-    /// The password. `None` means that the entry has none; the empty password is used.
+    /// The password. `None` if the entry has no password; an empty password is then used.
     pub password: Option<Vec<u8>>,
     /// The account that some FTP servers require; unused in HTTP.
     pub account: Option<Vec<u8>>,
@@ -122,20 +122,20 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Netr
             words.skip_macro();
         } else if is("login") || is("user") {
             let value = words.next(NetrcParseState::Value)?;
-            set(&mut current, |entry| &mut entry.login, value);
+            set_once(&mut current, |entry| &mut entry.login, value);
         } else if is("password") || is("passwd") {
             let value = words.next(NetrcParseState::Value)?;
-            set(&mut current, |entry| &mut entry.password, value);
+            set_once(&mut current, |entry| &mut entry.password, value);
         } else if is("account") {
             let value = words.next(NetrcParseState::Value)?;
-            set(&mut current, |entry| &mut entry.account, value);
+            set_once(&mut current, |entry| &mut entry.account, value);
         }
     }
     Ok(current.filter(fits))
 }
 
 /// Checks the whole text of a netrc file, also the entries behind one that matches.
-pub fn check(text: &[u8]) -> Result<(), NetrcError> {
+pub fn check_syntax(text: &[u8]) -> Result<(), NetrcError> {
     let mut words = NetrcWords { text, at: 0, line: 1 };
     while let Some(word) = words.next(NetrcParseState::Keyword)? {
         let is = |keyword: &str| word.eq_ignore_ascii_case(keyword.as_bytes());
@@ -150,7 +150,7 @@ pub fn check(text: &[u8]) -> Result<(), NetrcError> {
 
 /// Sets a value of the entry. If a keyword is repeated, the last one counts, as in curl; no
 /// document defines repetitions.
-fn set(
+fn set_once(
     current: &mut Option<NetrcEntry>,
     field: impl FnOnce(&mut NetrcEntry) -> &mut Option<Vec<u8>>,
     value: Option<Vec<u8>>,
@@ -180,7 +180,7 @@ impl NetrcWords<'_> {
         self.text.get(self.at).copied()
     }
 
-    fn bump(&mut self) -> Option<u8> {
+    fn next_byte(&mut self) -> Option<u8> {
         let b = self.peek()?;
         self.at += 1;
         self.line += usize::from(b == b'\n');
@@ -189,7 +189,7 @@ impl NetrcWords<'_> {
 
     fn skip_while(&mut self, mut skip: impl FnMut(u8) -> bool) {
         while self.peek().is_some_and(&mut skip) {
-            self.bump();
+            self.next_byte();
         }
     }
 
@@ -199,7 +199,7 @@ impl NetrcWords<'_> {
             match self.peek() {
                 None => return Ok(None),
                 Some(b'#') if place == NetrcParseState::Keyword => self.skip_while(|b| b != b'\n'),
-                Some(b'"') => return self.quoted().map(Some),
+                Some(b'"') => return self.parse_quoted().map(Some),
                 Some(_) => break,
             }
         }
@@ -209,14 +209,14 @@ impl NetrcWords<'_> {
         if word.len() > MAX_WORD { Err(NetrcError::TooLong { line }) } else { Ok(Some(word.to_vec())) }
     }
 
-    fn quoted(&mut self) -> Result<Vec<u8>, NetrcError> {
+    fn parse_quoted(&mut self) -> Result<Vec<u8>, NetrcError> {
         let line = self.line;
-        self.bump();
+        self.next_byte();
         let mut word = Vec::new();
         loop {
-            let b = match self.bump().ok_or(NetrcError::OpenQuote { line })? {
+            let b = match self.next_byte().ok_or(NetrcError::OpenQuote { line })? {
                 b'"' => return Ok(word),
-                b'\\' => match self.bump().ok_or(NetrcError::OpenQuote { line })? {
+                b'\\' => match self.next_byte().ok_or(NetrcError::OpenQuote { line })? {
                     b'n' => b'\n',
                     b'r' => b'\r',
                     b't' => b'\t',
@@ -236,12 +236,12 @@ impl NetrcWords<'_> {
     /// Skips the body of a macro: up to the first blank line after the line of `macdef`.
     fn skip_macro(&mut self) {
         self.skip_while(|b| b != b'\n');
-        self.bump();
+        self.next_byte();
         while self.peek().is_some() {
             let start = self.at;
             self.skip_while(|b| b != b'\n');
             let is_blank = self.text[start..self.at].trim_ascii().is_empty();
-            self.bump();
+            self.next_byte();
             if is_blank {
                 return;
             }

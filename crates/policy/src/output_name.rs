@@ -15,23 +15,23 @@
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::output_name::{fill_url_parts, mirrored, no_columns};
+//! use haul_policy::output_name::{fill_url_parts, mirrored_path, no_columns};
 //!
 //! let target = Target::parse("http://Example.com/a%20b/..%2f.ssh/?q=1").unwrap();
 //! let name = fill_url_parts(b"site/{host}/{path}", &target, &no_columns, &|text| text.to_vec()).unwrap();
 //! assert_eq!(name, b"site/example.com/a b/_._.ssh/index.html");
-//! assert_eq!(mirrored(&target).unwrap(), "example.com/a b/_._.ssh/index.html?q=1");
+//! assert_eq!(mirrored_path(&target).unwrap(), "example.com/a b/_._.ssh/index.html?q=1");
 //! ```
 
 use core::fmt;
 use std::borrow::Cow;
 
-use crate::filename::{MAX_NAME, is_deceptive, is_reserved};
+use crate::filename::{MAX_NAME, is_deceptive, is_reserved_device_name};
 use crate::target::Target;
-use crate::urlencode::decoded;
+use crate::urlencode::percent_decode;
 
 /// The name of the file for a path that ends in a slash.
-pub const INDEX: &str = "index.html";
+pub const INDEX_FILE_NAME: &str = "index.html";
 
 /// The largest number of directories and bytes of a path that `{path}` turns into a file name, so
 /// that a URL cannot create thousands of directories.
@@ -45,7 +45,7 @@ const MAX_ENDING: usize = 32;
 /// The largest length in bytes of the name in a placeholder.
 const MAX_PLACEHOLDER: usize = 128;
 
-/// The error for a URL whose path has too many directories, or is too long, for a file name.
+/// A URL's path gives no file name, because it has too many directories or is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathTooLong;
 
@@ -70,10 +70,10 @@ pub fn no_columns(_name: &str) -> Option<Cow<'static, [u8]>> {
 
 /// Returns true if an output name has a placeholder for a part of the URL.
 pub fn has_url_part(template: &[u8]) -> bool {
-    pieces(template).any(|piece| matches!(piece, NamePiece::Placeholder(name, _) if UrlPart::of(name).is_some()))
+    pieces(template).any(|piece| matches!(piece, NamePiece::Placeholder(name, _) if UrlPart::from_name(name).is_some()))
 }
 
-/// Returns the names of all placeholders in an output name, also of those that are unknown.
+/// Returns the names of all placeholders in an output name, including unknown placeholders.
 pub fn placeholder_names(template: &[u8]) -> impl Iterator<Item = &str> {
     pieces(template).filter_map(|piece| match piece {
         NamePiece::Placeholder(name, _) => Some(name),
@@ -97,11 +97,13 @@ pub fn fill_url_parts(
     for piece in pieces(template) {
         match piece {
             NamePiece::Text(literal) => name.push_text(literal, &text(literal)),
-            NamePiece::Placeholder(placeholder, written) => match (column(placeholder), UrlPart::of(placeholder)) {
-                (Some(value), _) => name.push_value(&safe_component(&value)),
-                (None, Some(part)) => name.push_value(&part.value(target)?),
-                (None, None) => name.push_text(written, &text(written)),
-            },
+            NamePiece::Placeholder(placeholder, written) => {
+                match (column(placeholder), UrlPart::from_name(placeholder)) {
+                    (Some(value), _) => name.push_value(&safe_component(&value)),
+                    (None, Some(part)) => name.push_value(&part.value(target)?),
+                    (None, None) => name.push_text(written, &text(written)),
+                }
+            }
         }
     }
     Ok(name.finish())
@@ -112,7 +114,7 @@ pub fn fill_url_parts(
 ///
 /// # Errors
 /// The path of the URL is too long for a file name.
-pub fn mirrored(target: &Target) -> Result<String, PathTooLong> {
+pub fn mirrored_path(target: &Target) -> Result<String, PathTooLong> {
     let mut path = UrlPart::Host.value(target)?;
     if target.port() != target.scheme().default_port() {
         path += &format!("+{}", target.port());
@@ -133,22 +135,22 @@ pub fn mirrored(target: &Target) -> Result<String, PathTooLong> {
 /// component of more than [`MAX_NAME`] bytes ends in a hash of the whole, so that two long ones stay
 /// different. An empty component is `_`. Bytes that are not UTF-8 are percent-encoded.
 pub fn safe_component(value: &[u8]) -> String {
-    component(value, &['/', '\\', ':'])
+    replace_reserved_characters(value, &['/', '\\', ':'])
 }
 
 /// Returns a text as by [`safe_component`], with `_` for the characters in `replaced`.
-pub(crate) fn component(value: &[u8], replaced: &[char]) -> String {
+pub(crate) fn replace_reserved_characters(value: &[u8], replaced: &[char]) -> String {
     let mut name = String::with_capacity(value.len());
     for chunk in value.utf8_chunks() {
         let harmless = |c: char| if is_deceptive(c) || replaced.contains(&c) { '_' } else { c };
         name.extend(chunk.valid().chars().map(harmless));
-        name += &crate::urlencode::percent(chunk.invalid());
+        name += &crate::urlencode::percent_encode(chunk.invalid());
     }
     name.truncate(name.trim_end_matches(|c: char| c == '.' || c.is_whitespace()).len());
     if name.starts_with('.') {
         name.replace_range(..1, "_");
     }
-    if is_reserved(&name) {
+    if is_reserved_device_name(&name) {
         name.insert(0, '_');
     }
     if name.len() > MAX_NAME {
@@ -163,7 +165,8 @@ pub(crate) fn component(value: &[u8], replaced: &[char]) -> String {
     if name.is_empty() { "_".to_owned() } else { name }
 }
 
-/// Returns the end of a shortened name, which tells it from other names that begin alike.
+/// Returns the end of a shortened name: a hash of the whole name, by which names with the same
+/// beginning differ.
 fn hash_suffix(whole: &[u8]) -> String {
     format!("-{:016x}", fnv1a(whole))
 }
@@ -185,7 +188,7 @@ enum UrlPart {
 }
 
 impl UrlPart {
-    fn of(name: &str) -> Option<UrlPart> {
+    fn from_name(name: &str) -> Option<UrlPart> {
         Some(match name {
             "scheme" => UrlPart::Scheme,
             "host" => UrlPart::Host,
@@ -203,10 +206,10 @@ impl UrlPart {
             UrlPart::Scheme => target.scheme().as_str().to_owned(),
             UrlPart::Host => safe_component(target.host_text().to_ascii_lowercase().as_bytes()),
             UrlPart::Port => target.port().to_string(),
-            UrlPart::Path => path(target)?,
+            UrlPart::Path => path_component(target)?,
             UrlPart::Name => match target.path().rsplit('/').next() {
-                None | Some("") => INDEX.to_owned(),
-                Some(last) => safe_component(&decoded(last.as_bytes())),
+                None | Some("") => INDEX_FILE_NAME.to_owned(),
+                Some(last) => safe_component(&percent_decode(last.as_bytes())),
             },
             UrlPart::Query => safe_component(target.query().unwrap_or_default().as_bytes()),
         })
@@ -214,15 +217,15 @@ impl UrlPart {
 }
 
 /// Returns the components of the target's path, decoded and made safe, with slashes between them.
-fn path(target: &Target) -> Result<String, PathTooLong> {
+fn path_component(target: &Target) -> Result<String, PathTooLong> {
     let text = target.path();
     let segments = || text.split('/').filter(|segment| !segment.is_empty());
     if text.len() > MAX_PATH || segments().count() > MAX_DEPTH {
         return Err(PathTooLong);
     }
-    let mut all: Vec<String> = segments().map(|segment| safe_component(&decoded(segment.as_bytes()))).collect();
+    let mut all: Vec<String> = segments().map(|segment| safe_component(&percent_decode(segment.as_bytes()))).collect();
     if text.is_empty() || text.ends_with('/') {
-        all.push(INDEX.to_owned());
+        all.push(INDEX_FILE_NAME.to_owned());
     }
     Ok(all.join("/"))
 }
@@ -392,7 +395,7 @@ mod tests {
             assert_eq!(filled(template, url), expected, "{template} {url}");
         }
         let as_is = Target::parse_with("http://h/../../x/./y", crate::Scheme::Http, true).unwrap();
-        assert_eq!(mirrored(&as_is).unwrap(), "h/_/_/x/_/y");
+        assert_eq!(mirrored_path(&as_is).unwrap(), "h/_/_/x/_/y");
     }
 
     #[test]
@@ -417,7 +420,7 @@ mod tests {
             ("http://h:8080/", "h+8080/index.html"),
             ("https://h:443/a?", "h/a"),
         ] {
-            assert_eq!(mirrored(&Target::parse(url).unwrap()).unwrap(), expected, "{url}");
+            assert_eq!(mirrored_path(&Target::parse(url).unwrap()).unwrap(), expected, "{url}");
         }
     }
 
@@ -449,8 +452,8 @@ mod tests {
         assert_ne!(name('a'), name('b'));
         assert!(safe_component("\u{20ac}".repeat(300).as_bytes()).len() <= MAX_NAME);
         let target = |path: String| Target::parse(&format!("http://h/{path}")).unwrap();
-        assert_eq!(mirrored(&target("a/".repeat(65))), Err(PathTooLong));
-        assert_eq!(mirrored(&target("a".repeat(4000))), Err(PathTooLong));
-        assert!(mirrored(&target("a/".repeat(64))).is_ok());
+        assert_eq!(mirrored_path(&target("a/".repeat(65))), Err(PathTooLong));
+        assert_eq!(mirrored_path(&target("a".repeat(4000))), Err(PathTooLong));
+        assert!(mirrored_path(&target("a/".repeat(64))).is_ok());
     }
 }

@@ -44,14 +44,14 @@ pub enum PageLink {
 impl PageBase {
     /// Makes the base of a page with this final URL.
     pub fn new(page: &Target) -> PageBase {
-        PageBase { page: bare(page), base: None }
+        PageBase { page: without_userinfo_and_fragment(page), base: None }
     }
 
     /// Sets the base to the `href` of the page's `<base>`. A reference that gives no http or https
     /// URL is ignored.
     pub fn set(&mut self, href: &str) {
-        if let Ok(target) = self.page.join(&cleaned(href, self.page.scheme())) {
-            self.base = Some(bare(&target));
+        if let Ok(target) = self.page.join(&normalize_like_browsers(href, self.page.scheme())) {
+            self.base = Some(without_userinfo_and_fragment(&target));
         }
     }
 
@@ -61,7 +61,7 @@ impl PageBase {
         let target = self.join(reference).ok()?;
         if target.userinfo_bytes().is_some() {
             // The page's own data, not to be changed.
-            return Some(cleaned(reference, self.base().scheme()).into_owned());
+            return Some(normalize_like_browsers(reference, self.base().scheme()).into_owned());
         }
         let mut url = target.to_url();
         if let Some(fragment) = target.fragment() {
@@ -76,7 +76,7 @@ impl PageBase {
     /// A reference with userinfo or without a valid URL is returned unchanged: the
     /// [template](crate::url_template) refuses it and says why.
     pub fn link(&self, reference: &str) -> PageLink {
-        let text = cleaned(reference, self.base().scheme());
+        let text = normalize_like_browsers(reference, self.base().scheme());
         let (address, fragment) = text.split_once('#').map_or((&*text, None), |(url, fragment)| (url, Some(fragment)));
         if address.is_empty() {
             return PageLink::NotFetchable;
@@ -93,7 +93,7 @@ impl PageBase {
     }
 
     fn join(&self, reference: &str) -> Result<Target, TargetError> {
-        self.base().join(&cleaned(reference, self.base().scheme()))
+        self.base().join(&normalize_like_browsers(reference, self.base().scheme()))
     }
 
     fn base(&self) -> &Target {
@@ -102,7 +102,7 @@ impl PageBase {
 }
 
 /// Returns the target without userinfo and fragment, which references do not inherit here.
-fn bare(target: &Target) -> Target {
+fn without_userinfo_and_fragment(target: &Target) -> Target {
     Target::parse(&target.to_url()).unwrap_or_else(|_| {
         let mut target = target.clone();
         target.drop_userinfo();
@@ -116,17 +116,17 @@ fn bare(target: &Target) -> Target {
 ///
 /// `http:/x` and `http:x` on an http page are relative references; elsewhere they name a host, as
 /// does any number of slashes but one.
-fn cleaned(reference: &str, scheme: Scheme) -> Cow<'_, str> {
+fn normalize_like_browsers(reference: &str, scheme: Scheme) -> Cow<'_, str> {
     let text = reference.trim_matches(|c: char| c <= ' ');
-    if is_clean(text) {
+    if needs_no_normalization(text) {
         return Cow::Borrowed(text);
     }
     let text: String = text.chars().filter(|c| !matches!(c, '\t' | '\r' | '\n')).collect();
     let mut clean = String::with_capacity(text.len() + 8);
-    let own_scheme = self::scheme(&text);
+    let own_scheme = self::split_off_scheme(&text);
     let rest = match own_scheme {
         None => &text[..],
-        Some(own) if !is_web(own) => {
+        Some(own) if !is_http_scheme(own) => {
             push_escaped(&mut clean, &text, &[]);
             return Cow::Owned(clean);
         }
@@ -138,7 +138,7 @@ fn cleaned(reference: &str, scheme: Scheme) -> Cow<'_, str> {
     let is_same_scheme = own_scheme.is_some_and(|own| own.eq_ignore_ascii_case(scheme.as_str()));
     let is_relative = slashes < 2 && (own_scheme.is_none() || is_same_scheme);
     let rest = if is_relative {
-        if own_scheme.is_some() && self::scheme(rest).is_some() {
+        if own_scheme.is_some() && self::split_off_scheme(rest).is_some() {
             // What follows `http:` is not another scheme.
             clean.push_str("./");
         }
@@ -168,13 +168,13 @@ fn cleaned(reference: &str, scheme: Scheme) -> Cow<'_, str> {
 }
 
 /// Returns true if browsers read the reference as RFC 3986 does.
-fn is_clean(text: &str) -> bool {
+fn needs_no_normalization(text: &str) -> bool {
     let is_plain = |byte: u8| byte > b' ' && byte != 0x7f && !b"\\\"<>^`{}'".contains(&byte);
     let has_host = |rest: &str| rest.starts_with("//") && !rest.starts_with("///");
     text.bytes().all(is_plain)
-        && match scheme(text) {
+        && match split_off_scheme(text) {
             None => !text.starts_with("///"),
-            Some(own) => !is_web(own) || has_host(&text[own.len() + 1..]),
+            Some(own) => !is_http_scheme(own) || has_host(&text[own.len() + 1..]),
         }
 }
 
@@ -188,12 +188,12 @@ fn push_escaped(out: &mut String, text: &str, others: &[u8]) {
     }
 }
 
-fn is_web(scheme: &str) -> bool {
+fn is_http_scheme(scheme: &str) -> bool {
     scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
 }
 
 /// Returns the scheme of a reference that has one.
-fn scheme(text: &str) -> Option<&str> {
+fn split_off_scheme(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once(':')?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));

@@ -3,9 +3,9 @@
 //! ```
 //! use haul_policy::protocols::{ProtocolListError, ProtocolSet};
 //!
-//! let allowed = ProtocolSet::default().with("-all,https,gopher")?;
+//! let allowed = ProtocolSet::default().with_list("-all,https,gopher")?;
 //! assert_eq!(allowed, ProtocolSet { http: false, https: true, file: false });
-//! assert_eq!(ProtocolSet::default().with("=http,htps"), Err(ProtocolListError::Unknown("htps")));
+//! assert_eq!(ProtocolSet::default().with_list("=http,htps"), Err(ProtocolListError::Unknown("htps")));
 //! # Ok::<(), ProtocolListError<'_>>(())
 //! ```
 
@@ -41,20 +41,20 @@ pub enum ProtocolListError<'l> {
 }
 
 /// The schemes that curl supports and haul does not. A list of schemes may name them.
-const OTHERS: &[&str] = &[
+const CURL_ONLY_SCHEMES: &[&str] = &[
     "dict", "ftp", "ftps", "gopher", "gophers", "imap", "imaps", "ipfs", "ipns", "ldap", "ldaps", "mqtt", "mqtts",
     "pop3", "pop3s", "rtmp", "rtmpe", "rtmps", "rtmpt", "rtmpte", "rtmpts", "rtsp", "scp", "sftp", "smb", "smbs",
     "smtp", "smtps", "telnet", "tftp", "ws", "wss",
 ];
 
 impl ProtocolSet {
-    /// Returns the set as changed by a list of words between commas. Each word is a scheme or
-    /// `all`, with a sign before it: `+` or no sign allows, `-` forbids, `=` allows only that one.
-    /// Words apply from left to right, as in curl.
+    /// Returns the set after applying a comma-separated list of words. Each word is a scheme or
+    /// `all`, with an optional sign: `+` or no sign allows the scheme, `-` forbids it, `=` allows
+    /// only this scheme. Words apply from left to right, as in curl.
     ///
     /// # Errors
     /// Fails for an unknown word, and for a list that allows nothing at all.
-    pub fn with(self, list: &str) -> Result<ProtocolSet, ProtocolListError<'_>> {
+    pub fn with_list(self, list: &str) -> Result<ProtocolSet, ProtocolListError<'_>> {
         let mut set = self;
         let mut others = true;
         for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
@@ -62,7 +62,7 @@ impl ProtocolSet {
             let sign = &word[..word.len() - name.len()];
             let is = |scheme: &str| name.eq_ignore_ascii_case(scheme);
             let [http, https, file] = ["http", "https", "file"].map(|scheme| is("all") || is(scheme));
-            let other = OTHERS.iter().any(|other| is(other));
+            let other = CURL_ONLY_SCHEMES.iter().any(|other| is(other));
             if !http && !https && !file && !other {
                 return Err(ProtocolListError::Unknown(name));
             }
@@ -89,7 +89,7 @@ impl ProtocolSet {
 
     /// Returns the schemes in both sets: a redirect must pass `--proto` and `--proto-redir`.
     #[must_use]
-    pub fn and(self, other: ProtocolSet) -> ProtocolSet {
+    pub fn intersection(self, other: ProtocolSet) -> ProtocolSet {
         ProtocolSet { http: self.http && other.http, https: self.https && other.https, file: self.file && other.file }
     }
 }
@@ -123,7 +123,7 @@ mod tests {
             ("-all,ftp", false, false, false),
             (" -all , https ,,", false, true, false),
         ] {
-            assert_eq!(ProtocolSet::default().with(list), Ok(ProtocolSet { http, https, file }), "{list}");
+            assert_eq!(ProtocolSet::default().with_list(list), Ok(ProtocolSet { http, https, file }), "{list}");
         }
         for (list, error) in [
             ("-x", ProtocolListError::Unknown("x")),
@@ -133,14 +133,14 @@ mod tests {
             ("-all", ProtocolListError::Nothing),
             ("=http,-http", ProtocolListError::Nothing),
         ] {
-            assert_eq!(ProtocolSet::default().with(list), Err(error), "{list}");
+            assert_eq!(ProtocolSet::default().with_list(list), Err(error), "{list}");
         }
     }
 
     #[test]
     fn redirects_must_pass_both_lists() {
-        let tls = ProtocolSet::default().with("=https").unwrap();
-        let rules = RedirectRules::default().with_protocols(tls.and(ProtocolSet::default()));
+        let tls = ProtocolSet::default().with_list("=https").unwrap();
+        let rules = RedirectRules::default().with_protocols(tls.intersection(ProtocolSet::default()));
         assert_eq!((rules.allow_http, rules.allow_https), (false, true));
         assert!(tls.allows(Scheme::Https) && !tls.allows(Scheme::Http));
     }

@@ -19,8 +19,8 @@
 //! ```
 //!
 //! [`next`](JobQueue::next) starts a job, which counts as running until
-//! [`release`](JobQueue::release). [`next_for`](JobQueue::next_for) replaces a finished job by
-//! another one of the same host.
+//! [`on_job_end`](JobQueue::on_job_end). [`next_for`](JobQueue::next_for) replaces a finished job
+//! by another one of the same host.
 //!
 //! **Delayed jobs.** A job that must wait (a retry) gives its slot back and is added by
 //! [`push_delayed`](JobQueue::push_delayed). At its time it waits like the others, in its place by
@@ -65,9 +65,9 @@ pub struct HostId {
     generation: u32,
 }
 
-/// The largest number of hosts that are remembered only because they are paused. Above it, the host
-/// whose pause ends first is dropped. They take about 1 MiB at most.
-const MAX_RESTING: usize = 4096;
+/// The maximum number of hosts that are remembered only because they are paused. When it is
+/// exceeded, the host whose pause ends first is dropped. These hosts take about 1 MiB at most.
+const MAX_HOSTS_WITHOUT_JOBS: usize = 4096;
 
 /// The position of a job in the queue: its number, then the order of pushing, since numbers may
 /// repeat.
@@ -157,7 +157,7 @@ impl<T, K> QueuedHost<T, K> {
     }
 
     /// Returns the time until which the host is remembered without jobs.
-    fn rests_until(&self) -> Option<MonotonicTime> {
+    fn paused_or_held_until(&self) -> Option<MonotonicTime> {
         self.paused_until.max(self.remembered_until)
     }
 }
@@ -189,12 +189,12 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// Adds a job with the number `seq`. The same number may be pushed again for a retry. A number
     /// below others may be pushed for a job that was found later.
     pub fn push(&mut self, host: &K, seq: u64, item: T) -> HostId {
-        let index = self.intern(host);
+        let index = self.find_or_add_host(host);
         let place = (seq, self.pushes);
         self.pushes += 1;
         self.waiting.insert(place, index);
-        self.state(index).waiting.insert(place, item);
-        self.relist(index);
+        self.host_at(index).waiting.insert(place, item);
+        self.update_host_state(index);
         HostId { index, generation: self.hosts[index as usize].generation }
     }
 
@@ -203,13 +203,13 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// # Errors
     /// The job, if the queue does not remember the host.
     pub fn push_delayed(&mut self, host: HostId, until: MonotonicTime, seq: u64, item: T) -> Result<(), T> {
-        let Some(index) = self.resolve(host) else { return Err(item) };
+        let Some(index) = self.host_index(host) else { return Err(item) };
         let place = (seq, self.pushes);
         self.pushes += 1;
         self.delayed.insert(place, (until, index, item));
         self.due.insert((until, place));
-        self.state(index).delayed += 1;
-        self.relist(index);
+        self.host_at(index).delayed += 1;
+        self.update_host_state(index);
         Ok(())
     }
 
@@ -222,24 +222,24 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// Returns the next job as [`next`](JobQueue::next) does. Considers only the jobs whose number
     /// is less than `limit`, and the head.
     pub fn next_below(&mut self, limit: u64, now: MonotonicTime, head: Option<u64>) -> Option<(HostId, u64, T)> {
-        self.wake(now);
+        self.end_expired_pauses(now);
         if self.ready.is_empty() && !self.waiting.is_empty() {
             self.raise_silent_caps(now);
         }
         let (place, index) = self.startable_head(head).or_else(|| {
             let (place, index) = self.ready.first()?;
-            (self.running < self.total() && place.0 < limit).then_some((*place, *index))
+            (self.running < self.total_cap_with_lent() && place.0 < limit).then_some((*place, *index))
         })?;
-        let item = self.take(place, index);
+        let item = self.remove_at(place, index);
         self.running += 1;
-        self.state(index).running += 1;
-        self.relist(index);
+        self.host_at(index).running += 1;
+        self.update_host_state(index);
         Some((HostId { index, generation: self.hosts[index as usize].generation }, place.0, item))
     }
 
     /// Returns another job of `host` in place of one that has just finished, so that it can use the
     /// open connection. The number of running jobs stays the same. After `None`, call
-    /// [`release`](JobQueue::release).
+    /// [`on_job_end`](JobQueue::on_job_end).
     ///
     /// Returns `None` if no job waits there, if the host is paused, or if more jobs run than a cap
     /// allows (unless the head waits there). Also returns `None` if the total cap is reached and a
@@ -258,86 +258,89 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         now: MonotonicTime,
         head: Option<u64>,
     ) -> Option<(u64, T)> {
-        self.wake(now);
-        let index = self.resolve(host)?;
-        let state = self.state(index);
+        self.end_expired_pauses(now);
+        let index = self.host_index(host)?;
+        let state = self.host_at(index);
         if state.running == 0 || state.held_until().is_some() {
             return None;
         }
         let over_cap = state.running > state.cap.unwrap_or(self.caps.per_host);
-        let first = *self.state(index).waiting.first_key_value()?.0;
+        let first = *self.host_at(index).waiting.first_key_value()?.0;
         let head = self.startable_head(head).filter(|(_, at)| *at == index).map(|(place, _)| place);
-        let ready_idle =
-            self.running >= self.total() && self.ready_idle.first().is_some_and(|(place, _)| *place < first);
+        let ready_idle = self.running >= self.total_cap_with_lent()
+            && self.ready_idle.first().is_some_and(|(place, _)| *place < first);
         let place = match head {
             Some(head) => head,
-            None if over_cap || self.running > self.total() || ready_idle || first.0 >= limit => return None,
+            None if over_cap || self.running > self.total_cap_with_lent() || ready_idle || first.0 >= limit => {
+                return None;
+            }
             None => first,
         };
-        let item = self.take(place, index);
-        self.relist(index);
+        let item = self.remove_at(place, index);
+        self.update_host_state(index);
         Some((place.0, item))
     }
 
-    /// Removes the first waiting job with this number; if there is none, the first delayed one.
+    /// Removes and returns the first waiting job with this number. If no waiting job has it, the
+    /// first delayed job with this number.
     pub fn remove(&mut self, seq: u64) -> Option<T> {
         let all = (seq, 0)..=(seq, u64::MAX);
         let (index, item) = if let Some((&place, &index)) = self.waiting.range(all.clone()).next() {
-            (index, self.take(place, index))
+            (index, self.remove_at(place, index))
         } else {
             let (&place, _) = self.delayed.range(all).next()?;
             let (until, index, item) = self.delayed.remove(&place)?;
             self.due.remove(&(until, place));
-            self.state(index).delayed -= 1;
+            self.host_at(index).delayed -= 1;
             (index, item)
         };
-        self.relist(index);
+        self.update_host_state(index);
         Some(item)
     }
 
-    /// Records that a job of `host` has ended. To [pause](JobQueue::pause) the host, do that before
-    /// its last job is released: afterwards the queue may have forgotten the host.
-    pub fn release(&mut self, host: HostId) {
-        let Some(index) = self.resolve(host) else { return };
-        let state = self.state(index);
+    /// Records that a job of `host` has ended. To [pause](JobQueue::pause_host_until) the host, do
+    /// that before its last job is released: afterwards the queue may have forgotten the host.
+    pub fn on_job_end(&mut self, host: HostId) {
+        let Some(index) = self.host_index(host) else { return };
+        let state = self.host_at(index);
         if state.running == 0 {
             return;
         }
         state.running -= 1;
         self.running -= 1;
-        self.relist(index);
+        self.update_host_state(index);
     }
 
     /// Pauses `host`: no job starts there before `until`. Of several pauses, the longest counts.
     /// Running jobs continue.
-    pub fn pause(&mut self, host: HostId, until: MonotonicTime) {
-        let Some(index) = self.resolve(host) else { return };
-        let state = self.state(index);
+    pub fn pause_host_until(&mut self, host: HostId, until: MonotonicTime) {
+        let Some(index) = self.host_index(host) else { return };
+        let state = self.host_at(index);
         state.paused_until = state.paused_until.max(Some(until));
-        self.relist(index);
+        self.update_host_state(index);
     }
 
     /// Starts no job on `host` before `until`, because of the caller's own rate of starts. Unlike a
-    /// [pause](JobQueue::pause), this is forgotten with the last job of the host.
-    pub fn hold(&mut self, host: HostId, until: MonotonicTime) {
-        let Some(index) = self.resolve(host) else { return };
-        self.state(index).next_start = Some(until);
-        self.relist(index);
+    /// [pause](JobQueue::pause_host_until), this is forgotten with the last job of the host.
+    pub fn hold_host_until(&mut self, host: HostId, until: MonotonicTime) {
+        let Some(index) = self.host_index(host) else { return };
+        self.host_at(index).next_start = Some(until);
+        self.update_host_state(index);
     }
 
     /// Returns the key of `host`.
-    pub fn key(&self, host: HostId) -> Option<&K> {
-        self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref()).map(|state| &state.key)
+    pub fn host_key(&self, host: HostId) -> Option<&K> {
+        self.host_index(host).and_then(|index| self.hosts[index as usize].host.as_ref()).map(|state| &state.key)
     }
 
     /// Returns the end of the pause of `host`; `None` if it is not paused.
     pub fn paused_until(&self, host: HostId) -> Option<MonotonicTime> {
-        self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref())?.paused_until
+        self.host_index(host).and_then(|index| self.hosts[index as usize].host.as_ref())?.paused_until
     }
 
     /// Returns the numbers of the jobs that wait on `host`.
-    pub fn waiting_on(&self, host: HostId) -> impl Iterator<Item = u64> {
-        let state = self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref());
+    pub fn waiting_jobs_of_host(&self, host: HostId) -> impl Iterator<Item = u64> {
+        let state = self.host_index(host).and_then(|index| self.hosts[index as usize].host.as_ref());
         state.into_iter().flat_map(|state| state.waiting.keys().map(|(seq, _)| *seq))
     }
 
@@ -376,7 +379,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Returns the number of delayed jobs.
-    pub fn delayed(&self) -> usize {
+    pub fn delayed_jobs(&self) -> usize {
         self.delayed.len()
     }
 
@@ -386,24 +389,26 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Returns the number of running jobs.
-    pub fn running(&self) -> usize {
+    pub fn running_jobs(&self) -> usize {
         self.running
     }
 
     /// Returns the number of running jobs of `host`.
-    pub fn running_on(&self, host: HostId) -> usize {
-        self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref()).map_or(0, |state| state.running)
+    pub fn running_jobs_of_host(&self, host: HostId) -> usize {
+        self.host_index(host)
+            .and_then(|index| self.hosts[index as usize].host.as_ref())
+            .map_or(0, |state| state.running)
     }
 
     /// Returns `true` if a job pushed for `host` would have to wait for another job to end.
     pub fn is_full(&self, host: HostId) -> bool {
-        let state = self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref());
+        let state = self.host_index(host).and_then(|index| self.hosts[index as usize].host.as_ref());
         let is_at_cap = state.is_some_and(|state| state.running >= state.cap.unwrap_or(self.caps.per_host));
-        self.running >= self.total() || is_at_cap
+        self.running >= self.total_cap_with_lent() || is_at_cap
     }
 
     /// Returns the number of hosts that the queue remembers.
-    pub fn hosts(&self) -> usize {
+    pub fn host_count(&self) -> usize {
         self.by_key.len()
     }
 
@@ -419,38 +424,38 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         (!is_held).then_some((*place, *index))
     }
 
-    fn take(&mut self, place: JobPosition, index: u32) -> T {
+    fn remove_at(&mut self, place: JobPosition, index: u32) -> T {
         self.waiting.remove(&place);
-        self.state(index).waiting.remove(&place).expect("a place in `waiting` is in its host's too")
+        self.host_at(index).waiting.remove(&place).expect("a place in `waiting` is in its host's too")
     }
 
     /// Ends the waits and pauses that have expired: their jobs can start.
-    pub fn wake(&mut self, now: MonotonicTime) {
+    pub fn end_expired_pauses(&mut self, now: MonotonicTime) {
         while let Some((_, place)) = self.due.first().copied().filter(|(until, _)| *until <= now) {
             self.due.pop_first();
             let (_, index, item) = self.delayed.remove(&place).expect("a place in `due` is in `delayed` too");
             self.waiting.insert(place, index);
-            let state = self.state(index);
+            let state = self.host_at(index);
             state.delayed -= 1;
             state.waiting.insert(place, item);
-            self.relist(index);
+            self.update_host_state(index);
         }
         while let Some((_, index)) = self.paused.first().copied().filter(|(until, _)| *until <= now) {
             self.end_pause(index);
         }
         while let Some((_, index)) = self.resting.first().copied().filter(|(until, _)| *until <= now) {
-            self.state(index).remembered_until = None;
+            self.host_at(index).remembered_until = None;
             self.end_pause(index);
         }
     }
 
     fn end_pause(&mut self, index: u32) {
-        let state = self.state(index);
+        let state = self.host_at(index);
         (state.paused_until, state.next_start) = (None, None);
-        self.relist(index);
+        self.update_host_state(index);
     }
 
-    fn intern(&mut self, key: &K) -> u32 {
+    fn find_or_add_host(&mut self, key: &K) -> u32 {
         let is_last = |slot: &HostQueueSlot<T, K>| slot.host.as_ref().is_some_and(|host| host.key == *key);
         if self.hosts.get(self.last as usize).is_some_and(is_last) {
             return self.last;
@@ -486,18 +491,18 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         index
     }
 
-    fn resolve(&self, host: HostId) -> Option<u32> {
+    fn host_index(&self, host: HostId) -> Option<u32> {
         let slot = self.hosts.get(host.index as usize)?;
         (slot.generation == host.generation && slot.host.is_some()).then_some(host.index)
     }
 
-    fn state(&mut self, index: u32) -> &mut QueuedHost<T, K> {
+    fn host_at(&mut self, index: u32) -> &mut QueuedHost<T, K> {
         self.hosts[index as usize].host.as_mut().expect("an index in use")
     }
 
     /// Moves a host to the set for its present state, or drops the host if the queue no longer
     /// needs it.
-    fn relist(&mut self, index: u32) {
+    fn update_host_state(&mut self, index: u32) {
         let per_host = self.caps.per_host;
         let state = self.hosts[index as usize].host.as_mut().expect("an index in use");
         let first = state.waiting.first_key_value().map(|(place, _)| *place);
@@ -509,25 +514,27 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             (Some(first), None) if state.running < state.cap.unwrap_or(per_host) => {
                 HostQueueState::Ready(first, activity)
             }
-            (None, _) if is_idle => state.rests_until().map_or(HostQueueState::Nowhere, HostQueueState::Resting),
+            (None, _) if is_idle => {
+                state.paused_or_held_until().map_or(HostQueueState::Nowhere, HostQueueState::Resting)
+            }
             _ => HostQueueState::Nowhere,
         };
         let before = core::mem::replace(&mut state.listed, wanted);
         if before != wanted {
-            self.unlist(before, index);
-            self.list(wanted, index);
+            self.remove_from_state_set(before, index);
+            self.add_to_state_set(wanted, index);
         }
         if is_idle && matches!(wanted, HostQueueState::Nowhere) {
-            self.forget(index);
-        } else if self.resting.len() > MAX_RESTING
+            self.remove_host(index);
+        } else if self.resting.len() > MAX_HOSTS_WITHOUT_JOBS
             && let Some((_, first)) = self.resting.pop_first()
         {
-            self.state(first).listed = HostQueueState::Nowhere;
-            self.forget(first);
+            self.host_at(first).listed = HostQueueState::Nowhere;
+            self.remove_host(first);
         }
     }
 
-    fn list(&mut self, wanted: HostQueueState, index: u32) {
+    fn add_to_state_set(&mut self, wanted: HostQueueState, index: u32) {
         match wanted {
             HostQueueState::Nowhere => {}
             HostQueueState::Ready(place, activity) => {
@@ -545,7 +552,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
     }
 
-    fn unlist(&mut self, before: HostQueueState, index: u32) {
+    fn remove_from_state_set(&mut self, before: HostQueueState, index: u32) {
         match before {
             HostQueueState::Nowhere => {}
             HostQueueState::Ready(place, activity) => {
@@ -563,7 +570,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
     }
 
-    fn forget(&mut self, index: u32) {
+    fn remove_host(&mut self, index: u32) {
         let slot = &mut self.hosts[index as usize];
         slot.generation = slot.generation.wrapping_add(1);
         if let Some(state) = slot.host.take() {

@@ -9,7 +9,7 @@
 //! let start = MonotonicTime(0);
 //! let mut bucket = TokenBucket::new(3_200_000, start);
 //! assert_eq!(bucket.available(start), 100_000); // 1/32 s worth: full at first
-//! bucket.take(100_000);
+//! bucket.remove(100_000);
 //! assert_eq!(bucket.available(start), 0);
 //! let ready = bucket.ready_at(start, 32_000);
 //! assert_eq!(ready, start + Duration::from_millis(10));
@@ -34,7 +34,7 @@ use crate::time::MonotonicTime;
 
 /// The factor by which bytes are multiplied: counts are in bytes × nanoseconds, so frequent calls
 /// lose nothing by rounding.
-const SCALE: i128 = 1_000_000_000;
+const NANOSECONDS_PER_SECOND: i128 = 1_000_000_000;
 
 /// The smallest number of bytes that [`TokenBucket::available`] returns, other than 0, if the
 /// bucket is large enough. A system call and a wake-up for a few bytes would cost more than the
@@ -47,7 +47,7 @@ pub struct TokenBucket {
     rate: u64,
     burst: u64,
     grant: u64,
-    /// The available bytes × [`SCALE`] at the time `filled`; negative for a debt.
+    /// The available bytes × [`NANOSECONDS_PER_SECOND`] at the time `filled`; negative for a debt.
     level: i128,
     filled: MonotonicTime,
 }
@@ -58,7 +58,7 @@ impl TokenBucket {
         let rate = bytes_per_second.max(1);
         let burst = (rate / 32).max(1);
         let grant = (burst / 4).max(SMALLEST_GRANT).min(burst);
-        TokenBucket { rate, burst, grant, level: i128::from(burst) * SCALE, filled: now }
+        TokenBucket { rate, burst, grant, level: i128::from(burst) * NANOSECONDS_PER_SECOND, filled: now }
     }
 
     /// Returns the capacity in bytes: 1/32 s at the rate, at least one byte.
@@ -72,22 +72,22 @@ impl TokenBucket {
     pub fn available(&mut self, now: MonotonicTime) -> u64 {
         self.level = self.level_at(now);
         self.filled = self.filled.max(now);
-        let whole = u64::try_from(self.level / SCALE).unwrap_or(0);
+        let whole = u64::try_from(self.level / NANOSECONDS_PER_SECOND).unwrap_or(0);
         if whole < self.grant { 0 } else { whole }
     }
 
     /// Removes the transferred bytes from the bucket. They may exceed
     /// [`available`](TokenBucket::available) if the input could not be cut: no bytes are available
     /// then until the debt is paid.
-    pub fn take(&mut self, bytes: u64) {
-        self.level = self.level.saturating_sub(i128::from(bytes) * SCALE);
+    pub fn remove(&mut self, bytes: u64) {
+        self.level = self.level.saturating_sub(i128::from(bytes) * NANOSECONDS_PER_SECOND);
     }
 
     /// Returns the time at which [`available`](TokenBucket::available) will return `want`, if
     /// nobody takes any bytes before; `now` if it already does. `want` is first limited to the
     /// range from the minimum of `available` to the burst.
     pub fn ready_at(&self, now: MonotonicTime, want: u64) -> MonotonicTime {
-        let missing = i128::from(want.clamp(self.grant, self.burst)) * SCALE - self.level_at(now);
+        let missing = i128::from(want.clamp(self.grant, self.burst)) * NANOSECONDS_PER_SECOND - self.level_at(now);
         if missing <= 0 {
             return now;
         }
@@ -96,8 +96,8 @@ impl TokenBucket {
         MonotonicTime(now.max(self.filled).0.saturating_add(wait))
     }
 
-    /// Returns the time at which a debt is paid; `None` if there is none.
-    fn paid_at(&self, now: MonotonicTime) -> Option<MonotonicTime> {
+    /// Returns the time at which the debt is paid. `None` without a debt.
+    fn debt_paid_at(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         let debt = u128::try_from(-self.level_at(now)).ok().filter(|debt| *debt > 0)?;
         let wait = u64::try_from(debt.div_ceil(u128::from(self.rate))).unwrap_or(u64::MAX);
         Some(MonotonicTime(now.max(self.filled).0.saturating_add(wait)))
@@ -107,15 +107,16 @@ impl TokenBucket {
     fn level_at(&self, now: MonotonicTime) -> i128 {
         let nanos = i128::from(now.0.saturating_sub(self.filled.0));
         let came = nanos.saturating_mul(i128::from(self.rate));
-        self.level.saturating_add(came).min(i128::from(self.burst) * SCALE)
+        self.level.saturating_add(came).min(i128::from(self.burst) * NANOSECONDS_PER_SECOND)
     }
 }
 
 /// The longest time for which a turn in a [`SharedBucket`] is given in advance.
 const LONGEST_TURN: Duration = Duration::from_secs(5);
 
-/// A [`TokenBucket`] for many transfers, which wait in turn: the time after each turn is enough for
-/// the next grant. If all waited for the same time, the first to wake up would take everything.
+/// A [`TokenBucket`] that many transfers share. Transfers wait in turn: the time after each turn is
+/// enough for the next grant. If all transfers waited for the same time, the first one to wake up
+/// would take all tokens.
 ///
 /// ```
 /// use core::time::Duration;
@@ -124,11 +125,11 @@ const LONGEST_TURN: Duration = Duration::from_secs(5);
 ///
 /// let now = MonotonicTime(0);
 /// let mut bucket = SharedBucket::new(3_200_000, now);
-/// assert_eq!(bucket.ask(u64::MAX, now), Ok(100_000));
-/// bucket.take(100_000);
-/// let [first, second] = [(); 2].map(|()| bucket.ask(1 << 20, now).unwrap_err());
+/// assert_eq!(bucket.request_bytes(u64::MAX, now), Ok(100_000));
+/// bucket.remove(100_000);
+/// let [first, second] = [(); 2].map(|()| bucket.request_bytes(1 << 20, now).unwrap_err());
 /// assert_eq!(second.since(first), first.since(now));
-/// assert_eq!(bucket.ask(1 << 20, first), Ok(25_000));
+/// assert_eq!(bucket.request_bytes(1 << 20, first), Ok(25_000));
 /// ```
 #[derive(Clone, Debug)]
 pub struct SharedBucket {
@@ -146,7 +147,7 @@ impl SharedBucket {
     ///
     /// # Errors
     /// The time of the transfer's turn, if there are no bytes now.
-    pub fn ask(&mut self, want: u64, now: MonotonicTime) -> Result<u64, MonotonicTime> {
+    pub fn request_bytes(&mut self, want: u64, now: MonotonicTime) -> Result<u64, MonotonicTime> {
         let available = self.bucket.available(now);
         if available > 0 {
             return Ok(want.min(available));
@@ -160,30 +161,29 @@ impl SharedBucket {
     }
 
     /// Returns the time before which no transfer should start, because more bytes were taken than
-    /// were available; `None` if one may start now. Small bodies arrive with their heads, so they
-    /// cannot be cut: the starts have to wait for them.
+    /// were available. `None` if a transfer may start now. Small bodies arrive with their heads and
+    /// cannot be delayed, so the starts are delayed instead.
     pub fn debt_until(&self, now: MonotonicTime) -> Option<MonotonicTime> {
-        self.bucket.paid_at(now)
+        self.bucket.debt_paid_at(now)
     }
 
-    /// Takes the transferred bytes, as [`TokenBucket::take`].
-    pub fn take(&mut self, bytes: u64) {
-        self.bucket.take(bytes);
+    /// Removes tokens for the transferred bytes, like [`TokenBucket::remove`].
+    pub fn remove(&mut self, bytes: u64) {
+        self.bucket.remove(bytes);
     }
 }
 
 /// The lateness of a start that the following starts make up for. A wake-up is late by a part of a
 /// millisecond, on a busy machine by more. Without this, each would lower the rate.
-const CATCH_UP: Duration = Duration::from_millis(100);
+const MAX_CATCH_UP: Duration = Duration::from_millis(100);
 
 /// The longest interval, 136 years: every clock can represent the resulting time.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(1 << 32);
 
 /// The times at which something may start: once in each interval, on average.
 ///
-/// A start that is late by at most 100 ms does not delay the ones after it. After a longer time
-/// without starts the schedule begins anew, so that no more than 100 ms worth of starts are made up
-/// for at once.
+/// A start that is late by at most 100 ms does not delay later starts. After a longer time without
+/// starts, the schedule begins anew, so that at most the starts of 100 ms are made up for.
 ///
 /// ```
 /// use core::time::Duration;
@@ -192,11 +192,11 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(1 << 32);
 ///
 /// let (zero, interval) = (MonotonicTime(0), Duration::from_millis(500));
 /// let mut schedule = StartSchedule::default();
-/// assert_eq!(schedule.start(zero, interval), zero + interval);
+/// assert_eq!(schedule.record_start(zero, interval), zero + interval);
 /// let late = zero + Duration::from_millis(502);
-/// assert_eq!(schedule.start(late, interval), zero + interval * 2);
+/// assert_eq!(schedule.record_start(late, interval), zero + interval * 2);
 /// let much_later = zero + Duration::from_secs(9);
-/// assert_eq!(schedule.start(much_later, interval), much_later + interval);
+/// assert_eq!(schedule.record_start(much_later, interval), much_later + interval);
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StartSchedule {
@@ -205,13 +205,13 @@ pub struct StartSchedule {
 
 impl StartSchedule {
     /// Returns the time before which nothing may start; `None` before the first start.
-    pub fn next(&self) -> Option<MonotonicTime> {
+    pub fn next_start(&self) -> Option<MonotonicTime> {
         self.next
     }
 
     /// Counts a start, and returns the time of the next one.
-    pub fn start(&mut self, now: MonotonicTime, interval: Duration) -> MonotonicTime {
-        let from = self.next.filter(|next| *next + CATCH_UP >= now).unwrap_or(now);
+    pub fn record_start(&mut self, now: MonotonicTime, interval: Duration) -> MonotonicTime {
+        let from = self.next.filter(|next| *next + MAX_CATCH_UP >= now).unwrap_or(now);
         let next = from + interval.min(LONGEST_INTERVAL);
         self.next = Some(next);
         next
@@ -228,7 +228,7 @@ const MAX_HOSTS: usize = 1 << 16;
 pub struct HostSchedules<K> {
     interval: Duration,
     hosts: HashMap<K, StartSchedule>,
-    /// The number of hosts at which those that need not be remembered are dropped.
+    /// The number of hosts at which hosts that need not be remembered are dropped.
     sweep_at: usize,
 }
 
@@ -239,36 +239,38 @@ impl<K: Hash + Eq + Clone> HostSchedules<K> {
     }
 
     /// Returns the time before which nothing may start on `host`; `None` if it is not known.
-    pub fn next(&self, host: &K) -> Option<MonotonicTime> {
-        self.hosts.get(host)?.next()
+    pub fn next_start(&self, host: &K) -> Option<MonotonicTime> {
+        self.hosts.get(host)?.next_start()
     }
 
     /// Counts a start on `host`, and returns the time of the next one.
-    pub fn start(&mut self, host: &K, now: MonotonicTime) -> MonotonicTime {
+    pub fn record_start(&mut self, host: &K, now: MonotonicTime) -> MonotonicTime {
         if let Some(schedule) = self.hosts.get_mut(host) {
-            return schedule.start(now, self.interval);
+            return schedule.record_start(now, self.interval);
         }
         if self.hosts.len() >= self.sweep_at {
-            self.sweep(now);
+            self.remove_expired(now);
         }
-        self.hosts.entry(host.clone()).or_default().start(now, self.interval)
+        self.hosts.entry(host.clone()).or_default().record_start(now, self.interval)
     }
 
-    /// Drops hosts whose next start has passed, and if too many are left, a quarter of them.
-    fn sweep(&mut self, now: MonotonicTime) {
-        let is_needed = |schedule: &StartSchedule, now| schedule.next().is_some_and(|next| next + CATCH_UP >= now);
+    /// Drops the hosts whose next start is in the past. If too many hosts are left, also drops a
+    /// quarter of them.
+    fn remove_expired(&mut self, now: MonotonicTime) {
+        let is_needed =
+            |schedule: &StartSchedule, now| schedule.next_start().is_some_and(|next| next + MAX_CATCH_UP >= now);
         self.hosts.retain(|_, schedule| is_needed(schedule, now));
         if self.hosts.len() >= MAX_HOSTS {
-            let mut times: Vec<_> = self.hosts.values().filter_map(StartSchedule::next).collect();
+            let mut times: Vec<_> = self.hosts.values().filter_map(StartSchedule::next_start).collect();
             let (_, quarter, _) = times.select_nth_unstable(MAX_HOSTS / 4);
             let quarter = *quarter;
-            self.hosts.retain(|_, schedule| schedule.next().is_some_and(|next| next > quarter));
+            self.hosts.retain(|_, schedule| schedule.next_start().is_some_and(|next| next > quarter));
         }
         self.sweep_at = (self.hosts.len() * 2).clamp(64, MAX_HOSTS);
     }
 
     /// Returns the number of remembered hosts.
-    pub fn hosts(&self) -> usize {
+    pub fn host_count(&self) -> usize {
         self.hosts.len()
     }
 }
@@ -293,8 +295,8 @@ mod tests {
         }
     }
 
-    /// Returns the largest number of bytes taken in any window of one second. Such a window begins
-    /// and ends with a take, so only those are checked.
+    /// Returns the largest number of bytes taken in any window of one second. The busiest window
+    /// begins and ends with a take, so only such windows are checked.
     fn busiest_second(takes: &[(MonotonicTime, u64)]) -> u64 {
         let (mut oldest, mut sum, mut most) = (0, 0, 0);
         for (at, bytes) in takes {
@@ -335,7 +337,7 @@ mod tests {
                 let there = bucket.available(now);
                 if there > 0 {
                     let moved = (1 + dice.up_to(there - 1)).next_multiple_of(whole);
-                    bucket.take(moved);
+                    bucket.remove(moved);
                     takes.push((now, moved));
                 }
             }
@@ -378,7 +380,7 @@ mod tests {
     fn debt_is_paid_by_all_transfers() {
         let start = MonotonicTime(0);
         let mut bucket = TokenBucket::new(1000, start);
-        bucket.take(3031);
+        bucket.remove(3031);
         let ready = bucket.ready_at(start, 1);
         assert_eq!(ready, MonotonicTime(3 * SECOND + 31 * SECOND / 1000));
         assert_eq!(bucket.available(MonotonicTime(ready.0 - 1)), 0);
@@ -403,13 +405,13 @@ mod tests {
             [(1, 1), (20, 20), (100, 34), (1000, 33), (50_000, 33), (200_000, 50), (1 << 20, 129), (1 << 40, 129)]
         {
             let mut bucket = TokenBucket::new(rate, MonotonicTime(0));
-            bucket.take(bucket.burst());
+            bucket.remove(bucket.burst());
             let (mut now, mut wakes) = (MonotonicTime(0), 0);
             while now < MonotonicTime(10 * SECOND) {
                 now = bucket.ready_at(now, 1);
                 let there = bucket.available(now);
                 assert!(there > 0, "a wake-up for nothing at {rate} B/s");
-                bucket.take(there);
+                bucket.remove(there);
                 wakes += 1;
             }
             assert!(wakes <= 10 * most, "{wakes} at {rate} B/s");
@@ -419,9 +421,9 @@ mod tests {
     #[test]
     fn clock_that_goes_backwards_adds_no_tokens() {
         let mut bucket = TokenBucket::new(1_000_000, MonotonicTime(SECOND));
-        bucket.take(bucket.burst());
+        bucket.remove(bucket.burst());
         assert_eq!(bucket.available(MonotonicTime(SECOND + SECOND / 100)), 10_000);
-        bucket.take(10_000);
+        bucket.remove(10_000);
         assert_eq!(bucket.available(MonotonicTime(0)), 0);
         assert_eq!(bucket.available(MonotonicTime(SECOND + SECOND / 100)), 0);
         let ready = bucket.ready_at(MonotonicTime(0), 10_000);
@@ -433,12 +435,12 @@ mod tests {
     fn largest_rates_do_not_overflow() {
         let mut bucket = TokenBucket::new(1, MonotonicTime(0));
         for _ in 0..3 {
-            bucket.take(u64::MAX);
+            bucket.remove(u64::MAX);
         }
         assert_eq!(bucket.ready_at(MonotonicTime(0), 1), MonotonicTime(u64::MAX));
         assert_eq!(bucket.available(MonotonicTime(u64::MAX)), 0);
         let mut bucket = TokenBucket::new(u64::MAX, MonotonicTime(0));
-        bucket.take(u64::MAX);
+        bucket.remove(u64::MAX);
         assert!(bucket.ready_at(MonotonicTime(0), u64::MAX) <= MonotonicTime(SECOND + SECOND / 16));
         assert_eq!(TokenBucket::new(0, MonotonicTime(0)).burst(), 1);
     }
@@ -448,9 +450,9 @@ mod tests {
         let start = MonotonicTime(SECOND);
         let mut bucket = SharedBucket::new(1000, start);
         assert_eq!(bucket.debt_until(start), None);
-        bucket.take(31);
+        bucket.remove(31);
         assert_eq!(bucket.debt_until(start), None, "it is empty, but owes nothing");
-        bucket.take(500);
+        bucket.remove(500);
         assert_eq!(bucket.debt_until(start), Some(MonotonicTime(SECOND * 3 / 2)));
         assert_eq!(bucket.debt_until(MonotonicTime(SECOND * 3 / 2)), None);
     }
@@ -466,9 +468,9 @@ mod tests {
                 for taker in (0..takers).filter(|taker| turns[*taker] <= now).collect::<Vec<_>>() {
                     // The first in each round would take everything, if all woke up at once.
                     while turns[taker] <= now {
-                        match bucket.ask(u64::MAX, now) {
+                        match bucket.request_bytes(u64::MAX, now) {
                             Ok(bytes) => {
-                                bucket.take(bytes);
+                                bucket.remove(bytes);
                                 taken[taker] += bytes;
                                 takes.push((now, bytes));
                             }
@@ -493,7 +495,7 @@ mod tests {
             let (mut now, mut starts) = (MonotonicTime(3 * SECOND), 0);
             while now < MonotonicTime(13 * SECOND) {
                 starts += 1;
-                let next = schedule.start(now, Duration::from_nanos(interval));
+                let next = schedule.record_start(now, Duration::from_nanos(interval));
                 now = if next > now { MonotonicTime(next.0 + dice.up_to(late)) } else { now };
             }
             let wanted = 10 * SECOND / interval;
@@ -505,37 +507,37 @@ mod tests {
     fn remembered_hosts_are_bounded() {
         let mut hosts = HostSchedules::new(Duration::from_secs(3600));
         for host in 0..200_000_u64 {
-            assert_eq!(hosts.next(&host), None);
-            let next = hosts.start(&host, MonotonicTime(host));
-            assert_eq!((hosts.next(&host), next), (Some(next), MonotonicTime(host + 3600 * SECOND)));
-            assert!(hosts.hosts() <= MAX_HOSTS);
+            assert_eq!(hosts.next_start(&host), None);
+            let next = hosts.record_start(&host, MonotonicTime(host));
+            assert_eq!((hosts.next_start(&host), next), (Some(next), MonotonicTime(host + 3600 * SECOND)));
+            assert!(hosts.host_count() <= MAX_HOSTS);
         }
         // Those with the nearest time are dropped first.
-        assert!((170_000..200_000).all(|host| hosts.next(&host).is_some()));
+        assert!((170_000..200_000).all(|host| hosts.next_start(&host).is_some()));
         let mut hosts = HostSchedules::new(Duration::from_millis(1));
         for host in 0..10_000_u64 {
-            hosts.start(&host, MonotonicTime(host * SECOND));
+            hosts.record_start(&host, MonotonicTime(host * SECOND));
         }
-        assert!(hosts.hosts() <= 64, "those whose next start has passed are dropped");
+        assert!(hosts.host_count() <= 64, "those whose next start has passed are dropped");
     }
 
     #[test]
     fn long_missed_starts_are_not_made_up() {
         let (mut schedule, interval) = (StartSchedule::default(), Duration::from_millis(10));
-        schedule.start(MonotonicTime(0), interval);
+        schedule.record_start(MonotonicTime(0), interval);
         let mut starts = 0;
-        while schedule.next().is_none_or(|next| next <= MonotonicTime(SECOND)) {
-            schedule.start(MonotonicTime(SECOND), interval);
+        while schedule.next_start().is_none_or(|next| next <= MonotonicTime(SECOND)) {
+            schedule.record_start(MonotonicTime(SECOND), interval);
             starts += 1;
         }
         assert_eq!(starts, 1);
         // 100 ms are made up for.
-        while schedule.next().is_none_or(|next| next.0 <= SECOND + SECOND / 10) {
-            schedule.start(MonotonicTime(SECOND + SECOND / 10), interval);
+        while schedule.next_start().is_none_or(|next| next.0 <= SECOND + SECOND / 10) {
+            schedule.record_start(MonotonicTime(SECOND + SECOND / 10), interval);
             starts += 1;
         }
         assert_eq!(starts, 11);
-        let endless = schedule.start(MonotonicTime(u64::MAX), Duration::MAX);
+        let endless = schedule.record_start(MonotonicTime(u64::MAX), Duration::MAX);
         assert_eq!(endless, MonotonicTime(u64::MAX));
     }
 
@@ -548,7 +550,7 @@ mod tests {
             let (mut now, mut bucket) = (MonotonicTime(0), TokenBucket::new(rate, MonotonicTime(0)));
             for (pause, bytes, want) in ops {
                 now = now + Duration::from_nanos(pause);
-                bucket.take(bytes);
+                bucket.remove(bytes);
                 let ready = bucket.ready_at(now, want);
                 let want = want.clamp(1, bucket.burst());
                 prop_assert!(ready >= now);

@@ -7,14 +7,14 @@
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::redirect::{RedirectRules, SecretHandling, decide};
+//! use haul_policy::redirect::{RedirectRules, SecretHandling, redirected_request};
 //!
 //! let rules = RedirectRules::default();
 //! let from = Target::parse("https://me:pw@a.example/form")?;
 //! let first = from.origin();
-//! let hop = decide(&rules, 0, 303, Some(b"/done"), "POST", &from, &first)?.unwrap();
+//! let hop = redirected_request(&rules, 0, 303, Some(b"/done"), "POST", &from, &first)?.unwrap();
 //! assert_eq!((hop.method.as_str(), hop.keep_body, hop.secrets), ("GET", false, SecretHandling::Keep));
-//! let hop = decide(&rules, 1, 307, Some(b"http://a.example/"), "PUT", &hop.target, &first)?.unwrap();
+//! let hop = redirected_request(&rules, 1, 307, Some(b"http://a.example/"), "PUT", &hop.target, &first)?.unwrap();
 //! assert_eq!((hop.method.as_str(), hop.keep_body, hop.secrets), ("PUT", true, SecretHandling::Drop));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -45,15 +45,16 @@ pub struct RedirectRules {
     /// keeps it on 301 and 302 (RFC 9110 §15.4.2); curl's PUT drops it, which would empty the
     /// resource.
     pub keep_method: bool,
-    /// `--follow`: whether redirects treat the method as POST, whatever its name. curl does that
-    /// with `-d` and `-F`. `None`, the default, decides by the method's name.
+    /// `--follow`: whether redirects treat the method as POST, whatever its name, as curl does with
+    /// `-d` and `-F`. `None`, the default: the name of the method decides.
     pub is_post: Option<bool>,
     /// `--proto-redir`: true if a hop may be plain http; default on.
     pub allow_http: bool,
     /// `--proto-redir`: true if a hop may be https; default on.
     pub allow_https: bool,
-    /// `--location-trusted`: true if secrets are sent to other origins too; default off. Hazard:
-    /// every server on the way receives them. On a hop from https to http they are still dropped.
+    /// `--location-trusted`: true to send secrets to other origins, too. Default: false. Hazard:
+    /// every server that a redirect leads to receives the secrets. A redirect from https to http
+    /// still drops them.
     pub location_trusted: bool,
 }
 
@@ -78,7 +79,7 @@ impl Default for RedirectRules {
 /// fields for which [`is_secret_field`](crate::secrets::is_secret_field) returns `true`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SecretHandling {
-    /// Send them: the target has the origin that they were given for.
+    /// The secrets are sent: the target has the origin for which they were given.
     Keep,
     /// Do not send them: the target has another origin, or the request would not be encrypted.
     Drop,
@@ -94,7 +95,7 @@ pub struct RedirectedRequest {
     /// True if the body is sent again; if not, drop Content-Length, Content-Type and similar fields
     /// too.
     pub keep_body: bool,
-    /// Says whether the request after the redirect may carry the user's secrets.
+    /// Whether the request after the redirect may carry the user's secrets.
     pub secrets: SecretHandling,
     /// True if the hop leads from TLS to plain http, and not back to the first origin. Then not
     /// even secrets that belong to the new host (its netrc entry) may be sent.
@@ -136,7 +137,7 @@ impl RedirectError {
 ///
 /// 304, 305 and 306 are never followed, with or without a Location. An empty Location counts as
 /// none, as in curl.
-pub fn decide(
+pub fn redirected_request(
     rules: &RedirectRules,
     hops_so_far: u32,
     status: u16,

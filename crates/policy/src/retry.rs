@@ -2,15 +2,15 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use haul_policy::retry::{AttemptOutcome, RetryRules, decide, parse_retry_after};
+//! use haul_policy::retry::{AttemptOutcome, RetryRules, retry_delay, parse_retry_after};
 //!
 //! let rules = RetryRules::default();
 //! let asked = parse_retry_after(b"7", 0);
-//! let wait = decide(&rules, AttemptOutcome::Status(503), 0, true, asked, Duration::ZERO, 42);
+//! let wait = retry_delay(&rules, AttemptOutcome::Status(503), 0, true, asked, Duration::ZERO, 42);
 //! assert_eq!(wait, Some(Duration::from_secs(7)));
-//! assert_eq!(decide(&rules, AttemptOutcome::Status(404), 0, true, None, Duration::ZERO, 42), None);
+//! assert_eq!(retry_delay(&rules, AttemptOutcome::Status(404), 0, true, None, Duration::ZERO, 42), None);
 //! // A POST may have been carried out before the 503.
-//! assert_eq!(decide(&rules, AttemptOutcome::Status(503), 0, false, None, Duration::ZERO, 42), None);
+//! assert_eq!(retry_delay(&rules, AttemptOutcome::Status(503), 0, false, None, Duration::ZERO, 42), None);
 //! ```
 //!
 //! Left out: the one silent repeat on a fresh connection when an idle one turns out to be dead (the
@@ -156,7 +156,7 @@ pub fn is_idempotent(method: &str) -> bool {
 /// second, doubled each time up to ten minutes. `entropy` shortens it by up to half, so that
 /// clients that failed together do not return together. A longer `retry_after` replaces it, up to
 /// [`RetryRules::cap`].
-pub fn decide(
+pub fn retry_delay(
     rules: &RetryRules,
     outcome: AttemptOutcome,
     attempt: u32,
@@ -183,8 +183,8 @@ pub fn decide(
 /// Returns the wait before a retry: a random time between half and all of 1 s · 2^attempt, at most
 /// ten minutes.
 fn backoff(attempt: u32, entropy: u64) -> Duration {
-    const LIMIT_MS: u64 = 600_000;
-    let full = 1000u64.checked_shl(attempt).filter(|ms| attempt < 32 && *ms < LIMIT_MS).unwrap_or(LIMIT_MS);
+    const MAX_BACKOFF_MS: u64 = 600_000;
+    let full = 1000u64.checked_shl(attempt).filter(|ms| attempt < 32 && *ms < MAX_BACKOFF_MS).unwrap_or(MAX_BACKOFF_MS);
     Duration::from_millis(full - entropy % (full / 2 + 1))
 }
 
@@ -198,13 +198,13 @@ pub fn parse_retry_after(value: &[u8], now_unix: u64) -> Option<Duration> {
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
     }
     let exact = httpdate::parse_http_date(text).ok().and_then(|date| date.duration_since(SystemTime::UNIX_EPOCH).ok());
-    let at = exact.or_else(|| nearly_http_date(text))?;
+    let at = exact.or_else(|| parse_lenient_http_date(text))?;
     Some(at.saturating_sub(Duration::from_secs(now_unix)))
 }
 
 /// Parses a date by the rules of cookies, which ignore time zones. Used only for dates without a
 /// zone.
-fn nearly_http_date(text: &str) -> Option<Duration> {
+fn parse_lenient_http_date(text: &str) -> Option<Duration> {
     let zone = text.rsplit(' ').next()?;
     let is_gmt = ["GMT", "UTC", "+0000"].iter().any(|name| zone.eq_ignore_ascii_case(name));
     is_gmt.then(|| date::parse(text.as_bytes()))?.map(Duration::from_secs)
@@ -218,7 +218,7 @@ mod tests {
     const SEC: fn(u64) -> Duration = Duration::from_secs;
 
     fn wait(rules: &RetryRules, outcome: AttemptOutcome, attempt: u32, idempotent: bool) -> Option<Duration> {
-        decide(rules, outcome, attempt, idempotent, None, Duration::ZERO, 0)
+        retry_delay(rules, outcome, attempt, idempotent, None, Duration::ZERO, 0)
     }
 
     #[test]
@@ -273,17 +273,18 @@ mod tests {
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]);
         assert_eq!(wait(&rules, AttemptOutcome::Timeout, u32::MAX - 1, true), Some(SEC(600)));
         for entropy in [1, 7, 12345, u64::MAX] {
-            let jittered = decide(&rules, AttemptOutcome::Timeout, 3, true, None, Duration::ZERO, entropy).unwrap();
+            let jittered =
+                retry_delay(&rules, AttemptOutcome::Timeout, 3, true, None, Duration::ZERO, entropy).unwrap();
             assert!(jittered >= SEC(4) && jittered <= SEC(8), "{jittered:?}");
         }
         let curl = RetryRules { waits_as_curl: true, ..rules.clone() };
         assert_eq!(
-            decide(&curl, AttemptOutcome::Timeout, 3, true, None, Duration::ZERO, 12345),
+            retry_delay(&curl, AttemptOutcome::Timeout, 3, true, None, Duration::ZERO, 12345),
             Some(SEC(8)),
             "all that it says"
         );
         let fixed = RetryRules { delay: Some(SEC(3)), ..rules };
-        assert_eq!(decide(&fixed, AttemptOutcome::Timeout, 9, true, None, Duration::ZERO, 99), Some(SEC(3)));
+        assert_eq!(retry_delay(&fixed, AttemptOutcome::Timeout, 9, true, None, Duration::ZERO, 99), Some(SEC(3)));
     }
 
     #[test]
@@ -292,7 +293,7 @@ mod tests {
         assert!(wait(&rules, AttemptOutcome::Timeout, 1, true).is_some());
         assert_eq!(wait(&rules, AttemptOutcome::Timeout, 2, true), None);
         let timed = RetryRules { max_time: Some(SEC(10)), ..rules };
-        let at = |elapsed, asked| decide(&timed, AttemptOutcome::Status(429), 0, true, asked, elapsed, 0);
+        let at = |elapsed, asked| retry_delay(&timed, AttemptOutcome::Status(429), 0, true, asked, elapsed, 0);
         assert_eq!(at(SEC(9), None), Some(SEC(1)));
         assert_eq!(at(SEC(9), Some(SEC(2))), None);
         assert_eq!(at(Duration::MAX, None), None);
@@ -301,7 +302,7 @@ mod tests {
     #[test]
     fn retry_after_wins_up_to_the_cap() {
         let rules = RetryRules::default();
-        let asked = |s| decide(&rules, AttemptOutcome::Status(429), 2, true, Some(s), Duration::ZERO, 0);
+        let asked = |s| retry_delay(&rules, AttemptOutcome::Status(429), 2, true, Some(s), Duration::ZERO, 0);
         assert_eq!(asked(SEC(30)), Some(SEC(30)));
         assert_eq!(asked(SEC(1)), Some(SEC(4)));
         assert_eq!(asked(Duration::MAX), Some(SEC(3600)));
@@ -311,7 +312,8 @@ mod tests {
     fn curl_waits_replace_the_backoff() {
         let rules = RetryRules { waits_as_curl: true, max_time: Some(SEC(5)), ..RetryRules::default() };
         let fixed = RetryRules { delay: Some(SEC(4)), ..rules.clone() };
-        let at = |rules, elapsed, asked| decide(rules, AttemptOutcome::Status(503), 1, true, asked, SEC(elapsed), 0);
+        let at =
+            |rules, elapsed, asked| retry_delay(rules, AttemptOutcome::Status(503), 1, true, asked, SEC(elapsed), 0);
         assert_eq!((at(&rules, 4, None), at(&fixed, 4, None)), (Some(SEC(2)), Some(SEC(4))));
         assert_eq!((at(&rules, 5, None), at(&fixed, 5, None)), (None, None));
         assert_eq!((at(&rules, 4, Some(SEC(1))), at(&fixed, 4, Some(SEC(1)))), (Some(SEC(1)), Some(SEC(1))));

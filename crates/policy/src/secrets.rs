@@ -7,10 +7,10 @@
 //!
 //! ```
 //! use haul_policy::redirect::SecretHandling;
-//! use haul_policy::secrets::fields_for;
+//! use haul_policy::secrets::fields_to_send;
 //!
 //! let fields = [("Accept".to_owned(), b"*/*".to_vec()), ("authorization".to_owned(), b"Bearer x".to_vec())];
-//! let names: Vec<_> = fields_for(&fields, SecretHandling::Drop).map(|(name, _)| name.as_str()).collect();
+//! let names: Vec<_> = fields_to_send(&fields, SecretHandling::Drop).map(|(name, _)| name.as_str()).collect();
 //! assert_eq!(names, ["Accept"]);
 //! ```
 
@@ -19,10 +19,11 @@ use std::borrow::Cow;
 use crate::redirect::SecretHandling;
 use crate::target::{Scheme, Target};
 
-/// Names of fields that carry credentials, in lower case. The standard ones come first, then those
-/// in which well-known services expect a key, a token or a session. Names must match exactly, since
-/// a redirect keeps all other fields: a field whose name merely looks secret (`Idempotency-Key`,
-/// `X-Author`) is often needed at the target, and its absence would go unnoticed.
+/// Names of fields that carry credentials, in lower case. The standard fields come first, then
+/// fields in which well-known services expect a key, a token or a session. The names are compared
+/// exactly, since a redirect keeps all other fields. A field whose name only looks secret
+/// (`Idempotency-Key`, `X-Author`) is often needed at the target, and its absence would not be
+/// noticed.
 const CREDENTIAL_FIELDS: &[&str] = &[
     // RFC 9110, RFC 6265, RFC 2965.
     "authorization",
@@ -159,7 +160,7 @@ const SECRET_WORDS: &[&str] =
     &["token", "secret", "api-key", "api_key", "apikey", "auth", "passw", "session", "credential", "signature"];
 
 /// Names that contain such a part but are shown: they describe authentication without a secret.
-const SHOWN_FIELDS: &[&str] = &[
+const NON_SECRET_FIELDS: &[&str] = &[
     "www-authenticate",
     "proxy-authenticate",
     "authentication-info",
@@ -185,7 +186,7 @@ pub fn is_secret_field(name: &str) -> bool {
 /// ```
 pub fn is_hidden_field(name: &str) -> bool {
     let is = |listed: &[&str]| listed.iter().any(|field| name.eq_ignore_ascii_case(field));
-    is_secret_field(name) || is(&["set-cookie", "set-cookie2"]) || has_secret_word(name) && !is(SHOWN_FIELDS)
+    is_secret_field(name) || is(&["set-cookie", "set-cookie2"]) || has_secret_word(name) && !is(NON_SECRET_FIELDS)
 }
 
 /// Returns `true` if the name contains one of [`SECRET_WORDS`]. The names `author` and `authority`
@@ -209,21 +210,24 @@ pub fn may_send(name: &str, secrets: SecretHandling) -> bool {
 /// Decides like [`may_send`] by curl's rule, which covers only the standard fields. A proxy's
 /// credentials are never sent to another origin.
 pub fn may_send_as_curl(name: &str, secrets: SecretHandling) -> bool {
-    const STANDARD: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "host"];
+    const STANDARD_SECRET_FIELDS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "host"];
     // curl sends blanks around a name.
     let name = name.trim();
-    secrets == SecretHandling::Keep || !STANDARD.iter().any(|field| name.eq_ignore_ascii_case(field))
+    secrets == SecretHandling::Keep || !STANDARD_SECRET_FIELDS.iter().any(|field| name.eq_ignore_ascii_case(field))
 }
 
 /// Returns the user's fields for which [`may_send`] returns `true`.
-pub fn fields_for(fields: &[(String, Vec<u8>)], secrets: SecretHandling) -> impl Iterator<Item = &(String, Vec<u8>)> {
+pub fn fields_to_send(
+    fields: &[(String, Vec<u8>)],
+    secrets: SecretHandling,
+) -> impl Iterator<Item = &(String, Vec<u8>)> {
     fields.iter().filter(move |(name, _)| may_send(name, secrets))
 }
 
 /// Returns the Referer for a request to `to` that a redirect of `from` led to: the URL of `from`
 /// without userinfo and fragment (RFC 9110 §10.1.3). Returns `None` if `from` is https and `to`
 /// http.
-pub fn referer(from: &Target, to: &Target) -> Option<String> {
+pub fn referer_for(from: &Target, to: &Target) -> Option<String> {
     let downgrade = from.scheme() == Scheme::Https && to.scheme() == Scheme::Http;
     (!downgrade).then(|| from.to_url())
 }
@@ -332,9 +336,9 @@ mod tests {
     #[test]
     fn drop_filters_secrets_and_host_only() {
         let fields = ["Accept", "HOST", "cookie", "X-Trace", "Authorization"].map(field);
-        let kept: Vec<_> = fields_for(&fields, SecretHandling::Drop).map(|f| f.0.as_str()).collect();
+        let kept: Vec<_> = fields_to_send(&fields, SecretHandling::Drop).map(|f| f.0.as_str()).collect();
         assert_eq!(kept, ["Accept", "X-Trace"]);
-        assert_eq!(fields_for(&fields, SecretHandling::Keep).count(), 5);
+        assert_eq!(fields_to_send(&fields, SecretHandling::Keep).count(), 5);
     }
 
     #[test]
@@ -359,8 +363,8 @@ mod tests {
     fn referer_is_redacted_and_never_downgraded() {
         let t = |s: &str| Target::parse(s).unwrap();
         let from = t("https://u:p@a.example/x?y#z");
-        assert_eq!(referer(&from, &t("https://b.example/")).as_deref(), Some("https://a.example/x?y"));
-        assert_eq!(referer(&from, &t("http://a.example/")), None);
-        assert_eq!(referer(&t("http://a/"), &t("https://b/")).as_deref(), Some("http://a/"));
+        assert_eq!(referer_for(&from, &t("https://b.example/")).as_deref(), Some("https://a.example/x?y"));
+        assert_eq!(referer_for(&from, &t("http://a.example/")), None);
+        assert_eq!(referer_for(&t("http://a/"), &t("https://b/")).as_deref(), Some("http://a/"));
     }
 }

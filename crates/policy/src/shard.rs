@@ -1,9 +1,10 @@
 //! Shards: parts of a list of URLs, such that all URLs of an origin are in one part. Each part may
 //! be the work of another process or machine, without any communication between them.
 //!
-//! The hash is fixed for ever: the first 32 bits of SHA-256 (big-endian) of the origin's text, modulo
-//! the number of shards. The text is [`Origin::text`], in which caps, rates and pauses distinguish
-//! hosts, too: scheme and host in lower case, IDNA in ASCII, and the port unless it is the default.
+//! The hash is fixed for ever: the first 32 bits of SHA-256 (big-endian) of the origin's text,
+//! modulo the number of shards. The text is [`Origin::url_prefix`], in which caps, rates and pauses
+//! distinguish hosts, too: scheme and host in lower case, IDNA in ASCII, and the port unless it is
+//! the default.
 //!
 //! ```
 //! use haul_policy::Scheme;
@@ -31,7 +32,7 @@ pub const SHARD_OF_UNUSABLE_URLS: u32 = 0;
 
 /// Returns the number of the shard of an origin, from 0 to `count` - 1.
 pub fn shard_of(origin: &Origin, count: NonZeroU32) -> u32 {
-    let digest = Sha256::digest(origin.text());
+    let digest = Sha256::digest(origin.url_prefix());
     u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]) % count
 }
 

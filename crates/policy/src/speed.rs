@@ -9,7 +9,7 @@
 //! let at = |seconds: u64| MonotonicTime(seconds * 1_000_000_000);
 //! let mut watch = SpeedWatch::new(1000, Duration::from_secs(30), at(0));
 //! for second in 1..=40 {
-//!     watch.received(at(second), second.min(10) * 5000); // nothing after the tenth second
+//!     watch.set_received_bytes(at(second), second.min(10) * 5000); // nothing after the tenth second
 //!     let verdict = watch.check(at(second));
 //!     assert_eq!(verdict == SpeedVerdict::TooSlow, second == 40, "{second}: {verdict:?}");
 //! }
@@ -30,10 +30,10 @@
 //!
 //! # Time that is not counted
 //!
-//! Time between [`paused`](SpeedWatch::paused) and [`resumed`](SpeedWatch::resumed) does not count:
-//! the output cannot accept more, or the bucket of `--limit-rate` is empty. A pause that is at least as
-//! long as the average starts the watch over, since the bytes before it say nothing about the speed
-//! after it; so does libcurl when a program ends a pause. If a check is more than
+//! Time between [`on_pause`](SpeedWatch::on_pause) and [`on_resume`](SpeedWatch::on_resume) does
+//! not count: the output cannot accept more, or the bucket of `--limit-rate` is empty. A pause that
+//! is at least as long as the average starts the watch over, since the bytes before it say nothing
+//! about the speed after it; so does libcurl when a program ends a pause. If a check is more than
 //! one interval late, the excess does not count either: the process was stopped or the thread was
 //! blocked, and bytes that arrived in between were not read yet.
 
@@ -43,10 +43,10 @@ use std::collections::VecDeque;
 use crate::time::MonotonicTime;
 
 /// The time over which the average is computed, as in curl.
-const AVERAGE: Duration = Duration::from_secs(5);
+const AVERAGING_TIME: Duration = Duration::from_secs(5);
 
 /// The time between two checks, as in curl.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A watch over the speed of one transfer or part of a transfer. It occupies a few hundred bytes.
 #[derive(Clone, Debug)]
@@ -88,12 +88,12 @@ impl SpeedWatch {
     /// default 30 s in curl. Zero in either means no limit.
     pub fn new(limit_bytes_per_second: u64, time: Duration, now: MonotonicTime) -> SpeedWatch {
         let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let average = nanos(time.min(AVERAGE));
+        let average = nanos(time.min(AVERAGING_TIME));
         SpeedWatch {
             limit: limit_bytes_per_second,
             time: nanos(time),
             average,
-            look: (average / 4).min(nanos(LOOK)).max(1),
+            look: (average / 4).min(nanos(CHECK_INTERVAL)).max(1),
             clock: 0,
             seen: now,
             paused_since: None,
@@ -106,8 +106,8 @@ impl SpeedWatch {
 
     /// Records the total number of bytes received since the watch began. Cheap; call it after each
     /// read, or before each check.
-    pub fn received(&mut self, now: MonotonicTime, total_bytes_so_far: u64) {
-        self.advance(now);
+    pub fn set_received_bytes(&mut self, now: MonotonicTime, total_bytes_so_far: u64) {
+        self.run_due_checks(now);
         self.total = self.total.max(total_bytes_so_far);
     }
 
@@ -117,10 +117,10 @@ impl SpeedWatch {
         if self.limit == 0 || self.time == 0 {
             return SpeedVerdict::Fine { next_look: MonotonicTime(u64::MAX) };
         }
-        self.advance(now);
+        self.run_due_checks(now);
         let last = self.looks.back().map_or(0, |look| look.0);
         if self.clock - last >= self.look {
-            self.look();
+            self.compute_average();
         }
         if self.is_too_slow {
             return SpeedVerdict::TooSlow;
@@ -131,15 +131,15 @@ impl SpeedWatch {
 
     /// Stops counting time, because the peer is not to blame for the delay. A second call has no
     /// effect.
-    pub fn paused(&mut self, now: MonotonicTime) {
-        self.advance(now);
+    pub fn on_pause(&mut self, now: MonotonicTime) {
+        self.run_due_checks(now);
         self.paused_since.get_or_insert(now);
     }
 
-    /// Continues counting time after [`paused`](SpeedWatch::paused). Starts over if the pause was at
-    /// least as long as the average.
-    pub fn resumed(&mut self, now: MonotonicTime) {
-        self.advance(now);
+    /// Continues counting time after [`on_pause`](SpeedWatch::on_pause). Starts over if the pause
+    /// was at least as long as the average.
+    pub fn on_resume(&mut self, now: MonotonicTime) {
+        self.run_due_checks(now);
         let Some(since) = self.paused_since.take() else { return };
         if now.0.saturating_sub(since.0) >= self.average {
             self.looks = VecDeque::from([(self.clock, self.total)]);
@@ -148,7 +148,7 @@ impl SpeedWatch {
         }
     }
 
-    fn advance(&mut self, now: MonotonicTime) {
+    fn run_due_checks(&mut self, now: MonotonicTime) {
         let passed = now.0.saturating_sub(self.seen.0);
         self.seen = self.seen.max(now);
         if self.paused_since.is_none() {
@@ -156,7 +156,7 @@ impl SpeedWatch {
         }
     }
 
-    fn look(&mut self) {
+    fn compute_average(&mut self) {
         self.looks.push_back((self.clock, self.total));
         while self.looks.len() > 2 && self.looks[1].0.saturating_add(self.average) <= self.clock {
             self.looks.pop_front();
@@ -196,12 +196,12 @@ mod tests {
         let mut looks = 0;
         loop {
             let passed = now.since(start).as_secs_f64();
-            watch.received(now, total(passed) as u64);
+            watch.set_received_bytes(now, total(passed) as u64);
             match watch.check(now) {
                 SpeedVerdict::TooSlow => return Some(passed),
                 SpeedVerdict::Fine { next_look } if next_look > start + Duration::from_secs(end) => return None,
                 SpeedVerdict::Fine { next_look } => {
-                    assert!(next_look > now && next_look.since(now) <= LOOK);
+                    assert!(next_look > now && next_look.since(now) <= CHECK_INTERVAL);
                     now = next_look;
                 }
             }
@@ -257,11 +257,11 @@ mod tests {
             );
         }
         let mut watch = SpeedWatch::new(u64::MAX, Duration::MAX, MonotonicTime(0));
-        watch.received(MonotonicTime(1), u64::MAX);
+        watch.set_received_bytes(MonotonicTime(1), u64::MAX);
         for second in 0..100 {
             assert!(matches!(watch.check(MonotonicTime(second * SECOND)), SpeedVerdict::Fine { .. }));
         }
-        watch.received(MonotonicTime(u64::MAX), u64::MAX);
+        watch.set_received_bytes(MonotonicTime(u64::MAX), u64::MAX);
         watch.check(MonotonicTime(u64::MAX));
     }
 
@@ -271,21 +271,21 @@ mod tests {
         let mut now = 0;
         // Two of three seconds in pause: nine seconds for three.
         for turn in 1..=3 {
-            watch.resumed(MonotonicTime(now));
-            watch.resumed(MonotonicTime(now));
+            watch.on_resume(MonotonicTime(now));
+            watch.on_resume(MonotonicTime(now));
             now += SECOND;
-            watch.paused(MonotonicTime(now));
-            watch.paused(MonotonicTime(now + 1));
+            watch.on_pause(MonotonicTime(now));
+            watch.on_pause(MonotonicTime(now + 1));
             assert_eq!(watch.check(MonotonicTime(now)) == SpeedVerdict::TooSlow, turn == 3);
             now += 2 * SECOND;
         }
         let mut watch = SpeedWatch::new(1, Duration::from_secs(3), MonotonicTime(0));
-        watch.paused(MonotonicTime(0));
+        watch.on_pause(MonotonicTime(0));
         for second in 1..1000 {
             let verdict = watch.check(MonotonicTime(second * SECOND));
             assert!(matches!(verdict, SpeedVerdict::Fine { next_look } if next_look > MonotonicTime(second * SECOND)));
         }
-        watch.resumed(MonotonicTime(1000 * SECOND));
+        watch.on_resume(MonotonicTime(1000 * SECOND));
         assert_eq!(stalls_from(&mut watch, MonotonicTime(1000 * SECOND)), Some(3));
     }
 
@@ -293,8 +293,8 @@ mod tests {
     fn long_pause_starts_the_watch_over() {
         let mut watch = SpeedWatch::new(1, Duration::from_secs(3), MonotonicTime(0));
         assert!(matches!(watch.check(MonotonicTime(2 * SECOND)), SpeedVerdict::Fine { .. }));
-        watch.paused(MonotonicTime(2 * SECOND));
-        watch.resumed(MonotonicTime(5 * SECOND));
+        watch.on_pause(MonotonicTime(2 * SECOND));
+        watch.on_resume(MonotonicTime(5 * SECOND));
         assert_eq!(stalls_from(&mut watch, MonotonicTime(5 * SECOND)), Some(3), "all of the time");
     }
 
@@ -314,7 +314,7 @@ mod tests {
     fn stopped_process_is_not_a_slow_peer() {
         let mut watch = SpeedWatch::new(1000, Duration::from_secs(30), MonotonicTime(0));
         for second in 1..=10 {
-            watch.received(MonotonicTime(second * SECOND), second * 5000);
+            watch.set_received_bytes(MonotonicTime(second * SECOND), second * 5000);
             watch.check(MonotonicTime(second * SECOND));
         }
         let woken = MonotonicTime(4000 * SECOND);
@@ -325,8 +325,8 @@ mod tests {
     #[test]
     fn late_and_repeated_calls_are_harmless() {
         let mut watch = SpeedWatch::new(1000, Duration::from_secs(2), MonotonicTime(50 * SECOND));
-        watch.received(MonotonicTime(51 * SECOND), 10_000);
-        watch.received(MonotonicTime(49 * SECOND), 5_000); // back in time and in bytes
+        watch.set_received_bytes(MonotonicTime(51 * SECOND), 10_000);
+        watch.set_received_bytes(MonotonicTime(49 * SECOND), 5_000); // back in time and in bytes
         for _ in 0..100 {
             assert!(matches!(watch.check(MonotonicTime(50 * SECOND)), SpeedVerdict::Fine { .. }));
         }
@@ -335,7 +335,7 @@ mod tests {
         let mut watch = SpeedWatch::new(1000, Duration::from_secs(2), MonotonicTime(0));
         stalls_from(&mut watch, MonotonicTime(0)).unwrap();
         assert_eq!(watch.check(MonotonicTime(2 * SECOND)), SpeedVerdict::TooSlow);
-        watch.received(MonotonicTime(2 * SECOND + SECOND / 2), 10_000);
+        watch.set_received_bytes(MonotonicTime(2 * SECOND + SECOND / 2), 10_000);
         assert!(matches!(watch.check(MonotonicTime(2 * SECOND + SECOND / 2)), SpeedVerdict::Fine { .. }));
     }
 
@@ -356,7 +356,7 @@ mod tests {
                 let mut verdict = SpeedVerdict::TooSlow;
                 for quarter in 1..=4 {
                     // All of a second's bytes come with its first quarter.
-                    watch.received(MonotonicTime((4 * now - 4 + quarter) * SECOND / 4), total[index + 1]);
+                    watch.set_received_bytes(MonotonicTime((4 * now - 4 + quarter) * SECOND / 4), total[index + 1]);
                     verdict = watch.check(MonotonicTime((4 * now - 4 + quarter) * SECOND / 4));
                 }
                 let average = time.min(5);

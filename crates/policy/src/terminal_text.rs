@@ -2,15 +2,15 @@
 //! deceive its reader.
 //!
 //! ```
-//! use haul_policy::terminal_text::{for_terminal, is_hazard};
+//! use haul_policy::terminal_text::{escape_for_terminal, is_unsafe_on_terminal};
 //!
-//! assert!(is_hazard('\u{9b}') && is_hazard('\u{202e}') && !is_hazard('é'));
-//! assert_eq!(for_terminal(b"Server: a\x1b[2J\r\n"), b"Server: a?[2J\r\n");
+//! assert!(is_unsafe_on_terminal('\u{9b}') && is_unsafe_on_terminal('\u{202e}') && !is_unsafe_on_terminal('é'));
+//! assert_eq!(escape_for_terminal(b"Server: a\x1b[2J\r\n"), b"Server: a?[2J\r\n");
 //! ```
 
-/// Returns `true` if a character controls a terminal (C0, DEL and C1 of ISO 6429) or turns the
-/// direction of the text around it (UAX #9), so that a name looks like another one.
-pub fn is_hazard(c: char) -> bool {
+/// Returns `true` if a character controls a terminal (C0, DEL and C1 of ISO 6429), or changes the
+/// direction of the text around it (UAX #9). Such a change can make a name look like another name.
+pub fn is_unsafe_on_terminal(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -18,13 +18,13 @@ pub fn is_hazard(c: char) -> bool {
 /// Returns the text with `?` in place of each [hazard](is_hazard). Tabs and line ends are kept. A
 /// byte that is not UTF-8 is kept too, unless a terminal that reads Latin-1 would treat it as a C1
 /// control.
-pub fn for_terminal(lines: &[u8]) -> Vec<u8> {
+pub fn escape_for_terminal(lines: &[u8]) -> Vec<u8> {
     let mut shown = Vec::with_capacity(lines.len());
     for chunk in lines.utf8_chunks() {
         let mut characters = chunk.valid().chars().peekable();
         while let Some(c) = characters.next() {
             let is_line_end = c == '\n' || c == '\r' && characters.peek() == Some(&'\n');
-            let kept = if is_hazard(c) && c != '\t' && !is_line_end { '?' } else { c };
+            let kept = if is_unsafe_on_terminal(c) && c != '\t' && !is_line_end { '?' } else { c };
             shown.extend_from_slice(kept.encode_utf8(&mut [0; 4]).as_bytes());
         }
         shown.extend(chunk.invalid().iter().map(|byte| if matches!(byte, 0x80..=0x9f) { b'?' } else { *byte }));
@@ -49,7 +49,7 @@ pub fn escape_json(text: &mut Vec<u8>, from: usize) {
     for chunk in added.utf8_chunks() {
         for c in chunk.valid().chars() {
             // C0 is escaped by every writer of JSON, except for line ends between values.
-            if is_hazard(c) && !c.is_ascii() || c == '\x7f' {
+            if is_unsafe_on_terminal(c) && !c.is_ascii() || c == '\x7f' {
                 text.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes());
             } else {
                 text.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
@@ -78,7 +78,7 @@ mod tests {
         let whole = text.clone();
         escape_json(&mut text, 0);
         let text = String::from_utf8(text).unwrap();
-        assert!(!text.chars().any(|c| is_hazard(c) && c != '\n'));
+        assert!(!text.chars().any(|c| is_unsafe_on_terminal(c) && c != '\n'));
         let mut read = String::new();
         let mut pieces = text.split("\\u");
         read.push_str(pieces.next().unwrap());
@@ -102,7 +102,7 @@ mod tests {
             ("A: caf\u{e9} \u{65e5}\r\n".as_bytes(), "A: caf\u{e9} \u{65e5}\r\n".as_bytes()),
             (b"A: \x9b2J caf\xe9\r\n", b"A: ?2J caf\xe9\r\n"),
         ] {
-            assert_eq!(for_terminal(lines), shown, "{}", String::from_utf8_lossy(lines));
+            assert_eq!(escape_for_terminal(lines), shown, "{}", String::from_utf8_lossy(lines));
         }
     }
 }

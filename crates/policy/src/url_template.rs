@@ -32,7 +32,7 @@
 
 use core::fmt;
 
-use crate::target::path::{DotSegment, dots, push_byte};
+use crate::target::path::{DotSegmentKind, dot_segment_kind, push_byte};
 use crate::target::{Origin, Scheme, Target, TargetError, UrlErrorKind};
 
 /// A parsed URL template.
@@ -65,7 +65,7 @@ pub enum TemplateError {
     /// The authority has a `{}` as well as a user or password, so a page would choose the host that
     /// receives them.
     Userinfo,
-    /// The template gives no valid URL, whatever the matched text is.
+    /// The template gives an invalid URL for every matched text.
     Target(TargetError),
 }
 
@@ -86,15 +86,15 @@ pub enum TemplateExpandError {
     Target(TargetError),
 }
 
-const HOLE: &str = "{}";
+const PLACEHOLDER: &str = "{}";
 
 impl UrlTemplate {
     /// Parses a template. The default scheme is http, as for a URL.
     pub fn parse(text: &str) -> Result<UrlTemplate, TemplateError> {
-        if !text.contains(HOLE) {
+        if !text.contains(PLACEHOLDER) {
             return Err(TemplateError::NoPlaceholder);
         }
-        if text == HOLE {
+        if text == PLACEHOLDER {
             return Ok(UrlTemplate {
                 placeholders: vec![(String::new(), PlaceholderPosition::Whole)],
                 tail: String::new(),
@@ -108,20 +108,20 @@ impl UrlTemplate {
         }
         let has_default_scheme = scheme_colon(text).is_none();
         let text = with_scheme(text);
-        let bounds = TemplateBounds::of(&text);
+        let bounds = TemplateBounds::parse(&text);
         let authority = &text[bounds.scheme_end..bounds.authority_end];
-        if authority.contains(HOLE) && authority.contains('@') {
+        if authority.contains(PLACEHOLDER) && authority.contains('@') {
             return Err(TemplateError::Userinfo);
         }
         let mut placeholders = Vec::new();
         let mut from = 0;
-        for (at, _) in text.match_indices(HOLE) {
-            placeholders.push((text[from..at].to_owned(), bounds.spot(at)));
-            from = at + HOLE.len();
+        for (at, _) in text.match_indices(PLACEHOLDER) {
+            placeholders.push((text[from..at].to_owned(), bounds.position_at(at)));
+            from = at + PLACEHOLDER.len();
         }
         let tail = text[from..].to_owned();
         let mut template = UrlTemplate { placeholders, tail, literal_origin: None, has_default_scheme };
-        template.probe()?;
+        template.validate()?;
         Ok(template)
     }
 
@@ -135,20 +135,20 @@ impl UrlTemplate {
         {
             *first = format!("{}://{rest}", scheme.as_str());
             // A template that is valid with one scheme is so with another.
-            let _ = self.probe();
+            let _ = self.validate();
         }
         self
     }
 
     /// Checks that the literal text is valid, and determines the origin that it names.
-    fn probe(&mut self) -> Result<(), TemplateError> {
-        if self.has(PlaceholderPosition::Scheme) {
+    fn validate(&mut self) -> Result<(), TemplateError> {
+        if self.has_placeholder_in(PlaceholderPosition::Scheme) {
             return Ok(());
         }
         // A digit is allowed in a host, a port and a path.
-        let text = self.fill(&|_| b"1").map_err(|_| TemplateError::NoPlaceholder)?;
+        let text = self.fill_placeholders(&|_| b"1").map_err(|_| TemplateError::NoPlaceholder)?;
         let target = Target::parse(&text).map_err(TemplateError::Target)?;
-        self.literal_origin = (!self.has(PlaceholderPosition::Authority)).then(|| target.origin());
+        self.literal_origin = (!self.has_placeholder_in(PlaceholderPosition::Authority)).then(|| target.origin());
         Ok(())
     }
 
@@ -159,10 +159,10 @@ impl UrlTemplate {
 
     /// Returns the URL that the template gives for a text for each `{}`, by its number from 0.
     pub fn expand_each<'v>(&self, value: &dyn Fn(usize) -> &'v [u8]) -> Result<String, TemplateExpandError> {
-        if self.is_whole() {
-            return whole(value(0));
+        if self.is_placeholder_only() {
+            return expand_whole_url(value(0));
         }
-        let text = self.fill(value)?;
+        let text = self.fill_placeholders(value)?;
         if self.literal_origin.is_none() {
             Target::parse(&text).map_err(TemplateExpandError::Target)?;
         }
@@ -176,15 +176,15 @@ impl UrlTemplate {
     }
 
     /// Returns true if the template is `{}` alone, so that a match is a URL itself.
-    pub fn is_whole(&self) -> bool {
-        self.has(PlaceholderPosition::Whole)
+    pub fn is_placeholder_only(&self) -> bool {
+        self.has_placeholder_in(PlaceholderPosition::Whole)
     }
 
-    fn has(&self, spot: PlaceholderPosition) -> bool {
+    fn has_placeholder_in(&self, spot: PlaceholderPosition) -> bool {
         self.placeholders.iter().any(|hole| hole.1 == spot)
     }
 
-    fn fill<'v>(&self, value: &dyn Fn(usize) -> &'v [u8]) -> Result<String, TemplateExpandError> {
+    fn fill_placeholders<'v>(&self, value: &dyn Fn(usize) -> &'v [u8]) -> Result<String, TemplateExpandError> {
         let literal: usize = self.placeholders.iter().map(|(text, _)| text.len()).sum();
         let values: usize = (0..self.placeholders.len()).map(|number| value(number).len()).sum();
         let mut out = String::with_capacity(literal + self.tail.len() + values);
@@ -209,7 +209,7 @@ impl UrlTemplate {
         for range in in_path {
             let start = out[..range.start].rfind('/').map_or(0, |slash| slash + 1);
             let end = out[range.end..].find(['/', '?', '#']).map_or(out.len(), |more| range.end + more);
-            if out[start..end].split('/').any(|segment| dots(segment) == DotSegment::Two) {
+            if out[start..end].split('/').any(|segment| dot_segment_kind(segment) == DotSegmentKind::Two) {
                 return Err(TemplateExpandError::Climbs);
             }
         }
@@ -225,7 +225,7 @@ struct TemplateBounds {
 }
 
 impl TemplateBounds {
-    fn of(text: &str) -> TemplateBounds {
+    fn parse(text: &str) -> TemplateBounds {
         let end = |from: usize, delimiters: &[char]| text[from..].find(delimiters).map_or(text.len(), |at| from + at);
         let colon = scheme_colon(text).unwrap_or(0);
         let host = text.len() - text[colon..].trim_start_matches([':', '/']).len();
@@ -233,7 +233,7 @@ impl TemplateBounds {
         TemplateBounds { scheme_end: colon, authority_end, path_end: end(authority_end, &['?', '#']) }
     }
 
-    fn spot(&self, at: usize) -> PlaceholderPosition {
+    fn position_at(&self, at: usize) -> PlaceholderPosition {
         if at < self.scheme_end {
             PlaceholderPosition::Scheme
         } else if at < self.authority_end {
@@ -249,12 +249,12 @@ impl TemplateBounds {
 /// Returns the position of the colon after the scheme, which may contain a `{}`.
 fn scheme_colon(text: &str) -> Option<usize> {
     let colon = text.find(':').filter(|at| text[at + 1..].starts_with('/'))?;
-    let scheme = text[..colon].replace(HOLE, "");
+    let scheme = text[..colon].replace(PLACEHOLDER, "");
     scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b)).then_some(colon)
 }
 
-/// Adds the default scheme if there is none. Without it, a match `http:` before a literal slash
-/// would become the scheme.
+/// Adds the default scheme if the text has no scheme. Without a scheme, a match `http:` before a
+/// literal slash would become the scheme.
 fn with_scheme(text: &str) -> String {
     match scheme_colon(text) {
         Some(_) => text.to_owned(),
@@ -262,7 +262,7 @@ fn with_scheme(text: &str) -> String {
     }
 }
 
-fn whole(matched: &[u8]) -> Result<String, TemplateExpandError> {
+fn expand_whole_url(matched: &[u8]) -> Result<String, TemplateExpandError> {
     let text = core::str::from_utf8(matched).map_err(|_| TemplateExpandError::NotHttp)?;
     let scheme = text.split_once("://").map(|(scheme, _)| scheme).ok_or(TemplateExpandError::NotHttp)?;
     if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {

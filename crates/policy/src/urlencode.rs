@@ -52,7 +52,7 @@ impl<'a> FormField<'a> {
     /// Returns the encoded field. `value` is the text of [`FormFieldSource::Text`], or the content
     /// of the file.
     pub fn encode(&self, value: &[u8]) -> Vec<u8> {
-        let value = form(value).into_bytes();
+        let value = form_encode(value).into_bytes();
         match self.name {
             Some(name) => [name, b"=", &value].concat(),
             None => value,
@@ -61,7 +61,7 @@ impl<'a> FormField<'a> {
 }
 
 /// Percent-decodes a text (RFC 3986 §2.1). A `%` without two hex digits after it is kept unchanged.
-pub fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
+pub fn percent_decode(text: &[u8]) -> Cow<'_, [u8]> {
     if memchr(b'%', text).is_none() {
         return Cow::Borrowed(text);
     }
@@ -83,7 +83,7 @@ pub fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// Percent-encodes all bytes but letters, digits and `-._~` (RFC 3986 §2.3).
-pub fn percent(bytes: &[u8]) -> String {
+pub fn percent_encode(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + bytes.len() / 2);
     for b in bytes {
         if b.is_ascii_alphanumeric() || b"-._~".contains(b) {
@@ -95,10 +95,10 @@ pub fn percent(bytes: &[u8]) -> String {
     out
 }
 
-/// Encodes like [`percent`], except that a blank becomes `+`, as in HTML forms and in curl since
-/// 7.86.
-pub fn form(bytes: &[u8]) -> String {
-    percent(bytes).replace("%20", "+")
+/// Encodes like [`percent_encode`], except that a blank becomes `+`, as in HTML forms and in curl
+/// since 7.86.
+pub fn form_encode(bytes: &[u8]) -> String {
+    percent_encode(bytes).replace("%20", "+")
 }
 
 #[cfg(test)]
@@ -108,11 +108,11 @@ mod tests {
     #[test]
     fn every_byte_is_encoded_and_decoded() {
         for b in 0..=u8::MAX {
-            let text = percent(&[b]);
+            let text = percent_encode(&[b]);
             let plain = b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~');
             assert_eq!(text, if plain { char::from(b).to_string() } else { format!("%{b:02X}") });
         }
-        assert_eq!(form(b"a b+%20 \xc3\xa9\n"), "a+b%2B%2520+%C3%A9%0A");
+        assert_eq!(form_encode(b"a b+%20 \xc3\xa9\n"), "a+b%2B%2520+%C3%A9%0A");
     }
 
     #[test]

@@ -3,12 +3,12 @@
 //! the engine and in the command; `docs/design/trust.md` lists all.
 
 use haul_policy::Target;
-use haul_policy::auth::{Credentials, NetrcLookup, UserCredentials, identity_for};
+use haul_policy::auth::{Credentials, NetrcLookup, UserCredentials, credentials_for_target};
 use haul_policy::cookie::CookieStore;
 use haul_policy::hsts::HstsStore;
 use haul_policy::proxy::{connect_fields, forward_fields};
-use haul_policy::redirect::{RedirectRules, RedirectedRequest, SecretHandling, decide};
-use haul_policy::secrets::{fields_for, referer};
+use haul_policy::redirect::{RedirectRules, RedirectedRequest, SecretHandling, redirected_request};
+use haul_policy::secrets::{fields_to_send, referer_for};
 
 const NOW: u64 = 1_800_000_000;
 
@@ -20,14 +20,16 @@ fn target(url: &str) -> Target {
 fn hop(from: &str, to: &str) -> RedirectedRequest {
     let from = target(from);
     let origin = from.origin();
-    decide(&RedirectRules::default(), 0, 302, Some(to.as_bytes()), "GET", &from, &origin).unwrap().expect("followed")
+    redirected_request(&RedirectRules::default(), 0, 302, Some(to.as_bytes()), "GET", &from, &origin)
+        .unwrap()
+        .expect("followed")
 }
 
 /// Returns the names of the user's fields that may be sent.
 fn sent(secrets: SecretHandling) -> Vec<&'static str> {
     const NAMES: [&str; 5] = ["Authorization", "Cookie", "X-Api-Key", "Host", "Accept"];
     let fields = NAMES.map(|name| (name.to_owned(), b"v".to_vec()));
-    let kept: Vec<_> = fields_for(&fields, secrets).map(|(name, _)| name.clone()).collect();
+    let kept: Vec<_> = fields_to_send(&fields, secrets).map(|(name, _)| name.clone()).collect();
     NAMES.into_iter().filter(|name| kept.iter().any(|other| other == name)).collect()
 }
 
@@ -52,7 +54,7 @@ fn cve_2022_27776_later_hop_restores_no_secret() {
     let mut at = target("https://a.example/");
     let mut kept = Vec::new();
     for location in ["https://a.example:8443/", "https://a.example:8443/again", "/more", "https://a.example/home"] {
-        let hop = decide(&RedirectRules::default(), 0, 302, Some(location.as_bytes()), "GET", &at, &first);
+        let hop = redirected_request(&RedirectRules::default(), 0, 302, Some(location.as_bytes()), "GET", &at, &first);
         let hop = hop.unwrap().unwrap();
         kept.push(hop.secrets == SecretHandling::Keep);
         at = hop.target;
@@ -64,8 +66,8 @@ fn cve_2022_27776_later_hop_restores_no_secret() {
 /// gave these credentials.
 fn identity(given: &UserCredentials<'_>, from: &str, to: &str) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
     let hop = hop(from, to);
-    let identity = identity_for(given, &hop.target, hop.secrets, hop.downgraded).unwrap();
-    (identity.credentials.map(|known| known.basic()), identity.bearer)
+    let identity = credentials_for_target(given, &hop.target, hop.secrets, hop.downgraded).unwrap();
+    (identity.credentials.map(|known| known.basic_authorization()), identity.bearer)
 }
 
 #[test]
@@ -80,7 +82,7 @@ fn cve_2025_14524_token_stays_with_origin() {
 #[test]
 fn userinfo_of_a_url_stays_with_its_origin() {
     let given = UserCredentials { user: None, bearer: None, negotiate: false, netrc: NetrcLookup::Off };
-    let known = Credentials::new("u", "p").unwrap().basic();
+    let known = Credentials::new("u", "p").unwrap().basic_authorization();
     assert_eq!(identity(&given, "https://u:p@a.example/", "/x").0, Some(known));
     for to in ["https://b.example/", "//b.example/", "http://a.example/", "https://u:p@b.example/"] {
         assert_eq!(identity(&given, "https://u:p@a.example/", to).0, None, "{to}");
@@ -96,9 +98,9 @@ fn cve_2024_11053_netrc_borrows_no_password() {
     ] {
         let given = UserCredentials { user: None, bearer: None, negotiate: false, netrc: NetrcLookup::Required(netrc) };
         let (first, _) = identity(&given, "https://a.example/", "https://a.example/x");
-        assert_eq!(first, Some(Credentials::new("alice", "alices").unwrap().basic()));
+        assert_eq!(first, Some(Credentials::new("alice", "alices").unwrap().basic_authorization()));
         let (there, _) = identity(&given, "https://a.example/", "https://b.example/");
-        let none = Credentials::new("bob", "").unwrap().basic();
+        let none = Credentials::new("bob", "").unwrap().basic_authorization();
         assert!(there.is_none() || there == Some(none), "{}", String::from_utf8_lossy(netrc));
     }
 }
@@ -118,7 +120,7 @@ fn cve_2026_8926_user_selects_the_password() {
         let given = UserCredentials { user: None, bearer: None, negotiate: false, netrc: of_file };
         for (user, password) in [("alice", "alices"), ("bob", "bobs"), ("eve", "")] {
             let (sent, _) = identity(&given, &format!("https://{user}@a.example/"), "https://a.example/x");
-            assert_eq!(sent, Some(Credentials::new(user, password).unwrap().basic()), "{user}");
+            assert_eq!(sent, Some(Credentials::new(user, password).unwrap().basic_authorization()), "{user}");
         }
     }
 }
@@ -135,7 +137,8 @@ fn netrc_matches_exact_hosts() {
         ("a.example.evil.test", false),
         ("a.exampl", false),
     ] {
-        let identity = identity_for(&given, &target(&format!("https://{host}/")), SecretHandling::Keep, false).unwrap();
+        let identity =
+            credentials_for_target(&given, &target(&format!("https://{host}/")), SecretHandling::Keep, false).unwrap();
         assert_eq!(identity.credentials.is_some(), expected, "{host}");
     }
 }
@@ -151,17 +154,19 @@ fn https_to_http_drops_credentials_cookies_and_referer() {
     jar.set(&target("https://a.example/"), b"s=1; Secure", NOW).unwrap();
     assert_eq!(jar.cookie_for(&target("http://a.example/"), NOW), None);
     assert!(jar.cookie_for(&target("https://a.example/"), NOW).is_some());
-    assert_eq!(referer(&target("https://a.example/private"), &target("http://a.example/")), None);
+    assert_eq!(referer_for(&target("https://a.example/private"), &target("http://a.example/")), None);
     let trusting = RedirectRules { location_trusted: true, ..RedirectRules::default() };
     let from = target("https://a.example/");
-    let there = decide(&trusting, 0, 302, Some(b"http://a.example/"), "GET", &from, &from.origin()).unwrap().unwrap();
+    let there = redirected_request(&trusting, 0, 302, Some(b"http://a.example/"), "GET", &from, &from.origin())
+        .unwrap()
+        .unwrap();
     assert_eq!(there.secrets, SecretHandling::Drop, "whoever is trusted, nobody listens in");
 }
 
 #[test]
 fn cve_2023_32681_origin_gets_no_proxy_credentials() {
     // To the proxy they go in fields of their own, which a request to an origin is never made of.
-    let basic = Credentials::new("p", "q").unwrap().basic();
+    let basic = Credentials::new("p", "q").unwrap().basic_authorization();
     for fields in
         [connect_fields(&target("https://a.example/"), Some(&basic), None, &[]), forward_fields(Some(&basic), &[])]
     {
@@ -171,7 +176,7 @@ fn cve_2023_32681_origin_gets_no_proxy_credentials() {
     }
     // One that the user gave as a field of the request is a secret like others.
     let own = [("proxy-authorization".to_owned(), basic)];
-    assert_eq!(fields_for(&own, hop("https://a.example/", "https://b.example/").secrets).count(), 0);
+    assert_eq!(fields_to_send(&own, hop("https://a.example/", "https://b.example/").secrets).count(), 0);
 }
 
 #[test]
@@ -309,10 +314,10 @@ fn cve_2022_30115_dots_do_not_escape_hsts() {
         "http://a\u{3002}example/",
         "http://w.a.example./",
     ] {
-        assert!(hsts.upgrade(&target(url), NOW).is_some(), "{url}");
+        assert!(hsts.to_https_target(&target(url), NOW).is_some(), "{url}");
     }
-    assert!(hsts.upgrade(&target("http://b.example/"), NOW).is_none());
+    assert!(hsts.to_https_target(&target("http://b.example/"), NOW).is_none());
     let mut dotted = HstsStore::new();
     dotted.on_field(&target("https://a.example./"), b"max-age=600", NOW);
-    assert!(dotted.upgrade(&target("http://a.example/"), NOW).is_some());
+    assert!(dotted.to_https_target(&target("http://a.example/"), NOW).is_some());
 }

@@ -1,13 +1,13 @@
 //! Damaged checkpoints (torn, truncated, mutated or forged): none of them decodes to the checkpoint
 //! that was written.
 
-use haul_policy::range::checkpoint::{MAX_BOOT, SLOT, decode, latest};
+use haul_policy::range::checkpoint::{MAX_BOOT, SLOT_SIZE, decode, latest};
 use haul_policy::range::validator::MAX_ETAG;
 use haul_policy::range::{ByteRanges, Checkpoint, Validator};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-const SIZE: usize = SLOT as usize;
+const SIZE: usize = SLOT_SIZE as usize;
 const SUM: usize = SIZE - 4;
 /// The offset of the version in a checkpoint. This and the following offsets are those of the table
 /// in [`haul_policy::range::checkpoint`].
@@ -142,7 +142,9 @@ fn smallest_ranges_are_left_out_of_full_checkpoint() {
         let slot = full.encode(1);
         let (_, read) = decode(&slot).unwrap();
         assert_eq!(read.done.iter().count(), fit);
-        assert!(read.done.iter().all(|span| done.covers(span.clone()) && span.end - span.start > 1000 - fit as u64));
+        assert!(
+            read.done.iter().all(|span| done.contains_range(span.clone()) && span.end - span.start > 1000 - fit as u64)
+        );
         assert_eq!(Checkpoint { done: done.clone(), ..read }, full);
     }
 }
@@ -169,7 +171,11 @@ fn unsynced_checkpoints_end_with_the_boot() {
     let table = [(&synced, true, true, true), (&cached, true, false, false), (&unknown, false, false, false)];
     for (checkpoint, same, other, none) in table {
         assert_eq!(
-            (checkpoint.holds_after(b"abcd"), checkpoint.holds_after(b"abce"), checkpoint.holds_after(b"")),
+            (
+                checkpoint.is_reliable_in_boot(b"abcd"),
+                checkpoint.is_reliable_in_boot(b"abce"),
+                checkpoint.is_reliable_in_boot(b"")
+            ),
             (same, other, none)
         );
     }
@@ -195,7 +201,7 @@ proptest! {
         let slot = checkpoint.encode(sequence);
         let (read_sequence, read) = decode(&slot).unwrap();
         prop_assert_eq!(read_sequence, sequence);
-        prop_assert!(read.done.iter().all(|span| checkpoint.done.covers(span.clone()) && span.end <= checkpoint.total));
+        prop_assert!(read.done.iter().all(|span| checkpoint.done.contains_range(span.clone()) && span.end <= checkpoint.total));
         prop_assert_eq!(read.encode(sequence), slot);
         let total = checkpoint.total;
         let whole = checkpoint.done.iter().count() <= 200 && checkpoint.done.iter().all(|span| span.end <= total);

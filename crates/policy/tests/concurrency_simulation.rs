@@ -276,7 +276,7 @@ impl Simulation {
         };
         if !is_served {
             self.outcome.refused += 1;
-            if is_adaptive && sample.load().is_some() {
+            if is_adaptive && sample.refused_load().is_some() {
                 self.to_start += 1;
             } else {
                 self.push(self.now + RETRY_PAUSE, SimulationEvent::Again);

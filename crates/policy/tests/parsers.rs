@@ -5,7 +5,7 @@ mod common;
 
 use haul_policy::filename::{MAX_NAME, from_disposition, from_target};
 use haul_policy::glob::{UrlGlob, fill_template};
-use haul_policy::redirect::{RedirectRules, decide};
+use haul_policy::redirect::{RedirectRules, redirected_request};
 use haul_policy::retry::{self, AttemptOutcome, RetryRules, parse_retry_after};
 use haul_policy::url_template::UrlTemplate;
 use haul_policy::{Host, Scheme, Target};
@@ -83,7 +83,7 @@ proptest! {
     #[test]
     fn any_location_is_safe(location in vec(any::<u8>(), 0..40), status in 290u16..320) {
         let from = Target::parse("https://h/a").unwrap();
-        if let Ok(Some(hop)) = decide(&RedirectRules::default(), 0, status, Some(&location), "GET", &from, &from.origin()) {
+        if let Ok(Some(hop)) = redirected_request(&RedirectRules::default(), 0, status, Some(&location), "GET", &from, &from.origin()) {
             check_target(&hop.target)?;
         }
     }
@@ -98,7 +98,7 @@ proptest! {
             }
             for expansion in glob.iter().take(3) {
                 let filled = fill_template(&text, &expansion.parts);
-                prop_assert!(expansion.parts.numbered().iter().map(String::len).sum::<usize>() <= expansion.url.len());
+                prop_assert!(expansion.parts.by_number().iter().map(String::len).sum::<usize>() <= expansion.url.len());
                 prop_assert_eq!(fill_template("", &expansion.parts), "");
                 drop(filled);
             }
@@ -163,7 +163,7 @@ proptest! {
     fn retry_after_waits_are_bounded(value in prop_oneof![vec(any::<u8>(), 0..40), "[0-9]{1,25}".prop_map(String::into_bytes)], now: u64, attempt: u32, entropy: u64) {
         let asked = parse_retry_after(&value, now);
         let rules = RetryRules { max: u32::MAX, ..RetryRules::default() };
-        if let Some(wait) = retry::decide(&rules, AttemptOutcome::Status(503), attempt, true, asked, Duration::ZERO, entropy) {
+        if let Some(wait) = retry::retry_delay(&rules, AttemptOutcome::Status(503), attempt, true, asked, Duration::ZERO, entropy) {
             prop_assert!(wait >= Duration::from_millis(500) && wait <= rules.cap);
         }
     }

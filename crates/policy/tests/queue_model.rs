@@ -169,20 +169,20 @@ fn run(caps: QueueCaps, ops: &[QueueOp]) -> Result<(), TestCaseError> {
                 match got {
                     Some((_, job)) => model.take(job),
                     None => {
-                        queue.release(id);
+                        queue.on_job_end(id);
                         model.running.remove(which);
                     }
                 }
             }
             QueueOp::Release { which } => {
                 if which < model.running.len() {
-                    queue.release(model.running.remove(which).1);
+                    queue.on_job_end(model.running.remove(which).1);
                 }
             }
             QueueOp::Pause { which, nanos } => {
                 if let Some((host, id)) = model.running.get(which).copied() {
                     let until = model.now + Duration::from_nanos(nanos);
-                    queue.pause(id, until);
+                    queue.pause_host_until(id, until);
                     let known = model.paused.entry(host).or_insert(until);
                     *known = until.max(*known);
                 }
@@ -208,19 +208,19 @@ fn run(caps: QueueCaps, ops: &[QueueOp]) -> Result<(), TestCaseError> {
         }
         prop_assert_eq!(queue.len(), model.waiting.len());
         prop_assert_eq!(queue.is_empty(), model.waiting.is_empty());
-        prop_assert_eq!(queue.delayed(), model.delayed.len());
+        prop_assert_eq!(queue.delayed_jobs(), model.delayed.len());
         prop_assert_eq!(queue.next_due(MonotonicTime(0)), model.delayed.iter().map(|(until, _)| *until).min());
         prop_assert!((0..20).all(|seq| queue.contains(seq) == model.waiting.iter().any(|job| job.seq == seq)));
-        prop_assert_eq!(queue.running(), model.running.len());
+        prop_assert_eq!(queue.running_jobs(), model.running.len());
         prop_assert_eq!(queue.first_seq(), model.waiting.iter().map(|job| job.seq).min());
         for (host, id) in &model.running {
-            prop_assert_eq!(queue.running_on(*id), model.running_on(*host));
+            prop_assert_eq!(queue.running_jobs_of_host(*id), model.running_on(*host));
             let is_full = model.running.len() >= model.caps.total || model.running_on(*host) >= model.caps.per_host;
             prop_assert_eq!(queue.is_full(*id), is_full);
             prop_assert_eq!(queue.paused_until(*id).is_some_and(|until| until > model.now), model.is_paused(*host));
             let mut there: Vec<_> = model.waiting.iter().filter(|job| job.host == *host).map(|job| job.seq).collect();
             there.sort_unstable();
-            prop_assert!(queue.waiting_on(*id).eq(there));
+            prop_assert!(queue.waiting_jobs_of_host(*id).eq(there));
         }
     }
     drain(queue, model)
@@ -229,7 +229,7 @@ fn run(caps: QueueCaps, ops: &[QueueOp]) -> Result<(), TestCaseError> {
 /// Starts and ends all jobs. Checks that every pushed job is returned once, and that the queue then
 /// remembers no host.
 fn drain(mut queue: JobQueue<ModelJob, u8>, mut model: QueueModel) -> Result<(), TestCaseError> {
-    while !queue.is_empty() || queue.delayed() > 0 {
+    while !queue.is_empty() || queue.delayed_jobs() > 0 {
         model.wake();
         match queue.next(model.now, None) {
             Some((id, _, job)) => {
@@ -237,7 +237,7 @@ fn drain(mut queue: JobQueue<ModelJob, u8>, mut model: QueueModel) -> Result<(),
                 model.take(job);
                 model.running.push((job.host, id));
             }
-            None if !model.running.is_empty() => queue.release(model.running.remove(0).1),
+            None if !model.running.is_empty() => queue.on_job_end(model.running.remove(0).1),
             None => {
                 let wake = queue.next_wakeup(model.now).expect("only a pause or a delay can hold the rest back");
                 prop_assert!(wake > model.now);
@@ -246,9 +246,9 @@ fn drain(mut queue: JobQueue<ModelJob, u8>, mut model: QueueModel) -> Result<(),
         }
     }
     prop_assert!(model.waiting.is_empty(), "lost: {:?}", model.waiting);
-    model.running.drain(..).for_each(|(_, id)| queue.release(id));
+    model.running.drain(..).for_each(|(_, id)| queue.on_job_end(id));
     prop_assert!(queue.next(MonotonicTime(u64::MAX), None).is_none());
-    prop_assert_eq!((queue.hosts(), queue.running()), (0, 0));
+    prop_assert_eq!((queue.host_count(), queue.running_jobs()), (0, 0));
     Ok(())
 }
 
@@ -268,15 +268,15 @@ fn idle_hosts_are_dropped() {
     for host in 0..200_000 {
         queue.push(&host, u64::from(host), ());
         let (id, ..) = queue.next(MonotonicTime(0), None).unwrap();
-        queue.release(id);
-        assert_eq!(queue.hosts(), 0);
+        queue.on_job_end(id);
+        assert_eq!(queue.host_count(), 0);
         assert!(ids.insert(id), "an id was used twice");
         // A stale id does nothing.
-        queue.release(id);
-        queue.pause(id, MonotonicTime(9));
-        assert_eq!((queue.running_on(id), queue.next_for(id, MonotonicTime(0), None)), (0, None));
+        queue.on_job_end(id);
+        queue.pause_host_until(id, MonotonicTime(9));
+        assert_eq!((queue.running_jobs_of_host(id), queue.next_for(id, MonotonicTime(0), None)), (0, None));
     }
-    assert_eq!(queue.running(), 0);
+    assert_eq!(queue.running_jobs(), 0);
 }
 
 #[test]
@@ -285,10 +285,10 @@ fn remembered_pauses_are_bounded() {
     for host in 0..10_000 {
         queue.push(&host, 0, ());
         let (id, ..) = queue.next(MonotonicTime(0), None).unwrap();
-        queue.pause(id, MonotonicTime(1000 + u64::from(host)));
-        queue.release(id);
+        queue.pause_host_until(id, MonotonicTime(1000 + u64::from(host)));
+        queue.on_job_end(id);
     }
-    assert!(queue.hosts() <= 4096, "{}", queue.hosts());
+    assert!(queue.host_count() <= 4096, "{}", queue.host_count());
     // The last ones are still held back, until their time.
     queue.push(&9_999, 1, ());
     assert_eq!(queue.next(MonotonicTime(10_998), Some(1)), None);
@@ -302,21 +302,21 @@ fn host_of_delayed_job_is_remembered() {
     queue.push(&7, 0, 0);
     let (id, ..) = queue.next(MonotonicTime(0), None).unwrap();
     queue.set_shared_connection(id, true);
-    queue.pause(id, MonotonicTime(50));
+    queue.pause_host_until(id, MonotonicTime(50));
     assert_eq!(queue.push_delayed(id, MonotonicTime(20), 0, 1), Ok(()));
-    queue.release(id);
-    assert_eq!((queue.hosts(), queue.running(), queue.len(), queue.delayed()), (1, 0, 0, 1));
+    queue.on_job_end(id);
+    assert_eq!((queue.host_count(), queue.running_jobs(), queue.len(), queue.delayed_jobs()), (1, 0, 0, 1));
     // It holds no slot: another host's job runs.
     queue.push(&8, 1, 2);
     let (other, _, job) = queue.next(MonotonicTime(10), None).unwrap();
     assert_eq!((job, queue.next_wakeup(MonotonicTime(10))), (2, Some(MonotonicTime(20))));
-    queue.release(other);
+    queue.on_job_end(other);
     // At its time, it still waits for its host.
     assert_eq!(queue.next(MonotonicTime(20), None), None);
     assert_eq!(queue.next_wakeup(MonotonicTime(20)), Some(MonotonicTime(50)));
     assert_eq!(queue.next(MonotonicTime(50), None), Some((id, 0, 1)));
-    queue.release(id);
-    assert_eq!(queue.hosts(), 0);
+    queue.on_job_end(id);
+    assert_eq!(queue.host_count(), 0);
     assert_eq!(queue.push_delayed(id, MonotonicTime(60), 0, 3), Err(3));
 }
 
@@ -342,19 +342,19 @@ fn held_host_starts_no_job_before_its_time() {
         queue.push(&"other", seq + 1, seq + 1);
     }
     let (host, ..) = queue.next(MonotonicTime(0), None).unwrap();
-    assert_eq!(queue.key(host), Some(&"held"));
-    queue.hold(host, MonotonicTime(10));
+    assert_eq!(queue.host_key(host), Some(&"held"));
+    queue.hold_host_until(host, MonotonicTime(10));
     assert_eq!(queue.next(MonotonicTime(9), None).unwrap().1, 1);
     assert_eq!(queue.next_for(host, MonotonicTime(9), Some(2)), None, "a head waits, too");
     assert_eq!((queue.paused_until(host), queue.next_wakeup(MonotonicTime(9))), (None, Some(MonotonicTime(10))));
     // A pause that the server asked for is longer.
-    queue.pause(host, MonotonicTime(20));
+    queue.pause_host_until(host, MonotonicTime(20));
     assert_eq!(queue.next_for(host, MonotonicTime(10), None), None);
     assert_eq!(queue.next_for(host, MonotonicTime(20), None), Some((2, 2)));
     assert_eq!(queue.remove(4), Some(4));
-    queue.hold(host, MonotonicTime(40));
-    queue.release(host);
-    assert_eq!(queue.key(host), None, "the caller knows the time");
+    queue.hold_host_until(host, MonotonicTime(40));
+    queue.on_job_end(host);
+    assert_eq!(queue.host_key(host), None, "the caller knows the time");
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn awaited_job_starts_above_the_caps() {
     queue.push(&"y", 9, 9);
     assert_eq!(queue.next(MonotonicTime(0), None), None);
     assert_eq!(queue.next(MonotonicTime(0), Some(0)).unwrap().1, 0);
-    assert_eq!(queue.running(), 4);
+    assert_eq!(queue.running_jobs(), 4);
     assert_eq!(queue.next(MonotonicTime(0), Some(0)), None);
 }
 
@@ -384,7 +384,7 @@ fn host_with_many_jobs_leaves_room_for_others() {
     let (long, ..) = queue.next(MonotonicTime(0), None).unwrap();
     assert_eq!(queue.next_for(long, MonotonicTime(0), None), Some((1, ())));
     assert_eq!(queue.next_for(long, MonotonicTime(0), None), None);
-    queue.release(long);
+    queue.on_job_end(long);
     assert_eq!(queue.next(MonotonicTime(0), None).unwrap().1, 3);
 }
 
@@ -398,19 +398,19 @@ fn lent_slots_let_other_jobs_start() {
     let first = start(&mut queue).unwrap();
     let second = start(&mut queue).unwrap();
     assert!(start(&mut queue).is_none());
-    assert!(queue.lend());
+    assert!(queue.lend_slot());
     let third = start(&mut queue).unwrap();
     assert!(start(&mut queue).is_none());
     // The host has answered: three jobs run where two may.
-    queue.end_lend();
-    assert_eq!((queue.running(), start(&mut queue)), (3, None));
-    queue.release(first);
+    queue.return_lent_slot();
+    assert_eq!((queue.running_jobs(), start(&mut queue)), (3, None));
+    queue.on_job_end(first);
     assert!(start(&mut queue).is_none());
     assert!(queue.next_for(second, MonotonicTime(0), None).is_none());
-    queue.release(second);
+    queue.on_job_end(second);
     assert!(start(&mut queue).is_some());
-    queue.release(third);
-    let lent = (0..100).filter(|_| queue.lend()).count();
+    queue.on_job_end(third);
+    let lent = (0..100).filter(|_| queue.lend_slot()).count();
     assert_eq!(lent, 8, "four for each slot");
 }
 
@@ -418,7 +418,7 @@ fn lent_slots_let_other_jobs_start() {
 fn number_of_lent_slots_is_bounded() {
     for (total, most) in [(1, 0), (2, 8), (64, 256), (300, 1024), (65_535, 1024)] {
         let mut queue: JobQueue<(), u32> = JobQueue::new(QueueCaps { total, per_host: 1 });
-        assert_eq!((0..5000).filter(|_| queue.lend()).count(), most, "{total}");
+        assert_eq!((0..5000).filter(|_| queue.lend_slot()).count(), most, "{total}");
     }
 }
 
@@ -427,12 +427,12 @@ fn only_unanswered_host_lends_its_slots() {
     let mut queue: JobQueue<(), u32> = JobQueue::new(QueueCaps { total: 2, per_host: 2 });
     let hosts = [1, 2].map(|host| queue.push(&host, u64::from(host), ()));
     while queue.next(MonotonicTime(0), None).is_some() {}
-    queue.set_answered(hosts[1]);
+    queue.on_host_answered(hosts[1]);
     assert!(!queue.has_free_slot());
-    assert_eq!(hosts.map(|host| queue.lend_of_silent(host)), [true, false]);
+    assert_eq!(hosts.map(|host| queue.lend_slot_of_silent_host(host)), [true, false]);
     assert!(queue.has_free_slot());
     // A stale id has no answer and no slot.
-    queue.release(hosts[0]);
-    queue.end_lend();
-    assert!(!queue.lend_of_silent(hosts[0]));
+    queue.on_job_end(hosts[0]);
+    queue.return_lent_slot();
+    assert!(!queue.lend_slot_of_silent_host(hosts[0]));
 }

@@ -2,7 +2,7 @@
 
 use haul_policy::Target;
 use haul_policy::protocols::ProtocolSet;
-use haul_policy::redirect::{RedirectError, RedirectRules, RedirectedRequest, SecretHandling, decide};
+use haul_policy::redirect::{RedirectError, RedirectRules, RedirectedRequest, SecretHandling, redirected_request};
 
 fn hop(
     rules: &RedirectRules,
@@ -11,7 +11,7 @@ fn hop(
     location: &[u8],
 ) -> Result<Option<RedirectedRequest>, RedirectError> {
     let from = Target::parse("https://h/a").unwrap();
-    decide(rules, 0, status, Some(location), method, &from, &from.origin())
+    redirected_request(rules, 0, status, Some(location), method, &from, &from.origin())
 }
 
 /// Returns the method after a redirect with this status, and whether the body is sent again.
@@ -79,7 +79,15 @@ fn downgrades_drop_secrets() {
     let first = Target::parse("https://a/").unwrap();
     let plain_first = Target::parse("http://a/").unwrap();
     let downgraded = |rules: &RedirectRules, from: &str, first: &Target, to: &str| {
-        let hop = decide(rules, 0, 302, Some(to.as_bytes()), "GET", &Target::parse(from).unwrap(), &first.origin());
+        let hop = redirected_request(
+            rules,
+            0,
+            302,
+            Some(to.as_bytes()),
+            "GET",
+            &Target::parse(from).unwrap(),
+            &first.origin(),
+        );
         let hop = hop.unwrap().unwrap();
         (hop.downgraded, hop.secrets)
     };
@@ -99,7 +107,7 @@ fn downgrades_drop_secrets() {
 /// Checks `--proto-redir` and `--proto` with curl's defaults for redirects and with narrower sets.
 #[test]
 fn only_allowed_schemes_are_followed() {
-    let rules = RedirectRules::default().with_protocols(ProtocolSet::default().with("=https").unwrap());
+    let rules = RedirectRules::default().with_protocols(ProtocolSet::default().with_list("=https").unwrap());
     let code = |location: &[u8]| hop(&rules, 301, "GET", location).map(|hop| hop.is_some()).map_err(|e| e.exit_code());
     assert_eq!(
         (code(b"https://o/"), code(b"/x"), code(b"http://h/"), code(b"ftp://h/")),
@@ -114,7 +122,7 @@ fn other_statuses_are_not_followed() {
         assert_eq!(hop(&rules, status, "GET", b"/b"), Ok(None), "{status}");
     }
     let from = Target::parse("http://h/").unwrap();
-    assert_eq!(decide(&rules, 99, 302, None, "GET", &from, &from.origin()), Ok(None));
+    assert_eq!(redirected_request(&rules, 99, 302, None, "GET", &from, &from.origin()), Ok(None));
     assert_eq!(hop(&rules, 302, "GET", b" \t"), Ok(None));
     assert_eq!(hop(&RedirectRules { follow: false, ..rules }, 302, "GET", b"/b"), Ok(None));
 }
@@ -123,7 +131,15 @@ fn other_statuses_are_not_followed() {
 fn hop_limit_ends_a_chain() {
     let from = Target::parse("http://h/").unwrap();
     let at = |max, hops| {
-        decide(&RedirectRules { max, ..RedirectRules::default() }, hops, 302, Some(b"/"), "GET", &from, &from.origin())
+        redirected_request(
+            &RedirectRules { max, ..RedirectRules::default() },
+            hops,
+            302,
+            Some(b"/"),
+            "GET",
+            &from,
+            &from.origin(),
+        )
     };
     assert!(at(50, 49).unwrap().is_some());
     assert_eq!(at(50, 50), Err(RedirectError::TooMany { max: 50 }));

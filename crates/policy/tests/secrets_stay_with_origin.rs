@@ -9,8 +9,8 @@ mod common;
 mod secrets_model;
 
 use haul_policy::Target;
-use haul_policy::redirect::{RedirectRules, RedirectedRequest, SecretHandling, decide};
-use haul_policy::secrets::fields_for;
+use haul_policy::redirect::{RedirectRules, RedirectedRequest, SecretHandling, redirected_request};
+use haul_policy::secrets::fields_to_send;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -109,7 +109,7 @@ const SECRETS: [&str; 4] = ["Bearer t0ken", "sid=1", "k3y", "alice:pw"];
 
 /// Returns all secrets in the request to `target`: the user's fields, and the userinfo of the URL.
 fn sent(fields: &[(String, Vec<u8>)], secrets: SecretHandling, target: &Target) -> Vec<String> {
-    let fields = fields_for(fields, secrets).map(|(_, value)| String::from_utf8(value.clone()).unwrap());
+    let fields = fields_to_send(fields, secrets).map(|(_, value)| String::from_utf8(value.clone()).unwrap());
     let userinfo = target.userinfo().map(|(user, password)| format!("{user}:{password}"));
     fields.chain(userinfo).filter(|value| value != "plain").collect()
 }
@@ -139,7 +139,8 @@ fn run(
     prop_assert_eq!(sent(&fields, SecretHandling::Keep, &target).len(), SECRETS.len());
     for (hops, step) in steps.iter().enumerate() {
         let (location, next) = step.location(peer);
-        let hop = decide(rules, hops as u32, step.status, Some(location.as_bytes()), "GET", &target, &origin);
+        let hop =
+            redirected_request(rules, hops as u32, step.status, Some(location.as_bytes()), "GET", &target, &origin);
         let hop = hop.map_err(|e| TestCaseError::fail(format!("{location}: {e}")))?.expect("followed");
         check(&hop, &sent(&fields, hop.secrets, &hop.target), next)?;
         prop_assert_eq!((hop.target.scheme().as_str() == "https", hop.target.port()), (next.tls, next.port));
@@ -190,7 +191,9 @@ fn same_origin_hop_does_not_restore_secrets() {
     let mut at = first.clone();
     let mut seen = Vec::new();
     for location in ["https://b.example/", "/again", "https://b.example/x", "https://a.example/home"] {
-        let hop = decide(&rules, 0, 302, Some(location.as_bytes()), "GET", &at, &first.origin()).unwrap().unwrap();
+        let hop = redirected_request(&rules, 0, 302, Some(location.as_bytes()), "GET", &at, &first.origin())
+            .unwrap()
+            .unwrap();
         seen.push(hop.secrets);
         at = hop.target;
     }

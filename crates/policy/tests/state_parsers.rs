@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use haul_policy::Target;
 use haul_policy::alt_svc::{self, AltSvcStore};
-use haul_policy::auth::{AllowedAuthSchemes, ChosenAuthScheme, Credentials, DigestSession, choose, parse_challenges};
+use haul_policy::auth::{
+    AllowedAuthSchemes, ChosenAuthScheme, Credentials, DigestSession, choose_scheme, parse_challenges,
+};
 use haul_policy::cookie::{Cookie, CookieKey, CookieStore, lwp, netscape};
 use haul_policy::hsts::{self, HstsStore};
 use haul_policy::multipart::{
@@ -90,7 +92,7 @@ proptest! {
         "opaque=\"\t\"", "domain=\"/a\"",
     ]), info in fieldish(&["nextnonce=", "\"", "x", ",", "\\", "\0"])) {
         let challenges = parse_challenges([&field[..]]);
-        if let Ok(ChosenAuthScheme::Digest(challenge)) = choose(&challenges, AllowedAuthSchemes::ANY) {
+        if let Ok(ChosenAuthScheme::Digest(challenge)) = choose_scheme(&challenges, AllowedAuthSchemes::ANY) {
             let me = Credentials::new("u\"\u{e9}", "p").unwrap();
             let mut digest = DigestSession::new(challenge);
             for _ in 0..2 {
@@ -131,14 +133,14 @@ proptest! {
         known.load(&text, NOW);
         known.on_field(&site, text.as_bytes(), NOW);
         let mut again = HstsStore::new();
-        again.load(&known.write(NOW), NOW);
-        prop_assert_eq!(again.write(NOW), known.write(NOW));
+        again.load(&known.to_text(NOW), NOW);
+        prop_assert_eq!(again.to_text(NOW), known.to_text(NOW));
         let mut known = AltSvcStore::new();
         known.load(&text, NOW);
         known.on_field(&site, alt_svc::AlpnProtocol::H2, text.as_bytes(), NOW);
         let mut again = AltSvcStore::new();
-        again.load(&known.write(NOW), NOW);
-        prop_assert_eq!(again.write(NOW), known.write(NOW));
+        again.load(&known.to_text(NOW), NOW);
+        prop_assert_eq!(again.to_text(NOW), known.to_text(NOW));
         if let Ok(proxy) = Proxy::parse(&text) {
             prop_assert!(Proxy::parse(&proxy.to_string()).is_ok());
         }
@@ -154,14 +156,14 @@ proptest! {
             for chunk in replies.chunks(size) {
                 let mut rest = chunk;
                 loop {
-                    let wants = handshake.wants();
-                    match handshake.feed(rest) {
+                    let wants = handshake.missing_bytes();
+                    match handshake.receive(rest) {
                         Err(error) => return (sent, Err(error)),
                         Ok((used, step)) => {
                             used_in_all += used;
                             rest = &rest[used..];
                             match step {
-                                SocksStep::NeedMore => { assert!(rest.is_empty() && handshake.wants() > 0 && wants > 0); break }
+                                SocksStep::NeedMore => { assert!(rest.is_empty() && handshake.missing_bytes() > 0 && wants > 0); break }
                                 SocksStep::Send(bytes) => sent.push(bytes),
                                 SocksStep::Done => return (sent, Ok(Some(used_in_all))),
                             }
@@ -191,7 +193,7 @@ proptest! {
         prop_assert!(!literal.contains(&0));
         let sources = names.iter().try_fold(0, |sum, (_, _, length)| Some(sum + (*length)?));
         prop_assert_eq!(layout.length, sources.map(|sum| sum + literal.len() as u64));
-        let encoded = urlencode::form(&entropy);
+        let encoded = urlencode::form_encode(&entropy);
         prop_assert!(encoded.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~%+".contains(&b)));
     }
 }
@@ -255,7 +257,7 @@ proptest! {
                     disk.load(netscape::read(&file, NOW).cookies);
                     changes.apply_to(&mut disk);
                     file = netscape::write(&disk, NOW);
-                    jars[jar].saved(&changes);
+                    jars[jar].mark_saved(&changes);
                     for (name, value) in core::mem::take(&mut pending[jar]) {
                         match value {
                             Some(value) => { on_disk[jar].push(name.clone()); model.insert(name, value); }

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 /// The number of bytes that each entry counts in addition to its name and value (RFC 7541 §4.1).
-pub(crate) const OVERHEAD: usize = 32;
+pub(crate) const ENTRY_OVERHEAD: usize = 32;
 
 #[derive(Copy, Clone, Debug)]
 struct DynamicTableEntry {
@@ -17,7 +17,7 @@ struct DynamicTableEntry {
 
 impl DynamicTableEntry {
     fn size(&self) -> usize {
-        self.name as usize + self.value as usize + OVERHEAD
+        self.name as usize + self.value as usize + ENTRY_OVERHEAD
     }
 }
 
@@ -51,22 +51,22 @@ impl DynamicTable {
 
     pub(crate) fn resize(&mut self, max: usize) {
         self.max = max;
-        self.evict(max);
+        self.evict_down_to(max);
     }
 
-    /// Returns the name and value of the table entry with this index; `None` if there is none.
-    /// Index 0 is the newest entry.
+    /// Returns the name and value of the table entry with this index. `None` if no entry has it.
+    /// The newest entry has index 0.
     pub(crate) fn get(&self, index: usize) -> Option<(&[u8], &[u8])> {
-        self.entries.get(index).map(|entry| self.parts(entry))
+        self.entries.get(index).map(|entry| self.name_and_value(entry))
     }
 
     /// Returns the number of entries that were ever inserted and kept.
-    pub(crate) fn inserted(&self) -> u64 {
+    pub(crate) fn insert_count(&self) -> u64 {
         self.inserted
     }
 
     /// Returns the name and value of the entry with this absolute index: the number of entries that
-    /// were inserted before it (RFC 9204 §3.2.4). `None` if there is none.
+    /// were inserted before it (RFC 9204 §3.2.4). `None` if the table does not contain the entry.
     pub(crate) fn get_absolute(&self, index: u64) -> Option<(&[u8], &[u8])> {
         let place = self.inserted.checked_sub(1)?.checked_sub(index)?;
         self.get(usize::try_from(place).ok()?)
@@ -74,7 +74,7 @@ impl DynamicTable {
 
     /// Returns the absolute index of the oldest entry that remains if an entry of this size is
     /// inserted. The size must not exceed that of the table.
-    pub(crate) fn first_after_insert(&self, size: usize) -> u64 {
+    pub(crate) fn first_index_after_insert(&self, size: usize) -> u64 {
         let mut index = self.inserted - self.entries.len() as u64;
         let mut kept = self.size;
         for entry in self.entries.iter().rev() {
@@ -89,18 +89,18 @@ impl DynamicTable {
 
     /// Iterates over the names and values of all entries, newest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.entries.iter().map(|entry| self.parts(entry))
+        self.entries.iter().map(|entry| self.name_and_value(entry))
     }
 
     /// Inserts an entry. An entry that is larger than the whole table empties the table and is not
     /// kept (RFC 7541 §4.4).
     pub(crate) fn insert(&mut self, name: &[u8], value: &[u8]) {
-        let size = name.len() + value.len() + OVERHEAD;
+        let size = name.len() + value.len() + ENTRY_OVERHEAD;
         if size > self.max {
-            self.evict(0);
+            self.evict_down_to(0);
             return;
         }
-        self.evict(self.max - size);
+        self.evict_down_to(self.max - size);
         self.compact();
         let at = self.base + self.bytes.len() as u64;
         self.bytes.extend_from_slice(name);
@@ -110,7 +110,7 @@ impl DynamicTable {
         self.inserted += 1;
     }
 
-    fn evict(&mut self, allowed: usize) {
+    fn evict_down_to(&mut self, allowed: usize) {
         while self.size > allowed
             && let Some(entry) = self.entries.pop_back()
         {
@@ -128,7 +128,7 @@ impl DynamicTable {
         }
     }
 
-    fn parts(&self, entry: &DynamicTableEntry) -> (&[u8], &[u8]) {
+    fn name_and_value(&self, entry: &DynamicTableEntry) -> (&[u8], &[u8]) {
         let start = (entry.at - self.base) as usize;
         let field = &self.bytes[start..start + entry.name as usize + entry.value as usize];
         field.split_at(entry.name as usize)
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn oldest_table_entries_are_evicted() {
-        let mut table = DynamicTable::new(3 * (OVERHEAD + 4));
+        let mut table = DynamicTable::new(3 * (ENTRY_OVERHEAD + 4));
         for number in 0..1_000 {
             table.insert(b"n", format!("{number:03}").as_bytes());
             assert_eq!(table.get(0), Some((&b"n"[..], format!("{number:03}").as_bytes())));
@@ -150,7 +150,7 @@ mod tests {
         }
         assert_eq!(table.get(2), Some((&b"n"[..], &b"997"[..])));
         assert_eq!(table.get(3), None);
-        table.resize(OVERHEAD + 4);
+        table.resize(ENTRY_OVERHEAD + 4);
         assert_eq!(table.get(0), Some((&b"n"[..], &b"999"[..])));
         assert_eq!(table.get(1), None);
         table.insert(b"too", b"large");

@@ -1,6 +1,6 @@
 //! The progress of one exchange, a request and its response, on a stream of HTTP/2 or HTTP/3.
 
-use crate::framing::{BodyFraming, ContentLengthFault, ResponseFramingContext, content_length};
+use crate::framing::{BodyFraming, ContentLengthFault, ResponseFramingContext, parse_content_length};
 use crate::head::ResponseHead;
 use crate::request::BodyLength;
 use crate::response_error::ResponseError;
@@ -14,7 +14,7 @@ pub(crate) enum UploadState {
         left: u64,
     },
     Open,
-    /// The server does not want the rest of the body, and the end of the stream was not sent.
+    /// The server does not want the rest of the request body. The request stream was not ended.
     Abandoned,
 }
 
@@ -65,7 +65,7 @@ impl AnnouncedBody {
         let mut expected = None;
         if !none && !tunnel {
             for value in head.get_all("content-length") {
-                let one = content_length(value).map_err(ResponseError::ContentLength)?;
+                let one = parse_content_length(value).map_err(ResponseError::ContentLength)?;
                 if expected.is_some_and(|known| known != one) {
                     return Err(ResponseError::ContentLength(ContentLengthFault::Conflicting));
                 }

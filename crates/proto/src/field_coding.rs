@@ -32,13 +32,13 @@ pub enum FieldIndexing {
 /// A field section that is being encoded by HPACK or QPACK.
 pub(crate) trait FieldSectionEncoder {
     /// Adds a field to the section. `name` is in lower case.
-    fn field(&mut self, name: &[u8], value: &[u8], indexing: FieldIndexing);
+    fn push_field(&mut self, name: &[u8], value: &[u8], indexing: FieldIndexing);
 }
 
 /// The result of looking up a field in a static table.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum StaticTableMatch {
-    /// The name and value are those of the entry with this index.
+    /// The name and the value are taken from the entry with this index.
     Field(u32),
     /// The entry with this index has the same name but another value.
     Name(u32),

@@ -28,7 +28,7 @@ pub(crate) enum FieldSectionKind {
 pub(crate) enum FieldSectionError {
     /// The section exceeds a limit.
     Response(ResponseError),
-    /// A field makes its message malformed.
+    /// A field makes the message malformed.
     Field(FieldFault),
 }
 
@@ -43,11 +43,11 @@ pub(crate) struct DecodedFieldSection {
 }
 
 /// The status line of a head in the syntax of HTTP/1. The version and the status are replaced.
-const STATUS_LINE: &[u8] = b"HTTP/2 200 \r\n";
+const STATUS_LINE_TEMPLATE: &[u8] = b"HTTP/2 200 \r\n";
 
 impl DecodedFieldSection {
     pub(crate) fn into_head(self) -> ResponseHead {
-        let end = STATUS_LINE.len() as u32 - 2;
+        let end = STATUS_LINE_TEMPLATE.len() as u32 - 2;
         ResponseHead::new(self.version, self.status, (end, end), self.fields)
     }
 
@@ -102,22 +102,22 @@ impl<'a> FieldSectionReader<'a> {
     }
 
     /// Returns the buffer to which the decoder appends the next line.
-    pub(crate) fn text(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn line_buffer(&mut self) -> &mut Vec<u8> {
         &mut self.text
     }
 
     /// Checks the line that was decoded last, and adds it to the section.
-    pub(crate) fn line(&mut self, line: DecodedFieldLine) -> Result<(), FieldSectionError> {
+    pub(crate) fn push_line(&mut self, line: DecodedFieldLine) -> Result<(), FieldSectionError> {
         let DecodedFieldLine { name, mut value, .. } = line;
         self.count += 1;
         self.size += name.len() + value.len() + 32;
         self.check_size()?;
         let is_pseudo = self.text[name.clone()].first() == Some(&b':');
         if is_pseudo {
-            let status = self.pseudo(&self.text[name.clone()], &self.text[value])?;
+            let status = self.parse_pseudo_field(&self.text[name.clone()], &self.text[value])?;
             self.status = status;
             self.text.truncate(name.start);
-            self.text.extend_from_slice(STATUS_LINE);
+            self.text.extend_from_slice(STATUS_LINE_TEMPLATE);
             if self.version == ProtocolVersion::Http3 {
                 self.text[name.start + "HTTP/".len()] = b'3';
             }
@@ -128,7 +128,7 @@ impl<'a> FieldSectionReader<'a> {
         }
         check_name(&self.text[name.clone()])?;
         let text = &self.text[value.clone()];
-        if !text.iter().all(|&byte| VALUE[usize::from(byte)]) {
+        if !text.iter().all(|&byte| VALUE_BYTES[usize::from(byte)]) {
             return Err(FieldSectionError::Field(FieldFault::Value));
         }
         if is_connection_specific(&self.text[name.clone()]) {
@@ -179,7 +179,7 @@ impl<'a> FieldSectionReader<'a> {
         }
     }
 
-    fn pseudo(&self, name: &[u8], value: &[u8]) -> Result<u16, FieldSectionError> {
+    fn parse_pseudo_field(&self, name: &[u8], value: &[u8]) -> Result<u16, FieldSectionError> {
         let fault = |fault| Err(FieldSectionError::Field(fault));
         if self.section == FieldSectionKind::Trailers {
             return fault(FieldFault::PseudoInTrailers);
@@ -208,7 +208,7 @@ impl<'a> FieldSectionReader<'a> {
 }
 
 /// The bytes allowed in a field value, with HTTP/1's rules: true at the index of each allowed byte.
-static VALUE: [bool; 256] = {
+static VALUE_BYTES: [bool; 256] = {
     let mut allowed = [true; 256];
     let mut byte = 0;
     while byte < 0x20 {
@@ -220,7 +220,7 @@ static VALUE: [bool; 256] = {
 };
 
 /// The bytes allowed in a field name: true at the index of each allowed byte.
-static NAME: [bool; 256] = {
+static NAME_BYTES: [bool; 256] = {
     let mut allowed = [false; 256];
     let mut byte = 0;
     while byte < 256 {
@@ -231,7 +231,7 @@ static NAME: [bool; 256] = {
 };
 
 fn check_name(name: &[u8]) -> Result<(), FieldSectionError> {
-    if !name.is_empty() && name.iter().all(|&byte| NAME[usize::from(byte)]) {
+    if !name.is_empty() && name.iter().all(|&byte| NAME_BYTES[usize::from(byte)]) {
         return Ok(());
     }
     let token = !name.is_empty() && name.iter().all(|&byte| is_tchar(byte));

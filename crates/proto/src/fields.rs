@@ -41,8 +41,8 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Creates a field section from its received bytes and the positions of its fields, which must
-    /// lie within `raw`.
+    /// Creates a field section from its received bytes and the positions of its fields. The
+    /// positions must be within `raw`.
     pub(crate) fn new(raw: Vec<u8>, spans: Vec<FieldSpan>) -> Fields {
         Fields { raw, spans }
     }
@@ -56,32 +56,35 @@ impl Fields {
 
     /// Iterates over the names and values of the fields, in the order received.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.spans.iter().map(|span| (name(&self.raw, span), &self.raw[range(span.value)]))
+        self.spans.iter().map(|span| (field_name(&self.raw, span), &self.raw[to_range(span.value)]))
     }
 
     /// Iterates over the names and values of the fields as bytes, in the order received. Cheaper
     /// than [`Fields::iter`], since no name is converted to `str`.
     pub fn iter_bytes(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
-        self.spans.iter().map(|span| (&self.raw[range(span.name)], &self.raw[range(span.value)]))
+        self.spans.iter().map(|span| (&self.raw[to_range(span.name)], &self.raw[to_range(span.value)]))
     }
 
     /// Iterates over the fields whose name has a length for which `is_wanted` returns true. The
     /// caller compares the names afterwards.
     pub(crate) fn iter_of_length(&self, is_wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
         let spans = self.spans.iter().filter(move |span| is_wanted((span.name.1 - span.name.0) as usize));
-        spans.map(|span| (&self.raw[range(span.name)], &self.raw[range(span.value)]))
+        spans.map(|span| (&self.raw[to_range(span.name)], &self.raw[to_range(span.value)]))
     }
 
-    /// Returns the value of the first field of this name; `None` if there is none. The letter case
-    /// of `name` does not matter.
+    /// Returns the value of the first field with this name. `None` if no field has it. The letter
+    /// case of `name` does not matter.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
-        self.spans.iter().find(|span| is(&self.raw, span, name)).map(|span| &self.raw[range(span.value)])
+        self.spans.iter().find(|span| has_name(&self.raw, span, name)).map(|span| &self.raw[to_range(span.value)])
     }
 
     /// Iterates over the values of all fields of this name, in the order received. The letter case
     /// of `name` does not matter.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
-        self.spans.iter().filter(move |span| is(&self.raw, span, name)).map(|span| &self.raw[range(span.value)])
+        self.spans
+            .iter()
+            .filter(move |span| has_name(&self.raw, span, name))
+            .map(|span| &self.raw[to_range(span.value)])
     }
 
     /// Returns the number of fields in the section.
@@ -113,15 +116,15 @@ impl fmt::Debug for Fields {
     }
 }
 
-fn range((start, end): (u32, u32)) -> Range<usize> {
+fn to_range((start, end): (u32, u32)) -> Range<usize> {
     start as usize..end as usize
 }
 
-fn is(text: &[u8], span: &FieldSpan, name: &str) -> bool {
-    text[range(span.name)].eq_ignore_ascii_case(name.as_bytes())
+fn has_name(text: &[u8], span: &FieldSpan, name: &str) -> bool {
+    text[to_range(span.name)].eq_ignore_ascii_case(name.as_bytes())
 }
 
 /// Returns the name of a field as text. The parser has checked that names are tokens, hence ASCII.
-fn name<'a>(text: &'a [u8], span: &FieldSpan) -> &'a str {
-    core::str::from_utf8(&text[range(span.name)]).unwrap_or_default()
+fn field_name<'a>(text: &'a [u8], span: &FieldSpan) -> &'a str {
+    core::str::from_utf8(&text[to_range(span.name)]).unwrap_or_default()
 }

@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 use core::marker::PhantomData;
 use core::time::Duration;
 
-const PERIOD: Duration = Duration::from_secs(10);
+const COUNTING_PERIOD: Duration = Duration::from_secs(10);
 
 /// A kind of useless frames.
 pub(crate) trait Flood: Copy {
@@ -43,7 +43,7 @@ impl<K: Flood, const KINDS: usize> FloodCounts<K, KINDS> {
     }
 
     /// Records this many frames that made progress, which lowers the counts of useless frames.
-    pub(crate) fn useful(&mut self, frames: u32) {
+    pub(crate) fn count_useful(&mut self, frames: u32) {
         self.useful = self.useful.saturating_add(frames);
     }
 
@@ -54,7 +54,7 @@ impl<K: Flood, const KINDS: usize> FloodCounts<K, KINDS> {
 
     /// Counts `n` frames of this kind that made no progress.
     pub(crate) fn count_many(&mut self, now: Timestamp, of: K, n: u32) -> Result<(), K::Error> {
-        if now - self.since >= PERIOD {
+        if now - self.since >= COUNTING_PERIOD {
             *self = FloodCounts { since: now, ..FloodCounts::new(self.limits) };
         }
         let count = &mut self.counts[of.index()];
@@ -85,10 +85,10 @@ mod tests {
         let mut tally = FloodCounts::<FloodKind, 10>::new(FloodLimits { ping: 2, ..FloodLimits::default() }.by_kind());
         let flood = Err(H2Error::Flood { of: FloodKind::Ping, limit: 2 });
         assert_eq!([0; 3].map(|_| tally.count(Timestamp(5), FloodKind::Ping)), [Ok(()), Ok(()), flood]);
-        tally.useful(2);
+        tally.count_useful(2);
         assert_eq!([0; 2].map(|_| tally.count(Timestamp(6), FloodKind::Ping)), [Ok(()), flood]);
         assert_eq!(tally.count(Timestamp(6), FloodKind::Settings), Ok(()), "each kind by itself");
-        let later = Timestamp(5) + PERIOD;
+        let later = Timestamp(5) + COUNTING_PERIOD;
         assert_eq!([0; 3].map(|_| tally.count(later, FloodKind::Ping)), [Ok(()), Ok(()), flood]);
     }
 }

@@ -1,7 +1,7 @@
 //! The framing of messages, as far as all HTTP versions share it: the ids of requests, the end of a
 //! response's body, and Content-Length (RFC 9110 §8.6).
 
-use crate::syntax::{DecimalFault, decimal, trim_ows};
+use crate::syntax::{DecimalFault, parse_decimal, trim_ows};
 
 /// The number of a request on its connection. Numbers rise in the order in which requests are
 /// enqueued. In HTTP/2 and HTTP/3 the number is the stream identifier.
@@ -45,10 +45,10 @@ pub enum ContentLengthFault {
 
 /// Parses the value of Content-Length: one number, or a list of equal numbers. Some intermediaries
 /// make such a list of a field that was sent twice (RFC 9110 §8.6).
-pub(crate) fn content_length(value: &[u8]) -> Result<u64, ContentLengthFault> {
+pub(crate) fn parse_content_length(value: &[u8]) -> Result<u64, ContentLengthFault> {
     let mut length = None;
     for element in value.split(|&byte| byte == b',') {
-        let one = decimal(trim_ows(element)).map_err(|fault| match fault {
+        let one = parse_decimal(trim_ows(element)).map_err(|fault| match fault {
             DecimalFault::NotANumber => ContentLengthFault::Malformed,
             DecimalFault::TooLarge => ContentLengthFault::TooLarge,
         })?;

@@ -78,8 +78,8 @@ impl ResponseHead {
         self
     }
 
-    /// Returns a head for an HTTP/0.9 response, which has none: it says HTTP/1.0 and status 200,
-    /// and has no fields.
+    /// Returns the head of an HTTP/0.9 response. Such a response has no head on the wire: the
+    /// result has version HTTP/1.0, status 200 and no fields.
     pub(crate) fn without_text() -> ResponseHead {
         ResponseHead::new(ProtocolVersion::Http10, 200, (0, 0), Fields::new(Vec::new(), Vec::new()))
     }
@@ -88,7 +88,7 @@ impl ResponseHead {
     /// another process or reading them from a file. Returns `None` if they are not a head.
     pub fn from_raw(raw: &[u8]) -> Option<ResponseHead> {
         // Offsets have 32 bits.
-        (raw.len() <= u32::MAX as usize).then(|| crate::h1::reread(raw))?
+        (raw.len() <= u32::MAX as usize).then(|| crate::h1::parse_stored_head(raw))?
     }
 
     /// Returns the HTTP version of the response.
@@ -125,7 +125,7 @@ impl ResponseHead {
         self.fields.iter_of_length(is_wanted)
     }
 
-    /// Returns the value of the first header field of this name; `None` if there is none. The
+    /// Returns the value of the first header field with this name. `None` if no field has it. The
     /// letter case of `name` does not matter.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.fields.get(name)

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 
 /// The length in bits of each symbol's Huffman code. The last symbol is EOS.
 #[rustfmt::skip]
-const LENGTHS: [u8; 257] = [
+const CODE_LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28,
     6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12, 10,
     13, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 8, 7, 8, 13, 19, 13, 14, 6,
@@ -29,48 +29,48 @@ const LENGTHS: [u8; 257] = [
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct MalformedHuffman;
 
-const EOS: usize = 256;
-const LONGEST: usize = 30;
+const EOS_SYMBOL: usize = 256;
+const LONGEST_CODE: usize = 30;
 /// The number of bits decoded by one table look-up.
-const PEEK: u32 = 10;
+const LOOKUP_BITS: u32 = 10;
 
 /// Tables for Huffman coding, computed from the code lengths at compile time.
 struct HuffmanTables {
     /// The Huffman code of each symbol, in the low bits.
     codes: [u32; 257],
-    /// For each value of the next [`PEEK`] bits: the symbol in the low byte and the length of its
-    /// code in the high byte. The entry is 0 if the code is longer than [`PEEK`].
-    short: [u16; 1 << PEEK],
+    /// For each value of the next [`LOOKUP_BITS`] bits: the symbol in the low byte and the length
+    /// of its code in the high byte. The entry is 0 if the code is longer than [`LOOKUP_BITS`].
+    short: [u16; 1 << LOOKUP_BITS],
     /// The symbols in the order of their Huffman codes.
     ordered: [u16; 257],
     /// For each code length: the first code of that length, and the position of its symbol in
     /// `ordered`.
-    first: [u32; LONGEST + 2],
-    offset: [u16; LONGEST + 2],
+    first: [u32; LONGEST_CODE + 2],
+    offset: [u16; LONGEST_CODE + 2],
 }
 
-static TABLES: HuffmanTables = tables();
+static TABLES: HuffmanTables = build_tables();
 
-const fn tables() -> HuffmanTables {
+const fn build_tables() -> HuffmanTables {
     let mut tables = HuffmanTables {
         codes: [0; 257],
-        short: [0; 1 << PEEK],
+        short: [0; 1 << LOOKUP_BITS],
         ordered: [0; 257],
-        first: [0; LONGEST + 2],
-        offset: [0; LONGEST + 2],
+        first: [0; LONGEST_CODE + 2],
+        offset: [0; LONGEST_CODE + 2],
     };
     let (mut length, mut code, mut place) = (1, 0u32, 0);
-    while length <= LONGEST {
+    while length <= LONGEST_CODE {
         tables.first[length] = code;
         tables.offset[length] = place as u16;
         let mut symbol = 0;
         while symbol < 257 {
-            if LENGTHS[symbol] as usize == length {
+            if CODE_LENGTHS[symbol] as usize == length {
                 tables.codes[symbol] = code;
                 tables.ordered[place] = symbol as u16;
                 place += 1;
-                if length <= PEEK as usize {
-                    let free = PEEK - length as u32;
+                if length <= LOOKUP_BITS as usize {
+                    let free = LOOKUP_BITS - length as u32;
                     let mut fill = 0;
                     while fill < 1 << free {
                         tables.short[(code << free) as usize + fill] = symbol as u16 | (length as u16) << 8;
@@ -84,14 +84,14 @@ const fn tables() -> HuffmanTables {
         code <<= 1;
         length += 1;
     }
-    tables.first[LONGEST + 1] = code;
-    tables.offset[LONGEST + 1] = place as u16;
+    tables.first[LONGEST_CODE + 1] = code;
+    tables.offset[LONGEST_CODE + 1] = place as u16;
     tables
 }
 
 /// Returns the number of bytes that `text` occupies in Huffman code.
 pub(crate) fn encoded_len(text: &[u8]) -> usize {
-    let bits: u64 = text.iter().map(|&byte| u64::from(LENGTHS[usize::from(byte)])).sum();
+    let bits: u64 = text.iter().map(|&byte| u64::from(CODE_LENGTHS[usize::from(byte)])).sum();
     bits.div_ceil(8) as usize
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn encoded_len(text: &[u8]) -> usize {
 pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
     let (mut bits, mut held) = (0u64, 0u32);
     for &byte in text {
-        let length = u32::from(LENGTHS[usize::from(byte)]);
+        let length = u32::from(CODE_LENGTHS[usize::from(byte)]);
         bits = bits << length | u64::from(TABLES.codes[usize::from(byte)]);
         held += length;
         // At most 31 bits are left over and at most 30 are added, so 64 are enough.
@@ -142,11 +142,11 @@ pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), MalformedHuf
                 rest = behind;
             }
         }
-        if held < LONGEST as u32 && rest.is_empty() {
-            return finish(bits, held, out);
+        if held < LONGEST_CODE as u32 && rest.is_empty() {
+            return decode_rest(bits, held, out);
         }
-        while held >= LONGEST as u32 {
-            let (symbol, length) = symbol(bits)?;
+        while held >= LONGEST_CODE as u32 {
+            let (symbol, length) = decode_symbol(bits)?;
             out.push(symbol);
             bits <<= length;
             held -= length;
@@ -155,13 +155,13 @@ pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), MalformedHuf
 }
 
 /// Decodes the last bits of a Huffman-coded string: symbols, then at most seven ones as padding.
-fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), MalformedHuffman> {
+fn decode_rest(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), MalformedHuffman> {
     while held > 0 {
         let padding = u64::MAX << (64 - held);
         if held < 8 && bits == padding {
             return Ok(());
         }
-        let (symbol, length) = symbol(bits | !padding)?;
+        let (symbol, length) = decode_symbol(bits | !padding)?;
         if length > held {
             return Err(MalformedHuffman);
         }
@@ -173,18 +173,22 @@ fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), Malform
 }
 
 /// Returns the symbol whose Huffman code is in the highest bits, and the length of that code.
-fn symbol(bits: u64) -> Result<(u8, u32), MalformedHuffman> {
-    let entry = TABLES.short[(bits >> (64 - PEEK)) as usize];
+fn decode_symbol(bits: u64) -> Result<(u8, u32), MalformedHuffman> {
+    let entry = TABLES.short[(bits >> (64 - LOOKUP_BITS)) as usize];
     if entry != 0 {
         return Ok((entry as u8, u32::from(entry >> 8)));
     }
-    for length in PEEK as usize + 1..=LONGEST {
+    for length in LOOKUP_BITS as usize + 1..=LONGEST_CODE {
         let code = (bits >> (64 - length)) as u32;
         let count = u32::from(TABLES.offset[length + 1] - TABLES.offset[length]);
         let place = code.wrapping_sub(TABLES.first[length]);
         if place < count {
             let symbol = TABLES.ordered[usize::from(TABLES.offset[length]) + place as usize];
-            return if usize::from(symbol) == EOS { Err(MalformedHuffman) } else { Ok((symbol as u8, length as u32)) };
+            return if usize::from(symbol) == EOS_SYMBOL {
+                Err(MalformedHuffman)
+            } else {
+                Ok((symbol as u8, length as u32))
+            };
         }
     }
     Err(MalformedHuffman)
@@ -215,7 +219,7 @@ mod tests {
         for (symbol, code) in rows {
             assert_eq!(TABLES.codes[symbol], code, "{symbol}");
         }
-        assert_eq!(TABLES.codes[EOS], 0x3fff_ffff);
+        assert_eq!(TABLES.codes[EOS_SYMBOL], 0x3fff_ffff);
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //! limits.interim = 2;
 //! ```
 
-/// Limits on the parts of a response besides its body.
+/// Limits on the parts of a response other than its body.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct ResponseLimits {
     /// The largest number of bytes in all heads of one response together, interim heads included.
@@ -31,10 +31,10 @@ pub struct ResponseLimits {
     /// Hazard: a server that reports progress by `102 Processing` or sends many `103 Early Hints`
     /// may exceed a small limit.
     pub interim: u32,
-    /// The largest number of bytes of one chunk-size line, with its extensions and line end.
+    /// The maximum length of a chunk-size line in bytes, with its extensions and line end.
     ///
-    /// Default 4,096. The line is not kept; the limit stops lines that never end. Hazard: none
-    /// known; extensions are rare and short.
+    /// Default 4,096. haul does not store the line. The limit ends a connection that sends an
+    /// endless line. Hazard: none known; extensions are rare and short.
     pub chunk_line: usize,
     /// The largest number of bytes of chunk extensions in a whole body.
     ///

@@ -4,12 +4,12 @@
 //! links before it count.
 //!
 //! ```
-//! use haul_proto::link_header::links;
+//! use haul_proto::link_header::parse_links;
 //!
 //! let field = br#"</items?page=3>; rel="next", </items?page=1>; rel="prev first""#;
-//! let next = links(field).find(|link| link.has_relation("next")).unwrap();
+//! let next = parse_links(field).find(|link| link.has_relation("next")).unwrap();
 //! assert_eq!(next.target(), b"/items?page=3");
-//! assert_eq!(links(field).filter(|link| link.has_relation("first")).count(), 1);
+//! assert_eq!(parse_links(field).filter(|link| link.has_relation("first")).count(), 1);
 //! ```
 //!
 //! Left out: the resolution of targets against a base, which the caller does, and the decoding of
@@ -22,11 +22,11 @@ use crate::syntax::trim_ows;
 
 /// Iterates over the links of one `Link` field value. A response may have several such fields.
 #[must_use]
-pub fn links(value: &[u8]) -> Links<'_> {
+pub fn parse_links(value: &[u8]) -> Links<'_> {
     Links { rest: value }
 }
 
-/// An iterator over the links of a `Link` field value. See [`links`].
+/// An iterator over the links of a `Link` field value. See [`parse_links`].
 #[derive(Clone, Debug)]
 pub struct Links<'a> {
     rest: &'a [u8],
@@ -74,8 +74,8 @@ impl<'a> Link<'a> {
         LinkParameters { rest: self.parameters }
     }
 
-    /// Returns the value of the first parameter with this name; `None` if there is none. The letter
-    /// case of the name does not matter.
+    /// Returns the value of the first parameter with this name. `None` if no parameter has it. The
+    /// letter case of the name does not matter.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<Cow<'a, [u8]>> {
         let mut parameters = self.parameters();
@@ -128,8 +128,9 @@ impl<'a> Iterator for LinkParameters<'a> {
     }
 }
 
-/// Reads the rest of a quoted string, whose opening quote precedes `text`. Returns its value and the
-/// text after it. A string without a closing quote extends to the end.
+/// Parses the rest of a quoted string. `text` begins after the opening quote. Returns the value and
+/// the text after the closing quote. Without a closing quote, the string extends to the end of
+/// `text`.
 fn quoted_text(text: &[u8]) -> (Cow<'_, [u8]>, &[u8]) {
     let Some(end) = memchr::memchr2(b'"', b'\\', text) else { return (Cow::Borrowed(text), &[]) };
     if text[end] == b'"' {

@@ -36,22 +36,22 @@ impl<K: Ord + Copy, T> OpenStreams<K, T> {
     }
 
     pub(crate) fn get(&self, id: K) -> Option<&T> {
-        let (_, slot) = self.index[self.place(id)?];
+        let (_, slot) = self.index[self.index_of(id)?];
         self.slots[slot as usize].as_ref()
     }
 
     pub(crate) fn get_mut(&mut self, id: K) -> Option<&mut T> {
-        let (_, slot) = self.index[self.place(id)?];
+        let (_, slot) = self.index[self.index_of(id)?];
         self.slots[slot as usize].as_mut()
     }
 
     pub(crate) fn remove(&mut self, id: K) -> Option<T> {
-        let (_, slot) = self.index.remove(self.place(id)?);
+        let (_, slot) = self.index.remove(self.index_of(id)?);
         self.free.push(slot);
         self.slots[slot as usize].take()
     }
 
-    fn place(&self, id: K) -> Option<usize> {
+    fn index_of(&self, id: K) -> Option<usize> {
         self.index.binary_search_by_key(&id, |&(id, _)| id).ok()
     }
 

@@ -5,16 +5,16 @@ use core::fmt;
 
 /// The largest capacity in bytes that the output buffer of a connection keeps while it is empty, so
 /// that an idle connection costs little memory.
-const KEPT: usize = 4 * 1024;
+const MAX_IDLE_CAPACITY: usize = 4 * 1024;
 
 #[derive(Default)]
 pub(crate) struct OutputBuffer {
     bytes: Vec<u8>,
-    /// The number of bytes at the front of the buffer that have been sent. They are not removed at
-    /// once: moving the rest after each write would take quadratic time for a long output.
+    /// The number of bytes at the front of the buffer that have been sent. They are removed later:
+    /// moving the remaining bytes after each write would take quadratic time.
     start: usize,
     sent: u64,
-    /// True if the buffer keeps its capacity while it is empty.
+    /// True if the buffer keeps its allocated memory while it is empty.
     keeps_capacity: bool,
 }
 
@@ -46,20 +46,20 @@ impl OutputBuffer {
     }
 
     fn release_capacity(&mut self) {
-        if !self.keeps_capacity && self.bytes.capacity() > KEPT {
-            self.bytes.shrink_to(KEPT);
+        if !self.keeps_capacity && self.bytes.capacity() > MAX_IDLE_CAPACITY {
+            self.bytes.shrink_to(MAX_IDLE_CAPACITY);
         }
     }
 
     /// Counts `n` bytes that were sent past the buffer, which is empty.
-    pub(crate) fn skip(&mut self, n: u64) {
+    pub(crate) fn count_direct_bytes(&mut self, n: u64) {
         debug_assert!(self.pending().is_empty(), "bytes before these wait");
         self.sent += n;
     }
 
     /// Returns the buffer, for appending bytes to send. First removes the sent bytes if they are
     /// more than half of the buffer.
-    pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn append_buffer(&mut self) -> &mut Vec<u8> {
         if self.start > self.bytes.len() / 2 {
             self.bytes.drain(..self.start);
             self.start = 0;
@@ -68,13 +68,13 @@ impl OutputBuffer {
     }
 
     /// Returns the number of bytes sent since the connection began.
-    pub(crate) fn sent(&self) -> u64 {
+    pub(crate) fn sent_bytes(&self) -> u64 {
         self.sent
     }
 
     /// Returns the position of the next byte to be appended, counted from the first byte of the
     /// connection.
-    pub(crate) fn position(&self) -> u64 {
+    pub(crate) fn end_position(&self) -> u64 {
         self.sent + self.pending().len() as u64
     }
 }
@@ -93,31 +93,31 @@ mod tests {
     #[test]
     fn output_positions_survive_compaction() {
         let mut output = OutputBuffer::default();
-        output.tail().extend_from_slice(b"0123456789");
+        output.append_buffer().extend_from_slice(b"0123456789");
         output.advance(7);
-        assert_eq!((output.pending(), output.sent(), output.position()), (&b"789"[..], 7, 10));
-        output.tail().extend_from_slice(b"ab");
-        assert_eq!((output.pending(), output.sent(), output.position()), (&b"789ab"[..], 7, 12));
+        assert_eq!((output.pending(), output.sent_bytes(), output.end_position()), (&b"789"[..], 7, 10));
+        output.append_buffer().extend_from_slice(b"ab");
+        assert_eq!((output.pending(), output.sent_bytes(), output.end_position()), (&b"789ab"[..], 7, 12));
         output.advance(5);
-        assert_eq!((output.pending(), output.sent(), output.position()), (&b""[..], 12, 12));
+        assert_eq!((output.pending(), output.sent_bytes(), output.end_position()), (&b""[..], 12, 12));
     }
 
     #[test]
     fn drained_buffer_is_freed() {
         let mut output = OutputBuffer::default();
-        output.tail().resize(100_000, 0);
+        output.append_buffer().resize(100_000, 0);
         output.advance(100_000);
-        assert!(output.bytes.capacity() <= KEPT);
+        assert!(output.bytes.capacity() <= MAX_IDLE_CAPACITY);
     }
 
     #[test]
     fn drained_buffer_is_freed_after_the_body() {
         let mut output = OutputBuffer::default();
         output.keep_capacity(true);
-        output.tail().resize(100_000, 0);
+        output.append_buffer().resize(100_000, 0);
         output.advance(100_000);
         assert!(output.bytes.capacity() >= 100_000);
         output.keep_capacity(false);
-        assert!(output.bytes.capacity() <= KEPT);
+        assert!(output.bytes.capacity() <= MAX_IDLE_CAPACITY);
     }
 }

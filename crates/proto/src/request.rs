@@ -23,7 +23,7 @@
 //! assert_eq!(http2.enqueue(Timestamp(0), &request), Err(RequestError::FieldValue { index: 1 }));
 //! ```
 
-pub use crate::request_section::http1_form;
+pub use crate::request_section::to_http1_text;
 
 use crate::close_reason::CloseReason;
 use crate::framing::ResponseFramingContext;
@@ -208,7 +208,7 @@ pub enum RequestError {
         /// The number of bytes that are missing.
         missing: u64,
     },
-    /// Trailers were given for a body of known length; only a chunked body can have them.
+    /// The request has trailers and a body of known length. Only a chunked body can have trailers.
     TrailersWithoutChunks,
     /// The body has an unknown length, which HTTP/1.0 cannot express
     /// ([`H1Deviations::http10`](crate::h1::H1Deviations) is set).
@@ -218,7 +218,7 @@ pub enum RequestError {
 impl RequestError {
     /// Returns the index of the request field that caused the error; `None` if no field did.
     #[must_use]
-    pub fn field(&self) -> Option<usize> {
+    pub fn field_index(&self) -> Option<usize> {
         match *self {
             Self::FieldName { index } | Self::FieldValue { index } | Self::FramingField { index } => Some(index),
             _ => None,
@@ -278,7 +278,7 @@ pub(crate) fn check_fields(fields: &[(&str, &[u8])]) -> Result<(), RequestError>
         if !is_token(name.as_bytes()) {
             return Err(RequestError::FieldName { index });
         }
-        if has_any(value, |byte| matches!(byte, b'\r' | b'\n' | 0)) {
+        if contains_byte(value, |byte| matches!(byte, b'\r' | b'\n' | 0)) {
             return Err(RequestError::FieldValue { index });
         }
     }
@@ -287,7 +287,7 @@ pub(crate) fn check_fields(fields: &[(&str, &[u8])]) -> Result<(), RequestError>
 
 /// Returns `true` if `is` returns true for any of the bytes. Examines all of them without an early
 /// exit, so that the compiler can vectorise the loop.
-pub(crate) fn has_any(bytes: &[u8], is: impl Fn(u8) -> bool) -> bool {
+pub(crate) fn contains_byte(bytes: &[u8], is: impl Fn(u8) -> bool) -> bool {
     bytes.iter().fold(false, |found, &byte| found | is(byte))
 }
 

@@ -9,10 +9,10 @@
 use crate::field_coding::{FieldIndexing, FieldSectionEncoder};
 use crate::framing::ResponseFramingContext;
 use crate::request::{BodyLength, RequestError, RequestHead, check_fields, push_decimal};
-use crate::syntax::{decimal, is_token, list, trim_ows};
+use crate::syntax::{is_token, list_elements, parse_decimal, trim_ows};
 use alloc::vec::Vec;
 
-/// A request that passed [`check`], with the values that [`write()`] needs.
+/// A request that passed [`check_request`], with the values that [`write_request()`] needs.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct ValidatedRequest<'a> {
     pub(crate) response_to: ResponseFramingContext,
@@ -29,7 +29,10 @@ pub(crate) struct ValidatedRequest<'a> {
 
 /// Validates a request for HTTP/2 and HTTP/3 without writing anything. `room` is the peer's limit on the size
 /// of a request head; `None` means no limit.
-pub(crate) fn check<'a>(request: &RequestHead<'a>, room: Option<u32>) -> Result<ValidatedRequest<'a>, RequestError> {
+pub(crate) fn check_request<'a>(
+    request: &RequestHead<'a>,
+    room: Option<u32>,
+) -> Result<ValidatedRequest<'a>, RequestError> {
     if !is_token(request.method.as_bytes()) {
         return Err(RequestError::Method);
     }
@@ -58,7 +61,7 @@ pub(crate) fn check<'a>(request: &RequestHead<'a>, room: Option<u32>) -> Result<
                 BodyLength::Known(length) => Some(length),
                 BodyLength::Chunked => None,
             };
-            if framed || length.is_none_or(|length| decimal(trim_ows(value)) != Ok(length)) {
+            if framed || length.is_none_or(|length| parse_decimal(trim_ows(value)) != Ok(length)) {
                 return Err(RequestError::FramingField { index });
             }
             framed = true;
@@ -67,7 +70,7 @@ pub(crate) fn check<'a>(request: &RequestHead<'a>, room: Option<u32>) -> Result<
     }
     check_target(request, &facts)?;
     let limit = room.unwrap_or(u32::MAX);
-    if list_size(request, &facts) > u64::from(limit) {
+    if field_section_size(request, &facts) > u64::from(limit) {
         return Err(RequestError::HeadTooLarge { limit });
     }
     Ok(facts)
@@ -102,35 +105,35 @@ fn check_target(request: &RequestHead<'_>, facts: &ValidatedRequest<'_>) -> Resu
 }
 
 /// Returns an upper bound of the size of the request head, counted as in RFC 9113 §6.5.2.
-fn list_size(request: &RequestHead<'_>, facts: &ValidatedRequest<'_>) -> u64 {
+fn field_section_size(request: &RequestHead<'_>, facts: &ValidatedRequest<'_>) -> u64 {
     let fields: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + 32).sum();
     let pseudo = request.method.len() + facts.scheme.len() + facts.path.len() + facts.authority.len();
     // The names of the pseudo-fields, Content-Length and Expect, and 32 bytes for each of the six.
     (fields + pseudo + 300) as u64
 }
 
-/// Writes the field section of a request that passed [`check`]. `name` is scratch space for names in
-/// lower case.
-pub(crate) fn write(
+/// Writes the field section of a request that passed [`check_request`]. `name` is scratch space for
+/// names in lower case.
+pub(crate) fn write_request(
     request: &RequestHead<'_>,
     facts: &ValidatedRequest<'_>,
     encoder: &mut impl FieldSectionEncoder,
     name: &mut Vec<u8>,
 ) {
-    encoder.field(b":method", request.method.as_bytes(), FieldIndexing::Add);
-    encoder.field(b":authority", facts.authority, FieldIndexing::Add);
+    encoder.push_field(b":method", request.method.as_bytes(), FieldIndexing::Add);
+    encoder.push_field(b":authority", facts.authority, FieldIndexing::Add);
     if facts.response_to != ResponseFramingContext::Connect {
-        encoder.field(b":scheme", facts.scheme.as_bytes(), FieldIndexing::Add);
-        encoder.field(b":path", facts.path.as_bytes(), FieldIndexing::Skip);
+        encoder.push_field(b":scheme", facts.scheme.as_bytes(), FieldIndexing::Add);
+        encoder.push_field(b":path", facts.path.as_bytes(), FieldIndexing::Skip);
     }
     write_fields(request.fields, request.sensitive, facts.nominates, encoder, name);
     if let Some(length) = facts.length {
         let mut digits = Vec::new();
         push_decimal(length, &mut digits);
-        encoder.field(b"content-length", &digits, FieldIndexing::Skip);
+        encoder.push_field(b"content-length", &digits, FieldIndexing::Skip);
     }
     if facts.expect {
-        encoder.field(b"expect", b"100-continue", FieldIndexing::Add);
+        encoder.push_field(b"expect", b"100-continue", FieldIndexing::Add);
     }
 }
 
@@ -143,33 +146,33 @@ fn write_fields(
 ) {
     for &(name, value) in fields {
         let value = trim_ows(value);
-        if is_dropped(name, value) || nominates && is_nominated(name, fields) {
+        if is_omitted_in_http2(name, value) || nominates && is_nominated(name, fields) {
             continue;
         }
         // The only value of TE that HTTP/2 and HTTP/3 allow (RFC 9113 section 8.2.2).
         let value = if name.eq_ignore_ascii_case("te") { b"trailers" } else { value };
         lower.clear();
         lower.extend(name.bytes().map(|byte| byte.to_ascii_lowercase()));
-        encoder.field(lower, value, indexing(lower, value, sensitive));
+        encoder.push_field(lower, value, indexing(lower, value, sensitive));
     }
 }
 
-/// Returns the head of a request that HTTP/2 or HTTP/3 sends, in the syntax of HTTP/1.1: the same
-/// fields in the same order, `:authority` as Host, and no other pseudo-field.
+/// Returns the text that an HTTP/2 or HTTP/3 request has in HTTP/1.1: the same fields in the same
+/// order, with `:authority` as Host and without the other pseudo-fields.
 ///
 /// ```
-/// use haul_proto::request::{RequestHead, http1_form};
+/// use haul_proto::request::{RequestHead, to_http1_text};
 ///
 /// let request = RequestHead { fields: &[("Host", b"example.org"), ("Accept", b"*/*")], ..RequestHead::default() };
-/// assert_eq!(http1_form(&request).unwrap(), b"GET / HTTP/1.1\r\nhost: example.org\r\naccept: */*\r\n\r\n");
+/// assert_eq!(to_http1_text(&request).unwrap(), b"GET / HTTP/1.1\r\nhost: example.org\r\naccept: */*\r\n\r\n");
 /// ```
 ///
 /// # Errors
 /// The request cannot be sent.
-pub fn http1_form(request: &RequestHead<'_>) -> Result<Vec<u8>, RequestError> {
-    let facts = check(request, None)?;
+pub fn to_http1_text(request: &RequestHead<'_>) -> Result<Vec<u8>, RequestError> {
+    let facts = check_request(request, None)?;
     let mut text = Http1Text([request.method, " ", facts.path, " HTTP/1.1\r\n"].concat().into_bytes());
-    write(request, &facts, &mut text, &mut Vec::new());
+    write_request(request, &facts, &mut text, &mut Vec::new());
     text.0.extend_from_slice(b"\r\n");
     Ok(text.0)
 }
@@ -178,7 +181,7 @@ pub fn http1_form(request: &RequestHead<'_>) -> Result<Vec<u8>, RequestError> {
 struct Http1Text(Vec<u8>);
 
 impl FieldSectionEncoder for Http1Text {
-    fn field(&mut self, name: &[u8], value: &[u8], _indexing: FieldIndexing) {
+    fn push_field(&mut self, name: &[u8], value: &[u8], _indexing: FieldIndexing) {
         let name = match name {
             b":authority" => b"host",
             [b':', ..] => return,
@@ -194,7 +197,9 @@ impl FieldSectionEncoder for Http1Text {
 pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
     check_fields(trailers)?;
     match trailers.iter().position(|(name, value)| {
-        name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("host") || is_dropped(name, value)
+        name.eq_ignore_ascii_case("content-length")
+            || name.eq_ignore_ascii_case("host")
+            || is_omitted_in_http2(name, value)
     }) {
         Some(index) => Err(RequestError::FramingField { index }),
         None => Ok(()),
@@ -208,10 +213,10 @@ pub(crate) fn write_trailers(trailers: &[(&str, &[u8])], encoder: &mut impl Fiel
 
 /// Returns `true` for a field that HTTP/2 and HTTP/3 must not carry, and for Host, whose value is sent as
 /// `:authority`.
-fn is_dropped(name: &str, value: &[u8]) -> bool {
+fn is_omitted_in_http2(name: &str, value: &[u8]) -> bool {
     let is = |other: &str| name.eq_ignore_ascii_case(other);
     match name.len() {
-        2 => is("te") && !list(value).any(|coding| coding.eq_ignore_ascii_case(b"trailers")),
+        2 => is("te") && !list_elements(value).any(|coding| coding.eq_ignore_ascii_case(b"trailers")),
         4 => is("host"),
         7 => is("upgrade"),
         10 => is("connection") || is("keep-alive"),
@@ -222,14 +227,14 @@ fn is_dropped(name: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Returns `true` if a Connection field names this field, which is then left out. TE is an
-/// exception: HTTP/1 requires Connection to name it, but the field is kept.
+/// Returns `true` if a Connection field names this field. Such a field is not sent in HTTP/2 and
+/// HTTP/3. TE is an exception: HTTP/1 requires Connection to name it, and it is kept.
 fn is_nominated(name: &str, fields: &[(&str, &[u8])]) -> bool {
     !name.eq_ignore_ascii_case("te")
         && fields
             .iter()
             .filter(|(field, _)| field.eq_ignore_ascii_case("connection"))
-            .any(|(_, value)| list(value).any(|token| token.eq_ignore_ascii_case(name.as_bytes())))
+            .any(|(_, value)| list_elements(value).any(|token| token.eq_ignore_ascii_case(name.as_bytes())))
 }
 
 fn indexing(name: &[u8], value: &[u8], sensitive: &[&str]) -> FieldIndexing {

@@ -66,7 +66,7 @@ impl ResponseError {
     }
 
     /// Returns `true` if the error is an end of the connection by which the peer broke no rule.
-    pub(crate) fn is_end(self) -> bool {
+    pub(crate) fn is_early_end(self) -> bool {
         matches!(self, ResponseError::EndedIdle | ResponseError::EndedBeforeResponse | ResponseError::Closed(_))
     }
 }

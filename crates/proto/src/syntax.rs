@@ -26,9 +26,9 @@ pub(crate) fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|&byte| TCHARS[usize::from(byte)])
 }
 
-/// Returns `true` if the letters and digits of a name contain those of Content-Length or
-/// Transfer-Encoding, so that a lenient parser could take it for such a field.
-pub(crate) fn spells_framing(name: &[u8]) -> bool {
+/// Returns `true` if the letters and digits of a name contain "content-length" or
+/// "transfer-encoding". A lenient parser could take such a field for the framing field.
+pub(crate) fn resembles_framing_field(name: &[u8]) -> bool {
     let plain: Vec<u8> = name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
     let spells = |framing: &[u8]| plain.windows(framing.len()).any(|part| part == framing);
     spells(b"contentlength") || spells(b"transferencoding")
@@ -46,13 +46,13 @@ pub(crate) fn trim_ows(mut text: &[u8]) -> &[u8] {
 }
 
 /// Iterates over the elements of a comma-separated list, without empty ones (RFC 9110 §5.6.1.2).
-pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn list_elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(trim_ows).filter(|element| !element.is_empty())
 }
 
 /// Parses a decimal number (`1*DIGIT`) that fits in 64 bits. Fails for anything else, such as a
 /// sign or an empty text.
-pub(crate) fn decimal(text: &[u8]) -> Result<u64, DecimalFault> {
+pub(crate) fn parse_decimal(text: &[u8]) -> Result<u64, DecimalFault> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return Err(DecimalFault::NotANumber);
     }
@@ -64,7 +64,7 @@ pub(crate) fn decimal(text: &[u8]) -> Result<u64, DecimalFault> {
     })
 }
 
-/// The reason why [`decimal`] cannot parse a text.
+/// The reason why [`parse_decimal`] cannot parse a text.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum DecimalFault {
     NotANumber,
@@ -77,17 +77,17 @@ mod tests {
 
     #[test]
     fn decimals_are_parsed() {
-        assert_eq!(decimal(b"18446744073709551615"), Ok(u64::MAX));
-        assert_eq!(decimal(b"0"), Ok(0));
-        assert_eq!(decimal(b"18446744073709551616"), Err(DecimalFault::TooLarge));
+        assert_eq!(parse_decimal(b"18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(parse_decimal(b"0"), Ok(0));
+        assert_eq!(parse_decimal(b"18446744073709551616"), Err(DecimalFault::TooLarge));
         for bad in [&b""[..], b"+5", b"-1", b"42s", b"0x10", b" 5", b"5 ", b"4_2", b"1e3"] {
-            assert_eq!(decimal(bad), Err(DecimalFault::NotANumber), "{bad:?}");
+            assert_eq!(parse_decimal(bad), Err(DecimalFault::NotANumber), "{bad:?}");
         }
     }
 
     #[test]
     fn lists_skip_empty_elements() {
-        let elements: Vec<&[u8]> = list(b" , a,\tb ,,c d, ").collect();
+        let elements: Vec<&[u8]> = list_elements(b" , a,\tb ,,c d, ").collect();
         assert_eq!(elements, [&b"a"[..], b"b", b"c d"]);
     }
 

@@ -31,7 +31,7 @@ impl Timestamp {
     }
 }
 
-fn nanos(duration: Duration) -> u64 {
+fn to_nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -39,7 +39,7 @@ impl Add<Duration> for Timestamp {
     type Output = Timestamp;
 
     fn add(self, duration: Duration) -> Timestamp {
-        Timestamp(self.0.saturating_add(nanos(duration)))
+        Timestamp(self.0.saturating_add(to_nanos(duration)))
     }
 }
 
@@ -53,7 +53,7 @@ impl Sub<Duration> for Timestamp {
     type Output = Timestamp;
 
     fn sub(self, duration: Duration) -> Timestamp {
-        Timestamp(self.0.saturating_sub(nanos(duration)))
+        Timestamp(self.0.saturating_sub(to_nanos(duration)))
     }
 }
 

@@ -18,7 +18,7 @@ fn fields(list: &[(&str, &str)]) -> FieldList {
 
 fn decode(decoder: &mut HpackDecoder, block: &[u8]) -> Result<FieldList, HpackError> {
     let (mut block, mut text, mut found) = (HeaderBlock::new(block), Vec::new(), Vec::new());
-    while let Some(line) = decoder.line(&mut block, &mut text)? {
+    while let Some(line) = decoder.next_line(&mut block, &mut text)? {
         assert_eq!(&text[line.name.end..line.value.start], b": ");
         assert_eq!(&text[line.value.end..], b"\r\n");
         found.push((text[line.name].to_vec(), text[line.value].to_vec()));
@@ -28,7 +28,7 @@ fn decode(decoder: &mut HpackDecoder, block: &[u8]) -> Result<FieldList, HpackEr
 
 fn encode(encoder: &mut HpackEncoder, list: &FieldList, indexing: FieldIndexing) -> Vec<u8> {
     let mut block = Vec::new();
-    encoder.begin(&mut block);
+    encoder.begin_block(&mut block);
     for (name, value) in list {
         encoder.encode(name, value, indexing, &mut block);
     }
@@ -47,7 +47,7 @@ fn single_fields_match_rfc7541_examples() {
     for (hex, field, sensitive) in cases {
         let (wire, mut text) = (bytes(hex), Vec::new());
         let mut block = HeaderBlock::new(&wire);
-        let line = HpackDecoder::new(4096).line(&mut block, &mut text).expect("a valid block").expect("a field");
+        let line = HpackDecoder::new(4096).next_line(&mut block, &mut text).expect("a valid block").expect("a field");
         assert_eq!((&text[line.name], &text[line.value]), (field.0.as_bytes(), field.1.as_bytes()));
         assert_eq!(line.sensitive, sensitive);
     }
@@ -190,7 +190,7 @@ fn sensitive_fields_enter_no_dynamic_table() {
     let first = encode(&mut encoder, &list, FieldIndexing::Never);
     assert_eq!(encode(&mut encoder, &list, FieldIndexing::Never), first, "nothing was remembered");
     let (mut block, mut text) = (HeaderBlock::new(&first), Vec::new());
-    while let Some(line) = decoder.line(&mut block, &mut text).expect("a valid block") {
+    while let Some(line) = decoder.next_line(&mut block, &mut text).expect("a valid block") {
         assert!(line.sensitive);
     }
     assert_eq!(decode(&mut decoder, &[0xbe]), Err(HpackError::Index { index: 62 }));
@@ -258,7 +258,7 @@ proptest! {
         let mut decoder = HpackDecoder::new(512);
         for block in blocks {
             let (mut input, mut text) = (HeaderBlock::new(&block), Vec::new());
-            while let Ok(Some(line)) = decoder.line(&mut input, &mut text) {
+            while let Ok(Some(line)) = decoder.next_line(&mut input, &mut text) {
                 prop_assert!(line.name.len() + line.value.len() <= 512 + block.len() * 8 / 5);
             }
         }

@@ -94,7 +94,7 @@ fn blocks_of_nghttp2_are_decoded() {
         for (_, expected) in session {
             let block = bytes(blocks.next().expect("an answer to each line"));
             let (mut block, mut text, mut got) = (HeaderBlock::new(&block), Vec::new(), FieldList::new());
-            while let Some(line) = decoder.line(&mut block, &mut text).expect("a valid block") {
+            while let Some(line) = decoder.next_line(&mut block, &mut text).expect("a valid block") {
                 got.push((text[line.name].to_vec(), text[line.value].to_vec()));
             }
             assert_eq!(got, expected);
@@ -112,7 +112,7 @@ fn encoded_blocks_are_decoded_by_nghttp2() {
         for (limit, fields) in session {
             encoder.set_peer_limit(limit);
             let mut block = Vec::new();
-            encoder.begin(&mut block);
+            encoder.begin_block(&mut block);
             for (name, value) in &fields {
                 encoder.encode(name, value, indexing, &mut block);
             }

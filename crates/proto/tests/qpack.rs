@@ -18,23 +18,23 @@ fn fields(list: &[(&str, &str)]) -> SectionFields {
 
 /// Decodes a section whose insertions have arrived. Returns its Required Insert Count and fields.
 fn decode(decoder: &QpackDecoder, section: &[u8]) -> Result<(u64, SectionFields), QpackError> {
-    let mut section = decoder.begin(section)?;
+    let mut section = decoder.begin_section(section)?;
     let (mut text, mut found) = (Vec::new(), Vec::new());
-    while let Some(line) = decoder.line(&mut section, &mut text)? {
+    while let Some(line) = decoder.next_line(&mut section, &mut text)? {
         assert_eq!(&text[line.name.end..line.value.start], b": ");
         assert_eq!(&text[line.value.end..], b"\r\n");
         found.push((text[line.name].to_vec(), text[line.value].to_vec()));
     }
-    Ok((section.required(), found))
+    Ok((section.required_insert_count(), found))
 }
 
 fn encode(encoder: &mut QpackEncoder, stream: u64, list: &SectionFields, indexing: FieldIndexing) -> Vec<u8> {
     let mut section = Vec::new();
-    encoder.begin();
+    encoder.begin_section();
     for (name, value) in list {
         encoder.encode(name, value, indexing);
     }
-    encoder.finish(stream, &mut section);
+    encoder.finish_section(stream, &mut section);
     section
 }
 
@@ -53,13 +53,13 @@ fn session_matches_rfc9204_examples() {
     assert_eq!(decode(&decoder, &section), Ok((0, fields(&[(":path", "/index.html")]))));
 
     let section = bytes("0381 10 11");
-    assert_eq!(decoder.begin(&section).expect("a valid prefix").required(), 2);
-    assert_eq!(decoder.inserted(), 0, "the section has to wait");
+    assert_eq!(decoder.begin_section(&section).expect("a valid prefix").required_insert_count(), 2);
+    assert_eq!(decoder.insert_count(), 0, "the section has to wait");
     assert_eq!(decoder.on_encoder_stream(&bytes(INSERTIONS[0])), Ok(3));
     let expected = fields(&[(":authority", "www.example.com"), (":path", "/sample/path")]);
     assert_eq!(decode(&decoder, &section), Ok((2, expected)));
     let mut acknowledgements = Vec::new();
-    decoder.acknowledge(4, 2, &mut acknowledgements);
+    decoder.acknowledge_section(4, 2, &mut acknowledgements);
     decoder.acknowledge_insertions(&mut acknowledgements);
     assert_eq!(acknowledgements, [0x84], "the section's acknowledgement covers both insertions");
 
@@ -72,11 +72,11 @@ fn session_matches_rfc9204_examples() {
     let expected = fields(&[(":authority", "www.example.com"), (":path", "/"), ("custom-key", "custom-value")]);
     assert_eq!(decode(&decoder, &bytes("0500 80 c1 81")), Ok((4, expected)));
     acknowledgements.clear();
-    decoder.cancel(8, &mut acknowledgements);
+    decoder.cancel_stream(8, &mut acknowledgements);
     assert_eq!(acknowledgements, [0x48]);
 
     assert_eq!(decoder.on_encoder_stream(&bytes(INSERTIONS[3])), Ok(1));
-    assert_eq!(decoder.inserted(), 5);
+    assert_eq!(decoder.insert_count(), 5);
     assert_eq!(decode(&decoder, &bytes("0600 80")), Ok((5, fields(&[("custom-key", "custom-value2")]))));
     let gone = Err(QpackError::Section(QpackFault::Index { index: 4 }));
     assert_eq!(decode(&decoder, &bytes("0600 84")), gone, "the oldest entry was evicted");
@@ -123,10 +123,10 @@ fn repeated_fields_are_indexed_once_acknowledged() {
     let (mut encoder, mut decoder) = (QpackEncoder::new(4096), QpackDecoder::new(4096));
     encoder.set_peer_limit(4096);
     let first = encode(&mut encoder, 0, &request(), FieldIndexing::Add);
-    assert!(encoder.instructions().is_empty(), "one request needs no table");
+    assert!(encoder.encoder_stream_output().is_empty(), "one request needs no table");
     let second = encode(&mut encoder, 4, &request(), FieldIndexing::Add);
     assert_eq!(second, first, "the insertions are not acknowledged");
-    let insertions = std::mem::take(encoder.instructions());
+    let insertions = std::mem::take(encoder.encoder_stream_output());
     assert_eq!(decoder.on_encoder_stream(&insertions), Ok(5), "the capacity, and four fields");
     let mut acknowledgements = Vec::new();
     decoder.acknowledge_insertions(&mut acknowledgements);
@@ -136,7 +136,7 @@ fn repeated_fields_are_indexed_once_acknowledged() {
     let third = encode(&mut encoder, 8, &request(), FieldIndexing::Add);
     assert_eq!(third.len(), 2 + request().len(), "a byte for each field: {third:02x?}");
     assert_eq!(decode(&decoder, &third), Ok((4, request())));
-    assert!(encoder.instructions().is_empty());
+    assert!(encoder.encoder_stream_output().is_empty());
     let secret = encode(&mut encoder, 12, &request(), FieldIndexing::Never);
     assert!(secret.len() > first.len() - 20, "nothing secret is indexed");
     assert_eq!(decode(&decoder, &secret).expect("valid").1, request());
@@ -150,20 +150,20 @@ fn entries_in_use_are_not_evicted() {
     for _ in 0..2 {
         encode(&mut encoder, 0, &one, FieldIndexing::Add);
     }
-    decoder.on_encoder_stream(encoder.instructions()).expect("valid");
-    encoder.instructions().clear();
+    decoder.on_encoder_stream(encoder.encoder_stream_output()).expect("valid");
+    encoder.encoder_stream_output().clear();
     for _ in 0..2 {
         encode(&mut encoder, 4, &two, FieldIndexing::Add);
     }
-    assert!(encoder.instructions().is_empty(), "the first entry is not acknowledged");
+    assert!(encoder.encoder_stream_output().is_empty(), "the first entry is not acknowledged");
     assert_eq!(encoder.on_decoder_stream(&[1]), Ok(0));
     let section = encode(&mut encoder, 8, &one, FieldIndexing::Add);
     encode(&mut encoder, 12, &two, FieldIndexing::Add);
-    assert!(encoder.instructions().is_empty(), "a section refers to the first entry");
+    assert!(encoder.encoder_stream_output().is_empty(), "a section refers to the first entry");
     assert_eq!(decode(&decoder, &section), Ok((1, one)));
     assert_eq!(encoder.on_decoder_stream(&[0x88]), Ok(0));
     encode(&mut encoder, 16, &two, FieldIndexing::Add);
-    assert_eq!(decoder.on_encoder_stream(encoder.instructions()), Ok(1));
+    assert_eq!(decoder.on_encoder_stream(encoder.encoder_stream_output()), Ok(1));
     assert_eq!(decode(&decoder, &bytes("0300 80")), Ok((2, two)));
 }
 
@@ -172,10 +172,10 @@ fn table_stays_unused_without_a_peer_limit() {
     let mut encoder = QpackEncoder::new(4096);
     let sections: Vec<Vec<u8>> =
         (0..4).map(|stream| encode(&mut encoder, 4 * stream, &request(), FieldIndexing::Add)).collect();
-    assert!(sections.iter().all(|section| *section == sections[0]) && encoder.instructions().is_empty());
+    assert!(sections.iter().all(|section| *section == sections[0]) && encoder.encoder_stream_output().is_empty());
     encoder.set_peer_limit(31);
     encode(&mut encoder, 0, &request(), FieldIndexing::Add);
-    assert!(encoder.instructions().is_empty(), "no entry fits");
+    assert!(encoder.encoder_stream_output().is_empty(), "no entry fits");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn malformed_sections_are_refused() {
     let without_table = QpackDecoder::new(0);
     assert_eq!(decode(&without_table, &bytes("0200 80")), Err(QpackError::Section(QpackFault::Prefix)));
     let mut out = Vec::new();
-    without_table.cancel(4, &mut out);
+    without_table.cancel_stream(4, &mut out);
     assert!(out.is_empty(), "there is nothing to cancel");
 }
 
@@ -276,7 +276,7 @@ fn peer_that_never_acknowledges_costs_bounded_memory() {
     for stream in 0..2 {
         encode(&mut encoder, stream, &request(), FieldIndexing::Add);
     }
-    decoder.on_encoder_stream(encoder.instructions()).expect("valid");
+    decoder.on_encoder_stream(encoder.encoder_stream_output()).expect("valid");
     encoder.on_decoder_stream(&[4]).expect("valid");
     let sections: Vec<Vec<u8>> =
         (0..2_000).map(|stream| encode(&mut encoder, 4 * stream, &request(), FieldIndexing::Add)).collect();
@@ -346,7 +346,7 @@ proptest! {
             match operation {
                 Operation::Section(fields, how) => {
                     sections.push((stream, encode(&mut encoder, stream, &fields, how), fields));
-                    insertions.append(encoder.instructions());
+                    insertions.append(encoder.encoder_stream_output());
                     stream += 4;
                 }
                 Operation::Insertions(count) => {
@@ -357,10 +357,10 @@ proptest! {
                     let (stream, section, fields) = sections.remove(0);
                     if is_wanted {
                         let (required, got) = decode(&decoder, &section).expect("a valid section");
-                        prop_assert!(required <= decoder.inserted() && got == fields);
-                        decoder.acknowledge(stream, required, &mut acknowledgements);
+                        prop_assert!(required <= decoder.insert_count() && got == fields);
+                        decoder.acknowledge_section(stream, required, &mut acknowledgements);
                     } else {
-                        decoder.cancel(stream, &mut acknowledgements);
+                        decoder.cancel_stream(stream, &mut acknowledgements);
                     }
                 }
                 Operation::Decode(_) => {}
@@ -383,9 +383,9 @@ proptest! {
             }
         }
         for piece in &pieces {
-            let Ok(mut section) = decoder.begin(piece) else { continue };
+            let Ok(mut section) = decoder.begin_section(piece) else { continue };
             let mut text = Vec::new();
-            while let Ok(Some(line)) = decoder.line(&mut section, &mut text) {
+            while let Ok(Some(line)) = decoder.next_line(&mut section, &mut text) {
                 prop_assert!(line.name.len() + line.value.len() <= 512 + piece.len() * 8 / 5);
             }
         }

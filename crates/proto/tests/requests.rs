@@ -275,11 +275,11 @@ fn early_success_completes_after_its_request() {
         conn.send_body(b"12345").unwrap();
         drain(&mut conn);
         assert_eq!(reuse_of(&feed(&mut conn, wire, &[], InputEnd::Open)), None);
-        assert!(!conn.has_due() && conn.body_credit() == Some(5) && conn.close_reason().is_none());
+        assert!(!conn.has_completion_to_report() && conn.body_credit() == Some(5) && conn.close_reason().is_none());
         conn.send_body(b"67890").unwrap();
-        assert!(!conn.has_due());
+        assert!(!conn.has_completion_to_report());
         drain(&mut conn);
-        assert!(conn.has_due());
+        assert!(conn.has_completion_to_report());
         assert_eq!(reuse_of(&feed(&mut conn, b"", &[], InputEnd::Open)), Some(Ok(())));
         assert!(conn.is_idle());
     }
@@ -348,7 +348,7 @@ fn broken_pipeline_leaves_the_rest_for_replay() {
     let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab";
     let seen = feed(&mut conn, wire, &[], InputEnd::Clean);
     assert_eq!(seen.last(), Some(&H1Observation::Error(H1Error::EndedInBody { expected: 5, got: 2 })));
-    assert_eq!((conn.current(), conn.response_started()), (Some(RequestId(1)), true));
+    assert_eq!((conn.current_request(), conn.response_started()), (Some(RequestId(1)), true));
     assert_eq!(conn.unanswered().collect::<Vec<_>>(), [RequestId(1), RequestId(2)]);
 }
 

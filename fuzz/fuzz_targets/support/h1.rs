@@ -1,8 +1,8 @@
 //! A driver in memory: it passes input to an HTTP/1 machine in pieces and records the events in a
 //! form that does not depend on the cuts.
 
-use haul_proto::ResponseLimits;
 use haul_proto::ResponseError;
+use haul_proto::ResponseLimits;
 use haul_proto::h1::{H1Config, H1Error, H1Event, H1Machine, RequestHead};
 use haul_proto::time::Timestamp;
 

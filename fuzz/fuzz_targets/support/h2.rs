@@ -1,8 +1,8 @@
 //! A driver in memory: it passes input to an HTTP/2 machine in pieces and records the events in a
 //! form that does not depend on the cuts.
 
-use haul_proto::ResponseLimits;
 use haul_proto::ResponseError;
+use haul_proto::ResponseLimits;
 use haul_proto::h2::{BodyLength, FloodLimits, H2Config, H2Error, H2Event, H2Machine, RequestHead, RequestId};
 use haul_proto::time::Timestamp;
 

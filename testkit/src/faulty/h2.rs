@@ -24,12 +24,12 @@ pub(super) const PREFACE: &str = "PRI * HTTP/2.0\r\n\r\n";
 const PREFACE_END: &[u8] = b"SM\r\n\r\n";
 
 /// The longest frame payload in bytes that a client accepts without announcing a larger one.
-const MOST: usize = 16 << 10;
+const MAX_FRAME: usize = 16 << 10;
 /// The initial size of HTTP/2 flow-control windows in bytes.
 const WINDOW: i64 = 65_535;
 /// The longest time for which an idle connection waits for frames, before it checks whether the
 /// origin is stopping.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 const NO_ERROR: u32 = 0;
 const INTERNAL_ERROR: u32 = 2;
@@ -55,11 +55,11 @@ pub(super) fn serve(wire: PeerStream, ahead: Vec<u8>, number: u64, shared: &Faul
         takes_more: true,
     };
     let end = session.run();
-    session.streams.values().for_each(|stream| stream.resource.over());
+    session.streams.values().for_each(|stream| stream.resource.on_body_end());
     // Counted as closed before the client can know.
-    shared.closed(number);
+    shared.on_connection_closed(number);
     match end? {
-        FaultyConnectionEnd::InOrder => session.wire.end(),
+        FaultyConnectionEnd::InOrder => session.wire.close(),
         FaultyConnectionEnd::Reset => session.wire.reset(),
     }
 }
@@ -110,8 +110,8 @@ impl FaultySession<'_> {
         self.ahead.drain(..PREFACE_END.len());
         self.wire.write_all(&frames::settings(&[(MAX_CONCURRENT_STREAMS, 100)]))?;
         loop {
-            while let Some(frame) = self.frame() {
-                self.take(frame)?;
+            while let Some(frame) = self.take_frame() {
+                self.on_frame(frame)?;
             }
             if let Some(end) = self.send()? {
                 self.wire.flush()?;
@@ -119,14 +119,14 @@ impl FaultySession<'_> {
             }
             self.wire.flush()?;
             let is_done = !self.takes_more && self.streams.is_empty();
-            if is_done || self.shared.stop.load(SeqCst) || !self.read(Some(self.patience()))? {
+            if is_done || self.shared.stop.load(SeqCst) || !self.read(Some(self.time_to_next_send()))? {
                 return Ok(FaultyConnectionEnd::InOrder);
             }
         }
     }
 
-    /// Reads the bytes that have arrived; if there are none, waits at most `wait` for some. Returns
-    /// `false` if the client has closed.
+    /// Reads the bytes that have arrived. If no byte has arrived, waits at most `wait` for the next
+    /// bytes. Returns `false` if the client has closed.
     fn read(&mut self, wait: Option<Duration>) -> io::Result<bool> {
         // A time-out of zero would mean none.
         let at_once = wait == Some(Duration::ZERO);
@@ -145,21 +145,21 @@ impl FaultySession<'_> {
         }
     }
 
-    /// Returns the time until a body can be sent next, at most [`GLANCE`]. Bodies whose
+    /// Returns the time until a body can be sent next, at most [`POLL_INTERVAL`]. Bodies whose
     /// flow-control window is used up are ignored.
-    fn patience(&self) -> Duration {
+    fn time_to_next_send(&self) -> Duration {
         let now = Instant::now();
         let next = self.streams.values().filter_map(|stream| match stream.stalled {
             Some(until) => until,
             None if stream.window.min(self.window) <= 0 && !stream.ready.is_empty() => None,
             None => Some(stream.from),
         });
-        next.min().map_or(GLANCE, |next| next.saturating_duration_since(now).min(GLANCE))
+        next.min().map_or(POLL_INTERVAL, |next| next.saturating_duration_since(now).min(POLL_INTERVAL))
     }
 
     /// Removes the first complete frame from the received bytes and returns it; `None` if no frame
     /// is complete.
-    fn frame(&mut self) -> Option<Frame> {
+    fn take_frame(&mut self) -> Option<Frame> {
         let head = self.ahead.first_chunk::<9>()?;
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
         let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]) & 0x7fff_ffff;
@@ -169,7 +169,7 @@ impl FaultySession<'_> {
         Some(Frame { kind, flags, stream, payload })
     }
 
-    fn take(&mut self, frame: Frame) -> io::Result<()> {
+    fn on_frame(&mut self, frame: Frame) -> io::Result<()> {
         let word = |at: usize| {
             let bytes = frame.payload.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
             bytes.map_or(0, u32::from_be_bytes)
@@ -199,7 +199,7 @@ impl FaultySession<'_> {
                 Ok(())
             }
             Frame::RST_STREAM => {
-                self.forget(frame.stream);
+                self.remove_stream(frame.stream);
                 Ok(())
             }
             Frame::HEADERS => self.request(&frame),
@@ -208,9 +208,9 @@ impl FaultySession<'_> {
         }
     }
 
-    fn forget(&mut self, id: u32) {
+    fn remove_stream(&mut self, id: u32) {
         if let Some(stream) = self.streams.remove(&id) {
-            stream.resource.over();
+            stream.resource.on_body_end();
         }
     }
 
@@ -271,8 +271,8 @@ impl FaultySession<'_> {
         }
     }
 
-    /// Sends one piece of each body that may be sent now. Returns how the connection ends if a
-    /// planned break ends it, else `None`.
+    /// Sends one piece of each body for which the client gives flow-control credit. Returns how the
+    /// connection ends if a planned break ends it, else `None`.
     fn send(&mut self) -> io::Result<Option<FaultyConnectionEnd>> {
         let now = Instant::now();
         let ids: Vec<u32> = self.streams.keys().copied().collect();
@@ -289,7 +289,7 @@ impl FaultySession<'_> {
                     SendStep::Piece(from) => stream.from = from,
                     SendStep::Last => stream.last = true,
                     SendStep::Break(how) => {
-                        if let Some(end) = self.breaks(id, how, now)? {
+                        if let Some(end) = self.break_stream(id, how, now)? {
                             return Ok(Some(end));
                         }
                         continue;
@@ -307,7 +307,7 @@ impl FaultySession<'_> {
             return Ok(());
         }
         loop {
-            let may = stream.window.min(self.window).clamp(0, MOST as i64) as usize;
+            let may = stream.window.min(self.window).clamp(0, MAX_FRAME as i64) as usize;
             let len = stream.ready.len().min(may);
             let ends = stream.last && len == stream.ready.len();
             if len == 0 && !ends {
@@ -318,13 +318,13 @@ impl FaultySession<'_> {
             self.window -= len as i64;
             self.wire.write_all(&frames::data(id, ends, &bytes))?;
             if ends {
-                self.forget(id);
+                self.remove_stream(id);
                 return Ok(());
             }
         }
     }
 
-    fn breaks(&mut self, id: u32, how: BreakKind, now: Instant) -> io::Result<Option<FaultyConnectionEnd>> {
+    fn break_stream(&mut self, id: u32, how: BreakKind, now: Instant) -> io::Result<Option<FaultyConnectionEnd>> {
         match how {
             BreakKind::Reset => return Ok(Some(FaultyConnectionEnd::Reset)),
             BreakKind::Close => return Ok(Some(FaultyConnectionEnd::InOrder)),
@@ -334,7 +334,7 @@ impl FaultySession<'_> {
                 }
             }
             BreakKind::Rst => {
-                self.forget(id);
+                self.remove_stream(id);
                 self.wire.write_all(&frames::rst(id, INTERNAL_ERROR))?;
             }
             BreakKind::GoAway => {

@@ -83,7 +83,7 @@ async fn serve(
     }
 }
 
-/// One request and its response.
+/// A request on one stream, and its response.
 struct FaultyExchange {
     connection: Connection,
     number: u64,
@@ -115,7 +115,7 @@ impl FaultyExchange {
                     Ok(()) => self.send_body(&mut stream, &resource, send).await,
                     failed => failed,
                 };
-                resource.over();
+                resource.on_body_end();
                 sent
             }
         }

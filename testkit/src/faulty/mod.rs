@@ -81,7 +81,8 @@ impl FaultyOriginBuilder {
         self
     }
 
-    /// Limits the number of open connections; further ones are reset at once. Default: no limit.
+    /// Limits the number of open connections. Further connections are reset as soon as they are
+    /// accepted. Default: no limit.
     pub fn connection_limit(mut self, most: usize) -> FaultyOriginBuilder {
         self.connection_limit = Some(most);
         self
@@ -125,7 +126,7 @@ impl FaultyOriginBuilder {
     }
 }
 
-/// A running origin. Dropping it ends its connections.
+/// A running faulty origin. Dropping it closes its connections.
 pub struct FaultyOrigin {
     http_addr: SocketAddr,
     https_addr: SocketAddr,
@@ -195,7 +196,7 @@ impl FaultyOrigin {
     /// Stores a fault plan under a name, resets the state of that name, and returns its path,
     /// `/f/NAME`. From then on the origin ignores the query in URLs with this name.
     pub fn serve(&self, name: &str, plan: FaultPlan) -> String {
-        self.shared.put(name, plan);
+        self.shared.set_plan(name, plan);
         format!("/f/{name}")
     }
 
@@ -207,11 +208,12 @@ impl FaultyOrigin {
 
     /// Removes the fault plan and the recorded state of a name. Bodies that are being sent
     /// continue.
-    pub fn forget(&self, name: &str) {
-        self.shared.forget(name);
+    pub fn remove_plan(&self, name: &str) {
+        self.shared.remove_plan(name);
     }
 
-    /// Returns the number of connections accepted so far, including those reset at once.
+    /// Returns the number of connections accepted so far, including the connections that were
+    /// reset.
     pub fn connections(&self) -> u64 {
         self.shared.accepted.load(SeqCst)
     }

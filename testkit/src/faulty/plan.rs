@@ -46,8 +46,8 @@ pub struct FaultPlan {
     /// The difference between the Content-Length of a whole body and its true length. The body is
     /// sent in full, then the connection ends. Query: `whole-length=±K`.
     pub whole_length: i64,
-    /// If set, a request without Range is answered with a 206 whose content starts at this offset.
-    /// `None`: with a 200, as it should be. Query: `unasked-206`.
+    /// The offset at which the content of a 206 starts that answers a request without Range.
+    /// `None`: such a request is answered with a 200. Query: `unasked-206`.
     pub unasked_206: Option<u64>,
     /// True to send parts chunked. Query: `chunked`.
     pub chunked: bool,
@@ -83,9 +83,9 @@ pub struct FaultPlan {
     /// The number of satisfiable requests with Range that are answered with a 416, beginning with
     /// the first. Query: `refuse-416`.
     pub refuse_416: u64,
-    /// The largest number of requests that are answered at once; `None` for no limit. For a further
-    /// request, the connection is reset, or over HTTP/2 the stream refused (REFUSED_STREAM). Query:
-    /// `connections`.
+    /// The maximum number of requests that are answered at the same time. `None`: no limit. For a
+    /// further request, the connection is reset. Over HTTP/2, the stream is refused
+    /// (REFUSED_STREAM). Query: `connections`.
     pub connections: Option<u64>,
     /// The number of requests that are refused, beginning with the first: over HTTP/1 the
     /// connection is reset, over HTTP/2 the stream refused. Query: `refuse`.

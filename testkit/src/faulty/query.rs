@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::plan::{BodyBreak, BodyBreakOffset, BreakKind, ContentChange, EtagKind, FaultPlan, WrongContentRange};
 
-/// The name of a break in a query, such as `reset-at`; its kind; and the function that makes its
-/// offset from a number.
+/// The name of a break in a query, such as `reset-at`; its kind; and the function that converts the
+/// number in the query into an offset.
 type NamedBreak = (&'static str, BreakKind, fn(u64) -> BodyBreakOffset);
 
 const BREAKS: [NamedBreak; 12] = [
@@ -46,52 +46,52 @@ impl FaultPlan {
     pub fn query(&self) -> String {
         let mut out = QueryPairs(String::new());
         let plain = FaultPlan::default();
-        out.number("size", self.size, plain.size);
-        out.number("seed", self.seed, plain.seed);
+        out.push_unless_default("size", self.size, plain.size);
+        out.push_unless_default("seed", self.seed, plain.seed);
         match self.etag {
             EtagKind::Strong => {}
-            EtagKind::Weak => out.pair("etag", "weak"),
-            EtagKind::None => out.pair("etag", "none"),
+            EtagKind::Weak => out.push_pair("etag", "weak"),
+            EtagKind::None => out.push_pair("etag", "none"),
         }
-        out.flag("ignore-range", self.ignore_range);
-        out.flag("ignore-if-range", self.ignore_if_range);
+        out.push_flag("ignore-range", self.ignore_range);
+        out.push_flag("ignore-if-range", self.ignore_if_range);
         match self.content_range {
             None => {}
-            Some(WrongContentRange::Start(by)) => out.pair("range-start", by),
-            Some(WrongContentRange::End(by)) => out.pair("range-end", by),
-            Some(WrongContentRange::Total(by)) => out.pair("range-total", by),
-            Some(WrongContentRange::Unit) => out.flag("range-unit", true),
-            Some(WrongContentRange::Missing) => out.flag("range-missing", true),
+            Some(WrongContentRange::Start(by)) => out.push_pair("range-start", by),
+            Some(WrongContentRange::End(by)) => out.push_pair("range-end", by),
+            Some(WrongContentRange::Total(by)) => out.push_pair("range-total", by),
+            Some(WrongContentRange::Unit) => out.push_flag("range-unit", true),
+            Some(WrongContentRange::Missing) => out.push_flag("range-missing", true),
         }
-        out.number("short", self.short, 0);
-        out.number("part-length", self.part_length, 0);
-        out.number("whole-length", self.whole_length, 0);
-        out.some("unasked-206", self.unasked_206);
-        out.flag("chunked", self.chunked);
-        out.flag("gzip", self.gzip);
-        out.number("garbage", self.garbage, 0);
+        out.push_unless_default("short", self.short, 0);
+        out.push_unless_default("part-length", self.part_length, 0);
+        out.push_unless_default("whole-length", self.whole_length, 0);
+        out.push_optional("unasked-206", self.unasked_206);
+        out.push_flag("chunked", self.chunked);
+        out.push_flag("gzip", self.gzip);
+        out.push_unless_default("garbage", self.garbage, 0);
         match self.change {
             None => {}
-            Some(ContentChange::Bytes(bytes)) => out.pair("change-after-bytes", bytes),
-            Some(ContentChange::Requests(count)) => out.pair("change-after-requests", count),
-            Some(ContentChange::Time(time)) => out.pair("change-after-ms", time.as_millis()),
+            Some(ContentChange::Bytes(bytes)) => out.push_pair("change-after-bytes", bytes),
+            Some(ContentChange::Requests(count)) => out.push_pair("change-after-requests", count),
+            Some(ContentChange::Time(time)) => out.push_pair("change-after-ms", time.as_millis()),
         }
-        out.some("new-size", self.new_size);
+        out.push_optional("new-size", self.new_size);
         for one in &self.breaks {
             let (BodyBreakOffset::At(number) | BodyBreakOffset::After(number)) = one.place;
             let named = |(_, how, place): &&NamedBreak| *how == one.how && place(number) == one.place;
             let name = BREAKS.iter().find(named).map_or("", |(name, ..)| name);
             let times = one.times.map_or_else(String::new, |times| format!("x{times}"));
-            out.pair(name, format_args!("{number}{times}"));
+            out.push_pair(name, format_args!("{number}{times}"));
         }
-        out.some("stall-ms", self.stall.map(|time| time.as_millis()));
-        out.some("rate", self.rate);
-        out.some("range-rate", self.range_rate);
-        out.number("unavailable", self.unavailable, 0);
-        out.some("retry-after", self.retry_after);
-        out.number("refuse-416", self.refuse_416, 0);
-        out.some("connections", self.connections);
-        out.number("refuse", self.refuse, 0);
+        out.push_optional("stall-ms", self.stall.map(|time| time.as_millis()));
+        out.push_optional("rate", self.rate);
+        out.push_optional("range-rate", self.range_rate);
+        out.push_unless_default("unavailable", self.unavailable, 0);
+        out.push_optional("retry-after", self.retry_after);
+        out.push_unless_default("refuse-416", self.refuse_416, 0);
+        out.push_optional("connections", self.connections);
+        out.push_unless_default("refuse", self.refuse, 0);
         out.0
     }
 
@@ -164,13 +164,13 @@ fn set(value: &str) -> Option<bool> {
 struct QueryPairs(String);
 
 impl QueryPairs {
-    fn pair(&mut self, name: &str, value: impl Display) {
-        self.flag(name, true);
+    fn push_pair(&mut self, name: &str, value: impl Display) {
+        self.push_flag(name, true);
         // Writing to a string does not fail.
         let _ = write!(self.0, "={value}");
     }
 
-    fn flag(&mut self, name: &str, set: bool) {
+    fn push_flag(&mut self, name: &str, set: bool) {
         if !set {
             return;
         }
@@ -180,15 +180,15 @@ impl QueryPairs {
         self.0.push_str(name);
     }
 
-    fn number<T: Display + PartialEq>(&mut self, name: &str, value: T, default: T) {
+    fn push_unless_default<T: Display + PartialEq>(&mut self, name: &str, value: T, default: T) {
         if value != default {
-            self.pair(name, value);
+            self.push_pair(name, value);
         }
     }
 
-    fn some(&mut self, name: &str, value: Option<impl Display>) {
+    fn push_optional(&mut self, name: &str, value: Option<impl Display>) {
         if let Some(value) = value {
-            self.pair(name, value);
+            self.push_pair(name, value);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::lock::lock;
 
 /// The Last-Modified time of the first content, in seconds since 1970. It is long ago, so that it
 /// counts as a strong validator (RFC 9110 §8.8.2.2).
-const MODIFIED: u64 = 1_714_550_400;
+const MODIFICATION_TIME: u64 = 1_714_550_400;
 
 /// A name that the fault origin serves: its fault plan, and the record of its requests and bodies.
 pub(super) struct FaultyResource {
@@ -76,22 +76,22 @@ impl FaultyResource {
     }
 
     pub(super) fn seen(&self) -> FaultyRequestLog {
-        self.account().seen.clone()
+        self.lock_history().seen.clone()
     }
 
-    fn account(&self) -> MutexGuard<'_, ResourceHistory> {
+    fn lock_history(&self) -> MutexGuard<'_, ResourceHistory> {
         lock(&self.account)
     }
 
     /// Chooses the reply to a request of the connection with this number, and records the request.
     pub(super) fn answer(&self, request: &RangeRequest, connection: u64) -> PlannedReply {
-        let mut account = self.account();
+        let mut account = self.lock_history();
         let account = &mut *account;
         if !account.connections.contains(&connection) {
             account.connections.push(connection);
             account.seen.connections += 1;
         }
-        let version = u8::from(self.changed(account));
+        let version = u8::from(self.has_changed(account));
         account.first.get_or_insert_with(Instant::now);
         let (status, reply) = self.decide(request, account, version);
         account.seen.requests.push(AnsweredRequest {
@@ -103,7 +103,7 @@ impl FaultyResource {
         reply
     }
 
-    fn changed(&self, account: &ResourceHistory) -> bool {
+    fn has_changed(&self, account: &ResourceHistory) -> bool {
         match self.plan.change {
             None => false,
             Some(ContentChange::Bytes(bytes)) => account.seen.sent() >= bytes,
@@ -126,9 +126,9 @@ impl FaultyResource {
                 return (503, empty("503 Service Unavailable", &retry));
             }
         }
-        let asked = match RequestedPart::of(request.range.as_deref(), size) {
+        let asked = match RequestedPart::from_range_field(request.range.as_deref(), size) {
             _ if plan.ignore_range => RequestedPart::Whole,
-            _ if !self.still_the_same(request, version) => RequestedPart::Whole,
+            _ if !self.matches_validator(request, version) => RequestedPart::Whole,
             RequestedPart::Part(..) if account.ranged <= plan.unavailable + plan.refuse_416 => {
                 RequestedPart::Unsatisfiable
             }
@@ -155,7 +155,7 @@ impl FaultyResource {
             true => (end - start).saturating_sub(plan.short),
         };
         let mut head = String::from(if part { "HTTP/1.1 206 Partial Content\r\n" } else { "HTTP/1.1 200 OK\r\n" });
-        self.describe(&mut head, version);
+        self.append_validators(&mut head, version);
         if part {
             head.push_str(&content_range(start, end, size, plan.content_range));
         }
@@ -189,23 +189,23 @@ impl FaultyResource {
 
     /// Returns `true` if the request's If-Range matches this version of the content. ETags are
     /// compared strongly, dates exactly (RFC 9110 §13.1.5).
-    fn still_the_same(&self, request: &RangeRequest, version: u8) -> bool {
+    fn matches_validator(&self, request: &RangeRequest, version: u8) -> bool {
         match &request.if_range {
             None => true,
             Some(_) if self.plan.ignore_if_range => true,
-            Some(tag) if tag.starts_with('"') => self.plan.etag == EtagKind::Strong && *tag == self.tag(version),
+            Some(tag) if tag.starts_with('"') => self.plan.etag == EtagKind::Strong && *tag == self.entity_tag(version),
             Some(date) => *date == modified(version),
         }
     }
 
-    fn tag(&self, version: u8) -> String {
+    fn entity_tag(&self, version: u8) -> String {
         format!("\"{:x}-{version}\"", self.plan.seed)
     }
 
-    fn describe(&self, head: &mut String, version: u8) {
+    fn append_validators(&self, head: &mut String, version: u8) {
         let tag = match self.plan.etag {
-            EtagKind::Strong => format!("ETag: {}\r\n", self.tag(version)),
-            EtagKind::Weak => format!("ETag: W/{}\r\n", self.tag(version)),
+            EtagKind::Strong => format!("ETag: {}\r\n", self.entity_tag(version)),
+            EtagKind::Weak => format!("ETag: W/{}\r\n", self.entity_tag(version)),
             EtagKind::None => String::new(),
         };
         let date = httpdate::fmt_http_date(SystemTime::now());
@@ -218,17 +218,17 @@ impl FaultyResource {
     }
 
     /// Records that `len` more bytes of the body with this index were sent.
-    pub(super) fn sent(&self, number: usize, len: u64) {
-        if let Some(body) = self.account().seen.bodies.get_mut(number) {
+    pub(super) fn count_sent(&self, number: usize, len: u64) {
+        if let Some(body) = self.lock_history().seen.bodies.get_mut(number) {
             body.sent += len;
         }
     }
 
     /// Returns `true` if the plan's break with this index still has to happen, and counts it as
     /// happened.
-    pub(super) fn meets(&self, number: usize) -> bool {
+    pub(super) fn take_break(&self, number: usize) -> bool {
         let Some(met) = self.plan.breaks.get(number) else { return false };
-        let mut account = self.account();
+        let mut account = self.lock_history();
         let count = &mut account.met[number];
         *count += 1;
         met.times.is_none_or(|times| *count <= times)
@@ -236,8 +236,8 @@ impl FaultyResource {
 
     /// Records that one body has ended, complete or not, so that one request less is being
     /// answered.
-    pub(super) fn over(&self) {
-        self.account().under_way -= 1;
+    pub(super) fn on_body_end(&self) {
+        self.lock_history().under_way -= 1;
     }
 }
 
@@ -246,7 +246,7 @@ fn empty(status: &str, fields: &str) -> PlannedReply {
 }
 
 fn modified(version: u8) -> String {
-    httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + Duration::from_secs(MODIFIED + 3600 * u64::from(version)))
+    httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + Duration::from_secs(MODIFICATION_TIME + 3600 * u64::from(version)))
 }
 
 fn content_range(start: u64, end: u64, size: u64, lie: Option<WrongContentRange>) -> String {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-/// The requests for one name and the bodies sent so far; returned by
+/// The requests for one name, and the bodies sent for them; returned by
 /// [`FaultyOrigin::seen`](super::FaultyOrigin::seen).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultyRequestLog {

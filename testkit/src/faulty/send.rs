@@ -86,7 +86,7 @@ impl BodySender {
                 break;
             }
             self.breaks.retain(|other| *other != number);
-            if self.resource.meets(number) {
+            if self.resource.take_break(number) {
                 return SendStep::Break(self.resource.plan.breaks[number].how);
             }
         }
@@ -94,10 +94,10 @@ impl BodySender {
         self.pattern.fill(self.at, bytes);
         // Recorded before it is written: the client may receive it, and a test may ask, before this
         // thread goes on.
-        self.resource.sent(self.send.number, until - self.at);
+        self.resource.count_sent(self.send.number, until - self.at);
         self.coder.code(bytes, out);
         self.at = until;
-        SendStep::Piece(self.pace.as_mut().map_or_else(Instant::now, |pace| pace.pass(bytes.len())))
+        SendStep::Piece(self.pace.as_mut().map_or_else(Instant::now, |pace| pace.next_send_time(bytes.len())))
     }
 
     /// Returns the first break that this body has not reached: its offset in the body and its index
@@ -158,16 +158,16 @@ impl BodyCoder {
     }
 
     fn code(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        let Some(encoder) = &mut self.gzip else { return self.frame(bytes, out) };
+        let Some(encoder) = &mut self.gzip else { return self.append_framed(bytes, out) };
         // Writing to memory does not fail.
         let _ = encoder.write_all(bytes);
         let coded = std::mem::take(encoder.get_mut());
-        self.frame(&coded, out);
+        self.append_framed(&coded, out);
     }
 
     fn finish(&mut self, out: &mut Vec<u8>) {
         if let Some(encoder) = self.gzip.take() {
-            self.frame(&encoder.finish().unwrap_or_default(), out);
+            self.append_framed(&encoder.finish().unwrap_or_default(), out);
         }
         if self.chunks {
             out.extend(b"0\r\n\r\n");
@@ -176,7 +176,7 @@ impl BodyCoder {
 
     /// Appends `bytes` to `out` in the body's framing. Empty `bytes` add nothing, since an empty
     /// chunk would end the body.
-    fn frame(&self, bytes: &[u8], out: &mut Vec<u8>) {
+    fn append_framed(&self, bytes: &[u8], out: &mut Vec<u8>) {
         if !self.chunks {
             out.extend(bytes);
         } else if !bytes.is_empty() {
@@ -199,7 +199,7 @@ impl BodyPace {
     }
 
     /// Returns the time at which the next `len` bytes may be sent, and counts them.
-    fn pass(&mut self, len: usize) -> Instant {
+    fn next_send_time(&mut self, len: usize) -> Instant {
         let now = Instant::now();
         let earliest = now.checked_sub(CATCH_UP).unwrap_or(now);
         self.next = self.next.max(earliest) + Duration::from_secs_f64(len as f64 / self.rate as f64);

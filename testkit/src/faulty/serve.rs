@@ -20,9 +20,9 @@ use crate::lock::lock;
 use crate::peer_stream::PeerStream;
 
 /// The longest request head that the fault origin reads, in bytes.
-const HEAD: usize = 64 << 10;
+const MAX_HEAD: usize = 64 << 10;
 /// The interval at which a stalled body checks whether the client has closed.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
 pub(super) struct FaultyOriginState {
@@ -52,16 +52,16 @@ impl FaultyOriginState {
         resource.map_or_else(FaultyRequestLog::default, |resource| resource.seen())
     }
 
-    pub(super) fn put(&self, name: &str, plan: FaultPlan) {
+    pub(super) fn set_plan(&self, name: &str, plan: FaultPlan) {
         lock(&self.resources).insert(name.to_owned(), Arc::new(FaultyResource::new(plan)));
     }
 
-    pub(super) fn forget(&self, name: &str) {
+    pub(super) fn remove_plan(&self, name: &str) {
         lock(&self.resources).remove(name);
     }
 
     /// Records that the connection with this number has been closed.
-    pub(super) fn closed(&self, number: u64) {
+    pub(super) fn on_connection_closed(&self, number: u64) {
         lock(&self.open).remove(&number);
     }
 
@@ -84,7 +84,7 @@ pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, sh
         }
         let number = shared.accepted.fetch_add(1, SeqCst);
         let Ok(twin) = stream.try_clone() else { continue };
-        let Ok(wire) = PeerStream::over(stream, tls) else { continue };
+        let Ok(wire) = PeerStream::from_socket(stream, tls) else { continue };
         let mut open = lock(&shared.open);
         if shared.limit.is_some_and(|most| open.len() >= most) {
             // Dropping it ends it; the option only turns that into a reset.
@@ -97,7 +97,7 @@ pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, sh
         thread::spawn(move || {
             // A client that disconnects is the point of many tests.
             let _ = (FaultyConnection { wire, number, ahead: Vec::new(), shared: &shared }).run();
-            shared.closed(number);
+            shared.on_connection_closed(number);
         });
     }
 }
@@ -141,12 +141,12 @@ impl FaultyConnection<'_> {
             }
         }
         // Counted as closed before the client can know.
-        self.shared.closed(self.number);
-        self.wire.end()
+        self.shared.on_connection_closed(self.number);
+        self.wire.close()
     }
 
     fn finish_with_reset(self) -> io::Result<()> {
-        self.shared.closed(self.number);
+        self.shared.on_connection_closed(self.number);
         self.wire.reset()
     }
 
@@ -157,7 +157,7 @@ impl FaultyConnection<'_> {
                 let head = self.ahead.drain(..at + 4).collect();
                 return String::from_utf8(head).map(Some).map_err(io::Error::other);
             }
-            if self.ahead.len() > HEAD || !self.read_more()? {
+            if self.ahead.len() > MAX_HEAD || !self.read_more()? {
                 return Ok(None);
             }
         }
@@ -191,7 +191,7 @@ impl FaultyConnection<'_> {
                     let stall = |wire: &mut PeerStream| stall(wire, ahead, shared, resource.plan.stall);
                     send::body(&mut self.wire, resource, send, stall)
                 });
-                resource.over();
+                resource.on_body_end();
                 Ok(match sent? {
                     BodyEnd::Done if close => BodyEnd::Close,
                     end => end,
@@ -207,7 +207,7 @@ fn stall(wire: &mut PeerStream, ahead: &mut Vec<u8>, shared: &FaultyOriginState,
     let end = time.map(|time| Instant::now() + time);
     let mut buffer = [0; 4096];
     let stays = loop {
-        let left = end.map_or(GLANCE, |end| end.saturating_duration_since(Instant::now()).min(GLANCE));
+        let left = end.map_or(POLL_INTERVAL, |end| end.saturating_duration_since(Instant::now()).min(POLL_INTERVAL));
         if left.is_zero() {
             break true;
         }

@@ -33,13 +33,13 @@ pub struct FrameRequest {
 }
 
 impl FrameRequest {
-    /// Returns the value of the first field of this name; `None` if there is none. The names of
+    /// Returns the value of the first field with this name. `None` if no field has it. The names of
     /// pseudo-fields begin with a colon.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the value of `:path`, or an empty string if there is none.
+    /// Returns the value of `:path`. Empty without that pseudo-field.
     pub fn path(&self) -> &str {
         self.get(":path").unwrap_or_default()
     }
@@ -72,7 +72,7 @@ impl FrameConnection {
     /// # Errors
     /// If the socket fails, or the client sends something else first.
     pub fn preface(&mut self) -> io::Result<()> {
-        if self.take(PREFACE.len())? == PREFACE { Ok(()) } else { Err(io::Error::other("no HTTP/2 preface")) }
+        if self.read_bytes(PREFACE.len())? == PREFACE { Ok(()) } else { Err(io::Error::other("no HTTP/2 preface")) }
     }
 
     /// Reads the next frame of any type.
@@ -80,10 +80,10 @@ impl FrameConnection {
     /// # Errors
     /// If the socket fails or the client has closed.
     pub fn next_frame(&mut self) -> io::Result<Frame> {
-        let head = self.take(9)?;
+        let head = self.read_bytes(9)?;
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
         let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]) & 0x7fff_ffff;
-        let frame = Frame { kind: head[3], flags: head[4], stream, payload: self.take(length)? };
+        let frame = Frame { kind: head[3], flags: head[4], stream, payload: self.read_bytes(length)? };
         self.shared.change(|state| state.frames.push((self.number, frame.clone())));
         Ok(frame)
     }
@@ -160,8 +160,8 @@ impl FrameConnection {
     ///
     /// # Errors
     /// If the socket fails.
-    pub fn cut(&mut self) -> io::Result<()> {
-        self.wire.take().map_or(Ok(()), PeerStream::cut)
+    pub fn close_without_notify(&mut self) -> io::Result<()> {
+        self.wire.take().map_or(Ok(()), PeerStream::close_without_notify)
     }
 
     /// Resets the TCP connection.
@@ -175,7 +175,7 @@ impl FrameConnection {
     pub(super) fn finish(mut self, in_order: bool) {
         if let Some(wire) = self.wire.take() {
             // A client that disconnects is often the point of the test.
-            let _ = if in_order { wire.end() } else { wire.cut() };
+            let _ = if in_order { wire.close() } else { wire.close_without_notify() };
         }
     }
 
@@ -183,7 +183,7 @@ impl FrameConnection {
         self.wire.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    fn take(&mut self, length: usize) -> io::Result<Vec<u8>> {
+    fn read_bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
         let mut buffer = [0; 16 << 10];
         while self.ahead.len() < length {
             let got = self.wire()?.read(&mut buffer)?;

@@ -44,8 +44,8 @@ use crate::peer_stream::PeerStream;
 use crate::scripted_peer::{ScriptedPeer, ScriptedPeerState};
 use crate::test_certificates::TestCertificates;
 
-/// A running scripted HTTP/2 peer. Dropping it stops it from accepting connections; running scripts
-/// continue until their connections end.
+/// A running scripted HTTP/2 peer. After it is dropped, it accepts no connections, and running
+/// scripts continue until their connections end.
 pub struct FramePeer(ScriptedPeer<FrameScriptState>);
 
 #[derive(Default)]
@@ -85,7 +85,7 @@ impl FramePeer {
         serve: impl Fn(usize, &mut FrameConnection) -> io::Result<()> + Send + Sync + 'static,
     ) -> FramePeer {
         let play = move |stream, number, shared: &Arc<ScriptedPeerState<FrameScriptState>>| {
-            let Ok(wire) = PeerStream::over(stream, tls.as_ref()) else { return };
+            let Ok(wire) = PeerStream::from_socket(stream, tls.as_ref()) else { return };
             let mut conn = FrameConnection::new(wire, number, shared.clone());
             let outcome = serve(number, &mut conn);
             conn.finish(outcome.is_ok());
@@ -127,7 +127,8 @@ impl FramePeer {
     }
 
     /// Waits until scripts have read a frame for which `wanted` returns true. `wanted` receives the
-    /// number of the connection and the frame. Returns `false` if there is none after 30 seconds.
+    /// number of the connection and the frame. Returns `false` after 30 seconds without such a
+    /// frame.
     pub fn saw(&self, wanted: impl Fn(usize, &Frame) -> bool) -> bool {
         self.0.shared.wait(|state| state.frames.iter().any(|(connection, frame)| wanted(*connection, frame)))
     }

@@ -66,7 +66,7 @@ impl H3ScriptConnection {
     /// If the connection has ended, or the client allows no further stream.
     pub fn open(&mut self, kind: u64, bytes: impl AsRef<[u8]>) -> io::Result<u64> {
         let opening = self.connection.open_uni();
-        let stream = self.runtime.block_on(limited(async { opening.await.map_err(io::Error::from) }))?;
+        let stream = self.runtime.block_on(with_timeout(async { opening.await.map_err(io::Error::from) }))?;
         let id = u64::from(VarInt::from(stream.id()));
         self.sending.insert(id, stream);
         self.send(id, [&varint(kind)[..], bytes.as_ref()].concat())?;
@@ -80,9 +80,9 @@ impl H3ScriptConnection {
     pub fn request(&mut self) -> io::Result<H3Request> {
         let connection = self.connection.clone();
         let (sending, mut receiving) =
-            self.runtime.block_on(limited(async { connection.accept_bi().await.map_err(io::Error::from) }))?;
+            self.runtime.block_on(with_timeout(async { connection.accept_bi().await.map_err(io::Error::from) }))?;
         let stream = u64::from(VarInt::from(receiving.id()));
-        let section = self.runtime.block_on(limited(read_section(&mut receiving)))?;
+        let section = self.runtime.block_on(with_timeout(read_section(&mut receiving)))?;
         self.sending.insert(stream, sending);
         self.receiving.insert(stream, receiving);
         let request = H3Request { connection: self.number, stream, section };
@@ -97,7 +97,7 @@ impl H3ScriptConnection {
     pub fn read_to_end(&mut self, stream: u64) -> io::Result<Vec<u8>> {
         let receiving = self.receiving.get_mut(&stream).ok_or(io::ErrorKind::NotFound)?;
         let reading = async { receiving.read_to_end(1 << 30).await.map_err(io::Error::other) };
-        self.runtime.block_on(limited(reading))
+        self.runtime.block_on(with_timeout(reading))
     }
 
     /// Sends these bytes on a stream.
@@ -106,7 +106,7 @@ impl H3ScriptConnection {
     /// If the client has stopped the stream, or the connection has ended.
     pub fn send(&mut self, stream: u64, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         let sending = self.sending.get_mut(&stream).ok_or(io::ErrorKind::NotFound)?;
-        self.runtime.block_on(limited(async { sending.write_all(bytes.as_ref()).await.map_err(io::Error::from) }))
+        self.runtime.block_on(with_timeout(async { sending.write_all(bytes.as_ref()).await.map_err(io::Error::from) }))
     }
 
     /// Sends these bytes on a stream up to `times` times, or until sending fails. Returns how often
@@ -137,7 +137,7 @@ impl H3ScriptConnection {
     ///
     /// # Errors
     /// If the client's side of the stream has ended.
-    pub fn stop(&mut self, stream: u64, code: u64) -> io::Result<()> {
+    pub fn stop_sending(&mut self, stream: u64, code: u64) -> io::Result<()> {
         let receiving = self.receiving.get_mut(&stream).ok_or(io::ErrorKind::NotFound)?;
         receiving.stop(varint_of(code)).map_err(io::Error::other)
     }
@@ -147,9 +147,9 @@ impl H3ScriptConnection {
     ///
     /// # Errors
     /// If the connection ends first.
-    pub fn stopped(&mut self, stream: u64) -> io::Result<Option<u64>> {
+    pub fn stop_sending_code(&mut self, stream: u64) -> io::Result<Option<u64>> {
         let sending = self.sending.get_mut(&stream).ok_or(io::ErrorKind::NotFound)?;
-        let code = self.runtime.block_on(limited(async { sending.stopped().await.map_err(io::Error::other) }))?;
+        let code = self.runtime.block_on(with_timeout(async { sending.stopped().await.map_err(io::Error::other) }))?;
         Ok(code.map(VarInt::into_inner))
     }
 
@@ -172,7 +172,7 @@ impl H3ScriptConnection {
     /// If it does not within 30 seconds.
     pub fn wait_closed(&mut self) -> io::Result<()> {
         let connection = self.connection.clone();
-        self.runtime.block_on(limited(async {
+        self.runtime.block_on(with_timeout(async {
             connection.closed().await;
             Ok(())
         }))
@@ -245,6 +245,6 @@ fn varint_of(code: u64) -> VarInt {
 }
 
 /// Waits for the result of `work`, and fails after 30 seconds.
-async fn limited<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+async fn with_timeout<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     tokio::time::timeout(PATIENCE, work).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }

@@ -52,7 +52,7 @@ pub fn data(bytes: &[u8]) -> Vec<u8> {
     frame(DATA, bytes)
 }
 
-/// Encodes a HEADERS frame with these fields, as [`section`] encodes them.
+/// Encodes a HEADERS frame with these fields. [`section`] encodes the fields.
 pub fn headers(fields: &[(&str, &str)]) -> Vec<u8> {
     frame(HEADERS, &section(fields))
 }

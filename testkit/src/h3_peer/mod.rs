@@ -64,8 +64,8 @@ struct H3ScriptState {
     is_stopping: bool,
 }
 
-/// A running scripted HTTP/3 peer. Dropping it closes its connections and waits for the end of
-/// its scripts.
+/// A running scripted HTTP/3 peer. Dropping it closes its connections and waits until its scripts
+/// end.
 pub struct H3Peer {
     addr: SocketAddr,
     ca_pem: String,
@@ -127,7 +127,7 @@ impl H3Peer {
         &self.ca_pem
     }
 
-    /// Returns the number of connections so far whose handshake succeeded.
+    /// Returns the number of connections whose handshake has succeeded.
     pub fn connections(&self) -> usize {
         self.shared.lock().connections
     }
@@ -150,13 +150,13 @@ impl H3Peer {
         self.shared.lock().requests.clone()
     }
 
-    /// Returns what clients have sent on unidirectional streams so far.
+    /// Returns the data that clients have sent on unidirectional streams.
     pub fn uni_streams(&self) -> Vec<ReceivedUniStream> {
         self.shared.lock().uni_streams.clone()
     }
 
     /// Waits until a client has sent bytes on a unidirectional stream for which `wanted` returns
-    /// true. Returns `false` if there are none after 30 seconds.
+    /// true. Returns `false` after 30 seconds without such bytes.
     pub fn saw(&self, wanted: impl Fn(&ReceivedUniStream) -> bool) -> bool {
         self.shared.wait(|state| state.uni_streams.iter().any(&wanted))
     }

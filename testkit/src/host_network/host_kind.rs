@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 /// The time after which the name server answers a query for a [`LateName`](HostKind::LateName).
-pub const LATE_NAME: Duration = Duration::from_secs(3);
+pub const LATE_NAME_DELAY: Duration = Duration::from_secs(3);
 /// The time after which a [`Slow`](HostKind::Slow) host answers each request for a page.
-pub const SLOW_HOST: Duration = Duration::from_secs(1);
+pub const SLOW_HOST_DELAY: Duration = Duration::from_secs(1);
 
 /// The behaviour of a host of a [`HostNetwork`](super::HostNetwork), or of the name server for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HostKind {
-    /// Sends each page at once.
+    /// Sends each page without a delay.
     Good,
-    /// Sends each page [`SLOW_HOST`] after the request for it.
+    /// Sends each page [`SLOW_HOST_DELAY`] after the request for it.
     Slow,
-    /// Sends each page at once, but the name server answers queries for its name only after
-    /// [`LATE_NAME`].
+    /// Sends each page without a delay, but the name server answers queries for its name only after
+    /// [`LATE_NAME_DELAY`].
     LateName,
     /// Answers every request with status 503.
     Unavailable,
@@ -59,8 +59,8 @@ impl HostKind {
     pub fn is_healthy(self, limit: Duration) -> bool {
         match self {
             HostKind::Good => true,
-            HostKind::Slow => limit > SLOW_HOST,
-            HostKind::LateName => limit > LATE_NAME,
+            HostKind::Slow => limit > SLOW_HOST_DELAY,
+            HostKind::LateName => limit > LATE_NAME_DELAY,
             _ => false,
         }
     }
@@ -80,16 +80,16 @@ pub enum HostMix {
 pub struct FaultShares {
     /// The percentage of hosts that refuse connections.
     pub refuse: usize,
-    /// The percentage of hosts that do not respond: half of these hosts drop SYN packets, the
-    /// others accept connections and never answer.
+    /// The percentage of hosts that do not answer. Half of these hosts drop SYN packets. The other
+    /// half accept connections and send nothing.
     pub silent: usize,
     /// The percentage of hosts with bad names: the name is missing, fails, is never answered, or is
     /// answered late, in turn.
     pub bad_name: usize,
     /// The percentage of hosts whose names are answered late.
     pub late_name: usize,
-    /// The percentage of hosts that reset: half of these hosts reset connections when they accept
-    /// them, the others after the first request.
+    /// The percentage of hosts that reset connections. Half of these hosts reset a connection when
+    /// they accept it, the other half after the first request.
     pub reset: usize,
     /// The percentage of slow hosts.
     pub slow: usize,

@@ -27,7 +27,7 @@ use crate::page_server::{PageServer, PageTiming, PortService, page_key};
 use crate::rng::Rng;
 
 use certificates::HostCertificates;
-pub use host_kind::{FaultShares, HostKind, HostMix, LATE_NAME, SLOW_HOST};
+pub use host_kind::{FaultShares, HostKind, HostMix, LATE_NAME_DELAY, SLOW_HOST_DELAY};
 
 /// The length of each page of the network's hosts, in bytes.
 pub const PAGE_LEN: usize = 300;
@@ -56,7 +56,7 @@ impl HostNetworkBuilder {
         self
     }
 
-    /// Sets whether the hosts use TLS, each with a certificate for its name. Default: no.
+    /// Sets whether the hosts use TLS, each one with a certificate for its name. Default: no.
     pub fn tls(mut self, tls: bool) -> HostNetworkBuilder {
         self.tls = tls;
         self
@@ -178,7 +178,7 @@ fn host_index(name: &str) -> Option<usize> {
 /// Returns the service of the port that all hosts of this kind share.
 fn service(kind: HostKind) -> PortService {
     match kind {
-        HostKind::Slow => PortService::Pages(PageTiming::after(SLOW_HOST)),
+        HostKind::Slow => PortService::Pages(PageTiming::after(SLOW_HOST_DELAY)),
         HostKind::Unavailable => PortService::Unavailable,
         HostKind::Refusing => PortService::Refuse,
         HostKind::DropsSyn => PortService::DropSyn,
@@ -216,7 +216,7 @@ fn answer(query: &ReceivedQuery, hosts: usize, mix: &HostMix) -> Vec<DnsReply> {
         HostKind::NameMissing => vec![query.error(NXDOMAIN)],
         HostKind::NameFails => vec![query.error(SERVFAIL)],
         HostKind::NameUnanswered => Vec::new(),
-        HostKind::LateName => vec![found.after(LATE_NAME)],
+        HostKind::LateName => vec![found.with_delay(LATE_NAME_DELAY)],
         _ => vec![found],
     }
 }

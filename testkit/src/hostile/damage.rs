@@ -1,6 +1,6 @@
 //! Changes bytes as bad links, faulty memory and attackers do.
 
-use super::draft::{ReplyDraft, one};
+use super::draft::{ReplyDraft, random_choice};
 use super::{HostileProtocol, ReplyPiece};
 use crate::rng::Rng;
 
@@ -45,17 +45,17 @@ const FRAMES: &[&[u8]] = &[
 
 /// The largest number of bytes that a damaged reply may have. A piece that is sent repeatedly
 /// counts once.
-const MOST: usize = 2 << 20;
+const MAX_DAMAGED_LENGTH: usize = 2 << 20;
 
 pub(super) fn damage(draft: &mut ReplyDraft, rng: &mut Rng) {
     draft.is_damaged = true;
-    draft.note("damaged");
+    draft.add_note("damaged");
     for _ in 0..=rng.below(4) {
         let at = rng.below(draft.pieces.len() as u64) as usize;
         let words = if draft.protocol == HostileProtocol::Http1 { WORDS } else { FRAMES };
         match &mut draft.pieces[at] {
-            ReplyPiece::Send(bytes) if bytes.len() < MOST => change(bytes, words, rng),
-            ReplyPiece::Send(bytes) => bytes.truncate(MOST),
+            ReplyPiece::Send(bytes) if bytes.len() < MAX_DAMAGED_LENGTH => change(bytes, words, rng),
+            ReplyPiece::Send(bytes) => bytes.truncate(MAX_DAMAGED_LENGTH),
             ReplyPiece::Repeat(bytes, _) => change(bytes, words, rng),
             ReplyPiece::Await(_) => {}
         }
@@ -63,7 +63,7 @@ pub(super) fn damage(draft: &mut ReplyDraft, rng: &mut Rng) {
     if rng.below(20) == 0 {
         let at = rng.below(draft.pieces.len() as u64) as usize;
         draft.pieces.truncate(at + 1);
-        draft.note("cut short");
+        draft.add_note("cut short");
     }
 }
 
@@ -74,11 +74,11 @@ fn change(bytes: &mut Vec<u8>, words: &[&[u8]], rng: &mut Rng) {
     let end = (at + 1 + rng.below(30) as usize).min(bytes.len());
     match rng.below(9) {
         0 if at < bytes.len() => bytes[at] ^= 1 << rng.below(8),
-        1 if at < bytes.len() => bytes[at] = one(rng, BYTES),
-        2 => bytes.insert(at, one(rng, BYTES)),
+        1 if at < bytes.len() => bytes[at] = random_choice(rng, BYTES),
+        2 => bytes.insert(at, random_choice(rng, BYTES)),
         3 => drop(bytes.drain(at..end)),
         4 | 5 => {
-            bytes.splice(at..at, one(rng, words).iter().copied());
+            bytes.splice(at..at, random_choice(rng, words).iter().copied());
         }
         6 => {
             let again = bytes[at..end].repeat(1 + rng.below(500) as usize);

@@ -39,7 +39,7 @@ impl ReplyDraft {
         }
     }
 
-    pub(super) fn note(&mut self, what: &'static str) {
+    pub(super) fn add_note(&mut self, what: &'static str) {
         self.made_of.push(what);
     }
 
@@ -62,20 +62,20 @@ impl ReplyDraft {
             0 => {
                 self.end = ReplyEnd::Stall;
                 self.is_unsure = true;
-                self.note("stall");
+                self.add_note("stall");
             }
             1..=3 => {
                 self.end = ReplyEnd::Reset;
                 // Bytes in flight may be lost with it.
                 self.is_unsure = true;
-                self.note("reset");
+                self.add_note("reset");
             }
             _ => {}
         }
     }
 
     /// Splits some pieces of the reply into several writes, so that the client reads them in parts.
-    pub(super) fn scatter(&mut self, rng: &mut Rng) {
+    pub(super) fn scatter_pauses(&mut self, rng: &mut Rng) {
         if rng.below(3) > 0 {
             return;
         }
@@ -112,8 +112,8 @@ impl ReplyDraft {
     }
 }
 
-/// Returns a body whose length is one of those at which programs often change their behaviour, such
-/// as the size of a buffer.
+/// Returns a body whose length is often one at which programs change their behaviour, such as the
+/// size of a buffer.
 pub(super) fn body(rng: &mut Rng) -> Vec<u8> {
     let length = match rng.below(8) {
         0 => 0,
@@ -128,6 +128,6 @@ pub(super) fn body(rng: &mut Rng) -> Vec<u8> {
 }
 
 /// Returns one of the choices at random.
-pub(super) fn one<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
+pub(super) fn random_choice<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
 }

@@ -3,7 +3,7 @@
 //! None of them changes the framing of a 200. The fields that do are in the two grammars, `h1` and
 //! `h2`.
 
-use super::draft::one;
+use super::draft::random_choice;
 use crate::rng::Rng;
 
 /// A response field: a lower-case name, as HTTP/2 requires, and a value in valid syntax.
@@ -117,7 +117,7 @@ const FIELDS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns a few random fields of [`FIELDS`], in rare cases many.
-pub(super) fn some(rng: &mut Rng) -> Vec<Field> {
+pub(super) fn random_fields(rng: &mut Rng) -> Vec<Field> {
     let count = match rng.below(20) {
         0 => 300,
         1..=8 => 1 + rng.below(8),
@@ -125,8 +125,8 @@ pub(super) fn some(rng: &mut Rng) -> Vec<Field> {
     };
     (0..count)
         .map(|_| {
-            let (name, values) = one(rng, FIELDS);
-            let value = one(rng, values);
+            let (name, values) = random_choice(rng, FIELDS);
+            let value = random_choice(rng, values);
             // Obsolete text is kept; a control character would be a breach, which is a case of its
             // own.
             let value = value.replace(['\u{1b}', '\u{7f}', '\0'], "_");

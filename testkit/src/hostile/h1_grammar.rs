@@ -1,6 +1,6 @@
 //! The grammar that generates replies over HTTP/1.
 
-use super::draft::{ReplyDraft, body, one};
+use super::draft::{ReplyDraft, body, random_choice};
 use super::fields::{self, Field};
 use super::{HostileProtocol, ReplyEnd};
 use crate::content_coding::{self, ContentCoding};
@@ -79,7 +79,8 @@ const BAD_CHUNKS: &[&[u8]] = &[
     b"0\r\nA: b\r\n c\r\n\r\n",
 ];
 
-/// The line ends of a chunked body. One is chosen at random; LF alone is rarer than CRLF.
+/// The line ends for a chunked body, of which one is chosen at random. LF alone is less frequent
+/// than CRLF.
 const LINE_ENDS: &[&str] = &["\r\n", "\r\n", "\r\n", "\n"];
 
 /// Status codes for which a client's options decide whether it accepts the response.
@@ -115,7 +116,7 @@ const STATUSES: &[&str] = &[
 ];
 
 /// Response fields for which a client may either accept or refuse the response.
-const UNSURE: &[&str] = &[
+const AMBIGUOUS_FRAMING: &[&str] = &[
     "Location: /next",
     "Location: http://[",
     "Location: //",
@@ -159,43 +160,43 @@ pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {
     let version = if rng.below(8) == 0 { "1.0" } else { "1.1" };
     let line = if rng.below(10) == 0 {
         draft.head_is_broken = true;
-        draft.note("bad line");
-        one(rng, BAD_LINES).to_vec()
+        draft.add_note("bad line");
+        random_choice(rng, BAD_LINES).to_vec()
     } else if rng.below(6) == 0 {
         draft.is_unsure = true;
-        draft.note("status");
-        format!("HTTP/{version} {}", one(rng, STATUSES)).into_bytes()
+        draft.add_note("status");
+        format!("HTTP/{version} {}", random_choice(rng, STATUSES)).into_bytes()
     } else {
         format!("HTTP/{version} 200 OK").into_bytes()
     };
     draft.send(line);
     draft.send("\r\n");
-    let fields: Vec<Field> = fields::some(rng);
+    let fields: Vec<Field> = fields::random_fields(rng);
     for (name, value) in &fields {
         draft.send(format!("{}: {value}\r\n", cased(name, rng)));
     }
     if rng.below(6) == 0 {
         draft.is_unsure = true;
-        draft.note("unsure field");
+        draft.add_note("unsure field");
         for _ in 0..=rng.below(2) {
-            draft.send(format!("{}\r\n", one(rng, UNSURE)));
+            draft.send(format!("{}\r\n", random_choice(rng, AMBIGUOUS_FRAMING)));
         }
     }
     if rng.below(10) == 0 {
         draft.head_is_broken = true;
-        draft.note("bad field");
-        draft.send(one(rng, BAD_FIELDS));
+        draft.add_note("bad field");
+        draft.send(random_choice(rng, BAD_FIELDS));
         draft.send("\r\n");
     }
     if rng.below(10) == 0 {
         draft.body_is_broken = true;
-        draft.note("bad framing");
-        draft.send(one(rng, BAD_FRAMING));
+        draft.add_note("bad framing");
+        draft.send(random_choice(rng, BAD_FRAMING));
         draft.send("\r\n");
     }
     if rng.below(60) == 0 {
         draft.head_is_broken = true;
-        draft.note("endless head");
+        draft.add_note("endless head");
         draft.repeat(format!("X-{}: y\r\n", "z".repeat(rng.below(60) as usize)), FLOOD);
     }
     content(&mut draft, rng, version == "1.0");
@@ -214,13 +215,13 @@ fn interim(draft: &mut ReplyDraft, rng: &mut Rng) {
     match rng.below(30) {
         0 => {
             draft.head_is_broken = true;
-            draft.note("endless 1xx");
+            draft.add_note("endless 1xx");
             draft.repeat(*b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", FLOOD);
         }
         1..=4 => {
-            draft.note("1xx");
+            draft.add_note("1xx");
             for _ in 0..=rng.below(5) {
-                draft.send(one(
+                draft.send(random_choice(
                     rng,
                     &["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 102 x\r\nA: b\r\n\r\n", "HTTP/1.1 199 \r\n\r\n"],
                 ));
@@ -234,7 +235,7 @@ fn content(draft: &mut ReplyDraft, rng: &mut Rng, is_old: bool) {
     draft.body = body(rng);
     match rng.below(10) {
         0 => {
-            draft.note("until the end");
+            draft.add_note("until the end");
             draft.send("Connection: close\r\n\r\n");
             draft.send(draft.body.clone());
         }
@@ -253,13 +254,13 @@ fn length(draft: &mut ReplyDraft, rng: &mut Rng) {
     let length = draft.body.len();
     let told = match rng.below(8) {
         0 => {
-            draft.note("short");
+            draft.add_note("short");
             draft.body_is_broken = true;
             length as u64 + 1 + rng.below(1_000)
         }
         1 => {
             // A cut body cannot be told from one that something follows, so it ends there.
-            draft.note("long");
+            draft.add_note("long");
             let cut = rng.below(length as u64 + 1);
             draft.send(format!("Content-Length: {cut}\r\n\r\n"));
             draft.send(draft.body.clone());
@@ -267,7 +268,7 @@ fn length(draft: &mut ReplyDraft, rng: &mut Rng) {
             return;
         }
         2 if rng.below(4) == 0 => {
-            draft.note("huge length");
+            draft.add_note("huge length");
             draft.body_is_broken = true;
             u64::MAX - rng.below(3)
         }
@@ -276,27 +277,33 @@ fn length(draft: &mut ReplyDraft, rng: &mut Rng) {
     draft.send(format!("Content-Length: {told}\r\n\r\n"));
     draft.send(draft.body.clone());
     if !draft.body_is_broken && rng.below(8) == 0 {
-        draft.note("bytes behind");
-        draft.send(one(rng, &["HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "\r\n", "\0\0\0", "garbage"]));
+        draft.add_note("bytes behind");
+        draft.send(random_choice(
+            rng,
+            &["HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "\r\n", "\0\0\0", "garbage"],
+        ));
     }
 }
 
 fn chunks(draft: &mut ReplyDraft, rng: &mut Rng) {
-    draft.note("chunks");
+    draft.add_note("chunks");
     if rng.below(10) == 0 {
         // It does not count (RFC 9112 §6.3).
         draft.send(format!("Content-Length: {}\r\n", rng.below(100)));
-        draft.note("length beside chunks");
+        draft.add_note("length beside chunks");
     }
-    draft.send(format!("Transfer-Encoding: {}\r\n\r\n", one(rng, &["chunked", "chunked", "identity, chunked"])));
+    draft.send(format!(
+        "Transfer-Encoding: {}\r\n\r\n",
+        random_choice(rng, &["chunked", "chunked", "identity, chunked"])
+    ));
     let content = draft.body.clone();
     let mut rest = content.as_slice();
     let bad_at = (rng.below(5) == 0).then(|| rng.below(4));
     for number in 0.. {
         if bad_at == Some(number) || (rest.is_empty() && bad_at.is_some()) {
             draft.body_is_broken = true;
-            draft.note("bad chunk");
-            draft.send(one(rng, BAD_CHUNKS));
+            draft.add_note("bad chunk");
+            draft.send(random_choice(rng, BAD_CHUNKS));
             return;
         }
         if rest.is_empty() {
@@ -307,31 +314,31 @@ fn chunks(draft: &mut ReplyDraft, rng: &mut Rng) {
         // Small chunks to the end would make a long script.
         let (chunk, behind) = if number > 60 { (rest, &rest[rest.len()..]) } else { (chunk, behind) };
         // Blanks and lines without CR are breaches that leave no doubt.
-        let extension = one(rng, &["", "", "", ";a", ";a=b;c=\"d\"", ";", " ", "\t "]);
-        draft.send(format!("{:x}{extension}{}", chunk.len(), one(rng, LINE_ENDS)));
+        let extension = random_choice(rng, &["", "", "", ";a", ";a=b;c=\"d\"", ";", " ", "\t "]);
+        draft.send(format!("{:x}{extension}{}", chunk.len(), random_choice(rng, LINE_ENDS)));
         draft.send(chunk);
-        draft.send(one(rng, LINE_ENDS));
+        draft.send(random_choice(rng, LINE_ENDS));
         rest = behind;
     }
     match rng.below(12) {
         0 => {
             draft.body_is_broken = true;
-            draft.note("no last chunk");
+            draft.add_note("no last chunk");
         }
         1 => {
             draft.body_is_broken = true;
-            draft.note("endless extensions");
+            draft.add_note("endless extensions");
             draft.repeat(format!("1;{}\r\nx\r\n", "y".repeat(200)), FLOOD);
         }
         2 => {
             draft.body_is_broken = true;
-            draft.note("endless trailers");
+            draft.add_note("endless trailers");
             draft.send("0\r\n");
             draft.repeat(*b"X-Trailer: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n", FLOOD);
         }
         3 => {
             // Trailers do not change the head (RFC 9110 §6.5.1).
-            draft.note("trailers");
+            draft.add_note("trailers");
             draft.send("0\r\nContent-Length: 5\r\nX-Trailer: y\r\nSet-Cookie: a=b\r\n\r\n");
         }
         _ => draft.send("0\r\n\r\n"),
@@ -340,8 +347,9 @@ fn chunks(draft: &mut ReplyDraft, rng: &mut Rng) {
 
 fn bomb(draft: &mut ReplyDraft, rng: &mut Rng) {
     draft.is_unsure = true;
-    draft.note("bomb");
-    let coding = one(rng, &[ContentCoding::Gzip, ContentCoding::Deflate, ContentCoding::Br, ContentCoding::Zstd]);
+    draft.add_note("bomb");
+    let coding =
+        random_choice(rng, &[ContentCoding::Gzip, ContentCoding::Deflate, ContentCoding::Br, ContentCoding::Zstd]);
     if coding == ContentCoding::Gzip {
         draft.send("Content-Encoding: gzip\r\nConnection: close\r\n\r\n");
         content_coding::bomb(64 + rng.below(200)).iter().for_each(|piece| draft.send(piece));

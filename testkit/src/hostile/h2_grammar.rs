@@ -1,6 +1,6 @@
 //! The grammar that generates sessions over HTTP/2.
 
-use super::draft::{ReplyDraft, body, one};
+use super::draft::{ReplyDraft, body, random_choice};
 use super::fields::{self, Field};
 use super::{HostileProtocol, ReplyEnd, ReplyPiece};
 use crate::frames::{
@@ -105,8 +105,8 @@ pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {
     greeting(&mut draft, rng);
     if rng.below(12) == 0 {
         for _ in 0..rng.below(5) {
-            draft.note("interim");
-            draft.send(headers(1, false, &[(":status", one(rng, &["100", "103", "199"])), ("link", "</a>")]));
+            draft.add_note("interim");
+            draft.send(headers(1, false, &[(":status", random_choice(rng, &["100", "103", "199"])), ("link", "</a>")]));
         }
     }
     match rng.below(30) {
@@ -115,9 +115,9 @@ pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {
         _ => response(&mut draft, rng),
     }
     if rng.below(12) == 0 {
-        draft.note("frames behind");
+        draft.add_note("frames behind");
         // They add nothing to a complete response; whether they end its connection does not matter.
-        draft.send(one(rng, BREACHES).1());
+        draft.send(random_choice(rng, BREACHES).1());
     }
     draft.choose_end(rng);
     draft
@@ -128,9 +128,9 @@ pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {
 fn greeting(draft: &mut ReplyDraft, rng: &mut Rng) {
     if rng.below(20) == 0 {
         draft.head_is_broken = true;
-        draft.note("no greeting");
+        draft.add_note("no greeting");
         draft.pieces.clear();
-        draft.send(one(
+        draft.send(random_choice(
             rng,
             &[
                 &b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"[..],
@@ -143,7 +143,7 @@ fn greeting(draft: &mut ReplyDraft, rng: &mut Rng) {
     }
     // Before any request: a client may wait for it.
     draft.pieces.clear();
-    let values: &[(u16, u32)] = one(
+    let values: &[(u16, u32)] = random_choice(
         rng,
         &[
             &[],
@@ -163,7 +163,7 @@ fn greeting(draft: &mut ReplyDraft, rng: &mut Rng) {
     draft.send(settings_ack());
     draft.pieces.push(ReplyPiece::Await(1));
     for _ in 0..rng.below(4) {
-        draft.send(one::<fn() -> Vec<u8>>(
+        draft.send(random_choice::<fn() -> Vec<u8>>(
             rng,
             &[
                 || ping([1; 8]),
@@ -183,19 +183,22 @@ fn response(draft: &mut ReplyDraft, rng: &mut Rng) {
     let mut head: Vec<(String, String)> = vec![(":status".to_owned(), "200".to_owned())];
     if rng.below(10) == 0 {
         draft.head_is_broken = true;
-        draft.note("bad head");
-        head = one(rng, BAD_HEADS).iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        draft.add_note("bad head");
+        head = random_choice(rng, BAD_HEADS)
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
     } else if rng.below(8) == 0 {
         draft.is_unsure = true;
-        draft.note("status");
-        head[0].1 = one(rng, STATUSES).to_owned();
+        draft.add_note("status");
+        head[0].1 = random_choice(rng, STATUSES).to_owned();
     }
-    let more: Vec<Field> = fields::some(rng);
+    let more: Vec<Field> = fields::random_fields(rng);
     head.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
     if rng.below(8) == 0 {
         draft.is_unsure = true;
-        draft.note("unsure field");
-        let (name, value) = one(
+        draft.add_note("unsure field");
+        let (name, value) = random_choice(
             rng,
             &[
                 ("location", "/next"),
@@ -213,12 +216,12 @@ fn response(draft: &mut ReplyDraft, rng: &mut Rng) {
     let told = match rng.below(10) {
         0 => {
             draft.body_is_broken = true;
-            draft.note("another length");
+            draft.add_note("another length");
             Some(length as u64 + 1 + rng.below(1_000))
         }
         1 if length > 0 => {
             draft.body_is_broken = true;
-            draft.note("a smaller length");
+            draft.add_note("a smaller length");
             Some(rng.below(length as u64))
         }
         2..=5 => None,
@@ -231,13 +234,13 @@ fn response(draft: &mut ReplyDraft, rng: &mut Rng) {
     send_head(draft, rng, &head);
     if rng.below(6) == 0 {
         draft.body_is_broken = true;
-        let (what, breach) = one(rng, BREACHES);
-        draft.note(what);
+        let (what, breach) = random_choice(rng, BREACHES);
+        draft.add_note(what);
         draft.send(breach());
     } else if rng.below(12) == 0 {
         draft.body_is_broken = true;
-        let (what, flood) = one(rng, FLOODS);
-        draft.note(what);
+        let (what, flood) = random_choice(rng, FLOODS);
+        draft.add_note(what);
         draft.repeat(flood(), FLOOD);
     }
     send_body(draft, rng);
@@ -259,12 +262,12 @@ fn send_head(draft: &mut ReplyDraft, rng: &mut Rng, head: &[(String, String)]) {
 fn send_body(draft: &mut ReplyDraft, rng: &mut Rng) {
     let content = draft.body.clone();
     let mut room = WINDOW;
-    let most = one(rng, &[MOST as u64, MOST as u64, 1_000]);
+    let most = random_choice(rng, &[MOST as u64, MOST as u64, 1_000]);
     let mut rest = content.as_slice();
     let has_trailers = rng.below(8) == 0;
     if rng.below(15) == 0 {
         draft.body_is_broken = true;
-        draft.note("no end");
+        draft.add_note("no end");
         draft.send(data(1, false, &rest[..rest.len().min(MOST)]));
         return;
     }
@@ -285,7 +288,7 @@ fn send_body(draft: &mut ReplyDraft, rng: &mut Rng) {
     // A client may treat more than its window as an error.
     draft.is_unsure |= room == 0;
     if has_trailers {
-        draft.note("trailers");
+        draft.add_note("trailers");
         draft.send(headers(1, true, &[("x-trailer", "y"), ("set-cookie", "a=b")]));
     } else if content.is_empty() {
         draft.send(data(1, true, &[]));
@@ -296,7 +299,7 @@ fn send_body(draft: &mut ReplyDraft, rng: &mut Rng) {
 /// repeated by an index of one byte each time.
 fn bomb(draft: &mut ReplyDraft) {
     draft.head_is_broken = true;
-    draft.note("HPACK bomb");
+    draft.add_note("HPACK bomb");
     let mut bomb = vec![0x88, 0x40, 1, b'x', 127, 0xa1, 0x1e];
     bomb.extend([b'y'; 4_000]);
     bomb.extend([0xbe; 12_000]);
@@ -306,7 +309,7 @@ fn bomb(draft: &mut ReplyDraft) {
 /// Adds a response head that never ends, or that is never sent.
 fn endless(draft: &mut ReplyDraft, rng: &mut Rng) {
     draft.head_is_broken = true;
-    draft.note("endless head");
+    draft.add_note("endless head");
     draft.end = ReplyEnd::Close;
     match rng.below(3) {
         0 => draft.repeat(headers(1, false, &[(":status", "103"), ("link", "</a>")]), FLOOD),

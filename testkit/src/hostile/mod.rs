@@ -12,8 +12,8 @@
 //! ```
 //! use testkit::hostile::{AllowedResult, HostileProtocol, HostileReply};
 //!
-//! let replies: Vec<HostileReply> = (0..200).map(|seed| HostileReply::of(seed)).collect();
-//! assert_eq!(replies, (0..200).map(|seed| HostileReply::of(seed)).collect::<Vec<_>>());
+//! let replies: Vec<HostileReply> = (0..200).map(|seed| HostileReply::from_seed(seed)).collect();
+//! assert_eq!(replies, (0..200).map(|seed| HostileReply::from_seed(seed)).collect::<Vec<_>>());
 //! let is_bad = |reply: &HostileReply| reply.promise == AllowedResult::Failure;
 //! assert!(replies.iter().any(|reply| reply.protocol == HostileProtocol::Http2 && is_bad(reply)));
 //! assert!(replies.iter().any(|reply| matches!(&reply.promise, AllowedResult::Body(_))));
@@ -66,7 +66,7 @@ pub enum ReplyEnd {
 /// without a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllowedResult {
-    /// Success with this body, whatever else the reply contains.
+    /// The client accepts the reply, with this body.
     Body(Vec<u8>),
     /// Failure, because the reply breaks a rule that a client must enforce.
     Failure,
@@ -91,13 +91,13 @@ pub struct HostileReply {
 
 impl HostileReply {
     /// Generates the hostile reply of this seed. Equal seeds give equal replies.
-    pub fn of(seed: u64) -> HostileReply {
+    pub fn from_seed(seed: u64) -> HostileReply {
         let mut rng = Rng::new(mix(seed, 0x0068_6f73_7469_6c65));
         let mut draft = if rng.below(2) == 0 { h1_grammar::reply(&mut rng) } else { h2_grammar::reply(&mut rng) };
         if rng.below(2) == 0 {
             damage::damage(&mut draft, &mut rng);
         }
-        draft.scatter(&mut rng);
+        draft.scatter_pauses(&mut rng);
         draft.finish()
     }
 

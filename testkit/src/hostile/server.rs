@@ -17,7 +17,7 @@ use super::{HostileProtocol, HostileReply, ReplyEnd, ReplyPiece};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The time for which the server waits for a further request. Most replies give the client no
 /// reason to send one.
-const MOMENT: Duration = Duration::from_millis(50);
+const PAUSE: Duration = Duration::from_millis(50);
 /// The length of the preface of an HTTP/2 connection (RFC 9113 §3.4).
 const PREFACE: usize = 24;
 
@@ -115,7 +115,7 @@ fn send(mut stream: &TcpStream, pieces: &[ReplyPiece], heads: &Receiver<()>) -> 
             }
             ReplyPiece::Await(count) => {
                 while seen < *count {
-                    match heads.recv_timeout(if *count == 1 { PATIENCE } else { MOMENT }) {
+                    match heads.recv_timeout(if *count == 1 { PATIENCE } else { PAUSE }) {
                         Ok(()) => seen += 1,
                         Err(RecvTimeoutError::Timeout) => break,
                         Err(RecvTimeoutError::Disconnected) => return Ok(()),

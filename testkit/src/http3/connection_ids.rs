@@ -6,9 +6,9 @@ use quinn::{ConnectionId, ConnectionIdGenerator};
 
 const LENGTH: usize = 8;
 
-/// Generates random connection IDs, and takes every ID for its own. quinn's default generator marks
-/// its IDs, so that another server on the same port drops packets with them unanswered instead of
-/// sending a stateless reset.
+/// Generates random connection IDs, and accepts every ID as its own. quinn's default generator
+/// marks its IDs, so that a restarted server on the same port drops packets with them unanswered
+/// instead of sending a stateless reset.
 pub(super) struct UnmarkedConnectionIds;
 
 impl ConnectionIdGenerator for UnmarkedConnectionIds {

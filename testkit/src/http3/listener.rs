@@ -102,7 +102,7 @@ impl QuicListener {
 
     /// Returns the number of handshakes that resumed no earlier session.
     pub(crate) fn full_handshakes(&self) -> u64 {
-        self.handshakes.load(SeqCst).saturating_sub(self.sessions.taken())
+        self.handshakes.load(SeqCst).saturating_sub(self.sessions.resumed_sessions())
     }
 
     /// Returns the number of handshakes that succeeded.

@@ -82,7 +82,7 @@ impl Http3Settings {
         self.key_updates
     }
 
-    /// Returns true if the server tells its clients that it stops.
+    /// Returns true if the server tells its clients before it stops.
     pub(crate) fn closes_on_drop(&self) -> bool {
         self.reset_key.is_none()
     }

@@ -17,7 +17,7 @@ impl SessionCounter {
         Arc::new(SessionCounter { sessions: ServerSessionMemoryCache::new(4096), taken: AtomicU64::new(0) })
     }
 
-    pub(super) fn taken(&self) -> u64 {
+    pub(super) fn resumed_sessions(&self) -> u64 {
         self.taken.load(SeqCst)
     }
 }

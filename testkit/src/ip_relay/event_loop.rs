@@ -80,7 +80,7 @@ impl IpRelayLoop {
     fn read(&mut self, device: usize, buffer: &mut [u8]) {
         while let Ok(len) = (&self.devices[device]).read(buffer) {
             self.counts.read.fetch_add(1, Relaxed);
-            let arrivals = self.links[device].pass(Instant::now(), len);
+            let arrivals = self.links[device].arrivals_of_packet(Instant::now(), len);
             if arrivals.is_empty() {
                 self.counts.dropped.fetch_add(1, Relaxed);
             }

@@ -29,11 +29,11 @@ pub(super) enum RouteBodySource {
 }
 
 impl RouteBodySource {
-    pub(super) fn one(bytes: impl Into<Bytes>) -> RouteBodySource {
+    pub(super) fn single_piece(bytes: impl Into<Bytes>) -> RouteBodySource {
         RouteBodySource::Pieces(VecDeque::from([bytes.into()]))
     }
 
-    fn left(&self) -> u64 {
+    fn remaining_bytes(&self) -> u64 {
         match self {
             RouteBodySource::Pieces(pieces) => pieces.iter().map(|p| p.len() as u64).sum(),
             RouteBodySource::Pattern { from, to, .. } => to - from,
@@ -55,16 +55,16 @@ impl RouteBodySource {
 }
 
 impl ReplyBody {
-    pub(super) fn sized(source: RouteBodySource) -> ReplyBody {
+    pub(super) fn with_length(source: RouteBodySource) -> ReplyBody {
         ReplyBody { source, sized: true, trailers: None }
     }
 
     /// Returns the announced length of the body in bytes; `None` if the reply announces no length.
     pub(super) fn len(&self) -> Option<u64> {
-        self.sized.then(|| self.source.left())
+        self.sized.then(|| self.source.remaining_bytes())
     }
 
-    pub(super) fn unsized_(source: RouteBodySource, trailers: Option<HeaderMap>) -> ReplyBody {
+    pub(super) fn without_length(source: RouteBodySource, trailers: Option<HeaderMap>) -> ReplyBody {
         ReplyBody { source, sized: false, trailers }
     }
 }
@@ -82,10 +82,10 @@ impl Body for ReplyBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.sized && self.source.left() == 0
+        self.sized && self.source.remaining_bytes() == 0
     }
 
     fn size_hint(&self) -> SizeHint {
-        if self.sized { SizeHint::with_exact(self.source.left()) } else { SizeHint::default() }
+        if self.sized { SizeHint::with_exact(self.source.remaining_bytes()) } else { SizeHint::default() }
     }
 }

@@ -38,10 +38,10 @@ impl Entity {
         let is_etag = |name| request.get(name).is_some_and(|value| *value == etag);
         let mut reply = Response::builder().header(header::ETAG, &etag).header(header::ACCEPT_RANGES, "bytes");
         if is_etag(header::IF_NONE_MATCH) {
-            return finish(reply.status(StatusCode::NOT_MODIFIED), RouteBodySource::one(Bytes::new()));
+            return finish(reply.status(StatusCode::NOT_MODIFIED), RouteBodySource::single_piece(Bytes::new()));
         }
         let range = request.get(header::RANGE).and_then(|value| value.to_str().ok());
-        let mut selected = RequestedPart::of(range, len);
+        let mut selected = RequestedPart::from_range_field(range, len);
         // Weak validators never match there (RFC 9110 section 13.1.5).
         let may_match = !self.etag.starts_with("W/");
         if request.contains_key(header::IF_RANGE) && !(may_match && is_etag(header::IF_RANGE)) {
@@ -58,12 +58,12 @@ impl Entity {
                 let reply = reply.header(header::CONTENT_RANGE, format!("bytes */{len}"));
                 return finish(
                     reply.status(StatusCode::RANGE_NOT_SATISFIABLE),
-                    RouteBodySource::one("no such range\n"),
+                    RouteBodySource::single_piece("no such range\n"),
                 );
             }
         };
         let source = match self.content {
-            EntityContent::Bytes(bytes) => RouteBodySource::one(bytes.slice(from as usize..to as usize)),
+            EntityContent::Bytes(bytes) => RouteBodySource::single_piece(bytes.slice(from as usize..to as usize)),
             EntityContent::Pattern(pattern, _) => RouteBodySource::Pattern { pattern, from, to },
         };
         let reply = reply.header(header::CONTENT_TYPE, self.media_type).header(header::CONTENT_LENGTH, to - from);
@@ -72,5 +72,5 @@ impl Entity {
 }
 
 fn finish(reply: hyper::http::response::Builder, source: RouteBodySource) -> Response<ReplyBody> {
-    reply.body(ReplyBody::sized(source)).expect("fields that are valid by construction")
+    reply.body(ReplyBody::with_length(source)).expect("fields that are valid by construction")
 }

@@ -11,7 +11,7 @@
 //! | `/weak/N` | like `/bytes/N`, but with the weak ETag `W/"SEED-N"` |
 //! | `/chunked/N` | the bytes of `/bytes/N`, chunked; `?trailer=1` adds a trailer `X-Total: N` |
 //! | `/close/N` | the bytes of `/bytes/N` up to the end of the connection (an HTTP/1.0 reply) |
-//! | `/text/N` | N bytes of [`text`](crate::byte_pattern::text), encoded as Accept-Encoding or `?enc=` says |
+//! | `/text/N` | N bytes of [`compressible_text`](crate::byte_pattern::compressible_text), encoded as Accept-Encoding or `?enc=` says |
 //! | `/gzip/N` `/deflate/N` `/rawdeflate/N` `/br/N` `/zstd/N` | the same text in that coding, whatever the request accepts |
 //! | `/bomb/MIB` | that many MiB of zeros as gzip, about 1 KiB each |
 //! | `/small`, `/small/N` | `small\n`, `small N\n` |
@@ -125,8 +125,8 @@ impl OriginBuilder {
     }
 
     /// Sets whether the server counts requests for each path and keeps a log of requests. Default:
-    /// yes. Turn it off for millions of requests; the total numbers of connections and requests are
-    /// kept anyway.
+    /// yes. Turn it off for millions of requests. The total numbers of connections and requests are
+    /// counted anyway.
     pub fn record(mut self, record: bool) -> OriginBuilder {
         self.record = record;
         self
@@ -160,7 +160,7 @@ impl OriginBuilder {
         self
     }
 
-    /// Sets whether the TLS port accepts TCP connections. If not, they are refused. Default: yes.
+    /// Sets whether the TLS port accepts TCP connections or refuses them. Default: it accepts them.
     pub fn tls_over_tcp(mut self, is_on: bool) -> OriginBuilder {
         self.tls_over_tcp = is_on;
         self
@@ -229,7 +229,7 @@ impl OriginBuilder {
     }
 }
 
-/// A running origin. Dropping it stops it and closes its connections; do not drop it inside an
+/// A running origin. Dropping it stops it and closes its connections. Do not drop it inside an
 /// async runtime.
 pub struct Origin {
     http_addr: SocketAddr,
@@ -237,7 +237,8 @@ pub struct Origin {
     ca_pem: String,
     state: Arc<OriginState>,
     quic: Option<Arc<QuicListener>>,
-    /// The TLS port if it refuses TCP connections. Others cannot bind it meanwhile.
+    /// The TLS port if it refuses TCP connections. Holding it prevents other programs from binding
+    /// it.
     _unused: Option<Socket>,
     runtime: Option<Runtime>,
 }
@@ -322,8 +323,8 @@ impl Origin {
         self.state.pattern
     }
 
-    /// Returns the number of connections accepted so far: plain, TLS and QUIC. Connections whose
-    /// handshake failed are included.
+    /// Returns the number of connections accepted so far: plain, TLS and QUIC. It includes
+    /// connections whose handshake failed.
     pub fn connections(&self) -> u64 {
         self.state.record.connections()
     }
@@ -333,7 +334,7 @@ impl Origin {
         self.state.record.full_handshakes() + self.quic.as_ref().map_or(0, |quic| quic.full_handshakes())
     }
 
-    /// Returns the number of QUIC connections so far whose handshake succeeded.
+    /// Returns the number of QUIC connections whose handshake has succeeded.
     pub fn quic_connections(&self) -> u64 {
         self.quic.as_ref().map_or(0, |quic| quic.handshakes())
     }
@@ -348,8 +349,8 @@ impl Origin {
         self.quic.as_ref().map_or((0, 0), |quic| quic.datagrams())
     }
 
-    /// Returns the largest number of HTTP/3 requests that were open at once, from their arrival to
-    /// the end of their replies.
+    /// Returns the largest number of concurrent HTTP/3 requests. A request counts from its arrival
+    /// to the end of its reply.
     pub fn peak_streams(&self) -> u64 {
         self.state.record.peak_streams()
     }
@@ -359,18 +360,18 @@ impl Origin {
         self.state.record.open_connections()
     }
 
-    /// Returns the largest number of connections that were open at once.
+    /// Returns the largest number of connections that were open at the same time.
     pub fn peak_connections(&self) -> u64 {
         self.state.record.peak_connections()
     }
 
-    /// Returns the number of requests whose head was read so far.
+    /// Returns the number of requests whose head has been read.
     pub fn requests(&self) -> u64 {
         self.state.record.requests()
     }
 
-    /// Returns the largest number of requests that were being answered at once. A request counts
-    /// from the arrival of its head until the head of the reply is ready.
+    /// Returns the largest number of requests that were being answered at the same time. A request
+    /// counts from the arrival of its head until the head of the reply is ready.
     pub fn peak_requests(&self) -> u64 {
         self.state.record.peak_requests()
     }
@@ -380,8 +381,8 @@ impl Origin {
         self.state.record.hits(path)
     }
 
-    /// Returns all requests so far, in the order of their arrival; empty if
-    /// [`OriginBuilder::record`] is off.
+    /// Returns all requests in the order of their arrival. Empty if [`OriginBuilder::record`] is
+    /// off.
     pub fn log(&self) -> Vec<LoggedRequest> {
         self.state.record.log()
     }

@@ -40,7 +40,7 @@ struct ListingPage {
 }
 
 impl ListingPage {
-    fn of(asked: &RouteRequest) -> ListingPage {
+    fn from_request(asked: &RouteRequest) -> ListingPage {
         let number = |name: &str, default: u64| asked.query(name).and_then(|text| text.parse().ok()).unwrap_or(default);
         let size = number("size", 10).clamp(1, MAX_ITEMS);
         let total = number("total", 25).min(MAX_ITEMS);
@@ -50,12 +50,12 @@ impl ListingPage {
         ListingPage { total, size, from: cursor.unwrap_or_else(|| number("offset", before)) }
     }
 
-    fn end(&self) -> u64 {
+    fn end_item(&self) -> u64 {
         self.from.saturating_add(self.size).min(self.total)
     }
 
     fn has_next(&self) -> bool {
-        self.end() < self.total
+        self.end_item() < self.total
     }
 
     fn page(&self) -> u64 {
@@ -67,13 +67,13 @@ impl ListingPage {
     }
 
     fn items(&self) -> Vec<Value> {
-        (self.from..self.end()).map(|id| json!({"id": id, "name": format!("item {id}")})).collect()
+        (self.from..self.end_item()).map(|id| json!({"id": id, "name": format!("item {id}")})).collect()
     }
 }
 
 /// Returns the reply of `/api/KIND`; `None` if there is no such kind.
 pub(super) fn listing(asked: &RouteRequest, kind: &str) -> Option<Response<ReplyBody>> {
-    let page = ListingPage::of(asked);
+    let page = ListingPage::from_request(asked);
     let other = |number: u64| with_page(asked, number);
     let next = page.has_next().then(|| other(page.page() + 1));
     Some(match kind {
@@ -90,7 +90,7 @@ pub(super) fn listing(asked: &RouteRequest, kind: &str) -> Option<Response<Reply
         }
         "next" => json_reply(&json!({"items": page.items(), "next": next})),
         "cursor" => {
-            let cursor = page.has_next().then(|| format!("after={}&+/", page.end()));
+            let cursor = page.has_next().then(|| format!("after={}&+/", page.end_item()));
             json_reply(&json!({"items": page.items(), "next_cursor": cursor.unwrap_or_default()}))
         }
         "more" => json_reply(&json!({"items": page.items(), "has_more": page.has_next()})),
@@ -100,7 +100,7 @@ pub(super) fn listing(asked: &RouteRequest, kind: &str) -> Option<Response<Reply
         "page" | "offset" => array(&page),
         "html" => {
             let item = |id: u64| format!("<li><a class=\"title\" href=\"/small/{id}\">item {id}</a>\n");
-            let items: String = (page.from..page.end()).map(item).collect();
+            let items: String = (page.from..page.end_item()).map(item).collect();
             let link =
                 |next: String| format!("<a rel=\"nofollow next\" href=\"{}\">next</a>\n", next.replace('&', "&amp;"));
             let next = next.map(link).unwrap_or_default();

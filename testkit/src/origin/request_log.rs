@@ -32,8 +32,8 @@ pub struct LoggedRequest {
 }
 
 impl LoggedRequest {
-    /// Returns the value of the first field of this name; `None` if there is none. `name` must be
-    /// in lower case.
+    /// Returns the value of the first field with this name. `None` if no field has it. `name` must
+    /// be in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }

@@ -176,7 +176,7 @@ fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, ar
                 asked.query("trailer").map(|_| HeaderMap::from_iter([("x-total".parse().expect("a name"), n.into())]));
             let declared = trailers.is_some();
             let source = RouteBodySource::Pattern { pattern: state.pattern, from: 0, to: n };
-            let mut reply = Response::new(ReplyBody::unsized_(source, trailers));
+            let mut reply = Response::new(ReplyBody::without_length(source, trailers));
             if declared {
                 reply.headers_mut().insert(header::TRAILER, HeaderValue::from_static("x-total"));
             }
@@ -184,20 +184,27 @@ fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, ar
         }
         ("close", Some(n)) => {
             let source = RouteBodySource::Pattern { pattern: state.pattern, from: 0, to: n };
-            let mut reply = Response::new(ReplyBody::unsized_(source, None));
+            let mut reply = Response::new(ReplyBody::without_length(source, None));
             *reply.version_mut() = Version::HTTP_10;
             reply
         }
         ("text", Some(n)) if n <= TEXT_LIMIT => {
             let etag = format!("\"text-{}-{n}\"", state.site.seed());
-            negotiated(asked, "auto", byte_pattern::text(state.site.seed(), n as usize).into(), etag, "text/plain")
+            negotiated(
+                asked,
+                "auto",
+                byte_pattern::compressible_text(state.site.seed(), n as usize).into(),
+                etag,
+                "text/plain",
+            )
         }
         (_, Some(n)) if coded.is_some() && n <= TEXT_LIMIT => {
-            let text = byte_pattern::text(state.site.seed(), n as usize);
+            let text = byte_pattern::compressible_text(state.site.seed(), n as usize);
             encoded(&text, coded.as_slice(), None, "text/plain")
         }
         ("bomb", Some(mib)) if mib <= BOMB_LIMIT => {
-            let mut reply = Response::new(ReplyBody::sized(RouteBodySource::Pieces(content_coding::bomb(mib).into())));
+            let mut reply =
+                Response::new(ReplyBody::with_length(RouteBodySource::Pieces(content_coding::bomb(mib).into())));
             reply.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             reply
         }
@@ -224,7 +231,7 @@ fn dns_query(state: &OriginState, asked: &RouteRequest) -> Response<ReplyBody> {
     let query = ReceivedQuery::parse(&asked.body, true, ([127, 0, 0, 1], 0).into());
     let answer = query.and_then(|query| state.dns.as_ref()?(&query).into_iter().next());
     let Some(answer) = answer else { return plain(StatusCode::NOT_FOUND, "no such name server\n") };
-    let mut reply = Response::new(ReplyBody::sized(RouteBodySource::one(answer.message)));
+    let mut reply = Response::new(ReplyBody::with_length(RouteBodySource::single_piece(answer.message)));
     reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
     reply
 }
@@ -275,7 +282,9 @@ fn encoded(
         // Another representation has another validator (RFC 9110 section 8.8.3.3).
         reply = reply.header(header::ETAG, format!("{}-{tokens}\"", etag.trim_end_matches('"')));
     }
-    reply.body(ReplyBody::sized(RouteBodySource::one(coded))).expect("fields that are valid by construction")
+    reply
+        .body(ReplyBody::with_length(RouteBodySource::single_piece(coded)))
+        .expect("fields that are valid by construction")
 }
 
 /// Returns a reply with this status; 400 if the status is not final.
@@ -318,7 +327,7 @@ fn echo(asked: &RouteRequest) -> Response<ReplyBody> {
 }
 
 pub(super) fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<ReplyBody> {
-    let mut reply = Response::new(ReplyBody::sized(RouteBodySource::one(text)));
+    let mut reply = Response::new(ReplyBody::with_length(RouteBodySource::single_piece(text)));
     *reply.status_mut() = status;
     reply
 }

@@ -70,7 +70,7 @@ where
             if bare {
                 // Over HTTP/2 hyper leaves it to us.
                 let length = reply.body().len();
-                *reply.body_mut() = ReplyBody::sized(RouteBodySource::Pieces(VecDeque::new()));
+                *reply.body_mut() = ReplyBody::with_length(RouteBodySource::Pieces(VecDeque::new()));
                 if let Some(length) = length {
                     reply.headers_mut().insert(header::CONTENT_LENGTH, length.into());
                 }

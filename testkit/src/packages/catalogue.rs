@@ -21,8 +21,8 @@ pub struct Package {
     pub bytes: Vec<u8>,
     /// The length of the gzip header in bytes, which is the offset of the first block.
     pub header: usize,
-    /// The number of bytes after the gzip header that a reader wants: those up to the end of the
-    /// packing list, or all.
+    /// The number of bytes that a reader wants after the gzip header: the bytes up to the end of
+    /// the packing list, or all bytes.
     pub wanted: usize,
 }
 
@@ -48,7 +48,7 @@ impl Package {
 
     /// Creates a package from `bytes`, a file in the format of `signify -zS`. `wanted` is the
     /// number of bytes after its header that a reader wants.
-    pub fn of(name: &str, bytes: Vec<u8>, wanted: usize) -> Package {
+    pub fn from_bytes(name: &str, bytes: Vec<u8>, wanted: usize) -> Package {
         // Behind gzip's own ten bytes stands the comment, and a zero.
         let header = bytes.iter().skip(10).position(|byte| *byte == 0).map_or(bytes.len(), |zero| 10 + zero + 1);
         Package { name: name.to_owned(), header, wanted: wanted.min(bytes.len() - header), bytes }
@@ -57,14 +57,14 @@ impl Package {
     /// Returns the smallest number of bytes that a reader must receive before it can stop: the gzip
     /// header, the wanted blocks, and one more block. A reader notices that the unpacker has
     /// stopped only when it passes on that last block.
-    pub fn floor(&self) -> usize {
+    pub fn min_sent_bytes(&self) -> usize {
         let blocks = self.wanted.div_ceil(BLOCK).max(1) + 1;
         self.bytes.len().min(self.header + blocks * BLOCK)
     }
 
     /// Returns `true` if a reader wants the whole package.
     pub fn is_wanted_whole(&self) -> bool {
-        self.floor() == self.bytes.len()
+        self.min_sent_bytes() == self.bytes.len()
     }
 }
 
@@ -117,7 +117,8 @@ struct PackageCatalogueInner {
 
 /// The approximate length of the index page in bytes.
 const INDEX: usize = 2_500_000;
-/// One in this many packages is read to its end; of the others, a reader wants only the beginning.
+/// One in this many packages is read completely. A reader wants only the beginning of each other
+/// package.
 const WHOLE: usize = 20;
 
 impl PackageCatalogue {
@@ -134,11 +135,11 @@ impl PackageCatalogue {
                 Package::new(format!("package-{number}.tgz"), seed + number as u64, size, wanted)
             })
             .collect();
-        Self::of(packages)
+        Self::from_packages(packages)
     }
 
     /// Creates a catalogue of these packages.
-    pub fn of(packages: Vec<Package>) -> PackageCatalogue {
+    pub fn from_packages(packages: Vec<Package>) -> PackageCatalogue {
         let mut index = String::from("<html><head><title>Index</title></head><body><pre>\n");
         let mut number = 0;
         while index.len() < INDEX {
@@ -174,7 +175,7 @@ impl PackageCatalogue {
         [index].into_iter().chain(packages).collect()
     }
 
-    /// Returns the package of this name; `None` if there is none.
+    /// Returns the package with this name, or `None`.
     pub fn find(&self, name: &str) -> Option<&Package> {
         self.inner.packages.iter().find(|package| package.name == name)
     }

@@ -110,7 +110,7 @@ impl PackageMirror {
     }
 
     /// Sets the mirror's counts of connections, requests and bytes to zero.
-    pub fn forget(&self) {
+    pub fn reset_counts(&self) {
         self.shared.connections.store(0, SeqCst);
         self.shared.requests.store(0, SeqCst);
         self.shared.sent().clear();
@@ -123,7 +123,7 @@ impl MirrorState {
     }
 
     fn serve(&self, stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> io::Result<()> {
-        let mut wire = PeerStream::over(stream, tls)?;
+        let mut wire = PeerStream::from_socket(stream, tls)?;
         let mut buffer = Vec::new();
         loop {
             let end = loop {
@@ -166,7 +166,7 @@ impl MirrorState {
         };
         let tag = format!("\"{name}-{}\"", body.len());
         let range = field("range").filter(|_| field("if-range").is_none_or(|wanted| wanted == tag));
-        let (status, place, bytes) = match RequestedPart::of(range, body.len() as u64) {
+        let (status, place, bytes) = match RequestedPart::from_range_field(range, body.len() as u64) {
             RequestedPart::Part(from, to) => {
                 let place = format!("Content-Range: bytes {from}-{}/{}\r\n", to - 1, body.len());
                 ("206 Partial Content", place, &body[from as usize..to as usize])

@@ -91,7 +91,7 @@ fn read_index(pipe: &mut impl Read, want: &WantedPackage) -> io::Result<usize> {
     let mut index = Vec::new();
     pipe.read_to_end(&mut index)?;
     let is_whole = index.len() == want.length && index.ends_with(b"</html>\n");
-    if is_whole { Ok(index.len()) } else { Err(wrong("the index", index.len())) }
+    if is_whole { Ok(index.len()) } else { Err(unexpected_bytes_error("the index", index.len())) }
 }
 
 /// Reads the wanted part of a package from the pipe and checks its blocks against their digests.
@@ -103,7 +103,7 @@ fn read_package(pipe: &mut impl Read, want: &WantedPackage) -> io::Result<usize>
     pipe.read_exact(&mut header)?;
     pipe.read_until(0, &mut header)?;
     if header.last() != Some(&0) {
-        return Err(wrong(&want.name, header.len()));
+        return Err(unexpected_bytes_error(&want.name, header.len()));
     }
     let text = String::from_utf8_lossy(&header[10..header.len() - 1]).into_owned();
     let digests = text.split("\n\n").nth(1).unwrap_or_default().lines().map(str::to_owned);
@@ -119,7 +119,7 @@ fn read_package(pipe: &mut impl Read, want: &WantedPackage) -> io::Result<usize>
         }
         read += filled;
         if hex(&block[..filled]) != digest {
-            return Err(wrong(&want.name, read));
+            return Err(unexpected_bytes_error(&want.name, read));
         }
         // The block is passed on now; if its reader had stopped before this block, this is when the
         // checker notices.
@@ -127,9 +127,9 @@ fn read_package(pipe: &mut impl Read, want: &WantedPackage) -> io::Result<usize>
             return Ok(read);
         }
     }
-    if read == want.length { Ok(read) } else { Err(wrong(&want.name, read)) }
+    if read == want.length { Ok(read) } else { Err(unexpected_bytes_error(&want.name, read)) }
 }
 
-fn wrong(what: &str, at: usize) -> io::Error {
+fn unexpected_bytes_error(what: &str, at: usize) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{what} is not what the mirror has, before byte {at}"))
 }

@@ -7,7 +7,7 @@ use mio::net::TcpStream;
 use rustls::{HandshakeKind, ServerConnection};
 use socket2::SockRef;
 
-/// The number of bytes that the page server reads from a socket at once.
+/// The number of bytes that the page server reads from a socket in one call.
 const PIECE: usize = 16 << 10;
 
 /// A connection of a client to the page server.

@@ -7,7 +7,7 @@ use crate::lock::lock;
 
 /// The time after the first request that a client may take to find out how many concurrent requests
 /// the server can handle.
-const LEARNING: Duration = Duration::from_secs(1);
+const WARM_UP_TIME: Duration = Duration::from_secs(1);
 
 /// The page server's counts since the start of a measurement run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,7 +108,7 @@ impl RunCounts {
         let first = self.counts.first_request.unwrap_or(since);
         let before = self.at_a_time;
         self.at_a_time = next(before);
-        if since.saturating_sub(first) < LEARNING {
+        if since.saturating_sub(first) < WARM_UP_TIME {
             self.counts.peak_at_first = self.counts.peak_at_first.max(self.at_a_time);
         } else {
             // The number at the end of the first second was still there afterwards.
@@ -129,12 +129,12 @@ mod tests {
         for _ in 0..3 {
             recorder.arrived(start);
         }
-        recorder.left(start + LEARNING / 2);
+        recorder.left(start + WARM_UP_TIME / 2);
         assert_eq!((recorder.read().peak_at_first, recorder.read().peak_later), (3, None));
-        recorder.left(start + LEARNING);
+        recorder.left(start + WARM_UP_TIME);
         assert_eq!((recorder.read().peak_at_first, recorder.read().peak_later), (3, Some(2)));
         recorder.start_run();
-        recorder.arrived(start + 3 * LEARNING);
+        recorder.arrived(start + 3 * WARM_UP_TIME);
         assert_eq!((recorder.read().peak_at_first, recorder.read().peak_later), (2, None));
     }
 }

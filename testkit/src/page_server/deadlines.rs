@@ -12,12 +12,13 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-/// Deadlines, each with a value of type `T` that the event loop handles when the deadline has come.
+/// Deadlines, each with a value of type `T` that the event loop handles when the deadline has
+/// passed.
 pub(super) struct Deadlines<T> {
     clock: OwnedFd,
     waiting: BinaryHeap<Reverse<(Instant, u64, T)>>,
-    /// The number of deadlines added so far. Of deadlines at equal times, the one added first comes
-    /// first.
+    /// The number of deadlines added so far. It orders deadlines at equal times: the deadline added
+    /// first expires first.
     added: u64,
 }
 
@@ -41,8 +42,8 @@ impl<T: Ord> Deadlines<T> {
         }
     }
 
-    /// Removes and returns the value of the earliest deadline that has come; `None` if none has
-    /// come. In that case the timer is set for the next deadline.
+    /// Removes and returns the value of the earliest deadline before `now`. `None` if no deadline
+    /// has expired. In that case the timer is set for the next deadline.
     pub(super) fn expired(&mut self, now: Instant) -> Option<T> {
         let first = self.waiting.peek().map(|Reverse((due, ..))| *due)?;
         if first > now {

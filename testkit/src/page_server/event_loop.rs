@@ -100,7 +100,7 @@ impl EventLoop {
             for event in &events {
                 match event.token() {
                     STOP => return,
-                    CLOCK => self.expire(),
+                    CLOCK => self.handle_deadlines(),
                     Token(token) if token < first_connection => self.accept(token - FIRST_PORT),
                     Token(token) => self.on_event(token - first_connection, event),
                 }
@@ -209,7 +209,7 @@ impl EventLoop {
                 connection.phase = RequestPhase::Opening;
                 self.deadlines.add(Instant::now() + timing.setup_delay, key);
             }
-            PortService::Pages(timing) => self.arrive(key, timing, Instant::now()),
+            PortService::Pages(timing) => self.on_request_arrived(key, timing, Instant::now()),
             _ => {
                 connection.phase = RequestPhase::Refused;
                 self.counts.arrived(Instant::now());
@@ -219,7 +219,7 @@ impl EventLoop {
     }
 
     /// Serves, queues or refuses a request that has arrived at the server.
-    fn arrive(&mut self, key: ConnectionPlace, timing: PageTiming, now: Instant) {
+    fn on_request_arrived(&mut self, key: ConnectionPlace, timing: PageTiming, now: Instant) {
         let Some(connection) = connection_of(&mut self.connections, key) else { return };
         self.counts.arrived(now);
         let load = &mut self.loads[connection.port];
@@ -247,12 +247,12 @@ impl EventLoop {
     }
 
     /// Handles all deadlines that have come.
-    fn expire(&mut self) {
+    fn handle_deadlines(&mut self) {
         let now = Instant::now();
         while let Some(key) = self.deadlines.expired(now) {
             let Some(connection) = connection_of(&mut self.connections, key) else { continue };
             match (connection.phase, self.ports[connection.port].service) {
-                (RequestPhase::Opening, PortService::Pages(timing)) => self.arrive(key, timing, now),
+                (RequestPhase::Opening, PortService::Pages(timing)) => self.on_request_arrived(key, timing, now),
                 _ => self.respond(key.0, now),
             }
         }

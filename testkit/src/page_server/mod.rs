@@ -91,7 +91,8 @@ pub enum OverloadPolicy {
 }
 
 impl PageTiming {
-    /// The timing of a port that sends each page at once, without a limit on concurrent requests.
+    /// The timing of a port that sends each page without a delay and without a limit on concurrent
+    /// requests.
     pub const AT_ONCE: PageTiming = PageTiming::after(Duration::ZERO);
 
     /// Returns the timing of a port that sends each page `delay` after its request, without a limit

@@ -102,7 +102,7 @@ impl GeneratedSite {
 
     /// Returns the page at `path`; `None` if the site has no such page.
     pub fn page(&self, path: &str) -> Option<Bytes> {
-        let slot = self.slot(path)?;
+        let slot = self.cache_index(path)?;
         match &self.inner.cache {
             Some(cache) => Some(cache[slot].get_or_init(|| self.render(slot)).clone()),
             None => Some(self.render(slot)),
@@ -138,7 +138,7 @@ impl GeneratedSite {
     /// Returns the index of the cache entry for the page at `path`: index pages first, then AS
     /// pages. `None` if the site has no such page. Each page has only one path: `/AS007` is not the
     /// page of AS 7.
-    fn slot(&self, path: &str) -> Option<usize> {
+    fn cache_index(&self, path: &str) -> Option<usize> {
         let name = path.strip_prefix('/')?;
         if let Some(digits) = name.strip_prefix("AS") {
             let canonical = digits.bytes().all(|b| b.is_ascii_digit()) && !digits.starts_with('0');

@@ -52,13 +52,13 @@ pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[
     let from = (index * share).min(numbers.len());
     let to = (from + share).min(numbers.len());
     let mut rng = Rng::new(mix(seed, index as u64 + 1));
-    put(out, "<!DOCTYPE html>\n<html><head><title>Networks, page ");
+    push_text(out, "<!DOCTYPE html>\n<html><head><title>Networks, page ");
     decimal(out, index as u64 + 1);
-    put(
+    push_text(
         out,
         "</title>\n<link rel=\"stylesheet\" href=\"/css/site.css?1282328089\" type=\"text/css\"></head>\n<body>\n",
     );
-    put(
+    push_text(
         out,
         "<table id=\"asns\"><thead><tr><th>ASN</th><th>Name</th><th>Adjacencies</th><th>Routes</th></tr></thead><tbody>\n",
     );
@@ -66,31 +66,31 @@ pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[
         let number = u64::from(*number);
         let [code, country] = COUNTRIES[rng.below(12) as usize];
         let name = rng.pick(&NAMES);
-        put(out, "<tr><td><div class=\"flag\"><img alt=\"");
-        put(out, country);
-        put(out, "\" src=\"/images/flags/");
-        put(out, code);
-        put(out, ".gif?1282328089\"></div> <a href=\"/AS");
+        push_text(out, "<tr><td><div class=\"flag\"><img alt=\"");
+        push_text(out, country);
+        push_text(out, "\" src=\"/images/flags/");
+        push_text(out, code);
+        push_text(out, ".gif?1282328089\"></div> <a href=\"/AS");
         decimal(out, number);
-        put(out, "\" title=\"AS");
+        push_text(out, "\" title=\"AS");
         decimal(out, number);
-        put(out, " - ");
-        put(out, name);
-        put(out, "\">AS");
+        push_text(out, " - ");
+        push_text(out, name);
+        push_text(out, "\">AS");
         decimal(out, number);
-        put(out, "</a></td><td>");
-        put(out, name);
+        push_text(out, "</a></td><td>");
+        push_text(out, name);
         if rng.below(8) == 0 {
-            put(out, " (by way of <a href=\"/AS");
+            push_text(out, " (by way of <a href=\"/AS");
             let upstream = u64::from(numbers[rng.below(numbers.len() as u64) as usize]);
             decimal(out, upstream);
-            put(out, "\">its upstream</a>)");
+            push_text(out, "\">its upstream</a>)");
         }
-        put(out, "</td><td class=\"alignright\">");
+        push_text(out, "</td><td class=\"alignright\">");
         decimal(out, rng.below(4000));
-        put(out, "</td><td class=\"alignright\">");
+        push_text(out, "</td><td class=\"alignright\">");
         decimal(out, rng.below(90_000));
-        put(out, "</td></tr>\n");
+        push_text(out, "</td></tr>\n");
     }
     out.extend_from_slice(FOOTER);
 }
@@ -120,122 +120,125 @@ pub(super) fn as_page(out: &mut Vec<u8>, seed: u64, number: u32, mut wrote: impl
 
 fn header(out: &mut Vec<u8>, rng: &mut Rng, number: u32) {
     let name = rng.pick(&NAMES);
-    put(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>AS");
+    push_text(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>AS");
     decimal(out, u64::from(number));
-    put(out, " ");
-    put(out, name);
-    put(
+    push_text(out, " ");
+    push_text(out, name);
+    push_text(
         out,
         "</title>\n<link rel=\"stylesheet\" href=\"/css/site.css?1282328089\" type=\"text/css\">\n\
          <script src=\"/javascripts/jquery-1.4.2.min.js\"></script>\n\
          <link rel=\"archives\" href=\"/archive/2026.11.21/as\">\n</head>\n<body>\n<h1><a href=\"/AS",
     );
     decimal(out, u64::from(number));
-    put(out, "\">");
-    put(out, name);
-    put(out, "</a></h1>\n<table id=\"table_prefixes4\" class=\"w100p\"><thead><tr><th>Prefix</th>");
-    put(out, "<th>Description</th></tr></thead><tbody>\n");
+    push_text(out, "\">");
+    push_text(out, name);
+    push_text(out, "</a></h1>\n<table id=\"table_prefixes4\" class=\"w100p\"><thead><tr><th>Prefix</th>");
+    push_text(out, "<th>Description</th></tr></thead><tbody>\n");
 }
 
 fn prefix_row(out: &mut Vec<u8>, rng: &mut Rng, seed: u64, wrote: &mut impl FnMut(&[u8])) {
     let mut block = CidrBlock::default();
     block.draw(rng, seed);
     let [code, country] = COUNTRIES[rng.below(12) as usize];
-    put(out, "<tr>\n  <td class=\"nowrap\">\n    <a href=\"/net/");
+    push_text(out, "<tr>\n  <td class=\"nowrap\">\n    <a href=\"/net/");
     out.extend_from_slice(block.bytes());
-    put(out, "\">");
+    push_text(out, "\">");
     out.extend_from_slice(block.bytes());
-    put(out, "</a>\n    <div class=\"flag alignright\"><img alt=\"");
-    put(out, country);
-    put(out, "\" src=\"/images/flags/");
-    put(out, code);
-    put(out, ".gif?1282328089\" title=\"");
-    put(out, country);
-    put(out, "\"></div>\n  </td>\n  <td>");
-    put(out, rng.pick(&NAMES));
+    push_text(out, "</a>\n    <div class=\"flag alignright\"><img alt=\"");
+    push_text(out, country);
+    push_text(out, "\" src=\"/images/flags/");
+    push_text(out, code);
+    push_text(out, ".gif?1282328089\" title=\"");
+    push_text(out, country);
+    push_text(out, "\"></div>\n  </td>\n  <td>");
+    push_text(out, rng.pick(&NAMES));
     wrote(block.bytes());
     if rng.below(64) == 0 {
         // A run of digits and dots longer than 15: the expression finds its last 15 bytes.
-        put(out, " (zone serial ");
+        push_text(out, " (zone serial ");
         let from = out.len();
-        put(out, "20261121.");
+        push_text(out, "20261121.");
         out.extend_from_slice(block.bytes());
         let slash = block.bytes().iter().position(|b| *b == b'/').expect("a block has a slash");
         let run_end = from + "20261121.".len() + slash;
         wrote(&out[run_end - 15..]);
-        put(out, ")");
+        push_text(out, ")");
     }
-    put(out, "</td>\n</tr>\n");
+    push_text(out, "</td>\n</tr>\n");
 }
 
 fn peer_row(out: &mut Vec<u8>, rng: &mut Rng) {
     let [code, country] = COUNTRIES[rng.below(12) as usize];
     let number = 1 + rng.below(400_000);
-    put(out, "<tr class=\"");
-    put(out, if rng.below(2) == 0 { "odd" } else { "even" });
-    put(out, "\"><td class=\"aligncenter\">");
+    push_text(out, "<tr class=\"");
+    push_text(out, if rng.below(2) == 0 { "odd" } else { "even" });
+    push_text(out, "\"><td class=\"aligncenter\">");
     decimal(out, rng.below(5000));
-    put(out, "</td><td><div class=\"flag\"><img alt=\"");
-    put(out, country);
-    put(out, "\" src=\"/images/flags/");
-    put(out, code);
-    put(out, ".gif?1282328089\" title=\"");
-    put(out, country);
-    put(out, "\"></div> ");
-    put(out, rng.pick(&NAMES));
-    put(out, "</td><td class=\"aligncenter\"><a href=\"/AS");
+    push_text(out, "</td><td><div class=\"flag\"><img alt=\"");
+    push_text(out, country);
+    push_text(out, "\" src=\"/images/flags/");
+    push_text(out, code);
+    push_text(out, ".gif?1282328089\" title=\"");
+    push_text(out, country);
+    push_text(out, "\"></div> ");
+    push_text(out, rng.pick(&NAMES));
+    push_text(out, "</td><td class=\"aligncenter\"><a href=\"/AS");
     decimal(out, number);
-    put(out, "\" title=\"AS");
+    push_text(out, "\" title=\"AS");
     decimal(out, number);
-    put(out, "\">AS");
+    push_text(out, "\">AS");
     decimal(out, number);
-    put(out, "</a></td><td class=\"aligncenter\">X</td></tr>\n");
+    push_text(out, "</a></td><td class=\"aligncenter\">X</td></tr>\n");
 }
 
 fn prefix6_row(out: &mut Vec<u8>, rng: &mut Rng) {
     let (high, low) = (rng.below(0x1000) | 0x2000, rng.below(0x1_0000));
-    put(out, "<tr><td class=\"nowrap\"><a href=\"/net/");
+    push_text(out, "<tr><td class=\"nowrap\"><a href=\"/net/");
     for _ in 0..2 {
         hex(out, high);
-        put(out, ":db8:");
+        push_text(out, ":db8:");
         hex(out, low);
-        put(out, "::/48\">");
+        push_text(out, "::/48\">");
     }
-    put(out, "</a></td><td>");
-    put(out, rng.pick(&NAMES));
-    put(out, "</td></tr>\n");
+    push_text(out, "</a></td><td>");
+    push_text(out, rng.pick(&NAMES));
+    push_text(out, "</td></tr>\n");
 }
 
 fn whois_lines(out: &mut Vec<u8>, rng: &mut Rng) {
-    put(out, "<tr><td colspan=\"2\"><pre>inetnum:        ");
+    push_text(out, "<tr><td colspan=\"2\"><pre>inetnum:        ");
     let mut address = CidrBlock::default();
     address.dotted(rng.next());
     out.extend_from_slice(address.bytes());
-    put(out, " - ");
+    push_text(out, " - ");
     address.dotted(rng.next());
     out.extend_from_slice(address.bytes());
-    put(out, "\nnetname:        EXAMPLE-NET\ndescr:          ");
-    put(out, rng.pick(&NAMES));
-    put(
+    push_text(out, "\nnetname:        EXAMPLE-NET\ndescr:          ");
+    push_text(out, rng.pick(&NAMES));
+    push_text(
         out,
         "\nremarks:        see https://www.example.net/noc/contact.html, tel. +1.555.0100\nchanged:        noc@example.net ",
     );
     decimal(out, 20_100_101 + rng.below(160_000));
-    put(out, "\nlast-modified:  2026/11/21 06:53:16.000/UTC\nsource:         EXAMPLE # Filtered\n</pre></td></tr>\n");
+    push_text(
+        out,
+        "\nlast-modified:  2026/11/21 06:53:16.000/UTC\nsource:         EXAMPLE # Filtered\n</pre></td></tr>\n",
+    );
 }
 
 fn dns_row(out: &mut Vec<u8>, rng: &mut Rng) {
     let mut address = CidrBlock::default();
     address.dotted(rng.next());
-    put(out, "<tr><td><a href=\"/ip/");
+    push_text(out, "<tr><td><a href=\"/ip/");
     out.extend_from_slice(address.bytes());
-    put(out, "\">");
+    push_text(out, "\">");
     out.extend_from_slice(address.bytes());
-    put(out, "</a></td><td><a href=\"/dns/ns");
+    push_text(out, "</a></td><td><a href=\"/dns/ns");
     decimal(out, rng.below(9));
-    put(out, ".example.net\">ns");
+    push_text(out, ".example.net\">ns");
     decimal(out, rng.below(9));
-    put(out, ".example.net</a>, mail.example.org, www.example.com</td></tr>\n");
+    push_text(out, ".example.net</a>, mail.example.org, www.example.com</td></tr>\n");
 }
 
 /// A CIDR block, or an address without a mask, as text.
@@ -303,7 +306,7 @@ impl CidrBlock {
 }
 
 #[inline]
-fn put(out: &mut Vec<u8>, text: &str) {
+fn push_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 

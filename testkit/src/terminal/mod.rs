@@ -83,7 +83,7 @@ impl TerminalSession {
         let name = rustix::pty::ptsname(&terminal, Vec::new())?;
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let far_end = rustix::fs::open(name.as_c_str(), flags, Mode::empty())?;
-        rustix::termios::tcsetwinsize(&far_end, window(columns, rows))?;
+        rustix::termios::tcsetwinsize(&far_end, window_size(columns, rows))?;
         let has_term = command.get_envs().any(|(name, _)| name == "TERM");
         if !has_term {
             command.env("TERM", "xterm-256color");
@@ -99,13 +99,13 @@ impl TerminalSession {
         let parser = Mutex::new((Vec::new(), parser_of(columns, rows)));
         let shown = Arc::new(ShownScreen { parser, changed: Condvar::new() });
         let (source, target) = (terminal.as_fd().try_clone_to_owned()?, Arc::clone(&shown));
-        let reader = thread::spawn(move || show(File::from(source), &target));
+        let reader = thread::spawn(move || read_terminal(File::from(source), &target));
         Ok(TerminalSession { child, terminal, shown, reader: Some(reader) })
     }
 
-    /// Returns what the terminal shows now.
+    /// Returns the present content of the terminal.
     pub fn screen(&self) -> Screen {
-        Screen::of(self.shown.lock().1.screen())
+        Screen::from_vt100(self.shown.lock().1.screen())
     }
 
     /// Returns the bytes that the program has written to the terminal so far.
@@ -122,7 +122,7 @@ impl TerminalSession {
         let end = Instant::now() + PATIENCE;
         let mut shown = self.shown.lock();
         loop {
-            let screen = Screen::of(shown.1.screen());
+            let screen = Screen::from_vt100(shown.1.screen());
             if holds(&screen) {
                 return screen;
             }
@@ -137,7 +137,7 @@ impl TerminalSession {
     /// # Panics
     /// The terminal is gone.
     pub fn resize(&self, columns: u16, rows: u16) {
-        rustix::termios::tcsetwinsize(&self.terminal, window(columns, rows)).expect("a terminal");
+        rustix::termios::tcsetwinsize(&self.terminal, window_size(columns, rows)).expect("a terminal");
         self.shown.lock().1.screen_mut().set_size(cells(rows), cells(columns));
     }
 
@@ -193,12 +193,12 @@ fn cells(count: u16) -> NonZeroU16 {
     NonZeroU16::new(count).expect("a terminal has columns and rows")
 }
 
-fn window(columns: u16, rows: u16) -> Winsize {
+fn window_size(columns: u16, rows: u16) -> Winsize {
     Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
-/// Shows what comes from a terminal, until the last program that has it open ends.
-fn show(mut terminal: File, shown: &ShownScreen) {
+/// Shows what programs write to a terminal, until the last program that has the terminal open ends.
+fn read_terminal(mut terminal: File, shown: &ShownScreen) {
     let mut buffer = [0; 4096];
     loop {
         match terminal.read(&mut buffer) {

@@ -8,7 +8,7 @@ pub struct Screen {
     pub(super) rows: Vec<Vec<TextRun>>,
 }
 
-/// Characters of one row that look alike.
+/// Adjacent characters of one row with the same style.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TextRun {
     pub(super) text: String,
@@ -27,7 +27,7 @@ pub(super) struct TextStyle {
 const NAMES: [&str; 8] = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 
 impl Screen {
-    pub(super) fn of(screen: &vt100::Screen) -> Screen {
+    pub(super) fn from_vt100(screen: &vt100::Screen) -> Screen {
         let (height, columns) = screen.size();
         let (height, columns) = (height.get(), columns.get());
         let mut rows: Vec<Vec<TextRun>> = (0..height).map(|row| runs(screen, row, columns)).collect();

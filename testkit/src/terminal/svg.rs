@@ -25,15 +25,15 @@ pub fn picture(title: &str, columns: u16, screen: &Screen) -> String {
         escaped(title)
     );
     for (number, row) in screen.rows.iter().enumerate() {
-        svg.push_str(&line(row, MARGIN + (number as f64 + 0.75) * CELL.1));
+        svg.push_str(&text_element(row, MARGIN + (number as f64 + 0.75) * CELL.1));
     }
     svg.push_str("</svg>\n");
     svg
 }
 
-/// Returns the element of one row. Its length is given, because fonts differ in the width of their
-/// characters.
-fn line(row: &[TextRun], y: f64) -> String {
+/// Returns the SVG text element of one row. It has an explicit length, because fonts differ in the
+/// width of their characters.
+fn text_element(row: &[TextRun], y: f64) -> String {
     let length = row.iter().map(|run| run.text.chars().count()).sum::<usize>() as f64 * CELL.0;
     if length == 0.0 {
         return String::new();
@@ -64,7 +64,7 @@ mod tests {
     fn picture_has_text_in_its_place_and_color() {
         let mut parser = super::super::parser_of(20, 4);
         parser.process(b"\x1b[31mred\x1b[0m\r\n  <x>");
-        let svg = picture("a & b", 20, &Screen::of(parser.screen()));
+        let svg = picture("a & b", 20, &Screen::from_vt100(parser.screen()));
         assert!(svg.contains("<title>a &amp; b</title>"), "{svg}");
         assert!(svg.contains("<tspan fill=\"#ff7b72\">red</tspan></text>"), "{svg}");
         assert!(svg.contains("y=\"45.5\" textLength=\"42.0\" style=\"white-space:pre\">  &lt;x&gt;</text>"), "{svg}");

@@ -15,7 +15,7 @@ use rustix::time::{
 };
 
 use super::flow::{UdpFlow, WaitingDatagram};
-use super::{DatagramFilter, Direction, RelayControl, RelayControlState, Verdict, connect};
+use super::{DatagramFilter, DatagramVerdict, Direction, RelayControl, RelayControlState, connect};
 use crate::lock::lock;
 use crate::packet_link::LinkConditions;
 use crate::timed_queue::TimedQueue;
@@ -85,7 +85,7 @@ impl RelayLoop {
             for event in &events {
                 match event.token() {
                     WAKE => {
-                        if !self.obey()? {
+                        if !self.run_commands()? {
                             return Ok(());
                         }
                     }
@@ -102,7 +102,7 @@ impl RelayLoop {
     }
 
     /// Carries out the commands. Returns false if the relay stops.
-    fn obey(&mut self) -> io::Result<bool> {
+    fn run_commands(&mut self) -> io::Result<bool> {
         let (rebind, injected) = {
             let state = &mut *lock(&self.shared.state);
             if state.stop {
@@ -132,14 +132,14 @@ impl RelayLoop {
         while let Ok((len, client)) = self.socket.recv_from(buffer) {
             let flow = match self.flow_of.get(&client) {
                 Some(flow) => *flow,
-                None => self.open(client)?,
+                None => self.open_flow(client)?,
             };
-            self.take(flow, Direction::Up, &buffer[..len]);
+            self.on_datagram(flow, Direction::Up, &buffer[..len]);
         }
         Ok(())
     }
 
-    fn open(&mut self, client: SocketAddr) -> io::Result<usize> {
+    fn open_flow(&mut self, client: SocketAddr) -> io::Result<usize> {
         let number = self.flows.len();
         let mut socket = UdpSocket::from_std(connect(self.to)?);
         self.poll.registry().register(&mut socket, Token(FIRST_FLOW + number), Interest::READABLE)?;
@@ -152,7 +152,7 @@ impl RelayLoop {
     fn read_server(&mut self, flow: usize, buffer: &mut [u8]) {
         loop {
             match self.flows[flow].socket.recv(buffer) {
-                Ok(len) => self.take(flow, Direction::Down, &buffer[..len]),
+                Ok(len) => self.on_datagram(flow, Direction::Down, &buffer[..len]),
                 // An ICMP message: the server's port is closed. There may be datagrams behind it.
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
                 Err(_) => return,
@@ -160,7 +160,7 @@ impl RelayLoop {
         }
     }
 
-    fn take(&mut self, flow: usize, direction: Direction, datagram: &[u8]) {
+    fn on_datagram(&mut self, flow: usize, direction: Direction, datagram: &[u8]) {
         let len = datagram.len() as u64;
         self.count(|state| match direction {
             Direction::Up => {
@@ -173,13 +173,13 @@ impl RelayLoop {
         let now = Instant::now();
         let number = self.flows[flow].next_number(direction);
         let verdict = match &mut self.filter {
-            _ if self.is_blocked[direction as usize] => Verdict::Drop,
+            _ if self.is_blocked[direction as usize] => DatagramVerdict::Drop,
             Some(filter) => filter(direction, number, datagram),
-            None => Verdict::Pass,
+            None => DatagramVerdict::Pass,
         };
         match verdict {
-            Verdict::Pass => {
-                let arrivals = self.flows[flow].link(direction).pass(now, datagram.len());
+            DatagramVerdict::Pass => {
+                let arrivals = self.flows[flow].link(direction).arrivals_of_packet(now, datagram.len());
                 if arrivals.is_empty() {
                     self.count(|state| state.counts.dropped += 1);
                 }
@@ -187,8 +187,8 @@ impl RelayLoop {
                     self.queue.push(due, WaitingDatagram { flow, direction, bytes: datagram.to_vec() });
                 }
             }
-            Verdict::Drop => self.count(|state| state.counts.dropped += 1),
-            Verdict::Replace(others) => {
+            DatagramVerdict::Drop => self.count(|state| state.counts.dropped += 1),
+            DatagramVerdict::Replace(others) => {
                 for bytes in others {
                     self.queue.push(now, WaitingDatagram { flow, direction, bytes });
                 }

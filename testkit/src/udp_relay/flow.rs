@@ -1,4 +1,4 @@
-//! The datagrams of one client address, and those that wait to be forwarded.
+//! The datagrams of one client address that have been forwarded or wait to be forwarded.
 
 use std::net::SocketAddr;
 

@@ -42,7 +42,7 @@ pub enum Direction {
 
 /// The decision of a filter about a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum DatagramVerdict {
     /// The datagram is relayed under the conditions of the link.
     Pass,
     /// The datagram is dropped.
@@ -52,7 +52,7 @@ pub enum Verdict {
 }
 
 /// Decides about a datagram. The number counts the datagrams of a flow and direction, from 0.
-pub type DatagramFilter = dyn FnMut(Direction, u64, &[u8]) -> Verdict + Send;
+pub type DatagramFilter = dyn FnMut(Direction, u64, &[u8]) -> DatagramVerdict + Send;
 
 /// The settings of a relay; made by [`UdpRelay::to`].
 pub struct UdpRelayBuilder {
@@ -77,7 +77,10 @@ impl UdpRelayBuilder {
 
     /// Calls `filter` for each datagram before the conditions apply. Default: every datagram
     /// passes.
-    pub fn filter(mut self, filter: impl FnMut(Direction, u64, &[u8]) -> Verdict + Send + 'static) -> UdpRelayBuilder {
+    pub fn filter(
+        mut self,
+        filter: impl FnMut(Direction, u64, &[u8]) -> DatagramVerdict + Send + 'static,
+    ) -> UdpRelayBuilder {
         self.filter = Some(Box::new(filter));
         self
     }
@@ -162,12 +165,12 @@ impl UdpRelay {
     }
 
     /// Sets whether all datagrams in `direction` are dropped.
-    pub fn block(&self, direction: Direction, is_blocked: bool) {
+    pub fn set_blocked(&self, direction: Direction, is_blocked: bool) {
         self.command(|state| state.is_blocked[direction as usize] = is_blocked);
     }
 
-    /// Sends a datagram that nobody sent to the other end of every flow in `direction`: with
-    /// [`Direction::Down`], clients see it come from the relay's address.
+    /// Sends a forged datagram, which neither end of the flow sent, on every flow in `direction`.
+    /// With [`Direction::Down`], clients see it come from the relay's address.
     pub fn inject(&self, direction: Direction, datagram: &[u8]) {
         self.command(|state| state.injected.push((direction, datagram.to_vec())));
     }

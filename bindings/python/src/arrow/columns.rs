@@ -152,7 +152,7 @@ impl Column {
         self.valid.append_non_null();
     }
 
-    /// Appends bytes. Those of the first row are not copied.
+    /// Appends bytes. The bytes of the first row are not copied.
     pub(super) fn push_owned(&mut self, value: Vec<u8>) {
         match &mut self.values {
             ColumnValues::LargeText { ends, bytes } | ColumnValues::LargeBinary { ends, bytes } if bytes.is_empty() => {

@@ -22,7 +22,7 @@ use pyo3::types::PyCapsule;
 use super::columns::{self, Column};
 use super::row::{self, BodyColumn, ContentColumns, ValuesColumn};
 use crate::batch::{PendingBatchRequest, PyBatch};
-use crate::error::{FailurePhase, failure, interrupted};
+use crate::error::{FailurePhase, interrupted, to_exception};
 use crate::page_query::PyPageQuery;
 
 /// The names of the capsules of the Arrow C data interface.
@@ -150,8 +150,8 @@ impl ArrowResults {
             Ok(taken)
         });
         collected.map_err(|error: haul::Error| match error.kind() {
-            ErrorKind::Interrupted => interrupted(&error).unwrap_or_else(|| failure(&error, FailurePhase::Wait)),
-            _ => failure(&error, FailurePhase::Wait),
+            ErrorKind::Interrupted => interrupted(&error).unwrap_or_else(|| to_exception(&error, FailurePhase::Wait)),
+            _ => to_exception(&error, FailurePhase::Wait),
         })
     }
 

@@ -28,7 +28,7 @@ pub(super) enum BodyColumn {
 /// The column `values` with the values that a query finds in bodies.
 pub(super) struct ValuesColumn {
     pub(super) query: Py<PyPageQuery>,
-    /// The names of the parts of the query; `None` if they have none.
+    /// The names of the columns for the values of the query. `None` if the query has no names.
     pub(super) names: Option<Vec<String>>,
 }
 
@@ -91,8 +91,8 @@ pub(super) fn columns(content: &ContentColumns) -> Vec<Column> {
     columns
 }
 
-/// Appends a request that could not be sent: only its method and its error are known. Returns the
-/// approximate number of its bytes.
+/// Appends a request that could not be sent. Only its method and its error are known. Returns the
+/// approximate number of bytes added.
 pub(super) fn push_unsent(columns: &mut [Column], method: &str, code: u8, name: &str, message: &str) -> u64 {
     for column in columns {
         match column.name() {

@@ -17,7 +17,7 @@
 //! use haul_cli::agent::client::{AgentCallEnd, OutputDescriptor, AgentConnection};
 //! use haul_cli::agent::request::AgentRequest;
 //!
-//! let args = AgentArgs { socket: Some("/run/user/1000/haul/agent".into()), idle: haul_cli::agent::IDLE };
+//! let args = AgentArgs { socket: Some("/run/user/1000/haul/agent".into()), idle: haul_cli::agent::DEFAULT_IDLE_TIME };
 //! let mut session = AgentConnection::open(&args)?;
 //! let request = AgentRequest { url: "https://example.test/".into(), options: haul::RequestOptions::default() };
 //! let out = std::io::stdout();
@@ -33,7 +33,7 @@ use std::time::Instant;
 
 use haul::RequestOptions;
 use haul::net::socket::WITHOUT_SIGPIPE;
-use haul::sink::pipe_capacity::widen;
+use haul::sink::pipe_capacity::enlarge;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
@@ -48,7 +48,7 @@ use super::spawn;
 /// The greatest length, 64 KiB, of a body without a validator that stays in the pipe until it is
 /// complete. Every pipe can hold this much. If the agent dies first, no byte has reached the
 /// output, and the request can be repeated from the start.
-const HELD_BACK: u64 = 64 << 10;
+const MAX_BYTES_HELD_BACK: u64 = 64 << 10;
 
 /// The most bytes that one call of splice(2) moves from the agent's pipe to the output. It is the
 /// default maximum of a pipe's capacity on Linux.
@@ -79,7 +79,7 @@ pub struct AgentCallOutcome {
 }
 
 impl AgentCallOutcome {
-    fn nothing(end: AgentCallEnd) -> Self {
+    fn without_bytes(end: AgentCallEnd) -> Self {
         Self { moved: 0, began: None, end }
     }
 }
@@ -97,7 +97,7 @@ pub enum AgentCallEnd {
     Output(io::Error),
 }
 
-/// A connection to the agent. It carries one request at a time.
+/// A connection of a caller to the agent. It carries one request at a time.
 #[derive(Debug)]
 pub struct AgentConnection {
     socket: UnixStream,
@@ -110,12 +110,12 @@ impl AgentConnection {
     /// # Errors
     /// The agent cannot be started, or its socket cannot be trusted.
     pub fn open(args: &AgentArgs) -> Result<Self, AgentUnavailable> {
-        Ok(Self::over(spawn::connect_or_start(&args.place()?, args.idle)?))
+        Ok(Self::from_socket(spawn::connect_or_start(&args.socket_path()?, args.idle)?))
     }
 
     /// Wraps a socket that is already connected to the agent.
     #[must_use]
-    pub fn over(socket: UnixStream) -> Self {
+    pub fn from_socket(socket: UnixStream) -> Self {
         Self { socket, frames: AgentFrameBuffer::default() }
     }
 
@@ -124,19 +124,20 @@ impl AgentConnection {
     /// options.
     pub fn call(&mut self, request: &AgentRequest, goal: OutputDescriptor<'_>) -> Option<AgentCallOutcome> {
         let bytes = request.to_bytes()?;
-        let order = CallerMessage::Call { request: bytes, files: files_of(&request.options)? };
+        let order = CallerMessage::Call { request: bytes, files: tls_file_identities(&request.options)? };
         Some(match goal {
-            OutputDescriptor::File(file) => self.fill_file(&order, file),
-            OutputDescriptor::Relayed(out) => self.relayed(&order, out),
+            OutputDescriptor::File(file) => self.call_with_file(&order, file),
+            OutputDescriptor::Relayed(out) => self.call_with_pipe_relay(&order, out),
         })
     }
 
-    /// Sends a status or stop message, which the agent answers at once, and returns the answer.
+    /// Sends a status or stop message, which the agent answers without a wait, and returns the
+    /// answer.
     ///
     /// # Errors
     /// The error of the socket, or [`io::ErrorKind::UnexpectedEof`] if the agent closes the
     /// connection.
-    pub fn ask(&mut self, order: &CallerMessage) -> io::Result<AgentMessage> {
+    pub fn send_and_receive(&mut self, order: &CallerMessage) -> io::Result<AgentMessage> {
         self.send(order, None)?;
         loop {
             if let Some(event) = self.next_event(Instant::now())? {
@@ -148,7 +149,7 @@ impl AgentConnection {
         }
     }
 
-    fn fill_file(&mut self, order: &CallerMessage, file: BorrowedFd<'_>) -> AgentCallOutcome {
+    fn call_with_file(&mut self, order: &CallerMessage, file: BorrowedFd<'_>) -> AgentCallOutcome {
         let position = || seek(file, SeekFrom::Current(0)).unwrap_or(0);
         let (started, before) = (Instant::now(), position());
         let mut began = None;
@@ -173,17 +174,17 @@ impl AgentConnection {
         AgentCallOutcome { moved: position().saturating_sub(before), began, end }
     }
 
-    fn relayed(&mut self, order: &CallerMessage, out: BorrowedFd<'_>) -> AgentCallOutcome {
+    fn call_with_pipe_relay(&mut self, order: &CallerMessage, out: BorrowedFd<'_>) -> AgentCallOutcome {
         let started = Instant::now();
         let Ok((pipe, ours)) = io::pipe() else {
-            return AgentCallOutcome::nothing(AgentCallEnd::Refused);
+            return AgentCallOutcome::without_bytes(AgentCallEnd::Refused);
         };
         let (pipe, ours) = (OwnedFd::from(pipe), OwnedFd::from(ours));
         // For all of an opening, so that its reader holds up no connection. One that stays small
         // has the agent wait for us.
-        widen(&pipe);
+        enlarge(&pipe);
         if self.send(order, Some(ours.as_fd())).is_err() {
-            return AgentCallOutcome::nothing(AgentCallEnd::Died);
+            return AgentCallOutcome::without_bytes(AgentCallEnd::Died);
         }
         // From now on the agent alone can write to it, so its end is the agent's word or death.
         drop(ours);
@@ -282,10 +283,10 @@ impl PipeRelay<'_> {
                 return AgentCallEnd::Output(error);
             }
             if self.is_alive && self.session.is_readable() {
-                if let Some(refused) = self.listen() {
+                if let Some(refused) = self.read_agent_messages() {
                     return refused;
                 }
-            } else if self.is_to_move() {
+            } else if self.may_move_bytes() {
                 match mover.step(&self.pipe, self.out) {
                     Ok(0) => self.is_drained = true,
                     Ok(moved) => self.moved += moved as u64,
@@ -297,15 +298,16 @@ impl PipeRelay<'_> {
     }
 
     /// Returns true while the body must stay in the pipe and must not be copied to the output. This
-    /// is so before the response has begun. It is also so for a body of at most [`HELD_BACK`] bytes
-    /// without a validator, until the agent reports that the body is complete.
+    /// is the case before the response has begun, and for a body of at most [`MAX_BYTES_HELD_BACK`]
+    /// bytes without a validator, until the agent reports that the body is complete.
     fn is_held_back(&self) -> bool {
-        let may_begin_anew =
-            |began: &ResponseStart| began.validator.is_none() && began.length.is_some_and(|length| length <= HELD_BACK);
+        let may_begin_anew = |began: &ResponseStart| {
+            began.validator.is_none() && began.length.is_some_and(|length| length <= MAX_BYTES_HELD_BACK)
+        };
         self.done.is_none() && self.began.as_ref().is_none_or(may_begin_anew)
     }
 
-    fn is_to_move(&self) -> bool {
+    fn may_move_bytes(&self) -> bool {
         !self.is_drained && !self.is_held_back()
     }
 
@@ -322,7 +324,7 @@ impl PipeRelay<'_> {
         ];
         // poll always reports a descriptor that has hung up. So a descriptor that must not be
         // watched is left out.
-        let watched = match (self.is_to_move(), self.is_alive) {
+        let watched = match (self.may_move_bytes(), self.is_alive) {
             (true, true) => &mut fds[..],
             (_, false) => &mut fds[..2],
             (false, true) => {
@@ -339,7 +341,7 @@ impl PipeRelay<'_> {
 
     /// Reads and handles the agent's messages about the request. Returns [`AgentCallEnd::Refused`]
     /// if one of the messages is a refusal, and `None` if not.
-    fn listen(&mut self) -> Option<AgentCallEnd> {
+    fn read_agent_messages(&mut self) -> Option<AgentCallEnd> {
         self.is_alive = self.session.receive().unwrap_or(false);
         loop {
             match self.session.next_event(self.started) {
@@ -360,7 +362,7 @@ impl PipeRelay<'_> {
 /// Returns the identities of haul's executable and of the TLS files, such as CA certificates. The
 /// agent compares them with its own view of these files. Returns `None` if `SSLKEYLOGFILE` is set
 /// or a path is relative, because the agent cannot handle these.
-fn files_of(options: &RequestOptions) -> Option<Vec<FileIdentity>> {
+fn tls_file_identities(options: &RequestOptions) -> Option<Vec<FileIdentity>> {
     // Its secrets would be the agent's to write.
     if haul::environment::variable("SSLKEYLOGFILE").is_some() {
         return None;
@@ -372,23 +374,23 @@ fn files_of(options: &RequestOptions) -> Option<Vec<FileIdentity>> {
         let certificate = identity.map(|identity| identity.certificate.as_path());
         [tls.ca_file.as_deref(), tls.ca_path.as_deref(), certificate, key]
     });
-    let program = spawn::program().ok()?;
-    let mut files = vec![FileIdentity::of(&program)];
+    let program = spawn::own_program().ok()?;
+    let mut files = vec![FileIdentity::read(&program)];
     // The system's trusted certificates may have changed, and a busy agent lives long.
-    files.extend(haul::net::tls::system_bundle().as_deref().map(FileIdentity::of));
+    files.extend(haul::net::tls::system_bundle().as_deref().map(FileIdentity::read));
     for path in named.flatten() {
         // The agent is at home in the root directory.
         path.is_absolute().then_some(())?;
-        files.push(FileIdentity::of(path));
+        files.push(FileIdentity::read(path));
     }
     Some(files)
 }
 
 /// Returns the request options in the form that the agent needs. Paths are absolute, because the
-/// agent has another working directory. If they name no CA files, those of `SSL_CERT_FILE` and
-/// `SSL_CERT_DIR` are added.
+/// agent has another working directory. If the options name no CA files, the files of
+/// `SSL_CERT_FILE` and `SSL_CERT_DIR` are added.
 #[must_use]
-pub fn for_agent(mut options: RequestOptions) -> RequestOptions {
+pub fn prepare_for_agent(mut options: RequestOptions) -> RequestOptions {
     let absolute = |path: &mut std::path::PathBuf| {
         if let Ok(whole) = std::path::absolute(&*path) {
             *path = whole;
@@ -410,7 +412,7 @@ pub fn for_agent(mut options: RequestOptions) -> RequestOptions {
 /// Returns true if the descriptor is a regular file that is not open for appending, so that the
 /// agent can write to it ([`OutputDescriptor::File`]).
 #[must_use]
-pub fn is_own_file(fd: BorrowedFd<'_>) -> bool {
+pub fn is_regular_file_of_user(fd: BorrowedFd<'_>) -> bool {
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
     let is_file = fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
     is_file && fcntl_getfl(fd).is_ok_and(|flags| !flags.contains(OFlags::APPEND))
@@ -436,7 +438,7 @@ impl PipeMover {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => wait_for_room(out)?,
                 // A terminal, a file for appending, a sandbox: by hand.
-                Err(error) if zero_copy::is_not_done(error) => break,
+                Err(error) if zero_copy::requires_copying(error) => break,
                 Err(error) => return Err(error.into()),
             }
         }

@@ -1,11 +1,11 @@
 //! Commands to a running agent: `--agent-status` and `--agent-stop`.
 //!
 //! ```no_run
-//! use haul_cli::agent::control::{AgentCommand, carry_out};
+//! use haul_cli::agent::control::{AgentCommand, run_command};
 //! use haul_cli::agent::socket::AgentSocketPath;
 //!
-//! let place = AgentSocketPath::at("/run/user/1000/haul/agent").unwrap();
-//! print!("{}", carry_out(AgentCommand::Status, &place).unwrap());
+//! let place = AgentSocketPath::from_path("/run/user/1000/haul/agent").unwrap();
+//! print!("{}", run_command(AgentCommand::Status, &place).unwrap());
 //! ```
 
 use super::client::AgentConnection;
@@ -46,14 +46,14 @@ impl std::fmt::Display for AgentControlError {
 ///
 /// # Errors
 /// The agent does not run, cannot be trusted, or did not answer.
-pub fn carry_out(command: AgentCommand, place: &AgentSocketPath) -> Result<String, AgentControlError> {
+pub fn run_command(command: AgentCommand, place: &AgentSocketPath) -> Result<String, AgentControlError> {
     let stream =
         place.connect().map_err(AgentControlError::Refused)?.ok_or_else(|| AgentControlError::Nobody(place.clone()))?;
     let order = match command {
         AgentCommand::Status => CallerMessage::Status,
         AgentCommand::Stop => CallerMessage::Stop,
     };
-    match AgentConnection::over(stream).ask(&order).map_err(AgentControlError::Silent)? {
+    match AgentConnection::from_socket(stream).send_and_receive(&order).map_err(AgentControlError::Silent)? {
         AgentMessage::State(text) => Ok(format!("socket: {}\n{text}", place.socket().display())),
         _ => Ok(String::new()),
     }

@@ -5,11 +5,11 @@
 //! use haul_cli::agent::encoding::{AgentFrameReader, AgentFrameValue, AgentFrameWriter};
 //!
 //! let mut writer = AgentFrameWriter::default();
-//! (7_u64, Some("seven".to_owned())).put(&mut writer);
+//! (7_u64, Some("seven".to_owned())).encode(&mut writer);
 //! let bytes = writer.into_bytes();
 //! let mut reader = AgentFrameReader::new(&bytes);
-//! assert_eq!(<(u64, Option<String>)>::get(&mut reader)?, (7, Some("seven".to_owned())));
-//! reader.end()?;
+//! assert_eq!(<(u64, Option<String>)>::decode(&mut reader)?, (7, Some("seven".to_owned())));
+//! reader.check_end()?;
 //! # Ok::<(), haul_cli::agent::encoding::MalformedAgentFrame>(())
 //! ```
 //!
@@ -57,7 +57,7 @@ impl AgentFrameWriter {
 
     /// Appends the number of `bytes`, then `bytes` themselves.
     pub fn put_bytes(&mut self, bytes: &[u8]) {
-        (bytes.len() as u64).put(self);
+        (bytes.len() as u64).encode(self);
         self.bytes.extend_from_slice(bytes);
     }
 }
@@ -76,7 +76,7 @@ impl<'a> AgentFrameReader<'a> {
         Self { rest: bytes }
     }
 
-    fn take(&mut self, count: usize) -> Result<&'a [u8], MalformedAgentFrame> {
+    fn read_bytes(&mut self, count: usize) -> Result<&'a [u8], MalformedAgentFrame> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or(MalformedAgentFrame)?;
         self.rest = rest;
         Ok(taken)
@@ -87,15 +87,15 @@ impl<'a> AgentFrameReader<'a> {
     /// # Errors
     /// [`MalformedAgentFrame`] if the frame ends before the string does.
     pub fn get_bytes(&mut self) -> Result<&'a [u8], MalformedAgentFrame> {
-        let count = usize::get(self)?;
-        self.take(count)
+        let count = usize::decode(self)?;
+        self.read_bytes(count)
     }
 
     /// Checks that all bytes of the message were read.
     ///
     /// # Errors
     /// [`MalformedAgentFrame`] if unread bytes remain.
-    pub fn end(self) -> Result<(), MalformedAgentFrame> {
+    pub fn check_end(self) -> Result<(), MalformedAgentFrame> {
         if self.rest.is_empty() { Ok(()) } else { Err(MalformedAgentFrame) }
     }
 }
@@ -104,13 +104,13 @@ impl<'a> AgentFrameReader<'a> {
 /// message.
 pub trait AgentFrameValue: Sized {
     /// Appends the encoding of this value to the message (frame).
-    fn put(&self, writer: &mut AgentFrameWriter);
+    fn encode(&self, writer: &mut AgentFrameWriter);
 
-    /// Reads the value that [`AgentFrameValue::put`] wrote.
+    /// Reads the value that [`AgentFrameValue::encode`] wrote.
     ///
     /// # Errors
     /// [`MalformedAgentFrame`] if the bytes are not a value of this type.
-    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame>;
+    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame>;
 }
 
 /// Implements [`AgentFrameValue`] for a struct. A table lists the fields that are sent.
@@ -121,45 +121,45 @@ pub trait AgentFrameValue: Sized {
 macro_rules! frame_fields {
     ($type:ty { $($field:ident),+ $(,)? }) => {
         impl crate::agent::encoding::AgentFrameValue for $type {
-            fn put(&self, writer: &mut crate::agent::encoding::AgentFrameWriter) {
+            fn encode(&self, writer: &mut crate::agent::encoding::AgentFrameWriter) {
                 let Self { $($field),+ } = self;
-                $($field.put(writer);)+
+                $($field.encode(writer);)+
             }
 
-            fn get(
+            fn decode(
                 reader: &mut crate::agent::encoding::AgentFrameReader<'_>,
             ) -> Result<Self, crate::agent::encoding::MalformedAgentFrame> {
-                Ok(Self { $($field: crate::agent::encoding::AgentFrameValue::get(reader)?),+ })
+                Ok(Self { $($field: crate::agent::encoding::AgentFrameValue::decode(reader)?),+ })
             }
         }
         frame_fields!(@test $type { $($field),+ });
     };
     ($type:ty { $($field:ident),+ $(,)? } unsent { $($left:ident),+ $(,)? } from $rest:expr) => {
         impl crate::agent::encoding::AgentFrameValue for $type {
-            fn put(&self, writer: &mut crate::agent::encoding::AgentFrameWriter) {
+            fn encode(&self, writer: &mut crate::agent::encoding::AgentFrameWriter) {
                 let Self { $($field,)+ $($left: _),+ } = self;
-                $($field.put(writer);)+
+                $($field.encode(writer);)+
             }
 
-            fn get(
+            fn decode(
                 reader: &mut crate::agent::encoding::AgentFrameReader<'_>,
             ) -> Result<Self, crate::agent::encoding::MalformedAgentFrame> {
-                Ok(Self { $($field: crate::agent::encoding::AgentFrameValue::get(reader)?,)+ ..$rest })
+                Ok(Self { $($field: crate::agent::encoding::AgentFrameValue::decode(reader)?,)+ ..$rest })
             }
         }
         frame_fields!(@test $type { $($field),+ });
     };
     ($type:ty as open { $($field:ident),+ $(,)? } from $rest:expr) => {
         impl crate::agent::encoding::AgentFrameValue for $type {
-            fn put(&self, writer: &mut crate::agent::encoding::AgentFrameWriter) {
-                $(self.$field.put(writer);)+
+            fn encode(&self, writer: &mut crate::agent::encoding::AgentFrameWriter) {
+                $(self.$field.encode(writer);)+
             }
 
-            fn get(
+            fn decode(
                 reader: &mut crate::agent::encoding::AgentFrameReader<'_>,
             ) -> Result<Self, crate::agent::encoding::MalformedAgentFrame> {
                 let mut value = $rest;
-                $(value.$field = crate::agent::encoding::AgentFrameValue::get(reader)?;)+
+                $(value.$field = crate::agent::encoding::AgentFrameValue::decode(reader)?;)+
                 Ok(value)
             }
         }
@@ -169,7 +169,7 @@ macro_rules! frame_fields {
         #[cfg(test)]
         impl crate::agent::encoding::AgentFrameFields for $type {
             fn encoded_fields(&self) -> Vec<(&'static str, Vec<u8>)> {
-                vec![$((stringify!($field), crate::agent::encoding::encoded(&self.$field))),+]
+                vec![$((stringify!($field), crate::agent::encoding::encode_to_vec(&self.$field))),+]
             }
         }
     };
@@ -188,18 +188,18 @@ macro_rules! frame_numbers {
     };
     (@impl $type:ty { $($variant:ident = $number:literal),+ } { $($other:tt)* }) => {
         impl crate::agent::encoding::AgentFrameValue for $type {
-            fn put(&self, writer: &mut crate::agent::encoding::AgentFrameWriter) {
+            fn encode(&self, writer: &mut crate::agent::encoding::AgentFrameWriter) {
                 let number: u64 = match self {
                     $(Self::$variant => $number,)+
                     $($other)*
                 };
-                number.put(writer);
+                number.encode(writer);
             }
 
-            fn get(
+            fn decode(
                 reader: &mut crate::agent::encoding::AgentFrameReader<'_>,
             ) -> Result<Self, crate::agent::encoding::MalformedAgentFrame> {
-                match u64::get(reader)? {
+                match u64::decode(reader)? {
                     $($number => Ok(Self::$variant),)+
                     _ => Err(crate::agent::encoding::MalformedAgentFrame),
                 }
@@ -218,19 +218,19 @@ pub(crate) trait AgentFrameFields {
 
 /// Returns the encoding of one value, for tests.
 #[cfg(test)]
-pub(crate) fn encoded(value: &impl AgentFrameValue) -> Vec<u8> {
+pub(crate) fn encode_to_vec(value: &impl AgentFrameValue) -> Vec<u8> {
     let mut writer = AgentFrameWriter::default();
-    value.put(&mut writer);
+    value.encode(&mut writer);
     writer.into_bytes()
 }
 
 impl AgentFrameValue for u64 {
-    fn put(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameWriter) {
         writer.bytes.extend_from_slice(&self.to_le_bytes());
     }
 
-    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
-        Ok(u64::from_le_bytes(reader.take(8)?.try_into().map_err(|_| MalformedAgentFrame)?))
+    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        Ok(u64::from_le_bytes(reader.read_bytes(8)?.try_into().map_err(|_| MalformedAgentFrame)?))
     }
 }
 
@@ -239,12 +239,12 @@ impl AgentFrameValue for u64 {
 macro_rules! small_numbers {
     ($($type:ty),+) => {
         $(impl AgentFrameValue for $type {
-            fn put(&self, writer: &mut AgentFrameWriter) {
-                u64::try_from(*self).unwrap_or(u64::MAX).put(writer);
+            fn encode(&self, writer: &mut AgentFrameWriter) {
+                u64::try_from(*self).unwrap_or(u64::MAX).encode(writer);
             }
 
-            fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
-                Self::try_from(u64::get(reader)?).map_err(|_| MalformedAgentFrame)
+            fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+                Self::try_from(u64::decode(reader)?).map_err(|_| MalformedAgentFrame)
             }
         })+
     };
@@ -252,12 +252,12 @@ macro_rules! small_numbers {
 small_numbers!(u16, u32, usize);
 
 impl AgentFrameValue for bool {
-    fn put(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameWriter) {
         writer.bytes.push(u8::from(*self));
     }
 
-    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
-        match reader.take(1)? {
+    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        match reader.read_bytes(1)? {
             [0] => Ok(false),
             [1] => Ok(true),
             _ => Err(MalformedAgentFrame),
@@ -270,12 +270,12 @@ impl AgentFrameValue for bool {
 macro_rules! byte_strings {
     ($($type:ty: |$value:ident| $bytes:expr, |$read:ident| $from:expr;)+) => {
         $(impl AgentFrameValue for $type {
-            fn put(&self, writer: &mut AgentFrameWriter) {
+            fn encode(&self, writer: &mut AgentFrameWriter) {
                 let $value = self;
                 writer.put_bytes($bytes);
             }
 
-            fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+            fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
                 let $read = reader.get_bytes()?;
                 $from
             }
@@ -285,86 +285,87 @@ macro_rules! byte_strings {
 byte_strings! {
     Vec<u8>: |value| value, |bytes| Ok(bytes.to_vec());
     Arc<[u8]>: |value| value, |bytes| Ok(bytes.into());
-    String: |value| value.as_bytes(), |bytes| text(bytes).map(str::to_owned);
-    Box<str>: |value| value.as_bytes(), |bytes| text(bytes).map(Box::from);
+    String: |value| value.as_bytes(), |bytes| to_text(bytes).map(str::to_owned);
+    Box<str>: |value| value.as_bytes(), |bytes| to_text(bytes).map(Box::from);
     PathBuf: |value| value.as_os_str().as_bytes(), |bytes| Ok(OsString::from_vec(bytes.to_vec()).into());
-    SocketAddr: |value| value.to_string().as_bytes(), |bytes| text(bytes)?.parse().map_err(|_| MalformedAgentFrame);
+    SocketAddr: |value| value.to_string().as_bytes(), |bytes| to_text(bytes)?.parse().map_err(|_| MalformedAgentFrame);
 }
 
-fn text(bytes: &[u8]) -> Result<&str, MalformedAgentFrame> {
+fn to_text(bytes: &[u8]) -> Result<&str, MalformedAgentFrame> {
     std::str::from_utf8(bytes).map_err(|_| MalformedAgentFrame)
 }
 
 /// Encodes a duration as its number of microseconds.
 impl AgentFrameValue for Duration {
-    fn put(&self, writer: &mut AgentFrameWriter) {
-        u64::try_from(self.as_micros()).unwrap_or(u64::MAX).put(writer);
+    fn encode(&self, writer: &mut AgentFrameWriter) {
+        u64::try_from(self.as_micros()).unwrap_or(u64::MAX).encode(writer);
     }
 
-    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
-        u64::get(reader).map(Duration::from_micros)
+    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        u64::decode(reader).map(Duration::from_micros)
     }
 }
 
-/// Encodes a flag that says whether there is a value, then the value if there is one.
+/// Encodes an optional value: first a flag that says whether it is present, then the value if it is
+/// present.
 impl<T: AgentFrameValue> AgentFrameValue for Option<T> {
-    fn put(&self, writer: &mut AgentFrameWriter) {
-        self.is_some().put(writer);
+    fn encode(&self, writer: &mut AgentFrameWriter) {
+        self.is_some().encode(writer);
         if let Some(value) = self {
-            value.put(writer);
+            value.encode(writer);
         }
     }
 
-    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
-        if bool::get(reader)? { T::get(reader).map(Some) } else { Ok(None) }
+    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        if bool::decode(reader)? { T::decode(reader).map(Some) } else { Ok(None) }
     }
 }
 
 impl<A: AgentFrameValue, B: AgentFrameValue> AgentFrameValue for (A, B) {
-    fn put(&self, writer: &mut AgentFrameWriter) {
-        self.0.put(writer);
-        self.1.put(writer);
+    fn encode(&self, writer: &mut AgentFrameWriter) {
+        self.0.encode(writer);
+        self.1.encode(writer);
     }
 
-    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
-        Ok((A::get(reader)?, B::get(reader)?))
+    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        Ok((A::decode(reader)?, B::decode(reader)?))
     }
 }
 
 impl AgentFrameValue for [u64; 4] {
-    fn put(&self, writer: &mut AgentFrameWriter) {
-        self.iter().for_each(|number| number.put(writer));
+    fn encode(&self, writer: &mut AgentFrameWriter) {
+        self.iter().for_each(|number| number.encode(writer));
     }
 
-    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
-        Ok([u64::get(reader)?, u64::get(reader)?, u64::get(reader)?, u64::get(reader)?])
+    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        Ok([u64::decode(reader)?, u64::decode(reader)?, u64::decode(reader)?, u64::decode(reader)?])
     }
 }
 
 /// Encodes the number of items of the vector, then the items in order.
 impl<T: AgentFrameValue> AgentFrameValue for Vec<T> {
-    fn put(&self, writer: &mut AgentFrameWriter) {
-        self.len().put(writer);
-        self.iter().for_each(|item| item.put(writer));
+    fn encode(&self, writer: &mut AgentFrameWriter) {
+        self.len().encode(writer);
+        self.iter().for_each(|item| item.encode(writer));
     }
 
-    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
-        let count = usize::get(reader)?;
+    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        let count = usize::decode(reader)?;
         // Each item has a byte at least, so that a false count reserves no more than has arrived.
         if count > reader.rest.len() {
             return Err(MalformedAgentFrame);
         }
-        (0..count).map(|_| T::get(reader)).collect()
+        (0..count).map(|_| T::decode(reader)).collect()
     }
 }
 
 impl<T: AgentFrameValue + Clone> AgentFrameValue for Arc<[T]> {
-    fn put(&self, writer: &mut AgentFrameWriter) {
-        self.len().put(writer);
-        self.iter().for_each(|item| item.put(writer));
+    fn encode(&self, writer: &mut AgentFrameWriter) {
+        self.len().encode(writer);
+        self.iter().for_each(|item| item.encode(writer));
     }
 
-    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
-        Vec::get(reader).map(Arc::from)
+    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        Vec::decode(reader).map(Arc::from)
     }
 }

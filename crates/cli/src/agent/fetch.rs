@@ -31,7 +31,9 @@ use rustix::fs::{FileType, fstat, makedev, stat};
 use rustix::process::{Resource, getrlimit};
 
 use super::AgentArgs;
-use super::client::{AgentCallEnd, AgentCallOutcome, AgentConnection, OutputDescriptor, for_agent, is_own_file};
+use super::client::{
+    AgentCallEnd, AgentCallOutcome, AgentConnection, OutputDescriptor, is_regular_file_of_user, prepare_for_agent,
+};
 use super::local_fetch_sinks::{
     ContentInfo, DeliveredPrefix, NOT_MODIFIED, NotModifiedSink, TrackingSink, strong_validator,
 };
@@ -42,10 +44,10 @@ use crate::ftp::signify_blocks;
 
 /// The wait after the reader of an output pipe has read everything, before more of the body is
 /// fetched. In that time the reader checks what it has read, and may close the pipe.
-const GRACE: Duration = Duration::from_millis(10);
+const READER_GRACE_TIME: Duration = Duration::from_millis(10);
 /// The longest interval between two checks whether the output pipe is empty. The pipe must be
 /// polled, because no event reports that it is empty.
-const LONGEST_LOOK: Duration = Duration::from_millis(50);
+const MAX_READER_WAIT: Duration = Duration::from_millis(50);
 
 /// Fetches URLs through the agent if it can be used, and with `client`, in this process, if not.
 pub(crate) struct AgentFetcher<'a> {
@@ -63,7 +65,7 @@ struct FetchedRange {
 
 impl<'a> AgentFetcher<'a> {
     /// Creates a fetcher that never uses the agent: `client` sends all requests.
-    pub(crate) fn alone(client: &'a Client) -> Self {
+    pub(crate) fn without_agent(client: &'a Client) -> Self {
         Self { client, session: None }
     }
 
@@ -75,7 +77,7 @@ impl<'a> AgentFetcher<'a> {
     /// The agent cannot be started, or its socket cannot be trusted.
     pub(crate) fn with_agent(client: &'a Client, args: &AgentArgs) -> std::result::Result<Self, AgentUnavailable> {
         if getrlimit(Resource::Fsize).current.is_some() {
-            return Ok(Self::alone(client));
+            return Ok(Self::without_agent(client));
         }
         Ok(Self { client, session: Some(AgentConnection::open(args)?) })
     }
@@ -91,9 +93,9 @@ impl<'a> AgentFetcher<'a> {
         let began = Instant::now();
         let is_plain = options.method == "GET" && options.range.is_none() && !options.decode;
         if !is_plain || !is_pipe(out) {
-            return self.piece(url, options, None, out).outcome;
+            return self.fetch_range(url, options, None, out).outcome;
         }
-        let first = self.piece(url, options, Some(ContentSpan::Opening(signify_blocks::OPENING)), out);
+        let first = self.fetch_range(url, options, Some(ContentSpan::Opening(signify_blocks::OPENING_LENGTH)), out);
         let FetchedRange { mut outcome, moved, told } = first;
         if outcome.facts.status == 206 && outcome.result.is_ok() {
             // The fetcher added the range itself: the requested content is complete.
@@ -122,9 +124,9 @@ impl<'a> AgentFetcher<'a> {
                     Err(Error::new(ErrorKind::Timeout, "the operation timed out").with_url(outcome.target.to_url()));
                 break;
             };
-            let next = self.next_piece(url, &mut mirror, &options, span, out);
+            let next = self.fetch_next_range(url, &mut mirror, &options, span, out);
             at += next.moved;
-            add(&mut outcome.facts, &next.outcome.facts);
+            add_facts(&mut outcome.facts, &next.outcome.facts);
             outcome.result = next.outcome.result;
             if outcome.result.is_err() {
                 break;
@@ -136,7 +138,7 @@ impl<'a> AgentFetcher<'a> {
     /// Fetches a further range from the mirror that sent the first range. The URL that the caller
     /// gave may by now redirect to another mirror, whose content may differ. If the fetch from the
     /// first mirror fails before any byte, the caller's URL is requested again.
-    fn next_piece(
+    fn fetch_next_range(
         &mut self,
         url: &str,
         mirror: &mut Option<String>,
@@ -145,13 +147,13 @@ impl<'a> AgentFetcher<'a> {
         out: BorrowedFd<'_>,
     ) -> FetchedRange {
         if let Some(mirror) = mirror.as_deref() {
-            let piece = self.piece(mirror, options, Some(span.clone()), out);
+            let piece = self.fetch_range(mirror, options, Some(span.clone()), out);
             if piece.outcome.result.is_ok() || piece.moved > 0 {
                 return piece;
             }
         }
         *mirror = None;
-        self.piece(url, options, Some(span), out)
+        self.fetch_range(url, options, Some(span), out)
     }
 
     /// Fetches a URL and writes its content to a file. The content goes to a temporary file, which
@@ -164,11 +166,11 @@ impl<'a> AgentFetcher<'a> {
         how: &FileOptions,
     ) -> TransferOutcome {
         let started = Instant::now();
-        let sink = || Box::new(FileSink::with(path, how.clone()));
+        let sink = || Box::new(FileSink::with_options(path, how.clone()));
         let is_new_or_file = path.metadata().map_or(true, |metadata| metadata.is_file());
         let target = match parse(url, options) {
             Ok(target) => target,
-            Err(error) => return TransferOutcome::unsent(nowhere(), error, started),
+            Err(error) => return TransferOutcome::unsent(placeholder_target(), error, started),
         };
         // What an earlier run left is completed by this process, which knows how.
         let has_partial = sink().partial(&target).is_some();
@@ -178,19 +180,19 @@ impl<'a> AgentFetcher<'a> {
             && is_null(path)
             && let Ok(nowhere) = File::options().write(true).open(path)
         {
-            return self.piece(url, options, None, nowhere.as_fd()).outcome;
+            return self.fetch_range(url, options, None, nowhere.as_fd()).outcome;
         }
-        let request = AgentRequest { url: url.to_owned(), options: for_agent(options.clone()) };
+        let request = AgentRequest { url: url.to_owned(), options: prepare_for_agent(options.clone()) };
         if let Some(session) = self.session.as_mut().filter(|_| may && !how.named_by_response) {
             let mut file = sink();
             // An output that cannot be opened causes the same error as without an agent.
             if let Ok(descriptor) = file.open_descriptor()
-                && is_own_file(descriptor.as_fd())
+                && is_regular_file_of_user(descriptor.as_fd())
                 && let Some(carried) = session.call(&request, OutputDescriptor::File(descriptor.as_fd()))
             {
                 drop(descriptor);
                 if let AgentCallEnd::Done(done) = carried.end {
-                    let mut outcome = finished(*done, carried.began, started);
+                    let mut outcome = finished_outcome(*done, carried.began, started);
                     // A conditional request keeps the existing file if the content is unchanged.
                     if outcome.result.is_ok() && outcome.facts.status != NOT_MODIFIED {
                         outcome.result = file.finish();
@@ -204,7 +206,7 @@ impl<'a> AgentFetcher<'a> {
         self.client.fetch(target, Arc::new(options.clone()), Box::new(NotModifiedSink::new(*sink())))
     }
 
-    fn piece(
+    fn fetch_range(
         &mut self,
         url: &str,
         options: &RequestOptions,
@@ -214,19 +216,20 @@ impl<'a> AgentFetcher<'a> {
         let started = Instant::now();
         let options = RequestOptions { span, ..options.clone() };
         if let Some(session) = &mut self.session {
-            let request = AgentRequest { url: url.to_owned(), options: for_agent(options.clone()) };
-            let goal = if is_own_file(out) { OutputDescriptor::File(out) } else { OutputDescriptor::Relayed(out) };
+            let request = AgentRequest { url: url.to_owned(), options: prepare_for_agent(options.clone()) };
+            let goal =
+                if is_regular_file_of_user(out) { OutputDescriptor::File(out) } else { OutputDescriptor::Relayed(out) };
             match session.call(&request, goal) {
                 None => {}
                 Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Done(done) }) => {
-                    let told = ContentInfo::of(began.as_ref());
-                    return FetchedRange { outcome: finished(*done, began, started), moved, told };
+                    let told = ContentInfo::from_response_start(began.as_ref());
+                    return FetchedRange { outcome: finished_outcome(*done, began, started), moved, told };
                 }
                 Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Output(error) }) => {
                     // The agent hears of it by the end of the connection.
                     self.session = None;
-                    let told = ContentInfo::of(began.as_ref());
-                    let mut outcome = broken(url, &options, began, moved, started);
+                    let told = ContentInfo::from_response_start(began.as_ref());
+                    let mut outcome = unfinished_outcome(url, &options, began, moved, started);
                     outcome.result = Err(Error::with_source(ErrorKind::Write, "failed to write the output", error));
                     return FetchedRange { outcome, moved, told };
                 }
@@ -239,7 +242,7 @@ impl<'a> AgentFetcher<'a> {
                 }
             }
         }
-        self.directly(url, &options, out, None)
+        self.fetch_without_agent(url, &options, out, None)
     }
 
     /// Fetches the rest of the content of a URL in this process, after the agent has died in the
@@ -253,8 +256,8 @@ impl<'a> AgentFetcher<'a> {
         out: BorrowedFd<'_>,
         started: Instant,
     ) -> FetchedRange {
-        let told = ContentInfo::of(Some(&began));
-        let mut outcome = broken(url, options, Some(began), moved, started);
+        let told = ContentInfo::from_response_start(Some(&began));
+        let mut outcome = unfinished_outcome(url, options, Some(began), moved, started);
         let head = outcome.head.as_ref();
         let rest = match (told.total, &told.validator) {
             (Some(total), Some(validator)) => {
@@ -288,14 +291,14 @@ impl<'a> AgentFetcher<'a> {
                 Err(Error::new(ErrorKind::Timeout, "the operation timed out").with_url(outcome.target.to_url()));
             return FetchedRange { outcome, moved, told };
         };
-        let rest = self.directly(url, &options, out, skipped);
-        add(&mut outcome.facts, &rest.outcome.facts);
+        let rest = self.fetch_without_agent(url, &options, out, skipped);
+        add_facts(&mut outcome.facts, &rest.outcome.facts);
         outcome.result = rest.outcome.result;
         outcome.target = rest.outcome.target;
         FetchedRange { outcome, moved: moved + rest.moved, told }
     }
 
-    fn directly(
+    fn fetch_without_agent(
         &self,
         url: &str,
         options: &RequestOptions,
@@ -307,7 +310,7 @@ impl<'a> AgentFetcher<'a> {
             Ok(target) => target,
             Err(error) => {
                 return FetchedRange {
-                    outcome: TransferOutcome::unsent(nowhere(), error, started),
+                    outcome: TransferOutcome::unsent(placeholder_target(), error, started),
                     moved: 0,
                     told: ContentInfo::default(),
                 };
@@ -318,7 +321,7 @@ impl<'a> AgentFetcher<'a> {
             Err(error) => {
                 let error = Error::with_source(ErrorKind::Write, "failed to open the output", error);
                 return FetchedRange {
-                    outcome: TransferOutcome::unsent(nowhere(), error, started),
+                    outcome: TransferOutcome::unsent(placeholder_target(), error, started),
                     moved: 0,
                     told: ContentInfo::default(),
                 };
@@ -368,24 +371,24 @@ fn parse(url: &str, options: &RequestOptions) -> Result<Target> {
         .map_err(|error| Error::with_source(ErrorKind::Url, "the URL cannot be used", error))
 }
 
-fn nowhere() -> Target {
+fn placeholder_target() -> Target {
     Target::parse("http://invalid/").expect("a URL")
 }
 
 /// Converts the result of a call, which the agent sent, to a [`TransferOutcome`].
-fn finished(mut done: AgentCallResult, began: Option<ResponseStart>, started: Instant) -> TransferOutcome {
+fn finished_outcome(mut done: AgentCallResult, began: Option<ResponseStart>, started: Instant) -> TransferOutcome {
     let head = done.take_head().or_else(|| began.and_then(|began| ResponseHead::from_raw(&began.head)));
     let mut facts = Box::new(done.facts);
     facts.version = head.as_ref().map(ResponseHead::version);
     facts.total = started.elapsed();
-    let target = Target::parse(&done.url).unwrap_or_else(|_| nowhere());
+    let target = Target::parse(&done.url).unwrap_or_else(|_| placeholder_target());
     let result = done.error.map_or(Ok(()), |error| Err(error.into()));
     TransferOutcome { result, target, head, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 
 /// Returns the outcome of a transfer that the agent did not finish. It contains the response head,
 /// if the agent reported one, and the number of delivered bytes.
-fn broken(
+fn unfinished_outcome(
     url: &str,
     options: &RequestOptions,
     began: Option<ResponseStart>,
@@ -400,13 +403,13 @@ fn broken(
         total: started.elapsed(),
         ..TransferFacts::new(started)
     });
-    let target = parse(url, options).unwrap_or_else(|_| nowhere());
+    let target = parse(url, options).unwrap_or_else(|_| placeholder_target());
     TransferOutcome { result: Ok(()), target, head, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 
 /// Adds the byte counts, the numbers of requests and the time of `more`, a further request for the
 /// same content, to `facts`.
-fn add(facts: &mut TransferFacts, more: &TransferFacts) {
+fn add_facts(facts: &mut TransferFacts, more: &TransferFacts) {
     facts.body_bytes += more.body_bytes;
     facts.head_bytes += more.head_bytes;
     facts.requests += more.requests;
@@ -426,8 +429,8 @@ fn is_pipe(fd: BorrowedFd<'_>) -> bool {
     fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)
 }
 
-/// Waits until the reader of an output pipe has read everything, and then for [`GRACE`]. Returns
-/// `false` if the reader closes the pipe in that time.
+/// Waits until the reader of an output pipe has read everything, and then for
+/// [`READER_GRACE_TIME`]. Returns `false` if the reader closes the pipe in that time.
 fn reader_wants_more(pipe: BorrowedFd<'_>) -> bool {
     let mut look = Duration::from_millis(1);
     let mut was_empty = false;
@@ -437,8 +440,8 @@ fn reader_wants_more(pipe: BorrowedFd<'_>) -> bool {
             return true;
         }
         was_empty = is_empty;
-        let wait = if is_empty { GRACE } else { look };
-        look = (look * 2).min(LONGEST_LOOK);
+        let wait = if is_empty { READER_GRACE_TIME } else { look };
+        look = (look * 2).min(MAX_READER_WAIT);
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
         // The only event is the end of the reader, which poll always reports.
         match poll(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::empty())], Some(&timeout)) {

@@ -30,7 +30,7 @@ pub(super) struct ContentInfo {
 }
 
 impl ContentInfo {
-    pub(super) fn of(began: Option<&ResponseStart>) -> Self {
+    pub(super) fn from_response_start(began: Option<&ResponseStart>) -> Self {
         began.map_or_else(Self::default, |began| Self { total: began.total, validator: began.validator.clone() })
     }
 }
@@ -56,7 +56,7 @@ pub(super) struct TrackingSink {
 }
 
 impl TrackingSink {
-    fn note(&self, note: impl FnOnce(&mut (ContentInfo, u64))) {
+    fn update(&self, note: impl FnOnce(&mut (ContentInfo, u64))) {
         note(&mut self.noted.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
@@ -66,7 +66,7 @@ impl Sink for TrackingSink {
         if self.skipped.as_ref().is_some_and(|skipped| strong_validator(begin.head).as_ref() != Some(&skipped.of)) {
             return Err(Error::new(ErrorKind::Changed, "the content changed while it was fetched"));
         }
-        self.note(|(told, _)| *told = ContentInfo { total: begin.total, validator: begin.validator.cloned() });
+        self.update(|(told, _)| *told = ContentInfo { total: begin.total, validator: begin.validator.cloned() });
         self.sink.begin(begin)
     }
 
@@ -74,13 +74,13 @@ impl Sink for TrackingSink {
         let all = lease.bytes().len();
         let Some(skipped) = self.skipped.as_mut().filter(|skipped| skipped.left > 0) else {
             self.sink.bytes(lease)?;
-            self.note(|(_, moved)| *moved += all as u64);
+            self.update(|(_, moved)| *moved += all as u64);
             return Ok(());
         };
         let left_out = usize::try_from(skipped.left).map_or(all, |left| left.min(all));
         skipped.left -= left_out as u64;
         self.sink.bytes(BufferLease::borrowed(&lease.bytes()[left_out..]))?;
-        self.note(|(_, moved)| *moved += (all - left_out) as u64);
+        self.update(|(_, moved)| *moved += (all - left_out) as u64);
         Ok(())
     }
 
@@ -90,7 +90,7 @@ impl Sink for TrackingSink {
         }
         let all: usize = pieces.iter().map(|piece| piece.len()).sum();
         self.sink.pieces(pieces)?;
-        self.note(|(_, moved)| *moved += all as u64);
+        self.update(|(_, moved)| *moved += all as u64);
         Ok(())
     }
 
@@ -99,7 +99,7 @@ impl Sink for TrackingSink {
     }
 
     fn moved(&mut self, bytes: u64) {
-        self.note(|(_, moved)| *moved += bytes);
+        self.update(|(_, moved)| *moved += bytes);
         self.sink.moved(bytes);
     }
 

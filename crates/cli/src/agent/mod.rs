@@ -36,7 +36,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The default time, one minute, that an agent waits for the next call before it exits.
-pub const IDLE: Duration = Duration::from_secs(60);
+pub const DEFAULT_IDLE_TIME: Duration = Duration::from_secs(60);
 
 /// The values of the options `--agent` and `--agent-idle` of this run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct AgentArgs {
     /// The path of the agent's socket; `None` is the default path under `XDG_RUNTIME_DIR`.
     pub socket: Option<PathBuf>,
     /// The time without a call after which the agent exits, if this run starts it. Whole seconds,
-    /// at least 1; default [`IDLE`].
+    /// at least 1; default [`DEFAULT_IDLE_TIME`].
     pub idle: Duration,
 }
 
@@ -53,9 +53,9 @@ impl AgentArgs {
     ///
     /// # Errors
     /// [`socket::AgentUnavailable`] if no path is given and there is no default path.
-    pub fn place(&self) -> Result<socket::AgentSocketPath, socket::AgentUnavailable> {
+    pub fn socket_path(&self) -> Result<socket::AgentSocketPath, socket::AgentUnavailable> {
         match &self.socket {
-            Some(path) => socket::AgentSocketPath::at(path),
+            Some(path) => socket::AgentSocketPath::from_path(path),
             None => socket::AgentSocketPath::default_under(
                 haul::environment::variable("XDG_RUNTIME_DIR").map(PathBuf::from),
             ),

@@ -14,7 +14,7 @@
 //! use haul_cli::agent::socket::AgentSocketPath;
 //!
 //! let dir = tempfile::tempdir().unwrap();
-//! let place = AgentSocketPath::at(dir.path().join("mine/agent")).unwrap();
+//! let place = AgentSocketPath::from_path(dir.path().join("mine/agent")).unwrap();
 //! assert!(place.connect().unwrap().is_none(), "nobody is there yet");
 //! let listener = place.listen().unwrap();
 //! assert!(place.connect().unwrap().is_some());
@@ -34,11 +34,11 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 
 /// The file name of the agent's socket in its default directory.
-const NAME: &str = "agent";
+const SOCKET_NAME: &str = "agent";
 /// The longest wait for the [`AgentStartLock`] while another process holds it.
-const STUCK: Duration = Duration::from_secs(10);
+const STUCK_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The name of the socket's default directory, which is below `XDG_RUNTIME_DIR`.
-const DIRECTORY: &str = "haul";
+const DIRECTORY_NAME: &str = "haul";
 
 /// The reason why a caller does not use the agent, but fetches without it.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl AgentSocketPath {
     ///
     /// # Errors
     /// [`AgentUnavailable::NoSocketPath`] if it cannot be the path of a socket.
-    pub fn at(path: impl Into<PathBuf>) -> Result<Self, AgentUnavailable> {
+    pub fn from_path(path: impl Into<PathBuf>) -> Result<Self, AgentUnavailable> {
         let path = path.into();
         let absolute = std::path::absolute(&path).map_err(|_| AgentUnavailable::NoSocketPath(path.clone()))?;
         match (absolute.parent(), absolute.file_name()) {
@@ -107,7 +107,7 @@ impl AgentSocketPath {
     /// relative. `/tmp` is no alternative, because every user can write to it.
     pub fn default_under(runtime: Option<PathBuf>) -> Result<Self, AgentUnavailable> {
         let runtime = runtime.filter(|runtime| runtime.is_absolute()).ok_or(AgentUnavailable::NoPlace)?;
-        Self::at(runtime.join(DIRECTORY).join(NAME))
+        Self::from_path(runtime.join(DIRECTORY_NAME).join(SOCKET_NAME))
     }
 
     /// Returns the path of the socket.
@@ -132,7 +132,7 @@ impl AgentSocketPath {
             Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) => {
                 Ok(None)
             }
-            Err(error) => Err(self.system(error)),
+            Err(error) => Err(self.system_error(error)),
         }
     }
 
@@ -144,7 +144,7 @@ impl AgentSocketPath {
     /// # Errors
     /// [`AgentUnavailable`] if the directory cannot be trusted, or the wait times out.
     pub fn lock(&self) -> Result<AgentStartLock, AgentUnavailable> {
-        self.lock_within(STUCK)
+        self.lock_within(STUCK_LOCK_TIMEOUT)
     }
 
     fn lock_within(&self, limit: Duration) -> Result<AgentStartLock, AgentUnavailable> {
@@ -157,7 +157,7 @@ impl AgentSocketPath {
             if Instant::now() >= until {
                 let message =
                     "another call holds its lock: it has stopped while it started the agent; end that process";
-                return Err(self.system(io::Error::new(io::ErrorKind::TimedOut, message)));
+                return Err(self.system_error(io::Error::new(io::ErrorKind::TimedOut, message)));
             }
             thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(20));
@@ -175,13 +175,13 @@ impl AgentSocketPath {
         name.push(".lock");
         let path = PathBuf::from(name);
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = open(&path, flags, Mode::from_raw_mode(0o600)).map_err(|error| self.system(error.into()))?;
+        let file = open(&path, flags, Mode::from_raw_mode(0o600)).map_err(|error| self.system_error(error.into()))?;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Some(AgentStartLock { _file: file })),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
-                Err(error) => return Err(self.system(error.into())),
+                Err(error) => return Err(self.system_error(error.into())),
             }
         }
     }
@@ -195,11 +195,12 @@ impl AgentSocketPath {
     pub fn listen(&self) -> Result<UnixListener, AgentUnavailable> {
         self.make_directory()?;
         if self.check_socket()? {
-            fs::remove_file(&self.socket).map_err(|error| self.system(error))?;
+            fs::remove_file(&self.socket).map_err(|error| self.system_error(error))?;
         }
-        let listener = UnixListener::bind(&self.socket).map_err(|error| self.system(error))?;
+        let listener = UnixListener::bind(&self.socket).map_err(|error| self.system_error(error))?;
         // No other user gets through the directory between these two calls.
-        fs::set_permissions(&self.socket, fs::Permissions::from_mode(0o600)).map_err(|error| self.system(error))?;
+        fs::set_permissions(&self.socket, fs::Permissions::from_mode(0o600))
+            .map_err(|error| self.system_error(error))?;
         Ok(listener)
     }
 
@@ -222,7 +223,7 @@ impl AgentSocketPath {
     fn make_directory(&self) -> Result<(), AgentUnavailable> {
         if !self.check_directory()? {
             match fs::DirBuilder::new().mode(0o700).create(&self.directory) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(self.system(error)),
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(self.system_error(error)),
                 _ => {}
             }
             // Whoever made it: it must be as it must be.
@@ -255,7 +256,7 @@ impl AgentSocketPath {
         let metadata = match fs::symlink_metadata(&self.socket) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(self.system(error)),
+            Err(error) => return Err(self.system_error(error)),
         };
         match () {
             () if !metadata.file_type().is_socket() => unsafe_for("is no socket"),
@@ -265,7 +266,7 @@ impl AgentSocketPath {
         }
     }
 
-    fn system(&self, error: io::Error) -> AgentUnavailable {
+    fn system_error(&self, error: io::Error) -> AgentUnavailable {
         AgentUnavailable::System { path: self.socket.clone(), error }
     }
 }
@@ -314,7 +315,7 @@ mod tests {
     fn start_lock_held_too_long_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
-        let place = AgentSocketPath::at(dir.path().join("agent")).unwrap();
+        let place = AgentSocketPath::from_path(dir.path().join("agent")).unwrap();
         let held = place.lock().unwrap();
         let refusal = place.lock_within(Duration::ZERO).unwrap_err();
         assert!(refusal.to_string().contains("holds its lock"), "{refusal}");

@@ -19,7 +19,7 @@
 //! use haul_cli::agent::socket::AgentSocketPath;
 //! use haul_cli::agent::spawn::connect_or_start;
 //!
-//! let place = AgentSocketPath::at("/run/user/1000/haul/agent").unwrap();
+//! let place = AgentSocketPath::from_path("/run/user/1000/haul/agent").unwrap();
 //! let agent = connect_or_start(&place, Duration::from_secs(60)).unwrap();
 //! ```
 
@@ -37,7 +37,7 @@ use super::socket::{AgentSocketPath, AgentUnavailable};
 /// The first argument with which a caller starts the agent's process. It is not for users: standard
 /// input must be the listening socket. The socket's path, the idle time in seconds and the path of
 /// the program follow.
-pub const SERVE: &str = "--agent-serve";
+pub const SERVE_OPTION: &str = "--agent-serve";
 
 /// Connects to the agent, and starts it if none is running. `idle` is the time without a call after
 /// which the new agent exits.
@@ -58,7 +58,7 @@ pub fn connect_or_start(place: &AgentSocketPath, idle: Duration) -> Result<UnixS
     }
     let listener = place.listen()?;
     let failed = |error| AgentUnavailable::System { path: place.socket().to_owned(), error };
-    let started = program().and_then(|program| start(program.as_os_str(), listener, place, idle));
+    let started = own_program().and_then(|program| start_agent(program.as_os_str(), listener, place, idle));
     if let Err(error) = started {
         place.remove(place.inode().unwrap_or(0));
         return Err(failed(error));
@@ -73,7 +73,7 @@ pub fn connect_or_start(place: &AgentSocketPath, idle: Duration) -> Result<UnixS
 /// # Errors
 /// The error of the system call; `NotFound` if no directory of `PATH` has the program.
 #[cfg(not(any(target_os = "openbsd", all(target_os = "linux", not(linux_calls)))))]
-pub fn program() -> io::Result<PathBuf> {
+pub fn own_program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }
 
@@ -84,16 +84,16 @@ pub fn program() -> io::Result<PathBuf> {
 /// # Errors
 /// `NotFound` if no directory of `PATH` has the program.
 #[cfg(any(target_os = "openbsd", all(target_os = "linux", not(linux_calls))))]
-pub fn program() -> io::Result<PathBuf> {
+pub fn own_program() -> io::Result<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
 
-    /// The directories to search if `PATH` is not set: those of execvp(3), and the directory of
-    /// OpenBSD's packages.
+    /// The directories to search if `PATH` is not set: the default directories of execvp(3), and
+    /// the directory of OpenBSD's packages.
     const DEFAULT_PATH: &str = "/usr/bin:/bin:/usr/local/bin";
 
     let mut words = std::env::args_os();
     let mut name = PathBuf::from(words.next().unwrap_or_default());
-    if words.next().is_some_and(|word| word == SERVE) {
+    if words.next().is_some_and(|word| word == SERVE_OPTION) {
         name = PathBuf::from(words.nth(2).unwrap_or_default());
     }
     if name.components().count() > 1 {
@@ -109,13 +109,13 @@ pub fn program() -> io::Result<PathBuf> {
         .and_then(|path| path.canonicalize())
 }
 
-fn start(program: &OsStr, listener: UnixListener, place: &AgentSocketPath, idle: Duration) -> io::Result<()> {
+fn start_agent(program: &OsStr, listener: UnixListener, place: &AgentSocketPath, idle: Duration) -> io::Result<()> {
     // What we inherited is not the agent's: a pipe that it kept open would never end for its
     // reader. We run no other program.
     close_fds::set_fds_cloexec(3, &[]);
     let child = Command::new(program)
         .arg0("haul-agent")
-        .arg(SERVE)
+        .arg(SERVE_OPTION)
         .arg(place.socket())
         .arg(idle.as_secs().to_string())
         .arg(program)
@@ -143,7 +143,7 @@ mod tests {
     fn call_waits_for_a_socket_being_bound() {
         let dir = tempfile::tempdir().unwrap();
         set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
-        let place = AgentSocketPath::at(dir.path().join("agent")).unwrap();
+        let place = AgentSocketPath::from_path(dir.path().join("agent")).unwrap();
         let lock = place.lock().unwrap();
         let _listener = UnixListener::bind(place.socket()).unwrap();
         set_permissions(place.socket(), Permissions::from_mode(0o755)).unwrap();
@@ -162,7 +162,7 @@ mod tests {
     fn socket_open_to_other_users_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
-        let place = AgentSocketPath::at(dir.path().join("agent")).unwrap();
+        let place = AgentSocketPath::from_path(dir.path().join("agent")).unwrap();
         let _listener = UnixListener::bind(place.socket()).unwrap();
         set_permissions(place.socket(), Permissions::from_mode(0o620)).unwrap();
         assert!(matches!(connect_or_start(&place, Duration::from_secs(1)), Err(AgentUnavailable::Unsafe { .. })));

@@ -36,7 +36,7 @@ const PARALLEL_MAX: usize = 4;
 const DRAIN_MAX: u64 = 64 << 10;
 /// The characters of a path that some servers misread, with their percent-encoded form. For
 /// example, S3 reads `+` as a space.
-const AMBIGUOUS: [(&str, &str); 3] = [("+", "%2b"), ("~", "%7e"), (" ", "%20")];
+const CHARACTERS_TO_ENCODE: [(&str, &str); 3] = [("+", "%2b"), ("~", "%7e"), (" ", "%20")];
 
 /// Fetches files for apt, with the options of apt's configuration.
 pub(super) struct AptAcquirer {
@@ -62,9 +62,9 @@ impl From<String> for UriFailureReason {
 }
 
 impl UriFailureReason {
-    /// Returns the failure for a file whose size differs from the one that apt expects. `how` says
-    /// the difference in words.
-    fn of_size(how: &str) -> Self {
+    /// Returns the failure for a file whose size is not the one that apt expects. `how` describes
+    /// the difference.
+    fn wrong_size(how: &str) -> Self {
         let reason = Some("MaximumSizeExceeded".to_owned());
         Self { message: format!("File has unexpected size {how}"), reason, is_transient: false }
     }
@@ -97,7 +97,7 @@ impl From<String> for AptAcquireError {
 
 impl From<Error> for AptAcquireError {
     fn from(error: Error) -> Self {
-        failure(&error).into()
+        failure_reason(&error).into()
     }
 }
 
@@ -112,7 +112,7 @@ struct AptRequestedFile<'a> {
 }
 
 impl<'a> AptRequestedFile<'a> {
-    fn of(asked: &'a AptMessage, uri: &'a str, path: &'a Path) -> Result<Self, AptAcquireError> {
+    fn from_message(asked: &'a AptMessage, uri: &'a str, path: &'a Path) -> Result<Self, AptAcquireError> {
         let (method, url) = split_uri(uri);
         let target = Target::parse(&url).map_err(|error| error.to_string())?;
         Ok(Self { asked, uri, path, method, target })
@@ -147,15 +147,16 @@ impl AptAcquirer {
     /// A message for apt's user that says which of these steps failed.
     pub(super) fn new(config: AptConfig) -> Result<Self, String> {
         let credentials = AptCredentials::read(&config);
-        drop_privileges::enter(config.value("apt::sandbox::user"))?;
+        drop_privileges::become_user_named(config.value("apt::sandbox::user"))?;
         // Now, since it may start threads, which keep the rights they start with.
         Ok(Self { client: Client::new(), config, credentials })
     }
 
     /// Returns the number of parallel fetches allowed from the host of the requested URI: 1 if a
     /// rate limit is set or pipelining is off, else at most [`PARALLEL_MAX`].
-    pub(super) fn at_once(&self, asked: &AptMessage) -> usize {
-        let Ok(wanted) = AptRequestedFile::of(asked, asked.get("URI").unwrap_or_default(), Path::new("")) else {
+    pub(super) fn max_parallel(&self, asked: &AptMessage) -> usize {
+        let Ok(wanted) = AptRequestedFile::from_message(asked, asked.get("URI").unwrap_or_default(), Path::new(""))
+        else {
             return 1;
         };
         let number = |name| self.config.get(wanted.method, name, wanted.target.host_text())?.parse::<usize>().ok();
@@ -177,14 +178,14 @@ impl AptAcquirer {
         let (Some(uri), Some(path)) = (asked.get("URI"), asked.get("Filename")) else {
             return Err(io::ErrorKind::InvalidData.into());
         };
-        let wanted = AptRequestedFile::of(asked, uri, Path::new(path));
+        let wanted = AptRequestedFile::from_message(asked, uri, Path::new(path));
         let answer = match wanted.and_then(|wanted| self.fetch(&wanted, say)) {
             Ok(answer) => answer,
             Err(AptAcquireError::WithFile(failure)) => AptMessage::new(400, "URI Failure")
-                .with_any("FailReason", failure.reason)
-                .with("Message", failure.message)
-                .with("URI", uri)
-                .with_any("Transient-Failure", failure.is_transient.then_some("true")),
+                .with_optional_field("FailReason", failure.reason)
+                .with_field("Message", failure.message)
+                .with_field("URI", uri)
+                .with_optional_field("Transient-Failure", failure.is_transient.then_some("true")),
             Err(AptAcquireError::WithApt(error)) => return Err(error),
         };
         say(&answer)
@@ -198,16 +199,18 @@ impl AptAcquirer {
         let AptRequestedFile { asked, uri, path, target, .. } = wanted;
         let authorization = self.authorization(target, uri, say)?;
         let options = Arc::new(RequestOptions { authorization, ..self.options(wanted)? });
-        let done = AptMessage::new(201, "URI Done").with("URI", uri).with("Filename", path.to_string_lossy());
-        let mut partial = PartialDownload::at(path).filter(|_| self.is_on(wanted, "allowranges"));
-        if let Some(partial) = partial.filter(|partial| download_file::is_all(path, partial.size, asked)) {
+        let done =
+            AptMessage::new(201, "URI Done").with_field("URI", uri).with_field("Filename", path.to_string_lossy());
+        let mut partial = PartialDownload::read(path).filter(|_| self.is_enabled(wanted, "allowranges"));
+        if let Some(partial) = partial.filter(|partial| download_file::is_complete_file(path, partial.size, asked)) {
             return already_complete(wanted, done, partial.size, say);
         }
         let (mut response, start) = loop {
-            let own = RequestOverrides { fields: conditions(asked, partial.as_ref()), ..RequestOverrides::default() };
+            let own =
+                RequestOverrides { fields: conditional_fields(asked, partial.as_ref()), ..RequestOverrides::default() };
             let sent = self.client.send(Request::new(target.clone(), Arc::clone(&options), own));
-            let mut response = sent.map_err(|error| request_failure(wanted, &error))?;
-            match self.verdict(&response, wanted, partial.as_ref()) {
+            let mut response = sent.map_err(|error| request_failure_reason(wanted, &error))?;
+            match self.response_meaning(&response, wanted, partial.as_ref()) {
                 AptResponseMeaning::Content { start } => break (response, start),
                 AptResponseMeaning::Whole { size } => {
                     drain(&mut response);
@@ -221,7 +224,7 @@ impl AptAcquirer {
                 AptResponseMeaning::Unchanged => {
                     let _ = fs::remove_file(path);
                     let time = asked.get("Last-Modified").unwrap_or_default();
-                    return Ok(done.with("IMS-Hit", "true").with("Last-Modified", time));
+                    return Ok(done.with_field("IMS-Hit", "true").with_field("Last-Modified", time));
                 }
                 AptResponseMeaning::Elsewhere => {
                     let led = self.redirect(wanted, &response);
@@ -229,7 +232,7 @@ impl AptAcquirer {
                     return Ok(led?);
                 }
                 AptResponseMeaning::Refused => {
-                    let failure = self.refusal(&response);
+                    let failure = self.refusal_reason(&response);
                     drain(&mut response);
                     return Err(failure.into());
                 }
@@ -239,35 +242,36 @@ impl AptAcquirer {
         let modified = date.map(apt_date);
         let size = response.content_length().and_then(|length| start.checked_add(length));
         let resumed = (start > 0).then(|| start.to_string());
-        let began = AptMessage::new(200, "URI Start").with("URI", uri);
-        let began =
-            began.with_any("Size", size.map(|size| size.to_string())).with_any("Last-Modified", modified.as_ref());
-        say(&began.with_any("Resume-Point", resumed.as_ref()))?;
+        let began = AptMessage::new(200, "URI Start").with_field("URI", uri);
+        let began = began
+            .with_optional_field("Size", size.map(|size| size.to_string()))
+            .with_optional_field("Last-Modified", modified.as_ref());
+        say(&began.with_optional_field("Resume-Point", resumed.as_ref()))?;
         if let Some((size, wanted)) = size.and_then(|size| Some((size, download_file::wanted_size(asked, size)?))) {
-            download_file::leave(path);
-            return Err(UriFailureReason::of_size(&format!("({size} != {wanted}). Mirror sync in progress?")).into());
+            download_file::keep_partial_file(path);
+            return Err(UriFailureReason::wrong_size(&format!("({size} != {wanted}). Mirror sync in progress?")).into());
         }
         let date = date.or(partial.filter(|_| start > 0).map(|partial| partial.modified));
-        let digests = download_file::take(&mut response, path, start, date, asked)?;
-        let done = with_digests(done, digests).with_any("Resume-Point", resumed);
-        Ok(done.with_any("Last-Modified", modified))
+        let digests = download_file::receive_to_file(&mut response, path, start, date, asked)?;
+        let done = with_digests(done, digests).with_optional_field("Resume-Point", resumed);
+        Ok(done.with_optional_field("Last-Modified", modified))
     }
 
-    /// Decides what a response means for the requested file. `partial` is the existing part of the
-    /// file; `None` if there is none.
-    fn verdict(
+    /// Decides what a response means for the requested file. `partial` is the part of the file that
+    /// exists already, or `None`.
+    fn response_meaning(
         &self,
         response: &Response,
         wanted: &AptRequestedFile<'_>,
         partial: Option<&PartialDownload>,
     ) -> AptResponseMeaning {
-        let leads_on = || self.is_on(wanted, "allowredirect") && response.header("location").is_some();
+        let leads_on = || self.is_enabled(wanted, "allowredirect") && response.header("location").is_some();
         // Some servers and caches do not mind If-Range.
         let is_of = |partial: &PartialDownload| {
             last_modified(response).is_none_or(|date| seconds(date) == seconds(partial.modified))
         };
-        let is_all = |partial: &PartialDownload| match download_file::is_known(wanted.asked) {
-            true => download_file::is_wanted(wanted.path, wanted.asked),
+        let is_all = |partial: &PartialDownload| match download_file::has_trusted_digest(wanted.asked) {
+            true => download_file::has_expected_digest(wanted.path, wanted.asked),
             false => download_file::ends_at(response, partial.size),
         };
         match (response.status(), partial) {
@@ -297,16 +301,16 @@ impl AptAcquirer {
         }
         let (login, warnings) = self.credentials.find(target);
         for warning in warnings {
-            say(&AptMessage::new(104, "Warning").with("URI", uri).with("Message", warning))?;
+            say(&AptMessage::new(104, "Warning").with_field("URI", uri).with_field("Message", warning))?;
         }
         let login = login.map(|(user, password)| auth::Credentials::new(user, password)).transpose();
-        Ok(login.map_err(|error| error.to_string())?.map(|login| login.basic()))
+        Ok(login.map_err(|error| error.to_string())?.map(|login| login.basic_authorization()))
     }
 
     /// Returns true if a boolean item of apt's configuration is on for this file's method and host.
     /// The default of the item is on.
-    fn is_on(&self, wanted: &AptRequestedFile<'_>, name: &str) -> bool {
-        self.config.is_on(wanted.method, name, wanted.target.host_text(), true)
+    fn is_enabled(&self, wanted: &AptRequestedFile<'_>, name: &str) -> bool {
+        self.config.is_enabled(wanted.method, name, wanted.target.host_text(), true)
     }
 
     fn options(&self, wanted: &AptRequestedFile<'_>) -> Result<RequestOptions, String> {
@@ -314,7 +318,7 @@ impl AptAcquirer {
         let host = target.host_text();
         let get = |name| config.get(method, name, host);
         let number = |name| get(name).and_then(|text| text.parse::<u64>().ok());
-        let is_on = |name, usual| config.is_on(method, name, host, usual);
+        let is_on = |name, usual| config.is_enabled(method, name, host, usual);
         let patience = Duration::from_secs(number("timeout").unwrap_or(30));
         let mut options = RequestOptions {
             redirects: RedirectRules { follow: false, ..RedirectRules::default() },
@@ -325,15 +329,15 @@ impl AptAcquirer {
             ..RequestOptions::default()
         };
         // Two methods must not write one file: the next apt starts its own.
-        options.interrupt = is_on("dependonstdin", true).then(|| InterruptCallback::new(apt_is_gone));
+        options.interrupt = is_on("dependonstdin", true).then(|| InterruptCallback::new(has_apt_exited));
         options.connect.timeout = patience;
         if let Some(agent) = get("user-agent") {
             options.user_agent = Some(agent.into());
         }
         options.referer = get("referer").map(Into::into);
-        if config.is_set("acquire::forceipv4", false) {
+        if config.bool_value("acquire::forceipv4", false) {
             options.family = AddressFamily::V4;
-        } else if config.is_set("acquire::forceipv6", false) {
+        } else if config.bool_value("acquire::forceipv6", false) {
             options.family = AddressFamily::V6;
         }
         options.tls = self.tls(method, host);
@@ -362,7 +366,7 @@ impl AptAcquirer {
                 let text = format!("socks5h://apt-transport-tor:{user}@127.0.0.1:9050");
                 proxy.proxy = Some(Proxy::parse(&text).map_err(|error| error.to_string())?);
             }
-            None => proxy.environment = ProxyEnvironment::read(variable),
+            None => proxy.environment = ProxyEnvironment::from_variables(environment_variable),
         }
         let host = proxy.proxy.as_ref().map(|proxy| proxy.host_text().to_owned()).unwrap_or_default();
         proxy.tls = self.tls("https", &host);
@@ -375,7 +379,7 @@ impl AptAcquirer {
         let mut options = TlsOptions::default();
         options.ca_file = get("cainfo").map(Into::into);
         options.crl_file = get("crlfile").map(Into::into);
-        options.verify = self.config.is_on(method, "verify-peer", host, true);
+        options.verify = self.config.is_enabled(method, "verify-peer", host, true);
         options.common_name = true;
         options.identity = get("sslcert")
             .map(|certificate| ClientIdentity { certificate: certificate.into(), key: get("sslkey").map(Into::into) });
@@ -389,10 +393,18 @@ impl AptAcquirer {
         let location = response.head().get("location").unwrap_or_default();
         let rules = RedirectRules::default();
         let status = response.status();
-        let hop = haul_policy::redirect::decide(&rules, 0, status, Some(location), "GET", target, &target.origin());
+        let hop = haul_policy::redirect::redirected_request(
+            &rules,
+            0,
+            status,
+            Some(location),
+            "GET",
+            target,
+            &target.origin(),
+        );
         let next = match hop {
             Ok(Some(hop)) => hop.target,
-            Ok(None) => return Err(self.refusal(response)),
+            Ok(None) => return Err(self.refusal_reason(response)),
             Err(error) => return Err(error.to_string().into()),
         };
         let (scheme, url) = (next.scheme().as_str(), next.to_url());
@@ -415,15 +427,15 @@ impl AptAcquirer {
                 is_transient: false,
             });
         }
-        Ok(AptMessage::new(103, "Redirect").with("URI", uri).with("New-URI", to))
+        Ok(AptMessage::new(103, "Redirect").with_field("URI", uri).with_field("New-URI", to))
     }
 
     /// Returns the failure for an error status. Its message has the form that apt's own method
     /// prints, because users search apt's output for it.
-    fn refusal(&self, response: &Response) -> UriFailureReason {
+    fn refusal_reason(&self, response: &Response) -> UriFailureReason {
         let status = response.status();
         let reason = String::from_utf8_lossy(response.head().reason()).into_owned();
-        let peer = response.facts().peer.filter(|_| self.config.is_set("acquire::failure::showip", true));
+        let peer = response.facts().peer.filter(|_| self.config.bool_value("acquire::failure::showip", true));
         let peer = peer.map(|peer| format!(" [IP: {} {}]", peer.ip(), peer.port())).unwrap_or_default();
         UriFailureReason {
             message: one_line(&format!("{status}  {reason}{peer}")),
@@ -439,7 +451,7 @@ fn is_tls(method: &str) -> bool {
 }
 
 /// Returns true if apt has closed the pipe to standard input. Unread messages may remain in it.
-fn apt_is_gone() -> bool {
+fn has_apt_exited() -> bool {
     let stdin = io::stdin();
     let mut fds = [PollFd::new(&stdin, PollFlags::empty())];
     poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().contains(PollFlags::HUP)
@@ -454,14 +466,17 @@ fn already_complete(
 ) -> Result<AptMessage, AptAcquireError> {
     let AptRequestedFile { asked, uri, path, .. } = wanted;
     let size = size.to_string();
-    say(&AptMessage::new(200, "URI Start").with("URI", uri).with("Size", &size).with("Resume-Point", &size))?;
-    let digests = download_file::digests(path, asked).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(with_digests(done.with("Resume-Point", &size), digests))
+    say(&AptMessage::new(200, "URI Start")
+        .with_field("URI", uri)
+        .with_field("Size", &size)
+        .with_field("Resume-Point", &size))?;
+    let digests = download_file::file_digests(path, asked).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(with_digests(done.with_field("Resume-Point", &size), digests))
 }
 
 /// Returns the value of the proxy variable `name` in the environment; `None` if it is unset or
 /// empty. As in apt, the value of `http_proxy` is used if `https_proxy` is missing.
-fn variable(name: &str) -> Option<Vec<u8>> {
+fn environment_variable(name: &str) -> Option<Vec<u8>> {
     let of = |name| haul::environment::variable(name).map(OsString::into_vec).filter(|value| !value.is_empty());
     if name == "https_proxy" { of("https_proxy").or_else(|| of("http_proxy")) } else { of(name) }
 }
@@ -470,18 +485,18 @@ fn variable(name: &str) -> Option<Vec<u8>> {
 fn split_uri(uri: &str) -> (&str, String) {
     let Some((method, place)) = uri.split_once("://") else { return ("", uri.to_owned()) };
     let (host, path) = place.split_at(place.find('/').unwrap_or(place.len()));
-    let path = AMBIGUOUS.iter().fold(path.to_owned(), |path, (plain, safe)| path.replace(plain, safe));
+    let path = CHARACTERS_TO_ENCODE.iter().fold(path.to_owned(), |path, (plain, safe)| path.replace(plain, safe));
     let scheme = method.rsplit('+').next().unwrap_or(method);
     (method, format!("{scheme}://{host}{path}"))
 }
 
 fn last_modified(response: &Response) -> Option<SystemTime> {
-    response.header("last-modified").and_then(|time| date::of_http(time.as_bytes()))
+    response.header("last-modified").and_then(|time| date::parse_http_date(time.as_bytes()))
 }
 
 /// Formats a time as apt does: as an HTTP date that ends in `+0000` where HTTP has `GMT`.
 fn apt_date(time: SystemTime) -> String {
-    date::http(seconds(time)).replace("GMT", "+0000")
+    date::http_date(seconds(time)).replace("GMT", "+0000")
 }
 
 fn seconds(time: SystemTime) -> u64 {
@@ -490,16 +505,16 @@ fn seconds(time: SystemTime) -> u64 {
 
 /// Returns the header fields that make the request for a file conditional: `Range` and `If-Range`
 /// to resume the partial file, or `If-Modified-Since`.
-fn conditions(asked: &AptMessage, partial: Option<&PartialDownload>) -> Vec<(String, Vec<u8>)> {
+fn conditional_fields(asked: &AptMessage, partial: Option<&PartialDownload>) -> Vec<(String, Vec<u8>)> {
     let field = |name: &str, value: String| (name.to_owned(), value.into_bytes());
     match (partial, asked.get("Last-Modified")) {
         (Some(partial), _) => {
-            let modified = date::http(seconds(partial.modified));
+            let modified = date::http_date(seconds(partial.modified));
             vec![field("Range", format!("bytes={}-", partial.size)), field("If-Range", modified)]
         }
         (None, Some(time)) => {
-            let since =
-                date::of_http(time.as_bytes()).map(|time| field("If-Modified-Since", date::http(seconds(time))));
+            let since = date::parse_http_date(time.as_bytes())
+                .map(|time| field("If-Modified-Since", date::http_date(seconds(time))));
             since.into_iter().collect()
         }
         (None, None) => Vec::new(),
@@ -507,25 +522,25 @@ fn conditions(asked: &AptMessage, partial: Option<&PartialDownload>) -> Vec<(Str
 }
 
 /// Returns the failure to report to apt for a request that got no response.
-fn request_failure(wanted: &AptRequestedFile<'_>, error: &Error) -> UriFailureReason {
+fn request_failure_reason(wanted: &AptRequestedFile<'_>, error: &Error) -> UriFailureReason {
     match error.kind() {
-        ErrorKind::TooLarge => download_file::leave(wanted.path),
+        ErrorKind::TooLarge => download_file::keep_partial_file(wanted.path),
         // No other time is better, nor any that apt knows of for a name that is not found.
         ErrorKind::Resolve if is_onion(wanted.target.host_text()) => {
             return format!("{}; tor+http and tor+https go there by Tor", one_line(&error.cause())).into();
         }
         _ => {}
     }
-    failure(error)
+    failure_reason(error)
 }
 
-fn failure(error: &Error) -> UriFailureReason {
+fn failure_reason(error: &Error) -> UriFailureReason {
     let reason = match error.kind() {
         ErrorKind::Timeout => Some("Timeout"),
         // A status comes from a proxy, which was reached.
         ErrorKind::Connect if error.status().is_none() => Some("ConnectionRefused"),
         ErrorKind::Resolve | ErrorKind::ProxyResolve => Some("ResolveFailure"),
-        ErrorKind::TooLarge => return UriFailureReason::of_size(&one_line(&error.cause())),
+        ErrorKind::TooLarge => return UriFailureReason::wrong_size(&one_line(&error.cause())),
         _ => None,
     };
     let broke = matches!(
@@ -543,7 +558,7 @@ fn failure(error: &Error) -> UriFailureReason {
 }
 
 fn with_digests(done: AptMessage, digests: Vec<(String, String)>) -> AptMessage {
-    digests.into_iter().fold(done, |done, (name, value)| done.with(&name, value))
+    digests.into_iter().fold(done, |done, (name, value)| done.with_field(&name, value))
 }
 
 /// Reads and discards at most [`DRAIN_MAX`] bytes of a response, so that the connection of a short
@@ -566,10 +581,10 @@ mod tests {
 
     #[test]
     fn conditional_request_uses_date_of_existing_file() {
-        let asked = AptMessage::new(600, "URI Acquire").with("Last-Modified", "Wed, 01 May 2024 08:00:00 GMT");
-        assert_eq!(conditions(&asked, None)[0].0, "If-Modified-Since");
+        let asked = AptMessage::new(600, "URI Acquire").with_field("Last-Modified", "Wed, 01 May 2024 08:00:00 GMT");
+        assert_eq!(conditional_fields(&asked, None)[0].0, "If-Modified-Since");
         let partial = PartialDownload { size: 7, modified: UNIX_EPOCH + Duration::from_secs(1_714_550_400) };
-        let fields = conditions(&asked, Some(&partial));
+        let fields = conditional_fields(&asked, Some(&partial));
         assert_eq!(fields[0], ("Range".to_owned(), b"bytes=7-".to_vec()));
         assert_eq!(fields[1], ("If-Range".to_owned(), b"Wed, 01 May 2024 08:00:00 GMT".to_vec()));
     }

@@ -1,5 +1,5 @@
-//! Users and passwords from apt_auth.conf(5). Its entries are those of netrc, but a `machine` may
-//! also contain a scheme, a port and a path.
+//! Users and passwords from apt_auth.conf(5). Its entries have the syntax of netrc, but a `machine`
+//! may also contain a scheme, a port and a path.
 //!
 //! The file is read while the process is still root, because only root may read them.
 //!
@@ -47,7 +47,7 @@ impl AptCredentials {
         let mut paths: Vec<PathBuf> = config.path("dir::etc::netrc").into_iter().collect();
         if let Some(entries) = config.path("dir::etc::netrcparts").and_then(|dir| fs::read_dir(dir).ok()) {
             let mut parts: Vec<PathBuf> =
-                entries.flatten().map(|entry| entry.path()).filter(|path| is_part(path)).collect();
+                entries.flatten().map(|entry| entry.path()).filter(|path| is_conf_file(path)).collect();
             parts.sort();
             paths.append(&mut parts);
         }
@@ -77,7 +77,7 @@ impl AptCredentials {
 
 /// Returns true if apt reads a file of this name in `auth.conf.d`: it has no extension or ends in
 /// `.conf`.
-fn is_part(path: &Path) -> bool {
+fn is_conf_file(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
     let extension = path.extension().map(|extension| extension.to_string_lossy());
@@ -106,7 +106,7 @@ pub fn find(text: &str, target: &Target) -> CredentialMatch {
         }
         let (scheme, place) =
             machine.split_once("://").map_or((None, machine), |(scheme, place)| (Some(scheme), place));
-        let is_meant = scheme.is_none_or(|scheme| scheme == target.scheme().as_str()) && is_at(place, target);
+        let is_meant = scheme.is_none_or(|scheme| scheme == target.scheme().as_str()) && matches_target(place, target);
         match scheme {
             _ if !is_meant => {}
             None if target.scheme().as_str() != "https" => clear = CredentialMatch::InTheClear(place.to_owned()),
@@ -118,7 +118,7 @@ pub fn find(text: &str, target: &Target) -> CredentialMatch {
 
 /// Returns true if a target matches the machine name of an entry: a host, optionally with a port
 /// and the beginning of a path.
-fn is_at(place: &str, target: &Target) -> bool {
+fn matches_target(place: &str, target: &Target) -> bool {
     let host = target.host_text();
     let with_port = format!("{host}:{}", target.port());
     if !place.contains('/') {

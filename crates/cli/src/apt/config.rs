@@ -4,9 +4,9 @@
 //! use haul_cli::apt::{config::AptConfig, message::AptMessage};
 //!
 //! let items = AptMessage::new(601, "Configuration")
-//!     .with("Config-Item", "Acquire::http::Timeout=20")
-//!     .with("Config-Item", "Acquire::http::Timeout::slow.example=90");
-//! let config = AptConfig::of(&items);
+//!     .with_field("Config-Item", "Acquire::http::Timeout=20")
+//!     .with_field("Config-Item", "Acquire::http::Timeout::slow.example=90");
+//! let config = AptConfig::from_message(&items);
 //! assert_eq!(config.get("https", "timeout", "slow.example"), Some("90"));
 //! assert_eq!(config.get("https", "timeout", "deb.example"), Some("20"));
 //! ```
@@ -24,12 +24,12 @@ pub struct AptConfig {
 impl AptConfig {
     /// Reads the configuration items of a `601 Configuration` message.
     #[must_use]
-    pub fn of(message: &AptMessage) -> Self {
+    pub fn from_message(message: &AptMessage) -> Self {
         let pair = |item: &str| {
             let (name, value) = item.split_once('=')?;
             Some((unquoted(name).to_ascii_lowercase(), unquoted(value)))
         };
-        Self { items: message.all("Config-Item").filter_map(pair).collect() }
+        Self { items: message.all_values("Config-Item").filter_map(pair).collect() }
     }
 
     /// Returns the value of the configuration item with this full name, in lower case, such as
@@ -58,14 +58,14 @@ impl AptConfig {
     /// Returns the boolean value of the configuration item that [`AptConfig::get`] finds for these
     /// arguments. Returns the default `usual` if there is no such item.
     #[must_use]
-    pub fn is_on(&self, method: &str, name: &str, host: &str, usual: bool) -> bool {
+    pub fn is_enabled(&self, method: &str, name: &str, host: &str, usual: bool) -> bool {
         parse_bool(self.get(method, name, host), usual)
     }
 
     /// Returns the boolean value of the configuration item with this full name in lower case.
     /// Returns the default `usual` if there is no such item.
     #[must_use]
-    pub fn is_set(&self, name: &str, usual: bool) -> bool {
+    pub fn bool_value(&self, name: &str, usual: bool) -> bool {
         parse_bool(self.value(name), usual)
     }
 
@@ -116,7 +116,7 @@ mod tests {
 
     fn config(items: &[&str]) -> AptConfig {
         let message = AptMessage::new(601, "Configuration");
-        AptConfig::of(&items.iter().fold(message, |message, item| message.with("Config-Item", item)))
+        AptConfig::from_message(&items.iter().fold(message, |message, item| message.with_field("Config-Item", item)))
     }
 
     #[test]
@@ -126,7 +126,9 @@ mod tests {
         assert_eq!(config.get("https", "proxy", "other"), Some("http://p:1"));
         assert_eq!(config.get("https", "proxy", "h"), Some("DIRECT"));
         assert_eq!((config.get("https", "timeout", "h"), config.get("http", "timeout", "h")), (Some("3"), None));
-        assert!(config.is_on("https", "allowredirect", "h", true) && !config.is_set("acquire::forceipv4", false));
+        assert!(
+            config.is_enabled("https", "allowredirect", "h", true) && !config.bool_value("acquire::forceipv4", false)
+        );
     }
 
     #[test]

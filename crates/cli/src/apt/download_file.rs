@@ -16,10 +16,10 @@ use super::message::AptMessage;
 
 /// The names of the digests that apt can require. Its request has one field `Expected-NAME` for
 /// each.
-const DIGESTS: [&str; 4] = ["MD5Sum", "SHA1", "SHA256", "SHA512"];
+const DIGEST_NAMES: [&str; 4] = ["MD5Sum", "SHA1", "SHA256", "SHA512"];
 
 /// The digests that no one can forge, unlike MD5 and SHA-1.
-const TRUSTED: [&str; 2] = ["SHA256", "SHA512"];
+const TRUSTED_DIGESTS: [&str; 2] = ["SHA256", "SHA512"];
 
 /// The size and modification time of a partial file from an earlier, interrupted download.
 #[derive(Debug, Clone, Copy)]
@@ -31,16 +31,16 @@ pub(super) struct PartialDownload {
 impl PartialDownload {
     /// Returns the size and modification time of the file at a path. Returns `None` if it is
     /// missing or empty.
-    pub(super) fn at(path: &Path) -> Option<Self> {
+    pub(super) fn read(path: &Path) -> Option<Self> {
         let metadata = path.symlink_metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() > 0)?;
         Some(Self { size: metadata.len(), modified: metadata.modified().ok()? })
     }
 }
 
 /// Returns the message fields for apt that contain the size and the digests of the file at `path`.
-/// The digests are those that `asked`, apt's request, expects, or all of [`DIGESTS`] if it expects
-/// none of [`TRUSTED`].
-pub(super) fn digests(path: &Path, asked: &AptMessage) -> io::Result<Vec<(String, String)>> {
+/// `asked` is apt's request, and its expected digests decide which digests are computed. If it
+/// expects none of [`TRUSTED_DIGESTS`], all of [`DIGEST_NAMES`] are computed.
+pub(super) fn file_digests(path: &Path, asked: &AptMessage) -> io::Result<Vec<(String, String)>> {
     let mut hashers = FileHashers::new(asked);
     let size = io::copy(&mut File::open(path)?, &mut hashers)?;
     Ok(hashers.fields(size))
@@ -48,31 +48,31 @@ pub(super) fn digests(path: &Path, asked: &AptMessage) -> io::Result<Vec<(String
 
 /// Returns true if the existing file at `path`, of `size` bytes, has the size and digests that apt
 /// expects, so that no request to the server is needed.
-pub(super) fn is_all(path: &Path, size: u64, asked: &AptMessage) -> bool {
-    expected_size(asked) == Some(size) && is_wanted(path, asked)
+pub(super) fn is_complete_file(path: &Path, size: u64, asked: &AptMessage) -> bool {
+    expected_size(asked) == Some(size) && has_expected_digest(path, asked)
 }
 
-/// Returns true if the file at `path` has all those digests of [`TRUSTED`] that apt's request
-/// `asked` expects. Returns false if apt expects none of these.
-pub(super) fn is_wanted(path: &Path, asked: &AptMessage) -> bool {
-    let found = digests(path, asked).unwrap_or_default();
-    let expected = |name: &&str| Some((format!("{name}-Hash"), expected(asked, name)?.to_ascii_lowercase()));
-    is_known(asked) && TRUSTED.iter().filter_map(expected).all(|field| found.contains(&field))
+/// Returns true if the file at `path` has all those digests of [`TRUSTED_DIGESTS`] that apt's
+/// request `asked` expects. Returns false if apt expects none of these.
+pub(super) fn has_expected_digest(path: &Path, asked: &AptMessage) -> bool {
+    let found = file_digests(path, asked).unwrap_or_default();
+    let expected = |name: &&str| Some((format!("{name}-Hash"), expected_digest(asked, name)?.to_ascii_lowercase()));
+    has_trusted_digest(asked) && TRUSTED_DIGESTS.iter().filter_map(expected).all(|field| found.contains(&field))
 }
 
-/// Returns true if apt's request expects at least one of the digests in [`TRUSTED`].
-pub(super) fn is_known(asked: &AptMessage) -> bool {
-    TRUSTED.iter().any(|name| expected(asked, name).is_some())
+/// Returns true if apt's request expects at least one of the digests in [`TRUSTED_DIGESTS`].
+pub(super) fn has_trusted_digest(asked: &AptMessage) -> bool {
+    TRUSTED_DIGESTS.iter().any(|name| expected_digest(asked, name).is_some())
 }
 
 /// Returns the value of the field `Expected-NAME` in apt's request: the expected size or digest.
 /// Returns `None` without such a field.
-fn expected<'a>(asked: &'a AptMessage, name: &str) -> Option<&'a str> {
+fn expected_digest<'a>(asked: &'a AptMessage, name: &str) -> Option<&'a str> {
     asked.get(&format!("Expected-{name}"))
 }
 
 fn expected_size(asked: &AptMessage) -> Option<u64> {
-    expected(asked, "Checksum-FileSize").and_then(|size| size.parse().ok()).filter(|size| *size > 0)
+    expected_digest(asked, "Checksum-FileSize").and_then(|size| size.parse().ok()).filter(|size| *size > 0)
 }
 
 /// Returns the size in bytes that apt expects of the file, but only if it differs from `size`.
@@ -80,9 +80,9 @@ pub(super) fn wanted_size(asked: &AptMessage, size: u64) -> Option<u64> {
     expected_size(asked).filter(|expected| *expected != size)
 }
 
-/// Creates an empty file if none exists, because apt moves the file of a failed download aside for
-/// inspection.
-pub(super) fn leave(path: &Path) {
+/// Creates an empty file if no file exists, because apt moves the file of a failed download aside
+/// for inspection.
+pub(super) fn keep_partial_file(path: &Path) {
     let _ = OpenOptions::new().create(true).append(true).open(path);
 }
 
@@ -102,7 +102,7 @@ pub(super) fn begins_at(response: &Response, first: u64) -> bool {
 /// Writes the content of a response to the file at `path`, after the first `start` bytes of the
 /// file, and sets its modification time to `date`. Returns the message fields for apt with the size
 /// and the digests of the whole file.
-pub(super) fn take(
+pub(super) fn receive_to_file(
     response: &mut Response,
     path: &Path,
     start: u64,
@@ -119,7 +119,7 @@ pub(super) fn take(
     }
     let length = taken?;
     // Also where nothing was written.
-    writer.date().map_err(cannot)?;
+    writer.set_modification_time().map_err(cannot)?;
     Ok(writer.hashers.fields(start + length))
 }
 
@@ -142,7 +142,7 @@ impl DatedHashingFile {
         Ok(Self { file, hashers, times: date.map(|date| FileTimes::new().set_modified(date).set_accessed(date)) })
     }
 
-    fn date(&self) -> io::Result<()> {
+    fn set_modification_time(&self) -> io::Result<()> {
         self.times.map_or(Ok(()), |times| self.file.set_times(times))
     }
 }
@@ -150,7 +150,7 @@ impl DatedHashingFile {
 impl Write for DatedHashingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write_all(bytes)?;
-        self.date()?;
+        self.set_modification_time()?;
         self.hashers.write(bytes)
     }
 
@@ -169,7 +169,7 @@ enum RunningDigest {
 }
 
 impl RunningDigest {
-    fn of(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         // Only apt knows the expected hash.
         let sha = |algorithm, length| Some(Self::Sha(ExpectedChecksum::new(algorithm, vec![0; length])?.hasher()));
         match name {
@@ -197,11 +197,12 @@ impl RunningDigest {
 }
 
 impl FileHashers {
-    /// Creates the hashers for the digests that apt expects. If apt expects none of those in
-    /// [`TRUSTED`], all digests are computed.
+    /// Creates the hashers for the digests that apt expects. If apt expects none of
+    /// [`TRUSTED_DIGESTS`], all digests are computed.
     fn new(asked: &AptMessage) -> Self {
-        let asked_for = DIGESTS.iter().filter(|name| !is_known(asked) || expected(asked, name).is_some());
-        Self(asked_for.filter_map(|name| Some((*name, RunningDigest::of(name)?))).collect())
+        let asked_for =
+            DIGEST_NAMES.iter().filter(|name| !has_trusted_digest(asked) || expected_digest(asked, name).is_some());
+        Self(asked_for.filter_map(|name| Some((*name, RunningDigest::from_name(name)?))).collect())
     }
 
     fn fields(self, size: u64) -> Vec<(String, String)> {

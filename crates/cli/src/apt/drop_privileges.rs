@@ -2,11 +2,11 @@
 //! becomes the user `APT::Sandbox::User`, as apt's own methods do.
 //!
 //! ```
-//! use haul_cli::apt::drop_privileges::ids;
+//! use haul_cli::apt::drop_privileges::parse_ids;
 //!
 //! let text = "root:x:0:0:root:/root:/bin/sh\n_apt:x:42:65534::/nonexistent:/usr/sbin/nologin\n";
-//! assert_eq!(ids(text, "_apt"), Some((42, 65534)));
-//! assert_eq!(ids(text, "ap"), None);
+//! assert_eq!(parse_ids(text, "_apt"), Some((42, 65534)));
+//! assert_eq!(parse_ids(text, "ap"), None);
 //! ```
 
 use rustix::process::geteuid;
@@ -16,17 +16,17 @@ use rustix::process::geteuid;
 ///
 /// # Errors
 /// The reason as a text. The process may still be root then, and must not fetch anything.
-pub fn enter(user: Option<&str>) -> Result<(), String> {
+pub fn become_user_named(user: Option<&str>) -> Result<(), String> {
     let Some(user) = user.filter(|user| *user != "root" && geteuid().is_root()) else { return Ok(()) };
     let users = std::fs::read_to_string("/etc/passwd").map_err(|error| format!("/etc/passwd: {error}"))?;
-    let (uid, gid) = ids(&users, user).ok_or_else(|| format!("No user {user}, can't drop rights"))?;
+    let (uid, gid) = parse_ids(&users, user).ok_or_else(|| format!("No user {user}, can't drop rights"))?;
     become_user(uid, gid).map_err(|error| format!("cannot become {user}: {error}"))
 }
 
 /// Returns the user ID and the group ID of `user` from `users`, the text of /etc/passwd. Returns
 /// `None` if the user is not listed.
 #[must_use]
-pub fn ids(users: &str, user: &str) -> Option<(u32, u32)> {
+pub fn parse_ids(users: &str, user: &str) -> Option<(u32, u32)> {
     let mut fields = users.lines().map(|line| line.split(':')).find_map(|mut fields| {
         let is_meant = fields.next() == Some(user);
         is_meant.then_some(fields)

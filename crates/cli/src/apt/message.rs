@@ -7,7 +7,7 @@
 //! let text = "600 URI Acquire\nURI: http://mirror/x.deb\nFilename: /tmp/x.deb\n\n";
 //! let message = AptMessage::read(&mut text.as_bytes()).unwrap().unwrap();
 //! assert_eq!((message.number, message.get("uri")), (600, Some("http://mirror/x.deb")));
-//! let answer = AptMessage::new(200, "URI Start").with("URI", "http://mirror/x.deb").to_text();
+//! let answer = AptMessage::new(200, "URI Start").with_field("URI", "http://mirror/x.deb").to_text();
 //! assert_eq!(answer, "200 URI Start\nURI: http://mirror/x.deb\n\n");
 //! ```
 
@@ -16,7 +16,7 @@ use std::io::{self, BufRead, Read};
 
 /// The length limit of one message from apt, 4 MiB. A configuration with some thousand items is the
 /// longest that apt sends.
-const LONGEST: u64 = 4 << 20;
+const MAX_MESSAGE: u64 = 4 << 20;
 
 /// A message that apt sends to an apt method such as haul, or that the method sends to apt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl AptMessage {
 
     /// Appends a field to the message. Line ends in the value are replaced by blanks.
     #[must_use]
-    pub fn with(mut self, name: &str, value: impl AsRef<str>) -> Self {
+    pub fn with_field(mut self, name: &str, value: impl AsRef<str>) -> Self {
         let value = value.as_ref().replace(['\r', '\n'], " ");
         self.fields.push((name.to_owned(), value));
         self
@@ -44,9 +44,9 @@ impl AptMessage {
 
     /// Appends a field to the message if `value` is not `None`.
     #[must_use]
-    pub fn with_any(self, name: &str, value: Option<impl AsRef<str>>) -> Self {
+    pub fn with_optional_field(self, name: &str, value: Option<impl AsRef<str>>) -> Self {
         match value {
-            Some(value) => self.with(name, value),
+            Some(value) => self.with_field(name, value),
             None => self,
         }
     }
@@ -59,7 +59,7 @@ impl AptMessage {
     }
 
     /// Returns the values of all fields of the message with this name, in order.
-    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub fn all_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.fields.iter().filter_map(move |(field, value)| field.eq_ignore_ascii_case(name).then_some(value.as_str()))
     }
 
@@ -79,7 +79,7 @@ impl AptMessage {
     /// # Errors
     /// The error of the stream, or [`io::ErrorKind::InvalidData`] for a malformed message.
     pub fn read(from: &mut impl BufRead) -> io::Result<Option<Self>> {
-        let mut from = from.take(LONGEST);
+        let mut from = from.take(MAX_MESSAGE);
         let mut line = String::new();
         while line.trim().is_empty() {
             line.clear();
@@ -113,7 +113,7 @@ mod tests {
     fn apt_messages_are_read_one_by_one() {
         let mut from = TEXT.as_bytes();
         let first = AptMessage::read(&mut from).unwrap().unwrap();
-        assert_eq!((first.number, first.all("config-item").collect::<Vec<_>>()), (601, vec!["a=b:c", "d="]));
+        assert_eq!((first.number, first.all_values("config-item").collect::<Vec<_>>()), (601, vec!["a=b:c", "d="]));
         assert_eq!(AptMessage::read(&mut from).unwrap().unwrap().get("URI"), Some("x"));
         assert_eq!(AptMessage::read(&mut from).unwrap(), None);
     }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn field_values_cannot_add_message_lines() {
-        let text = AptMessage::new(400, "URI Failure").with("Message", "a\nURI: b\r\n\nc").to_text();
+        let text = AptMessage::new(400, "URI Failure").with_field("Message", "a\nURI: b\r\n\nc").to_text();
         assert_eq!(text.lines().count(), 3, "{text}");
     }
 }

@@ -12,11 +12,11 @@
 //! because its configuration and credentials differ for each host.
 //!
 //! ```
-//! use haul_cli::apt::is_called;
+//! use haul_cli::apt::is_apt_method_call;
 //!
-//! assert!(is_called(&["/usr/lib/apt/methods/https".into()]) && is_called(&["/usr/lib/apt/methods/tor+https".into()]));
-//! assert!(is_called(&["haul".into(), "apt-method".into()]));
-//! assert!(!is_called(&["haul".into(), "https".into()]));
+//! assert!(is_apt_method_call(&["/usr/lib/apt/methods/https".into()]) && is_apt_method_call(&["/usr/lib/apt/methods/tor+https".into()]));
+//! assert!(is_apt_method_call(&["haul".into(), "apt-method".into()]));
+//! assert!(!is_apt_method_call(&["haul".into(), "https".into()]));
 //! ```
 //!
 //! Not supported: HTTP pipelining, and mirror lists, for which apt has another method.
@@ -47,7 +47,7 @@ use crate::file_access::{StdIn, Stdout};
 /// Returns true if the command line calls haul as an apt method. The first of `words` is the
 /// program's name.
 #[must_use]
-pub fn is_called(words: &[OsString]) -> bool {
+pub fn is_apt_method_call(words: &[OsString]) -> bool {
     let name = words.first().and_then(|word| Path::new(word).file_name()?.to_str()).unwrap_or_default();
     // Such as `tor+https`.
     let scheme = name.rsplit('+').next().unwrap_or(name);
@@ -71,22 +71,22 @@ pub fn run() -> u8 {
 /// program is not apt.
 pub fn serve(from: &mut impl BufRead, to: impl Write + Send) -> io::Result<()> {
     let turns = OrderedWriter::new(to);
-    let hello = AptMessage::new(100, "Capabilities").with("Version", "1.2").with("Send-Config", "true");
-    turns.say(0, &hello.with("Pipeline", "true").with("Send-URI-Encoded", "true").to_text())?;
+    let hello = AptMessage::new(100, "Capabilities").with_field("Version", "1.2").with_field("Send-Config", "true");
+    turns.write_text(0, &hello.with_field("Pipeline", "true").with_field("Send-URI-Encoded", "true").to_text())?;
     let Some(config) = configuration(from)? else { return Ok(()) };
     let acquirer = AptAcquirer::new(config).or_else(|why| {
-        turns.say(0, &AptMessage::new(401, "General Failure").with("Message", &why).to_text())?;
+        turns.write_text(0, &AptMessage::new(401, "General Failure").with_field("Message", &why).to_text())?;
         Err(io::Error::other(why))
     })?;
-    turns.end(0)?;
+    turns.end_request(0)?;
     let (queue, waiting) = mpsc::channel::<(u64, AptMessage)>();
     // One waits for the queue, and the others for that one.
     let waiting = Mutex::new(waiting);
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
     let unfinished = AtomicUsize::new(0);
     let carry_out = |number: u64, asked: &AptMessage| -> io::Result<()> {
-        acquirer.acquire(asked, &mut |message| turns.say(number, &message.to_text()))?;
-        turns.end(number)?;
+        acquirer.acquire(asked, &mut |message| turns.write_text(number, &message.to_text()))?;
+        turns.end_request(number)?;
         unfinished.fetch_sub(1, Ordering::Relaxed);
         Ok(())
     };
@@ -102,7 +102,7 @@ pub fn serve(from: &mut impl BufRead, to: impl Write + Send) -> io::Result<()> {
         let mut workers = Vec::new();
         for number in 1.. {
             let Some(asked) = next_acquire(from)? else { break };
-            let at_once = acquirer.at_once(&asked).min(unfinished.fetch_add(1, Ordering::Relaxed) + 1);
+            let at_once = acquirer.max_parallel(&asked).min(unfinished.fetch_add(1, Ordering::Relaxed) + 1);
             if workers.len() < at_once {
                 // If the system has no more threads, the existing ones take the work, or this one
                 // does.
@@ -127,7 +127,7 @@ pub fn serve(from: &mut impl BufRead, to: impl Write + Send) -> io::Result<()> {
 fn configuration(from: &mut impl BufRead) -> io::Result<Option<AptConfig>> {
     while let Some(message) = AptMessage::read(from)? {
         match message.number {
-            601 => return Ok(Some(AptConfig::of(&message))),
+            601 => return Ok(Some(AptConfig::from_message(&message))),
             600 => return Err(io::ErrorKind::InvalidData.into()),
             _ => {}
         }

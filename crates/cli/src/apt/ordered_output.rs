@@ -5,11 +5,11 @@
 //! use haul_cli::apt::ordered_output::OrderedWriter;
 //!
 //! let turns = OrderedWriter::new(Vec::new());
-//! turns.say(1, "second, ").unwrap();
-//! turns.end(1).unwrap();
-//! turns.say(0, "first, ").unwrap();
-//! turns.end(0).unwrap();
-//! turns.say(2, "third").unwrap();
+//! turns.write_text(1, "second, ").unwrap();
+//! turns.end_request(1).unwrap();
+//! turns.write_text(0, "first, ").unwrap();
+//! turns.end_request(0).unwrap();
+//! turns.write_text(2, "third").unwrap();
 //! assert_eq!(turns.into_inner(), b"first, second, third");
 //! ```
 
@@ -23,8 +23,8 @@ pub struct OrderedWriter<W>(Mutex<OrderedWriterState<W>>);
 
 struct OrderedWriterState<W> {
     to: W,
-    /// The lowest number of a request that has not ended. Texts of this request are written at
-    /// once; texts of later requests wait in `held`.
+    /// The lowest number of a request that has not ended. Texts of this request are written
+    /// immediately. Texts of later requests wait in `held`.
     turn: u64,
     held: BTreeMap<u64, PendingAptMessages>,
 }
@@ -47,7 +47,7 @@ impl<W: Write> OrderedWriter<W> {
     ///
     /// # Errors
     /// The errors of the stream.
-    pub fn say(&self, number: u64, text: &str) -> io::Result<()> {
+    pub fn write_text(&self, number: u64, text: &str) -> io::Result<()> {
         let mut state = self.lock();
         state.held.entry(number).or_default().text.push_str(text);
         state.write_ready()
@@ -58,7 +58,7 @@ impl<W: Write> OrderedWriter<W> {
     ///
     /// # Errors
     /// The errors of the stream.
-    pub fn end(&self, number: u64) -> io::Result<()> {
+    pub fn end_request(&self, number: u64) -> io::Result<()> {
         let mut state = self.lock();
         state.held.entry(number).or_default().has_ended = true;
         state.write_ready()

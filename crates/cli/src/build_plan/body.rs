@@ -3,11 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use haul_policy::multipart::{FormNameEscape, content_type_of};
+use haul_policy::multipart::{FormNameEscape, content_type_by_extension};
 use haul_policy::urlencode;
 
-use super::credentials::at;
-use super::{PlanBuilder, misused};
+use super::credentials::usage_error;
+use super::{PlanBuilder, misused_option_error};
 use crate::flags::header_field::refuse_controls;
 use crate::form::{ParsedFormOptions, ParsedFormPart, ParsedPartContent, ParsedPartHeaders};
 use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
@@ -19,12 +19,12 @@ use crate::usage_error::{UsageError, UsageErrorReason};
 
 /// The size in bytes, 1 MiB, from which a file for the request body is read while it is sent. A
 /// smaller file is read into memory before.
-const STREAMED_FROM: u64 = 1 << 20;
+const MIN_STREAMED_SIZE: u64 = 1 << 20;
 
 impl PlanBuilder<'_> {
     /// Returns the request body that `-d` and similar options describe. If `form` is given, the
     /// options have placeholders of that syntax, whose values are inserted in that encoding.
-    pub(super) fn data(
+    pub(super) fn request_body(
         &mut self,
         data: Vec<ParsedDataOption>,
         form: Option<(PlaceholderEncoding, PlaceholderSyntax)>,
@@ -35,20 +35,20 @@ impl PlanBuilder<'_> {
             },
         ] = data.as_slice()
         {
-            let size = (path != Path::new("-")).then(|| self.size(path, data[0].kind.option())).transpose()?;
-            if size.flatten().is_some_and(|size| size >= STREAMED_FROM) {
+            let size = (path != Path::new("-")).then(|| self.file_size(path, data[0].kind.option())).transpose()?;
+            if size.flatten().is_some_and(|size| size >= MIN_STREAMED_SIZE) {
                 return Ok(BodyArg::File(path.clone()));
             }
         }
-        let joined = self.joined(data, form)?;
-        Ok(match joined.text() {
+        let joined = self.join_data(data, form)?;
+        Ok(match joined.literal_text() {
             Some(bytes) => BodyArg::Bytes(bytes.to_vec()),
             None => BodyArg::ByValue(joined),
         })
     }
 
     /// Joins the values of all `-d` and similar options to one request body.
-    fn joined(
+    fn join_data(
         &mut self,
         data: Vec<ParsedDataOption>,
         form: Option<(PlaceholderEncoding, PlaceholderSyntax)>,
@@ -56,7 +56,7 @@ impl PlanBuilder<'_> {
         let mut all = ValueTemplate::default();
         for ParsedDataOption { kind, name, text } in data {
             let is_file = matches!(text, TextOrFile::File(_));
-            let mut bytes = self.text(text, kind.option())?;
+            let mut bytes = self.read_text(text, kind.option())?;
             if is_file && kind == DataOptionKind::Data {
                 bytes.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
             }
@@ -72,7 +72,7 @@ impl PlanBuilder<'_> {
                 if let Some(name) = name {
                     named.push_text(&[&name, &b"="[..]].concat());
                 }
-                named.append(text.map_texts(|text| urlencode::form(text).into_bytes()));
+                named.append(text.map_texts(|text| urlencode::form_encode(text).into_bytes()));
                 text = named;
             }
             if !all.is_empty() && kind != DataOptionKind::Json {
@@ -88,7 +88,7 @@ impl PlanBuilder<'_> {
     ///
     /// If `syntax` is given, the values of options may have placeholders. The braces of all other
     /// text are then percent-encoded, so that no other text looks like a placeholder.
-    pub(super) fn query(
+    pub(super) fn join_query(
         &mut self,
         query: Vec<ParsedDataOption>,
         get: Vec<ParsedDataOption>,
@@ -96,8 +96,8 @@ impl PlanBuilder<'_> {
     ) -> Result<Option<String>, UsageError> {
         let mut texts = Vec::new();
         for data in [query, get] {
-            let text = self.joined(data, syntax.map(|syntax| (PlaceholderEncoding::Form, syntax)))?;
-            texts.push(text.map_texts(|text| in_query(text, syntax)).template());
+            let text = self.join_data(data, syntax.map(|syntax| (PlaceholderEncoding::Form, syntax)))?;
+            texts.push(text.map_texts(|text| escape_for_query(text, syntax)).to_source_text());
         }
         texts.retain(|text| !text.is_empty());
         let mut query = texts.join(&b'&');
@@ -110,33 +110,33 @@ impl PlanBuilder<'_> {
 
     pub(super) fn form(&mut self, parsed: ParsedFormOptions) -> Result<FormArg, UsageError> {
         let escape = if parsed.backslash { FormNameEscape::Backslash } else { FormNameEscape::Percent };
-        let form = FormArg { parts: self.parts(parsed.into_parts())?, escape };
+        let form = FormArg { parts: self.form_parts(parsed.into_parts())?, escape };
         let stdins = form.sources().iter().filter(|source| ***source == FormPartSource::Stdin).count();
         if stdins > 1 {
-            return Err(misused("--form", "standard input can be read once only"));
+            return Err(misused_option_error("--form", "standard input can be read once only"));
         }
         Ok(form)
     }
 
-    fn parts(&mut self, parsed: Vec<ParsedFormPart>) -> Result<Vec<FormPartArg>, UsageError> {
-        parsed.into_iter().map(|part| self.part(part)).collect()
+    fn form_parts(&mut self, parsed: Vec<ParsedFormPart>) -> Result<Vec<FormPartArg>, UsageError> {
+        parsed.into_iter().map(|part| self.form_part(part)).collect()
     }
 
-    fn part(&mut self, parsed: ParsedFormPart) -> Result<FormPartArg, UsageError> {
+    fn form_part(&mut self, parsed: ParsedFormPart) -> Result<FormPartArg, UsageError> {
         let mut filename = parsed.filename;
         let mut guessed = filename.as_deref().and_then(known_type);
         let content = match parsed.content {
             ParsedPartContent::Bytes(bytes) => FormPartArgContent::Bytes(bytes),
             ParsedPartContent::List(parts) => {
                 guessed = None;
-                FormPartArgContent::Mixed(self.parts(parts)?)
+                FormPartArgContent::Mixed(self.form_parts(parts)?)
             }
             ParsedPartContent::File { path, named } => {
                 let own = path.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
                 let is_stdin = path == Path::new("-");
                 guessed = match (named, is_stdin) {
                     // The name that is sent to the server, then the file's own.
-                    (true, false) => guessed.or_else(|| Some(content_type_of(&own))),
+                    (true, false) => guessed.or_else(|| Some(content_type_by_extension(&own))),
                     // A value is text anyhow, which goes without saying.
                     (false, false) => known_type(&own).filter(|kind| *kind != "text/plain"),
                     (_, true) => guessed,
@@ -146,16 +146,16 @@ impl PlanBuilder<'_> {
                 }
                 // curl holds standard input in memory, so that the form's length is known.
                 if is_stdin && (self.persona.is_curl() || parsed.encoder.is_some()) {
-                    FormPartArgContent::Bytes(self.file(&path, "--form")?)
+                    FormPartArgContent::Bytes(self.read_file(&path, "--form")?)
                 } else {
-                    FormPartArgContent::Source(self.source(path)?)
+                    FormPartArgContent::Source(self.form_part_source(path)?)
                 }
             }
         };
         let encoder = parsed.encoder.filter(|_| !matches!(content, FormPartArgContent::Mixed(_)));
-        let mut headers = self.lines(parsed.headers)?;
+        let mut headers = self.part_header_lines(parsed.headers)?;
         if let Some(encoder) = encoder
-            && !headers.iter().any(|line| is_named(line, "Content-Transfer-Encoding"))
+            && !headers.iter().any(|line| has_field_name(line, "Content-Transfer-Encoding"))
         {
             headers.insert(0, format!("Content-Transfer-Encoding: {}", encoder.name()).into_bytes());
         }
@@ -172,21 +172,21 @@ impl PlanBuilder<'_> {
     /// Returns the source for a file of a form (`-F NAME=@FILE`). With the haul persona, a file
     /// that cannot be read is an error now, before any request is sent. With the curl persona the
     /// error occurs when the form is sent, so that `-s` and `-w` apply to it.
-    fn source(&mut self, path: PathBuf) -> Result<FormPartSource, UsageError> {
+    fn form_part_source(&mut self, path: PathBuf) -> Result<FormPartSource, UsageError> {
         if path == Path::new("-") {
             return Ok(FormPartSource::Stdin);
         }
         if !self.persona.is_curl() {
-            self.size(&path, "--form")?;
+            self.file_size(&path, "--form")?;
         }
         Ok(FormPartSource::File(path))
     }
 
-    pub(super) fn size(&mut self, path: &Path, option: &str) -> Result<Option<u64>, UsageError> {
-        self.files.size(path).map_err(|error| at(option, UsageErrorReason::read(path, &error)))
+    pub(super) fn file_size(&mut self, path: &Path, option: &str) -> Result<Option<u64>, UsageError> {
+        self.files.size(path).map_err(|error| usage_error(option, UsageErrorReason::unreadable_file(path, &error)))
     }
 
-    fn lines(&mut self, parsed: Vec<ParsedPartHeaders>) -> Result<Vec<Vec<u8>>, UsageError> {
+    fn part_header_lines(&mut self, parsed: Vec<ParsedPartHeaders>) -> Result<Vec<Vec<u8>>, UsageError> {
         let mut lines = Vec::new();
         for line in parsed {
             let path = match line {
@@ -197,7 +197,7 @@ impl PlanBuilder<'_> {
                 ParsedPartHeaders::File(path) => path,
             };
             let first = lines.len();
-            let text = match self.file(&path, "--form") {
+            let text = match self.read_file(&path, "--form") {
                 Ok(text) => text,
                 // In curl, a file that cannot be read adds no lines, and is no error.
                 Err(error) if self.persona.is_curl() => {
@@ -214,7 +214,7 @@ impl PlanBuilder<'_> {
                 if text.is_empty() || line.starts_with(b"#") {
                     continue;
                 }
-                refuse_controls(text).map_err(|reason| at("--form", reason))?;
+                refuse_controls(text).map_err(|reason| usage_error("--form", reason))?;
                 match lines.last_mut() {
                     // As by curl: with the blanks that it begins with.
                     Some(last) if goes_on => last.extend_from_slice(line.trim_ascii_end()),
@@ -227,7 +227,7 @@ impl PlanBuilder<'_> {
 }
 
 /// Returns true if the header line has the field name `name`, in any letter case.
-fn is_named(line: &[u8], name: &str) -> bool {
+fn has_field_name(line: &[u8], name: &str) -> bool {
     let own = line.split(|&byte| byte == b':').next().unwrap_or_default();
     own.eq_ignore_ascii_case(name.as_bytes())
 }
@@ -235,7 +235,7 @@ fn is_named(line: &[u8], name: &str) -> bool {
 /// Returns the media type that belongs to the extension of a file's name. Returns `None` for an
 /// unknown extension.
 fn known_type(filename: &[u8]) -> Option<&'static str> {
-    Some(content_type_of(filename)).filter(|kind| *kind != "application/octet-stream")
+    Some(content_type_by_extension(filename)).filter(|kind| *kind != "application/octet-stream")
 }
 
 /// Writes the hexadecimal digits of percent-encoded bytes in capitals, as curl does in a query that
@@ -253,7 +253,7 @@ fn uppercase_escapes(query: &mut [u8]) {
 
 /// Percent-encodes the bytes that a query must not contain, and the text that would look like a
 /// placeholder of this syntax.
-fn in_query(text: &[u8], syntax: Option<PlaceholderSyntax>) -> Vec<u8> {
+fn escape_for_query(text: &[u8], syntax: Option<PlaceholderSyntax>) -> Vec<u8> {
     let mut query = String::with_capacity(text.len());
     for (at, &byte) in text.iter().enumerate() {
         let is_hole = match syntax {
@@ -263,7 +263,7 @@ fn in_query(text: &[u8], syntax: Option<PlaceholderSyntax>) -> Vec<u8> {
         };
         match byte {
             b'!'..=b'~' if byte != b'#' && !is_hole => query.push(char::from(byte)),
-            _ => query.push_str(&urlencode::percent(&[byte])),
+            _ => query.push_str(&urlencode::percent_encode(&[byte])),
         }
     }
     query.into_bytes()

@@ -1,6 +1,6 @@
 //! Resolves the options for conditional requests: `-z` and `--etag-compare`.
 
-use super::{PlanBuilder, has_field, misused};
+use super::{PlanBuilder, has_field, misused_option_error};
 use crate::date;
 use crate::parsed_args::ParsedRequestOptions;
 use crate::plan::{HeaderArg, TimeCond};
@@ -18,20 +18,20 @@ impl PlanBuilder<'_> {
         let set = |name: &str, value: &[u8]| HeaderArg::Set { name: name.to_owned(), value: value.to_vec() };
         if let Some(path) = parsed.etag_compare.take() {
             let text = match self.files.size(&path) {
-                Ok(_) => self.file(&path, "--etag-compare")?,
+                Ok(_) => self.read_file(&path, "--etag-compare")?,
                 Err(_) => Vec::new(),
             };
             let tag = text.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
             if tag.contains(&b'\r') || tag.contains(&0) {
-                return Err(misused("--etag-compare", "the file holds no entity tag"));
+                return Err(misused_option_error("--etag-compare", "the file holds no entity tag"));
             }
             fields.push(set("If-None-Match", if tag.is_empty() { b"\"\"" } else { tag }));
         }
         Ok(())
     }
 
-    /// Parses the date of `-z`, and inserts its header field before those of `-H`. An invalid date
-    /// causes a warning, and the request is then unconditional.
+    /// Parses the date of `-z`, and inserts its header field before the fields of `-H`. An invalid
+    /// date causes a warning, and the request is then unconditional.
     pub(super) fn time_cond(
         &mut self,
         text: Option<String>,
@@ -53,7 +53,7 @@ impl PlanBuilder<'_> {
             false => ("If-Modified-Since", TimeCond::NewerThan(seconds)),
         };
         if !has_field(fields, name) {
-            fields.insert(0, HeaderArg::Set { name: name.to_owned(), value: date::http(seconds).into() });
+            fields.insert(0, HeaderArg::Set { name: name.to_owned(), value: date::http_date(seconds).into() });
         }
         Ok(Some(condition))
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use haul_policy::glob::{UrlGlob, template_names};
 
-use super::misused;
+use super::misused_option_error;
 use crate::checksum::ChecksumArg;
 use crate::parsed_args::{NextOptionGroup, ParsedRequestOptions, ParsedStage};
 use crate::plan::{
@@ -61,7 +61,7 @@ pub(super) fn method(
                 let reason = UsageErrorReason::Methods(asked(second, first) + ".");
                 return Err(UsageError::new(ArgPosition::Option((*option).into()), reason));
             }
-            Err(misused(option, &asked(first, second)))
+            Err(misused_option_error(option, &asked(first, second)))
         }
         // Uploads belong to single URLs: the other URLs of the group are fetched.
         (Some((_, method, ..)), None) if !uploads => Ok(method),
@@ -88,15 +88,18 @@ fn check_continued(group: &NextOptionGroup, stage: &ParsedStage, persona: Progra
         (group.stages.len() > 1 || stage.takes_values(), "what is extracted cannot be gone on with"),
     ];
     if let Some((_, text)) = refusals.iter().find(|(applies, _)| *applies) {
-        return Err(misused("-C", text));
+        return Err(misused_option_error("-C", text));
     }
     // Of an upload it is about what is sent.
     if from == ContinueAt::OutputSize && group.uploads.is_empty() {
         if group.remote_header_name {
-            return Err(misused("-C", "--continue-at and --remote-header-name cannot be combined"));
+            return Err(misused_option_error("-C", "--continue-at and --remote-header-name cannot be combined"));
         }
         if has_no_size && !persona.is_curl() {
-            return Err(misused("-C", "\"-\" takes the size of the output file, and there is none: -o or -O"));
+            return Err(misused_option_error(
+                "-C",
+                "\"-\" takes the size of the output file, and there is none: -o or -O",
+            ));
         }
     }
     Ok(())
@@ -112,10 +115,10 @@ fn check_connection(stage: &ParsedStage, warnings: &mut Vec<String>) -> Result<(
     let has_proxy = stage.proxy.preproxy.is_some() || matches!(&stage.proxy.proxy, Some(Some(_)));
     if stage.transfer.http_version == HttpVersion::Http3Only && has_proxy {
         let text = "HTTP/3 cannot go through a proxy, since no proxy forwards UDP: use --http3, or leave the proxy out";
-        return Err(misused("--http3-only", text));
+        return Err(misused_option_error("--http3-only", text));
     }
     if stage.proxy.preproxy.is_some() && matches!(&stage.proxy.proxy, Some(Some(proxy)) if proxy.kind().is_socks()) {
-        return Err(misused("--preproxy", "the proxy behind a SOCKS proxy is an HTTP or HTTPS proxy"));
+        return Err(misused_option_error("--preproxy", "the proxy behind a SOCKS proxy is an HTTP or HTTPS proxy"));
     }
     Ok(())
 }
@@ -138,23 +141,29 @@ fn check_names(group: &NextOptionGroup, warnings: &mut Vec<String>) -> Result<()
 pub(super) fn check_values(stage: &ParsedStage) -> Result<(), UsageError> {
     let options = [(stage.unique, "--unique"), (stage.sort, "--sort")];
     if let Some((_, option)) = options.iter().find(|(given, _)| *given && !stage.takes_values()) {
-        return Err(misused(
+        return Err(misused_option_error(
             option,
             "needs --extract or --select in the same stage (a URL or a --then, with its options)",
         ));
     }
     let selects = !(stage.select.is_empty() && stage.select_json.is_empty());
     if stage.extract_bytes && selects {
-        return Err(misused("--extract-bytes", "what --select and --select-json find is text; leave one of them out"));
+        return Err(misused_option_error(
+            "--extract-bytes",
+            "what --select and --select-json find is text; leave one of them out",
+        ));
     }
     if stage.extract_bytes && stage.extract.is_empty() {
-        return Err(misused(
+        return Err(misused_option_error(
             "--extract-bytes",
             "needs --extract in the same stage (a URL or a --then, with its options)",
         ));
     }
     if !stage.select.is_empty() && !stage.select_json.is_empty() {
-        return Err(misused("--select-json", "--select in the same stage reads HTML, and a page is one or the other"));
+        return Err(misused_option_error(
+            "--select-json",
+            "--select in the same stage reads HTML, and a page is one or the other",
+        ));
     }
     Ok(())
 }
@@ -167,7 +176,7 @@ pub(super) fn check_depth(stage: &ParsedStage, is_last: bool) -> Result<(), Usag
         (stage.request.has_content(), "a request with a body is not repeated on what its reply says"),
     ];
     match refusals.iter().find(|(applies, _)| *applies && stage.depth > 0) {
-        Some((_, text)) => Err(misused("--depth", text)),
+        Some((_, text)) => Err(misused_option_error("--depth", text)),
         None => Ok(()),
     }
 }
@@ -178,7 +187,7 @@ fn check_uploads(group: &NextOptionGroup) -> Result<(), UsageError> {
     let is_upload = |upload: &UploadArg| *upload != UploadArg::Nothing;
     let takes_values = group.stages.len() > 1 || group.stages[0].takes_values();
     match takes_values && group.uploads.iter().any(is_upload) {
-        true => Err(misused(
+        true => Err(misused_option_error(
             "--upload-file",
             "no values are taken from the replies to uploads: leave --extract and --select out, or send by --data-binary @FILE",
         )),
@@ -228,7 +237,7 @@ fn check_entity_tag(group: &NextOptionGroup, persona: ProgramPersona) -> Result<
         Some((option, follows_urls)) if group.urls.len() > 1 || !persona.is_curl() && !is_one_url(group) => {
             // curl notices it at the last of them.
             let option = if persona.is_curl() && !follows_urls { "--url" } else { option };
-            Err(misused(option, "The etag options only work on a single URL"))
+            Err(misused_option_error(option, "The etag options only work on a single URL"))
         }
         _ => Ok(()),
     }
@@ -237,14 +246,14 @@ fn check_entity_tag(group: &NextOptionGroup, persona: ProgramPersona) -> Result<
 fn check_checksum(group: &NextOptionGroup) -> Result<(), UsageError> {
     let Some(checksum) = &group.checksum else { return Ok(()) };
     if group.stages.iter().any(ParsedStage::takes_values) {
-        return Err(misused("--checksum", "what is extracted has no checksum"));
+        return Err(misused_option_error("--checksum", "what is extracted has no checksum"));
     }
     if group.stages[0].request.head {
-        return Err(misused("--checksum", "a reply to HEAD has no body"));
+        return Err(misused_option_error("--checksum", "a reply to HEAD has no body"));
     }
     match checksum {
         ChecksumArg::Digest(_) if !is_one_url(group) => {
-            Err(misused("--checksum", "one checksum for several URLs, name a list instead"))
+            Err(misused_option_error("--checksum", "one checksum for several URLs, name a list instead"))
         }
         ChecksumArg::Digest(_) | ChecksumArg::From(_) => Ok(()),
     }
@@ -262,13 +271,16 @@ pub(super) fn check_records(
         [(format == Some(RecordOutputFormat::Csv), "--csv"), (with_url && format.is_none(), "--with-url")];
     for (given, option) in needs_values {
         if given && !last.takes_values() {
-            return Err(misused(option, "there is no --extract or --select in the last stage, whose values it prints"));
+            return Err(misused_option_error(
+                option,
+                "there is no --extract or --select in the last stage, whose values it prints",
+            ));
         }
     }
     let changes_values = if with_url { Some("--with-url") } else { format.map(RecordOutputFormat::option) };
     if let Some(option) = changes_values.filter(|_| last.depth > 0) {
         let text = format!("its values are the links of the next level, which {option} would change: leave it out");
-        return Err(misused("--depth", &text));
+        return Err(misused_option_error("--depth", &text));
     }
     let Some(format) = format else { return Ok(()) };
     let is_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
@@ -280,12 +292,15 @@ pub(super) fn check_records(
             (is_stdout(&stage.transfer.cookies.jar), "-c - prints cookies behind the records: name a file"),
         ];
         if let Some((_, text)) = refusals.iter().find(|(applies, _)| *applies) {
-            return Err(misused(format.option(), text));
+            return Err(misused_option_error(format.option(), text));
         }
     }
     for (given, other) in [(last.unique, "--unique"), (last.sort, "--sort")] {
         if given && matches!(format, RecordOutputFormat::Jsonl { .. }) {
-            return Err(misused(other, "--jsonl prints one line for each URL, and not values: leave one of both out"));
+            return Err(misused_option_error(
+                other,
+                "--jsonl prints one line for each URL, and not values: leave one of both out",
+            ));
         }
     }
     Ok(())
@@ -296,13 +311,16 @@ pub(super) fn check_archive(global: &GlobalArgs, operations: &[UrlGroup]) -> Res
     let WarcArgs { path, max_size, keeps_secrets } = &global.warc;
     let given = [(max_size.is_some(), "--warc-max-size"), (*keeps_secrets, "--warc-secrets")];
     match given.iter().find(|(given, _)| *given && path.is_none()) {
-        Some((_, option)) => return Err(misused(option, "there is no --warc, whose archive it is about")),
+        Some((_, option)) => return Err(misused_option_error(option, "there is no --warc, whose archive it is about")),
         None if path.is_none() => return Ok(()),
         None => {}
     }
     let mut stages = operations.iter().flat_map(|group| &group.stages);
     if stages.any(|stage| stage.transfer.options.deviations.http09) {
-        return Err(misused("--http0.9", "an archive has no record for a reply without a head: leave --warc out"));
+        return Err(misused_option_error(
+            "--http0.9",
+            "an archive has no record for a reply without a head: leave --warc out",
+        ));
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use haul_policy::auth::{AllowedAuthSchemes, Credentials, MessageSignature};
 use haul_policy::proxy::{NoProxy, ProxyEnvironment};
 
-use super::{PlanBuilder, has_field, misused};
+use super::{PlanBuilder, has_field, misused_option_error};
 use crate::parsed_args::{
     ParsedMessageSignature, ParsedProxyOptions, ParsedRequestOptions, ParsedSignatureKey, ParsedUserOption,
 };
@@ -54,15 +54,17 @@ impl PlanBuilder<'_> {
             return Ok(None);
         }
         let option = "--httpsig-key";
-        let digits =
-            match key.ok_or_else(|| misused(option, "no request is signed without a key; use --httpsig-key"))? {
-                ParsedSignatureKey::Digits(digits) => digits.expose().to_vec(),
-                ParsedSignatureKey::File(path) => self.file(&path, option)?,
-            };
-        let key_id = key_id.ok_or_else(|| misused("--httpsig-keyid", "the key has no name; use --httpsig-keyid"))?;
+        let digits = match key
+            .ok_or_else(|| misused_option_error(option, "no request is signed without a key; use --httpsig-key"))?
+        {
+            ParsedSignatureKey::Digits(digits) => digits.expose().to_vec(),
+            ParsedSignatureKey::File(path) => self.read_file(&path, option)?,
+        };
+        let key_id = key_id
+            .ok_or_else(|| misused_option_error("--httpsig-keyid", "the key has no name; use --httpsig-keyid"))?;
         MessageSignature::new(algorithm.unwrap_or_default(), &digits, &key_id, components.as_deref())
             .map(Some)
-            .map_err(|error| misused(option, &error.to_string()))
+            .map_err(|error| misused_option_error(option, &error.to_string()))
     }
 
     /// Returns the user and the password of `-u` or `-U`, and asks the user for a missing password.
@@ -85,7 +87,10 @@ impl PlanBuilder<'_> {
                     asked => asked,
                 };
                 asked.map_err(|_| {
-                    misused(option, "there is no password, and no terminal to ask for one; use USER:PASSWORD or netrc")
+                    misused_option_error(
+                        option,
+                        "there is no password, and no terminal to ask for one; use USER:PASSWORD or netrc",
+                    )
                 })?
             }
         };
@@ -93,7 +98,7 @@ impl PlanBuilder<'_> {
             return Ok(None);
         }
         let credentials = Credentials::new(parsed.user, password);
-        credentials.map(Some).map_err(|_| misused(option, "the password holds CR, LF or NUL"))
+        credentials.map(Some).map_err(|_| misused_option_error(option, "the password holds CR, LF or NUL"))
     }
 
     /// Reads the netrc file if `-n` or a similar option asks for it. As in curl, a missing default
@@ -109,12 +114,12 @@ impl PlanBuilder<'_> {
                 home.map(|home| Path::new(&home).join(".netrc"))
             });
         let text = match path {
-            Some(path) => self.file(&path, if parsed.netrc_file.is_some() { "--netrc-file" } else { "--netrc" }),
-            None => Err(misused("--netrc", "there is no home directory; use --netrc-file")),
+            Some(path) => self.read_file(&path, if parsed.netrc_file.is_some() { "--netrc-file" } else { "--netrc" }),
+            None => Err(misused_option_error("--netrc", "there is no home directory; use --netrc-file")),
         };
         if let Ok(text) = &text
             && self.persona.is_curl()
-            && let Err(error) = haul_policy::netrc::check(text)
+            && let Err(error) = haul_policy::netrc::check_syntax(text)
         {
             let reason = UsageErrorReason::Read { path: ".netrc".to_owned(), error: error.to_string() };
             return Err(UsageError::new(ArgPosition::Option("--netrc".to_owned()), reason));
@@ -131,7 +136,7 @@ impl PlanBuilder<'_> {
     }
 
     pub(super) fn proxy(&mut self, parsed: ParsedProxyOptions) -> Result<ProxyArgs, UsageError> {
-        let environment = ProxyEnvironment::read(|name| self.files.variable(name).map(OsString::into_vec));
+        let environment = ProxyEnvironment::from_variables(|name| self.files.variable(name).map(OsString::into_vec));
         let is_curl = self.persona.is_curl();
         let environment = if is_curl { environment.without_ports() } else { environment };
         let no_proxy = |list: String| {
@@ -176,6 +181,6 @@ pub(crate) fn refuse_proxy(error: haul_policy::proxy::ProxyParseError) -> UsageE
 
 /// Returns a usage error about `option`, whose value was found to be invalid after the command line
 /// had been parsed.
-pub(super) fn at(option: &str, reason: UsageErrorReason) -> UsageError {
+pub(super) fn usage_error(option: &str, reason: UsageErrorReason) -> UsageError {
     UsageError::new(ArgPosition::Option(option.to_owned()), reason)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::misused;
+use super::misused_option_error;
 use crate::parsed_args::{DataOptionKind, NextOptionGroup, ParsedArgs, ParsedStage, TextOrFile};
 use crate::plan::UploadArg;
 use crate::usage_error::UsageError;
@@ -11,11 +11,14 @@ use crate::usage_error::UsageError;
 pub(super) fn check(parsed: &ParsedArgs) -> Result<(), UsageError> {
     let Some(job) = &parsed.global.job else {
         return match parsed.global.refresh {
-            true => Err(misused("--refresh", "only a job knows what was fetched before; name it by --job FILE")),
+            true => Err(misused_option_error(
+                "--refresh",
+                "only a job knows what was fetched before; name it by --job FILE",
+            )),
             false => Ok(()),
         };
     };
-    let refuse = |text: &str| Err(misused("--job", text));
+    let refuse = |text: &str| Err(misused_option_error("--job", text));
     if parsed.global.persona.is_curl() {
         return refuse("curl has no jobs; call haul by its own name");
     }
@@ -55,7 +58,7 @@ fn check_group(group: &NextOptionGroup, unordered: bool) -> Result<(), UsageErro
         ),
     ];
     match refusals.iter().find(|(applies, _)| *applies) {
-        Some((_, text)) => Err(misused("--job", text)),
+        Some((_, text)) => Err(misused_option_error("--job", text)),
         None => Ok(()),
     }
 }
@@ -75,7 +78,7 @@ fn check_refresh(group: &NextOptionGroup) -> Result<(), UsageError> {
         ),
     ];
     match refusals.iter().find(|(applies, _)| *applies) {
-        Some((_, text)) => Err(misused("--refresh", text)),
+        Some((_, text)) => Err(misused_option_error("--refresh", text)),
         None => Ok(()),
     }
 }

@@ -28,7 +28,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 
-use crate::agent::{AgentArgs, IDLE};
+use crate::agent::{AgentArgs, DEFAULT_IDLE_TIME};
 use crate::file_access::FileAccess;
 use crate::flags::header_field;
 use crate::parsed_args::{
@@ -82,26 +82,26 @@ struct PlanBuilder<'f> {
 /// Returns the agent that the environment variable `HAUL_AGENT` selects, which is used without
 /// `--agent`. Its value is the path of a socket, or `1` for the default path. Returns `None` if it
 /// is empty or `0`.
-pub fn agent_of(variable: Option<OsString>) -> Option<AgentArgs> {
+pub fn agent_from_variable(variable: Option<OsString>) -> Option<AgentArgs> {
     let variable = variable?;
     let socket = match variable.as_encoded_bytes() {
         b"" | b"0" => return None,
         b"1" => None,
         _ => Some(variable.into()),
     };
-    Some(AgentArgs { socket, idle: IDLE })
+    Some(AgentArgs { socket, idle: DEFAULT_IDLE_TIME })
 }
 
 impl PlanBuilder<'_> {
     fn agent(&self, given: Option<AgentArgs>) -> Option<AgentArgs> {
-        given.or_else(|| agent_of(self.files.variable("HAUL_AGENT")))
+        given.or_else(|| agent_from_variable(self.files.variable("HAUL_AGENT")))
     }
 
     fn group(&mut self, mut group: NextOptionGroup) -> Result<UrlGroup, UsageError> {
         if group.urls.is_empty() {
             return Err(UsageError::new(ArgPosition::Whole, UsageErrorReason::NoUrl));
         }
-        let records = records::take(&mut group, &mut self.warnings)?;
+        let records = records::take_record_args(&mut group, &mut self.warnings)?;
         conflicts::check(&group, self.persona, &mut self.warnings)?;
         conflicts::check_records(&group, self.record_output, self.with_url)?;
         pagination::check(&group)?;
@@ -120,7 +120,7 @@ impl PlanBuilder<'_> {
             // It is about what is output: the pages of the last stage.
             output_default = OutputArg::Stdout;
             if outputs.contains(&OutputArg::Stdout) {
-                return Err(misused("--output", FED_TO_STDOUT));
+                return Err(misused_option_error("--output", PAGES_NEED_FILES));
             }
         }
         let has_surplus_output = outputs.len() > group.urls.len();
@@ -178,12 +178,12 @@ impl PlanBuilder<'_> {
         };
         check_values(&operation)?;
         pagination::check_outputs(&operation)?;
-        self.give_records(&mut operation)?;
+        self.set_record_output(&mut operation)?;
         Ok(operation)
     }
 
     /// Sets the record format (`--jsonl` or `--csv`) and the names of the values in the last stage.
-    fn give_records(&self, operation: &mut UrlGroup) -> Result<(), UsageError> {
+    fn set_record_output(&self, operation: &mut UrlGroup) -> Result<(), UsageError> {
         let Some(last) = operation.stages.last_mut() else { return Ok(()) };
         last.with_url = self.with_url && self.record_output.is_none();
         let Some(format) = self.record_output else { return Ok(()) };
@@ -193,7 +193,7 @@ impl PlanBuilder<'_> {
             (true, false) => (&mut last.select_json, "--select-json"),
             (true, true) => (&mut last.extract, "--extract"),
         };
-        last.value_names = ValueName::split_all(queries).map_err(|text| misused(option, &text))?;
+        last.value_names = ValueName::split_all(queries).map_err(|text| misused_option_error(option, &text))?;
         let keeps_bodies = format == RecordOutputFormat::Jsonl { bodies: true } && !last.takes_values();
         let records = RecordOutputArgs { format, keeps_bodies, has_files: false };
         last.records = Some(records);
@@ -201,7 +201,7 @@ impl PlanBuilder<'_> {
         let has_files = operation.shared_output().is_none()
             && match operation.stages.as_slice() {
                 [.., last] if operation.stages.len() > 1 => !last.output.is_stdout(),
-                _ => (0..operation.urls.len()).any(|source| !operation.output_of(source).is_stdout()),
+                _ => (0..operation.urls.len()).any(|source| !operation.output_of_source(source).is_stdout()),
             };
         if let Some(last) = operation.stages.last_mut() {
             last.records = Some(RecordOutputArgs { has_files, ..records });
@@ -217,7 +217,7 @@ impl PlanBuilder<'_> {
             self.warnings.push("Only the last -o of a stage behind --then counts".to_owned());
         }
         match outputs.pop() {
-            Some(OutputArg::Stdout) if !is_last => Err(misused("--output", FED_TO_STDOUT)),
+            Some(OutputArg::Stdout) if !is_last => Err(misused_option_error("--output", PAGES_NEED_FILES)),
             // Named by the user, it takes what is no text on a terminal, too.
             Some(OutputArg::Stdout) => Ok(OutputArg::File("-".into())),
             output => Ok(output.unwrap_or(OutputArg::Stdout)),
@@ -255,7 +255,7 @@ impl PlanBuilder<'_> {
         let write_out = match stage.write_out {
             Some(text) => {
                 let is_file = matches!(text, TextOrFile::File(_));
-                let mut format = self.text(text, "--write-out")?;
+                let mut format = self.read_text(text, "--write-out")?;
                 if is_file {
                     // As curl: the lines of a file are one format, \n makes lines.
                     format.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
@@ -303,21 +303,21 @@ impl PlanBuilder<'_> {
         let own_method = conflicts::method(&parsed, uploads, self.persona)?;
         let custom_method = parsed.method.is_some() && !parsed.follow;
         let is_post = (parsed.method.is_some() && parsed.follow).then_some(own_method == "POST");
-        self.note_method(&parsed, own_method, uploads);
+        self.warn_about_method(&parsed, own_method, uploads);
         let method = parsed.method.take().unwrap_or_else(|| own_method.to_owned());
         let (data, get) = match parsed.get {
             true => (Vec::new(), std::mem::take(&mut parsed.data)),
             false => (std::mem::take(&mut parsed.data), Vec::new()),
         };
         let is_json = data.iter().chain(&get).any(|data| data.kind == DataOptionKind::Json);
-        let fields_by_value = placeholders.map_or_else(Vec::new, |syntax| by_value(&parsed.fields, syntax));
+        let fields_by_value = placeholders.map_or_else(Vec::new, |syntax| fields_by_value(&parsed.fields, syntax));
         let mut fields = self.fields(std::mem::take(&mut parsed.fields), "--header")?;
         if parsed.continue_at.is_some() && has_field(&fields, "Range") {
-            return Err(misused("-C", "--continue-at is mutually exclusive with a Range header"));
+            return Err(misused_option_error("-C", "--continue-at is mutually exclusive with a Range header"));
         }
         if is_json {
-            default_field(&mut fields, "Content-Type", "application/json");
-            default_field(&mut fields, "Accept", "application/json");
+            add_field_if_missing(&mut fields, "Content-Type", "application/json");
+            add_field_if_missing(&mut fields, "Accept", "application/json");
         }
         let is_form = !data.is_empty() && !has_field(&fields, "Content-Type");
         // Chunked content without any body is the last chunk alone. This also holds for a URL
@@ -347,7 +347,7 @@ impl PlanBuilder<'_> {
             body: if !parsed.form.is_empty() {
                 Some(BodyArg::Multipart(self.form(parsed.form)?))
             } else if !data.is_empty() {
-                Some(self.data(data, placeholders.map(|syntax| (value_form(&fields), syntax)))?)
+                Some(self.request_body(data, placeholders.map(|syntax| (value_form(&fields), syntax)))?)
             } else {
                 is_empty.then(|| BodyArg::Bytes(Vec::new()))
             },
@@ -356,7 +356,7 @@ impl PlanBuilder<'_> {
             time_cond,
             etag_save: parsed.etag_save,
             no_user_in_url: parsed.no_user_in_url,
-            query: self.query(parsed.query, get, placeholders)?,
+            query: self.join_query(parsed.query, get, placeholders)?,
             fields_by_value,
             fields,
         })
@@ -364,7 +364,7 @@ impl PlanBuilder<'_> {
 
     /// Adds curl's note about an unnecessary `-X` or curl's warning about `-X HEAD`. `own` is the
     /// method that the request would have without `-X`; if `uploads` is true, that method is `PUT`.
-    fn note_method(&mut self, parsed: &ParsedRequestOptions, own: &str, uploads: bool) {
+    fn warn_about_method(&mut self, parsed: &ParsedRequestOptions, own: &str, uploads: bool) {
         let own = if uploads { "PUT" } else { own };
         match parsed.method.as_deref().filter(|_| self.persona.is_curl()) {
             Some(method) if method.eq_ignore_ascii_case(own) => {
@@ -389,7 +389,7 @@ impl PlanBuilder<'_> {
                 }
                 ParsedHeaderOption::File(path) => path,
             };
-            let text = self.file(&path, option)?;
+            let text = self.read_file(&path, option)?;
             for line in text.split(|&byte| byte == b'\n') {
                 let line =
                     if self.persona.is_curl() { line.strip_suffix(b"\r").unwrap_or(line) } else { line.trim_ascii() };
@@ -423,27 +423,27 @@ impl PlanBuilder<'_> {
                 if self.files.size(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
                     let file = printable(path.as_os_str().as_encoded_bytes());
                     let text = format!("The file '{file}' provided to --{option} does not exist");
-                    return Err(misused(&format!("--{option}"), &text));
+                    return Err(misused_option_error(&format!("--{option}"), &text));
                 }
             }
         }
         Ok(())
     }
 
-    fn text(&mut self, text: TextOrFile, option: &str) -> Result<Vec<u8>, UsageError> {
+    fn read_text(&mut self, text: TextOrFile, option: &str) -> Result<Vec<u8>, UsageError> {
         match text {
             TextOrFile::Text(text) => Ok(text),
-            TextOrFile::File(path) => self.file(&path, option),
+            TextOrFile::File(path) => self.read_file(&path, option),
         }
     }
 
-    fn file(&mut self, path: &Path, option: &str) -> Result<Vec<u8>, UsageError> {
+    fn read_file(&mut self, path: &Path, option: &str) -> Result<Vec<u8>, UsageError> {
         let mut bytes = Vec::new();
         let read = self.files.open(path).and_then(|mut file| file.read_to_end(&mut bytes));
         match read {
             Ok(_) => Ok(bytes),
             Err(error) => {
-                let reason = UsageErrorReason::read(path, &error);
+                let reason = UsageErrorReason::unreadable_file(path, &error);
                 Err(UsageError::new(ArgPosition::Option(option.to_owned()), reason))
             }
         }
@@ -452,18 +452,18 @@ impl PlanBuilder<'_> {
 
 /// The error message for a stage that passes values to the next stage but also writes its responses
 /// to standard output.
-const FED_TO_STDOUT: &str = "a stage that feeds a --then keeps its pages in files: name them by -o FILE or -O";
+const PAGES_NEED_FILES: &str = "a stage that feeds a --then keeps its pages in files: name them by -o FILE or -O";
 
 /// Refuses `--sort` and `--unique` if the extracted values of each response are written to a
 /// separate file.
 fn check_values(operation: &UrlGroup) -> Result<(), UsageError> {
     let Some(last) = operation.stages.last() else { return Ok(()) };
-    let is_stdout = |source| operation.output_of(source).is_stdout();
+    let is_stdout = |source| operation.output_of_source(source).is_stdout();
     let is_one =
         operation.shared_output().is_some() || operation.stages.len() == 1 && (0..operation.urls.len()).all(is_stdout);
     for (given, option) in [(last.unique, "--unique"), (last.sort, "--sort")] {
         if given && !is_one {
-            return Err(misused(
+            return Err(misused_option_error(
                 option,
                 "the values of each page go to a file of their own: name one file by -o for all",
             ));
@@ -473,13 +473,13 @@ fn check_values(operation: &UrlGroup) -> Result<(), UsageError> {
 }
 
 /// Returns the names and values of the `-H` fields whose values contain placeholders.
-fn by_value(fields: &[ParsedHeaderOption], syntax: PlaceholderSyntax) -> Vec<(String, Vec<u8>)> {
+fn fields_by_value(fields: &[ParsedHeaderOption], syntax: PlaceholderSyntax) -> Vec<(String, Vec<u8>)> {
     let set = fields.iter().filter_map(|field| match field {
         ParsedHeaderOption::Field(HeaderArg::Set { name, value }) => Some((name.clone(), value.clone())),
         _ => None,
     });
     let template = |value: &[u8]| ValueTemplate::parse(value, PlaceholderEncoding::Plain, syntax);
-    set.filter(|(_, value)| template(value).text().is_none()).collect()
+    set.filter(|(_, value)| template(value).literal_text().is_none()).collect()
 }
 
 /// Returns the encoding in which extracted values are inserted into a request body. It depends on
@@ -497,7 +497,7 @@ fn value_form(fields: &[HeaderArg]) -> PlaceholderEncoding {
     }
 }
 
-fn misused(option: &str, text: &str) -> UsageError {
+fn misused_option_error(option: &str, text: &str) -> UsageError {
     UsageError::new(ArgPosition::Option(option.to_owned()), UsageErrorReason::bad_use(text))
 }
 
@@ -505,7 +505,7 @@ fn has_field(fields: &[HeaderArg], name: &str) -> bool {
     fields.iter().any(|field| field.name().eq_ignore_ascii_case(name))
 }
 
-fn default_field(fields: &mut Vec<HeaderArg>, name: &str, value: &str) {
+fn add_field_if_missing(fields: &mut Vec<HeaderArg>, name: &str, value: &str) {
     if !has_field(fields, name) {
         fields.push(HeaderArg::Set { name: name.to_owned(), value: value.into() });
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use haul::sink::naming::directory_of;
 
-use super::misused;
+use super::misused_option_error;
 use crate::plan::{
     BodyArg, FormPartSource, GlobalArgs, RequestArgs, StageArgs, StateFileArg, UploadArg, UrlGroup, UrlSource,
 };
@@ -24,39 +24,39 @@ struct OwnFile {
     option: &'static str,
     /// The role of the file, for messages.
     role: &'static str,
-    identity: FileIdentity,
+    identity: InodeIdentity,
 }
 
 /// The identity of a regular file, or of the place at which it will be made.
 #[derive(PartialEq, Eq)]
-enum FileIdentity {
+enum InodeIdentity {
     Existing { device: u64, inode: u64 },
     Missing(PathBuf),
 }
 
-impl FileIdentity {
+impl InodeIdentity {
     /// Returns the identity of a file; `None` for a device, a pipe, a directory, and for `-` and `%`,
     /// which are no files.
-    fn of(path: &Path) -> Option<Self> {
+    fn from_path(path: &Path) -> Option<Self> {
         if [Path::new("-"), Path::new("%"), Path::new("")].contains(&path) {
             return None;
         }
         if let Ok(metadata) = std::fs::metadata(path) {
-            return Self::of_metadata(&metadata);
+            return Self::from_metadata(&metadata);
         }
         let directory = directory_of(path);
         let directory = directory.canonicalize().or_else(|_| std::path::absolute(directory)).ok()?;
         Some(Self::Missing(directory.join(path.file_name()?)))
     }
 
-    fn of_metadata(metadata: &std::fs::Metadata) -> Option<Self> {
+    fn from_metadata(metadata: &std::fs::Metadata) -> Option<Self> {
         metadata.is_file().then(|| Self::Existing { device: metadata.dev(), inode: metadata.ino() })
     }
 
     /// Returns the identity of the file to which a standard stream was redirected.
-    fn of_stream(stream: impl AsFd) -> Option<Self> {
+    fn from_descriptor(stream: impl AsFd) -> Option<Self> {
         let file = std::fs::File::from(stream.as_fd().try_clone_to_owned().ok()?);
-        Self::of_metadata(&file.metadata().ok()?)
+        Self::from_metadata(&file.metadata().ok()?)
     }
 }
 
@@ -69,15 +69,15 @@ pub(super) fn check(global: &GlobalArgs, operations: &[UrlGroup]) -> Result<(), 
     if own.is_empty() {
         return Ok(());
     }
-    let refuse = |option: &str, path: &Path| match FileIdentity::of(path) {
+    let refuse = |option: &str, path: &Path| match InodeIdentity::from_path(path) {
         Some(identity) => refuse_own(&own, option, &path.display().to_string(), &identity),
         None => Ok(()),
     };
     // The shell may have redirected a stream to the archive or the events on purpose.
     let job = || own.iter().filter(|own| own.option == "--job");
     let streams = [
-        ("standard output", FileIdentity::of_stream(std::io::stdout())),
-        ("standard error", FileIdentity::of_stream(std::io::stderr())),
+        ("standard output", InodeIdentity::from_descriptor(std::io::stdout())),
+        ("standard error", InodeIdentity::from_descriptor(std::io::stderr())),
     ];
     for (name, identity) in streams {
         identity.map_or(Ok(()), |identity| refuse_own(job(), "--job", name, &identity))?;
@@ -109,7 +109,7 @@ pub(super) fn check(global: &GlobalArgs, operations: &[UrlGroup]) -> Result<(), 
 fn own_files(global: &GlobalArgs) -> Result<Vec<OwnFile>, UsageError> {
     let mut own = Vec::new();
     let mut add = |option: &'static str, role: &'static str, path: &Path| {
-        let Some(identity) = FileIdentity::of(path) else { return Ok(()) };
+        let Some(identity) = InodeIdentity::from_path(path) else { return Ok(()) };
         refuse_own(&own, option, &path.display().to_string(), &identity)?;
         own.push(OwnFile { option, role, identity });
         Ok(())
@@ -138,10 +138,12 @@ fn refuse_own<'o>(
     own: impl IntoIterator<Item = &'o OwnFile>,
     option: &str,
     name: &str,
-    identity: &FileIdentity,
+    identity: &InodeIdentity,
 ) -> Result<(), UsageError> {
     match own.into_iter().find(|own| own.identity == *identity) {
-        Some(own) => Err(misused(option, &format!("{name} is {} of this run; name another file", own.role))),
+        Some(own) => {
+            Err(misused_option_error(option, &format!("{name} is {} of this run; name another file", own.role)))
+        }
         None => Ok(()),
     }
 }
@@ -193,7 +195,7 @@ mod tests {
     fn one_file_has_one_identity() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
-        let is_same = |a: &str, b: &str| FileIdentity::of(&path(a)) == FileIdentity::of(&path(b));
+        let is_same = |a: &str, b: &str| InodeIdentity::from_path(&path(a)) == InodeIdentity::from_path(&path(b));
         std::fs::create_dir(path("d")).unwrap();
         std::fs::write(path("a"), "").unwrap();
         std::os::unix::fs::symlink("a", path("link")).unwrap();
@@ -206,7 +208,7 @@ mod tests {
             assert!(!is_same(a, b), "{a} {b}");
         }
         for other in ["-", "%", "/dev/null", "/"] {
-            assert!(FileIdentity::of(Path::new(other)).is_none(), "{other}");
+            assert!(InodeIdentity::from_path(Path::new(other)).is_none(), "{other}");
         }
     }
 }

@@ -6,28 +6,33 @@ use std::os::unix::ffi::OsStrExt;
 
 use haul::pagination::Pagination;
 
-use super::misused;
+use super::misused_option_error;
 use crate::parsed_args::{NextOptionGroup, ParsedPageLink, ParsedPagination, ParsedStage};
 use crate::plan::{OutputArg, PAGE_PLACEHOLDER, UploadArg, UrlGroup};
 use crate::usage_error::UsageError;
 
 /// The name of an option, a condition under which it must not be given, and the reason.
-type Refusal<'a> = (bool, &'a str, &'a str);
+type RefusedCombination<'a> = (bool, &'a str, &'a str);
 
-/// Returns the settings of a stage's listings; `None` if the stage has none.
+/// Returns the settings of a stage's listings. `None` if the stage has no listings.
 pub(super) fn pagination(stage: &ParsedStage) -> Result<Option<Pagination>, UsageError> {
     let given = &stage.pagination;
-    let Some(option) = option(given) else {
+    let Some(option) = first_given_option(given) else {
         let lonely = [(given.any_origin, "--paginate-any"), (given.max.is_some(), "--paginate-max")];
         return match lonely.iter().find(|(is_given, _)| *is_given) {
-            Some((_, option)) => Err(misused(option, "there is no --paginate, --paginate-json or --paginate-query")),
+            Some((_, option)) => {
+                Err(misused_option_error(option, "there is no --paginate, --paginate-json or --paginate-query"))
+            }
             None => Ok(None),
         };
     };
     let is_header = given.link == Some(ParsedPageLink::HeaderField);
     let has_two_values = given.link.is_some() && given.json.is_some();
     if has_two_values || (is_header && given.query.is_some()) {
-        return Err(misused("--paginate", "the next page can come from one place only: leave out the other option"));
+        return Err(misused_option_error(
+            "--paginate",
+            "the next page can come from one place only: leave out the other option",
+        ));
     }
     let parameter = given.query.as_deref();
     let pagination = match (&given.link, &given.json, parameter) {
@@ -36,9 +41,9 @@ pub(super) fn pagination(stage: &ParsedStage) -> Result<Option<Pagination>, Usag
         (None, Some(path), _) => by_json(path, parameter),
         (None, None, parameter) => Pagination::by_count(parameter.unwrap_or_default()),
     };
-    let pagination = pagination.map_err(|error| misused(option, &error.cause()))?;
+    let pagination = pagination.map_err(|error| misused_option_error(option, &error.cause()))?;
     if stage.request.head && pagination.needs_body() {
-        return Err(misused(option, "a reply to HEAD has no body in which a page could be found"));
+        return Err(misused_option_error(option, "a reply to HEAD has no body in which a page could be found"));
     }
     let pagination = match given.max {
         Some(max) => pagination.max_pages(max),
@@ -75,7 +80,7 @@ fn by_json(_path: &str, _parameter: Option<&str>) -> haul::Result<Pagination> {
 }
 
 /// Returns the option that asks for a listing.
-fn option(given: &ParsedPagination) -> Option<&'static str> {
+fn first_given_option(given: &ParsedPagination) -> Option<&'static str> {
     let options = [
         (given.link.is_some(), "--paginate"),
         (given.json.is_some(), "--paginate-json"),
@@ -91,7 +96,7 @@ pub(super) fn check(group: &NextOptionGroup) -> Result<(), UsageError> {
     }
     let is_upload = |upload: &UploadArg| *upload != UploadArg::Nothing;
     let any = |is_given: fn(&ParsedStage) -> bool| group.stages.iter().any(is_given);
-    let refusals: [Refusal<'_>; 6] = [
+    let refusals: [RefusedCombination<'_>; 6] = [
         (group.uploads.iter().any(is_upload), "--upload-file", "an upload has no next page"),
         (any(|stage| stage.request.continue_at.is_some()), "--continue-at", "the pages of a listing are fetched whole"),
         (any(|stage| stage.request.range.is_some()), "--range", "the pages of a listing are fetched whole"),
@@ -100,7 +105,7 @@ pub(super) fn check(group: &NextOptionGroup) -> Result<(), UsageError> {
         (group.checksum.is_some(), "--checksum", "the pages of a listing have no checksum"),
     ];
     match refusals.iter().find(|(is_given, ..)| *is_given) {
-        Some((_, option, reason)) => Err(misused(option, reason)),
+        Some((_, option, reason)) => Err(misused_option_error(option, reason)),
         None => Ok(()),
     }
 }
@@ -114,7 +119,7 @@ pub(super) fn check_outputs(operation: &UrlGroup) -> Result<(), UsageError> {
         if stage.pagination.is_none() || is_shared {
             continue;
         }
-        let first = (0..operation.urls.len()).map(|source| operation.output_of(source));
+        let first = (0..operation.urls.len()).map(|source| operation.output_of_source(source));
         let outputs: Vec<&OutputArg> = if number == 0 { first.collect() } else { vec![&stage.output] };
         let file = outputs.iter().find(|output| match output {
             OutputArg::File(name) => !output.is_stdout() && is_lone(name),
@@ -122,7 +127,7 @@ pub(super) fn check_outputs(operation: &UrlGroup) -> Result<(), UsageError> {
         });
         if file.is_some() {
             let text = "the pages of a listing need a name each: write {page} into it, as in -o 'list-{page}.json'";
-            return Err(misused("--output", text));
+            return Err(misused_option_error("--output", text));
         }
     }
     Ok(())

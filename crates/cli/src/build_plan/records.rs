@@ -2,18 +2,21 @@
 
 use haul_policy::secrets::is_secret_field;
 
-use super::misused;
+use super::misused_option_error;
 use crate::parsed_args::{NextOptionGroup, ParsedDataOption, ParsedHeaderOption, TextOrFile};
 use crate::plan::{HeaderArg, RecordArgs, UploadArg, UrlList, UrlSource};
 use crate::record_input::RecordFormat;
 use crate::usage_error::UsageError;
 
-/// Takes the URLs of the command line out of the group's sources, so that only lists are left.
-/// Returns `None` if the lists contain URLs.
-pub(super) fn take(group: &mut NextOptionGroup, warnings: &mut Vec<String>) -> Result<Option<RecordArgs>, UsageError> {
+/// Removes the URLs of the command line from the group's sources, and keeps the lists. Returns
+/// `None` if the lists contain URLs.
+pub(super) fn take_record_args(
+    group: &mut NextOptionGroup,
+    warnings: &mut Vec<String>,
+) -> Result<Option<RecordArgs>, UsageError> {
     let Some(format) = group.record_format else {
         return match group.allow_body_files {
-            true => Err(misused("--allow-body-files", "it needs --jsonl-in")),
+            true => Err(misused_option_error("--allow-body-files", "it needs --jsonl-in")),
             false => Ok(None),
         };
     };
@@ -27,16 +30,16 @@ pub(super) fn take(group: &mut NextOptionGroup, warnings: &mut Vec<String>) -> R
     }
     let option = format.option();
     if format == RecordFormat::JsonLines && urls.len() > 1 {
-        return Err(misused(option, "only one URL can be the base of the requests; use --next"));
+        return Err(misused_option_error(option, "only one URL can be the base of the requests; use --next"));
     }
     if group.allow_body_files && format != RecordFormat::JsonLines {
-        return Err(misused("--allow-body-files", "it needs --jsonl-in"));
+        return Err(misused_option_error("--allow-body-files", "it needs --jsonl-in"));
     }
     if lists.is_empty() {
-        return Err(misused(option, "there is no list: name it by --input-file FILE"));
+        return Err(misused_option_error(option, "there is no list: name it by --input-file FILE"));
     }
     if group.uploads.iter().any(|upload| *upload != UploadArg::Nothing) {
-        return Err(misused(
+        return Err(misused_option_error(
             "--upload-file",
             &format!("-T cannot be used with {option}; use \"body_file\" of --jsonl-in"),
         ));

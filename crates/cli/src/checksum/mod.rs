@@ -11,7 +11,7 @@
 //! assert_eq!((given.algorithm(), given.bytes()), (ChecksumAlgorithm::Sha256, &[0xab; 32][..]));
 //!
 //! let list = format!("{}  other.iso\n{hex} *file.iso\n", "00".repeat(32));
-//! assert_eq!(ChecksumList::new(list.into()).pick("/pub/file.iso"), Ok(given));
+//! assert_eq!(ChecksumList::new(list.into()).find("/pub/file.iso"), Ok(given));
 //! ```
 
 mod list;
@@ -72,7 +72,7 @@ impl ChecksumAlgorithm {
 
     /// Returns the algorithm with this name, ignoring case: `sha256`, `SHA-256`, `SHA2-256`.
     /// Returns `None` for any other name.
-    fn named(name: &str) -> Option<ChecksumAlgorithm> {
+    fn from_name(name: &str) -> Option<ChecksumAlgorithm> {
         let name = name.to_ascii_lowercase();
         let bare = match name.strip_prefix("sha") {
             Some("1" | "-1") => return Some(ChecksumAlgorithm::Sha1),
@@ -87,8 +87,9 @@ impl ChecksumAlgorithm {
         }
     }
 
-    /// Returns the algorithm whose digests have this length in bytes; `None` if there is none.
-    fn of_length(length: usize) -> Option<ChecksumAlgorithm> {
+    /// Returns the algorithm whose digests have this length in bytes, or `None` if no algorithm has
+    /// it.
+    fn from_digest_length(length: usize) -> Option<ChecksumAlgorithm> {
         ChecksumAlgorithm::ALL.into_iter().find(|algorithm| algorithm.length() == length)
     }
 }
@@ -200,7 +201,7 @@ impl FromStr for ChecksumArg {
         if before.eq_ignore_ascii_case("md5") {
             return Err(ChecksumArgError::Md5);
         }
-        let algorithm = ChecksumAlgorithm::named(before).ok_or(ChecksumArgError::UnknownAlgorithm)?;
+        let algorithm = ChecksumAlgorithm::from_name(before).ok_or(ChecksumArgError::UnknownAlgorithm)?;
         let digest = ExpectedDigest::from_hex(algorithm, behind.as_bytes());
         digest.map(ChecksumArg::Digest).ok_or(ChecksumArgError::BadDigest(algorithm))
     }

@@ -26,18 +26,20 @@ fn takes_value(spec: &FlagSpec) -> bool {
 
 /// Returns the completion file for bash (`source completions/haul.bash`).
 pub fn bash() -> String {
-    let names: Vec<String> = specs().flat_map(spelled).chain(specs().filter_map(negated)).collect();
-    let files: Vec<String> = specs().filter(|spec| is_file(spec)).flat_map(spelled).collect();
-    let offered = |spec: &&FlagSpec| takes_value(spec) && !is_file(spec) && !option_values::of(spec.long).is_empty();
+    let names: Vec<String> = specs().flat_map(spellings).chain(specs().filter_map(negated_spelling)).collect();
+    let files: Vec<String> = specs().filter(|spec| is_file(spec)).flat_map(spellings).collect();
+    let offered = |spec: &&FlagSpec| {
+        takes_value(spec) && !is_file(spec) && !option_values::values_of_option(spec.long).is_empty()
+    };
     let values: Vec<String> =
-        specs().filter(|spec| takes_value(spec) && !is_file(spec) && !offered(spec)).flat_map(spelled).collect();
+        specs().filter(|spec| takes_value(spec) && !is_file(spec) && !offered(spec)).flat_map(spellings).collect();
     let known: String = specs()
         .filter(offered)
         .map(|spec| {
-            let words = option_values::of(spec.long).join(" ");
+            let words = option_values::values_of_option(spec.long).join(" ");
             format!(
                 "        {}) COMPREPLY=($(compgen -W \"{words}\" -- \"$word\")); return ;;\n",
-                spelled(spec).join("|")
+                spellings(spec).join("|")
             )
         })
         .collect();
@@ -75,13 +77,13 @@ pub fn bash() -> String {
     )
 }
 
-fn spelled(spec: &FlagSpec) -> Vec<String> {
+fn spellings(spec: &FlagSpec) -> Vec<String> {
     let letter = spec.short.filter(char::is_ascii_alphanumeric).map(|letter| format!("-{letter}"));
     letter.into_iter().chain([format!("--{}", spec.long)]).collect()
 }
 
-/// Returns the form of an option that turns it off; `None` if it has none.
-fn negated(spec: &FlagSpec) -> Option<String> {
+/// Returns the spelling that turns an option off. `None` if the option has no such spelling.
+fn negated_spelling(spec: &FlagSpec) -> Option<String> {
     (spec.syntax == FlagSyntax::Switch && !spec.long.starts_with("no-")).then(|| format!("--no-{}", spec.long))
 }
 
@@ -100,7 +102,7 @@ pub fn zsh() -> String {
     text.push_str("_arguments -s -S \\\n");
     for spec in specs() {
         let help = quoted(spec.help).replace(['[', ']'], "").replace(':', "\\:");
-        let offered = option_values::of(spec.long).join(" ").replace(':', "\\:");
+        let offered = option_values::values_of_option(spec.long).join(" ").replace(':', "\\:");
         let value = match spec.syntax {
             FlagSyntax::Switch | FlagSyntax::Once => String::new(),
             FlagSyntax::Optional(name) => format!("::{name}:"),
@@ -117,7 +119,7 @@ pub fn zsh() -> String {
         }
         let equals = if matches!(spec.syntax, FlagSyntax::Optional(_)) { "=-" } else { "" };
         text.push_str(&format!("  '*--{}{equals}[{help}]{value}' \\\n", spec.long));
-        if let Some(negated) = negated(spec) {
+        if let Some(negated) = negated_spelling(spec) {
             text.push_str(&format!("  '*{negated}[Turn off\\: {help}]' \\\n"));
         }
     }
@@ -129,7 +131,10 @@ pub fn zsh() -> String {
 pub fn fish() -> String {
     let mut text = String::from("# Completion of haul for fish. Made from the table of flags: make generate.\n");
     for (name, help) in SUBCOMMANDS {
-        text.push_str(&format!("complete -c haul -n __fish_use_subcommand -a {name} -d '{}'\n", apostrophes(help)));
+        text.push_str(&format!(
+            "complete -c haul -n __fish_use_subcommand -a {name} -d '{}'\n",
+            escape_apostrophes(help)
+        ));
     }
     text.push_str(&format!(
         "complete -c haul -n '__fish_seen_subcommand_from job' -a '{}'\n\
@@ -138,7 +143,7 @@ pub fn fish() -> String {
     ));
     for spec in specs() {
         let letter = spec.short.filter(char::is_ascii_alphanumeric).map(|letter| format!(" -s {letter}"));
-        let offered = option_values::of(spec.long).join(" ");
+        let offered = option_values::values_of_option(spec.long).join(" ");
         let value = match spec.syntax {
             FlagSyntax::Value(_) if is_file(spec) => " -r".to_owned(),
             FlagSyntax::Value(_) | FlagSyntax::Trailing(_) if !offered.is_empty() => format!(" -x -a '{offered}'"),
@@ -146,16 +151,16 @@ pub fn fish() -> String {
             _ => String::new(),
         };
         let letter = letter.unwrap_or_default();
-        let help = apostrophes(spec.help);
+        let help = escape_apostrophes(spec.help);
         text.push_str(&format!("complete -c haul{letter} -l {}{value} -d '{help}'\n", spec.long));
-        if let Some(negated) = negated(spec) {
+        if let Some(negated) = negated_spelling(spec) {
             text.push_str(&format!("complete -c haul -l {} -d 'Turn off: {help}'\n", &negated[2..]));
         }
     }
     text
 }
 
-fn apostrophes(text: &str) -> String {
+fn escape_apostrophes(text: &str) -> String {
     text.replace('\'', "\\'")
 }
 
@@ -168,7 +173,8 @@ pub fn powershell() -> String {
          \x20   $values = @{\n",
     );
     for spec in specs().filter(|spec| takes_value(spec)) {
-        let words: Vec<String> = option_values::of(spec.long).iter().map(|value| format!("'{value}'")).collect();
+        let words: Vec<String> =
+            option_values::values_of_option(spec.long).iter().map(|value| format!("'{value}'")).collect();
         if !words.is_empty() {
             text.push_str(&format!("        '--{}' = @({})\n", spec.long, words.join(", ")));
         }
@@ -186,10 +192,10 @@ pub fn powershell() -> String {
     }
     for spec in specs() {
         let help = spec.help.replace('\'', "''");
-        for name in spelled(spec) {
+        for name in spellings(spec) {
             text.push_str(&format!("        , @('{name}', '{help}')\n"));
         }
-        if let Some(negated) = negated(spec) {
+        if let Some(negated) = negated_spelling(spec) {
             text.push_str(&format!("        , @('{negated}', 'Turn off: {help}')\n"));
         }
     }

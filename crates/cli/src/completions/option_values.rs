@@ -34,7 +34,7 @@ const TLS12_CIPHERS: &[&str] = &[
 
 const TLS13_CIPHERS: &[&str] = &["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
 
-/// The subjects of `--help` besides options. A test compares them with the categories.
+/// The subjects of `--help` that are not options. A test compares them with the categories.
 const SUBJECTS: &[&str] = &[
     "all",
     "category",
@@ -64,8 +64,9 @@ pub(super) const SUBCOMMANDS: &[(&str, &str)] = &[
 /// The words after `haul job`.
 pub(super) const JOB_COMMANDS: &[&str] = &["status", "list", "retry", "report", "vacuum"];
 
-/// Returns the values that shells offer after an option; an empty slice if there are none.
-pub(super) fn of(long: &str) -> &'static [&'static str] {
+/// Returns the values that shells offer after an option. The slice is empty if they offer no
+/// values.
+pub(super) fn values_of_option(long: &str) -> &'static [&'static str] {
     VALUES.iter().find(|(name, _)| *name == long).map_or(&[], |(_, values)| values)
 }
 

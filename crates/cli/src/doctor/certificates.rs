@@ -8,10 +8,10 @@ use serde_json::json;
 use super::diagnosis::{Diagnosis, DiagnosisSection};
 
 /// A certificate that expires within this number of days is reported as a problem.
-const SOON: i64 = 14;
+const EXPIRY_WARNING_DAYS: i64 = 14;
 
 /// Adds a row for each certificate of a chain, and the problems with their dates.
-pub(super) fn add(chain: &[Vec<u8>], section: &mut DiagnosisSection, diagnosis: &mut Diagnosis) {
+pub(super) fn add_chain(chain: &[Vec<u8>], section: &mut DiagnosisSection, diagnosis: &mut Diagnosis) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     for (number, der) in chain.iter().enumerate() {
         let details = certificate_details(der);
@@ -21,14 +21,21 @@ pub(super) fn add(chain: &[Vec<u8>], section: &mut DiagnosisSection, diagnosis: 
         let days = crate::date::parse(expires).map(|end| days_between(now, end));
         let label = if number == 0 { "certificate".to_owned() } else { format!("certificate {}", number + 1) };
         let left = days.map(|days| format!(" (in {days} days)")).unwrap_or_default();
-        let text = format!("{}, issued by {}, expires {expires}{left}", shown(subject), shown(issuer));
+        let text = format!(
+            "{}, issued by {}, expires {expires}{left}",
+            name_or_placeholder(subject),
+            name_or_placeholder(issuer)
+        );
         let value = json!({"subject": subject, "issuer": issuer, "begins": of("Start date"), "expires": expires, "days_left": days});
-        section.row("certificates", label, text, value);
+        section.add_row("certificates", label, text, value);
         match days {
-            Some(days) if days < 0 => diagnosis.problem(format!("a certificate expired {} days ago: {subject}", -days)),
-            Some(days) if days < SOON => {
-                diagnosis
-                    .problem(format!("a certificate expires in {days} days: {subject}; its operator must renew it"));
+            Some(days) if days < 0 => {
+                diagnosis.add_problem(format!("a certificate expired {} days ago: {subject}", -days))
+            }
+            Some(days) if days < EXPIRY_WARNING_DAYS => {
+                diagnosis.add_problem(format!(
+                    "a certificate expires in {days} days: {subject}; its operator must renew it"
+                ));
             }
             _ => {}
         }
@@ -36,7 +43,7 @@ pub(super) fn add(chain: &[Vec<u8>], section: &mut DiagnosisSection, diagnosis: 
 }
 
 /// Returns the name of a certificate, or words for an empty one.
-fn shown(name: &str) -> &str {
+fn name_or_placeholder(name: &str) -> &str {
     if name.is_empty() { "(no name)" } else { name }
 }
 
@@ -58,8 +65,8 @@ mod tests {
     #[test]
     fn broken_certificate_has_a_row_without_facts() {
         let (mut section, mut diagnosis) = (DiagnosisSection::new("tls", "TLS"), Diagnosis::default());
-        add(&[b"no certificate".to_vec()], &mut section, &mut diagnosis);
+        add_chain(&[b"no certificate".to_vec()], &mut section, &mut diagnosis);
         diagnosis.add(section);
-        assert!(diagnosis.text().contains("?, issued by ?, expires ?"), "{}", diagnosis.text());
+        assert!(diagnosis.to_text().contains("?, issued by ?, expires ?"), "{}", diagnosis.to_text());
     }
 }

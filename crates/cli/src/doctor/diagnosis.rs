@@ -37,32 +37,32 @@ impl DiagnosisSection {
         Self { key, title, facts: Vec::new() }
     }
 
-    /// Adds a fact whose text and value are the same.
-    pub(super) fn fact(&mut self, key: &str, text: impl Into<String>) {
+    /// Adds a fact. Its text is also its value.
+    pub(super) fn add_fact(&mut self, key: &str, text: impl Into<String>) {
         let text = text.into();
         let value = Value::String(text.clone());
-        self.fact_with(key, text, value);
+        self.add_fact_with_value(key, text, value);
     }
 
     /// Adds a fact with another value in JSON than its text.
-    pub(super) fn fact_with(&mut self, key: &str, text: impl Into<String>, value: impl Into<Value>) {
+    pub(super) fn add_fact_with_value(&mut self, key: &str, text: impl Into<String>, value: impl Into<Value>) {
         let label = key.replace('_', " ");
         self.facts.push(DiagnosisFact {
             key: key.to_owned(),
             label,
-            text: clean(text.into()),
+            text: remove_control_characters(text.into()),
             value: value.into(),
             is_row: false,
         });
     }
 
     /// Adds a row to the list `key`.
-    pub(super) fn row(&mut self, key: &str, label: impl Into<String>, text: impl Into<String>, value: Value) {
-        let (label, text) = (clean(label.into()), clean(text.into()));
+    pub(super) fn add_row(&mut self, key: &str, label: impl Into<String>, text: impl Into<String>, value: Value) {
+        let (label, text) = (remove_control_characters(label.into()), remove_control_characters(text.into()));
         self.facts.push(DiagnosisFact { key: key.to_owned(), label, text, value, is_row: true });
     }
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         let mut object = Map::new();
         for fact in &self.facts {
             if !fact.is_row {
@@ -81,15 +81,15 @@ impl Diagnosis {
     }
 
     /// Adds a problem, with its remedy if there is one.
-    pub(super) fn problem(&mut self, text: impl Into<String>) {
-        let text = clean(text.into());
+    pub(super) fn add_problem(&mut self, text: impl Into<String>) {
+        let text = remove_control_characters(text.into());
         if !self.problems.contains(&text) {
             self.problems.push(text);
         }
     }
 
     /// Returns the page as text.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let width = self.sections.iter().flat_map(|section| &section.facts).map(|fact| fact.label.len()).max();
         let width = width.unwrap_or(0).clamp(16, 40);
         let mut text = String::new();
@@ -111,9 +111,9 @@ impl Diagnosis {
     }
 
     /// Returns the page as a JSON object.
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let mut object: Map<String, Value> =
-            self.sections.iter().map(|section| (section.key.to_owned(), section.json())).collect();
+            self.sections.iter().map(|section| (section.key.to_owned(), section.to_json())).collect();
         object.insert("problems".to_owned(), self.problems.clone().into());
         object.insert("exit_code".to_owned(), self.exit_code.into());
         Value::Object(object)
@@ -121,8 +121,8 @@ impl Diagnosis {
 }
 
 /// Returns a text without characters that would control a terminal.
-fn clean(text: String) -> String {
-    crate::usage_error::sanitized(&text)
+fn remove_control_characters(text: String) -> String {
+    crate::usage_error::remove_control_characters(&text)
 }
 
 #[cfg(test)]
@@ -134,19 +134,19 @@ mod tests {
     #[test]
     fn text_page_and_json_page_agree() {
         let mut section = DiagnosisSection::new("dns", "Name lookup");
-        section.fact_with("time", "0.010 s", 0.01);
-        section.row("addresses", "127.0.0.1", "answers", json!({"address": "127.0.0.1"}));
-        section.row("addresses", "::1", "\x1b[31mrefused", json!({"address": "::1"}));
+        section.add_fact_with_value("time", "0.010 s", 0.01);
+        section.add_row("addresses", "127.0.0.1", "answers", json!({"address": "127.0.0.1"}));
+        section.add_row("addresses", "::1", "\x1b[31mrefused", json!({"address": "::1"}));
         let mut diagnosis = Diagnosis { exit_code: 7, ..Diagnosis::default() };
-        assert!(diagnosis.text().ends_with("Problems\n  none\n"));
+        assert!(diagnosis.to_text().ends_with("Problems\n  none\n"));
         diagnosis.add(section);
-        diagnosis.problem("it is broken; repair it");
-        diagnosis.problem("it is broken; repair it");
-        let text = diagnosis.text();
+        diagnosis.add_problem("it is broken; repair it");
+        diagnosis.add_problem("it is broken; repair it");
+        let text = diagnosis.to_text();
         assert!(text.starts_with("Name lookup\n  time              0.010 s\n  127.0.0.1         answers\n"), "{text}");
         assert!(text.ends_with("Problems\n  * it is broken; repair it\n") && !text.contains('\x1b'), "{text}");
         assert_eq!(
-            diagnosis.json(),
+            diagnosis.to_json(),
             json!({
                 "dns": {"time": 0.01, "addresses": [{"address": "127.0.0.1"}, {"address": "::1"}]},
                 "problems": ["it is broken; repair it"],

@@ -7,20 +7,20 @@ use super::diagnosis::DiagnosisSection;
 use crate::plan::{ProxyChoice, StageArgs};
 use crate::program_persona::VERSION;
 
-/// The variables whose values are shown, since they name files only.
+/// The environment variables whose values are shown. The values are only file names.
 const FILE_VARIABLES: [&str; 4] = ["CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "NETRC"];
 
 /// Returns the section about the environment. `target` is the URL to fetch.
 pub(super) fn section(stage: &StageArgs, target: &haul::Target) -> DiagnosisSection {
     let mut section = DiagnosisSection::new("environment", "Environment");
-    section.fact("haul", format!("{VERSION} ({} {})", std::env::consts::OS, std::env::consts::ARCH));
+    section.add_fact("haul", format!("{VERSION} ({} {})", std::env::consts::OS, std::env::consts::ARCH));
     let proxy = proxy(stage, target);
-    section.fact_with("proxy", proxy.clone().unwrap_or_else(|| "none".to_owned()), json!(proxy));
+    section.add_fact_with_value("proxy", proxy.clone().unwrap_or_else(|| "none".to_owned()), json!(proxy));
     for (name, value) in variables(stage) {
-        section.row("variables", name, value.clone(), json!({"name": name, "value": value}));
+        section.add_row("variables", name, value.clone(), json!({"name": name, "value": value}));
     }
     let servers = name_servers();
-    section.fact_with(
+    section.add_fact_with_value(
         "name_servers",
         if servers.is_empty() { "unknown".to_owned() } else { servers.join(", ") },
         servers,

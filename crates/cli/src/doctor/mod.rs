@@ -51,8 +51,8 @@ enum PageFormat {
 
 /// Returns true if the command line of a program is `haul doctor …`.
 #[must_use]
-pub fn is_called(words: &[OsString]) -> bool {
-    let (persona, rest) = ProgramPersona::called(words.iter().cloned());
+pub fn is_doctor_command(words: &[OsString]) -> bool {
+    let (persona, rest) = ProgramPersona::from_words(words.iter().cloned());
     !persona.is_curl() && rest.first().is_some_and(|first| first == "doctor")
 }
 
@@ -60,7 +60,7 @@ pub fn is_called(words: &[OsString]) -> bool {
 #[must_use]
 pub fn run(words: &[OsString]) -> u8 {
     let colors = MessageColors::of_stderr(ProgramPersona::Haul);
-    match carry_out(&words[2.min(words.len())..]) {
+    match run_diagnosis(&words[2.min(words.len())..]) {
         Ok(Ok(code)) => code,
         Ok(Err(error)) => {
             let line = error_message::colored_line(ProgramPersona::Haul, &error, None, colors);
@@ -74,21 +74,21 @@ pub fn run(words: &[OsString]) -> u8 {
     }
 }
 
-fn carry_out(words: &[OsString]) -> Result<haul::Result<u8>, UsageError> {
+fn run_diagnosis(words: &[OsString]) -> Result<haul::Result<u8>, UsageError> {
     if words.is_empty() || words.iter().any(|word| word == "--help" || word == "-h") {
         let _ = std::io::stdout().write_all(HELP.as_bytes());
         return Ok(Ok(0));
     }
-    let (format, args) = without_format(words)?;
+    let (format, args) = split_off_format(words)?;
     let count = args.len();
     let parsed = parse::parse_as(ProgramPersona::Haul, args, &mut SystemFileAccess)?;
-    secret_arguments::blank(count, &parsed.secrets);
+    secret_arguments::blank_in_process_list(count, &parsed.secrets);
     let plan = build_plan::resolve(parsed, &mut SystemFileAccess)?;
     let url = only_url(&plan)?;
     Ok(probes::diagnose(&plan, url).map(|diagnosis| {
         let text = match format {
-            PageFormat::Text => diagnosis.text(),
-            PageFormat::Json => haul_policy::terminal_text::escaped_json(format!("{:#}\n", diagnosis.json())),
+            PageFormat::Text => diagnosis.to_text(),
+            PageFormat::Json => haul_policy::terminal_text::escaped_json(format!("{:#}\n", diagnosis.to_json())),
         };
         // A reader that has closed the pipe has seen enough.
         let _ = std::io::stdout().write_all(text.as_bytes());
@@ -96,9 +96,9 @@ fn carry_out(words: &[OsString]) -> Result<haul::Result<u8>, UsageError> {
     }))
 }
 
-/// Removes `--format` from the words. Options without effect replace it, so that the positions of
-/// the other words, by which secrets are blanked, stay the same.
-fn without_format(words: &[OsString]) -> Result<(PageFormat, Vec<OsString>), UsageError> {
+/// Removes `--format` from the words. Options without effect replace it, because secrets are
+/// removed later by the positions of their words, which must not change.
+fn split_off_format(words: &[OsString]) -> Result<(PageFormat, Vec<OsString>), UsageError> {
     let mut format = PageFormat::Text;
     let mut args = Vec::with_capacity(words.len());
     let no_effect = || OsString::from("--no-progress-meter");
@@ -134,14 +134,14 @@ fn without_format(words: &[OsString]) -> Result<(PageFormat, Vec<OsString>), Usa
 /// # Errors
 /// The plan has no URL, several of them, or a list.
 fn only_url(plan: &RunPlan) -> Result<&str, UsageError> {
-    let [operation] = plan.operations.as_slice() else { return Err(one_url()) };
+    let [operation] = plan.operations.as_slice() else { return Err(one_url_error()) };
     match operation.urls.get(0) {
         Some(UrlSource::Argument(url)) if operation.urls.len() == 1 => Ok(url),
-        _ => Err(one_url()),
+        _ => Err(one_url_error()),
     }
 }
 
-fn one_url() -> UsageError {
+fn one_url_error() -> UsageError {
     let reason = UsageErrorReason::bad_use("it looks at one URL");
     UsageError::new(ArgPosition::Option("doctor".into()), reason)
 }
@@ -153,11 +153,11 @@ mod tests {
     #[test]
     fn format_option_does_not_shift_other_arguments() {
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
-        let (format, args) = without_format(&words(&["--format", "json", "-u", "a:b", "u"])).expect("valid");
+        let (format, args) = split_off_format(&words(&["--format", "json", "-u", "a:b", "u"])).expect("valid");
         assert_eq!((format, args.len(), args[3].clone()), (PageFormat::Json, 5, "a:b".into()));
-        let (format, args) = without_format(&words(&["u", "--format=text"])).expect("valid");
+        let (format, args) = split_off_format(&words(&["u", "--format=text"])).expect("valid");
         assert_eq!((format, args.len()), (PageFormat::Text, 2));
-        assert!(without_format(&words(&["--format", "xml", "u"])).is_err());
-        assert!(without_format(&words(&["u", "--format"])).is_err());
+        assert!(split_off_format(&words(&["--format", "xml", "u"])).is_err());
+        assert!(split_off_format(&words(&["u", "--format"])).is_err());
     }
 }

@@ -17,23 +17,23 @@ use serde_json::json;
 use super::diagnosis::{Diagnosis, DiagnosisSection};
 use super::{certificates, environment, request_variants};
 use crate::plan::{RunPlan, StageArgs};
-use crate::run::engine_options::target_url::target_of;
+use crate::run::engine_options::target_url::parse_target;
 use crate::run::report::remedy;
 
 /// The number of bytes of the body that are received for the rate.
-const MOST_BYTES: u64 = 8 << 20;
+const MAX_PROBE_BYTES: u64 = 8 << 20;
 
 /// The time in which the body is received for the rate.
-const MOST_TIME: Duration = Duration::from_secs(5);
+const MAX_PROBE_TIME: Duration = Duration::from_secs(5);
 
 /// The number of addresses that are tried.
 const MOST_ADDRESSES: usize = 8;
 
 /// The minimum size of a body for which the page shows a transfer rate.
-const LEAST_BYTES: u64 = 64 << 10;
+const MIN_BYTES_FOR_RATE: u64 = 64 << 10;
 
 /// The minimum difference between the clocks of server and client that is reported as a problem.
-const CLOCK_DIFFERENCE: Duration = Duration::from_secs(300);
+const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(300);
 
 /// The header fields that are shown.
 const SHOWN_FIELDS: [&str; 6] = ["server", "content-type", "content-length", "vary", "alt-svc", "via"];
@@ -43,7 +43,7 @@ struct Probes<'a> {
     stage: &'a StageArgs,
     /// The request of the options.
     base: RequestOptions,
-    /// The proxy, without its login; `None` without one.
+    /// The proxy without its user name and password. `None` if no proxy is used.
     proxy: Option<String>,
 }
 
@@ -53,9 +53,9 @@ struct Probes<'a> {
 /// The URL or the options cannot be used.
 pub(super) fn diagnose(plan: &RunPlan, url: &str) -> Result<Diagnosis> {
     let stage = &plan.operations[0].stages[0];
-    let target = target_of(stage, url)?;
+    let target = parse_target(stage, url)?;
     let proxy = environment::proxy(stage, &target);
-    let probes = Probes { stage, base: request_variants::base(plan, stage)?, proxy };
+    let probes = Probes { stage, base: request_variants::base_request(plan, stage)?, proxy };
     let mut diagnosis = Diagnosis::default();
     diagnosis.add(environment::section(stage, &target));
     let addresses = probes.look_up(&target, &mut diagnosis)?;
@@ -109,29 +109,31 @@ impl Probes<'_> {
     fn look_up(&self, target: &Target, diagnosis: &mut Diagnosis) -> Result<Vec<IpAddr>> {
         let mut section = DiagnosisSection::new("dns", "Name lookup");
         let host = target.host_text();
-        section.fact("host", host);
+        section.add_fact("host", host);
         let mut addresses = Vec::new();
         match target.host() {
-            _ if self.proxy.is_some() => section.fact("answer", "not asked, because the proxy connects to the host"),
+            _ if self.proxy.is_some() => {
+                section.add_fact("answer", "not asked, because the proxy connects to the host")
+            }
             Host::V4(address) => addresses.push(IpAddr::from(*address)),
             Host::V6(address, _) => addresses.push(IpAddr::from(*address)),
             Host::Name(_) => {
                 let (client, began) = (request_variants::client(self.stage)?, Instant::now());
-                let deadline = began.checked_add(MOST_TIME * 2);
+                let deadline = began.checked_add(MAX_PROBE_TIME * 2);
                 match client.resolver().resolve(host, target.port(), self.base.family, deadline) {
                     Ok(found) => addresses.extend(found.iter()),
                     Err(error) => {
-                        section.fact("answer", format!("failed: {}", error.cause()));
-                        diagnosis.problem(with_remedy(&error));
+                        section.add_fact("answer", format!("failed: {}", error.cause()));
+                        diagnosis.add_problem(with_remedy(&error));
                     }
                 }
                 let (text, value) = environment::seconds(began.elapsed());
-                section.fact_with("time", text, value);
+                section.add_fact_with_value("time", text, value);
             }
         }
         let shown: Vec<String> = addresses.iter().map(ToString::to_string).collect();
         if !shown.is_empty() {
-            section.fact_with("addresses", shown.join(", "), shown);
+            section.add_fact_with_value("addresses", shown.join(", "), shown);
         }
         diagnosis.add(section);
         Ok(addresses)
@@ -145,7 +147,7 @@ impl Probes<'_> {
             if matches!(target.host(), Host::Name(_)) {
                 client.resolver().add_override(&format!("{}:{}:{address}", target.host_text(), target.port()))?;
             }
-            let (outcome, _) = self.send_by(&client, target.clone(), request_variants::head_only(&self.base));
+            let (outcome, _) = self.send_by(&client, target.clone(), request_variants::as_head_request(&self.base));
             let facts = &outcome.facts;
             let error = outcome.result.as_ref().err();
             let tcp = facts.connected.saturating_sub(facts.resolved);
@@ -162,7 +164,7 @@ impl Probes<'_> {
             }
             if let Some(error) = error {
                 parts.push(format!("failed: {}", error.cause()));
-                diagnosis.problem(format!("{address}: {}", with_remedy(error)));
+                diagnosis.add_problem(format!("{address}: {}", with_remedy(error)));
             }
             let value = json!({
                 "address": address.to_string(),
@@ -172,7 +174,7 @@ impl Probes<'_> {
                 "status": (facts.status > 0).then_some(facts.status),
                 "error": error.map(Error::cause),
             });
-            section.row("addresses", address.to_string(), parts.join(", "), value);
+            section.add_row("addresses", address.to_string(), parts.join(", "), value);
         }
         if !addresses.is_empty() {
             diagnosis.add(section);
@@ -191,8 +193,8 @@ impl Probes<'_> {
         let unverified = match refused {
             None => None,
             Some(error) => {
-                section.fact("verification", format!("failed: {}", error.cause()));
-                let mut options = request_variants::head_only(&request_variants::without_secrets(&self.base));
+                section.add_fact("verification", format!("failed: {}", error.cause()));
+                let mut options = request_variants::as_head_request(&request_variants::without_secrets(&self.base));
                 options.tls.verify = false;
                 let origin = format!("https://{}/", outcome.target.authority());
                 match Target::parse(&origin) {
@@ -204,13 +206,13 @@ impl Probes<'_> {
         let facts = &unverified.as_ref().unwrap_or(outcome).facts;
         if let Some(tls) = &facts.tls {
             if refused.is_none() {
-                section.fact("verification", if self.base.tls.verify { "valid" } else { "not verified (-k)" });
+                section.add_fact("verification", if self.base.tls.verify { "valid" } else { "not verified (-k)" });
             }
-            section.fact("version", tls.version);
-            section.fact("cipher", tls.cipher.clone());
-            section.fact_with("alpn", tls.alpn.clone().unwrap_or_else(|| "none".to_owned()), json!(tls.alpn));
+            section.add_fact("version", tls.version);
+            section.add_fact("cipher", tls.cipher.clone());
+            section.add_fact_with_value("alpn", tls.alpn.clone().unwrap_or_else(|| "none".to_owned()), json!(tls.alpn));
         }
-        certificates::add(facts.certificates.as_deref().unwrap_or_default(), &mut section, diagnosis);
+        certificates::add_chain(facts.certificates.as_deref().unwrap_or_default(), &mut section, diagnosis);
         diagnosis.add(section);
         Ok(())
     }
@@ -222,11 +224,11 @@ impl Probes<'_> {
             let is_offered = outcome.facts.version == Some(wanted);
             let why = outcome.result.as_ref().err().map(|error| format!(" ({})", error.cause())).unwrap_or_default();
             let text = if is_offered { "offered".to_owned() } else { format!("not offered{why}") };
-            section.row("versions", name, text, json!({"version": name, "offered": is_offered}));
+            section.add_row("versions", name, text, json!({"version": name, "offered": is_offered}));
             is_offered
         };
         let with_alpn = |alpn: &[&str]| {
-            let mut options = request_variants::head_only(base);
+            let mut options = request_variants::as_head_request(base);
             options.prior_knowledge = false;
             options.tls.alpn = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
             self.send(target.clone(), options)
@@ -234,12 +236,12 @@ impl Probes<'_> {
         row("HTTP/1.1", ProtocolVersion::Http11, &with_alpn(&["http/1.1"])?);
         let is_tls = target.scheme() == Scheme::Https;
         if is_tls && !row("HTTP/2", ProtocolVersion::Http2, &with_alpn(&["h2", "http/1.1"])?) {
-            diagnosis.problem("the server has no HTTP/2, with which many requests would share a connection");
+            diagnosis.add_problem("the server has no HTTP/2, with which many requests would share a connection");
         }
         if is_tls && haul::HAS_HTTP3 && self.proxy.is_none() {
-            let mut options = request_variants::head_only(base);
+            let mut options = request_variants::as_head_request(base);
             options.http3 = Http3Policy::Only;
-            options.connect.timeout = MOST_TIME / 2;
+            options.connect.timeout = MAX_PROBE_TIME / 2;
             row("HTTP/3", ProtocolVersion::Http3, &self.send(target.clone(), options)?);
         }
         diagnosis.add(section);
@@ -253,16 +255,16 @@ impl Probes<'_> {
         plain: &ResponseHead,
         diagnosis: &mut Diagnosis,
     ) -> Result<()> {
-        let options = RequestOptions { decode: true, ..request_variants::head_only(base) };
+        let options = RequestOptions { decode: true, ..request_variants::as_head_request(base) };
         let outcome = self.send(target.clone(), options)?;
         let mut section = DiagnosisSection::new("compression", "Compression");
         let head = outcome.head.as_ref();
         let coding = head.and_then(|head| field(head, "content-encoding"));
-        section.fact_with("coding", coding.clone().unwrap_or_else(|| "none".to_owned()), json!(coding));
+        section.add_fact_with_value("coding", coding.clone().unwrap_or_else(|| "none".to_owned()), json!(coding));
         let size = |head: &ResponseHead| field(head, "content-length").and_then(|text| text.parse::<u64>().ok());
         if let (Some(_), Some(before), Some(after)) = (&coding, size(plain), head.and_then(size)) {
             let text = format!("{} instead of {}", HumanBytes(after), HumanBytes(before));
-            section.fact_with("size", text, json!({"plain": before, "compressed": after}));
+            section.add_fact_with_value("size", text, json!({"plain": before, "compressed": after}));
         }
         diagnosis.add(section);
         Ok(())
@@ -275,7 +277,7 @@ impl Probes<'_> {
         head: &ResponseHead,
         diagnosis: &mut Diagnosis,
     ) -> Result<()> {
-        let options = RequestOptions { range: Some("0-0".to_owned()), ..request_variants::head_only(base) };
+        let options = RequestOptions { range: Some("0-0".to_owned()), ..request_variants::as_head_request(base) };
         let status = self.send(target.clone(), options)?.facts.status;
         let mut section = DiagnosisSection::new("ranges", "Ranges");
         let is_supported = status == 206;
@@ -283,9 +285,9 @@ impl Probes<'_> {
             true => "yes, so that a broken download continues where it stopped".to_owned(),
             false => format!("no (status {status}), so that a broken download begins anew"),
         };
-        section.fact_with("supported", text, is_supported);
+        section.add_fact_with_value("supported", text, is_supported);
         if let Some(unit) = field(head, "accept-ranges") {
-            section.fact("accept_ranges", unit);
+            section.add_fact("accept_ranges", unit);
         }
         diagnosis.add(section);
         Ok(())
@@ -299,19 +301,19 @@ impl Probes<'_> {
         diagnosis: &mut Diagnosis,
     ) -> Result<()> {
         let mut section = DiagnosisSection::new("validators", "Cache validators");
-        let mut options = request_variants::head_only(base);
+        let mut options = request_variants::as_head_request(base);
         for (name, condition) in [("etag", "If-None-Match"), ("last-modified", "If-Modified-Since")] {
             let Some(value) = field(head, name) else { continue };
-            section.fact(&name.replace('-', "_"), value.clone());
+            section.add_fact(&name.replace('-', "_"), value.clone());
             if options.fields.len() == base.fields.len() {
                 options.fields.push((condition.to_owned(), value.into_bytes()));
             }
         }
         if let Some(value) = field(head, "cache-control") {
-            section.fact("cache_control", value);
+            section.add_fact("cache_control", value);
         }
         if options.fields.len() == base.fields.len() {
-            section.fact_with(
+            section.add_fact_with_value(
                 "unchanged",
                 "the server has no validator, so that each request gets the whole content",
                 false,
@@ -323,7 +325,7 @@ impl Probes<'_> {
                 true => "confirmed with 304".to_owned(),
                 false => format!("not confirmed (status {status})"),
             };
-            section.fact_with("unchanged", text, is_confirmed);
+            section.add_fact_with_value("unchanged", text, is_confirmed);
         }
         diagnosis.add(section);
         Ok(())
@@ -340,10 +342,11 @@ fn redirects(outcome: &TransferOutcome, diagnosis: &mut Diagnosis) {
         let (from, to_url) = (shown_url(&hop.target), shown_url(to));
         let status = hop.head.status();
         if hop.target.scheme() == Scheme::Https && to.scheme() == Scheme::Http {
-            diagnosis.problem(format!("a redirect leads from https to {to_url}, which anyone on the path can read"));
+            diagnosis
+                .add_problem(format!("a redirect leads from https to {to_url}, which anyone on the path can read"));
         }
         let value = json!({"status": status, "from": from, "to": to_url});
-        section.row("hops", status.to_string(), format!("{from} -> {to_url}"), value);
+        section.add_row("hops", status.to_string(), format!("{from} -> {to_url}"), value);
     }
     diagnosis.add(section);
 }
@@ -351,29 +354,29 @@ fn redirects(outcome: &TransferOutcome, diagnosis: &mut Diagnosis) {
 /// Shows the response of the URL, or the error.
 fn response(outcome: &TransferOutcome, is_stopped: bool, diagnosis: &mut Diagnosis) {
     let mut section = DiagnosisSection::new("response", "Response");
-    section.fact("url", shown_url(&outcome.target));
+    section.add_fact("url", shown_url(&outcome.target));
     if let Err(error) = &outcome.result {
         diagnosis.exit_code = error.exit_code();
-        section.fact("error", error.cause());
-        diagnosis.problem(with_remedy(error));
+        section.add_fact("error", error.cause());
+        diagnosis.add_problem(with_remedy(error));
     }
     if let Some(head) = &outcome.head {
-        section.fact_with("status", head.status().to_string(), head.status());
+        section.add_fact_with_value("status", head.status().to_string(), head.status());
         for name in SHOWN_FIELDS {
             if let Some(value) = field(head, name) {
-                section.fact(&name.replace('-', "_"), value);
+                section.add_fact(&name.replace('-', "_"), value);
             }
         }
         let difference = field(head, "date").and_then(|date| clock_difference(date.as_bytes()));
-        if let Some(difference) = difference.filter(|difference| *difference > CLOCK_DIFFERENCE) {
+        if let Some(difference) = difference.filter(|difference| *difference > MAX_CLOCK_DIFFERENCE) {
             let minutes = difference.as_secs() / 60;
-            diagnosis.problem(format!("the clocks of this computer and of the server differ by {minutes} minutes"));
+            diagnosis.add_problem(format!("the clocks of this computer and of the server differ by {minutes} minutes"));
         }
         let (text, value) = environment::seconds(outcome.facts.first_byte);
-        section.fact_with("first_byte", format!("after {text}"), value);
+        section.add_fact_with_value("first_byte", format!("after {text}"), value);
         if !is_stopped && outcome.result.is_ok() {
             let (text, value) = environment::seconds(outcome.facts.total);
-            section.fact_with("complete", format!("after {text}"), value);
+            section.add_fact_with_value("complete", format!("after {text}"), value);
         }
     }
     diagnosis.add(section);
@@ -383,12 +386,12 @@ fn rate(outcome: &TransferOutcome, diagnosis: &mut Diagnosis) {
     let mut section = DiagnosisSection::new("rate", "Rate of one connection");
     let facts = &outcome.facts;
     let time = facts.total.saturating_sub(facts.first_byte);
-    section.fact_with("received", HumanBytes(facts.body_bytes).to_string(), facts.body_bytes);
-    if facts.body_bytes < LEAST_BYTES || time.is_zero() {
-        section.fact_with("rate", "not measured, because the body is small or arrived at once", json!(null));
+    section.add_fact_with_value("received", HumanBytes(facts.body_bytes).to_string(), facts.body_bytes);
+    if facts.body_bytes < MIN_BYTES_FOR_RATE || time.is_zero() {
+        section.add_fact_with_value("rate", "not measured, because the body is small or arrived at once", json!(null));
     } else {
         let rate = (facts.body_bytes as f64 / time.as_secs_f64()) as u64;
-        section.fact_with("rate", format!("{}/s", HumanBytes(rate)), rate);
+        section.add_fact_with_value("rate", format!("{}/s", HumanBytes(rate)), rate);
     }
     diagnosis.add(section);
 }
@@ -414,11 +417,12 @@ fn shown_url(target: &Target) -> String {
 
 /// Returns the difference between a `Date` field and the clock of this computer.
 fn clock_difference(date: &[u8]) -> Option<Duration> {
-    let (there, here) = (crate::date::of_http(date)?, SystemTime::now());
+    let (there, here) = (crate::date::parse_http_date(date)?, SystemTime::now());
     there.duration_since(here).or_else(|_| here.duration_since(there)).ok()
 }
 
-/// Counts the bytes of a body, and ends its transfer after [`MOST_BYTES`] or [`MOST_TIME`].
+/// Counts the bytes of a body, and ends its transfer after [`MAX_PROBE_BYTES`] or
+/// [`MAX_PROBE_TIME`].
 struct MeasuringSink {
     bytes: u64,
     since: Instant,
@@ -433,7 +437,7 @@ impl Sink for MeasuringSink {
 
     fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         self.bytes += lease.bytes().len() as u64;
-        if self.bytes < MOST_BYTES && self.since.elapsed() < MOST_TIME {
+        if self.bytes < MAX_PROBE_BYTES && self.since.elapsed() < MAX_PROBE_TIME {
             return Ok(());
         }
         self.is_stopped.store(true, Ordering::Relaxed);

@@ -18,8 +18,8 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 
 /// Returns the request of the options, for a probe: a GET with one try over one connection, without
 /// limits of rates.
-pub(super) fn base(plan: &RunPlan, stage: &StageArgs) -> Result<RequestOptions> {
-    let options = engine_options::request(&plan.global, stage, None, &mut StateStores::default())?;
+pub(super) fn base_request(plan: &RunPlan, stage: &StageArgs) -> Result<RequestOptions> {
+    let options = engine_options::request_options(&plan.global, stage, None, &mut StateStores::default())?;
     let mut connect = options.connect.clone();
     if stage.transfer.connect_timeout.is_none() {
         connect.timeout = CONNECT_TIME;
@@ -47,7 +47,7 @@ pub(super) fn base(plan: &RunPlan, stage: &StageArgs) -> Result<RequestOptions> 
 }
 
 /// Returns a request that receives the head of the response only, and follows no redirect.
-pub(super) fn head_only(base: &RequestOptions) -> RequestOptions {
+pub(super) fn as_head_request(base: &RequestOptions) -> RequestOptions {
     let mut options = RequestOptions { head_only: true, fail: false, ..base.clone() };
     options.redirects.follow = false;
     options
@@ -74,6 +74,6 @@ pub(super) fn without_secrets(base: &RequestOptions) -> RequestOptions {
 /// that it opens a connection.
 pub(super) fn client(stage: &StageArgs) -> Result<Client> {
     let client = Client::new();
-    engine_options::resolve(&client, stage)?;
+    engine_options::set_resolver_options(&client, stage)?;
     Ok(client)
 }

@@ -2,7 +2,7 @@
 //! connections open.
 
 use super::prelude::*;
-use crate::agent::{AgentArgs, IDLE};
+use crate::agent::{AgentArgs, DEFAULT_IDLE_TIME};
 
 pub(super) struct AgentFlag;
 
@@ -31,7 +31,7 @@ impl Flag for AgentFlag {
                 FlagValue::Absent => None,
                 value => Some(value.path()?),
             },
-            idle: IDLE,
+            idle: DEFAULT_IDLE_TIME,
         });
         Ok(())
     }

@@ -21,7 +21,7 @@ impl Flag for AllowBodyFilesFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().allow_body_files = value.on();
+        args.group().allow_body_files = value.is_on();
         Ok(())
     }
 }

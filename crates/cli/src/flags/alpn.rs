@@ -21,7 +21,7 @@ impl Flag for AlpnFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().tls.alpn = value.on();
+        args.transfer().tls.alpn = value.is_on();
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ impl Flag for AltSvcFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().alt_svc = super::hsts::store(value)?;
+        args.transfer().alt_svc = super::hsts::parse_state_file(value)?;
         Ok(())
     }
 }

@@ -24,7 +24,7 @@ impl Flag for AnyauthFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let any = AllowedAuthSchemes { negotiate: cfg!(feature = "negotiate"), ..AllowedAuthSchemes::ANY };
-        args.request().allowed = value.on().then_some(any);
+        args.request().allowed = value.is_on().then_some(any);
         Ok(())
     }
 }

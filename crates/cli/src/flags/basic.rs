@@ -22,7 +22,7 @@ impl Flag for BasicFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.request().allowed.get_or_insert(NONE).basic = value.on();
+        args.request().allowed.get_or_insert(NONE).basic = value.is_on();
         Ok(())
     }
 }

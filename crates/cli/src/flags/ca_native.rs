@@ -21,7 +21,7 @@ impl Flag for CaNativeFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         // curl with OpenSSL trusts them only where this is on.
-        if !value.on() && !args.global.persona.is_curl() {
+        if !value.is_on() && !args.global.persona.is_curl() {
             let text = "the system's certificates are trusted unless --cacert or --capath takes their place";
             return Err(UsageErrorReason::bad_use(text));
         }

@@ -22,7 +22,7 @@ impl Flag for CertStatusFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().tls.options.require_status = value.on();
+        args.transfer().tls.options.require_status = value.is_on();
         Ok(())
     }
 }

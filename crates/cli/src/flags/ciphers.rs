@@ -1,7 +1,7 @@
 //! The option `--ciphers`: sets the cipher suites of TLS 1.2.
 
 use super::prelude::*;
-use crate::flag_value::names;
+use crate::flag_value::split_names;
 
 pub(super) struct CiphersFlag;
 
@@ -22,7 +22,7 @@ impl Flag for CiphersFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().tls.options.tls12_ciphers = Some(names(value.content()?));
+        args.transfer().tls.options.tls12_ciphers = Some(split_names(value.content()?));
         Ok(())
     }
 }

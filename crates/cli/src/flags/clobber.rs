@@ -23,7 +23,7 @@ impl Flag for ClobberFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().clobber = Some(value.on());
+        args.group().clobber = Some(value.is_on());
         Ok(())
     }
 }

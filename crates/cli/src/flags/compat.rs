@@ -10,7 +10,7 @@
 use super::{FLAGS, find_long, unsupported};
 
 /// The options of haul that curl does not have.
-const OWN: &[&str] = &[
+const HAUL_OPTIONS: &[&str] = &[
     "agent",
     "agent-idle",
     "agent-status",
@@ -51,7 +51,7 @@ const OWN: &[&str] = &[
 ];
 
 /// The options that haul accepts without an effect, each with the reason for the page.
-const INERT: &[(&str, &str)] = &[
+const IGNORED_OPTIONS: &[(&str, &str)] = &[
     ("append", "concerns FTP only"),
     ("crlf", "meant for FTP and SMTP; content is sent unchanged, where curl 8.22 makes CRLF of LF over HTTP, too"),
     ("disable-eprt", "concerns FTP only"),
@@ -87,7 +87,7 @@ const INERT: &[(&str, &str)] = &[
 ];
 
 /// The options that work differently in the curl persona than in curl, each with the difference.
-const DIFFERS: &[(&str, &str)] = &[
+const DIFFERENCES: &[(&str, &str)] = &[
     ("alt-svc", "if the alternative cannot be reached, the origin is asked; not used with -k"),
     ("anyauth", "with -T - a request without a body is sent first, to learn which scheme the server wants"),
     (
@@ -152,28 +152,28 @@ const DIFFERS: &[(&str, &str)] = &[
 
 /// Returns the page's text for an option of curl, which begins with `refused`, `no effect`,
 /// `differs` or `works`.
-fn status_of(name: &str) -> String {
-    if let Some(why) = unsupported::why(name.as_bytes()) {
+fn status_of_option(name: &str) -> String {
+    if let Some(why) = unsupported::refusal_reason(name.as_bytes()) {
         return format!("refused: {why}");
     }
-    if let Some((_, why)) = INERT.iter().find(|(known, _)| *known == name) {
+    if let Some((_, why)) = IGNORED_OPTIONS.iter().find(|(known, _)| *known == name) {
         return format!("no effect: {why}");
     }
-    match DIFFERS.iter().find(|(known, _)| *known == name) {
+    match DIFFERENCES.iter().find(|(known, _)| *known == name) {
         Some((_, how)) => format!("differs: {how}"),
         None => "works".to_owned(),
     }
 }
 
 /// Returns true if curl has a long option of this name.
-pub fn is_curls(name: &str) -> bool {
-    !OWN.contains(&name)
+pub fn is_curl_option(name: &str) -> bool {
+    !HAUL_OPTIONS.contains(&name)
 }
 
 /// Returns the text of `docs/curl-compat.md`.
 pub fn page() -> String {
-    let mut names: Vec<&str> = FLAGS.iter().map(|flag| flag.spec().long).filter(|name| is_curls(name)).collect();
-    names.extend(unsupported::all().map(|(name, _)| name));
+    let mut names: Vec<&str> = FLAGS.iter().map(|flag| flag.spec().long).filter(|name| is_curl_option(name)).collect();
+    names.extend(unsupported::all_options().map(|(name, _)| name));
     names.sort_unstable();
     let mut text = String::from(
         "# curl's options\n\nEvery option in curl's manual, and what it does with `haul curl` (or through a link named `curl`). A \
@@ -184,7 +184,7 @@ pub fn page() -> String {
         let own = find_long(name.as_bytes()).and_then(|flag| flag.spec().short);
         let letter = own.or_else(|| unsupported::letter_of(name));
         let letter = letter.map(|letter| format!("`-{letter}` ")).unwrap_or_default();
-        text.push_str(&format!("| {letter}`--{name}` | {} |\n", status_of(name)));
+        text.push_str(&format!("| {letter}`--{name}` | {} |\n", status_of_option(name)));
     }
     text
 }
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn compat_page_lists_only_existing_flags() {
-        for name in OWN.iter().chain(INERT.iter().chain(DIFFERS).map(|(name, _)| name)) {
+        for name in HAUL_OPTIONS.iter().chain(IGNORED_OPTIONS.iter().chain(DIFFERENCES).map(|(name, _)| name)) {
             assert!(find_long(name.as_bytes()).is_some(), "{name}");
         }
     }

@@ -21,7 +21,7 @@ impl Flag for CompressedFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().compressed = Some(value.on());
+        args.transfer().compressed = Some(value.is_on());
         Ok(())
     }
 }

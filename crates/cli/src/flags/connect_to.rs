@@ -1,6 +1,6 @@
-//! The option `--connect-to`: connects to another host or port than those of the URL.
+//! The option `--connect-to`: connects to another host or port than the URL names.
 
-use super::host_port::{part, port};
+use super::host_port::{parse_port, split_at_colon};
 use super::prelude::*;
 use haul::request::ConnectToRule;
 
@@ -36,9 +36,14 @@ impl Flag for ConnectToFlag {
 }
 
 fn parse(text: &str) -> Option<ConnectToRule> {
-    let (host, rest) = part(text)?;
-    let (from_port, rest) = part(rest?)?;
-    let (to_host, to_port) = part(rest?)?;
+    let (host, rest) = split_at_colon(text)?;
+    let (from_port, rest) = split_at_colon(rest?)?;
+    let (to_host, to_port) = split_at_colon(rest?)?;
     let named = |host: &str| (!host.is_empty()).then(|| host.to_ascii_lowercase());
-    Some(ConnectToRule { host: named(host), port: port(from_port)?, to_host: named(to_host), to_port: port(to_port?)? })
+    Some(ConnectToRule {
+        host: named(host),
+        port: parse_port(from_port)?,
+        to_host: named(to_host),
+        to_port: parse_port(to_port?)?,
+    })
 }

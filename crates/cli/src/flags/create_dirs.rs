@@ -20,7 +20,7 @@ impl Flag for CreateDirsFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().create_dirs = value.on();
+        args.group().create_dirs = value.is_on();
         Ok(())
     }
 }

@@ -25,7 +25,7 @@ impl Flag for CsvFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        match (value.on(), args.global.record_output) {
+        match (value.is_on(), args.global.record_output) {
             (true, _) => args.global.record_output = Some(RecordOutputFormat::Csv),
             (false, Some(RecordOutputFormat::Csv)) => args.global.record_output = None,
             (false, _) => {}

@@ -26,7 +26,7 @@ impl Flag for CsvInFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().record_format = value.on().then_some(RecordFormat::Csv);
+        args.group().record_format = value.is_on().then_some(RecordFormat::Csv);
         Ok(())
     }
 }

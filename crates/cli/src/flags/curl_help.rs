@@ -4,9 +4,9 @@
 //! ```
 //! use haul_cli::flags::curl_help;
 //!
-//! assert!(curl_help::has("timeout", "max-time"));
-//! assert!(!curl_help::has("dns", "max-time"));
-//! assert_eq!(curl_help::turned_off("progress-meter"), Some("Show no progress"));
+//! assert!(curl_help::is_in_category("timeout", "max-time"));
+//! assert!(!curl_help::is_in_category("dns", "max-time"));
+//! assert_eq!(curl_help::negated_description("progress-meter"), Some("Show no progress"));
 //! ```
 
 /// The categories of curl's help. Each has a name, a title, and the long names of its options that
@@ -103,7 +103,7 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
 
 /// The options that are on by default, each with its help text. curl's help lists their `--no-`
 /// form.
-const OFF: &[(&str, &str)] = &[
+const NEGATED_DESCRIPTIONS: &[(&str, &str)] = &[
     ("alpn", "Agree on no HTTP version in TLS"),
     ("clobber", "Do not replace files that exist"),
     ("keepalive", "Do not probe idle connections"),
@@ -118,15 +118,15 @@ pub fn categories() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Returns true if the category lists the option with this long name.
-pub fn has(category: &str, long: &str) -> bool {
+pub fn is_in_category(category: &str, long: &str) -> bool {
     let names = CATEGORIES.iter().find(|(name, ..)| *name == category).map(|&(.., names)| names);
     names.is_some_and(|names| names.split_ascii_whitespace().any(|name| name == long))
 }
 
 /// Returns the help text for the `--no-` form of an option, or `None` if curl's help does not list
 /// that form. `long` is the name without `no-`.
-pub fn turned_off(long: &str) -> Option<&'static str> {
-    OFF.iter().find(|(name, _)| *name == long).map(|&(_, help)| help)
+pub fn negated_description(long: &str) -> Option<&'static str> {
+    NEGATED_DESCRIPTIONS.iter().find(|(name, _)| *name == long).map(|&(_, help)| help)
 }
 
 #[cfg(test)]
@@ -141,7 +141,7 @@ mod tests {
                 assert!(find_long(name.as_bytes()).is_some(), "{name} of {category}");
             }
         }
-        for (name, _) in OFF {
+        for (name, _) in NEGATED_DESCRIPTIONS {
             assert_eq!(find_long(name.as_bytes()).map(|flag| flag.spec().syntax), Some(FlagSyntax::Switch), "{name}");
         }
     }

@@ -1,7 +1,7 @@
 //! The option `--curves`: sets the groups for the TLS key exchange.
 
 use super::prelude::*;
-use crate::flag_value::names;
+use crate::flag_value::split_names;
 
 pub(super) struct CurvesFlag;
 
@@ -22,7 +22,7 @@ impl Flag for CurvesFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().tls.options.groups = Some(names(value.content()?));
+        args.transfer().tls.options.groups = Some(split_names(value.content()?));
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ impl Flag for DigestFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.request().allowed.get_or_insert(NONE).digest = value.on();
+        args.request().allowed.get_or_insert(NONE).digest = value.is_on();
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ impl Flag for DisallowUsernameInUrlFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.request().no_user_in_url = value.on();
+        args.request().no_user_in_url = value.is_on();
         Ok(())
     }
 }

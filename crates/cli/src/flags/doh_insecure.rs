@@ -20,7 +20,7 @@ impl Flag for DohInsecureFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().doh_insecure = value.on();
+        args.transfer().doh_insecure = value.is_on();
         Ok(())
     }
 }

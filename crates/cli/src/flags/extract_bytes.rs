@@ -21,7 +21,7 @@ impl Flag for ExtractBytesFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.stage().extract_bytes = value.on();
+        args.stage().extract_bytes = value.is_on();
         Ok(())
     }
 }

@@ -21,11 +21,11 @@ impl Flag for FailFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        if args.global.persona.is_curl() && value.on() && args.transfer().options.fail_with_body {
+        if args.global.persona.is_curl() && value.is_on() && args.transfer().options.fail_with_body {
             args.warn("--fail deselects --fail-with-body here");
         }
         let options = &mut args.transfer().options;
-        (options.fail, options.fail_with_body) = (value.on(), false);
+        (options.fail, options.fail_with_body) = (value.is_on(), false);
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for FailEarlyFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.fail_early = value.on();
+        args.global.fail_early = value.is_on();
         Ok(())
     }
 }

@@ -24,11 +24,11 @@ impl Flag for FailWithBodyFlag {
         // haul itself treats an error status as a failure with or without the option.
         let already = &args.transfer().options;
         let has_other = already.fail && !already.fail_with_body;
-        if args.global.persona.is_curl() && value.on() && has_other {
+        if args.global.persona.is_curl() && value.is_on() && has_other {
             args.warn("--fail-with-body deselects --fail here");
         }
         let options = &mut args.transfer().options;
-        (options.fail, options.fail_with_body) = (value.on(), value.on());
+        (options.fail, options.fail_with_body) = (value.is_on(), value.is_on());
         Ok(())
     }
 }

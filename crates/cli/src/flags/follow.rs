@@ -24,8 +24,8 @@ impl Flag for FollowFlag {
         if args.global.persona.is_curl() && args.transfer().options.redirects.follow && !args.request().follow {
             args.warn("--follow overrides --location");
         }
-        args.transfer().options.redirects.follow = value.on();
-        args.request().follow = value.on();
+        args.transfer().options.redirects.follow = value.is_on();
+        args.request().follow = value.is_on();
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for FormEscapeFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.request().form.backslash = value.on();
+        args.request().form.backslash = value.is_on();
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! The option `--form-string`: adds a field to the form, whose value is sent as it is.
+//! The option `--form-string`: adds a field to the form and sends its value unchanged.
 
 use super::prelude::*;
 use crate::form::{self, ParsedFormOption, ParsedFormPart};

@@ -22,7 +22,7 @@ impl Flag for FsyncFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().fsync = value.on();
+        args.group().fsync = value.is_on();
         Ok(())
     }
 }

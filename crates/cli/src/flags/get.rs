@@ -21,7 +21,7 @@ impl Flag for GetFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.request().get = value.on();
+        args.request().get = value.is_on();
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for GloboffFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().globoff = value.on();
+        args.group().globoff = value.is_on();
         Ok(())
     }
 }

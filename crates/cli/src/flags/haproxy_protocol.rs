@@ -21,7 +21,7 @@ impl Flag for HaproxyProtocolFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().options.connect.haproxy_protocol = value.on();
+        args.transfer().options.connect.haproxy_protocol = value.is_on();
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ impl Flag for HeadFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.request().head = value.on();
+        args.request().head = value.is_on();
         Ok(())
     }
 }

@@ -27,7 +27,7 @@ impl Flag for HeaderFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        if let Some(header) = read(value, args, "-H")? {
+        if let Some(header) = read_header_option(value, args, "-H")? {
             args.request().fields.push(header);
         }
         Ok(())
@@ -36,7 +36,7 @@ impl Flag for HeaderFlag {
 
 /// Parses the value of `-H` or `--proxy-header`. If it is not a header field, adds a warning and
 /// returns `None`.
-pub(super) fn read(
+pub(super) fn read_header_option(
     value: FlagValue<'_>,
     args: &mut ParsedArgs,
     option: &str,

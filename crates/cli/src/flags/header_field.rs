@@ -26,7 +26,7 @@ pub(crate) fn refuse_controls(bytes: &[u8]) -> Result<(), UsageErrorReason> {
 pub(crate) fn parse(text: &[u8], persona: ProgramPersona) -> Result<Option<HeaderArg>, UsageErrorReason> {
     refuse_controls(text)?;
     if persona.is_curl() {
-        return Ok(verbatim(text));
+        return Ok(parse_verbatim(text));
     }
     let text = text.trim_ascii();
     let Some(at) = text.iter().position(|byte| matches!(byte, b':' | b';')) else {
@@ -50,7 +50,7 @@ pub(crate) fn parse(text: &[u8], persona: ProgramPersona) -> Result<Option<Heade
 }
 
 /// Parses a header field as curl does: only the blanks after the colon are removed.
-fn verbatim(text: &[u8]) -> Option<HeaderArg> {
+fn parse_verbatim(text: &[u8]) -> Option<HeaderArg> {
     let name = |name: &[u8]| String::from_utf8(name.to_vec()).ok().filter(|name| !name.is_empty());
     match text.iter().position(|&byte| byte == b':') {
         Some(at) if text[at + 1..].trim_ascii().is_empty() => {

@@ -3,7 +3,7 @@
 
 /// Returns the text before the next colon, and the rest after it. An address in brackets counts as
 /// one text, and is returned without the brackets.
-pub(super) fn part(text: &str) -> Option<(&str, Option<&str>)> {
+pub(super) fn split_at_colon(text: &str) -> Option<(&str, Option<&str>)> {
     let Some(bracketed) = text.strip_prefix('[') else {
         return Some(match text.split_once(':') {
             Some((part, rest)) => (part, Some(rest)),
@@ -18,7 +18,7 @@ pub(super) fn part(text: &str) -> Option<(&str, Option<&str>)> {
 }
 
 /// Parses a port number. Returns `Some(None)` for an empty text, and `None` for an invalid one.
-pub(super) fn port(text: &str) -> Option<Option<u16>> {
+pub(super) fn parse_port(text: &str) -> Option<Option<u16>> {
     match text {
         "" => Some(None),
         text if text.bytes().all(|byte| byte.is_ascii_digit()) => Some(Some(text.parse().ok()?)),

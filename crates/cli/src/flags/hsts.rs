@@ -23,14 +23,14 @@ impl Flag for HstsFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().hsts = store(value)?;
+        args.transfer().hsts = parse_state_file(value)?;
         Ok(())
     }
 }
 
 /// Parses the value of `--hsts` or `--alt-svc`: a file name, or an empty text, which stands for
 /// memory.
-pub(super) fn store(value: FlagValue<'_>) -> Result<StateFileArg, UsageErrorReason> {
+pub(super) fn parse_state_file(value: FlagValue<'_>) -> Result<StateFileArg, UsageErrorReason> {
     match value.bytes() {
         b"" => Ok(StateFileArg::Memory),
         _ => value.path().map(StateFileArg::File),

@@ -21,7 +21,7 @@ impl Flag for Http09Flag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().options.deviations.http09 = value.on();
+        args.transfer().options.deviations.http09 = value.is_on();
         Ok(())
     }
 }

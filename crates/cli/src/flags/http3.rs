@@ -25,6 +25,6 @@ impl Flag for Http3Flag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let _ = value;
-        super::http3_only::set(args, HttpVersion::Http3)
+        super::http3_only::set_http3_version(args, HttpVersion::Http3)
     }
 }

@@ -23,12 +23,12 @@ impl Flag for Http3OnlyFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let _ = value;
-        set(args, HttpVersion::Http3Only)
+        set_http3_version(args, HttpVersion::Http3Only)
     }
 }
 
 /// Sets the HTTP version to one that needs HTTP/3. Fails if HTTP/3 is not built in.
-pub(super) fn set(args: &mut ParsedArgs, version: HttpVersion) -> Result<(), UsageErrorReason> {
+pub(super) fn set_http3_version(args: &mut ParsedArgs, version: HttpVersion) -> Result<(), UsageErrorReason> {
     if !haul::HAS_HTTP3 {
         return Err(UsageErrorReason::bad_use("this build of haul has no HTTP/3: build it with the feature http3"));
     }

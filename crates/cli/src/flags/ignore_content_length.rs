@@ -22,7 +22,7 @@ impl Flag for IgnoreContentLengthFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().options.deviations.ignore_length = value.on();
+        args.transfer().options.deviations.ignore_length = value.is_on();
         Ok(())
     }
 }

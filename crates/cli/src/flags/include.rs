@@ -20,7 +20,7 @@ impl Flag for IncludeFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.stage().include = value.on();
+        args.stage().include = value.is_on();
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for InsecureFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().tls.options.verify = !value.on();
+        args.transfer().tls.options.verify = !value.is_on();
         Ok(())
     }
 }

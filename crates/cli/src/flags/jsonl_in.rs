@@ -29,7 +29,7 @@ impl Flag for JsonlInFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().record_format = value.on().then_some(RecordFormat::JsonLines);
+        args.group().record_format = value.is_on().then_some(RecordFormat::JsonLines);
         Ok(())
     }
 }

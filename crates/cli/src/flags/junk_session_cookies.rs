@@ -21,7 +21,7 @@ impl Flag for JunkSessionCookiesFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().cookies.junk_session = value.on();
+        args.transfer().cookies.junk_session = value.is_on();
         Ok(())
     }
 }

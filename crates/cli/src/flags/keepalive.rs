@@ -22,7 +22,7 @@ impl Flag for KeepaliveFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().keepalive = value.on().then(KeepaliveArgs::default);
+        args.transfer().keepalive = value.is_on().then(KeepaliveArgs::default);
         Ok(())
     }
 }

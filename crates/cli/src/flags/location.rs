@@ -22,7 +22,7 @@ impl Flag for LocationFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         override_follow(args);
-        args.transfer().options.redirects.follow = value.on();
+        args.transfer().options.redirects.follow = value.is_on();
         Ok(())
     }
 }

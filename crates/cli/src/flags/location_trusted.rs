@@ -25,8 +25,8 @@ impl Flag for LocationTrustedFlag {
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         override_follow(args);
         let redirects = &mut args.transfer().options.redirects;
-        redirects.location_trusted = value.on();
-        redirects.follow |= value.on();
+        redirects.location_trusted = value.is_on();
+        redirects.follow |= value.is_on();
         Ok(())
     }
 }

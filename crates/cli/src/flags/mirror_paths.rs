@@ -24,7 +24,7 @@ impl Flag for MirrorPathsFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().mirror_paths = value.on();
+        args.group().mirror_paths = value.is_on();
         Ok(())
     }
 }

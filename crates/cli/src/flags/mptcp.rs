@@ -22,7 +22,7 @@ impl Flag for MptcpFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().options.connect.multipath = value.on();
+        args.transfer().options.connect.multipath = value.is_on();
         Ok(())
     }
 }

@@ -25,7 +25,7 @@ impl Flag for NegotiateFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.request().allowed.get_or_insert(NONE).negotiate = value.on();
+        args.request().allowed.get_or_insert(NONE).negotiate = value.is_on();
         Ok(())
     }
 }

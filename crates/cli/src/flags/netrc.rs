@@ -22,7 +22,7 @@ impl Flag for NetrcFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.request().netrc = value.on();
+        args.request().netrc = value.is_on();
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for NetrcOptionalFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.request().netrc_optional = value.on();
+        args.request().netrc_optional = value.is_on();
         Ok(())
     }
 }

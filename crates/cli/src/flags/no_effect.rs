@@ -18,7 +18,7 @@ impl Flag for NoEffectFlag {
 }
 
 /// The common fields of these flags. Each flag sets its name, `doc`, example and `see_also`.
-const NOTHING: FlagSpec = FlagSpec {
+const NO_EFFECT_SPEC: FlagSpec = FlagSpec {
     long: "",
     short: None,
     syntax: FlagSyntax::Switch,
@@ -36,7 +36,7 @@ pub(super) const APPEND: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. It concerns FTP uploads.",
     example: "haul --append https://example.com/",
     see_also: &["upload-file"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const CRLF: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -44,7 +44,7 @@ pub(super) const CRLF: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. It concerns FTP and SMTP uploads; HTTP bodies are sent unchanged.",
     example: "haul --crlf https://example.com/",
     see_also: &["upload-file"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const DISABLE_EPRT: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -52,7 +52,7 @@ pub(super) const DISABLE_EPRT: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. It concerns FTP connections.",
     example: "haul --disable-eprt https://example.com/",
     see_also: &["disable-epsv"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const DISABLE_EPSV: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -60,7 +60,7 @@ pub(super) const DISABLE_EPSV: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. It concerns FTP connections.",
     example: "haul --disable-epsv https://example.com/",
     see_also: &["disable-eprt"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const EGD_FILE: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -69,7 +69,7 @@ pub(super) const EGD_FILE: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. curl ignores it too.",
     example: "haul --egd-file x https://example.com/",
     see_also: &["insecure"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const FALSE_START: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -77,7 +77,7 @@ pub(super) const FALSE_START: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. curl ignores it too.",
     example: "haul --false-start https://example.com/",
     see_also: &["tlsv1.3"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const FTP_CREATE_DIRS: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -85,7 +85,7 @@ pub(super) const FTP_CREATE_DIRS: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. It concerns FTP uploads.",
     example: "haul --ftp-create-dirs https://example.com/",
     see_also: &["create-dirs"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const FTP_PASV: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -93,7 +93,7 @@ pub(super) const FTP_PASV: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. It concerns FTP connections.",
     example: "haul --ftp-pasv https://example.com/",
     see_also: &["disable-epsv"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const FTP_PORT: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -104,7 +104,7 @@ pub(super) const FTP_PORT: NoEffectFlag = NoEffectFlag(&FlagSpec {
           POST`; for curl, too, that is `-P OST`.",
     example: "haul --ftp-port - https://example.com/",
     see_also: &["ftp-pasv", "request"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const FTP_SKIP_PASV_IP: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -112,7 +112,7 @@ pub(super) const FTP_SKIP_PASV_IP: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. It concerns FTP connections.",
     example: "haul --ftp-skip-pasv-ip https://example.com/",
     see_also: &["ftp-pasv"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const NPN: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -120,7 +120,7 @@ pub(super) const NPN: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. NPN is obsolete; ALPN has replaced it.",
     example: "haul --npn https://example.com/",
     see_also: &["alpn"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const PROXY_SSL_ALLOW_BEAST: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -128,7 +128,7 @@ pub(super) const PROXY_SSL_ALLOW_BEAST: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. It concerns a flaw of TLS 1.0, which haul does not speak.",
     example: "haul --proxy-ssl-allow-beast https://example.com/",
     see_also: &["tlsv1.2"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const PROXY_SSL_AUTO_CLIENT_CERT: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -136,7 +136,7 @@ pub(super) const PROXY_SSL_AUTO_CLIENT_CERT: NoEffectFlag = NoEffectFlag(&FlagSp
     doc: "Accepted for compatibility with curl. In curl, too, it only concerns TLS on Windows.",
     example: "haul --proxy-ssl-auto-client-cert https://example.com/",
     see_also: &["crlfile"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const PROXY_TLSV1: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -144,7 +144,7 @@ pub(super) const PROXY_TLSV1: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. Connections to proxies always use TLS 1.2 or newer.",
     example: "haul --proxy-tlsv1 https://example.com/",
     see_also: &["tlsv1"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const RANDOM_FILE: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -153,7 +153,7 @@ pub(super) const RANDOM_FILE: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. curl ignores it too.",
     example: "haul --random-file x https://example.com/",
     see_also: &["insecure"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const SOCKS5_GSSAPI_NEC: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -162,7 +162,7 @@ pub(super) const SOCKS5_GSSAPI_NEC: NoEffectFlag = NoEffectFlag(&FlagSpec {
           --socks5-gssapi is refused.",
     example: "haul --socks5-gssapi-nec https://example.com/",
     see_also: &["socks5"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const SOCKS5_GSSAPI_SERVICE: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -172,7 +172,7 @@ pub(super) const SOCKS5_GSSAPI_SERVICE: NoEffectFlag = NoEffectFlag(&FlagSpec {
           --socks5-gssapi is refused.",
     example: "haul --socks5-gssapi-service x https://example.com/",
     see_also: &["socks5"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const SSL: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -181,7 +181,7 @@ pub(super) const SSL: NoEffectFlag = NoEffectFlag(&FlagSpec {
           decides whether TLS is used.",
     example: "haul --ssl https://example.com/",
     see_also: &["ssl-reqd"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const SSL_ALLOW_BEAST: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -189,7 +189,7 @@ pub(super) const SSL_ALLOW_BEAST: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. It concerns a flaw of TLS 1.0, which haul does not speak.",
     example: "haul --ssl-allow-beast https://example.com/",
     see_also: &["tlsv1.2"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const SSL_AUTO_CLIENT_CERT: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -197,7 +197,7 @@ pub(super) const SSL_AUTO_CLIENT_CERT: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. In curl, too, it only concerns TLS on Windows.",
     example: "haul --ssl-auto-client-cert https://example.com/",
     see_also: &["crlfile"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const SSL_NO_REVOKE: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -205,7 +205,7 @@ pub(super) const SSL_NO_REVOKE: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. In curl, too, it only concerns TLS on Windows.",
     example: "haul --ssl-no-revoke https://example.com/",
     see_also: &["crlfile"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const SSL_REQD: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -214,7 +214,7 @@ pub(super) const SSL_REQD: NoEffectFlag = NoEffectFlag(&FlagSpec {
           decides whether TLS is used.",
     example: "haul --ssl-reqd https://example.com/",
     see_also: &["ssl", "proto"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const SSL_REVOKE_BEST_EFFORT: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -222,7 +222,7 @@ pub(super) const SSL_REVOKE_BEST_EFFORT: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. In curl, too, it only concerns TLS on Windows.",
     example: "haul --ssl-revoke-best-effort https://example.com/",
     see_also: &["crlfile"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const SSLV2: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -232,7 +232,7 @@ pub(super) const SSLV2: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. curl ignores it too, since SSL 2 is broken.",
     example: "haul --sslv2 https://example.com/",
     see_also: &["tlsv1.2"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const SSLV3: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -242,7 +242,7 @@ pub(super) const SSLV3: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. curl ignores it too, since SSL 3 is broken.",
     example: "haul --sslv3 https://example.com/",
     see_also: &["tlsv1.2"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const TCP_NODELAY: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -250,7 +250,7 @@ pub(super) const TCP_NODELAY: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. haul always sends data at once, even with --no-tcp-nodelay.",
     example: "haul --tcp-nodelay https://example.com/",
     see_also: &["keepalive"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });
 
 pub(super) const USE_ASCII: NoEffectFlag = NoEffectFlag(&FlagSpec {
@@ -259,5 +259,5 @@ pub(super) const USE_ASCII: NoEffectFlag = NoEffectFlag(&FlagSpec {
     doc: "Accepted for compatibility with curl. It concerns FTP transfers; HTTP bodies are delivered unchanged.",
     example: "haul --use-ascii https://example.com/",
     see_also: &["output"],
-    ..NOTHING
+    ..NO_EFFECT_SPEC
 });

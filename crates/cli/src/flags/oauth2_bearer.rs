@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::plan::Secret;
-use haul_policy::auth::bearer;
+use haul_policy::auth::bearer_authorization;
 
 pub(super) struct Oauth2BearerFlag;
 
@@ -24,7 +24,7 @@ impl Flag for Oauth2BearerFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let token = value.content()?.as_bytes();
-        bearer(token).map_err(|_| UsageErrorReason::bad_use("a token is visible ASCII"))?;
+        bearer_authorization(token).map_err(|_| UsageErrorReason::bad_use("a token is visible ASCII"))?;
         args.request().bearer = Some(Secret::new(token));
         Ok(())
     }

@@ -22,7 +22,7 @@ impl Flag for OutNullFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         // curl discards the body in both forms.
-        if !value.on() && !args.global.persona.is_curl() {
+        if !value.is_on() && !args.global.persona.is_curl() {
             return Err(UsageErrorReason::NotReversible);
         }
         args.push_output(plan::OutputArg::Null);

@@ -22,7 +22,7 @@ impl Flag for PaginateAnyFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.stage().pagination.any_origin = value.on();
+        args.stage().pagination.any_origin = value.is_on();
         Ok(())
     }
 }

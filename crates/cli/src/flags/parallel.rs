@@ -24,7 +24,7 @@ impl Flag for ParallelFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        (args.global.parallel, args.global.parallel_groups) = (value.on(), value.on());
+        (args.global.parallel, args.global.parallel_groups) = (value.is_on(), value.is_on());
         Ok(())
     }
 }

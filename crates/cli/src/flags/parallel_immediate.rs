@@ -23,7 +23,7 @@ impl Flag for ParallelImmediateFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.parallel_immediate = value.on();
+        args.global.parallel_immediate = value.is_on();
         Ok(())
     }
 }

@@ -25,7 +25,9 @@ impl Flag for ParallelMaxFlag {
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.global.parallel_max = match value.number() {
             // curl takes its default for what it cannot do.
-            Ok(0 | 65_536..) if args.global.persona.is_curl() => GlobalArgs::of(args.global.persona).parallel_max,
+            Ok(0 | 65_536..) if args.global.persona.is_curl() => {
+                GlobalArgs::with_defaults(args.global.persona).parallel_max
+            }
             _ => value.number_in(1, 65_535)? as usize,
         };
         Ok(())

@@ -20,7 +20,7 @@ impl Flag for PathAsIsFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().options.path_as_is = value.on();
+        args.transfer().options.path_as_is = value.is_on();
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for Post301Flag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().options.redirects.post301 = value.on();
+        args.transfer().options.redirects.post301 = value.is_on();
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for Post302Flag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().options.redirects.post302 = value.on();
+        args.transfer().options.redirects.post302 = value.is_on();
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for Post303Flag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().options.redirects.post303 = value.on();
+        args.transfer().options.redirects.post303 = value.is_on();
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for ProgressBarFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.progress_bar = value.on();
+        args.global.progress_bar = value.is_on();
         Ok(())
     }
 }

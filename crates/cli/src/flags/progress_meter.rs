@@ -22,7 +22,7 @@ impl Flag for ProgressMeterFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.progress = value.on();
+        args.global.progress = value.is_on();
         Ok(())
     }
 }

@@ -25,17 +25,17 @@ impl Flag for ProtoFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().redirect.protocols = read(value, args)?;
+        args.transfer().redirect.protocols = parse_protocols(value, args)?;
         Ok(())
     }
 }
 
 /// Parses a list of schemes, such as `=https` or `-http`.
-pub(super) fn read(value: FlagValue<'_>, args: &ParsedArgs) -> Result<ProtocolSet, UsageErrorReason> {
+pub(super) fn parse_protocols(value: FlagValue<'_>, args: &ParsedArgs) -> Result<ProtocolSet, UsageErrorReason> {
     if value.bytes().is_empty() && args.global.persona.is_curl() {
         return Ok(ProtocolSet::default());
     }
-    ProtocolSet::default().with(value.content()?).map_err(|error| match error {
+    ProtocolSet::default().with_list(value.content()?).map_err(|error| match error {
         ProtocolListError::Unknown(word) => {
             UsageErrorReason::bad_use(format!("unrecognized protocol '{}'", printable(word.as_bytes())))
         }

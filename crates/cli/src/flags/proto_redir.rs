@@ -1,7 +1,7 @@
 //! The option `--proto-redir`: sets the schemes that redirects may have.
 
 use super::prelude::*;
-use super::proto::read;
+use super::proto::parse_protocols;
 
 pub(super) struct ProtoRedirFlag;
 
@@ -23,7 +23,7 @@ impl Flag for ProtoRedirFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().redirect.redirected = read(value, args)?;
+        args.transfer().redirect.redirected = parse_protocols(value, args)?;
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ impl Flag for ProxyAnyauthFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.proxy().allowed = value.on().then_some(AllowedAuthSchemes::ANY);
+        args.proxy().allowed = value.is_on().then_some(AllowedAuthSchemes::ANY);
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for ProxyBasicFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.proxy().allowed.get_or_insert(NONE).basic = value.on();
+        args.proxy().allowed.get_or_insert(NONE).basic = value.is_on();
         Ok(())
     }
 }

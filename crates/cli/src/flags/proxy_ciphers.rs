@@ -1,7 +1,7 @@
 //! The option `--proxy-ciphers`: sets the cipher suites of TLS 1.2 for the proxy.
 
 use super::prelude::*;
-use crate::flag_value::names;
+use crate::flag_value::split_names;
 
 pub(super) struct ProxyCiphersFlag;
 
@@ -21,7 +21,7 @@ impl Flag for ProxyCiphersFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.proxy().tls.options.tls12_ciphers = Some(names(value.content()?));
+        args.proxy().tls.options.tls12_ciphers = Some(split_names(value.content()?));
         Ok(())
     }
 }

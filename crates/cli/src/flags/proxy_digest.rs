@@ -21,7 +21,7 @@ impl Flag for ProxyDigestFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.proxy().allowed.get_or_insert(NONE).digest = value.on();
+        args.proxy().allowed.get_or_insert(NONE).digest = value.is_on();
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The option `--proxy-header`: adds, replaces or removes a header field that only the proxy
 //! receives.
 
-use super::header::read;
+use super::header::read_header_option;
 use super::prelude::*;
 
 pub(super) struct ProxyHeaderFlag;
@@ -22,7 +22,7 @@ impl Flag for ProxyHeaderFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        if let Some(header) = read(value, args, "--proxy-header")? {
+        if let Some(header) = read_header_option(value, args, "--proxy-header")? {
             args.proxy().fields.push(header);
         }
         Ok(())

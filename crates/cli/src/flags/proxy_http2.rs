@@ -22,7 +22,7 @@ impl Flag for ProxyHttp2Flag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.proxy().http2 = value.on();
+        args.proxy().http2 = value.is_on();
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for ProxyInsecureFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.proxy().tls.options.verify = !value.on();
+        args.proxy().tls.options.verify = !value.is_on();
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for ProxyNegotiateFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.proxy().allowed.get_or_insert(NONE).negotiate = value.on();
+        args.proxy().allowed.get_or_insert(NONE).negotiate = value.is_on();
         Ok(())
     }
 }

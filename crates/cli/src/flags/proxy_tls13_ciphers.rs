@@ -1,7 +1,7 @@
 //! The option `--proxy-tls13-ciphers`: sets the cipher suites of TLS 1.3 for the proxy.
 
 use super::prelude::*;
-use crate::flag_value::names;
+use crate::flag_value::split_names;
 
 pub(super) struct ProxyTls13CiphersFlag;
 
@@ -21,7 +21,7 @@ impl Flag for ProxyTls13CiphersFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.proxy().tls.options.tls13_ciphers = Some(names(value.content()?));
+        args.proxy().tls.options.tls13_ciphers = Some(split_names(value.content()?));
         Ok(())
     }
 }

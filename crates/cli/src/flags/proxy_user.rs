@@ -1,7 +1,7 @@
 //! The option `--proxy-user` (`-U`): sends this user and password to the proxy.
 
 use super::prelude::*;
-use super::user::user;
+use super::user::parse_user_option;
 
 pub(super) struct ProxyUserFlag;
 
@@ -23,7 +23,7 @@ impl Flag for ProxyUserFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.proxy().user = Some(user(value)?);
+        args.proxy().user = Some(parse_user_option(value)?);
         Ok(())
     }
 }

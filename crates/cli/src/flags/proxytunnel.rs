@@ -20,7 +20,7 @@ impl Flag for ProxytunnelFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.proxy().tunnel = value.on();
+        args.proxy().tunnel = value.is_on();
         Ok(())
     }
 }

@@ -23,14 +23,14 @@ impl Flag for RateFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.pace = Some(pace(value.content()?)?);
+        args.global.pace = Some(parse_interval(value.content()?)?);
         Ok(())
     }
 }
 
 /// Parses `N[/[M]UNIT]`, where the default unit is one hour. Returns the shortest time between the
 /// starts of two transfers.
-pub(super) fn pace(text: &str) -> Result<Duration, UsageErrorReason> {
+pub(super) fn parse_interval(text: &str) -> Result<Duration, UsageErrorReason> {
     let bad = || UsageErrorReason::bad_use("expected N/UNIT, with s, m, h or d");
     let (count, unit) = text.split_once('/').unwrap_or((text, "h"));
     let count: u64 = count.parse().map_err(|_| bad())?;
@@ -53,15 +53,15 @@ mod tests {
 
     #[test]
     fn rate_is_converted_to_an_interval() {
-        assert_eq!(pace("2/s"), Ok(Duration::from_millis(500)));
-        assert_eq!(pace("3/m"), Ok(Duration::from_secs(20)));
-        assert_eq!(pace("5/10s"), Ok(Duration::from_secs(2)));
-        assert_eq!(pace("60"), Ok(Duration::from_secs(60)));
+        assert_eq!(parse_interval("2/s"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_interval("3/m"), Ok(Duration::from_secs(20)));
+        assert_eq!(parse_interval("5/10s"), Ok(Duration::from_secs(2)));
+        assert_eq!(parse_interval("60"), Ok(Duration::from_secs(60)));
         // Not rounded to whole milliseconds: that would be 333 or none.
-        assert_eq!(pace("300/s"), Ok(Duration::from_nanos(3_333_333)));
-        assert_eq!(pace("2000/s"), Ok(Duration::from_micros(500)));
+        assert_eq!(parse_interval("300/s"), Ok(Duration::from_nanos(3_333_333)));
+        assert_eq!(parse_interval("2000/s"), Ok(Duration::from_micros(500)));
         for bad in ["", "0/s", "x/s", "1/w", "1/", "-1/s", "1/s/s", "99999999999999999999/s"] {
-            assert!(pace(bad).is_err(), "{bad}");
+            assert!(parse_interval(bad).is_err(), "{bad}");
         }
     }
 }

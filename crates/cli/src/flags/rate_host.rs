@@ -1,7 +1,7 @@
 //! The option `--rate-host`.
 
 use super::prelude::*;
-use super::rate::pace;
+use super::rate::parse_interval;
 
 pub(super) struct RateHostFlag;
 
@@ -24,7 +24,7 @@ impl Flag for RateHostFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.host_pace = Some(pace(value.content()?)?);
+        args.global.host_pace = Some(parse_interval(value.content()?)?);
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ impl Flag for RawFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().options.deviations.raw = value.on();
+        args.transfer().options.deviations.raw = value.is_on();
         Ok(())
     }
 }

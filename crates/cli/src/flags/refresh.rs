@@ -25,7 +25,7 @@ impl Flag for RefreshFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.refresh = value.on();
+        args.global.refresh = value.is_on();
         Ok(())
     }
 }

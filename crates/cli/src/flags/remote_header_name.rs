@@ -24,7 +24,7 @@ impl Flag for RemoteHeaderNameFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().remote_header_name = value.on();
+        args.group().remote_header_name = value.is_on();
         Ok(())
     }
 }

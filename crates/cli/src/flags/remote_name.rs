@@ -25,7 +25,7 @@ impl Flag for RemoteNameFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        let output = match value.on() {
+        let output = match value.is_on() {
             true => OutputArg::RemoteName,
             // Nothing for curl to undo: the place stays free for an output that follows.
             false if args.global.persona.is_curl() && !args.group().is_remote_named(usize::MAX) => return Ok(()),

@@ -21,8 +21,8 @@ impl Flag for RemoteNameAllFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         // To curl it is about the URLs that follow.
-        let from = if args.global.persona.is_curl() { args.group().places() } else { 0 };
-        args.group().remote_name_all.push((from, value.on()));
+        let from = if args.global.persona.is_curl() { args.group().output_count() } else { 0 };
+        args.group().remote_name_all.push((from, value.is_on()));
         Ok(())
     }
 }

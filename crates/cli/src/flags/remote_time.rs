@@ -21,7 +21,7 @@ impl Flag for RemoteTimeFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().remote_time = value.on();
+        args.group().remote_time = value.is_on();
         Ok(())
     }
 }

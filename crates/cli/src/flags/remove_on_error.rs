@@ -21,7 +21,7 @@ impl Flag for RemoveOnErrorFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().remove_on_error = value.on();
+        args.group().remove_on_error = value.is_on();
         Ok(())
     }
 }

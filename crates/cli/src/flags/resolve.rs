@@ -1,6 +1,6 @@
 //! The option `--resolve`: sets the addresses of a host, instead of asking DNS.
 
-use super::host_port::{part, port};
+use super::host_port::{parse_port, split_at_colon};
 use super::prelude::*;
 use crate::plan::ResolveArg;
 use std::net::IpAddr;
@@ -38,15 +38,15 @@ impl Flag for ResolveFlag {
 
 fn parse(text: &str) -> Option<ResolveArg> {
     let removes = text.starts_with('-');
-    let (host, rest) = part(text.trim_start_matches(['-', '+']))?;
-    let (number, addresses) = part(rest?)?;
+    let (host, rest) = split_at_colon(text.trim_start_matches(['-', '+']))?;
+    let (number, addresses) = split_at_colon(rest?)?;
     let addresses = match addresses {
         None if removes => Vec::new(),
         Some(list) if !removes => list.split(',').map(address).collect::<Option<_>>()?,
         _ => return None,
     };
     let host = (!host.is_empty()).then(|| host.to_ascii_lowercase())?;
-    Some(ResolveArg { host, port: port(number)??, addresses })
+    Some(ResolveArg { host, port: parse_port(number)??, addresses })
 }
 
 fn address(text: &str) -> Option<IpAddr> {

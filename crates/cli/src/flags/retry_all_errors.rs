@@ -21,7 +21,7 @@ impl Flag for RetryAllErrorsFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().options.retry.all_errors = value.on();
+        args.transfer().options.retry.all_errors = value.is_on();
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ impl Flag for RetryConnrefusedFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().options.retry.connrefused = value.on();
+        args.transfer().options.retry.connrefused = value.is_on();
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for SessionidFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().tls.options.resume = value.on();
+        args.transfer().tls.options.resume = value.is_on();
         Ok(())
     }
 }

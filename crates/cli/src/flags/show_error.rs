@@ -20,7 +20,7 @@ impl Flag for ShowErrorFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.show_error = value.on();
+        args.global.show_error = value.is_on();
         Ok(())
     }
 }

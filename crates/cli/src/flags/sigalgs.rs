@@ -1,7 +1,7 @@
 //! The option `--sigalgs`: sets the signature algorithms of the TLS handshake.
 
 use super::prelude::*;
-use crate::flag_value::names;
+use crate::flag_value::split_names;
 
 pub(super) struct SigalgsFlag;
 
@@ -24,7 +24,7 @@ impl Flag for SigalgsFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().tls.options.signature_algorithms = Some(names(value.content()?));
+        args.transfer().tls.options.signature_algorithms = Some(split_names(value.content()?));
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ impl Flag for SilentFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.silent = value.on();
+        args.global.silent = value.is_on();
         Ok(())
     }
 }

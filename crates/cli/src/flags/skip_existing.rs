@@ -22,7 +22,7 @@ impl Flag for SkipExistingFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().skip_existing = value.on();
+        args.group().skip_existing = value.is_on();
         Ok(())
     }
 }

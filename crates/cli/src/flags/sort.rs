@@ -22,7 +22,7 @@ impl Flag for SortFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.stage().sort = value.on();
+        args.stage().sort = value.is_on();
         Ok(())
     }
 }

@@ -38,7 +38,7 @@ pub struct FlagSpec {
     pub see_also: &'static [&'static str],
 }
 
-/// The form of the value that a flag takes, or that it takes none.
+/// Whether a flag takes a value, and in which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagSyntax {
     /// No value. The form with `--no-` turns the flag off.
@@ -48,7 +48,8 @@ pub enum FlagSyntax {
     /// A required value. The word names it in the help. If the word is `file`, a value that begins
     /// with a dash causes a warning.
     Value(&'static str),
-    /// An optional value, which can only be given as `--name=value`. The word names it in the help.
+    /// The value is optional, and can only be given as `--name=value`. The word names the value in
+    /// the help.
     Optional(&'static str),
     /// An optional value, which is the next argument if there is one. The word names it in the
     /// help.

@@ -22,7 +22,7 @@ impl Flag for SummaryFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.summary = Some(value.on());
+        args.global.summary = Some(value.is_on());
         Ok(())
     }
 }

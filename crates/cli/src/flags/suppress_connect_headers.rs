@@ -21,7 +21,7 @@ impl Flag for SuppressConnectHeadersFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.proxy().suppress_connect_headers = value.on();
+        args.proxy().suppress_connect_headers = value.is_on();
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ impl Flag for TcpFastopenFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().options.connect.fast_open = value.on();
+        args.transfer().options.connect.fast_open = value.is_on();
         Ok(())
     }
 }

@@ -133,9 +133,9 @@ fn unsupported_list_has_no_supported_flag() {
         let spec = flag.spec();
         assert!(!unsupported::has_name(spec.long.as_bytes()), "{}", spec.long);
         if let Some(letter) = spec.short {
-            assert!(unsupported::of_letter(letter as u8).is_none(), "-{letter}");
+            assert!(unsupported::option_of_letter(letter as u8).is_none(), "-{letter}");
         }
     }
-    assert!(unsupported::has_name(b"proxy-http3") && unsupported::of_letter(b'Q').is_some());
-    assert!(!unsupported::has_name(b"") && unsupported::of_letter(b'!').is_none());
+    assert!(unsupported::has_name(b"proxy-http3") && unsupported::option_of_letter(b'Q').is_some());
+    assert!(!unsupported::has_name(b"") && unsupported::option_of_letter(b'!').is_none());
 }

@@ -21,7 +21,7 @@ impl Flag for TrEncodingFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().options.deviations.codings = value.on();
+        args.transfer().options.deviations.codings = value.is_on();
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ impl Flag for TraceIdsFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.trace.ids = value.on();
+        args.global.trace.ids = value.is_on();
         Ok(())
     }
 }

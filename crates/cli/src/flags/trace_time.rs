@@ -20,7 +20,7 @@ impl Flag for TraceTimeFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.trace.time = value.on();
+        args.global.trace.time = value.is_on();
         Ok(())
     }
 }

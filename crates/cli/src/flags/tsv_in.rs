@@ -21,7 +21,7 @@ impl Flag for TsvInFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().record_format = value.on().then_some(RecordFormat::Tsv);
+        args.group().record_format = value.is_on().then_some(RecordFormat::Tsv);
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ impl Flag for UniqueFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.stage().unique = value.on();
+        args.stage().unique = value.is_on();
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for UnorderedFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.unordered = value.on();
+        args.global.unordered = value.is_on();
         Ok(())
     }
 }

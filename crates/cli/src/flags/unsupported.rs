@@ -7,15 +7,15 @@
 //! ```
 //! use haul_cli::flags::unsupported;
 //!
-//! assert!(unsupported::why(b"ntlm").unwrap().contains("password"));
-//! assert!(unsupported::why(b"location").is_none());
-//! assert_eq!(unsupported::of_letter(b'Q'), Some("quote"));
+//! assert!(unsupported::refusal_reason(b"ntlm").unwrap().contains("password"));
+//! assert!(unsupported::refusal_reason(b"location").is_none());
+//! assert_eq!(unsupported::option_of_letter(b'Q'), Some("quote"));
 //! assert_eq!(unsupported::letter_of("quote"), Some('Q'));
 //! ```
 
 /// The reasons for refusing options. Each comes with the long names (without `no-`) of curl's
 /// options that are refused for it.
-const REFUSED: &[(&str, &str)] = &[
+const REFUSAL_REASONS: &[(&str, &str)] = &[
     (
         "it belongs to FTP, and haul speaks only HTTP",
         "eprt epsv ftp-account ftp-alternative-to-user ftp-method ftp-pret ftp-ssl ftp-ssl-ccc ftp-ssl-ccc-mode ftp-ssl-control ftp-ssl-reqd krb krb4 \
@@ -46,46 +46,48 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// The switches among the refused options. The form with `--no-` asks for nothing that haul lacks.
-const SWITCHES: &str = "compressed-ssh doh-cert-status eprt epsv ftp-pret ftp-ssl ftp-ssl-ccc ftp-ssl-control \
+const SWITCH_NAMES: &str = "compressed-ssh doh-cert-status eprt epsv ftp-pret ftp-ssl ftp-ssl-ccc ftp-ssl-control \
                         ftp-ssl-reqd list-only mail-rcpt-allowfails metalink ntlm ntlm-wb proxy-http3 \
                         proxy-ntlm sasl-ir socks5-gssapi tftp-no-options tls-earlydata";
 
 /// The letters of curl's options that haul refuses, with their long names.
-const LETTERS: &[(u8, &str)] = &[(b'Q', "quote"), (b'l', "list-only"), (b't', "telnet-option")];
+const OPTIONS_BY_LETTER: &[(u8, &str)] = &[(b'Q', "quote"), (b'l', "list-only"), (b't', "telnet-option")];
 
 /// Returns the reasons for refusing options, each with the long names of its options between blanks.
-pub fn refused() -> impl Iterator<Item = (&'static str, &'static str)> {
-    REFUSED.iter().copied()
+pub fn refusal_reasons() -> impl Iterator<Item = (&'static str, &'static str)> {
+    REFUSAL_REASONS.iter().copied()
 }
 
 /// Returns the reason why haul refuses the option with this long name. Returns `None` if haul
 /// supports it, or if curl has no such option.
-pub fn why(name: &[u8]) -> Option<&'static str> {
+pub fn refusal_reason(name: &[u8]) -> Option<&'static str> {
     let has = |names: &str| names.split_ascii_whitespace().any(|known| known.as_bytes() == name);
-    REFUSED.iter().find(|(_, names)| has(names)).map(|&(why, _)| why)
+    REFUSAL_REASONS.iter().find(|(_, names)| has(names)).map(|&(why, _)| why)
 }
 
 /// Returns true if haul refuses the option with this long name, but not its form with `--no-`.
 pub fn is_switch(name: &[u8]) -> bool {
-    SWITCHES.split_ascii_whitespace().any(|known| known.as_bytes() == name) && why(name).is_some()
+    SWITCH_NAMES.split_ascii_whitespace().any(|known| known.as_bytes() == name) && refusal_reason(name).is_some()
 }
 
 /// Returns the long name of every refused option, with the reason.
-pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    REFUSED.iter().flat_map(|&(why, names)| names.split_ascii_whitespace().map(move |name| (name, why)))
+pub fn all_options() -> impl Iterator<Item = (&'static str, &'static str)> {
+    REFUSAL_REASONS.iter().flat_map(|&(why, names)| names.split_ascii_whitespace().map(move |name| (name, why)))
 }
 
 /// Returns true if haul refuses the option with this long name.
 pub fn has_name(name: &[u8]) -> bool {
-    why(name).is_some()
+    refusal_reason(name).is_some()
 }
 
-/// Returns the letter of the refused option with this long name; `None` if it has none.
+/// Returns the letter of the refused option with this long name. `None` if the option has no
+/// letter.
 pub fn letter_of(name: &str) -> Option<char> {
-    LETTERS.iter().find(|(_, known)| *known == name).map(|&(letter, _)| char::from(letter))
+    OPTIONS_BY_LETTER.iter().find(|(_, known)| *known == name).map(|&(letter, _)| char::from(letter))
 }
 
-/// Returns the long name of the refused option with this letter; `None` if there is none.
-pub fn of_letter(letter: u8) -> Option<&'static str> {
-    LETTERS.iter().find(|(known, _)| *known == letter).map(|&(_, name)| name)
+/// Returns the long name of the refused option with this letter. `None` if no refused option has
+/// this letter.
+pub fn option_of_letter(letter: u8) -> Option<&'static str> {
+    OPTIONS_BY_LETTER.iter().find(|(known, _)| *known == letter).map(|&(_, name)| name)
 }

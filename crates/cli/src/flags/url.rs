@@ -22,7 +22,7 @@ impl Flag for UrlFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        let text = url_list::as_text(value.bytes());
+        let text = url_list::to_text(value.bytes());
         match text.strip_prefix('@') {
             Some("") => return Err(UsageErrorReason::Blank),
             Some(file) => {

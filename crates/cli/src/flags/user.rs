@@ -26,14 +26,14 @@ impl Flag for UserFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.request().user = Some(user(value)?);
+        args.request().user = Some(parse_user_option(value)?);
         Ok(())
     }
 }
 
 /// Parses `USER` or `USER:PASSWORD`, the value of `-u` or `-U`.
-pub(super) fn user(value: FlagValue<'_>) -> Result<ParsedUserOption, UsageErrorReason> {
+pub(super) fn parse_user_option(value: FlagValue<'_>) -> Result<ParsedUserOption, UsageErrorReason> {
     refuse_controls(value.bytes())?;
-    let (user, password) = Credentials::split(value.bytes());
+    let (user, password) = Credentials::split_user_and_password(value.bytes());
     Ok(ParsedUserOption { user: user.to_vec(), password: password.map(<[u8]>::to_vec) })
 }

@@ -22,7 +22,7 @@ impl Flag for VerboseFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.trace.form = if value.on() { TraceFormat::Lines } else { TraceFormat::Off };
+        args.global.trace.form = if value.is_on() { TraceFormat::Lines } else { TraceFormat::Off };
         args.global.trace.file = None;
         Ok(())
     }

@@ -22,7 +22,7 @@ impl Flag for WarcSecretsFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.warc.keeps_secrets = value.on();
+        args.global.warc.keeps_secrets = value.is_on();
         Ok(())
     }
 }

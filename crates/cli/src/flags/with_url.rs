@@ -22,7 +22,7 @@ impl Flag for WithUrlFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.with_url = value.on();
+        args.global.with_url = value.is_on();
         Ok(())
     }
 }

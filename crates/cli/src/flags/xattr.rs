@@ -22,7 +22,7 @@ impl Flag for XattrFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().xattr = value.on();
+        args.group().xattr = value.is_on();
         Ok(())
     }
 }

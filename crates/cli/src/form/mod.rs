@@ -59,13 +59,13 @@ impl ParsedFormOptions {
     /// Adds the value of one `-F` to the form: a part, or the beginning or end of a nested list.
     pub fn push(&mut self, item: ParsedFormOption) -> Result<(), UsageErrorReason> {
         match item {
-            ParsedFormOption::Part(part) => self.list().push(part),
+            ParsedFormOption::Part(part) => self.current_list().push(part),
             ParsedFormOption::Open(_) if self.open.len() == DEPTH_MAX => {
                 return Err(UsageErrorReason::bad_use("lists are nested too deeply"));
             }
             ParsedFormOption::Open(part) => self.open.push(part),
             ParsedFormOption::Close => match self.open.pop() {
-                Some(part) => self.list().push(part),
+                Some(part) => self.current_list().push(part),
                 None => return Err(UsageErrorReason::bad_use("\"=)\" without a \"=(\" before it")),
             },
         }
@@ -75,12 +75,12 @@ impl ParsedFormOptions {
     /// Returns the parts of the form. Nested lists that are still open end here, as in curl.
     pub fn into_parts(mut self) -> Vec<ParsedFormPart> {
         while let Some(part) = self.open.pop() {
-            self.list().push(part);
+            self.current_list().push(part);
         }
         self.parts
     }
 
-    fn list(&mut self) -> &mut Vec<ParsedFormPart> {
+    fn current_list(&mut self) -> &mut Vec<ParsedFormPart> {
         match self.open.last_mut() {
             Some(ParsedFormPart { content: ParsedPartContent::List(parts), .. }) => parts,
             _ => &mut self.parts,
@@ -104,15 +104,15 @@ pub enum ParsedFormOption {
 pub struct ParsedFormPart {
     /// The name of the form field; `None` if it is empty.
     pub name: Option<Vec<u8>>,
-    /// `;filename=`: the file name of this part that is sent to the server; `None` if it is not
-    /// given.
+    /// `;filename=`: the file name of this part that is sent to the server. `None` if the name is
+    /// not given.
     pub filename: Option<Vec<u8>>,
-    /// `;type=`: the media type of this part; `None` if it is not given.
+    /// `;type=`: the media type of this part. `None` if the type is not given.
     pub content_type: Option<String>,
     /// `;headers=`: further header lines of this part, in order.
     pub headers: Vec<ParsedPartHeaders>,
-    /// `;encoder=`: the transfer encoding of this part; `None` if it is not given. It is ignored
-    /// for a nested list.
+    /// `;encoder=`: the transfer encoding of this part. `None` if the encoding is not given. It is
+    /// ignored for a nested list.
     pub encoder: Option<FormPartEncoder>,
     /// The content of this part of the form.
     pub content: ParsedPartContent,
@@ -173,40 +173,40 @@ pub fn parse(text: &[u8]) -> Result<(ParsedFormOption, Vec<String>), UsageErrorR
         b")" if name.is_empty() => ParsedFormOption::Close,
         [b'(', rest @ ..] => {
             reader.words = FormValueScanner::new(rest);
-            let (_, part) = reader.part(false)?;
+            let (_, part) = reader.parse_part(false)?;
             ParsedFormOption::Open(ParsedFormPart {
                 content: ParsedPartContent::List(Vec::new()),
                 filename: None,
-                ..named(part, name)
+                ..with_name(part, name)
             })
         }
         [b'@', rest @ ..] => {
             reader.words = FormValueScanner::new(rest);
-            ParsedFormOption::Part(reader.files(name)?)
+            ParsedFormOption::Part(reader.parse_files(name)?)
         }
         [b'<', rest @ ..] => {
             reader.words = FormValueScanner::new(rest);
-            let (path, part) = reader.part(false)?;
-            let content = ParsedPartContent::File { path: file(&path)?, named: false };
+            let (path, part) = reader.parse_part(false)?;
+            let content = ParsedPartContent::File { path: file_path(&path)?, named: false };
             // As in curl, a value has no file name.
-            ParsedFormOption::Part(ParsedFormPart { content, filename: None, ..named(part, name) })
+            ParsedFormOption::Part(ParsedFormPart { content, filename: None, ..with_name(part, name) })
         }
         _ => {
-            let (bytes, part) = reader.part(false)?;
-            ParsedFormOption::Part(ParsedFormPart { content: ParsedPartContent::Bytes(bytes), ..named(part, name) })
+            let (bytes, part) = reader.parse_part(false)?;
+            ParsedFormOption::Part(ParsedFormPart { content: ParsedPartContent::Bytes(bytes), ..with_name(part, name) })
         }
     };
     Ok((item, reader.warnings))
 }
 
-fn named(part: ParsedFormPart, name: &[u8]) -> ParsedFormPart {
+fn with_name(part: ParsedFormPart, name: &[u8]) -> ParsedFormPart {
     ParsedFormPart { name: (!name.is_empty()).then(|| name.to_vec()), ..part }
 }
 
-fn file(name: &[u8]) -> Result<PathBuf, UsageErrorReason> {
+fn file_path(name: &[u8]) -> Result<PathBuf, UsageErrorReason> {
     match name {
         b"" => Err(UsageErrorReason::Blank),
-        name => crate::flag_value::path(name),
+        name => crate::flag_value::to_path(name),
     }
 }
 
@@ -218,17 +218,20 @@ struct FormOptionParser<'t> {
 impl FormOptionParser<'_> {
     /// Parses the file names after `@` in the value of `-F`, with their parameters such as
     /// `;type=`. Several files become a nested list under one field name.
-    fn files(&mut self, name: &[u8]) -> Result<ParsedFormPart, UsageErrorReason> {
+    fn parse_files(&mut self, name: &[u8]) -> Result<ParsedFormPart, UsageErrorReason> {
         let mut files = Vec::new();
         loop {
-            let (path, part) = self.part(true)?;
-            files.push(ParsedFormPart { content: ParsedPartContent::File { path: file(&path)?, named: true }, ..part });
-            if !self.words.take(b',') {
+            let (path, part) = self.parse_part(true)?;
+            files.push(ParsedFormPart {
+                content: ParsedPartContent::File { path: file_path(&path)?, named: true },
+                ..part
+            });
+            if !self.words.skip_byte(b',') {
                 break;
             }
         }
         match files.pop() {
-            Some(only) if files.is_empty() => Ok(named(only, name)),
+            Some(only) if files.is_empty() => Ok(with_name(only, name)),
             last => {
                 files.extend(last);
                 Ok(ParsedFormPart::new(name, ParsedPartContent::List(files)))
@@ -239,29 +242,29 @@ impl FormOptionParser<'_> {
     /// Parses one file name or content in the value of `-F`, and its parameters such as `;type=`.
     /// If `listed` is true, a comma ends it. Returns the name or content, and a part with the
     /// parameters.
-    fn part(&mut self, listed: bool) -> Result<(Vec<u8>, ParsedFormPart), UsageErrorReason> {
-        let content = self.words.word(listed, &mut self.warnings);
+    fn parse_part(&mut self, listed: bool) -> Result<(Vec<u8>, ParsedFormPart), UsageErrorReason> {
+        let content = self.words.read_word(listed, &mut self.warnings);
         let mut part = ParsedFormPart::new(b"", ParsedPartContent::Bytes(Vec::new()));
-        while self.words.take(b';') {
-            if self.words.take_prefix(b"type=") {
-                part.content_type = Some(self.content_type(listed)?);
-            } else if self.words.take_prefix(b"filename=") {
-                part.filename = Some(self.words.word(listed, &mut self.warnings));
-            } else if self.words.take_prefix(b"headers=") {
-                let is_file = self.words.take(b'@') || self.words.take(b'<');
-                let word = self.words.word(listed, &mut self.warnings);
+        while self.words.skip_byte(b';') {
+            if self.words.skip_blanks_and_prefix(b"type=") {
+                part.content_type = Some(self.parse_content_type(listed)?);
+            } else if self.words.skip_blanks_and_prefix(b"filename=") {
+                part.filename = Some(self.words.read_word(listed, &mut self.warnings));
+            } else if self.words.skip_blanks_and_prefix(b"headers=") {
+                let is_file = self.words.skip_byte(b'@') || self.words.skip_byte(b'<');
+                let word = self.words.read_word(listed, &mut self.warnings);
                 part.headers.push(match is_file {
-                    true => ParsedPartHeaders::File(file(&word)?),
+                    true => ParsedPartHeaders::File(file_path(&word)?),
                     false => {
                         refuse_controls(&word)?;
                         ParsedPartHeaders::Text(word)
                     }
                 });
-            } else if self.words.take_prefix(b"encoder=") {
-                let name = self.words.word(listed, &mut self.warnings);
-                part.encoder = Some(FormPartEncoder::of(&name).ok_or(UsageErrorReason::Encoder)?);
+            } else if self.words.skip_blanks_and_prefix(b"encoder=") {
+                let name = self.words.read_word(listed, &mut self.warnings);
+                part.encoder = Some(FormPartEncoder::from_name(&name).ok_or(UsageErrorReason::Encoder)?);
             } else {
-                self.words.word(listed, &mut self.warnings);
+                self.words.read_word(listed, &mut self.warnings);
                 self.warnings.push("an unknown part of a form field is left out".to_owned());
             }
         }
@@ -270,8 +273,8 @@ impl FormOptionParser<'_> {
 
     /// Parses the media type after `;type=`, with its own parameters such as `;charset=`. It ends
     /// at the next parameter of `-F`, such as `;filename=`.
-    fn content_type(&mut self, listed: bool) -> Result<String, UsageErrorReason> {
-        let text = self.words.media_type(listed);
+    fn parse_content_type(&mut self, listed: bool) -> Result<String, UsageErrorReason> {
+        let text = self.words.read_media_type(listed);
         refuse_controls(text)?;
         let text = std::str::from_utf8(text).map_err(|_| UsageErrorReason::NotUtf8)?;
         let essence = text.split(';').next().unwrap_or_default();

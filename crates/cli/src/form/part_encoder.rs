@@ -27,7 +27,7 @@ impl FormPartEncoder {
     ];
 
     /// Returns the encoder with this name, ignoring case; `None` for any other name.
-    pub fn of(name: &[u8]) -> Option<FormPartEncoder> {
+    pub fn from_name(name: &[u8]) -> Option<FormPartEncoder> {
         Self::ALL.into_iter().find(|encoder| encoder.name().as_bytes().eq_ignore_ascii_case(name))
     }
 
@@ -53,14 +53,14 @@ impl FormPartEncoder {
         match self {
             FormPartEncoder::Binary | FormPartEncoder::EightBit => Some(content),
             FormPartEncoder::SevenBit => content.is_ascii().then_some(content),
-            FormPartEncoder::Base64 => Some(in_lines(&content)),
+            FormPartEncoder::Base64 => Some(break_into_lines(&content)),
             FormPartEncoder::QuotedPrintable => Some(quoted_printable::encode(content)),
         }
     }
 }
 
 /// Encodes the content as Base64 in lines of 76 characters, each of which encodes 57 bytes.
-fn in_lines(content: &[u8]) -> Vec<u8> {
+fn break_into_lines(content: &[u8]) -> Vec<u8> {
     let lines: Vec<String> = content.chunks(57).map(crate::base64::encode).collect();
     lines.join("\r\n").into_bytes()
 }
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(FormPartEncoder::SevenBit.encode(b"a\0b".to_vec()), Some(b"a\0b".to_vec()));
         assert_eq!(FormPartEncoder::SevenBit.encode(b"\x80".to_vec()), None);
         assert_eq!(FormPartEncoder::EightBit.encode(b"\x80".to_vec()), Some(b"\x80".to_vec()));
-        assert_eq!(FormPartEncoder::of(b"BASE64"), Some(FormPartEncoder::Base64));
-        assert_eq!(FormPartEncoder::of(b""), None);
+        assert_eq!(FormPartEncoder::from_name(b"BASE64"), Some(FormPartEncoder::Base64));
+        assert_eq!(FormPartEncoder::from_name(b""), None);
     }
 }

@@ -10,26 +10,26 @@ impl<'t> FormValueScanner<'t> {
         FormValueScanner { rest }
     }
 
-    /// Skips this byte of the `-F` value if it is the next one. Returns true if it was skipped.
-    pub(super) fn take(&mut self, byte: u8) -> bool {
-        self.take_bytes(&[byte])
+    /// Skips the next byte of the `-F` value if it equals `byte`. Returns true if it was skipped.
+    pub(super) fn skip_byte(&mut self, byte: u8) -> bool {
+        self.skip_prefix(&[byte])
     }
 
     /// Skips blanks of the `-F` value, and then this prefix in any letter case. Returns true if the
     /// prefix was there and was skipped.
-    pub(super) fn take_prefix(&mut self, prefix: &[u8]) -> bool {
-        self.pass_blanks();
-        self.take_bytes(prefix)
+    pub(super) fn skip_blanks_and_prefix(&mut self, prefix: &[u8]) -> bool {
+        self.skip_blanks();
+        self.skip_prefix(prefix)
     }
 
     /// Skips blanks of the `-F` value. Line ends are not skipped, because a content may begin with
     /// one.
-    fn pass_blanks(&mut self) {
+    fn skip_blanks(&mut self) {
         let blanks = self.rest.iter().take_while(|&byte| is_blank(byte)).count();
         self.rest = &self.rest[blanks..];
     }
 
-    fn take_bytes(&mut self, prefix: &[u8]) -> bool {
+    fn skip_prefix(&mut self, prefix: &[u8]) -> bool {
         match self.rest.split_at_checked(prefix.len()) {
             Some((front, rest)) if front.eq_ignore_ascii_case(prefix) => {
                 self.rest = rest;
@@ -39,38 +39,38 @@ impl<'t> FormValueScanner<'t> {
         }
     }
 
-    /// Reads a word of the `-F` value, and removes its quotes or the blanks around it. A word
-    /// without quotes ends at `;`. If `listed` is true, it also ends at `,`.
-    pub(super) fn word(&mut self, listed: bool, warnings: &mut Vec<String>) -> Vec<u8> {
-        self.pass_blanks();
-        match quoted(self.rest) {
+    /// Parses a word of the `-F` value, and removes the quotes or blanks around it. A word without
+    /// quotes ends at `;`, and with `listed` at `,`, too.
+    pub(super) fn read_word(&mut self, listed: bool, warnings: &mut Vec<String>) -> Vec<u8> {
+        self.skip_blanks();
+        match parse_quoted(self.rest) {
             Some((word, rest)) => {
                 self.rest = rest;
-                if !self.bare(listed).trim_ascii().is_empty() {
+                if !self.read_unquoted(listed).trim_ascii().is_empty() {
                     warnings.push("text behind a quoted word of a form field is left out".to_owned());
                 }
                 word
             }
-            None => trim_blanks_end(self.bare(listed)).to_vec(),
+            None => trim_blanks_end(self.read_unquoted(listed)).to_vec(),
         }
     }
 
     /// Reads a media type of the `-F` value with its own parameters, such as `;charset=`. It ends
     /// at the next parameter of `-F`, such as `;filename=`.
-    pub(super) fn media_type(&mut self, listed: bool) -> &'t [u8] {
-        self.pass_blanks();
+    pub(super) fn read_media_type(&mut self, listed: bool) -> &'t [u8] {
+        self.skip_blanks();
         let text = self.rest;
-        let mut end = self.bare(listed).len();
+        let mut end = self.read_unquoted(listed).len();
         while self.rest.first() == Some(&b';') && !is_parameter_of_option(&self.rest[1..]) {
             self.rest = &self.rest[1..];
-            end += 1 + self.bare(listed).len();
+            end += 1 + self.read_unquoted(listed).len();
         }
         text[..end].trim_ascii_end()
     }
 
     /// Reads the text of the `-F` value before the next `;`. If `listed` is true, a `,` also ends
     /// it.
-    fn bare(&mut self, listed: bool) -> &'t [u8] {
+    fn read_unquoted(&mut self, listed: bool) -> &'t [u8] {
         let is_end = |byte: &u8| *byte == b';' || (listed && *byte == b',');
         let end = self.rest.iter().position(is_end).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
@@ -92,13 +92,13 @@ fn trim_blanks_end(text: &[u8]) -> &[u8] {
 /// parameter is one of the media type.
 fn is_parameter_of_option(text: &[u8]) -> bool {
     let mut words = FormValueScanner::new(text);
-    [&b"type="[..], b"filename=", b"headers=", b"encoder="].iter().any(|name| words.take_prefix(name))
+    [&b"type="[..], b"filename=", b"headers=", b"encoder="].iter().any(|name| words.skip_blanks_and_prefix(name))
 }
 
-/// Splits a word in double quotes off the beginning of the text, and returns the word and the rest.
-/// Returns `None` if one of the two quotes is missing: the word is then unquoted, and the other
-/// quote belongs to it.
-fn quoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+/// Parses a word in double quotes at the beginning of the text. Returns the word and the text after
+/// it. Returns `None` if the opening or the closing quote is missing: the word is then unquoted,
+/// and a single quote belongs to it.
+fn parse_quoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut rest = text.strip_prefix(b"\"")?;
     let mut word = Vec::new();
     loop {

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::agent::{AgentArgs, IDLE};
+use crate::agent::{AgentArgs, DEFAULT_IDLE_TIME};
 
 /// The parsed command line of ftp(1) or fetch(1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,8 @@ pub struct FtpArgs {
     /// True for `-v`, false for `-V`. `None` if neither is given: output is then verbose only on a
     /// terminal.
     pub verbose: Option<bool>,
-    /// The progress meter: true for `-m`, false for `-M`; `None` if neither is given.
+    /// Whether the progress meter is shown: true for `-m`, false for `-M`, `None` without either
+    /// option.
     pub meter: Option<bool>,
     /// `-N`: the program name that error messages begin with.
     pub name: Option<String>,
@@ -68,7 +69,7 @@ pub struct FetchProgramArgs {
     pub stays: bool,
     /// `-d`: uses no proxy.
     pub direct: bool,
-    /// `-T`: the longest time without any received byte; `None` if it is not given.
+    /// `-T`: the maximum time without any received byte. `None` without the option.
     pub timeout: Option<Duration>,
     /// `-a`, `-w`: the time to wait before a failed transfer is retried; `None` if it is not
     /// retried.
@@ -89,9 +90,9 @@ pub enum FtpOutput {
 
 /// The letters of ftp(1)'s options that take a value. `DkPrx` have no effect here: they set ports,
 /// control connections, titles, and the retries of ftp(1).
-const VALUED: &str = "oSNUwcsDkPrx";
+const LETTERS_WITH_VALUE: &str = "oSNUwcsDkPrx";
 /// The letters of ftp(1)'s options without a value that have no effect here.
-const IGNORED: &str = "AadeEginpt";
+const IGNORED_LETTERS: &str = "AadeEginpt";
 
 impl FtpArgs {
     /// Parses a command line of ftp(1), given without the program's name.
@@ -99,7 +100,8 @@ impl FtpArgs {
     /// # Errors
     /// The message about the invalid option or value.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
-        let args = parse(words, &OptionLetters { valued: VALUED, set: Self::set, give: Self::give })?;
+        let args =
+            parse(words, &OptionLetters { valued: LETTERS_WITH_VALUE, set: Self::set, give: Self::set_with_value })?;
         if args.urls.is_empty() {
             return Err("usage: ftp [-46CMmTuVv] [-c cookie] [-N name] [-o output] [-S ssl_options] [-U useragent] [-w seconds] URL ...".into());
         }
@@ -108,7 +110,7 @@ impl FtpArgs {
 
     /// Parses a long option, which ftp(1) and fetch(1) do not have: `--agent` or `--agent-idle`.
     /// Returns false for any other name.
-    fn long(
+    fn parse_long_option(
         &mut self,
         long: &str,
         idle: &mut Duration,
@@ -116,7 +118,7 @@ impl FtpArgs {
     ) -> Result<bool, String> {
         let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
         match name {
-            "agent" => self.agent = Some(AgentArgs { socket: value.map(PathBuf::from), idle: IDLE }),
+            "agent" => self.agent = Some(AgentArgs { socket: value.map(PathBuf::from), idle: DEFAULT_IDLE_TIME }),
             "agent-idle" => {
                 let given = match value {
                     Some(value) => value.to_owned(),
@@ -141,7 +143,7 @@ impl FtpArgs {
             'u' => self.drops_date = true,
             '4' => self.family = Some(4),
             '6' => self.family = Some(6),
-            _ if IGNORED.contains(letter) => {}
+            _ if IGNORED_LETTERS.contains(letter) => {}
             _ => return Err(format!("unknown option: -{letter}")),
         }
         Ok(())
@@ -152,7 +154,7 @@ impl FtpArgs {
         self.output = if value == "-" { FtpOutput::Stdout } else { FtpOutput::File(value.into()) };
     }
 
-    fn give(&mut self, letter: char, value: String) -> Result<(), String> {
+    fn set_with_value(&mut self, letter: char, value: String) -> Result<(), String> {
         match letter {
             // As if it had not been given.
             'o' if value.is_empty() => self.output = FtpOutput::Named,
@@ -200,12 +202,12 @@ pub(super) struct OptionLetters {
 /// Parses a command line as getopt(3) does, but also accepts options after URLs.
 pub(super) fn parse(words: impl IntoIterator<Item = OsString>, letters: &OptionLetters) -> Result<FtpArgs, String> {
     let mut args = FtpArgs::default();
-    let mut idle = IDLE;
+    let mut idle = DEFAULT_IDLE_TIME;
     let words = &mut words.into_iter() as &mut dyn Iterator<Item = OsString>;
     while let Some(word) = words.next() {
         let Some(text) = word.to_str() else { return Err("an argument is not UTF-8".into()) };
         if let Some(long) = text.strip_prefix("--").filter(|long| !long.is_empty()) {
-            if !args.long(long, &mut idle, words)? {
+            if !args.parse_long_option(long, &mut idle, words)? {
                 return Err(format!("unknown option: --{long}"));
             }
         } else if text == "--" {

@@ -19,21 +19,21 @@ use super::args::{self, FtpArgs, OptionLetters, seconds};
 
 /// The letters of fetch(1)'s options that take a value. `B` (the size of a buffer) and `N` (a netrc
 /// file) have no effect here.
-const VALUED: &str = "BNoSTw";
+const LETTERS_WITH_VALUE: &str = "BNoSTw";
 /// The letters of fetch(1)'s options without a value that have no effect here. They concern passive
 /// FTP, links to local files, and partial files. (`-F` is always in effect: a partial file is
 /// resumed without a check, and the caller of fetch(1) checks the result.)
-const IGNORED: &str = "FHlPpRtU";
+const IGNORED_LETTERS: &str = "FHlPpRtU";
 
 /// The default time to wait before a failed transfer is retried, as in fetch(1).
-const WAIT: Duration = Duration::from_secs(10);
+const RETRY_WAIT: Duration = Duration::from_secs(10);
 
 /// Parses a command line of fetch(1), given without the program's name.
 ///
 /// # Errors
 /// The message about the invalid option or value.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<FtpArgs, String> {
-    let mut args = args::parse(words, &OptionLetters { valued: VALUED, set, give })?;
+    let mut args = args::parse(words, &OptionLetters { valued: LETTERS_WITH_VALUE, set, give: set_with_value })?;
     if args.urls.is_empty() {
         return Err("usage: fetch [-46AadFlMmnPpqRrUv] [-o file] [-S bytes] [-T seconds] [-w seconds] URL ...".into());
     }
@@ -50,20 +50,20 @@ fn set(args: &mut FtpArgs, letter: char) -> Result<(), String> {
         '4' => args.family = Some(4),
         '6' => args.family = Some(6),
         'A' => fetch.stays = true,
-        'a' => fetch.retry_after = fetch.retry_after.or(Some(WAIT)),
+        'a' => fetch.retry_after = fetch.retry_after.or(Some(RETRY_WAIT)),
         'd' => fetch.direct = true,
         'M' | 'm' => args.newer = true,
         'n' => args.drops_date = true,
         'q' => args.verbose = Some(false),
         'r' => args.goes_on = true,
         'v' => args.verbose = Some(true),
-        _ if IGNORED.contains(letter) => {}
+        _ if IGNORED_LETTERS.contains(letter) => {}
         _ => return Err(format!("unknown option: -{letter}")),
     }
     Ok(())
 }
 
-fn give(args: &mut FtpArgs, letter: char, value: String) -> Result<(), String> {
+fn set_with_value(args: &mut FtpArgs, letter: char, value: String) -> Result<(), String> {
     let fetch = args.fetch.get_or_insert_default();
     match letter {
         'S' => fetch.length = Some(value.parse().map_err(|_| format!("invalid size ({value})"))?),
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!((args.output, args.urls), (FtpOutput::File("dir/file".into()), vec!["http://h/file".to_owned()]));
         let args = read("-ApRrq http://h/file").unwrap();
         assert!(args.fetch.unwrap().stays && args.verbose == Some(false));
-        assert_eq!(read("-a u").unwrap().fetch.unwrap().retry_after, Some(WAIT));
+        assert_eq!(read("-a u").unwrap().fetch.unwrap().retry_after, Some(RETRY_WAIT));
         assert_eq!(read("-aw3 u").unwrap().fetch.unwrap().retry_after, Some(Duration::from_secs(3)));
     }
 

@@ -3,7 +3,7 @@
 use super::FtpProgram;
 
 /// Returns the text that `haul ftp --help` or `haul fetch --help` prints.
-pub(super) fn of(program: FtpProgram) -> &'static str {
+pub(super) fn help_text(program: FtpProgram) -> &'static str {
     match program {
         FtpProgram::Ftp => FTP,
         FtpProgram::Fetch => FETCH,
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn ftp_help_lists_only_accepted_letters() {
         for (program, some) in [(FtpProgram::Ftp, "CoSTw"), (FtpProgram::Fetch, "AaroSTw")] {
-            let named: String = letters(of(program)).collect();
+            let named: String = letters(help_text(program)).collect();
             assert!(some.chars().all(|letter| named.contains(letter)), "{program:?}: {named}");
             for letter in named.chars() {
                 let words = || [format!("-{letter}"), "1".to_owned(), "http://h/".to_owned()].map(Into::into);

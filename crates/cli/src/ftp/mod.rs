@@ -13,9 +13,9 @@
 //! error, and causes no message.
 //!
 //! ```
-//! use haul_cli::ftp::{FtpProgram, called};
+//! use haul_cli::ftp::{FtpProgram, called_program};
 //!
-//! let words = |words: &[&str]| called(words.iter().map(Into::into).collect());
+//! let words = |words: &[&str]| called_program(words.iter().map(Into::into).collect());
 //! assert_eq!(words(&["/usr/bin/ftp", "-V", "u"]), Some((FtpProgram::Ftp, vec!["-V".into(), "u".into()])));
 //! assert_eq!(words(&["haul", "fetch", "u"]), Some((FtpProgram::Fetch, vec!["u".into()])));
 //! assert_eq!(words(&["haul", "u", "ftp"]), None);
@@ -59,7 +59,7 @@ pub(crate) use help::{FETCH as FETCH_HELP, FTP as FTP_HELP};
 
 /// The longest `Retry-After` of a response that is respected. A longer wait would surprise the
 /// user, who does not see the reason.
-const PATIENCE: Duration = Duration::from_secs(60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The program that haul was called as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl FtpProgram {
         }
     }
 
-    fn of(word: &OsStr) -> Option<Self> {
+    fn from_word(word: &OsStr) -> Option<Self> {
         [Self::Ftp, Self::Fetch].into_iter().find(|program| word == program.name())
     }
 }
@@ -88,11 +88,11 @@ impl FtpProgram {
 /// Returns the program and its arguments if the command line calls haul as ftp(1) or fetch(1). The
 /// first of `words` is the program's name.
 #[must_use]
-pub fn called(mut words: Vec<OsString>) -> Option<(FtpProgram, Vec<OsString>)> {
-    if let Some(program) = FtpProgram::of(Path::new(words.first()?).file_name()?) {
+pub fn called_program(mut words: Vec<OsString>) -> Option<(FtpProgram, Vec<OsString>)> {
+    if let Some(program) = FtpProgram::from_word(Path::new(words.first()?).file_name()?) {
         return Some((program, words.split_off(1)));
     }
-    FtpProgram::of(words.get(1)?).map(|program| (program, words.split_off(2)))
+    FtpProgram::from_word(words.get(1)?).map(|program| (program, words.split_off(2)))
 }
 
 /// Fetches the URLs of a command line of ftp(1) or fetch(1). Returns the exit code of the process:
@@ -100,7 +100,7 @@ pub fn called(mut words: Vec<OsString>) -> Option<(FtpProgram, Vec<OsString>)> {
 #[must_use]
 pub fn run(program: FtpProgram, words: Vec<OsString>) -> u8 {
     if words.iter().take_while(|word| *word != "--").any(|word| word == "--help") {
-        return u8::from(Stdout.write_all(help::of(program).as_bytes()).is_err());
+        return u8::from(Stdout.write_all(help::help_text(program).as_bytes()).is_err());
     }
     let args = match program {
         FtpProgram::Ftp => FtpArgs::parse(words),
@@ -113,12 +113,13 @@ pub fn run(program: FtpProgram, words: Vec<OsString>) -> u8 {
             return 1;
         }
     };
-    args.agent = args.agent.or_else(|| crate::build_plan::agent_of(haul::environment::variable("HAUL_AGENT")));
+    args.agent =
+        args.agent.or_else(|| crate::build_plan::agent_from_variable(haul::environment::variable("HAUL_AGENT")));
     let fetcher = FtpClient { name: args.name.clone().unwrap_or_else(|| program.name().to_owned()), args };
     match fetcher.run() {
         Ok(code) => code,
         Err(error) => {
-            fetcher.say(&one_line(&error.to_string()));
+            fetcher.print_message(&one_line(&error.to_string()));
             1
         }
     }
@@ -134,10 +135,10 @@ impl FtpClient {
         let options = self.options()?;
         let client = Client::new();
         let mut fetcher = match &self.args.agent {
-            None => AgentFetcher::alone(&client),
+            None => AgentFetcher::without_agent(&client),
             Some(agent) => AgentFetcher::with_agent(&client, agent).unwrap_or_else(|refusal| {
-                self.say(&format!("the agent is not used: {}", one_line(&refusal.to_string())));
-                AgentFetcher::alone(&client)
+                self.print_message(&format!("the agent is not used: {}", one_line(&refusal.to_string())));
+                AgentFetcher::without_agent(&client)
             }),
         };
         for url in &self.args.urls {
@@ -154,7 +155,7 @@ impl FtpClient {
         let mut options = RequestOptions {
             fail: true,
             redirects: RedirectRules::default(),
-            retry: RetryRules { cap: PATIENCE, ..RetryRules::default() },
+            retry: RetryRules { cap: DEFAULT_TIMEOUT, ..RetryRules::default() },
             split: SplitDownloadOptions { connections: 1, ..SplitDownloadOptions::default() },
             family: match args.family {
                 Some(4) => AddressFamily::V4,
@@ -186,7 +187,7 @@ impl FtpClient {
         options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         if !args.fetch.as_ref().is_some_and(|fetch| fetch.direct) {
             options.proxy = Some(match args.fetch {
-                None => proxies_of_ftp(),
+                None => proxies_from_ftp_variables(),
                 Some(_) => ProxyOptions::from_environment(),
             });
         }
@@ -200,13 +201,13 @@ impl FtpClient {
     }
 
     fn fetch(&self, fetcher: &mut AgentFetcher<'_>, options: &RequestOptions, url: &str) -> Result<u8> {
-        if let Some(path) = copy_file::path(url).filter(|_| self.args.fetch.is_none()) {
+        if let Some(path) = copy_file::file_url_path(url).filter(|_| self.args.fetch.is_none()) {
             return Ok(self.copy(path));
         }
         let target = match Target::parse(url) {
             Ok(target) => target,
             Err(error) => {
-                self.say(&format!("{}: {error}", crate::usage_error::shown_url(url)));
+                self.print_message(&format!("{}: {error}", crate::usage_error::shown_url(url)));
                 return Ok(1);
             }
         };
@@ -215,10 +216,10 @@ impl FtpClient {
         }
         let is_list = target.path().ends_with('/');
         if is_list && self.args.output == FtpOutput::Named && self.args.fetch.is_none() {
-            self.say(&unnamed(&target.to_url()));
+            self.print_message(&unnamed_file_message(&target.to_url()));
             return Ok(1);
         }
-        let Some(path) = self.file_for(&target)? else {
+        let Some(path) = self.output_path(&target)? else {
             // A list is text, and read to its end.
             let mut options = RequestOptions { decode: is_list, ..options.clone() };
             if !is_list && self.args.fetch.is_none() {
@@ -233,12 +234,12 @@ impl FtpClient {
         let code = self.report(&target, &outcome);
         match &self.args.fetch {
             _ if code != 0 => Ok(code),
-            Some(fetch) => self.check(fetch, url, &path, &outcome),
+            Some(fetch) => self.check_fetched_file(fetch, url, &path, &outcome),
             None if outcome.facts.status == NOT_MODIFIED => {
-                self.say("File is not modified on the server");
+                self.print_message("File is not modified on the server");
                 Ok(1)
             }
-            None => self.date(&path, &outcome).map(|()| 0),
+            None => self.set_modification_time(&path, &outcome).map(|()| 0),
         }
     }
 
@@ -253,7 +254,7 @@ impl FtpClient {
             }
             Err(line) => {
                 if let Some(line) = line {
-                    self.say(&line);
+                    self.print_message(&line);
                 }
                 1
             }
@@ -262,12 +263,12 @@ impl FtpClient {
 
     /// Sets the modification time of the downloaded file to the server's `Last-Modified`, unless
     /// `-u` or `-n` is given.
-    fn date(&self, path: &Path, outcome: &TransferOutcome) -> Result<()> {
+    fn set_modification_time(&self, path: &Path, outcome: &TransferOutcome) -> Result<()> {
         if !self.args.drops_date
             && let Some(head) = &outcome.head
             && path.metadata().is_ok_and(|metadata| metadata.is_file())
         {
-            file_metadata::date(path, head)
+            file_metadata::set_modification_time(path, head)
                 .map_err(|error| Error::with_source(ErrorKind::Write, path.display().to_string(), error))?;
         }
         Ok(())
@@ -284,7 +285,7 @@ impl FtpClient {
         let mut options = options.clone();
         // sysupgrade and syspatch create the file for a user who may write it, in a directory that
         // this user may not write.
-        let in_place = there.is_some() && !may_rename_in(path);
+        let in_place = there.is_some() && !may_create_files_beside(path);
         if self.args.goes_on && there.is_some() {
             let how = FileOptions { append: Some(AppendPosition::AtEnd), ..FileOptions::default() };
             let outcome = fetcher.fetch_to_file(url, &options, path, &how);
@@ -296,7 +297,7 @@ impl FtpClient {
         if let Some(changed) = there.filter(|_| self.args.newer).and_then(|there| there.modified().ok())
             && let Ok(since) = changed.duration_since(UNIX_EPOCH)
         {
-            let date = crate::date::http(since.as_secs());
+            let date = crate::date::http_date(since.as_secs());
             options.fields.push(("If-Modified-Since".to_owned(), date.into_bytes()));
         }
         options.max_size = self.args.fetch.as_ref().and_then(|fetch| fetch.length);
@@ -305,11 +306,21 @@ impl FtpClient {
 
     /// Checks that a downloaded file has the length that fetch(1)'s `-S` requires, and sets its
     /// modification time. Returns the exit code of the process.
-    fn check(&self, fetch: &FetchProgramArgs, url: &str, path: &Path, outcome: &TransferOutcome) -> Result<u8> {
+    fn check_fetched_file(
+        &self,
+        fetch: &FetchProgramArgs,
+        url: &str,
+        path: &Path,
+        outcome: &TransferOutcome,
+    ) -> Result<u8> {
         let failed = |error| Error::with_source(ErrorKind::Write, path.display().to_string(), error);
         let actual = path.metadata().map_err(failed)?.len();
         if let Some(expected) = fetch.length.filter(|expected| *expected != actual) {
-            self.say(&mismatch(&crate::usage_error::shown_url(url), expected, &actual.to_string()));
+            self.print_message(&size_mismatch_message(
+                &crate::usage_error::shown_url(url),
+                expected,
+                &actual.to_string(),
+            ));
             // The file is not the one that the caller expects. But a resumed file belongs to the
             // caller.
             if !self.args.goes_on {
@@ -317,11 +328,11 @@ impl FtpClient {
             }
             return Ok(1);
         }
-        self.date(path, outcome)?;
+        self.set_modification_time(path, outcome)?;
         Ok(0)
     }
 
-    fn file_for(&self, target: &Target) -> Result<Option<PathBuf>> {
+    fn output_path(&self, target: &Target) -> Result<Option<PathBuf>> {
         Ok(match &self.args.output {
             FtpOutput::Stdout => None,
             FtpOutput::File(path) => Some(path.clone()),
@@ -350,11 +361,11 @@ impl FtpClient {
             return 0;
         };
         let line = match &self.args.fetch {
-            None => message(target, outcome, error),
-            Some(fetch) => fetch_message(fetch, target, outcome, error),
+            None => error_message(target, outcome, error),
+            Some(fetch) => fetch_error_message(fetch, target, outcome, error),
         };
         if let Some(line) = line {
-            self.say(&line);
+            self.print_message(&line);
         }
         1
     }
@@ -367,22 +378,22 @@ impl FtpClient {
         }
     }
 
-    fn say(&self, message: &str) {
+    fn print_message(&self, message: &str) {
         print_error_line(&format!("{}: {message}", self.name));
     }
 }
 
 /// Returns true if this process may create files in the directory of `path`. This is needed to
 /// write a download to a new file and rename the file to `path`.
-fn may_rename_in(path: &Path) -> bool {
+fn may_create_files_beside(path: &Path) -> bool {
     access(directory_of(path), Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
 /// Returns the proxies that the environment variables name. For https URLs, `http_proxy` is used if
 /// no variable for https is set, as in ftp(1): pkg_add does not set `https_proxy`.
-fn proxies_of_ftp() -> ProxyOptions {
+fn proxies_from_ftp_variables() -> ProxyOptions {
     let variable = |name: &str| haul::environment::variable(name).filter(|value| !value.is_empty());
-    let environment = ProxyEnvironment::read(|name| {
+    let environment = ProxyEnvironment::from_variables(|name| {
         // What https looks for last.
         let value = variable(name).or_else(|| if name == "ALL_PROXY" { variable("http_proxy") } else { None });
         value.map(OsString::into_vec)
@@ -394,20 +405,20 @@ fn proxies_of_ftp() -> ProxyOptions {
 
 /// Returns the error message of ftp(1) for a URL that ends without a file name, if `-o` does not
 /// name the file.
-fn unnamed(url: &str) -> String {
+fn unnamed_file_message(url: &str) -> String {
     format!("No filename after directory (use -o): {url}")
 }
 
 /// Returns the error message of ftp(1) for a failed transfer. Returns `None` if the transfer failed
 /// because the reader of standard output closed it early.
-fn message(target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<String> {
+fn error_message(target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<String> {
     let url = target.to_url();
     Some(match error.kind() {
-        ErrorKind::Write if is_left(error) => return None,
+        ErrorKind::Write if is_broken_pipe(error) => return None,
         // It was a proxy's.
         ErrorKind::Status if outcome.facts.status == 0 => one_line(&error.to_string()),
         ErrorKind::Status => {
-            format!("Error retrieving {url}: {} {}", outcome.facts.status, reason(outcome)).trim_end().into()
+            format!("Error retrieving {url}: {} {}", outcome.facts.status, reason_phrase(outcome)).trim_end().into()
         }
         ErrorKind::Timeout => "connect: Connection timed out".to_owned(),
         ErrorKind::Connect if outcome.facts.connect_status >= 300 => one_line(&error.to_string()),
@@ -420,7 +431,7 @@ fn message(target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<
 
 /// Returns the error message of fetch(1) for a failed transfer, which begins with the URL. Returns
 /// `None` if the transfer failed because the reader of standard output closed it early.
-fn fetch_message(
+fn fetch_error_message(
     fetch: &FetchProgramArgs,
     target: &Target,
     outcome: &TransferOutcome,
@@ -428,33 +439,33 @@ fn fetch_message(
 ) -> Option<String> {
     let url = target.to_url();
     Some(match error.kind() {
-        ErrorKind::Write if is_left(error) => return None,
-        ErrorKind::Status => match reason(outcome) {
+        ErrorKind::Write if is_broken_pipe(error) => return None,
+        ErrorKind::Status => match reason_phrase(outcome) {
             reason if reason.is_empty() => format!("{url}: {}", outcome.facts.status),
             reason => format!("{url}: {reason}"),
         },
         ErrorKind::TooLarge if fetch.length.is_some() => {
             let length = outcome.head.as_ref().and_then(|head| head.get("content-length"));
             let actual = length.map_or("more".into(), |length| one_line(&String::from_utf8_lossy(length)));
-            mismatch(&url, fetch.length.unwrap_or_default(), &actual)
+            size_mismatch_message(&url, fetch.length.unwrap_or_default(), &actual)
         }
         _ => format!("{url}: {}", one_line(&error.cause())),
     })
 }
 
-fn mismatch(url: &str, expected: u64, actual: &str) -> String {
+fn size_mismatch_message(url: &str, expected: u64, actual: &str) -> String {
     format!("{url}: size mismatch: expected {expected}, actual {actual}")
 }
 
 /// Returns true if the error is `EPIPE`: the reader of standard output has closed it early.
-fn is_left(error: &Error) -> bool {
+fn is_broken_pipe(error: &Error) -> bool {
     error.io_source().map(io::Error::kind) == Some(io::ErrorKind::BrokenPipe)
 }
 
 /// Returns the reason phrase of the response's status line, without control characters. If the
 /// response has none, as in HTTP/2, returns the standard phrase for the status. Callers search for
 /// the phrase (fw_update for "404 Not Found").
-fn reason(outcome: &TransferOutcome) -> String {
+fn reason_phrase(outcome: &TransferOutcome) -> String {
     let head = outcome.head.as_ref();
     let given = head.map(|head| one_line(&String::from_utf8_lossy(head.reason()))).unwrap_or_default();
     if !given.is_empty() {

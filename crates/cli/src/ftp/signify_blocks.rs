@@ -15,7 +15,7 @@ const BLOCKS_READ_AHEAD: u64 = 2 * BLOCK;
 
 /// The number of bytes of a package to fetch first when its reader may stop early. They contain two
 /// blocks, and the signature header of packages of up to 15 MB.
-pub(crate) const OPENING: u64 = BLOCKS_READ_AHEAD + (16 << 10);
+pub(crate) const OPENING_LENGTH: u64 = BLOCKS_READ_AHEAD + (16 << 10);
 
 /// Returns the number of bytes of a package that its reader needs before it can stop: the signature
 /// header and two blocks. `length` is the length of the package.
@@ -30,7 +30,7 @@ mod tests {
     #[test]
     fn first_fetch_covers_signature_of_15_mb_package() {
         assert_eq!(bytes_before_stop(100), 100);
-        assert!(bytes_before_stop(15_000_000) <= OPENING);
-        assert!(bytes_before_stop(16_000_000) > OPENING);
+        assert!(bytes_before_stop(15_000_000) <= OPENING_LENGTH);
+        assert!(bytes_before_stop(16_000_000) > OPENING_LENGTH);
     }
 }

@@ -22,7 +22,7 @@ use crate::program_persona::VERSION;
 use crate::program_persona::{CURL_VERSION, ProgramPersona};
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 
-/// The features that `--version` lists. They are those of curl's features that haul can have, with
+/// The features that `--version` lists. They are the features of curl that haul can have, with
 /// curl's names and in curl's order.
 const FEATURES: &str = "alt-svc AsynchDNS brotli GSS-API HSTS HTTP2 HTTP3 HTTPS-proxy IDN IPv6 Kerberos Largefile \
                         libz PSL SPNEGO SSL threadsafe UnixSockets zstd";
@@ -52,14 +52,14 @@ pub fn help(persona: ProgramPersona, subject: Option<&str>) -> Result<String, Us
     let mut text = String::new();
     match subject {
         None => {
-            put(&mut text, format_args!("Usage: {program} [options...] <url>\n"));
-            list(&mut text, persona, |spec| spec.important);
+            append_formatted(&mut text, format_args!("Usage: {program} [options...] <url>\n"));
+            append_option_list(&mut text, persona, |spec| spec.important);
             text.push_str(
                 "\nThis is not the full help; this menu is split into categories.\n\
                  Use \"--help category\" to get an overview of all categories, which are:\n",
             );
             let names: Vec<_> = categories(persona).into_keys().collect();
-            wrap(&mut text, &format!("{}.", names.join(", ")), "");
+            append_wrapped(&mut text, &format!("{}.", names.join(", ")), "");
             text.push_str(
                 "Use \"--help all\" to list all options\n\
                  Use \"--help --option\" to view documentation for a given option\n",
@@ -69,23 +69,24 @@ pub fn help(persona: ProgramPersona, subject: Option<&str>) -> Result<String, Us
                 text.push_str("Use \"haul doctor URL\" to see what happens when a URL is fetched\n");
             }
         }
-        Some(subject) if is_called(persona, subject, "all") => {
-            put(&mut text, format_args!("Usage: {program} [options...] <url>\n"));
-            list(&mut text, persona, |_| true);
+        Some(subject) if is_subject(persona, subject, "all") => {
+            append_formatted(&mut text, format_args!("Usage: {program} [options...] <url>\n"));
+            append_option_list(&mut text, persona, |_| true);
         }
-        Some(subject) if is_called(persona, subject, "category") => put_categories(&mut text, persona),
-        Some(subject) => match categories(persona).iter().find(|(name, _)| is_called(persona, subject, name)) {
+        Some(subject) if is_subject(persona, subject, "category") => append_categories(&mut text, persona),
+        Some(subject) => match categories(persona).iter().find(|(name, _)| is_subject(persona, subject, name)) {
             Some((subject, about)) => {
-                put(&mut text, format_args!("{subject}: {about}\n"));
-                list(&mut text, persona, |spec| {
-                    spec.category.name() == *subject || persona.is_curl() && curl_help::has(subject, spec.long)
+                append_formatted(&mut text, format_args!("{subject}: {about}\n"));
+                append_option_list(&mut text, persona, |spec| {
+                    spec.category.name() == *subject
+                        || persona.is_curl() && curl_help::is_in_category(subject, spec.long)
                 });
             }
             None => match flag_of(subject) {
                 Some(flag) => {
-                    document(&mut text, flag.spec());
+                    append_option_description(&mut text, flag.spec());
                     if !persona.is_curl() && !subject.starts_with('-') {
-                        text.push_str(&search::others(subject, flag.spec()));
+                        text.push_str(&search::other_results(subject, flag.spec()));
                     }
                 }
                 // No failure to curl, but no help either.
@@ -94,11 +95,11 @@ pub fn help(persona: ProgramPersona, subject: Option<&str>) -> Result<String, Us
                 }
                 None if persona.is_curl() => {
                     text.push_str("Unknown category provided, here is a list of all categories:\n\n");
-                    put_categories(&mut text, persona);
+                    append_categories(&mut text, persona);
                 }
-                None => match search::text(subject) {
+                None => match search::search_results(subject) {
                     Some(found) => text.push_str(&found),
-                    None => return Err(nothing_about(subject)),
+                    None => return Err(unknown_subject_error(subject)),
                 },
             },
         },
@@ -107,9 +108,9 @@ pub fn help(persona: ProgramPersona, subject: Option<&str>) -> Result<String, Us
 }
 
 /// Returns the error for a subject of `--help` about which there is nothing.
-fn nothing_about(subject: &str) -> UsageError {
+fn unknown_subject_error(subject: &str) -> UsageError {
     let place = ArgPosition::Option(format!("--help {}", printable(subject.as_bytes())));
-    let meant = did_you_mean::options(subject.trim_start_matches('-'));
+    let meant = did_you_mean::similar_options(subject.trim_start_matches('-'));
     let reason = match meant.first() {
         Some(option) => format!("there is nothing about that; did you mean {option}?"),
         None => "there is nothing about that; --help category lists the categories".to_owned(),
@@ -122,12 +123,12 @@ pub fn manual(persona: ProgramPersona) -> String {
     let mut text = format!("Usage: {} [options...] <url>\n", persona.name());
     for flag in FLAGS {
         text.push('\n');
-        document(&mut text, flag.spec());
+        append_option_description(&mut text, flag.spec());
     }
     text
 }
 
-/// Returns the text of `--version`. It lists those of curl's features that haul supports, because
+/// Returns the text of `--version`. It lists the features of curl that haul supports, because
 /// scripts search the text for them.
 pub fn version(persona: ProgramPersona) -> String {
     let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
@@ -145,7 +146,7 @@ pub fn version(persona: ProgramPersona) -> String {
 
 /// Returns true if `subject`, the user's argument of `--help`, equals `name`. The curl persona
 /// ignores case.
-fn is_called(persona: ProgramPersona, subject: &str, name: &str) -> bool {
+fn is_subject(persona: ProgramPersona, subject: &str, name: &str) -> bool {
     subject == name || persona.is_curl() && subject.eq_ignore_ascii_case(name)
 }
 
@@ -156,9 +157,9 @@ fn categories(persona: ProgramPersona) -> BTreeMap<&'static str, &'static str> {
     ours.chain(curl_help::categories().filter(|_| persona.is_curl())).collect()
 }
 
-fn put_categories(text: &mut String, persona: ProgramPersona) {
+fn append_categories(text: &mut String, persona: ProgramPersona) {
     for (name, about) in categories(persona) {
-        put(text, format_args!(" {name:<12}{about}\n"));
+        append_formatted(text, format_args!(" {name:<12}{about}\n"));
     }
 }
 
@@ -175,27 +176,33 @@ pub(crate) fn flag_of(subject: &str) -> Option<&'static dyn Flag> {
     }
 }
 
-fn list(text: &mut String, persona: ProgramPersona, shown: impl Fn(&FlagSpec) -> bool) {
-    let specs = || FLAGS.iter().map(|flag| flag.spec()).filter(|spec| shown(spec)).map(|spec| as_listed(persona, spec));
+fn append_option_list(text: &mut String, persona: ProgramPersona, shown: impl Fn(&FlagSpec) -> bool) {
+    let specs = || {
+        FLAGS
+            .iter()
+            .map(|flag| flag.spec())
+            .filter(|spec| shown(spec))
+            .map(|spec| listed_name_and_description(persona, spec))
+    };
     // A long name of a value should not push every description to the right.
     let width = specs().map(|(names, _)| names.len()).filter(|&width| width < 32).max();
     let width = width.unwrap_or(0);
     for (names, help) in specs() {
-        put(text, format_args!(" {names:<width$}  {help}\n"));
+        append_formatted(text, format_args!(" {names:<width$}  {help}\n"));
     }
 }
 
 /// Returns the names and the short description of an option, as `--help` lists them. The curl
 /// persona lists an option that is on by default as `--no-NAME`, as curl does.
-fn as_listed(persona: ProgramPersona, spec: &FlagSpec) -> (String, &'static str) {
-    match curl_help::turned_off(spec.long) {
-        _ if !persona.is_curl() => (names(spec), spec.help),
+fn listed_name_and_description(persona: ProgramPersona, spec: &FlagSpec) -> (String, &'static str) {
+    match curl_help::negated_description(spec.long) {
+        _ if !persona.is_curl() => (spelled_names(spec), spec.help),
         Some(help) => (format!("    --no-{}", spec.long), help),
-        None => (names(spec), spec.help.strip_suffix(" (default)").unwrap_or(spec.help)),
+        None => (spelled_names(spec), spec.help.strip_suffix(" (default)").unwrap_or(spec.help)),
     }
 }
 
-fn names(spec: &FlagSpec) -> String {
+fn spelled_names(spec: &FlagSpec) -> String {
     let letter = match spec.short {
         Some(letter) => format!("-{letter}, "),
         None => "    ".to_owned(),
@@ -208,20 +215,20 @@ fn names(spec: &FlagSpec) -> String {
     format!("{letter}--{}{value}", spec.long)
 }
 
-fn document(text: &mut String, spec: &FlagSpec) {
-    put(text, format_args!("{}\n", names(spec).trim_start()));
-    wrap(text, spec.doc, "    ");
+fn append_option_description(text: &mut String, spec: &FlagSpec) {
+    append_formatted(text, format_args!("{}\n", spelled_names(spec).trim_start()));
+    append_wrapped(text, spec.doc, "    ");
     if spec.syntax == FlagSyntax::Switch {
-        wrap(text, &format!("Turned off by --no-{}.", spec.long), "    ");
+        append_wrapped(text, &format!("Turned off by --no-{}.", spec.long), "    ");
     }
-    put(text, format_args!("\n    Example:\n      {}\n", spec.example));
+    append_formatted(text, format_args!("\n    Example:\n      {}\n", spec.example));
     if !spec.see_also.is_empty() {
         let others: Vec<_> = spec.see_also.iter().map(|name| format!("--{name}")).collect();
-        put(text, format_args!("\n    See also {}.\n", others.join(", ")));
+        append_formatted(text, format_args!("\n    See also {}.\n", others.join(", ")));
     }
 }
 
-fn wrap(text: &mut String, words: &str, indent: &str) {
+fn append_wrapped(text: &mut String, words: &str, indent: &str) {
     let mut column = 0;
     for word in words.split_ascii_whitespace() {
         if column > 0 && column + 1 + word.len() > WIDTH {
@@ -241,7 +248,7 @@ fn wrap(text: &mut String, words: &str, indent: &str) {
     text.push('\n');
 }
 
-fn put(text: &mut String, line: std::fmt::Arguments<'_>) {
+fn append_formatted(text: &mut String, line: std::fmt::Arguments<'_>) {
     text.write_fmt(line).expect("a string takes every write");
 }
 

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::{names, put};
+use super::{append_formatted, spelled_names};
 use crate::did_you_mean::OTHER_NAMES;
 use crate::flags::{FLAGS, FlagSpec};
 use crate::guide_index::{self, GuideSection};
 
-/// The number of options that are found by their documentation, and of sections of guides, which are
-/// shown at most. An option whose name has the word is always shown.
-const MOST: usize = 12;
+/// The maximum number of results: options found by their documentation, and sections of guides.
+/// Options whose name contains the word are always shown.
+const MAX_RESULTS: usize = 12;
 
-/// The rank of an option among the results: by the best place in which the words occur.
+/// The rank of an option among the results. The part of its documentation in which the words occur
+/// decides the rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum SearchRank {
     Name,
@@ -20,32 +21,32 @@ enum SearchRank {
     Documentation,
 }
 
-/// Returns the options and the sections of guides that have all words of `subject`; `None` if there
-/// are none.
-pub(super) fn text(subject: &str) -> Option<String> {
+/// Returns the options and the sections of guides that contain all words of `subject`. `None` if
+/// nothing contains them.
+pub(super) fn search_results(subject: &str) -> Option<String> {
     let words = words_of(subject);
     if words.is_empty() {
         return None;
     }
-    let (options, sections) = (options(&words, None), sections(&words));
+    let (options, sections) = (matching_options(&words, None), matching_sections(&words));
     if options.is_empty() && sections.is_empty() {
         return None;
     }
     let mut text = String::new();
-    put_options(&mut text, &format!("Options about {subject}:"), &options);
-    put_sections(&mut text, &sections);
+    append_options(&mut text, &format!("Options about {subject}:"), &options);
+    append_sections(&mut text, &sections);
     Some(text)
 }
 
 /// Returns the related options and guide sections for `subject`, the name of `option`.
-pub(super) fn others(subject: &str, option: &FlagSpec) -> String {
+pub(super) fn other_results(subject: &str, option: &FlagSpec) -> String {
     let words = words_of(subject);
     let mut text = String::new();
-    let options = options(&words, Some(option.long));
+    let options = matching_options(&words, Some(option.long));
     if !options.is_empty() {
-        put_options(&mut text, &format!("\nOther options about {subject}:"), &options);
+        append_options(&mut text, &format!("\nOther options about {subject}:"), &options);
     }
-    put_sections(&mut text, &sections(&words));
+    append_sections(&mut text, &matching_sections(&words));
     text
 }
 
@@ -54,13 +55,13 @@ fn words_of(subject: &str) -> Vec<String> {
 }
 
 /// Returns the options that have all words, the best first. `without` is left out.
-fn options(words: &[String], without: Option<&str>) -> Vec<&'static FlagSpec> {
+fn matching_options(words: &[String], without: Option<&str>) -> Vec<&'static FlagSpec> {
     let specs = FLAGS.iter().map(|flag| flag.spec()).filter(|spec| Some(spec.long) != without);
     let mut found: Vec<(SearchRank, &FlagSpec)> =
         specs.filter_map(|spec| Some((words.iter().map(|word| rank(spec, word)).max()??, spec))).collect();
     // The others keep the order of their names.
     found.sort_by_key(|(rank, _)| *rank);
-    let is_shown = |(at, (rank, _)): &(usize, (SearchRank, &FlagSpec))| *rank < SearchRank::Help || *at < MOST;
+    let is_shown = |(at, (rank, _)): &(usize, (SearchRank, &FlagSpec))| *rank < SearchRank::Help || *at < MAX_RESULTS;
     found.into_iter().enumerate().filter(is_shown).map(|(_, (_, spec))| spec).collect()
 }
 
@@ -83,36 +84,36 @@ fn has_word(text: &str, word: &str) -> bool {
     !word.is_empty() && text.match_indices(word).any(|(at, _)| is_start(at))
 }
 
-/// Returns the sections of guides whose title has all words, then those that mention an option whose
-/// name has them.
-fn sections(words: &[String]) -> Vec<GuideSection<'static>> {
+/// Returns first the sections of guides whose title contains all words, then the sections that
+/// mention an option whose name contains them.
+fn matching_sections(words: &[String]) -> Vec<GuideSection<'static>> {
     let has_all = |text: &str| words.iter().all(|word| has_word(text, word));
     let titled = guide_index::sections().filter(|section| has_all(section.title));
     let mentioning = guide_index::sections().filter(|section| section.options().any(has_all));
     let mut seen = BTreeSet::new();
-    titled.chain(mentioning).filter(|section| seen.insert(section.place)).take(MOST).collect()
+    titled.chain(mentioning).filter(|section| seen.insert(section.place)).take(MAX_RESULTS).collect()
 }
 
-fn put_options(text: &mut String, title: &str, options: &[&FlagSpec]) {
+fn append_options(text: &mut String, title: &str, options: &[&FlagSpec]) {
     if options.is_empty() {
         return;
     }
-    put(text, format_args!("{title}\n"));
-    let width = options.iter().map(|spec| names(spec).len()).filter(|&width| width < 32).max().unwrap_or(0);
+    append_formatted(text, format_args!("{title}\n"));
+    let width = options.iter().map(|spec| spelled_names(spec).len()).filter(|&width| width < 32).max().unwrap_or(0);
     for spec in options {
-        put(text, format_args!(" {:<width$}  {}\n", names(spec), spec.help));
+        append_formatted(text, format_args!(" {:<width$}  {}\n", spelled_names(spec), spec.help));
     }
 }
 
-fn put_sections(text: &mut String, sections: &[GuideSection<'_>]) {
+fn append_sections(text: &mut String, sections: &[GuideSection<'_>]) {
     if sections.is_empty() {
         return;
     }
     let separator = if text.is_empty() { "" } else { "\n" };
-    put(text, format_args!("{separator}Guides:\n"));
+    append_formatted(text, format_args!("{separator}Guides:\n"));
     let width = sections.iter().map(|section| section.place.len()).max().unwrap_or(0);
     for section in sections {
-        put(text, format_args!(" {:<width$}  {}\n", section.place, section.title));
+        append_formatted(text, format_args!(" {:<width$}  {}\n", section.place, section.title));
     }
 }
 
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
 
     fn found(subject: &str) -> String {
-        text(subject).unwrap_or_default()
+        search_results(subject).unwrap_or_default()
     }
 
     #[test]
@@ -145,14 +146,14 @@ mod tests {
     #[test]
     fn unknown_words_find_nothing() {
         for subject in ["xyzzy", "", " ", "imeout"] {
-            assert_eq!(text(subject), None, "{subject:?}");
+            assert_eq!(search_results(subject), None, "{subject:?}");
         }
     }
 
     #[test]
     fn option_help_lists_related_options() {
         let option = FLAGS.iter().map(|flag| flag.spec()).find(|spec| spec.long == "retry").expect("--retry");
-        let text = others("retry", option);
+        let text = other_results("retry", option);
         assert!(text.contains("Other options about retry:") && text.contains("--retry-delay"), "{text}");
         assert!(!text.contains("--retry <"), "{text}");
     }

@@ -16,7 +16,7 @@ use crate::given_option::{GivenOption, URL};
 
 /// The options that may differ between two runs of a job: limits, rates, parallelism, verbosity, and
 /// what is printed about the run.
-const FREE: &[&str] = &[
+const CHANGEABLE_OPTIONS: &[&str] = &[
     "agent-idle",
     "connect-timeout",
     "events",
@@ -64,10 +64,10 @@ const FREE: &[&str] = &[
     "verbose",
 ];
 
-/// Returns the options that identify the job, with their secrets left out. A secret keeps its place
-/// and its name.
-pub(super) fn identity(given: &[GivenOption]) -> Vec<GivenOption> {
-    let identifying = given.iter().filter(|option| !FREE.contains(&option.name.as_str()));
+/// Returns the options that identify the job. Their secrets are removed, but the position and the
+/// name of each secret are kept.
+pub(super) fn unchangeable_options(given: &[GivenOption]) -> Vec<GivenOption> {
+    let identifying = given.iter().filter(|option| !CHANGEABLE_OPTIONS.contains(&option.name.as_str()));
     identifying.map(|option| GivenOption { value: stored_value(option), ..option.clone() }).collect()
 }
 
@@ -76,13 +76,13 @@ fn stored_value(option: &GivenOption) -> Option<Vec<u8>> {
 }
 
 /// Returns true if a run is given no option that a job stores: none but secrets, limits and the like.
-pub(super) fn is_bare(given: &[GivenOption]) -> bool {
-    identity(given).iter().all(|option| option.is_secret)
+pub(super) fn has_only_job_option(given: &[GivenOption]) -> bool {
+    unchangeable_options(given).iter().all(|option| option.is_secret)
 }
 
 /// Returns the first value that cannot be stored, with the reason: text that is not UTF-8, or a URL
 /// with a password.
-pub(super) fn unstorable(command: &[GivenOption]) -> Option<(&GivenOption, &'static str)> {
+pub(super) fn first_unstorable(command: &[GivenOption]) -> Option<(&GivenOption, &'static str)> {
     command.iter().find_map(|option| {
         let value = option.value.as_deref()?;
         let Ok(text) = std::str::from_utf8(value) else {
@@ -127,12 +127,12 @@ pub(super) fn from_json(text: &str) -> Option<Vec<GivenOption>> {
 }
 
 /// Returns the arguments of a run that continues the stored command line. `given` are the options
-/// of this run: its secrets replace the secrets that were left out, each by its name, and its
-/// limits are added. Another option must be one of the stored ones.
+/// of this run. Its secrets replace the removed secrets of the same names, and its limits are
+/// added. Any other option of `given` must equal a stored option.
 ///
 /// # Errors
 /// A text for the user: a secret is not given again, or an option is not one of the job.
-pub(super) fn continued(stored: &[GivenOption], given: &[GivenOption]) -> Result<Vec<OsString>, String> {
+pub(super) fn continued_command_line(stored: &[GivenOption], given: &[GivenOption]) -> Result<Vec<OsString>, String> {
     let (mut secrets, others): (Vec<&GivenOption>, Vec<&GivenOption>) =
         given.iter().partition(|option| option.is_secret);
     let mut arguments = Vec::new();
@@ -149,9 +149,9 @@ pub(super) fn continued(stored: &[GivenOption], given: &[GivenOption]) -> Result
                 }
             },
         };
-        arguments.push(argument(option));
+        arguments.push(to_argument(option));
     }
-    let is_free = |option: &&&GivenOption| FREE.contains(&option.name.as_str());
+    let is_free = |option: &&&GivenOption| CHANGEABLE_OPTIONS.contains(&option.name.as_str());
     let foreign = others.iter().find(|option| !is_free(option) && !stored.contains(option));
     if let Some(option) = foreign.or(secrets.first()) {
         return Err(format!(
@@ -160,12 +160,12 @@ pub(super) fn continued(stored: &[GivenOption], given: &[GivenOption]) -> Result
             if option.is_secret { shown_secret(option) } else { shown_name(option) }
         ));
     }
-    arguments.extend(others.iter().filter(is_free).map(|option| argument(option)));
+    arguments.extend(others.iter().filter(is_free).map(|option| to_argument(option)));
     Ok(arguments)
 }
 
-/// Returns the options of a run, with absolute names for the files of those that a job does not
-/// store. The run enters the directory of its job, to which the stored names refer.
+/// Returns the options of a run. Options that a job does not store get absolute file names. The run
+/// enters the directory of its job, to which the stored names refer.
 ///
 /// # Errors
 /// The present directory is not known.
@@ -182,7 +182,7 @@ pub(super) fn with_absolute_files(given: &[GivenOption]) -> std::io::Result<Vec<
     given.iter().map(absolute).collect()
 }
 
-/// Returns true if two secrets have the same option, and the same name if they have one.
+/// Returns true if two secrets belong to the same option, and have the same name or both no name.
 fn is_same_secret(a: &GivenOption, b: &GivenOption) -> bool {
     (&a.name, &a.secret_name) == (&b.name, &b.secret_name)
 }
@@ -194,7 +194,7 @@ fn shown_secret(option: &GivenOption) -> String {
     }
 }
 
-fn argument(option: &GivenOption) -> OsString {
+fn to_argument(option: &GivenOption) -> OsString {
     let name = option.name.as_str();
     OsString::from_vec(match (&option.value, option.is_on) {
         (_, false) => format!("--no-{name}").into_bytes(),
@@ -207,7 +207,7 @@ fn argument(option: &GivenOption) -> OsString {
 /// Returns the difference between the stored command line and the command line of this run, as a
 /// text for the user. Returns `None` if both identify the same job. The order of different options
 /// within a stage does not matter.
-pub(super) fn difference(stored: &[GivenOption], now: &[GivenOption]) -> Option<String> {
+pub(super) fn first_difference(stored: &[GivenOption], now: &[GivenOption]) -> Option<String> {
     let (stored, now) = (sorted(stored), sorted(now));
     let at = (0..stored.len().max(now.len())).find(|&at| stored.get(at) != now.get(at))?;
     Some(match (stored.get(at), now.get(at)) {
@@ -222,7 +222,7 @@ pub(super) fn difference(stored: &[GivenOption], now: &[GivenOption]) -> Option<
     })
 }
 
-/// Returns the options by stage and name. Options of the same name keep their order.
+/// Returns the options sorted by stage and name. Options with the same name keep their order.
 fn sorted(command: &[GivenOption]) -> Vec<(usize, GivenOption)> {
     let mut stage = 0;
     let in_stage = command.iter().map(|option| {
@@ -257,14 +257,14 @@ fn shown_value(option: &GivenOption) -> String {
 }
 
 /// Returns the command line as a user would write it, for messages.
-pub(super) fn shown(command: &[GivenOption]) -> String {
+pub(super) fn to_shell_text(command: &[GivenOption]) -> String {
     let word = |option: &GivenOption| {
         let word = match option.is_secret {
             true => match &option.secret_name {
                 Some(secret_name) => format!("--{}={secret_name}: (secret)", option.name),
                 None => format!("--{}=(secret)", option.name),
             },
-            false => argument(option).to_string_lossy().into_owned(),
+            false => to_argument(option).to_string_lossy().into_owned(),
         };
         let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_=./:@%+,".contains(&byte));
         match is_plain && !word.is_empty() {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     fn differ(old: &[&str], new: &[&str]) -> Option<String> {
-        difference(&identity(&command(old)), &identity(&command(new)))
+        first_difference(&unchangeable_options(&command(old)), &unchangeable_options(&command(new)))
     }
 
     #[test]
@@ -309,14 +309,22 @@ mod tests {
     #[test]
     fn stored_command_has_no_secrets() {
         let given = command(&["-u", "me:pw", "-H", "Authorization: tok", "-H", "Accept: x", "http://h/"]);
-        let stored = to_json(&identity(&given));
+        let stored = to_json(&unchangeable_options(&given));
         assert!(!stored.contains("pw") && !stored.contains("tok") && stored.contains("Accept: x"), "{stored}");
         let read = from_json(&stored).unwrap();
-        assert_eq!(difference(&read, &identity(&given)), None);
+        assert_eq!(first_difference(&read, &unchangeable_options(&given)), None);
         assert_eq!(
-            difference(
+            first_difference(
                 &read,
-                &identity(&command(&["-u", "you:other", "-H", "Authorization: x", "-H", "Accept: x", "http://h/"]))
+                &unchangeable_options(&command(&[
+                    "-u",
+                    "you:other",
+                    "-H",
+                    "Authorization: x",
+                    "-H",
+                    "Accept: x",
+                    "http://h/"
+                ]))
             ),
             None
         );
@@ -324,11 +332,20 @@ mod tests {
 
     #[test]
     fn continued_command_takes_secrets_and_limits() {
-        let stored =
-            identity(&command(&["-u", "me:pw", "http://h/", "--extract", "x", "--then", "http://i/{}", "-u", "b:c"]));
+        let stored = unchangeable_options(&command(&[
+            "-u",
+            "me:pw",
+            "http://h/",
+            "--extract",
+            "x",
+            "--then",
+            "http://i/{}",
+            "-u",
+            "b:c",
+        ]));
         let given = command(&["--job", "f", "-u", "me:new", "--rate", "5/s", "-u", "b:new"]);
-        assert!(is_bare(&given) && !is_bare(&command(&["--job", "f", "--jsonl"])));
-        let words = continued(&stored, &given).unwrap();
+        assert!(has_only_job_option(&given) && !has_only_job_option(&command(&["--job", "f", "--jsonl"])));
+        let words = continued_command_line(&stored, &given).unwrap();
         let words: Vec<_> = words.iter().map(|word| word.to_str().unwrap()).collect();
         assert_eq!(
             words,
@@ -343,33 +360,36 @@ mod tests {
             ]
         );
         assert_eq!(
-            continued(&stored, &command(&["--job", "f"])).unwrap_err().split(',').next().unwrap(),
+            continued_command_line(&stored, &command(&["--job", "f"])).unwrap_err().split(',').next().unwrap(),
             "the job was begun with --user"
         );
     }
 
     #[test]
     fn secret_fields_are_matched_by_name() {
-        let stored = identity(&command(&["-H", "Authorization: a", "-H", "X-Api-Key: b", "http://h/"]));
+        let stored = unchangeable_options(&command(&["-H", "Authorization: a", "-H", "X-Api-Key: b", "http://h/"]));
         let stored = from_json(&to_json(&stored)).unwrap();
         let given = command(&["-H", "x-api-key: key", "-H", "authorization: tok"]);
-        let words = continued(&stored, &given).unwrap();
+        let words = continued_command_line(&stored, &given).unwrap();
         assert_eq!(words, ["--header=authorization: tok", "--header=x-api-key: key", "http://h/"]);
-        let error = continued(&stored, &command(&["-H", "X-Api-Key: key"])).unwrap_err();
+        let error = continued_command_line(&stored, &command(&["-H", "X-Api-Key: key"])).unwrap_err();
         assert!(error.contains("begun with --header 'authorization', whose value is a secret"), "{error}");
         let given = command(&["-H", "X-Api-Key: k", "-H", "Authorization: t", "-H", "Cookie: a=b"]);
-        let error = continued(&stored, &given).unwrap_err();
+        let error = continued_command_line(&stored, &given).unwrap_err();
         assert!(error.contains("--header 'cookie' is no option of the job"), "{error}");
-        let other = identity(&command(&["-H", "Authorization: a", "-H", "Cookie: b", "http://h/"]));
-        assert_eq!(difference(&stored, &other).unwrap(), "--header is a secret (cookie), and was a secret (x-api-key)");
+        let other = unchangeable_options(&command(&["-H", "Authorization: a", "-H", "Cookie: b", "http://h/"]));
+        assert_eq!(
+            first_difference(&stored, &other).unwrap(),
+            "--header is a secret (cookie), and was a secret (x-api-key)"
+        );
     }
 
     #[test]
     fn continued_command_may_repeat_its_options() {
-        let stored = identity(&command(&["--jsonl", "-o", "a", "http://h/"]));
-        let words = continued(&stored, &command(&["--job", "f", "-o", "a", "-v"])).unwrap();
+        let stored = unchangeable_options(&command(&["--jsonl", "-o", "a", "http://h/"]));
+        let words = continued_command_line(&stored, &command(&["--job", "f", "-o", "a", "-v"])).unwrap();
         assert_eq!(words, ["--jsonl", "--output=a", "http://h/", "--job=f", "--verbose"]);
-        let error = continued(&stored, &command(&["--job", "f", "--csv"])).unwrap_err();
+        let error = continued_command_line(&stored, &command(&["--job", "f", "--csv"])).unwrap_err();
         assert!(error.contains("--csv is no option of the job; leave it out"), "{error}");
     }
 
@@ -383,8 +403,8 @@ mod tests {
 
     #[test]
     fn url_with_a_password_is_not_stored() {
-        let given = identity(&command(&["http://u:p@h/"]));
-        assert_eq!(unstorable(&given).unwrap().0.name, URL);
-        assert_eq!(unstorable(&identity(&command(&["http://h/a@b"]))), None);
+        let given = unchangeable_options(&command(&["http://u:p@h/"]));
+        assert_eq!(first_unstorable(&given).unwrap().0.name, URL);
+        assert_eq!(first_unstorable(&unchangeable_options(&command(&["http://h/a@b"]))), None);
     }
 }

@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use haul::Result;
 use haul::sink::naming::directory_of;
 
-use super::job_error::{io, refused};
+use super::job_error::{io_error, job_error};
 
-/// The ends of the names of the files that SQLite keeps beside a database.
-const SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];
+/// The suffixes of the files that SQLite creates next to a database.
+const DATABASE_FILE_SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];
 
 /// Refuses a job in a directory in which other users can create files, and a job with files of
 /// SQLite that others could have written.
@@ -36,13 +36,13 @@ pub(super) fn check_directory(job: &Path) -> Result<()> {
         Ok(real) => real,
         Err(_) => {
             let directory = directory_of(job);
-            fs::canonicalize(directory).map_err(|error| io(job, error))?.join(job.file_name().unwrap_or_default())
+            fs::canonicalize(directory).map_err(|error| io_error(job, error))?.join(job.file_name().unwrap_or_default())
         }
     };
     let mut trusted = vec![0, rustix::process::geteuid().as_raw()];
     trusted.extend(fs::metadata(&real).map(|metadata| metadata.uid()));
     let directory = directory_of(&real);
-    let metadata = fs::metadata(directory).map_err(|error| io(job, error))?;
+    let metadata = fs::metadata(directory).map_err(|error| io_error(job, error))?;
     let cause = if !trusted.contains(&metadata.uid()) {
         Some(format!("belongs to another user ({})", metadata.uid()))
     } else {
@@ -54,13 +54,13 @@ pub(super) fn check_directory(job: &Path) -> Result<()> {
              your own",
             directory.display()
         );
-        return Err(refused(job, text));
+        return Err(job_error(job, text));
     }
-    SUFFIXES.iter().try_for_each(|suffix| check_beside(job, &beside(&real, suffix), &trusted))
+    DATABASE_FILE_SUFFIXES.iter().try_for_each(|suffix| check_beside(job, &path_with_suffix(&real, suffix), &trusted))
 }
 
-/// Returns the path of a file of SQLite beside a job.
-fn beside(job: &Path, suffix: &str) -> PathBuf {
+/// Returns the path of the SQLite file next to a job that has this suffix.
+fn path_with_suffix(job: &Path, suffix: &str) -> PathBuf {
     let mut name = job.as_os_str().to_owned();
     name.push(suffix);
     name.into()
@@ -70,7 +70,7 @@ fn check_beside(job: &Path, path: &Path, trusted: &[u32]) -> Result<()> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(io(path, error)),
+        Err(error) => return Err(io_error(path, error)),
     };
     let cause = if metadata.is_symlink() {
         "is a link".to_owned()
@@ -87,5 +87,5 @@ fn check_beside(job: &Path, path: &Path, trusted: &[u32]) -> Result<()> {
         "{} beside it {cause} and could replace its command line; see who made it, and remove it",
         path.display()
     );
-    Err(refused(job, text))
+    Err(job_error(job, text))
 }

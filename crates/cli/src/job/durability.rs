@@ -21,7 +21,7 @@ use haul::sink::naming::directory_of;
 use rusqlite::{Connection, params};
 
 use super::event_queue::EventQueue;
-use super::job_error::{DatabaseResult, database, unsynced};
+use super::job_error::{DatabaseResult, database_error, sync_error};
 use super::writer::{JobEvent, JobShared};
 use crate::job_interface::ArchivePosition;
 
@@ -29,7 +29,7 @@ use crate::job_interface::ArchivePosition;
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The number of pages (32 MiB) after which the write-ahead log should be restarted.
-const LONG_LOG: i64 = 8192;
+const MAX_LOG_PAGES: i64 = 8192;
 
 /// The number of directories that are remembered, so that each is examined once. Those beyond are on
 /// the same file systems in practice.
@@ -47,7 +47,7 @@ pub(super) struct DurableState {
 }
 
 impl DurableState {
-    /// Notes that the state is on the disk.
+    /// Records that the state is on the disk.
     pub(super) fn write(&self, connection: &Connection) -> DatabaseResult<()> {
         let update = "UPDATE job SET durable_commit = ?1, durable_output = ?2, durable_archive_number = ?3, \
                       durable_archive_end = ?4";
@@ -172,21 +172,22 @@ impl Syncer {
             return false;
         }
         if let Err(error) = sync_targets(&self.shared).and_then(|()| sync_log(&self.path)) {
-            self.shared.failure.set(unsynced(&self.path, error));
+            self.shared.failure.set(sync_error(&self.path, error));
             return false;
         }
         match checkpoint(&self.connection, "PASSIVE") {
-            Ok(pages) if pages >= LONG_LOG => self.events.send(JobEvent::LongLog),
+            Ok(pages) if pages >= MAX_LOG_PAGES => self.events.send(JobEvent::LongLog),
             Ok(_) => true,
             Err(error) => {
-                self.shared.failure.set(database(&self.path, error));
+                self.shared.failure.set(database_error(&self.path, error));
                 false
             }
         }
     }
 }
 
-/// Syncs the write-ahead log. A checkpoint does so only if no reader keeps it from its work.
+/// Syncs the write-ahead log. This is needed because a checkpoint syncs it only if no reader
+/// prevents the checkpoint.
 fn sync_log(path: &Path) -> std::io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");

@@ -10,10 +10,10 @@ use std::time::Instant;
 use super::writer::JobEvent;
 
 /// The number of events that wait at most. Beyond them, workers wait for the disk.
-const MOST_EVENTS: usize = 4096;
+const MAX_EVENTS: usize = 4096;
 
 /// The number of bytes of values and lists that wait at most.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 
 /// Events for the writer of a job.
 #[derive(Default)]
@@ -51,12 +51,12 @@ enum WriterSleep {
 
 impl QueueState {
     fn is_full(&self) -> bool {
-        self.events.len() >= MOST_EVENTS || self.bytes >= MOST_BYTES
+        self.events.len() >= MAX_EVENTS || self.bytes >= MAX_BYTES
     }
 
     /// Returns true if the writer must not wait any longer.
     fn is_urgent(&self) -> bool {
-        self.has_end || self.events.len() >= MOST_EVENTS / 2 || self.bytes >= MOST_BYTES / 2
+        self.has_end || self.events.len() >= MAX_EVENTS / 2 || self.bytes >= MAX_BYTES / 2
     }
 }
 
@@ -97,7 +97,7 @@ impl EventQueue {
 
     /// Moves all events to `events`, which is empty. Waits for the first event, and then until the
     /// time `earliest`, unless an event is urgent.
-    pub(super) fn take(&self, events: &mut Vec<JobEvent>, earliest: Instant) {
+    pub(super) fn wait_for_events(&self, events: &mut Vec<JobEvent>, earliest: Instant) {
         let mut state = self.lock();
         loop {
             if state.events.is_empty() {
@@ -143,8 +143,8 @@ mod tests {
         let sending = thread::spawn(move || (0..20_000).all(|total| sender.send(JobEvent::ListEnded(total))));
         let (mut events, mut next) = (Vec::new(), 0);
         while next < 20_000 {
-            queue.take(&mut events, Instant::now());
-            assert!(!events.is_empty() && events.len() <= MOST_EVENTS);
+            queue.wait_for_events(&mut events, Instant::now());
+            assert!(!events.is_empty() && events.len() <= MAX_EVENTS);
             for event in events.drain(..) {
                 assert!(matches!(event, JobEvent::ListEnded(total) if total == next));
                 next += 1;
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn full_queue_waits_for_the_writer() {
         let queue = Arc::new(EventQueue::default());
-        let text = || JobEvent::ListText { source: 0, chunk: 0, text: vec![0; MOST_BYTES / 4], is_last: false };
+        let text = || JobEvent::ListText { source: 0, chunk: 0, text: vec![0; MAX_BYTES / 4], is_last: false };
         (0..4).for_each(|_| assert!(queue.send(text())));
         let sender = Arc::clone(&queue);
         let sending = thread::spawn(move || sender.send(JobEvent::ListEnded(1)));
@@ -164,7 +164,7 @@ mod tests {
             thread::yield_now();
         }
         let mut events = Vec::new();
-        queue.take(&mut events, Instant::now());
+        queue.wait_for_events(&mut events, Instant::now());
         assert_eq!(events.len(), 4);
         assert!(sending.join().unwrap());
         queue.close();
@@ -176,7 +176,7 @@ mod tests {
         let queue = EventQueue::default();
         (0..9).for_each(|end| assert!(queue.send(JobEvent::Written(end))));
         let mut events = Vec::new();
-        queue.take(&mut events, Instant::now());
+        queue.wait_for_events(&mut events, Instant::now());
         assert!(matches!(events[..], [JobEvent::Written(8)]));
     }
 }

@@ -7,12 +7,12 @@ use haul::Result;
 use rusqlite::{Connection, params};
 
 use super::durability::checkpoint;
-use super::job_error::{DatabaseResult, database};
+use super::job_error::{DatabaseResult, database_error};
 use super::job_run::JobRun;
 use crate::job_interface::{ArchivePosition, ArchivedPayload, HeldArchive};
 
-/// Notes the end of the archive, and the payloads that are new in it.
-pub(super) fn note(
+/// Records the end of the archive, and the payloads that are new in it.
+pub(super) fn write_position_and_payloads(
     connection: &Connection,
     position: ArchivePosition,
     payloads: &[ArchivedPayload],
@@ -45,9 +45,9 @@ impl JobRun {
         begin()?;
         let connection = self.connection()?;
         // It must be on the disk before the archive is, which would otherwise be refused as another's.
-        let noted = note(&connection, ArchivePosition::default(), &[], 0)
+        let noted = write_position_and_payloads(&connection, ArchivePosition::default(), &[], 0)
             .and_then(|()| checkpoint(&connection, "PASSIVE").map(drop));
-        noted.map_err(|error| database(self.path(), error))?;
+        noted.map_err(|error| database_error(self.path(), error))?;
         Ok(ArchivePosition::default())
     }
 
@@ -69,7 +69,7 @@ impl JobRun {
             }
             Ok(())
         };
-        read().map_err(|error| database(self.path(), error))
+        read().map_err(|error| database_error(self.path(), error))
     }
 
     /// Sets the archive, to which the job's writer appends the exchanges of noted transfers.

@@ -8,12 +8,12 @@ use haul::{Error, ErrorKind};
 pub(super) type DatabaseResult<T> = Result<T, rusqlite::Error>;
 
 /// Returns the error of a job: the name of its file, and the reason.
-pub(super) fn refused(file: &Path, reason: impl AsRef<str>) -> Error {
+pub(super) fn job_error(file: &Path, reason: impl AsRef<str>) -> Error {
     Error::new(ErrorKind::Setup, format!("{}: {}", file.display(), reason.as_ref()))
 }
 
 /// Returns the error of a call of SQLite that read or wrote the job's file.
-pub(super) fn database(file: &Path, error: rusqlite::Error) -> Error {
+pub(super) fn database_error(file: &Path, error: rusqlite::Error) -> Error {
     use rusqlite::ErrorCode;
     let (kind, reason) = match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => (ErrorKind::Setup, "it is no job of haul"),
@@ -30,11 +30,11 @@ pub(super) fn database(file: &Path, error: rusqlite::Error) -> Error {
 }
 
 /// Returns the error of a system call on the job's file.
-pub(super) fn io(file: &Path, error: std::io::Error) -> Error {
+pub(super) fn io_error(file: &Path, error: std::io::Error) -> Error {
     Error::with_source(ErrorKind::Write, format!("failed to open the job {}", file.display()), error)
 }
 
 /// Makes the error for output, files or a log that could not be synced.
-pub(super) fn unsynced(job: &Path, error: std::io::Error) -> Error {
+pub(super) fn sync_error(job: &Path, error: std::io::Error) -> Error {
     Error::with_source(ErrorKind::Write, format!("failed to sync what the job {} has written", job.display()), error)
 }

@@ -16,7 +16,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use rustix::fs::{Access, FlockOperation, access, flock};
 
 use super::directory_check::check_directory;
-use super::job_error::{DatabaseResult, database, io, refused};
+use super::job_error::{DatabaseResult, database_error, io_error, job_error};
 use super::schema::{self, APPLICATION_ID, VERSION};
 use super::url_row::now_ms;
 use super::{command_line, leftover_files, output_file};
@@ -38,10 +38,10 @@ pub(super) struct JobFile {
 pub(super) struct JobSettings {
     pub(super) directory: PathBuf,
     pub(super) command: Vec<GivenOption>,
-    /// The number of URLs of the whole list; `None` until a run has come to its end.
+    /// The number of URLs of the whole list. `None` until a run has reached the end of the list.
     pub(super) total: Option<u64>,
     /// The identity of the output file; `None` if the output is no regular file.
-    pub(super) output: Option<output_file::FileIdentity>,
+    pub(super) output: Option<output_file::JobOutputIdentity>,
     pub(super) output_start: u64,
     pub(super) output_end: u64,
     pub(super) last_commit: u64,
@@ -65,25 +65,25 @@ impl JobFile {
         check_directory(path)?;
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(creates).truncate(false).mode(0o600).open(path);
-        let file = file.map_err(|error| io(path, error))?;
+        let file = file.map_err(|error| io_error(path, error))?;
         check_file(path, &file)?;
         check_owner(path, &file)?;
         // A link to a file that did not exist now shows its directory.
         check_directory(path)?;
         if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
             return Err(match error {
-                rustix::io::Errno::WOULDBLOCK => in_use(path),
-                error => io(path, error.into()),
+                rustix::io::Errno::WOULDBLOCK => in_use_error(path),
+                error => io_error(path, error.into()),
             });
         }
         // An empty file may be anybody's to read. SQLite gives its mode to the log.
         if file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
-            file.set_permissions(Permissions::from_mode(0o600)).map_err(|error| io(path, error))?;
+            file.set_permissions(Permissions::from_mode(0o600)).map_err(|error| io_error(path, error))?;
         }
         let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let exists = has_tables(&connection, path)?;
         if !exists && !creates {
-            return Err(refused(path, "it is no job of haul"));
+            return Err(job_error(path, "it is no job of haul"));
         }
         Ok((Self { path: path.to_owned(), connection, lock: file }, exists))
     }
@@ -108,7 +108,7 @@ impl JobFile {
             transaction.commit()?;
             self.connection.execute_batch("PRAGMA synchronous = NORMAL")
         };
-        make().map_err(|error| database(&self.path, error))
+        make().map_err(|error| database_error(&self.path, error))
     }
 
     /// Turns on the write-ahead log for the file of a new job. The setting is stored in the file.
@@ -118,9 +118,9 @@ impl JobFile {
             self.connection.execute_batch("PRAGMA synchronous = OFF")?;
             self.connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0))
         };
-        match begin().map_err(|error| database(&self.path, error))?.as_str() {
-            "wal" => self.lock.sync_all().map_err(|error| io(&self.path, error)),
-            _ => Err(refused(&self.path, "its file system cannot hold a job; put it on a local disk")),
+        match begin().map_err(|error| database_error(&self.path, error))?.as_str() {
+            "wal" => self.lock.sync_all().map_err(|error| io_error(&self.path, error)),
+            _ => Err(job_error(&self.path, "its file system cannot hold a job; put it on a local disk")),
         }
     }
 
@@ -130,13 +130,13 @@ impl JobFile {
     }
 
     /// Opens another connection to the file, for another thread.
-    pub(super) fn another(&self) -> Result<Connection> {
+    pub(super) fn another_connection(&self) -> Result<Connection> {
         connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)
     }
 
-    /// Sets back the rows that a loss of power may have made untrue: those of commits that were not
-    /// known to be on the disk when the computer stopped. Nothing is set back after the end of a
-    /// process alone.
+    /// Resets the rows that may be wrong after a loss of power: the rows of commits that were not
+    /// known to be on the disk when the computer stopped. Nothing is reset if only the process
+    /// ended.
     pub(super) fn recover(&self, settings: &mut JobSettings, boot: Option<&str>) -> Result<()> {
         if settings.is_clean || settings.boot.as_deref() == boot {
             return Ok(());
@@ -158,13 +158,13 @@ impl JobFile {
             transaction.execute(cut, params![settings.output_end as i64, number, end])?;
             transaction.commit()
         };
-        set_back().map_err(|error| database(&self.path, error))
+        set_back().map_err(|error| database_error(&self.path, error))
     }
 }
 
 /// Opens a job for reading only. A process that runs the job is not disturbed.
 pub(super) fn open_to_read(path: &Path) -> Result<(Connection, JobSettings)> {
-    let file = File::open(path).map_err(|error| io(path, error))?;
+    let file = File::open(path).map_err(|error| io_error(path, error))?;
     check_file(path, &file)?;
     drop(file);
     check_directory(path)?;
@@ -179,7 +179,7 @@ pub(super) fn open_to_read(path: &Path) -> Result<(Connection, JobSettings)> {
 
 fn with_settings(connection: Connection, path: &Path) -> Result<(Connection, JobSettings)> {
     if !has_tables(&connection, path)? {
-        return Err(refused(path, "it is no job of haul"));
+        return Err(job_error(path, "it is no job of haul"));
     }
     let settings = read_settings(&connection, path)?;
     Ok((connection, settings))
@@ -196,7 +196,7 @@ fn is_at_rest(path: &Path) -> bool {
 
 /// Opens a job that nobody writes, for reading.
 fn connect_at_rest(path: &Path) -> Result<Connection> {
-    let absolute = std::path::absolute(path).map_err(|error| io(path, error))?;
+    let absolute = std::path::absolute(path).map_err(|error| io_error(path, error))?;
     let escaped = |&byte: &u8| match byte {
         b'/' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
         byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
@@ -205,13 +205,13 @@ fn connect_at_rest(path: &Path) -> Result<Connection> {
     let name: String = absolute.as_os_str().as_bytes().iter().map(escaped).collect();
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let opened = Connection::open_with_flags(format!("file:{name}?immutable=1"), flags);
-    opened.map_err(|error| database(path, error))
+    opened.map_err(|error| database_error(path, error))
 }
 
-/// Returns the number of the process that runs the job; `None` if none does.
+/// Returns the ID of the process that runs the job. `None` if no process runs it.
 ///
-/// A lock alone does not tell a run from `haul job retry`, and a row of the table `run` without an
-/// end may be that of a killed process.
+/// A lock is not enough to know this: `haul job retry` also holds it. A row of the table `run`
+/// without an end is not enough either: its process may have been killed.
 pub(super) fn running_process(path: &Path, connection: &Connection) -> Option<i64> {
     let last = "SELECT process, ended IS NULL FROM run ORDER BY id DESC LIMIT 1";
     let (process, is_open) = connection.query_row(last, [], |row| Ok((row.get(0)?, row.get::<_, bool>(1)?))).ok()?;
@@ -224,8 +224,8 @@ fn is_locked(path: &Path) -> bool {
     flock(&file, FlockOperation::NonBlockingLockShared).is_err()
 }
 
-/// Refuses to run a job in another directory than that in which it was begun.
-pub(super) fn same_directory(path: &Path, settings: &JobSettings, directory: &Path) -> Result<()> {
+/// Fails if a job is run in another directory than the one in which it was begun.
+pub(super) fn check_same_directory(path: &Path, settings: &JobSettings, directory: &Path) -> Result<()> {
     if settings.directory == directory {
         return Ok(());
     }
@@ -233,18 +233,18 @@ pub(super) fn same_directory(path: &Path, settings: &JobSettings, directory: &Pa
         "the job was begun in {}, to which its file names refer; run it there, or by its name alone",
         settings.directory.display()
     );
-    Err(refused(path, text))
+    Err(job_error(path, text))
 }
 
 /// Refuses a file that is not the user's own job.
 fn check_file(path: &Path, file: &File) -> Result<()> {
-    let metadata = file.metadata().map_err(|error| io(path, error))?;
+    let metadata = file.metadata().map_err(|error| io_error(path, error))?;
     if !metadata.is_file() {
-        return Err(refused(path, "it is no regular file, which a job must be"));
+        return Err(job_error(path, "it is no regular file, which a job must be"));
     }
     let user = rustix::process::geteuid().as_raw();
     if metadata.uid() != user && user != 0 {
-        return Err(refused(
+        return Err(job_error(
             path,
             format!("it belongs to another user ({}); its command line is theirs", metadata.uid()),
         ));
@@ -252,7 +252,7 @@ fn check_file(path: &Path, file: &File) -> Result<()> {
     let mut magic = [0; 16];
     let mut reader = file;
     if metadata.len() > 0 && (reader.read_exact(&mut magic).is_err() || &magic != b"SQLite format 3\0") {
-        return Err(refused(path, "it is no job of haul; name another file"));
+        return Err(job_error(path, "it is no job of haul; name another file"));
     }
     Ok(())
 }
@@ -260,26 +260,26 @@ fn check_file(path: &Path, file: &File) -> Result<()> {
 /// Refuses to run a job that others can write: its command line may be theirs. An empty file becomes
 /// private.
 fn check_owner(path: &Path, file: &File) -> Result<()> {
-    let metadata = file.metadata().map_err(|error| io(path, error))?;
+    let metadata = file.metadata().map_err(|error| io_error(path, error))?;
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         let owner = metadata.uid();
-        return Err(refused(path, format!("it belongs to another user ({owner}), and so does its command line")));
+        return Err(job_error(path, format!("it belongs to another user ({owner}), and so does its command line")));
     }
     if metadata.len() > 0 && metadata.mode() & 0o022 != 0 {
-        return Err(refused(path, "other users can write it, and so its command line; 'chmod 600' makes it private"));
+        return Err(job_error(path, "other users can write it, and so its command line; 'chmod 600' makes it private"));
     }
     Ok(())
 }
 
 /// Returns the error for a job that another process has locked.
-fn in_use(path: &Path) -> Error {
+fn in_use_error(path: &Path) -> Error {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).ok();
     let process = connection.and_then(|connection| running_process(path, &connection));
     let text = match process {
         Some(process) => format!("another process ({process}) is running this job; wait for it, or end it"),
         None => "another process is using this job, such as 'haul job retry'; wait until it has ended".to_owned(),
     };
-    refused(path, text)
+    job_error(path, text)
 }
 
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
@@ -293,7 +293,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
         )?;
         Ok(connection)
     };
-    open().map_err(|error| database(path, error))
+    open().map_err(|error| database_error(path, error))
 }
 
 /// Returns true if the file is a job, and false if it is empty.
@@ -303,14 +303,14 @@ fn has_tables(connection: &Connection, path: &Path) -> Result<bool> {
         let tables = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
         Ok((number("application_id")?, number("user_version")?, tables))
     };
-    match numbers().map_err(|error| database(path, error))? {
+    match numbers().map_err(|error| database_error(path, error))? {
         (0, 0, 0) => Ok(false),
         (APPLICATION_ID, VERSION, _) => Ok(true),
-        (APPLICATION_ID, version, _) => Err(refused(
+        (APPLICATION_ID, version, _) => Err(job_error(
             path,
             format!("its version {version} is not that of this haul ({VERSION}); go on with the haul that made it"),
         )),
-        _ => Err(refused(path, "it is a database of another program; name another file")),
+        _ => Err(job_error(path, "it is a database of another program; name another file")),
     }
 }
 
@@ -319,7 +319,7 @@ fn read_settings(connection: &Connection, path: &Path) -> Result<JobSettings> {
     let settings = connection.query_row("SELECT * FROM job", [], |row| {
         let output = match (row.get::<_, Option<i64>>("output_device")?, row.get::<_, Option<i64>>("output_inode")?) {
             (Some(device), Some(inode)) => {
-                Some(output_file::FileIdentity { device: device as u64, inode: inode as u64 })
+                Some(output_file::JobOutputIdentity { device: device as u64, inode: inode as u64 })
             }
             _ => None,
         };
@@ -349,12 +349,12 @@ fn read_settings(connection: &Connection, path: &Path) -> Result<JobSettings> {
             refresh_is_complete: row.get("refresh_is_complete")?,
         })
     });
-    let settings = settings.optional().map_err(|error| database(path, error))?;
-    settings.ok_or_else(|| refused(path, "it has no settings; name another file"))
+    let settings = settings.optional().map_err(|error| database_error(path, error))?;
+    settings.ok_or_else(|| job_error(path, "it has no settings; name another file"))
 }
 
 /// Returns an identifier of the current boot of this computer; `None` if it is unknown.
-pub(super) fn boot() -> Option<String> {
+pub(super) fn boot_id() -> Option<String> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim().to_owned())
 }

@@ -16,8 +16,8 @@ use rusqlite::{OptionalExtension, params};
 
 use super::durability::{DurableState, Syncer, checkpoint, sync_targets};
 use super::event_queue::EventQueue;
-use super::job_error::{DatabaseResult, database, refused, unsynced};
-use super::job_file::{JobFile, JobSettings, boot, same_directory};
+use super::job_error::{DatabaseResult, database_error, job_error, sync_error};
+use super::job_file::{JobFile, JobSettings, boot_id, check_same_directory};
 use super::leftover_files::LeftoverFiles;
 use super::list_copy::{self, CopiedListReader, ListCopier};
 use super::list_guard::{GuardedFile, GuardedStates};
@@ -75,16 +75,16 @@ impl JobRun {
     pub(crate) fn open(args: &JobArgs, operation: &UrlGroup, refreshes: bool) -> Result<Arc<Self>> {
         let (file, exists) = JobFile::open(&args.file, true)?;
         if exists {
-            same_command(&file, args)?;
+            check_same_command(&file, args)?;
         } else {
             file.create(&args.directory, &args.command)?;
         }
         let mut settings = file.settings()?;
-        let boot = boot();
+        let boot = boot_id();
         file.recover(&mut settings, boot.as_deref())?;
         let guarded = guarded_files(operation, &args.command);
-        let lists = GuardedStates::of(&guarded);
-        guarded.iter().try_for_each(|guarded| file.guard(guarded))?;
+        let lists = GuardedStates::read(&guarded);
+        guarded.iter().try_for_each(|guarded| file.check_guarded_file(guarded))?;
         let begins = refreshes && settings.refresh_is_complete;
         settings.refresh_round += u64::from(begins);
         let begin = || -> DatabaseResult<i64> {
@@ -97,9 +97,9 @@ impl JobRun {
             file.connection.execute(insert, params![std::process::id(), now_ms() as i64])?;
             Ok(file.connection.last_insert_rowid())
         };
-        let run = begin().map_err(|error| database(&args.file, error))?;
-        let leftovers = LeftoverFiles::of_earlier_runs(&file.connection, run);
-        let leftovers = leftovers.map_err(|error| database(&args.file, error))?;
+        let run = begin().map_err(|error| database_error(&args.file, error))?;
+        let leftovers = LeftoverFiles::from_earlier_runs(&file.connection, run);
+        let leftovers = leftovers.map_err(|error| database_error(&args.file, error))?;
         let is_resumed = settings.last_commit > 0;
         let shared = Arc::new(JobShared::default());
         let archive = settings.archive.unwrap_or_default();
@@ -107,7 +107,7 @@ impl JobRun {
         *shared.committed.lock().unwrap_or_else(PoisonError::into_inner) = noted;
         let events = Arc::<EventQueue>::default();
         let writer = JobWriter {
-            connection: file.another()?,
+            connection: file.another_connection()?,
             path: args.file.clone(),
             shared: Arc::clone(&shared),
             commit: settings.last_commit + 1,
@@ -120,7 +120,7 @@ impl JobRun {
         let queue = Arc::clone(&events);
         let writer = std::thread::Builder::new().name("haul-job".to_owned()).spawn(move || writer.run(&queue));
         let syncer = Syncer {
-            connection: file.another()?,
+            connection: file.another_connection()?,
             path: args.file.clone(),
             shared: Arc::clone(&shared),
             events: Arc::clone(&events),
@@ -190,7 +190,7 @@ impl JobRun {
     /// Opens another connection to the job's file.
     pub(super) fn connection(&self) -> Result<rusqlite::Connection> {
         match &self.lock().file {
-            Some(file) => file.another(),
+            Some(file) => file.another_connection(),
             None => Err(Error::new(ErrorKind::Interrupted, "the run is over")),
         }
     }
@@ -213,7 +213,8 @@ impl JobRun {
         }
         let source = source as i64;
         let connection = self.connection()?;
-        let copied = list_copy::begin(&connection, source, name).map_err(|error| database(&self.path, error))?;
+        let copied =
+            list_copy::begin_copy(&connection, source, name).map_err(|error| database_error(&self.path, error))?;
         self.shared.lists.set(source, copied);
         if !copied.is_complete {
             let unreadable =
@@ -274,7 +275,7 @@ impl JobRun {
                 Some(_) => checkpoint(&file.connection, "PASSIVE").map(drop),
                 None => Ok(()),
             });
-            note.map_err(|error| database(&self.path, error))?;
+            note.map_err(|error| database_error(&self.path, error))?;
         }
         if identity.is_some() {
             let copy = descriptor.try_clone();
@@ -289,19 +290,20 @@ impl JobRun {
         Ok(JobOutput { descriptor, is_new, end, note })
     }
 
-    /// Notes that the output begins with a header of so many bytes, which belongs to no transfer.
+    /// Records that the output begins with a header of `header` bytes, which belongs to no
+    /// transfer.
     pub(crate) fn output_begins(&self, output: &JobOutput, header: usize) {
         self.send(JobEvent::OutputBegins { header: header as u64, at: output.end });
     }
 
-    /// Notes a finished transfer. `sha256` is the checksum of its file, if it is known. `prints` is
-    /// true if the transfer has a part of the output, or values for the next stage.
+    /// Records a finished transfer. `sha256` is the checksum of its file, if it is known. `prints`
+    /// is true if the transfer has a part of the output, or values for the next stage.
     pub(crate) fn finished(&self, job: &FleetJob, outcome: &TransferOutcome, sha256: Option<&str>, prints: bool) {
         if let BodyDestination::File { path, .. } = &job.destination {
             self.leftovers.remove_beside(path);
         }
         if let Some(error) = outcome.result.as_ref().err().filter(|error| is_disk_full(error)) {
-            self.shared.stop.set(error.again());
+            self.shared.stop.set(error.duplicate());
         }
         let waits = prints || job.destination == BodyDestination::Output || job.is_page_of_listing();
         self.send(JobEvent::Finished {
@@ -310,7 +312,7 @@ impl JobRun {
         });
     }
 
-    /// Notes a URL that `--skip-existing` skipped.
+    /// Records a URL that `--skip-existing` skipped.
     pub(crate) fn skipped(&self, number: u64) {
         self.skipped_in(0, number);
     }
@@ -319,7 +321,7 @@ impl JobRun {
         self.send(JobEvent::Finished { row: Box::new(UrlRow::skipped(stage, number)), waits: false });
     }
 
-    /// Notes the number of URLs of the whole list.
+    /// Records the number of URLs of the whole list.
     pub(crate) fn list_ended(&self, total: u64) {
         match self.lists.check(&self.path) {
             Ok(()) => self.send(JobEvent::ListEnded(total)),
@@ -343,17 +345,17 @@ impl JobRun {
             drop(stop);
             let _ = syncer.join();
         }
-        if let Some(error) = self.shared.failure.take() {
+        if let Some(error) = self.shared.failure.take_error() {
             return Err(error);
         }
         if !joined {
             return Err(Error::new(ErrorKind::Panicked, "the thread that writes the job's file panicked"));
         }
         // Its message was printed with its URL.
-        let exit_code = self.shared.stop.take().map_or(exit_code, |error| error.exit_code());
+        let exit_code = self.shared.stop.take_error().map_or(exit_code, |error| error.exit_code());
         let Some(file) = state.file.take() else { return Ok((exit_code, None)) };
         if let Err(error) = sync_targets(&self.shared) {
-            return Err(unsynced(&self.path, error));
+            return Err(sync_error(&self.path, error));
         }
         let finish = || -> DatabaseResult<Option<u8>> {
             file.connection.execute(
@@ -366,23 +368,23 @@ impl JobRun {
                          ORDER BY id LIMIT 1";
             file.connection.query_row(first, [], |row| row.get(0)).optional()
         };
-        let first = finish().map_err(|error| database(&self.path, error))?;
-        let found = self.refresh.map(|round| refresh::end(&file.connection, round)).transpose();
-        let found = found.map_err(|error| database(&self.path, error))?;
+        let first = finish().map_err(|error| database_error(&self.path, error))?;
+        let found = self.refresh.map(|round| refresh::end_refresh(&file.connection, round)).transpose();
+        let found = found.map_err(|error| database_error(&self.path, error))?;
         Ok((if exit_code == 0 { first.unwrap_or(0) } else { exit_code }, found))
     }
 }
 
 /// Reports the progress of the output to the writer.
 impl OutputObserver for JobRun {
-    fn passed_on(&self, stage: usize, number: u64, end: u64) {
-        for values in self.values.take(stage) {
+    fn on_passed_to_sink(&self, stage: usize, number: u64, end: u64) {
+        for values in self.values.take_stage_values(stage) {
             self.send(JobEvent::Values(values));
         }
         self.send(JobEvent::PassedOn { stage, number, end });
     }
 
-    fn written(&self, end: u64) {
+    fn on_written(&self, end: u64) {
         self.send(JobEvent::Written(end));
     }
 }
@@ -395,17 +397,17 @@ fn is_disk_full(error: &Error) -> bool {
 }
 
 /// Refuses a command line that does not identify this job.
-fn same_command(file: &JobFile, args: &JobArgs) -> Result<()> {
+fn check_same_command(file: &JobFile, args: &JobArgs) -> Result<()> {
     let settings = file.settings()?;
-    if let Some(text) = command_line::difference(&settings.command, &args.command) {
+    if let Some(text) = command_line::first_difference(&settings.command, &args.command) {
         let text = format!(
             "the job was begun with another command line: {text}; 'haul --job {}' alone goes on with its own, and \
              another file begins another job",
             args.file.display()
         );
-        return Err(refused(&args.file, text));
+        return Err(job_error(&args.file, text));
     }
-    same_directory(&args.file, &settings, &args.directory)
+    check_same_directory(&args.file, &settings, &args.directory)
 }
 
 /// Returns the lists and config files that must not change between two runs.

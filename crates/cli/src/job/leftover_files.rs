@@ -32,20 +32,20 @@ pub(super) struct LeftoverFiles {
 
 impl LeftoverFiles {
     /// Returns the files of the runs before `run` that did not end in order.
-    pub(super) fn of_earlier_runs(connection: &Connection, run: i64) -> DatabaseResult<Self> {
+    pub(super) fn from_earlier_runs(connection: &Connection, run: i64) -> DatabaseResult<Self> {
         let select = "SELECT DISTINCT process FROM run WHERE ended IS NULL AND id < ?1 ORDER BY id DESC LIMIT ?2";
         let mut select = connection.prepare(select)?;
         let processes = select.query_map(params![run, MOST_RUNS], |row| row.get::<_, i32>(0))?;
         let processes = processes.collect::<DatabaseResult<Vec<i32>>>()?;
-        Ok(Self::of_processes(processes.into_iter().filter(|&process| !is_running(process))))
+        Ok(Self::from_processes(processes.into_iter().filter(|&process| !is_running(process))))
     }
 
-    fn of_processes(processes: impl Iterator<Item = i32>) -> Self {
+    fn from_processes(processes: impl Iterator<Item = i32>) -> Self {
         let prefixes = processes.map(|process| temporary_prefix(process.unsigned_abs())).collect();
         Self { prefixes, directories: Mutex::default(), hasher: RandomState::new() }
     }
 
-    /// Removes those beside an output file, once for each directory.
+    /// Removes the leftover files next to an output file, once for each directory.
     pub(super) fn remove_beside(&self, file: &Path) {
         if self.prefixes.is_empty() {
             return;
@@ -84,7 +84,7 @@ mod tests {
         let file = |name: &str| dir.path().join(name);
         let names = [".haul-12-abcdef.part", ".haul-123-abcdef.part", ".haul-12-abcdef", "page", ".page.haul-part"];
         names.iter().for_each(|name| std::fs::write(file(name), "").unwrap());
-        let files = LeftoverFiles::of_processes([12].into_iter());
+        let files = LeftoverFiles::from_processes([12].into_iter());
         files.remove_beside(&file("page"));
         let left: Vec<bool> = names.iter().map(|name| file(name).exists()).collect();
         assert_eq!(left, [false, true, true, true, true]);

@@ -17,7 +17,7 @@ use haul_policy::secrets::drop_userinfo;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::event_queue::EventQueue;
-use super::job_error::{DatabaseResult, database};
+use super::job_error::{DatabaseResult, database_error};
 use super::schema::NUMBER_BITS;
 use super::writer::{CopiedList, JobEvent, JobShared};
 
@@ -51,7 +51,7 @@ fn read_chunk(connection: &Connection, source: i64, chunk: u64) -> DatabaseResul
 }
 
 /// Returns how much of a list was copied by earlier runs. Notes the list if it is new.
-pub(super) fn begin(connection: &Connection, source: i64, name: &str) -> DatabaseResult<CopiedList> {
+pub(super) fn begin_copy(connection: &Connection, source: i64, name: &str) -> DatabaseResult<CopiedList> {
     let note = "INSERT OR IGNORE INTO list (source, name, is_copied, is_complete, size) VALUES (?1, ?2, 1, 0, 0)";
     connection.execute(note, params![source, name])?;
     let is_complete = "SELECT is_complete FROM list WHERE source = ?1";
@@ -89,20 +89,20 @@ impl ListCopier {
         let mut line = 1;
         for chunk in 0..self.copied.chunks {
             let known = read_chunk(&self.connection, self.source, chunk);
-            let known = known.map_err(|error| database(&self.path, error))?.unwrap_or_default();
+            let known = known.map_err(|error| database_error(&self.path, error))?.unwrap_or_default();
             let mut given = vec![0; known.len()];
-            let read = read_full(&mut self.input, &mut given).map_err(|error| self.unreadable(error))?;
+            let read = read_full(&mut self.input, &mut given).map_err(|error| self.read_error(error))?;
             if given[..read] != known[..] {
                 let same = given[..read].iter().zip(&known).take_while(|(a, b)| a == b).count();
                 line += known[..same].iter().filter(|&&byte| byte == b'\n').count();
-                return Err(self.differs(line, read < known.len() && same == read));
+                return Err(self.difference_error(line, read < known.len() && same == read));
             }
             line += known.iter().filter(|&&byte| byte == b'\n').count();
         }
         Ok(line)
     }
 
-    fn differs(&self, line: usize, is_short: bool) -> Error {
+    fn difference_error(&self, line: usize, is_short: bool) -> Error {
         let job = self.path.display();
         let what = match is_short {
             true => format!("ends at line {line}, before the part that the job has copied"),
@@ -122,7 +122,7 @@ impl ListCopier {
             let read = match self.input.read(&mut buffer) {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(self.unreadable(error)),
+                Err(error) => return Err(self.read_error(error)),
             };
             text.extend_from_slice(&buffer[..read]);
             let is_last = read == 0;
@@ -166,7 +166,7 @@ impl ListCopier {
         self.events.send(JobEvent::ListText { source: self.source, chunk, text, is_last })
     }
 
-    fn unreadable(&self, error: io::Error) -> Error {
+    fn read_error(&self, error: io::Error) -> Error {
         Error::with_source(ErrorKind::Read, format!("failed to read the list {}", self.name), error)
     }
 }

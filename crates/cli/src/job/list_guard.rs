@@ -12,7 +12,7 @@ use haul::sink::checksum::{HashAlgorithm, hex};
 use haul::{Error, ErrorKind, Result};
 use rusqlite::{OptionalExtension, params};
 
-use super::job_error::{database, refused};
+use super::job_error::{database_error, job_error};
 use super::job_file::JobFile;
 
 /// A file that a job reads, and that must not change.
@@ -25,7 +25,7 @@ pub(super) struct GuardedFile<'a> {
 impl JobFile {
     /// Records the state of a file of the job, or refuses the file if it has changed since the job
     /// recorded it.
-    pub(super) fn guard(&self, guarded: &GuardedFile<'_>) -> Result<()> {
+    pub(super) fn check_guarded_file(&self, guarded: &GuardedFile<'_>) -> Result<()> {
         let GuardedFile { source, name } = *guarded;
         let unreadable = |error| Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error);
         let file = File::open(name).map_err(unreadable)?;
@@ -33,7 +33,7 @@ impl JobFile {
         let modified = metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec());
         let size = metadata.len() as i64;
         let digest = || {
-            let digest = HashAlgorithm::Sha256.of_file(&file).map_err(unreadable)?;
+            let digest = HashAlgorithm::Sha256.hash_file(&file).map_err(unreadable)?;
             Ok::<String, Error>(hex(&digest))
         };
         let noted = self.connection.query_row(
@@ -41,10 +41,10 @@ impl JobFile {
             params![source],
             |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?, row.get::<_, Option<String>>(2)?)),
         );
-        match noted.optional().map_err(|error| database(&self.path, error))? {
+        match noted.optional().map_err(|error| database_error(&self.path, error))? {
             Some((old, noted, _)) if old == size && noted == Some(modified) => return Ok(()),
             Some((old, _, sha256)) if old == size && sha256 == Some(digest()?) => {}
-            Some((old, ..)) => return Err(changed(&self.path, name, old, size)),
+            Some((old, ..)) => return Err(changed_file_error(&self.path, name, old, size)),
             None => {}
         }
         let note = self.connection.execute(
@@ -52,7 +52,7 @@ impl JobFile {
              VALUES (?1, ?2, 0, 1, ?3, ?4, ?5)",
             params![source, name, size, modified, digest()?],
         );
-        note.map(drop).map_err(|error| database(&self.path, error))
+        note.map(drop).map_err(|error| database_error(&self.path, error))
     }
 }
 
@@ -63,14 +63,14 @@ pub(super) struct GuardedStates(Vec<(String, Option<FileState>)>);
 type FileState = (u64, i64, i64);
 
 impl GuardedStates {
-    pub(super) fn of(files: &[GuardedFile<'_>]) -> Self {
-        Self(files.iter().map(|file| (file.name.to_owned(), state(file.name))).collect())
+    pub(super) fn read(files: &[GuardedFile<'_>]) -> Self {
+        Self(files.iter().map(|file| (file.name.to_owned(), file_state(file.name))).collect())
     }
 
-    /// Returns an error if a file has changed since, so that places in it are wrong.
+    /// Returns an error if a file has changed since, so that stored positions in it are wrong.
     pub(super) fn check(&self, job: &Path) -> Result<()> {
-        match self.0.iter().find(|(name, before)| state(name) != *before) {
-            Some((name, _)) => Err(refused(
+        match self.0.iter().find(|(name, before)| file_state(name) != *before) {
+            Some((name, _)) => Err(job_error(
                 job,
                 format!(
                     "{name} has changed during the run, so the places in it are no longer known; restore it, or begin a \
@@ -83,17 +83,17 @@ impl GuardedStates {
 }
 
 /// Returns the size and the time of modification of a file.
-fn state(name: &str) -> Option<FileState> {
+fn file_state(name: &str) -> Option<FileState> {
     let metadata = std::fs::metadata(name).ok()?;
     Some((metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }
 
-fn changed(job: &Path, name: &str, old: i64, new: i64) -> Error {
+fn changed_file_error(job: &Path, name: &str, old: i64, new: i64) -> Error {
     let what = match old == new {
         true => "other content".to_owned(),
         false => format!("{new} bytes, and had {old}"),
     };
-    refused(
+    job_error(
         job,
         format!(
             "{name} has changed since the job began ({what}), so the places in it are no longer known; \

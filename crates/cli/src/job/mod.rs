@@ -41,14 +41,14 @@ use crate::parsed_args::ParsedArgs;
 use crate::plan::JobArgs;
 
 pub use crate::job_interface::JobCommandError;
-pub(crate) use crate::job_interface::{KnownUrl, UrlPlace};
+pub(crate) use crate::job_interface::{KnownUrl, UrlRunState};
 pub use command::{is_called, run};
 pub(crate) use job_run::{JobOutput, JobRun};
 pub(crate) use url_cursor::UrlCursor;
 
 /// Returns true if a command line of haul may have a job: if one of its words begins with `--job`.
 #[must_use]
-pub fn is_asked(words: &[OsString]) -> bool {
+pub fn has_job_option(words: &[OsString]) -> bool {
     words.iter().any(|word| {
         let word = word.as_encoded_bytes();
         word == b"--job" || word.starts_with(b"--job=")
@@ -68,16 +68,16 @@ pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommand
         return Ok(parsed);
     }
     let path = job.file.clone();
-    if command_line::is_bare(&given) || lacks_urls(&parsed) {
-        return go_on(&path, &given, parsed).map_err(JobCommandError::Job);
+    if command_line::has_only_job_option(&given) || lacks_urls(&parsed) {
+        return continue_job(&path, &given, parsed).map_err(JobCommandError::Job);
     }
-    let command = command_line::identity(&given);
-    if let Some((option, reason)) = command_line::unstorable(&command) {
+    let command = command_line::unchangeable_options(&given);
+    if let Some((option, reason)) = command_line::first_unstorable(&command) {
         let text = match option.name.as_str() {
             crate::given_option::URL => reason.to_owned(),
             name => format!("--{name}: {reason}"),
         };
-        return Err(JobCommandError::Job(job_error::refused(&path, text)));
+        return Err(JobCommandError::Job(job_error::job_error(&path, text)));
     }
     let directory = job_directory(&path).map_err(JobCommandError::Job)?;
     parsed.global.job = Some(JobArgs { file: path, command, directory });
@@ -85,18 +85,19 @@ pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommand
 }
 
 /// Returns the command line that the job has stored, with the secrets and limits of this run.
-fn go_on(path: &Path, given: &[crate::given_option::GivenOption], parsed: ParsedArgs) -> Result<ParsedArgs> {
+fn continue_job(path: &Path, given: &[crate::given_option::GivenOption], parsed: ParsedArgs) -> Result<ParsedArgs> {
     if !path.exists() {
         let text = "there is no such job; give the URLs to begin one";
-        return Err(job_error::refused(path, text));
+        return Err(job_error::job_error(path, text));
     }
     let (connection, settings) = job_file::open_to_read(path)?;
     drop(connection);
-    let given = &command_line::with_absolute_files(given).map_err(|error| job_error::io(path, error))?;
-    let words = command_line::continued(&settings.command, given).map_err(|text| job_error::refused(path, text))?;
-    if !command_line::is_bare(given) {
+    let given = &command_line::with_absolute_files(given).map_err(|error| job_error::io_error(path, error))?;
+    let words = command_line::continued_command_line(&settings.command, given)
+        .map_err(|text| job_error::job_error(path, text))?;
+    if !command_line::has_only_job_option(given) {
         // Its relative file names would be those of another directory.
-        job_file::same_directory(path, &settings, &job_directory(path)?)?;
+        job_file::check_same_directory(path, &settings, &job_directory(path)?)?;
     }
     let file = absolute(path)?;
     std::env::set_current_dir(&settings.directory).map_err(|error| {
@@ -105,7 +106,7 @@ fn go_on(path: &Path, given: &[crate::given_option::GivenOption], parsed: Parsed
     })?;
     let stored = parse_recorded(words, &mut SystemFileAccess).map_err(|error| {
         let text = format!("its command line is refused by this haul: {error}");
-        job_error::refused(path, text)
+        job_error::job_error(path, text)
     })?;
     let mut all = ParsedArgs { given: None, secrets: parsed.secrets, ..stored };
     all.global.job = Some(JobArgs { file, command: settings.command, directory: settings.directory });
@@ -119,14 +120,14 @@ fn lacks_urls(parsed: &ParsedArgs) -> bool {
 
 /// Returns the directory of this process. `path` is the file of its job.
 fn job_directory(path: &Path) -> Result<PathBuf> {
-    std::env::current_dir().map_err(|error| job_error::io(path, error))
+    std::env::current_dir().map_err(|error| job_error::io_error(path, error))
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|error| job_error::io(path, error))
+    std::path::absolute(path).map_err(|error| job_error::io_error(path, error))
 }
 
 /// Returns the name of a job's file for a message, without control characters.
-fn shown(path: &OsStr) -> String {
-    crate::usage_error::sanitized(&path.to_string_lossy())
+fn shown_name(path: &OsStr) -> String {
+    crate::usage_error::remove_control_characters(&path.to_string_lossy())
 }

@@ -15,9 +15,9 @@ use std::path::Path;
 use haul::{Error, ErrorKind, Result};
 use rustix::fs::{OFlags, fcntl_getfl};
 
-/// The identity of a file: its device and its number there.
+/// The identity of a file: its device number and its inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileIdentity {
+pub(super) struct JobOutputIdentity {
     pub(super) device: u64,
     pub(super) inode: u64,
 }
@@ -28,7 +28,7 @@ pub(super) struct PreparedOutput {
     /// The descriptor to write to.
     pub(super) descriptor: OwnedFd,
     /// The identity of the file; `None` if the output is no regular file.
-    pub(super) identity: Option<FileIdentity>,
+    pub(super) identity: Option<JobOutputIdentity>,
     /// The offset at which the job's output begins in the file.
     pub(super) start: u64,
     /// The offset at which this run continues.
@@ -40,7 +40,7 @@ pub(super) struct PreparedOutput {
 /// The part of an output that earlier runs of the job have written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EarlierOutput {
-    pub(super) identity: Option<FileIdentity>,
+    pub(super) identity: Option<JobOutputIdentity>,
     pub(super) start: u64,
     pub(super) end: u64,
 }
@@ -55,8 +55,8 @@ impl EarlierOutput {
 /// Prepares standard output. Cuts a regular file back to the end of the last noted record.
 pub(super) fn standard_output(earlier: EarlierOutput) -> Result<PreparedOutput> {
     let fd = std::io::stdout().as_fd().try_clone_to_owned();
-    let file = File::from(fd.map_err(|error| failed("standard output", error))?);
-    let metadata = file.metadata().map_err(|error| failed("standard output", error))?;
+    let file = File::from(fd.map_err(|error| output_error("standard output", error))?);
+    let metadata = file.metadata().map_err(|error| output_error("standard output", error))?;
     if !metadata.is_file() {
         let is_lossy = !metadata.file_type().is_char_device();
         let text = "standard output is no file: after a kill, records may appear there twice; redirect it with >> FILE";
@@ -64,7 +64,7 @@ pub(super) fn standard_output(earlier: EarlierOutput) -> Result<PreparedOutput> 
         return Ok(PreparedOutput { descriptor: file.into(), identity: None, start: 0, end: 0, note });
     }
     let appends = fcntl_getfl(&file).is_ok_and(|flags| flags.contains(OFlags::APPEND));
-    let identity = FileIdentity { device: metadata.dev(), inode: metadata.ino() };
+    let identity = JobOutputIdentity { device: metadata.dev(), inode: metadata.ino() };
     prepare(file, identity, metadata.len(), appends, earlier, "standard output")
 }
 
@@ -73,14 +73,14 @@ pub(super) fn named_file(path: &Path, mode: Option<u32>, earlier: EarlierOutput)
     let name = path.display().to_string();
     let mut options = OpenOptions::new();
     let file = options.create(true).write(true).truncate(false).mode(mode.unwrap_or(0o666)).open(path);
-    let file = file.map_err(|error| failed(&name, error))?;
-    let metadata = file.metadata().map_err(|error| failed(&name, error))?;
+    let file = file.map_err(|error| output_error(&name, error))?;
+    let metadata = file.metadata().map_err(|error| output_error(&name, error))?;
     if !metadata.is_file() {
         return Ok(PreparedOutput { descriptor: file.into(), identity: None, start: 0, end: 0, note: None });
     }
-    let identity = FileIdentity { device: metadata.dev(), inode: metadata.ino() };
+    let identity = JobOutputIdentity { device: metadata.dev(), inode: metadata.ino() };
     if earlier.identity.is_none() || earlier.is_empty() && earlier.identity != Some(identity) {
-        file.set_len(0).map_err(|error| failed(&name, error))?;
+        file.set_len(0).map_err(|error| output_error(&name, error))?;
         return Ok(PreparedOutput { descriptor: file.into(), identity: Some(identity), start: 0, end: 0, note: None });
     }
     prepare(file, identity, metadata.len(), true, earlier, &name)
@@ -89,7 +89,7 @@ pub(super) fn named_file(path: &Path, mode: Option<u32>, earlier: EarlierOutput)
 /// Makes a regular file continue after the last noted record.
 fn prepare(
     mut file: File,
-    identity: FileIdentity,
+    identity: JobOutputIdentity,
     length: u64,
     appends: bool,
     earlier: EarlierOutput,
@@ -105,20 +105,20 @@ fn prepare(
             );
             return Err(Error::new(ErrorKind::Setup, text));
         }
-        file.set_len(earlier.end).map_err(|error| failed(name, error))?;
-        file.seek(SeekFrom::Start(earlier.end)).map_err(|error| failed(name, error))?;
+        file.set_len(earlier.end).map_err(|error| output_error(name, error))?;
+        file.seek(SeekFrom::Start(earlier.end)).map_err(|error| output_error(name, error))?;
         let EarlierOutput { start, end, .. } = earlier;
         return Ok(PreparedOutput { descriptor: file.into(), identity: Some(identity), start, end, note: None });
     }
     let at = if appends { SeekFrom::End(0) } else { SeekFrom::Current(0) };
-    let start = file.seek(at).map_err(|error| failed(name, error))?;
+    let start = file.seek(at).map_err(|error| output_error(name, error))?;
     let note = earlier.identity.filter(|_| !earlier.is_empty()).map(|_| {
         format!("{name} is another file than before, whose records end at byte {}; the rest comes here", earlier.end)
     });
     Ok(PreparedOutput { descriptor: file.into(), identity: Some(identity), start, end: start, note })
 }
 
-fn failed(name: &str, error: std::io::Error) -> Error {
+fn output_error(name: &str, error: std::io::Error) -> Error {
     Error::with_source(ErrorKind::Write, format!("failed to prepare {name} for the job"), error)
 }
 
@@ -155,7 +155,7 @@ mod tests {
         std::fs::write(&path, "of others\nold record\n").unwrap();
         let file = || OpenOptions::new().append(true).open(&path).unwrap();
         let metadata = file().metadata().unwrap();
-        let identity = FileIdentity { device: metadata.dev(), inode: metadata.ino() };
+        let identity = JobOutputIdentity { device: metadata.dev(), inode: metadata.ino() };
         let earlier = EarlierOutput { identity: Some(identity), start: 10, end: 10 };
         let begun = prepare(file(), identity, metadata.len(), true, earlier, "out").unwrap();
         assert_eq!((begun.start, begun.end), (10, 10));
@@ -170,7 +170,7 @@ mod tests {
     fn other_file_continues_from_its_own_beginning() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out");
-        let identity = Some(FileIdentity { device: 1, inode: 1 });
+        let identity = Some(JobOutputIdentity { device: 1, inode: 1 });
         let other = prepared(&path, EarlierOutput { identity, start: 0, end: 8 }).unwrap();
         assert_eq!((other.start, other.end), (0, 0));
         assert!(other.note.unwrap().contains("end at byte 8"));

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use rusqlite::{Connection, Row, params};
 
 use super::job_error::DatabaseResult;
-use super::schema::LATER_STAGES;
+use super::schema::FIRST_LATER_STAGE_ID;
 use crate::job_interface::KnownUrl;
 
 impl KnownUrl {
@@ -33,30 +33,30 @@ pub(super) fn changes(connection: &Connection, round: u64) -> DatabaseResult<Vec
 }
 
 /// Returns the results of a refresh as a text.
-pub(super) fn shown(changes: &[(String, u64)]) -> String {
+pub(super) fn changes_text(changes: &[(String, u64)]) -> String {
     let texts: Vec<String> = changes.iter().map(|(change, count)| format!("{count} {change}")).collect();
     if texts.is_empty() { "nothing".to_owned() } else { texts.join(", ") }
 }
 
 /// Returns the number of URLs that a refresh has not asked for, of a list with this number of URLs.
-pub(super) fn left(connection: &Connection, round: u64, total: u64) -> DatabaseResult<u64> {
+pub(super) fn unfinished_urls(connection: &Connection, round: u64, total: u64) -> DatabaseResult<u64> {
     let count = "SELECT coalesce(sum(id < ?2 AND refresh_round = ?1), 0), \
                  coalesce(sum(id >= ?2 AND refresh_round <> ?1), 0) FROM url";
-    let (asked, later) = connection.query_row(count, params![round as i64, LATER_STAGES], |row| {
+    let (asked, later) = connection.query_row(count, params![round as i64, FIRST_LATER_STAGE_ID], |row| {
         Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64))
     })?;
     Ok(total.saturating_sub(asked) + later)
 }
 
-/// Notes the end of a refresh, if all URLs of the list and of later stages were asked for. A failure
-/// of this computer counts too: the next run repeats it, and the next refresh asks for all URLs again.
-/// Returns a text for the user.
-pub(super) fn end(connection: &Connection, round: u64) -> DatabaseResult<String> {
+/// Records the end of a refresh, if all URLs of the list and of later stages were requested. A
+/// failure of this computer counts as requested, too: the next run repeats it, and the next refresh
+/// requests all URLs again. Returns a text for the user.
+pub(super) fn end_refresh(connection: &Connection, round: u64) -> DatabaseResult<String> {
     let note = "UPDATE job SET refresh_is_complete = 1 WHERE total = (SELECT count(*) FROM url \
                 WHERE refresh_round = ?1 AND id < ?2) \
                 AND NOT EXISTS (SELECT 1 FROM url WHERE id >= ?2 AND refresh_round <> ?1)";
-    let is_complete = connection.execute(note, params![round as i64, LATER_STAGES])? > 0;
-    let found = shown(&changes(connection, round)?);
+    let is_complete = connection.execute(note, params![round as i64, FIRST_LATER_STAGE_ID])? > 0;
+    let found = changes_text(&changes(connection, round)?);
     Ok(match is_complete {
         true => format!("refreshed: {found}"),
         false => format!("refreshed in part: {found}; --refresh goes on"),

@@ -14,7 +14,7 @@ pub(super) const VERSION: i32 = 2;
 pub(super) const NUMBER_BITS: u32 = 40;
 
 /// The first id of a row of a later stage: all rows of the first stage are below.
-pub(super) const LATER_STAGES: i64 = 1 << NUMBER_BITS;
+pub(super) const FIRST_LATER_STAGE_ID: i64 = 1 << NUMBER_BITS;
 
 const TABLES: &str = "
 CREATE TABLE job (

@@ -20,16 +20,16 @@ use haul::{Result, Target};
 use haul_policy::target::Origin;
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
-use super::job_error::{DatabaseResult, database};
+use super::job_error::{DatabaseResult, database_error};
 use super::job_run::JobRun;
-use super::schema::{LATER_STAGES, NUMBER_BITS};
+use super::schema::{FIRST_LATER_STAGE_ID, NUMBER_BITS};
 use super::url_row::row_id;
 use super::value_lines;
 use super::writer::JobEvent;
 use crate::job_interface::KnownUrl;
 
-/// The number of rows that are read at once.
-const ROWS: i64 = 1024;
+/// The number of rows that one query reads.
+const ROWS_PER_READ: i64 = 1024;
 
 /// Values of this size in bytes are written as a separate row, before their page ends.
 const MAX_LINES: usize = 64 << 10;
@@ -81,7 +81,7 @@ impl PageValues {
     }
 
     /// Returns the values of a stage, and forgets them.
-    pub(super) fn take(&self, stage: usize) -> Vec<StageValues> {
+    pub(super) fn take_stage_values(&self, stage: usize) -> Vec<StageValues> {
         self.lock().extract_if(.., |page| page.stage == stage).collect()
     }
 }
@@ -99,23 +99,28 @@ pub(super) fn write_queued(
 }
 
 impl StageMemory for JobRun {
-    fn queued(&self, stage: usize, number: u64, value: &[u8]) {
+    fn on_queued(&self, stage: usize, number: u64, value: &[u8]) {
         self.send(JobEvent::Queued { stage, number, value: value.to_vec() });
     }
 
-    fn skipped(&self, stage: usize, number: u64) {
+    fn on_skipped(&self, stage: usize, number: u64) {
         self.skipped_in(stage, number);
     }
 
-    fn kept(&self, stage: usize, value: &[u8]) {
+    fn on_kept(&self, stage: usize, value: &[u8]) {
         self.add_value(stage, false, value);
     }
 
-    fn printed(&self, stage: usize, value: &[u8]) {
+    fn on_printed(&self, stage: usize, value: &[u8]) {
         self.add_value(stage, true, value);
     }
 
-    fn recall(&self, stage: usize, kind: RecalledKind, value: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn recall_values(
+        &self,
+        stage: usize,
+        kind: RecalledKind,
+        value: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
         let connection = self.connection()?;
         let of_stage = "SELECT lines FROM stage_values WHERE stage = ?1 AND is_printed = ?2 ORDER BY id";
         let (select, parameters) = match kind {
@@ -126,7 +131,7 @@ impl StageMemory for JobRun {
             RecalledKind::Kept => (of_stage, [stage as i64, 0]),
             RecalledKind::Printed => (of_stage, [stage as i64, 1]),
         };
-        let failed = |error| database(self.path(), error);
+        let failed = |error| database_error(self.path(), error);
         let mut statement = connection.prepare(select).map_err(failed)?;
         let mut rows = statement.query(parameters).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
@@ -139,7 +144,7 @@ impl StageMemory for JobRun {
         Ok(())
     }
 
-    fn unfinished(&self, stage: usize) -> Box<dyn UnfinishedTransfers> {
+    fn unfinished_transfers(&self, stage: usize) -> Box<dyn UnfinishedTransfers> {
         Box::new(UnfinishedRows {
             connection: self.connection(),
             path: self.path().to_owned(),
@@ -169,9 +174,9 @@ impl JobRun {
         }
     }
 
-    /// Calls `each` with the file and the URL of each finished transfer of a later stage, so that no
-    /// other transfer takes the name. With `has_first`, also those of the first stage. In a refresh
-    /// these transfers take their names themselves.
+    /// Calls `each` with the file and the URL of each finished transfer of a later stage, so that
+    /// no other transfer uses that file name. With `has_first`, also calls it for the first stage.
+    /// In a refresh, these transfers reserve their names themselves.
     pub(crate) fn finished_files(
         &self,
         has_first: bool,
@@ -181,10 +186,10 @@ impl JobRun {
             return Ok(());
         }
         let connection = self.connection()?;
-        let failed = |error| database(self.path(), error);
+        let failed = |error| database_error(self.path(), error);
         let select = "SELECT file, url FROM url WHERE id >= ?1 AND file IS NOT NULL AND state <> 'again'";
         let mut select = connection.prepare(select).map_err(failed)?;
-        let mut rows = select.query([if has_first { 0 } else { LATER_STAGES }]).map_err(failed)?;
+        let mut rows = select.query([if has_first { 0 } else { FIRST_LATER_STAGE_ID }]).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
             let text = |column: usize| row.get_ref(column).and_then(|text| Ok(text.as_bytes()?)).unwrap_or_default();
             each(Path::new(OsStr::from_bytes(text(0))), std::str::from_utf8(text(1)).unwrap_or_default())?;
@@ -196,12 +201,13 @@ impl JobRun {
     pub(crate) fn first_origin(&self) -> Option<Origin> {
         let first = "SELECT url FROM url WHERE id < ?1 AND state NOT IN ('again', 'skipped') ORDER BY id LIMIT 1";
         let connection = self.connection().ok()?;
-        let url = connection.query_row(first, [LATER_STAGES], |row| row.get::<_, String>(0));
+        let url = connection.query_row(first, [FIRST_LATER_STAGE_ID], |row| row.get::<_, String>(0));
         Some(Target::parse(&url.optional().ok()??).ok()?.origin())
     }
 }
 
-/// The unfinished transfers of a stage, or those that a refresh requests, read some at a time.
+/// The unfinished transfers of a stage, or the transfers that a refresh requests. They are read in
+/// batches.
 struct UnfinishedRows {
     connection: Result<Connection>,
     path: PathBuf,
@@ -230,7 +236,7 @@ impl UnfinishedRows {
         )?;
         let ends = (row_id(self.stage, self.next), row_id(self.stage + 1, 0));
         let round = self.refresh.map(|round| round as i64);
-        let rows = statement.query_map(params![ends.0, ends.1, ROWS, round], |row| {
+        let rows = statement.query_map(params![ends.0, ends.1, ROWS_PER_READ, round], |row| {
             let number = row.get::<_, i64>(0)? as u64 & ((1 << NUMBER_BITS) - 1);
             Ok(UnfinishedRow { number, value: row.get(1)?, known: KnownUrl::from_row(row, 2)? })
         })?;
@@ -243,9 +249,9 @@ impl UnfinishedTransfers for UnfinishedRows {
         if self.rows.is_empty() {
             let connection = match &self.connection {
                 Ok(connection) => connection,
-                Err(error) => return Err(error.again()),
+                Err(error) => return Err(error.duplicate()),
             };
-            self.rows = self.read(connection).map_err(|error| database(&self.path, error))?;
+            self.rows = self.read(connection).map_err(|error| database_error(&self.path, error))?;
         }
         let Some(UnfinishedRow { number, value, known }) = self.rows.pop_front() else { return Ok(None) };
         self.next = number + 1;

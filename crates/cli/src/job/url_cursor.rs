@@ -10,19 +10,19 @@ use std::path::PathBuf;
 use haul::Result;
 use rusqlite::{Connection, params};
 
-use super::job_error::{DatabaseResult, database};
-use super::schema::LATER_STAGES;
-use crate::job_interface::{KnownUrl, UrlPlace};
+use super::job_error::{DatabaseResult, database_error};
+use super::schema::FIRST_LATER_STAGE_ID;
+use crate::job_interface::{KnownUrl, UrlRunState};
 
-/// The number of rows that are read at once.
-const ROWS: i64 = 4096;
+/// The number of rows that one query reads.
+const ROWS_PER_READ: i64 = 4096;
 
 /// The rows of the first stage, in the order of the list.
 pub(crate) struct UrlCursor {
     connection: Connection,
     path: PathBuf,
     rows: VecDeque<(u64, Option<KnownUrl>)>,
-    /// True if no further row follows those in `rows`.
+    /// True if no further row follows after `rows`.
     is_at_end: bool,
     /// The number of the refresh, if this run refreshes.
     refresh: Option<u64>,
@@ -38,26 +38,26 @@ impl UrlCursor {
     ///
     /// # Errors
     /// The job's file cannot be read.
-    pub(crate) fn place(&mut self, number: u64) -> Result<UrlPlace> {
+    pub(crate) fn state_of_url(&mut self, number: u64) -> Result<UrlRunState> {
         while self.rows.front().is_some_and(|(front, _)| *front < number) {
             self.rows.pop_front();
         }
         if self.rows.is_empty() && !self.is_at_end {
-            self.rows = self.read(number).map_err(|error| database(&self.path, error))?;
-            self.is_at_end = self.rows.len() < ROWS as usize;
+            self.rows = self.read(number).map_err(|error| database_error(&self.path, error))?;
+            self.is_at_end = self.rows.len() < ROWS_PER_READ as usize;
         }
         Ok(match self.rows.front().is_some_and(|(front, _)| *front == number) {
-            false => UrlPlace::New,
+            false => UrlRunState::New,
             true => match self.rows.pop_front() {
-                Some((_, Some(known))) => UrlPlace::Known(known),
-                _ => UrlPlace::Finished,
+                Some((_, Some(known))) => UrlRunState::Known(known),
+                _ => UrlRunState::Finished,
             },
         })
     }
 
     /// Reads the rows from this number on that need no request, or a conditional one.
     fn read(&self, from: u64) -> DatabaseResult<VecDeque<(u64, Option<KnownUrl>)>> {
-        let ends = params![from as i64, LATER_STAGES, ROWS, self.refresh.map(|round| round as i64)];
+        let ends = params![from as i64, FIRST_LATER_STAGE_ID, ROWS_PER_READ, self.refresh.map(|round| round as i64)];
         let select = "SELECT id, state <> 'again' AND refresh_round IS ?4, etag, last_modified, size, file FROM url \
                       WHERE id >= ?1 AND id < ?2 AND (state <> 'again' AND (?4 IS NULL OR refresh_round = ?4) \
                       OR ?4 IS NOT NULL AND (etag IS NOT NULL OR last_modified IS NOT NULL)) ORDER BY id LIMIT ?3";

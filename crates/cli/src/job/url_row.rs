@@ -13,13 +13,13 @@ use rusqlite::{Statement, params};
 
 use super::job_error::DatabaseResult;
 use super::schema::NUMBER_BITS;
-use crate::run::engine_options::output_options::NULL;
+use crate::run::engine_options::output_options::NULL_DEVICE;
 
 /// The longest date of a response that is kept.
-const LONGEST_DATE: usize = 64;
+const MAX_DATE: usize = 64;
 
 /// The number of characters of an error message that are kept.
-const LONGEST_ERROR: usize = 500;
+const MAX_ERROR_TEXT: usize = 500;
 
 /// The state of a URL in a job. A URL without a row has not been fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl UrlState {
     }
 
     /// Returns the state of a URL that ended with this result.
-    fn of(result: &Result<(), Error>) -> Self {
+    fn from_result(result: &Result<(), Error>) -> Self {
         match result {
             Ok(()) => UrlState::Done,
             Err(error) => match error.kind() {
@@ -73,7 +73,7 @@ enum UrlChange {
 }
 
 impl UrlChange {
-    fn of(status: u16, is_failed: bool) -> Option<Self> {
+    fn from_status(status: u16, is_failed: bool) -> Option<Self> {
         match (status, is_failed) {
             (304, false) => Some(UrlChange::Fresh),
             (404 | 410, true) => Some(UrlChange::Vanished),
@@ -130,7 +130,8 @@ struct UrlTimes {
 }
 
 impl UrlRow {
-    /// Makes the row of a finished transfer. `sha256` is the checksum of its file, if it is known.
+    /// Makes the row of a finished transfer. `sha256` is the checksum of the transfer's file, if it
+    /// is known.
     pub(super) fn new(job: &FleetJob, outcome: &TransferOutcome, sha256: Option<&str>, refreshes: bool) -> Self {
         let facts = &*outcome.facts;
         let error = outcome.result.as_ref().err();
@@ -140,13 +141,13 @@ impl UrlRow {
             std::str::from_utf8(value).ok().map(str::to_owned)
         };
         let file = match &job.destination {
-            BodyDestination::File { path, .. } if path != Path::new(NULL) && error.is_none() => Some(path),
+            BodyDestination::File { path, .. } if path != Path::new(NULL_DEVICE) && error.is_none() => Some(path),
             _ => None,
         };
         Self {
             stage: job.stage,
             number: job.number,
-            state: UrlState::of(&outcome.result),
+            state: UrlState::from_result(&outcome.result),
             url: match error {
                 Some(error) if error.kind() == ErrorKind::Url => without_userinfo(&job.url).into_owned(),
                 _ => drop_userinfo(&job.url).into_owned(),
@@ -158,10 +159,10 @@ impl UrlRow {
             redirects: facts.redirects,
             size: error.is_none().then(|| facts.decoded_bytes.unwrap_or(facts.body_bytes)),
             etag: field("etag").filter(|tag| is_entity_tag(tag)),
-            last_modified: field("last-modified").filter(|date| date.len() <= LONGEST_DATE),
+            last_modified: field("last-modified").filter(|date| date.len() <= MAX_DATE),
             sha256: sha256.map(str::to_owned),
             file: file.cloned(),
-            change: UrlChange::of(facts.status, error.is_some()).filter(|_| refreshes),
+            change: UrlChange::from_status(facts.status, error.is_some()).filter(|_| refreshes),
             ended: now_ms(),
             times: (facts.requests > 0).then_some(UrlTimes {
                 resolved: facts.resolved,
@@ -214,11 +215,11 @@ impl UrlRow {
 
     /// Returns true if the file of an earlier transfer and its validators stay: nothing has changed, or
     /// the URL failed.
-    fn keeps_file(&self) -> bool {
+    fn keeps_earlier_file(&self) -> bool {
         self.status == Some(304) || self.exit_code != 0
     }
 
-    /// Returns the key of the row: its stage and its number.
+    /// Returns the key of the row: the stage and the number of its transfer.
     pub(super) fn key(&self) -> (usize, u64) {
         (self.stage, self.number)
     }
@@ -258,7 +259,7 @@ impl UrlRow {
             commit as i64,
             if self.is_interrupted { 0 } else { round as i64 },
             self.change.map(UrlChange::as_str),
-            self.keeps_file(),
+            self.keeps_earlier_file(),
         ])?;
         Ok(())
     }
@@ -290,7 +291,7 @@ fn is_entity_tag(text: &str) -> bool {
 
 /// Returns the beginning of a message, which may have a text of a hostile server.
 fn shortened(message: &str) -> String {
-    match message.char_indices().nth(LONGEST_ERROR) {
+    match message.char_indices().nth(MAX_ERROR_TEXT) {
         Some((end, _)) => format!("{}…", &message[..end]),
         None => message.to_owned(),
     }
@@ -327,7 +328,7 @@ mod tests {
     #[test]
     fn long_messages_are_shortened() {
         assert_eq!(shortened("ä"), "ä");
-        assert_eq!(shortened(&"ä".repeat(LONGEST_ERROR)).chars().count(), LONGEST_ERROR);
-        assert_eq!(shortened(&"ä".repeat(LONGEST_ERROR + 1)).chars().count(), LONGEST_ERROR + 1);
+        assert_eq!(shortened(&"ä".repeat(MAX_ERROR_TEXT)).chars().count(), MAX_ERROR_TEXT);
+        assert_eq!(shortened(&"ä".repeat(MAX_ERROR_TEXT + 1)).chars().count(), MAX_ERROR_TEXT + 1);
     }
 }

@@ -1,5 +1,5 @@
 //! The thread that writes a job's file. It takes the ends of transfers from a queue, and commits
-//! all that wait at once.
+//! all waiting ends together.
 //!
 //! ```text
 //!  workers ─▶ queue ─▶ waiting (not yet in the output) ─▶ passed on ─▶ written ─▶ batch ─▶ commit
@@ -22,13 +22,14 @@ use rusqlite::{CachedStatement, Connection, params};
 use super::durability::{DurableState, SyncTargets, checkpoint};
 use super::event_queue::EventQueue;
 use super::job_archive;
-use super::job_error::{DatabaseResult, database};
+use super::job_error::{DatabaseResult, database_error};
 use super::stage_values::{self, StageValues};
 use super::url_row::{self, UrlRow, UrlState};
 use crate::job_interface::{ArchivedPayload, HeldArchive};
 
-/// The shortest time between two commits. A slow run commits each row at once; a fast one commits
-/// those of this time together, since a commit costs some 50 µs.
+/// The minimum time between two commits. In a slow run, each row is committed as soon as it is
+/// written. In a fast run, all rows of this time are committed together, since a commit costs about
+/// 50 µs.
 const COMMIT_INTERVAL: Duration = Duration::from_millis(5);
 
 /// An event for the writer of a job.
@@ -43,11 +44,12 @@ pub(super) enum JobEvent {
     PassedOn { stage: usize, number: u64, end: u64 },
     /// The output of the run has been written up to this position.
     Written(u64),
-    /// The run's output begins at this offset of the output file, with a header of so many bytes.
+    /// The run's output begins at the offset `at` of the output file, with a header of `header`
+    /// bytes.
     OutputBegins { header: u64, at: u64 },
     /// A part of a piped list. The text of the last part may be empty.
     ListText { source: i64, chunk: u64, text: Vec<u8>, is_last: bool },
-    /// The list has come to its end, and has this number of URLs.
+    /// The list has ended. It has this number of URLs.
     ListEnded(u64),
     /// The data up to this state is on the disk.
     Durable(DurableState),
@@ -86,7 +88,7 @@ impl JobFailure {
         self.is_set.load(Ordering::Acquire)
     }
 
-    pub(super) fn take(&self) -> Option<Error> {
+    pub(super) fn take_error(&self) -> Option<Error> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
@@ -124,7 +126,7 @@ impl CommittedLists {
     }
 
     /// Ends all waits, because the job's file can no longer be written.
-    fn end(&self) {
+    fn end_waits(&self) {
         let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         chunks.values_mut().for_each(|list| list.is_complete = true);
         self.changed.notify_all();
@@ -153,20 +155,20 @@ impl JobShared {
     }
 }
 
-/// Lets no other thread wait for the writer after its end, even if it panics.
-struct WriterEnd<'a> {
+/// Ends the waits of other threads for the writer when it is dropped, even after a panic.
+struct WriterEndGuard<'a> {
     queue: &'a EventQueue,
     shared: &'a JobShared,
 }
 
-impl Drop for WriterEnd<'_> {
+impl Drop for WriterEndGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let text = "the thread that writes the job's file panicked";
             self.shared.failure.set(Error::new(ErrorKind::Panicked, text));
         }
         self.queue.close();
-        self.shared.lists.end();
+        self.shared.lists.end_waits();
     }
 }
 
@@ -188,12 +190,12 @@ pub(super) struct JobWriter {
 /// The events that are not committed yet.
 #[derive(Default)]
 pub(super) struct WriterState {
-    /// The rows of transfers whose output has not been passed on.
+    /// The rows of transfers whose output has not been passed on yet.
     waiting: HashMap<(usize, u64), Box<UrlRow>>,
     /// The values of each stage that wait for their pages.
     values: HashMap<usize, Vec<StageValues>>,
-    /// The rows whose output has been passed on, in its order.
-    passed: VecDeque<PassedRow>,
+    /// The rows of transfers whose output has been passed on, in the order of the output.
+    passed: VecDeque<UnwrittenRow>,
     written: u64,
     batch: Vec<BatchEntry>,
     batch_end: Option<u64>,
@@ -208,7 +210,7 @@ pub(super) struct WriterState {
 }
 
 /// A row whose output has been passed on, up to the position `end`, with the values of its page.
-struct PassedRow {
+struct UnwrittenRow {
     row: Option<Box<UrlRow>>,
     values: Vec<StageValues>,
     end: u64,
@@ -276,7 +278,7 @@ impl WriterState {
                 let row = self.waiting.remove(&(stage, number));
                 let values = self.values.remove(&stage).unwrap_or_default();
                 if row.is_some() || !values.is_empty() {
-                    self.passed.push_back(PassedRow { row, values, end });
+                    self.passed.push_back(UnwrittenRow { row, values, end });
                     self.take_written();
                 }
             }
@@ -300,7 +302,7 @@ impl WriterState {
     /// Moves the rows whose output is written to the batch.
     fn take_written(&mut self) {
         while self.passed.front().is_some_and(|passed| passed.end <= self.written) {
-            let Some(PassedRow { row, values, end }) = self.passed.pop_front() else { return };
+            let Some(UnwrittenRow { row, values, end }) = self.passed.pop_front() else { return };
             self.batch_end = Some(end);
             self.batch.extend(values.into_iter().map(BatchEntry::Values));
             self.batch.extend(row.map(BatchEntry::Url));
@@ -312,12 +314,12 @@ impl JobWriter {
     /// Writes the events of the queue until the run is over.
     pub(super) fn run(mut self, queue: &EventQueue) {
         let shared = Arc::clone(&self.shared);
-        let _end = WriterEnd { queue, shared: &shared };
+        let _end = WriterEndGuard { queue, shared: &shared };
         let mut next_commit = Instant::now();
         let mut exit_code = None;
         let mut events = Vec::new();
         while exit_code.is_none() {
-            queue.take(&mut events, next_commit);
+            queue.wait_for_events(&mut events, next_commit);
             for event in events.drain(..) {
                 exit_code = self.state.apply(event).or(exit_code);
             }
@@ -330,7 +332,7 @@ impl JobWriter {
             }
         }
         if let Some(exit_code) = exit_code {
-            self.end(exit_code);
+            self.end_run(exit_code);
         }
     }
 
@@ -340,7 +342,7 @@ impl JobWriter {
         if !self.shared.failure.is_set()
             && let Err(error) = checkpoint(&self.connection, "PASSIVE")
         {
-            self.shared.failure.set(database(&self.path, error));
+            self.shared.failure.set(database_error(&self.path, error));
         }
     }
 
@@ -348,7 +350,7 @@ impl JobWriter {
     /// holds no row whose earlier row is missing.
     fn commit(&mut self) {
         if self.shared.failure.is_set() {
-            self.shared.lists.end();
+            self.shared.lists.end_waits();
             let state = &mut self.state;
             state.batch.clear();
             state.lists.clear();
@@ -357,16 +359,16 @@ impl JobWriter {
         }
         let committed = self
             .archive_batch()
-            .and_then(|payloads| self.try_commit(&payloads).map_err(|error| database(&self.path, error)));
+            .and_then(|payloads| self.try_commit(&payloads).map_err(|error| database_error(&self.path, error)));
         if let Err(error) = committed {
             let _ = self.connection.execute_batch("ROLLBACK");
             self.shared.failure.set(error);
-            self.shared.lists.end();
+            self.shared.lists.end_waits();
         }
     }
 
-    /// Appends the exchanges of the rows to the archive. Those of a URL that is fetched again are
-    /// dropped.
+    /// Appends the exchanges of the rows to the archive. Exchanges of a URL that is fetched again
+    /// are dropped.
     fn archive_batch(&self) -> Result<Vec<ArchivedPayload>, Error> {
         let Some(archive) = self.shared.archive.get() else { return Ok(Vec::new()) };
         let mut records = Vec::new();
@@ -404,7 +406,7 @@ impl JobWriter {
         let update = "UPDATE job SET last_commit = ?1, output_end = ?2";
         self.connection.prepare_cached(update)?.execute(params![self.commit as i64, end as i64])?;
         if let Some(position) = archive {
-            job_archive::note(&self.connection, position, payloads, self.commit)?;
+            job_archive::write_position_and_payloads(&self.connection, position, payloads, self.commit)?;
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         let noted = DurableState { commit: self.commit, output: end, archive: archive.unwrap_or_default() };
@@ -422,8 +424,8 @@ impl JobWriter {
         Ok(())
     }
 
-    /// Notes the end of the run.
-    fn end(&mut self, exit_code: u8) {
+    /// Records the end of the run.
+    fn end_run(&mut self, exit_code: u8) {
         if self.shared.failure.is_set() {
             return;
         }
@@ -432,7 +434,7 @@ impl JobWriter {
             params![super::url_row::now_ms() as i64, exit_code, self.run],
         );
         if let Err(error) = noted {
-            self.shared.failure.set(database(&self.path, error));
+            self.shared.failure.set(database_error(&self.path, error));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Converts a guide in Markdown to the body of a man page. The guides use headings, paragraphs,
 //! lists, tables, blocks of code, and inline code, emphasis and links.
 
-use super::roff::{block, escaped};
+use super::roff::{escaped, literal_block};
 
 /// Returns the text of a guide in roff, without its title.
 pub(super) fn to_roff(guide: &str) -> String {
@@ -19,7 +19,7 @@ pub(super) fn to_roff(guide: &str) -> String {
         }
         end_paragraph(&mut paragraph, &mut text);
         if source.starts_with("```") {
-            text.push_str(&block(lines.by_ref().take_while(|line| !line.starts_with("```"))));
+            text.push_str(&literal_block(lines.by_ref().take_while(|line| !line.starts_with("```"))));
         } else if source.starts_with("## ") {
             text.push_str(&format!(".SH {}\n", escaped(&inline_text(rest).to_uppercase())));
         } else if source.starts_with("###") {

@@ -11,14 +11,14 @@ mod roff;
 
 use crate::flags::{FLAGS, FlagSpec, FlagSyntax, HelpCategory};
 use crate::program_persona::VERSION;
-use roff::{escaped, line};
+use roff::{escaped, text_line};
 
 pub use other_programs::{curl_page, ftp_page};
 
 /// Returns the text of haul's man page in roff: first steps, the language of URLs and names, exit
 /// codes, files and environment, then the options by topic.
 pub fn page() -> String {
-    let mut text = title("haul", "1", "move HTTP bodies, one or millions");
+    let mut text = title_line("haul", "1", "move HTTP bodies, one or millions");
     text.push_str(
         ".SH SYNOPSIS\n.B haul\n.RI [ options ...]\n.IR url ...\n.br\n\
          .B haul job status | list | retry | report | vacuum\n.IR file\n.br\n\
@@ -30,23 +30,23 @@ pub fn page() -> String {
         text.push_str(&format!(".SH {heading}\n"));
         for (number, paragraph) in paragraphs.iter().enumerate() {
             let break_before = if number > 0 { ".PP\n" } else { "" };
-            text.push_str(&format!("{break_before}{}\n", line(paragraph)));
+            text.push_str(&format!("{break_before}{}\n", text_line(paragraph)));
         }
         for (_, example, meaning) in EXAMPLES.iter().filter(|(of, ..)| of == heading) {
-            text.push_str(&format!(".TP\n.B {}\n{}\n", escaped(example), line(meaning)));
+            text.push_str(&format!(".TP\n.B {}\n{}\n", escaped(example), text_line(meaning)));
         }
     }
     for (heading, entries) in SECTIONS {
         text.push_str(&format!(".SH {heading}\n"));
         for (name, what) in *entries {
-            text.push_str(&format!(".TP\n.B {}\n{}\n", escaped(name), line(what)));
+            text.push_str(&format!(".TP\n.B {}\n{}\n", escaped(name), text_line(what)));
         }
     }
     text.push_str(".SH OPTIONS\n");
     for category in HelpCategory::ALL {
         text.push_str(&format!(".SS {}\n", escaped(category.about())));
         FLAGS.iter().map(|flag| flag.spec()).filter(|spec| spec.category == *category).for_each(|spec| {
-            option(&mut text, spec);
+            append_option(&mut text, spec);
         });
     }
     text.push_str(".SH SEE ALSO\n.BR haul\\-recipes (7),\n.BR haul\\-curl (1),\n.BR haul\\-ftp (1),\n.BR curl (1)\n");
@@ -55,14 +55,14 @@ pub fn page() -> String {
 
 /// Returns the text of the page `haul-recipes.7`, which is made from the guide `docs/recipes.md`.
 pub fn recipes(guide: &str) -> String {
-    let mut text = title("haul-recipes", "7", "whole jobs in one or two commands");
+    let mut text = title_line("haul-recipes", "7", "whole jobs in one or two commands");
     text.push_str(&markdown::to_roff(guide));
     text.push_str(".SH SEE ALSO\n.BR haul (1)\n");
     text
 }
 
 /// Returns the beginning of a page.
-fn title(name: &str, section: &str, about: &str) -> String {
+fn title_line(name: &str, section: &str, about: &str) -> String {
     format!(
         ".TH {} {section} \"\" \"haul {VERSION}\" \"haul\"\n.SH NAME\n{} \\- {about}\n",
         escaped(&name.to_uppercase()),
@@ -70,7 +70,7 @@ fn title(name: &str, section: &str, about: &str) -> String {
     )
 }
 
-/// The sections of the page before those of [`SECTIONS`]: each has a heading and paragraphs.
+/// The sections of the page before [`SECTIONS`]. Each has a heading and paragraphs.
 const INTRODUCTION: &[(&str, &[&str])] = &[
     ("FIRST STEPS", &[]),
     (
@@ -201,18 +201,18 @@ const SECTIONS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-fn option(text: &mut String, spec: &FlagSpec) {
+fn append_option(text: &mut String, spec: &FlagSpec) {
     let letter = spec.short.map(|letter| format!("\\fB\\-{}\\fR, ", escaped(&letter.to_string()))).unwrap_or_default();
     let value = match spec.syntax {
         FlagSyntax::Switch | FlagSyntax::Once => String::new(),
         FlagSyntax::Value(name) | FlagSyntax::Trailing(name) => format!(" \\fI{}\\fR", escaped(name)),
         FlagSyntax::Optional(name) => format!("[=\\fI{}\\fR]", escaped(name)),
     };
-    text.push_str(&format!(".TP\n{letter}\\fB\\-\\-{}\\fR{value}\n{}\n", escaped(spec.long), line(spec.doc)));
+    text.push_str(&format!(".TP\n{letter}\\fB\\-\\-{}\\fR{value}\n{}\n", escaped(spec.long), text_line(spec.doc)));
     if spec.syntax == FlagSyntax::Switch {
         text.push_str(&format!("Turned off by \\fB\\-\\-no\\-{}\\fR.\n", escaped(spec.long)));
     }
-    text.push_str(&format!(".sp\n.RS 4\n.nf\n{}\n.fi\n.RE\n", line(spec.example)));
+    text.push_str(&format!(".sp\n.RS 4\n.nf\n{}\n.fi\n.RE\n", text_line(spec.example)));
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 /// Returns a line of text in roff. Escapes a first character that would make the line a roff
 /// request.
-pub(super) fn line(text: &str) -> String {
+pub(super) fn text_line(text: &str) -> String {
     let escaped = escaped(text);
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }
 }
@@ -13,7 +13,7 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// Returns a block of lines that keep their form, such as a command.
-pub(super) fn block<'l>(lines: impl IntoIterator<Item = &'l str>) -> String {
-    let lines: String = lines.into_iter().map(|text| line(text) + "\n").collect();
+pub(super) fn literal_block<'l>(lines: impl IntoIterator<Item = &'l str>) -> String {
+    let lines: String = lines.into_iter().map(|text| text_line(text) + "\n").collect();
     format!(".sp\n.RS 4\n.nf\n{lines}.fi\n.RE\n")
 }

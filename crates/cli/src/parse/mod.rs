@@ -50,16 +50,16 @@ pub fn parse_as<I>(persona: ProgramPersona, args: I, files: &mut dyn FileAccess)
 where
     I: IntoIterator<Item = OsString>,
 {
-    parse_into(ParsedArgs::of(persona), args, files)
+    parse_into(ParsedArgs::with_defaults(persona), args, files)
 }
 
-/// Parses the command line with the haul persona, and keeps its options as they were given
+/// Parses the command line with the haul persona, and stores its options as they were given
 /// ([`ParsedArgs::given`]).
 pub fn parse_recorded<I>(args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
 {
-    let parsed = ParsedArgs::of(ProgramPersona::Haul);
+    let parsed = ParsedArgs::with_defaults(ProgramPersona::Haul);
     parse_into(ParsedArgs { given: Some(Vec::new()), ..parsed }, args, files)
 }
 
@@ -76,7 +76,7 @@ where
         variables: OptionVariables::default(),
         secret: None,
     };
-    let read = parser.command_line(persona, args);
+    let read = parser.parse_command_line(persona, args);
     // curl writes to the file of --stderr from then on.
     let stderr = parser.args.global.stderr.clone().filter(|_| persona.is_curl());
     read.map(|()| parser.args).map_err(|error| error.written_to(stderr))
@@ -88,9 +88,9 @@ fn disables_curlrc(first: &OsStr) -> bool {
     first == "--disable" || first.as_encoded_bytes().starts_with(b"-q")
 }
 
-/// Returns true for the word `session=/dev/fd/N`, which OpenBSD's pkg_add passes as the value of
-/// `-S`, an option of ftp(1). haul's `-S` takes no value, so that the word looks like a URL. It is
-/// ignored, so that pkg_add can call `haul -L -s -q -N`; no host can have this name.
+/// Returns true for a word of the form `session=/dev/fd/N`. OpenBSD's pkg_add passes it as the
+/// value of `-S`, an option of ftp(1). haul's `-S` takes no value, so the word would be a URL. It
+/// is ignored, so that pkg_add can call `haul -L -s -q -N`. No host can have this name.
 fn is_session_option(word: &str) -> bool {
     let number = word.strip_prefix("session=/dev/fd/");
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -121,7 +121,7 @@ enum OptionError {
 }
 
 impl OptionError {
-    fn at(self, place: impl FnOnce(&[u8]) -> ArgPosition) -> UsageError {
+    fn at_position(self, place: impl FnOnce(&[u8]) -> ArgPosition) -> UsageError {
         match self {
             OptionError::Here { shown, reason } => UsageError::new(place(&shown), reason),
             OptionError::Deeper(error) => error,
@@ -131,13 +131,13 @@ impl OptionError {
 
 impl CommandLineParser<'_> {
     /// Reads the default config file of the persona, and then the words of the command line.
-    fn command_line<I>(&mut self, persona: ProgramPersona, args: I) -> Result<(), UsageError>
+    fn parse_command_line<I>(&mut self, persona: ProgramPersona, args: I) -> Result<(), UsageError>
     where
         I: IntoIterator<Item = OsString>,
     {
         let mut args = args.into_iter().peekable();
         if persona.is_curl() && !args.peek().is_some_and(|first| disables_curlrc(first)) {
-            self.curlrc()?;
+            self.read_curlrc()?;
             self.depth = 0;
         }
         let mut options = true;
@@ -146,14 +146,14 @@ impl CommandLineParser<'_> {
             number += 1;
             let written = arg.as_encoded_bytes();
             if !options || written.first() != Some(&b'-') {
-                self.url(written)?;
+                self.add_url(written)?;
             } else if written == b"--" {
                 options = false;
             } else {
                 let next = args.peek().map(|next| next.as_encoded_bytes());
                 let used = self
-                    .option(written, next)
-                    .map_err(|refusal| refusal.at(|shown| ArgPosition::Option(printable(shown))))?;
+                    .parse_option(written, next)
+                    .map_err(|refusal| refusal.at_position(|shown| ArgPosition::Option(printable(shown))))?;
                 if used {
                     args.next();
                     number += 1;
@@ -169,11 +169,11 @@ impl CommandLineParser<'_> {
         Ok(())
     }
 
-    fn url(&mut self, written: &[u8]) -> Result<(), UsageError> {
+    fn add_url(&mut self, written: &[u8]) -> Result<(), UsageError> {
         // curl shows the argument itself, as if it were an option.
         let is_curl = self.args.global.persona.is_curl();
         let place = || ArgPosition::Option(if is_curl { printable(written) } else { "--url".to_owned() });
-        let url = &*url_list::as_text(written);
+        let url = &*url_list::to_text(written);
         if url.is_empty() && self.args.global.persona.is_curl() {
             return Err(UsageError::new(place(), UsageErrorReason::Blank));
         }
@@ -182,16 +182,16 @@ impl CommandLineParser<'_> {
         }
         // To curl an argument is the value of a --url.
         if let Some(list) = url.strip_prefix('@').filter(|_| self.args.global.persona.is_curl()) {
-            return self.list(Path::new(list)).map_err(|reason| UsageError::new(place(), reason));
+            return self.read_url_file(Path::new(list)).map_err(|reason| UsageError::new(place(), reason));
         }
         self.args.group().urls.push_url(url);
-        self.record(URL, true, Some(url.as_bytes()));
+        self.record_option(URL, true, Some(url.as_bytes()));
         Ok(())
     }
 
     /// Records an option of the command line as it was given, if a job needs the options. Options
     /// in config files are not recorded; the config file is.
-    fn record(&mut self, name: &str, is_on: bool, value: Option<&[u8]>) {
+    fn record_option(&mut self, name: &str, is_on: bool, value: Option<&[u8]>) {
         if let Some(given) = self.args.given.as_mut().filter(|_| self.depth == 0) {
             given.push(GivenOption::new(name, is_on, value));
         }
@@ -199,13 +199,13 @@ impl CommandLineParser<'_> {
 
     /// Reads the file of URLs that curl's `--url @FILE` names. As in curl, it is read immediately
     /// and has one URL per line, in which brackets and braces are literal.
-    fn list(&mut self, path: &Path) -> Result<(), UsageErrorReason> {
-        let unreadable = |error: &std::io::Error| UsageErrorReason::read(path, error);
+    fn read_url_file(&mut self, path: &Path) -> Result<(), UsageErrorReason> {
+        let unreadable = |error: &std::io::Error| UsageErrorReason::unreadable_file(path, error);
         let mut source = BufReader::new(self.files.open(path).map_err(|error| unreadable(&error))?);
         let mut line = Vec::new();
         while source.read_until(b'\n', &mut line).map_err(|error| unreadable(&error))? > 0 {
-            if let Some(url) = url_list::in_line(&line) {
-                self.args.group().urls.push_listed(&url_list::as_text(url));
+            if let Some(url) = url_list::url_in_line(&line) {
+                self.args.group().urls.push_listed(&url_list::to_text(url));
             }
             line.clear();
         }
@@ -214,16 +214,16 @@ impl CommandLineParser<'_> {
 
     /// Applies one argument of the command line that begins with a dash. `next` is the following
     /// argument. Returns `true` if `next` was used as the value of the option.
-    fn option(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
+    fn parse_option(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
         match written.strip_prefix(b"--") {
-            Some(long) => self.long(written, long, next),
-            None => self.bundle(written, next),
+            Some(long) => self.parse_long_option(written, long, next),
+            None => self.parse_short_options(written, next),
         }
     }
 
     /// Applies a long option. `long` is `written` without its dashes; error messages show
     /// `written`. Returns `true` if the following argument, `next`, was used as the value.
-    fn long(&mut self, written: &[u8], long: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
+    fn parse_long_option(&mut self, written: &[u8], long: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
         let (name, attached) = match long.iter().position(|&byte| byte == b'=') {
             Some(at) => (&long[..at], Some(&long[at + 1..])),
             None => (long, None),
@@ -231,7 +231,7 @@ impl CommandLineParser<'_> {
         let shown = &written[..written.len() - long.len() + name.len()];
         let here = |reason| OptionError::Here { shown: shown.to_vec(), reason };
         if let Some(name) = name.strip_prefix(b"expand-") {
-            let (flag, _) = find(name).map_err(here)?;
+            let (flag, _) = find_flag(name).map_err(here)?;
             if !matches!(flag.spec().syntax, FlagSyntax::Value(_)) {
                 return Err(here(UsageErrorReason::bad_use("only an option with a value can be expanded")));
             }
@@ -239,22 +239,22 @@ impl CommandLineParser<'_> {
             let expanded = self.variables.expand(text).map_err(here)?;
             // The command line has but the names of variables.
             let given = self.args.given.take();
-            self.apply(flag, true, Some(&expanded), None, shown)?;
+            self.apply_flag(flag, true, Some(&expanded), None, shown)?;
             self.args.given = given;
             self.secret = None;
-            self.record(&format!("expand-{}", flag.spec().long), true, Some(text));
+            self.record_option(&format!("expand-{}", flag.spec().long), true, Some(text));
             return Ok(attached.is_none());
         }
         // Without what haul does not have, nothing changes.
         if name.strip_prefix(b"no-").is_some_and(unsupported::is_switch) {
             return Ok(false);
         }
-        let (flag, on) = find(name).map_err(here)?;
-        self.apply(flag, on, attached, next, shown)
+        let (flag, on) = find_flag(name).map_err(here)?;
+        self.apply_flag(flag, on, attached, next, shown)
     }
 
     /// Sets the variable that `text`, the value of `--variable`, defines.
-    fn assign(&mut self, text: &[u8]) -> Result<(), UsageErrorReason> {
+    fn assign_variable(&mut self, text: &[u8]) -> Result<(), UsageErrorReason> {
         let Some(assignment) = VariableAssignment::parse(text)? else {
             if !self.args.global.persona.is_curl() {
                 return Err(UsageErrorReason::bad_use("expected NAME=text, NAME@file or %NAME"));
@@ -273,7 +273,7 @@ impl CommandLineParser<'_> {
                 let mut bytes = Vec::new();
                 let path = Path::new(file);
                 let read = self.files.open(path).and_then(|mut file| file.read_to_end(&mut bytes));
-                read.map_err(|error| UsageErrorReason::read(path, &error))?;
+                read.map_err(|error| UsageErrorReason::unreadable_file(path, &error))?;
                 bytes
             }
             (None, None) => {
@@ -281,35 +281,35 @@ impl CommandLineParser<'_> {
                 return Err(UsageErrorReason::bad_use(format!("the environment has no variable {name}")));
             }
         };
-        self.variables.set(assignment.name, expand_variables::part(value, assignment.range));
+        self.variables.set(assignment.name, expand_variables::bytes_in_range(value, assignment.range));
         Ok(())
     }
 
     /// Applies the option letters after one dash, such as `-sSo`. The first letter that takes a
     /// value uses the rest of the argument, or the following argument `next` if nothing is left.
     /// Returns `true` if `next` was used.
-    fn bundle(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
+    fn parse_short_options(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
         // A lone dash is a letter that no option has.
         for at in 1..written.len().max(2) {
             let letter = written.get(at).copied().unwrap_or(0);
             let shown = &written[..written.len().min(at + 1)];
             let Some(flag) = flags::find_short(letter) else {
-                let name = unsupported::of_letter(letter);
-                let why = name.and_then(|name| unsupported::why(name.as_bytes()));
+                let name = unsupported::option_of_letter(letter);
+                let why = name.and_then(|name| unsupported::refusal_reason(name.as_bytes()));
                 let reason = why.map_or(UsageErrorReason::Unknown, UsageErrorReason::Refused);
                 return Err(OptionError::Here { shown: shown.to_vec(), reason });
             };
             let rest = &written[(at + 1).min(written.len())..];
             if flag.spec().syntax.is_glued() {
                 let attached = (!rest.is_empty()).then_some(rest);
-                return self.apply(flag, true, attached, next, shown);
+                return self.apply_flag(flag, true, attached, next, shown);
             }
-            self.apply(flag, true, None, None, shown)?;
+            self.apply_flag(flag, true, None, None, shown)?;
         }
         Ok(false)
     }
 
-    fn apply(
+    fn apply_flag(
         &mut self,
         flag: &'static dyn Flag,
         on: bool,
@@ -348,9 +348,9 @@ impl CommandLineParser<'_> {
             self.secret = Some(text.len());
         }
         match value {
-            FlagValue::Switch(on) => self.record(flag.spec().long, on, None),
-            FlagValue::Text(text) => self.record(flag.spec().long, true, Some(text)),
-            FlagValue::Absent => self.record(flag.spec().long, true, None),
+            FlagValue::Switch(on) => self.record_option(flag.spec().long, on, None),
+            FlagValue::Text(text) => self.record_option(flag.spec().long, true, Some(text)),
+            FlagValue::Absent => self.record_option(flag.spec().long, true, None),
         }
         let groups = self.args.groups.len();
         flag.update(value, &mut self.args).map_err(here)?;
@@ -358,13 +358,13 @@ impl CommandLineParser<'_> {
             self.args.group().is_listed = self.depth > 0;
         }
         if let Some(text) = self.args.variable.take() {
-            self.assign(&text).map_err(here)?;
+            self.assign_variable(&text).map_err(here)?;
         }
         if let Some(path) = self.args.list.take() {
-            self.list(&path).map_err(here)?;
+            self.read_url_file(&path).map_err(here)?;
         }
         if let Some(path) = self.args.config.take() {
-            self.config(&path, shown)?;
+            self.read_config_file(&path, shown)?;
         }
         let separate = matches!(takes, FlagSyntax::Value(_) | FlagSyntax::Trailing(_));
         Ok(separate && attached.is_none() && matches!(value, FlagValue::Text(_)))
@@ -373,7 +373,7 @@ impl CommandLineParser<'_> {
     /// Reads the first `.curlrc` in curl's search path that can be opened. As in curl, an error in
     /// the file is reported and ends the reading of the file, but the transfers still run. An
     /// option that haul does not support is a fatal error.
-    fn curlrc(&mut self) -> Result<(), UsageError> {
+    fn read_curlrc(&mut self) -> Result<(), UsageError> {
         let places = [
             ("CURL_HOME", ".curlrc"),
             ("XDG_CONFIG_HOME", "curlrc"),
@@ -385,8 +385,9 @@ impl CommandLineParser<'_> {
             let Some(dir) = self.files.variable(variable).filter(|dir| !dir.is_empty()) else { continue };
             let path = Path::new(&dir).join(name);
             if self.files.open(&path).is_ok() {
-                let read = self.config(&path, b"");
-                let fault = read.map_err(|refusal| refusal.at(|shown| ArgPosition::Option(printable(shown)))).err();
+                let read = self.read_config_file(&path, b"");
+                let fault =
+                    read.map_err(|refusal| refusal.at_position(|shown| ArgPosition::Option(printable(shown)))).err();
                 if let Some(refused) =
                     fault.as_ref().filter(|fault| matches!(fault.reason(), UsageErrorReason::Refused(_)))
                 {
@@ -402,12 +403,13 @@ impl CommandLineParser<'_> {
         Ok(())
     }
 
-    fn config(&mut self, path: &Path, shown: &[u8]) -> Result<(), OptionError> {
+    fn read_config_file(&mut self, path: &Path, shown: &[u8]) -> Result<(), OptionError> {
         let here = |reason| OptionError::Here { shown: shown.to_vec(), reason };
         if self.depth == DEPTH_MAX {
             return Err(here(UsageErrorReason::TooDeep));
         }
-        let source = self.files.open_config(path).map_err(|error| here(UsageErrorReason::read(path, &error)))?;
+        let source =
+            self.files.open_config(path).map_err(|error| here(UsageErrorReason::unreadable_file(path, &error)))?;
         let is_stdin = path == Path::new("-");
         let file = match is_stdin {
             true => "<stdin>".to_owned(),
@@ -429,7 +431,7 @@ impl CommandLineParser<'_> {
             let entry = match reader.next_entry() {
                 Ok(Some(entry)) => entry,
                 Ok(None) => break,
-                Err(ConfigFileError::Io(error)) => return Err(here(UsageErrorReason::read(path, &error))),
+                Err(ConfigFileError::Io(error)) => return Err(here(UsageErrorReason::unreadable_file(path, &error))),
                 Err(ConfigFileError::LineTooLong(line)) => {
                     let reason = UsageErrorReason::bad_use("the line is too long");
                     return Err(OptionError::Deeper(UsageError::new(place(line, b""), reason)));
@@ -443,7 +445,8 @@ impl CommandLineParser<'_> {
                 let option = printable(entry.option);
                 self.args.warn(format!("{file}:{} Option '{option}' {oddity}", entry.line));
             }
-            self.entry(&entry).map_err(|refusal| OptionError::Deeper(refusal.at(|shown| place(entry.line, shown))))?;
+            self.apply_config_entry(&entry)
+                .map_err(|refusal| OptionError::Deeper(refusal.at_position(|shown| place(entry.line, shown))))?;
             if self.args.global.persona.is_curl() {
                 // curl shows the help and reads on; the rest of what ends a command line says
                 // nothing here.
@@ -451,7 +454,7 @@ impl CommandLineParser<'_> {
                     self.args.help_first.push(subject);
                 }
             }
-            if self.args.info.is_some() || (is_stdin && stdin_config::is_taken_by(&entry)) {
+            if self.args.info.is_some() || (is_stdin && stdin_config::config_takes_stdin(&entry)) {
                 break;
             }
         }
@@ -459,11 +462,11 @@ impl CommandLineParser<'_> {
         Ok(())
     }
 
-    fn entry(&mut self, entry: &ConfigFileEntry<'_>) -> Result<(), OptionError> {
+    fn apply_config_entry(&mut self, entry: &ConfigFileEntry<'_>) -> Result<(), OptionError> {
         let written = entry.option;
         let outcome = match written.first() {
-            Some(b'-') => self.option(written, entry.value),
-            _ => self.long(written, written, entry.value),
+            Some(b'-') => self.parse_option(written, entry.value),
+            _ => self.parse_long_option(written, written, entry.value),
         };
         match outcome {
             // curl passes over an empty group in a config file and refuses it on the command line.
@@ -480,7 +483,7 @@ impl CommandLineParser<'_> {
 
 /// Returns the flag with this long name. The second value is false if `name` begins with `no-`,
 /// which turns the flag off, and true otherwise.
-fn find(name: &[u8]) -> Result<(&'static dyn Flag, bool), UsageErrorReason> {
+fn find_flag(name: &[u8]) -> Result<(&'static dyn Flag, bool), UsageErrorReason> {
     if let Some(flag) = flags::find_long(name) {
         return Ok((flag, true));
     }
@@ -491,7 +494,7 @@ fn find(name: &[u8]) -> Result<(&'static dyn Flag, bool), UsageErrorReason> {
             _ => Err(UsageErrorReason::NotReversible),
         },
         None => {
-            let why = unsupported::why(name).or_else(|| positive.and_then(unsupported::why));
+            let why = unsupported::refusal_reason(name).or_else(|| positive.and_then(unsupported::refusal_reason));
             Err(why.map_or(UsageErrorReason::Unknown, UsageErrorReason::Refused))
         }
     }

@@ -7,7 +7,7 @@ use crate::flags;
 
 /// Returns true if the option of this config file line reads the rest of standard input as content.
 /// No more options can follow then.
-pub(super) fn is_taken_by(entry: &ConfigFileEntry<'_>) -> bool {
+pub(super) fn config_takes_stdin(entry: &ConfigFileEntry<'_>) -> bool {
     let Some(value) = entry.value else { return false };
     // Nearly every line, and there may be millions.
     if memchr::memmem::find(value, b"@-").is_none() && memchr::memmem::find(value, b"<-").is_none() {
@@ -57,7 +57,7 @@ mod tests {
         ] {
             let mut reader = ConfigFileReader::new(line.as_bytes());
             let entry = reader.next_entry().unwrap().unwrap();
-            assert_eq!(is_taken_by(&entry), is_taken, "{line}");
+            assert_eq!(config_takes_stdin(&entry), is_taken, "{line}");
         }
     }
 }

@@ -12,7 +12,8 @@ use haul_policy::protocols::ProtocolSet;
 /// The schemes that are allowed for URLs and redirects, and the default scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedProtocols {
-    /// `--proto`: the allowed schemes of all URLs, including those of redirects. Default all.
+    /// `--proto`: the allowed schemes of all URLs, including the targets of redirects. Default: all
+    /// schemes.
     pub protocols: ProtocolSet,
     /// `--proto-redir`: the allowed schemes of redirects, which `--proto` must allow as well.
     /// Default all.

@@ -49,7 +49,8 @@ pub struct AuthArgs {
     /// `--aws-sigv4`: signs the requests with AWS Signature Version 4, in place of any other
     /// scheme.
     pub signature: Option<Arc<SigV4Parameters>>,
-    /// `--httpsig-key` and similar options: signs the requests by RFC 9421, beside any scheme.
+    /// `--httpsig-key` and similar options: signs the requests by RFC 9421, in addition to any
+    /// authentication scheme.
     pub message_signature: Option<Arc<MessageSignature>>,
     /// `--service-name` and `--delegation`, for Negotiate.
     pub negotiate: NegotiateArgs,
@@ -77,7 +78,7 @@ pub struct NegotiateArgs {
     /// `--service-name` or `--proxy-service-name`: the service in the Kerberos name of the peer.
     /// `None` means HTTP.
     pub service: Option<String>,
-    /// `--delegation`: says whether the peer gets the user's ticket.
+    /// `--delegation`: whether the peer receives the user's ticket.
     pub delegation: Delegation,
 }
 

@@ -71,7 +71,7 @@ impl FormArg {
     /// Returns the files of the form, in the order of the body. A file may occur twice.
     pub fn sources(&self) -> Vec<&FormPartSource> {
         let mut sources = Vec::new();
-        collect(&self.parts, &mut sources);
+        collect_sources(&self.parts, &mut sources);
         sources
     }
 
@@ -79,21 +79,21 @@ impl FormArg {
     /// [`MultipartLayout`](haul_policy::multipart::MultipartLayout). `lengths` holds the length of
     /// each source in the order of [`FormArg::sources`]; `None` is an unknown length.
     pub fn parts_of(&self, lengths: &[Option<u64>]) -> Vec<FormPart> {
-        convert(&self.parts, lengths, &mut 0)
+        convert_parts(&self.parts, lengths, &mut 0)
     }
 }
 
-fn collect<'p>(parts: &'p [FormPartArg], sources: &mut Vec<&'p FormPartSource>) {
+fn collect_sources<'p>(parts: &'p [FormPartArg], sources: &mut Vec<&'p FormPartSource>) {
     for part in parts {
         match &part.content {
             FormPartArgContent::Bytes(_) => {}
             FormPartArgContent::Source(source) => sources.push(source),
-            FormPartArgContent::Mixed(parts) => collect(parts, sources),
+            FormPartArgContent::Mixed(parts) => collect_sources(parts, sources),
         }
     }
 }
 
-fn convert(parts: &[FormPartArg], lengths: &[Option<u64>], next: &mut usize) -> Vec<FormPart> {
+fn convert_parts(parts: &[FormPartArg], lengths: &[Option<u64>], next: &mut usize) -> Vec<FormPart> {
     let part = |part: &FormPartArg| FormPart {
         name: part.name.clone(),
         filename: part.filename.clone(),
@@ -106,13 +106,13 @@ fn convert(parts: &[FormPartArg], lengths: &[Option<u64>], next: &mut usize) -> 
                 *next += 1;
                 FormPartContent::Source { index, length: lengths.get(index).copied().flatten() }
             }
-            FormPartArgContent::Mixed(parts) => FormPartContent::Mixed(convert(parts, lengths, next)),
+            FormPartArgContent::Mixed(parts) => FormPartContent::Mixed(convert_parts(parts, lengths, next)),
         },
     };
     parts.iter().map(part).collect()
 }
 
-/// One part of a form: its header fields and its content.
+/// A part of a form: its header fields and its content.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FormPartArg {
     /// The name of the field; `None` sends none.

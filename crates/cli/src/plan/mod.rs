@@ -12,8 +12,8 @@
 //! let parsed = parse(args, &mut SystemFileAccess).unwrap();
 //! let plan = resolve(parsed, &mut SystemFileAccess).unwrap();
 //! let operation = &plan.operations[0];
-//! assert_eq!(operation.output_of(0), &OutputArg::File("a".into()));
-//! assert_eq!(operation.output_of(1), &OutputArg::Stdout);
+//! assert_eq!(operation.output_of_source(0), &OutputArg::File("a".into()));
+//! assert_eq!(operation.output_of_source(1), &OutputArg::Stdout);
 //! assert_eq!(operation.stages[0].transfer.max_time.unwrap().as_secs(), 5);
 //! ```
 
@@ -95,11 +95,12 @@ pub struct RunPlan {
 pub struct GlobalArgs {
     /// The program whose defaults and messages the run has.
     pub persona: ProgramPersona,
-    /// `-s`: prints neither progress nor messages.
+    /// `-s`: whether neither progress nor messages are printed.
     pub silent: bool,
     /// `-S`: prints error messages even with `-s`.
     pub show_error: bool,
-    /// `--stderr`: the file for messages instead of standard error; `-` is standard output.
+    /// `--stderr`: the file that receives messages instead of standard error. `-` means standard
+    /// output.
     pub stderr: Option<PathBuf>,
     /// `-v`, `--trace` and similar options: prints requests, responses and connections, without
     /// secrets.
@@ -110,8 +111,8 @@ pub struct GlobalArgs {
     pub progress_bar: bool,
     /// Runs transfers in parallel. Default on; `--no-parallel` runs one at a time.
     pub parallel: bool,
-    /// `-Z`: the groups that a `--next` on the command line separates run in parallel, too. Those
-    /// of a config file do by default.
+    /// `-Z`: the groups that a `--next` on the command line separates run in parallel, too. Groups
+    /// of a config file run in parallel by default.
     pub parallel_groups: bool,
     /// `--parallel-max`: the maximum number of simultaneous transfers, over all hosts. Default 64.
     pub parallel_max: usize,
@@ -138,11 +139,12 @@ pub struct GlobalArgs {
     pub host_pace: Option<Duration>,
     /// `--limit-rate-total`: the most bytes a second over the whole run, in each direction.
     pub limit_rate_total: Option<u64>,
-    /// `--shard`: the shard of hosts whose URLs are fetched; `None` for all.
+    /// `--shard`: the shard of hosts whose URLs are fetched. `None`: the URLs of all hosts.
     pub shard: Option<Shard>,
     /// `--fail-early`: begins no further transfers after one has failed.
     pub fail_early: bool,
-    /// `--jsonl` or `--csv`: prints records instead of bodies or values; `None` without either.
+    /// `--jsonl` or `--csv`: the format of the records that are printed instead of bodies or
+    /// values. `None` without either option.
     pub record_output: Option<RecordOutputFormat>,
     /// `--with-url`: prints the URL of its page before each value.
     pub with_url: bool,
@@ -160,8 +162,7 @@ pub struct GlobalArgs {
     pub job: Option<JobArgs>,
     /// `--refresh`: requests the URLs of the job again, on the condition that they have changed.
     pub refresh: bool,
-    /// `--agent`: the agent through which requests are sent if it supports them; `None` uses no
-    /// agent.
+    /// `--agent`: the agent that sends the requests it supports. `None` if no agent is used.
     pub agent: Option<AgentArgs>,
     /// `--agent-idle`: the time without a call after which the agent exits, if this run starts it.
     /// Default 60 s.
@@ -201,14 +202,14 @@ impl Default for GlobalArgs {
             job: None,
             refresh: false,
             agent: None,
-            agent_idle: crate::agent::IDLE,
+            agent_idle: crate::agent::DEFAULT_IDLE_TIME,
         }
     }
 }
 
 impl GlobalArgs {
     /// Returns the default settings of a persona.
-    pub fn of(persona: ProgramPersona) -> Self {
+    pub fn with_defaults(persona: ProgramPersona) -> Self {
         match persona {
             ProgramPersona::Haul => GlobalArgs::default(),
             // curl has no limit for one host unless an option sets one.
@@ -246,8 +247,8 @@ pub enum StatsFormat {
 /// The URLs of one `--next` group and the settings for them.
 #[derive(Clone, Debug)]
 pub struct UrlGroup {
-    /// True if the group may run beside the group before it, because a `next` in a config file
-    /// began it or `-Z` is given. False if it runs after that group.
+    /// True if the group may run in parallel with the previous group, because `next` in a config
+    /// file began it or `-Z` is given. False if it runs after the previous group.
     pub is_listed: bool,
     /// The sources of the first stage's URLs (arguments and lists), in order. Never empty.
     pub urls: UrlList,
@@ -257,14 +258,14 @@ pub struct UrlGroup {
     /// `-g`: brackets and braces in URLs are literal.
     pub globoff: bool,
     /// The outputs of the sources in `urls`: the first belongs to the first source, and so on.
-    /// [`UrlGroup::output_of`] also handles sources without one.
+    /// [`UrlGroup::output_of_source`] also handles sources without one.
     pub outputs: Vec<OutputArg>,
     /// True if the options name more outputs than URLs.
     pub has_surplus_output: bool,
-    /// The output of the sources that have none in `outputs`.
+    /// The output of the sources that have no entry in `outputs`.
     pub output_default: OutputArg,
     /// `-T`: the uploads to the sources in `urls`. The first belongs to the first source, and so
-    /// on. See [`UrlGroup::upload_of`].
+    /// on. See [`UrlGroup::upload_of_source`].
     pub uploads: Vec<UploadArg>,
     /// `--output-dir`: the directory of relative file names.
     pub output_dir: Option<PathBuf>,
@@ -291,7 +292,7 @@ pub struct UrlGroup {
     /// `--checksum`: the expected digest, or a list of digests. [`ChecksumArg::Digest`] requires
     /// that there is exactly one URL.
     pub checksum: Option<ChecksumArg>,
-    /// The stages: the first one, then one for each `--then`. Never empty.
+    /// The stages: the first stage, and one stage for each `--then`. Never empty.
     pub stages: Vec<StageArgs>,
 }
 
@@ -304,7 +305,7 @@ impl UrlGroup {
     /// Returns the output of the source at this index, in the first stage.
     ///
     /// For a later stage, see [`StageArgs::output`].
-    pub fn output_of(&self, index: usize) -> &OutputArg {
+    pub fn output_of_source(&self, index: usize) -> &OutputArg {
         match self.outputs.get(index) {
             Some(output) => output,
             None if self.urls.is_listed(index) && self.stages.len() == 1 => &OutputArg::RemoteName,
@@ -314,7 +315,7 @@ impl UrlGroup {
 
     /// Returns the treatment of an existing file of an output. The null device of
     /// [`OutputArg::Null`] is always written.
-    pub fn existing_of(&self, output: &OutputArg) -> ExistingFilePolicy {
+    pub fn existing_file_policy(&self, output: &OutputArg) -> ExistingFilePolicy {
         match output {
             OutputArg::Null => ExistingFilePolicy::Replace,
             _ => self.existing,
@@ -334,8 +335,8 @@ impl UrlGroup {
             {
                 return None;
             }
-            [stage] if stage.records.is_some() && *self.output_of(0) == OutputArg::Null => return None,
-            [_] => self.output_of(0),
+            [stage] if stage.records.is_some() && *self.output_of_source(0) == OutputArg::Null => return None,
+            [_] => self.output_of_source(0),
             [.., last] if last.records.is_some() && last.output == OutputArg::Null => return None,
             [.., last] => &last.output,
             [] => return None,
@@ -385,13 +386,13 @@ impl UrlGroup {
 
     /// Returns the upload to the source at this index, in the first stage. Returns `None` if the
     /// URL is fetched.
-    pub fn upload_of(&self, index: usize) -> Option<&UploadArg> {
+    pub fn upload_of_source(&self, index: usize) -> Option<&UploadArg> {
         self.uploads.get(index).filter(|upload| **upload != UploadArg::Nothing)
     }
 }
 
-/// One stage: a set of requests, and the use of their responses. Each `--then` adds a stage, whose
-/// URLs are made from the values that the previous stage extracts from its responses.
+/// One stage: requests, and what is done with their responses. Each `--then` adds a stage. Its URLs
+/// are made from the values that the previous stage extracts from its responses.
 #[derive(Clone, Debug)]
 pub struct StageArgs {
     /// The URL template after the `--then` that began this stage; `None` for the first stage.
@@ -408,8 +409,8 @@ pub struct StageArgs {
     /// The destination of the responses of a stage after `--then`. The first stage uses
     /// [`UrlGroup::outputs`] instead.
     pub output: OutputArg,
-    /// `--extract`: regular expressions. Their matches are printed or passed to the next stage, in
-    /// place of the bodies. Beside `--select` or `--select-json`, they are searched for in each
+    /// `--extract`: regular expressions. Their matches are printed or passed to the next stage,
+    /// instead of the bodies. Together with `--select` or `--select-json`, they search each
     /// selected value.
     pub extract: Vec<String>,
     /// `--select`: CSS selectors of HTML elements, each with an attribute or none.
@@ -442,9 +443,10 @@ impl StageArgs {
         !(self.extract.is_empty() && self.select.is_empty() && self.select_json.is_empty())
     }
 
-    /// Returns true if requests ask for compressed content: as `--compressed` or `--no-compressed`
-    /// says, or without either if the stage extracts values or puts bodies into records.
-    pub fn asks_compressed(&self) -> bool {
+    /// Returns true if requests ask for compressed content. `--compressed` and `--no-compressed`
+    /// decide. Without them, requests ask for it if the stage extracts values or puts bodies into
+    /// records.
+    pub fn requests_compression(&self) -> bool {
         let decodes = self.takes_values() || self.records.is_some_and(RecordOutputArgs::has_all_bodies);
         self.transfer.compressed.unwrap_or(decodes)
     }

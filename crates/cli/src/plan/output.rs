@@ -57,6 +57,6 @@ pub enum ExistingFilePolicy {
     /// `--no-clobber`: appends `.1` to the name, or the next number up to `.100` if that file
     /// exists too. If all exist, the transfer fails with exit code 23.
     Number,
-    /// `--skip-existing`: keeps the file and sends no request. This counts as success.
+    /// `--skip-existing`: the file is kept and no request is sent. This counts as success.
     Skip,
 }

@@ -25,7 +25,8 @@ pub struct ProxyArgs {
     pub choice: ProxyChoice,
     /// `--preproxy`: the SOCKS proxy through which the proxy is reached.
     pub preproxy: Option<Proxy>,
-    /// `-U`: the user and password for the proxy. Those in the URL of the proxy take precedence.
+    /// `-U`: the user name and password for the proxy. Credentials in the URL of the proxy take
+    /// precedence.
     pub user: Option<Credentials>,
     /// The schemes that may be used with the user and password. The default is Basic alone, whose
     /// credentials are sent in the first request.
@@ -43,7 +44,7 @@ pub struct ProxyArgs {
     pub suppress_connect_headers: bool,
     /// `--proxy-header`: fields that are sent only to the proxy.
     pub fields: Vec<HeaderArg>,
-    /// `--noproxy`: the hosts that are reached without a proxy, in place of those in the
+    /// `--noproxy`: the hosts that are reached without a proxy. They replace the hosts in the
     /// environment variable `no_proxy`.
     pub no_proxy: Option<NoProxy>,
     /// The TLS settings for an https proxy.

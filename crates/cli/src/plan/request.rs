@@ -30,7 +30,7 @@ pub struct RequestArgs {
     pub referer: Option<Vec<u8>>,
     /// `-e ';auto'`: sets `Referer` to the URL that redirected.
     pub auto_referer: bool,
-    /// `-b TEXT`: cookies that are sent before those of the cookie jar, and only to the first
+    /// `-b TEXT`: cookies that are sent before the cookies of the jar, and only to the first
     /// origin.
     pub cookie: Option<Vec<u8>>,
     /// The credentials for the servers.
@@ -40,8 +40,8 @@ pub struct RequestArgs {
     /// The fields whose values contain placeholders: `{}` in a stage after `--then`, the names of
     /// columns with `--csv-in`. Each is a name and a value.
     pub fields_by_value: Vec<(String, Vec<u8>)>,
-    /// The body's `Content-Type`, unless `fields` contains one. `None` for a form, whose layout
-    /// determines it.
+    /// The `Content-Type` of the body, unless `fields` contains that field. `None` for a form,
+    /// whose layout determines the type.
     pub content_type: Option<String>,
     /// `--request-target`: the request target to send.
     pub request_target: Option<String>,
@@ -93,7 +93,7 @@ impl RequestArgs {
 /// The condition of `-z`. Times are seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeCond {
-    /// `-z DATE`: wants the content only if it was modified after this time.
+    /// `-z DATE`: the content is wanted only if it was modified after this time.
     NewerThan(u64),
     /// `-z -DATE`: wants the content only if it was not modified after this time.
     OlderThan(u64),

@@ -5,7 +5,7 @@
 //! ```
 //! use haul_cli::plan::{CookieArgs, StateFileArg};
 //!
-//! assert!(!CookieArgs::default().is_on());
+//! assert!(!CookieArgs::default().are_enabled());
 //! assert_eq!(StateFileArg::default(), StateFileArg::Off);
 //! ```
 
@@ -32,7 +32,7 @@ pub struct CookieArgs {
 
 impl CookieArgs {
     /// Returns true if cookies are stored and sent during the run.
-    pub fn is_on(&self) -> bool {
+    pub fn are_enabled(&self) -> bool {
         self.engine || !self.files.is_empty() || self.jar.is_some()
     }
 }
@@ -40,12 +40,12 @@ impl CookieArgs {
 /// The storage of HSTS or Alt-Svc entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StateFileArg {
-    /// No storage: the option is not given, and entries are neither stored nor used.
+    /// The option is not given: entries are neither stored nor used.
     #[default]
     Off,
     /// Memory: the option has an empty value, and the entries are lost at the end of the run.
     Memory,
-    /// A file: the entries are read from it at the start and written to it at the end. It need not
+    /// The entries are read from this file at the start and written to it at the end. It need not
     /// exist.
     File(PathBuf),
 }

@@ -5,7 +5,7 @@
 //!
 //! let mut transfer = TransferArgs::default();
 //! transfer.speed_limit.bytes_per_second = 1000;
-//! assert!(transfer.slowest().is_none(), "slow for how long?");
+//! assert!(transfer.min_speed().is_none(), "slow for how long?");
 //! assert_eq!(transfer.connections(&GlobalArgs::default()), 6);
 //! ```
 
@@ -21,7 +21,7 @@ use haul::request::{RedirectRules, RetryRules, SpeedLimit, StallLimit};
 use super::{AllowedProtocols, ClientCert, CookieArgs, GlobalArgs, KeepaliveArgs, StateFileArg};
 use crate::program_persona::ProgramPersona;
 
-/// The maximum number of connections for one body, unless an option says otherwise.
+/// The maximum number of connections for one body if no option sets it.
 const DEFAULT_CONNECTIONS: usize = 6;
 
 /// The transfer settings of a stage: limits, retries, connections and TLS.
@@ -46,16 +46,16 @@ pub struct TransferArgs {
     pub max_time: Option<Duration>,
     /// `--connect-timeout`; see [`TransferArgs::connect_limit`].
     pub connect_timeout: Option<Duration>,
-    /// `--stall-time`, zero for no limit; see [`TransferArgs::stall`].
+    /// `--stall-time`, zero for no limit; see [`TransferArgs::stall_limit`].
     pub stall_time: Option<Duration>,
-    /// `--compressed` (true) or `--no-compressed` (false); `None` if neither is given. See
-    /// [`StageArgs::asks_compressed`](super::StageArgs::asks_compressed).
+    /// `--compressed` (true) or `--no-compressed` (false). `None` without either option. See
+    /// [`StageArgs::requests_compression`](super::StageArgs::requests_compression).
     pub compressed: Option<bool>,
     /// `--split`: the maximum number of connections for one body, from 1 (no splitting) to 256.
-    /// `None` if it is not given: see [`TransferArgs::connections`].
+    /// `None` without the option: see [`TransferArgs::connections`].
     pub split: Option<usize>,
     /// `-Y` and `-y`: the speed in bytes per second, and the time for which a transfer may be
-    /// slower. If either is zero, there is no limit: see [`TransferArgs::slowest`].
+    /// slower. If either is zero, there is no limit: see [`TransferArgs::min_speed`].
     pub speed_limit: SpeedLimit,
     /// The HTTP versions that the transfers may use.
     pub http_version: HttpVersion,
@@ -78,16 +78,17 @@ pub struct TransferArgs {
 }
 
 /// The default of `--connect-timeout` in a run of many URLs.
-const CONNECT_LIMIT_OF_MANY: Duration = Duration::from_secs(30);
+const CONNECT_LIMIT_FOR_MANY_URLS: Duration = Duration::from_secs(30);
 /// The default of `--stall-time` in a run of many URLs.
-const STALL_LIMIT_OF_MANY: Duration = Duration::from_secs(60);
+const STALL_LIMIT_FOR_MANY_URLS: Duration = Duration::from_secs(60);
 /// The default of `--stall-time` for one URL at a time.
-const STALL_LIMIT_OF_ONE: Duration = Duration::from_secs(300);
+const STALL_LIMIT_FOR_ONE_URL: Duration = Duration::from_secs(300);
 
 /// The size of a run, which decides its default time limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunSize {
-    /// The run has one request at a time: a single URL, or uploads one after the other.
+    /// The run sends one request at a time: it has a single URL, or uploads that run one after the
+    /// other.
     OneUrl,
     /// A list of URLs, a glob or stages.
     ManyUrls,
@@ -126,7 +127,7 @@ impl Default for TransferArgs {
 
 impl TransferArgs {
     /// Returns the default transfer settings of a persona.
-    pub fn of(persona: ProgramPersona) -> Self {
+    pub fn with_defaults(persona: ProgramPersona) -> Self {
         let mut transfer = TransferArgs::default();
         if persona.is_curl() {
             let options = &mut transfer.options;
@@ -139,8 +140,8 @@ impl TransferArgs {
         transfer
     }
 
-    /// Returns the maximum number of connections for one body: the value of `--split`, or the limit
-    /// for one host if that is not given, or 6. Never 0.
+    /// Returns the maximum number of connections for one body: the value of `--split`, else the
+    /// limit for one host if it is given, else 6. Never 0.
     pub fn connections(&self, global: &GlobalArgs) -> usize {
         self.split.or(global.parallel_max_host).unwrap_or(DEFAULT_CONNECTIONS)
     }
@@ -150,7 +151,7 @@ impl TransferArgs {
     /// [`RequestArgs::is_post`](super::RequestArgs::is_post).
     pub fn redirect_rules(&self, keep_method: bool, is_post: Option<bool>) -> RedirectRules {
         RedirectRules { keep_method, is_post, ..self.options.redirects.clone() }
-            .with_protocols(self.redirect.protocols.and(self.redirect.redirected))
+            .with_protocols(self.redirect.protocols.intersection(self.redirect.redirected))
     }
 
     /// Returns the time limit for making a connection. The default is curl's; with the haul
@@ -158,18 +159,19 @@ impl TransferArgs {
     pub fn connect_limit(&self, persona: ProgramPersona, size: RunSize) -> Duration {
         match (self.connect_timeout, size) {
             (Some(limit), _) => limit,
-            (None, RunSize::ManyUrls) if !persona.is_curl() => CONNECT_LIMIT_OF_MANY,
+            (None, RunSize::ManyUrls) if !persona.is_curl() => CONNECT_LIMIT_FOR_MANY_URLS,
             (None, _) => ConnectOptions::default().timeout,
         }
     }
 
-    /// Returns the limit on the time without progress. The curl persona has none by default. A
-    /// single request may wait for its head as long as it likes: a server may have to compute it.
-    pub fn stall(&self, persona: ProgramPersona, size: RunSize) -> Option<StallLimit> {
+    /// Returns the limit on the time without progress. The curl persona has no limit by default. A
+    /// single request has no limit while it waits for the response head, because a server may need
+    /// long to compute the response.
+    pub fn stall_limit(&self, persona: ProgramPersona, size: RunSize) -> Option<StallLimit> {
         let default = match size {
             _ if persona.is_curl() => Duration::ZERO,
-            RunSize::OneUrl => STALL_LIMIT_OF_ONE,
-            RunSize::ManyUrls => STALL_LIMIT_OF_MANY,
+            RunSize::OneUrl => STALL_LIMIT_FOR_ONE_URL,
+            RunSize::ManyUrls => STALL_LIMIT_FOR_MANY_URLS,
         };
         let time = self.stall_time.unwrap_or(default);
         (!time.is_zero()).then_some(StallLimit { time, awaits_head: size == RunSize::ManyUrls })
@@ -177,7 +179,7 @@ impl TransferArgs {
 
     /// Returns the speed limit, or `None` unless both speed and time are set. A transfer that is
     /// slower than this speed for this time fails with exit code 28.
-    pub fn slowest(&self) -> Option<SpeedLimit> {
+    pub fn min_speed(&self) -> Option<SpeedLimit> {
         Some(self.speed_limit).filter(|limit| limit.bytes_per_second > 0 && !limit.time.is_zero())
     }
 }
@@ -192,7 +194,7 @@ pub enum HttpVersion {
     Any,
     /// HTTP/2 or HTTP/1.1.
     Http2,
-    /// HTTP/3 if it connects, HTTP/2 or HTTP/1.1 otherwise.
+    /// Tries HTTP/3, and uses HTTP/2 or HTTP/1.1 if HTTP/3 does not connect.
     Http3,
     /// HTTP/3 only.
     Http3Only,

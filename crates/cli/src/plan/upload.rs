@@ -13,7 +13,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use haul_policy::urlencode::percent;
+use haul_policy::urlencode::percent_encode;
 
 /// The value of one `-T`. The first one belongs to the first URL, and so on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn name_upload(url: &str, file: &OsStr) -> String {
         Some(_) => return url.to_owned(),
     };
     let name = file.as_bytes().rsplit(|byte| matches!(byte, b'/' | b'\\')).next().unwrap_or_default();
-    format!("{place}{slash}{}{rest}", percent(name))
+    format!("{place}{slash}{}{rest}", percent_encode(name))
 }
 
 /// Appends a text to the query of a URL, for `-G` and `--url-query`.

@@ -4,9 +4,9 @@
 //! ```
 //! use haul_cli::plan::{ValueTemplate, PlaceholderEncoding};
 //!
-//! let body = ValueTemplate::of(br#"{"name": "{}", "id": {}}"#, PlaceholderEncoding::Json);
-//! assert_eq!(body.filled(b"7"), br#"{"name": "7", "id": 7}"#);
-//! assert_eq!(body.filled(b"a\"b"), br#"{"name": "a\"b", "id": "a\"b"}"#);
+//! let body = ValueTemplate::with_placeholders(br#"{"name": "{}", "id": {}}"#, PlaceholderEncoding::Json);
+//! assert_eq!(body.fill(b"7"), br#"{"name": "7", "id": 7}"#);
+//! assert_eq!(body.fill(b"a\"b"), br#"{"name": "a\"b", "id": "a\"b"}"#);
 //! ```
 
 use haul_policy::output_name::placeholder;
@@ -20,8 +20,8 @@ const PLACEHOLDER: &[u8] = b"{}";
 pub enum PlaceholderSyntax {
     /// `{}`: the extracted value, in a stage after `--then`.
     Value,
-    /// `{name}`: the column with this name, in a group with `--csv-in`. A text in braces that is no
-    /// column stays as it is.
+    /// `{name}`: the column with this name, in a group with `--csv-in`. Other text in braces is not
+    /// changed.
     Column,
 }
 
@@ -64,12 +64,12 @@ impl ValueTemplate {
     /// replace them.
     pub fn parse(text: &[u8], form: PlaceholderEncoding, syntax: PlaceholderSyntax) -> Self {
         match syntax {
-            PlaceholderSyntax::Value => Self::of(text, form),
-            PlaceholderSyntax::Column => Self::of_columns(text, form),
+            PlaceholderSyntax::Value => Self::with_placeholders(text, form),
+            PlaceholderSyntax::Column => Self::with_columns(text, form),
         }
     }
 
-    fn of_columns(text: &[u8], form: PlaceholderEncoding) -> Self {
+    fn with_columns(text: &[u8], form: PlaceholderEncoding) -> Self {
         let mut made = Self::default();
         let mut rest = text;
         while let Some(at) = rest.iter().position(|&byte| byte == b'{') {
@@ -93,7 +93,7 @@ impl ValueTemplate {
 
     /// Parses a text in which each `{}` is a placeholder. `form` is the encoding of the values that
     /// replace them.
-    pub fn of(text: &[u8], form: PlaceholderEncoding) -> Self {
+    pub fn with_placeholders(text: &[u8], form: PlaceholderEncoding) -> Self {
         let mut made = Self::default();
         let mut rest = text;
         while let Some(at) = rest.windows(PLACEHOLDER.len()).position(|bytes| bytes == PLACEHOLDER) {
@@ -149,7 +149,7 @@ impl ValueTemplate {
     }
 
     /// Returns the text if there is no placeholder.
-    pub fn text(&self) -> Option<&[u8]> {
+    pub fn literal_text(&self) -> Option<&[u8]> {
         match self.parts.as_slice() {
             [] => Some(b""),
             [ValueTemplatePart::Text(text)] => Some(text),
@@ -158,7 +158,7 @@ impl ValueTemplate {
     }
 
     /// Returns the text with `{}` or `{name}` for each placeholder.
-    pub fn template(&self) -> Vec<u8> {
+    pub fn to_source_text(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for part in &self.parts {
             match part {
@@ -171,19 +171,19 @@ impl ValueTemplate {
     }
 
     /// Returns the text with each placeholder `{}` replaced by this value in its encoding.
-    pub fn filled(&self, value: &[u8]) -> Vec<u8> {
-        self.filled_by(|name| name.is_none().then_some(value))
+    pub fn fill(&self, value: &[u8]) -> Vec<u8> {
+        self.fill_by(|name| name.is_none().then_some(value))
     }
 
     /// Returns the text with each placeholder replaced by its value in its encoding. `value_of`
     /// receives the name of a column, or `None` for `{}`. A placeholder without a value is text.
-    pub fn filled_by<'v>(&self, value_of: impl Fn(Option<&str>) -> Option<&'v [u8]>) -> Vec<u8> {
+    pub fn fill_by<'v>(&self, value_of: impl Fn(Option<&str>) -> Option<&'v [u8]>) -> Vec<u8> {
         let mut out = Vec::new();
         let mut json = JsonStringTracker::default();
         for part in &self.parts {
             let (name, form) = match part {
                 ValueTemplatePart::Text(text) => {
-                    json.pass(text);
+                    json.advance_over(text);
                     out.extend_from_slice(text);
                     continue;
                 }
@@ -193,11 +193,13 @@ impl ValueTemplate {
             match (value_of(name), form) {
                 (None, _) => {
                     let text = format!("{{{}}}", name.unwrap_or_default());
-                    json.pass(text.as_bytes());
+                    json.advance_over(text.as_bytes());
                     out.extend_from_slice(text.as_bytes());
                 }
-                (Some(value), PlaceholderEncoding::Form) => out.extend_from_slice(urlencode::form(value).as_bytes()),
-                (Some(value), PlaceholderEncoding::Json) => out.extend_from_slice(json.encoded(value).as_bytes()),
+                (Some(value), PlaceholderEncoding::Form) => {
+                    out.extend_from_slice(urlencode::form_encode(value).as_bytes())
+                }
+                (Some(value), PlaceholderEncoding::Json) => out.extend_from_slice(json.encode_value(value).as_bytes()),
                 (Some(value), PlaceholderEncoding::Markup) => push_markup(&mut out, value),
                 (Some(value), PlaceholderEncoding::Plain) => out.extend_from_slice(value),
             }
@@ -214,7 +216,7 @@ struct JsonStringTracker {
 }
 
 impl JsonStringTracker {
-    fn pass(&mut self, text: &[u8]) {
+    fn advance_over(&mut self, text: &[u8]) {
         for &byte in text {
             match byte {
                 _ if self.is_escaped => self.is_escaped = false,
@@ -225,7 +227,7 @@ impl JsonStringTracker {
         }
     }
 
-    fn encoded(&self, value: &[u8]) -> String {
+    fn encode_value(&self, value: &[u8]) -> String {
         let text = String::from_utf8_lossy(value);
         if self.in_string {
             return escaped(&text);
@@ -279,7 +281,7 @@ mod tests {
     use super::*;
 
     fn filled(text: &str, form: PlaceholderEncoding, value: &str) -> String {
-        String::from_utf8(ValueTemplate::of(text.as_bytes(), form).filled(value.as_bytes())).unwrap()
+        String::from_utf8(ValueTemplate::with_placeholders(text.as_bytes(), form).fill(value.as_bytes())).unwrap()
     }
 
     #[test]
@@ -320,18 +322,18 @@ mod tests {
             ("[{\"a\":{id}},{\"{name}\":1}]", PlaceholderEncoding::Json, "[{\"a\":7},{\"A \\\"B\\\"\":1}]"),
         ] {
             let template = ValueTemplate::parse(text.as_bytes(), form, PlaceholderSyntax::Column);
-            assert_eq!(String::from_utf8(template.filled_by(value)).unwrap(), expected, "{text}");
-            assert_eq!(template.template(), text.as_bytes());
+            assert_eq!(String::from_utf8(template.fill_by(value)).unwrap(), expected, "{text}");
+            assert_eq!(template.to_source_text(), text.as_bytes());
         }
     }
 
     #[test]
     fn literal_template_has_no_placeholder() {
         let mut all = ValueTemplate::literal(b"{}");
-        assert_eq!(all.text(), Some(&b"{}"[..]));
+        assert_eq!(all.literal_text(), Some(&b"{}"[..]));
         all.push_text(b"&");
-        all.append(ValueTemplate::of(b"a={}", PlaceholderEncoding::Form));
-        assert_eq!((all.text(), all.template()), (None, b"{}&a={}".to_vec()));
-        assert_eq!(all.filled(b"1"), b"{}&a=1");
+        all.append(ValueTemplate::with_placeholders(b"a={}", PlaceholderEncoding::Form));
+        assert_eq!((all.literal_text(), all.to_source_text()), (None, b"{}&a={}".to_vec()));
+        assert_eq!(all.fill(b"1"), b"{}&a=1");
     }
 }

@@ -21,7 +21,7 @@ impl<'a> JsonMembers<'a> {
 /// Returns the reason why a text is no JSON object, with the column of the fault.
 fn syntax_error(error: &serde_json::Error, text: &str) -> String {
     if error.is_data() {
-        return format!("expected a JSON object, not {}", kind(text));
+        return format!("expected a JSON object, not {}", kind_name(text));
     }
     let whole = error.to_string();
     let reason = whole.rsplit_once(" at line ").map_or(&*whole, |(reason, _)| reason);
@@ -53,7 +53,7 @@ impl<'de> Deserialize<'de> for JsonMembers<'de> {
 }
 
 /// Returns the type of a JSON text, with an article, for messages.
-pub(super) fn kind(text: &str) -> &'static str {
+pub(super) fn kind_name(text: &str) -> &'static str {
     match text.trim_start().bytes().next() {
         Some(b'"') => "a string",
         Some(b'{') => "an object",
@@ -70,34 +70,34 @@ pub(super) fn is_null(value: &RawValue) -> bool {
 }
 
 /// Returns the text of a string.
-pub(super) fn string(value: &RawValue) -> Result<String, String> {
+pub(super) fn string_text(value: &RawValue) -> Result<String, String> {
     let text = value.get();
-    serde_json::from_str(text).map_err(|_| match kind(text) {
+    serde_json::from_str(text).map_err(|_| match kind_name(text) {
         // It is well-formed, except for a lone surrogate.
         "a string" => "the string is not valid Unicode".to_owned(),
         other => format!("expected a string, not {other}"),
     })
 }
 
-/// Returns the text of a string, or a number, `true` or `false` as it is written.
-pub(super) fn scalar(value: &RawValue) -> Result<String, String> {
-    match kind(value.get()) {
-        "a string" => string(value),
+/// Returns the text of a string, or the spelling of a number, `true` or `false`.
+pub(super) fn scalar_text(value: &RawValue) -> Result<String, String> {
+    match kind_name(value.get()) {
+        "a string" => string_text(value),
         "a number" | "true or false" => Ok(value.get().to_owned()),
         other => Err(format!("expected a string or a number, not {other}")),
     }
 }
 
-/// Returns the texts of a list of scalars, or of one scalar. `null` has none.
-pub(super) fn scalars(value: &RawValue) -> Result<Vec<String>, String> {
-    match kind(value.get()) {
+/// Returns the texts of a list of scalars, or of one scalar. Returns an empty list for `null`.
+pub(super) fn scalar_texts(value: &RawValue) -> Result<Vec<String>, String> {
+    match kind_name(value.get()) {
         "null" => Ok(Vec::new()),
         "a list" => {
             let items: Vec<&RawValue> =
                 serde_json::from_str(value.get()).map_err(|_| "the list is not valid".to_owned())?;
-            items.into_iter().map(scalar).collect()
+            items.into_iter().map(scalar_text).collect()
         }
         "an object" => Err("expected a string, a number or a list of these, not an object".to_owned()),
-        _ => Ok(vec![scalar(value)?]),
+        _ => Ok(vec![scalar_text(value)?]),
     }
 }

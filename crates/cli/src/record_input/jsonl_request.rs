@@ -9,13 +9,13 @@ use haul_policy::field_syntax::{is_token, is_value};
 use haul_policy::urlencode;
 use serde_json::value::RawValue;
 
-use super::json_value::{JsonMembers, is_null, kind, scalars, string};
-use super::output_path;
+use super::json_value::{JsonMembers, is_null, kind_name, scalar_texts, string_text};
+use super::parse_output_path;
 use crate::base64;
 use crate::plan::HeaderArg;
 
 /// The keys that a record may have.
-const KEYS: [&str; 13] = [
+const KNOWN_KEYS: [&str; 13] = [
     "url",
     "method",
     "headers",
@@ -34,7 +34,7 @@ const KEYS: [&str; 13] = [
 /// The keys of which a record may have only one.
 const BODY_KEYS: [&str; 5] = ["body", "json", "form", "body_base64", "body_file"];
 
-/// A request that a line of a list describes. What it leaves out comes from the command line.
+/// A request that a line of a list describes. The command line supplies what the line omits.
 #[derive(Default)]
 pub struct JsonlRequest {
     /// `url`: an absolute URL, or one that is relative to the URL of the command line. `None`
@@ -42,7 +42,7 @@ pub struct JsonlRequest {
     pub url: Option<String>,
     /// `method`: a token (RFC 9110 section 9.1).
     pub method: Option<String>,
-    /// `headers`: the fields to send, and those to leave out (`null`).
+    /// `headers`: the fields to send, and the fields to omit (`null`).
     pub headers: Vec<HeaderArg>,
     /// `query`: the encoded text to append to the query of the URL.
     pub query: Option<String>,
@@ -61,7 +61,7 @@ pub struct JsonlRequest {
 /// The content of a record's request.
 #[derive(Clone, PartialEq, Eq)]
 pub enum RecordBody {
-    /// The content is these bytes, which the record itself contains.
+    /// The content is these bytes from the record itself.
     Bytes {
         /// The bytes.
         bytes: Vec<u8>,
@@ -89,7 +89,7 @@ pub struct RecordError {
 }
 
 impl RecordError {
-    fn of(key: &str, reason: impl Into<String>) -> Self {
+    fn at_key(key: &str, reason: impl Into<String>) -> Self {
         Self { key: Some(key.to_owned()), reason: reason.into() }
     }
 
@@ -123,10 +123,13 @@ impl JsonlRequest {
         let mut body_key = None;
         for (at, (key, value)) in members.iter().enumerate() {
             if members[..at].iter().any(|(earlier, _)| earlier == key) {
-                return Err(RecordError::of(key, "the key occurs twice"));
+                return Err(RecordError::at_key(key, "the key occurs twice"));
             }
-            if !KEYS.contains(&&**key) {
-                return Err(RecordError::of(key, format!("the key is unknown; known are {}", KEYS.join(", "))));
+            if !KNOWN_KEYS.contains(&&**key) {
+                return Err(RecordError::at_key(
+                    key,
+                    format!("the key is unknown; known are {}", KNOWN_KEYS.join(", ")),
+                ));
             }
             if is_null(value) && key != "id" && key != "json" {
                 continue;
@@ -134,16 +137,16 @@ impl JsonlRequest {
             if BODY_KEYS.contains(&&**key)
                 && let Some(earlier) = body_key.replace(key)
             {
-                return Err(RecordError::of(key, format!("the record has a body already, by the key {earlier:?}")));
+                return Err(RecordError::at_key(key, format!("the record has a body already, by the key {earlier:?}")));
             }
-            record.set(key, value).map_err(|reason| RecordError::of(key, reason))?;
+            record.set(key, value).map_err(|reason| RecordError::at_key(key, reason))?;
         }
         Ok(record)
     }
 
     /// Returns the `id` of a line that may be wrong in other keys; `None` if the line is no JSON
     /// object or has no id.
-    pub fn id_of(line: &[u8]) -> Option<Box<str>> {
+    pub fn parse_id(line: &[u8]) -> Option<Box<str>> {
         let members = JsonMembers::parse(str::from_utf8(line).ok()?).ok()?.0;
         members.into_iter().find(|(key, _)| key == "id").map(|(_, value)| value.get().into())
     }
@@ -151,34 +154,36 @@ impl JsonlRequest {
     fn set(&mut self, key: &str, value: &RawValue) -> Result<(), String> {
         let bytes = |bytes: Vec<u8>, content_type| Some(RecordBody::Bytes { bytes, content_type });
         match key {
-            "url" => self.url = Some(string(value)?),
+            "url" => self.url = Some(string_text(value)?),
             "method" => {
-                let method = string(value)?;
+                let method = string_text(value)?;
                 if !is_token(method.as_bytes()) {
                     return Err("a method is a token, RFC 9110 section 9.1".to_owned());
                 }
                 self.method = Some(method);
             }
-            "headers" => self.headers = headers(value)?,
-            "query" => self.query = Some(pairs(value)?).filter(|query| !query.is_empty()),
-            "body" => self.body = bytes(string(value)?.into_bytes(), None),
+            "headers" => self.headers = parse_headers(value)?,
+            "query" => self.query = Some(parse_form_pairs(value)?).filter(|query| !query.is_empty()),
+            "body" => self.body = bytes(string_text(value)?.into_bytes(), None),
             "json" => self.body = bytes(value.get().as_bytes().to_vec(), Some("application/json")),
-            "form" => self.body = bytes(pairs(value)?.into_bytes(), Some("application/x-www-form-urlencoded")),
+            "form" => {
+                self.body = bytes(parse_form_pairs(value)?.into_bytes(), Some("application/x-www-form-urlencoded"))
+            }
             "body_base64" => {
-                let decoded = base64::decode(&string(value)?);
+                let decoded = base64::decode(&string_text(value)?);
                 self.body = bytes(decoded.ok_or("the string is not valid base64")?, None);
             }
-            "body_file" => self.body = Some(RecordBody::File(body_file(string(value)?)?)),
-            "output" => self.output = Some(output_path(&string(value)?).map_err(|fault| fault.to_string())?),
+            "body_file" => self.body = Some(RecordBody::File(parse_body_file(string_text(value)?)?)),
+            "output" => self.output = Some(parse_output_path(&string_text(value)?).map_err(|fault| fault.to_string())?),
             "id" => self.id = Some(value.get().into()),
-            "auth" => self.auth = Some(auth(value)?),
-            _ => self.timeout = Some(timeout(value)?),
+            "auth" => self.auth = Some(parse_auth(value)?),
+            _ => self.timeout = Some(parse_timeout(value)?),
         }
         Ok(())
     }
 }
 
-fn body_file(path: String) -> Result<PathBuf, String> {
+fn parse_body_file(path: String) -> Result<PathBuf, String> {
     match path.is_empty() || path.contains('\0') {
         true => Err("the name of the file is empty or has a NUL".to_owned()),
         false => Ok(path.into()),
@@ -187,9 +192,9 @@ fn body_file(path: String) -> Result<PathBuf, String> {
 
 /// Reads an object of header fields. A value is a text, a list of texts for several fields, or
 /// `null` for a field that is not sent.
-fn headers(value: &RawValue) -> Result<Vec<HeaderArg>, String> {
+fn parse_headers(value: &RawValue) -> Result<Vec<HeaderArg>, String> {
     let mut fields = Vec::new();
-    for (name, value) in object(value)? {
+    for (name, value) in parse_object(value)? {
         if !is_token(name.as_bytes()) {
             return Err(format!("the header name {name:?} is no token, RFC 9110 section 5.1"));
         }
@@ -197,7 +202,7 @@ fn headers(value: &RawValue) -> Result<Vec<HeaderArg>, String> {
             fields.push(HeaderArg::Remove { name });
             continue;
         }
-        for text in scalars(value).map_err(|reason| format!("header {name:?}: {reason}"))? {
+        for text in scalar_texts(value).map_err(|reason| format!("header {name:?}: {reason}"))? {
             if !is_value(text.as_bytes()) {
                 return Err(format!("the value of header {name:?} has CR, LF or NUL"));
             }
@@ -209,35 +214,39 @@ fn headers(value: &RawValue) -> Result<Vec<HeaderArg>, String> {
 }
 
 /// Reads an object as the fields of a URL-encoded form. A list repeats its name.
-fn pairs(value: &RawValue) -> Result<String, String> {
+fn parse_form_pairs(value: &RawValue) -> Result<String, String> {
     let mut pairs = Vec::new();
-    for (name, value) in object(value)? {
-        for text in scalars(value).map_err(|reason| format!("field {name:?}: {reason}"))? {
-            pairs.push(format!("{}={}", urlencode::form(name.as_bytes()), urlencode::form(text.as_bytes())));
+    for (name, value) in parse_object(value)? {
+        for text in scalar_texts(value).map_err(|reason| format!("field {name:?}: {reason}"))? {
+            pairs.push(format!(
+                "{}={}",
+                urlencode::form_encode(name.as_bytes()),
+                urlencode::form_encode(text.as_bytes())
+            ));
         }
     }
     Ok(pairs.join("&"))
 }
 
 /// Reads credentials: `"user:password"`, `{"user": …, "password": …}` or `{"bearer": …}`.
-fn auth(value: &RawValue) -> Result<RecordAuth, String> {
+fn parse_auth(value: &RawValue) -> Result<RecordAuth, String> {
     let user = |user: &str, password: &str| {
         Credentials::new(user, password).map(RecordAuth::User).map_err(|error| error.to_string())
     };
-    if kind(value.get()) == "a string" {
-        let text = string(value)?;
+    if kind_name(value.get()) == "a string" {
+        let text = string_text(value)?;
         let (name, password) = text.split_once(':').ok_or("expected \"user:password\"")?;
         return user(name, password);
     }
     let (mut name, mut password, mut token) = (None, None, None);
-    for (key, value) in object(value)? {
+    for (key, value) in parse_object(value)? {
         let place = match &*key {
             "user" => &mut name,
             "password" => &mut password,
             "bearer" => &mut token,
             _ => return Err(format!("the key {key:?} is unknown; known are user, password and bearer")),
         };
-        *place = Some(string(value).map_err(|reason| format!("{key}: {reason}"))?);
+        *place = Some(string_text(value).map_err(|reason| format!("{key}: {reason}"))?);
     }
     match (name, password, token) {
         (Some(name), password, None) => user(&name, &password.unwrap_or_default()),
@@ -247,18 +256,18 @@ fn auth(value: &RawValue) -> Result<RecordAuth, String> {
     }
 }
 
-fn timeout(value: &RawValue) -> Result<Duration, String> {
+fn parse_timeout(value: &RawValue) -> Result<Duration, String> {
     let what = || "expected a number of seconds above 0";
-    if kind(value.get()) != "a number" {
-        return Err(format!("{}, not {}", what(), kind(value.get())));
+    if kind_name(value.get()) != "a number" {
+        return Err(format!("{}, not {}", what(), kind_name(value.get())));
     }
     let seconds: f64 = serde_json::from_str(value.get()).map_err(|_| what())?;
     let limit = Duration::try_from_secs_f64(seconds).map_err(|_| what())?;
     if limit.is_zero() { Err(what().to_owned()) } else { Ok(limit) }
 }
 
-fn object(value: &RawValue) -> Result<Vec<(String, &RawValue)>, String> {
-    match kind(value.get()) {
+fn parse_object(value: &RawValue) -> Result<Vec<(String, &RawValue)>, String> {
+    match kind_name(value.get()) {
         "an object" => Ok(JsonMembers::parse(value.get())?.0),
         other => Err(format!("expected an object, not {other}")),
     }
@@ -346,8 +355,8 @@ mod tests {
 
     #[test]
     fn id_of_a_wrong_record_is_known() {
-        assert_eq!(JsonlRequest::id_of(br#"{"id":7,"nope":1}"#).as_deref(), Some("7"));
-        assert_eq!(JsonlRequest::id_of(b"{\"id\":7"), None);
+        assert_eq!(JsonlRequest::parse_id(br#"{"id":7,"nope":1}"#).as_deref(), Some("7"));
+        assert_eq!(JsonlRequest::parse_id(b"{\"id\":7"), None);
     }
 
     #[test]

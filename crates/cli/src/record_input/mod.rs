@@ -23,7 +23,7 @@ mod output_path;
 
 pub use csv_rows::{CsvFault, CsvRow, CsvRows};
 pub use jsonl_request::{JsonlRequest, RecordAuth, RecordBody, RecordError};
-pub use output_path::{OutputPathFault, output_path};
+pub use output_path::{OutputPathFault, parse_output_path};
 
 /// The format of the `--input-file`s of a URL group that describe requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,16 +36,16 @@ impl fmt::Display for OutputPathFault {
 /// Returns a path that stays inside the directory to which it is relative.
 ///
 /// ```
-/// use haul_cli::record_input::{OutputPathFault, output_path};
+/// use haul_cli::record_input::{OutputPathFault, parse_output_path};
 ///
-/// assert_eq!(output_path("a/b.json").unwrap().to_str(), Some("a/b.json"));
-/// assert_eq!(output_path("a/../../x"), Err(OutputPathFault::Climbs));
-/// assert_eq!(output_path("/etc/passwd"), Err(OutputPathFault::Absolute));
+/// assert_eq!(parse_output_path("a/b.json").unwrap().to_str(), Some("a/b.json"));
+/// assert_eq!(parse_output_path("a/../../x"), Err(OutputPathFault::Climbs));
+/// assert_eq!(parse_output_path("/etc/passwd"), Err(OutputPathFault::Absolute));
 /// ```
 ///
 /// # Errors
 /// The path is absolute, has a component `..` or a hidden one, or cannot be the name of a file.
-pub fn output_path(text: &str) -> Result<PathBuf, OutputPathFault> {
+pub fn parse_output_path(text: &str) -> Result<PathBuf, OutputPathFault> {
     if text.is_empty() || text.ends_with('/') {
         return Err(OutputPathFault::Empty);
     }
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn output_path_stays_inside_its_directory() {
         for good in ["a", "a/b/c.txt", "a//b", "\u{e9}", "-x", "con"] {
-            assert_eq!(output_path(good).unwrap().to_str(), Some(good));
+            assert_eq!(parse_output_path(good).unwrap().to_str(), Some(good));
         }
         for (bad, fault) in [
             ("", OutputPathFault::Empty),
@@ -91,10 +91,10 @@ mod tests {
             ("a\nb", OutputPathFault::Control),
             ("a\0", OutputPathFault::Control),
         ] {
-            assert_eq!(output_path(bad), Err(fault), "{bad:?}");
+            assert_eq!(parse_output_path(bad), Err(fault), "{bad:?}");
         }
-        assert_eq!(output_path(&"x".repeat(256)), Err(OutputPathFault::TooLong));
-        assert_eq!(output_path(&"x/".repeat(2001)), Err(OutputPathFault::Empty));
-        assert_eq!(output_path(&("x/".repeat(2001) + "x")), Err(OutputPathFault::TooLong));
+        assert_eq!(parse_output_path(&"x".repeat(256)), Err(OutputPathFault::TooLong));
+        assert_eq!(parse_output_path(&"x/".repeat(2001)), Err(OutputPathFault::Empty));
+        assert_eq!(parse_output_path(&("x/".repeat(2001) + "x")), Err(OutputPathFault::TooLong));
     }
 }

@@ -1,9 +1,9 @@
 //! Decides which URL groups (operations) run in parallel with each other, as one list.
 //!
 //! A `next` in a config file (`-K`) separates the requests of a list, so its groups run in
-//! parallel, as do those of the command line with `-Z`. A group waits for the groups before it if it
-//! may depend on them: if it uses cookies that they may change, reads a file that they may write, or
-//! changes a setting that belongs to the whole run.
+//! parallel, like the groups of the command line with `-Z`. A group waits for the groups before it
+//! if it may depend on them: if it uses cookies that they may change, reads a file that they may
+//! write, or changes a setting that belongs to the whole run.
 
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
@@ -22,7 +22,7 @@ use crate::write_out::{WriteOutStream, WriteOutToken};
 
 /// Returns the number of URL groups at the beginning of `operations` that run in parallel. It is 1
 /// if the first one runs alone.
-pub(crate) fn count(global: &GlobalArgs, operations: &[UrlGroup]) -> usize {
+pub(crate) fn count_joinable(global: &GlobalArgs, operations: &[UrlGroup]) -> usize {
     let Some((first, others)) = operations.split_first() else { return 0 };
     let is_off = !global.parallel || global.trace.form != TraceFormat::Off;
     if is_off || others.first().is_none_or(|next| !next.is_listed) || !may_join(first) {
@@ -51,7 +51,7 @@ fn may_join(group: &UrlGroup) -> bool {
     !stage.takes_values()
         && stage.pagination.is_none()
         && group.checksum.is_none()
-        && !stage.transfer.cookies.is_on()
+        && !stage.transfer.cookies.are_enabled()
         && stage.report.dump_header.is_none()
         && stage.request.etag_save.is_none()
         && !reads_stdin(group)
@@ -155,7 +155,7 @@ fn written_files(group: &UrlGroup) -> GroupFiles {
         }
     }
     for index in 0..group.urls.len() {
-        match group.output_of(index) {
+        match group.output_of_source(index) {
             output if output.is_stdout() => {}
             // It may have numbers of globs, or parts of the URL; --no-clobber adds a number.
             OutputArg::File(name) if name.as_bytes().iter().any(|byte| matches!(byte, b'#' | b'{')) => {

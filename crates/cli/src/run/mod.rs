@@ -37,7 +37,7 @@ use crate::file_access::print_error_line;
 use crate::job::JobRun;
 use crate::plan::{GlobalArgs, OutputArg, RunPlan, StageArgs, TraceFormat, UrlGroup, UrlSource};
 use crate::program_persona::ProgramPersona;
-use crate::run::engine_options::output_options::NULL;
+use crate::run::engine_options::output_options::NULL_DEVICE;
 use crate::wrap_message::{columns, wrapped};
 use report::events::EventLog;
 use report::progress::{ProgressReporter, TerminalOutput};
@@ -49,7 +49,7 @@ use transfers::state_stores::StateStores;
 use transfers::{parallel, progress_signal, sequential, single_url, url_uploads};
 
 /// Returns a warning or a note, which the curl persona wraps at the width of the terminal.
-fn message(prefix: &str, text: &str, persona: ProgramPersona) -> String {
+fn warning_text(prefix: &str, text: &str, persona: ProgramPersona) -> String {
     if persona.is_curl() { wrapped(prefix, text, columns()) } else { format!("{prefix}{text}") }
 }
 
@@ -63,22 +63,23 @@ pub fn run(plan: RunPlan) -> u8 {
     }
     let warned = if plan.global.silent { plan.outspoken } else { plan.warnings.len() };
     for warning in &plan.warnings[..warned] {
-        print_error_line(&message("Warning: ", warning, plan.global.persona));
+        print_error_line(&warning_text("Warning: ", warning, plan.global.persona));
     }
     for note in plan.notes.iter().filter(|_| plan.global.shows_notes()) {
-        print_error_line(&message("Note: ", note, plan.global.persona));
+        print_error_line(&warning_text("Note: ", note, plan.global.persona));
     }
     let plan = Arc::new(plan);
     let progress = Arc::new(ProgressReporter::new(&plan.global));
     // Before other threads start, which would otherwise take the signals.
-    let signals =
-        (plan.global.job.is_some() || prints_at_end(&plan) || leaves_files(&plan)).then(Signals::watch).flatten();
+    let signals = (plan.global.job.is_some() || prints_at_end(&plan) || leaves_files(&plan))
+        .then(Signals::install_handlers)
+        .flatten();
     if prints_progress_on_signal(&plan) {
-        progress_signal::watch(&plan, &progress);
+        progress_signal::start_signal_thread(&plan, &progress);
     }
     progress.start(&plan);
     // Before other files are opened, of which one could have the number that the user has given.
-    let events = match EventLog::of(&plan, &progress) {
+    let events = match EventLog::open(&plan, &progress) {
         Ok(events) => events,
         Err(error) => return report_setup_error(&plan, &progress, &error),
     };
@@ -91,11 +92,11 @@ pub fn run(plan: RunPlan) -> u8 {
     let mut exit_code = 0;
     let mut begin = 0;
     while begin < plan.operations.len() {
-        let groups = begin..begin + joined_groups::count(&plan.global, &plan.operations[begin..]);
+        let groups = begin..begin + joined_groups::count_joinable(&plan.global, &plan.operations[begin..]);
         begin = groups.end;
         let operation = &plan.operations[groups.start];
         progress.operation_begins(terminal_output(&plan, &plan.operations[groups.clone()]), operation.stages.len());
-        let outcome = carry_out(&client, &plan, groups.clone(), &progress, &mut stores, before.clone());
+        let outcome = run_groups(&client, &plan, groups.clone(), &progress, &mut stores, before.clone());
         before.urls += plan.operations[groups.clone()].iter().map(|operation| operation.urls.len() as u64).sum::<u64>();
         let (ControlFlow::Continue(code) | ControlFlow::Break(code)) = outcome;
         // To curl all are one side by side: what went well hides no failure.
@@ -111,14 +112,14 @@ pub fn run(plan: RunPlan) -> u8 {
         };
         let mut lost = stores.save(operation, &waits);
         if !sequential::is_sequential(&plan, operation) || !plan.global.persona.is_curl() {
-            lost.extend(stores.print(operation));
+            lost.extend(stores.print_jars(operation));
         }
         let lost = report_unwritten_files(&plan, &progress, &lost);
         // Under haul's own name a missing requested file is a failure; in curl it is not.
         if exit_code == 0 && !plan.global.persona.is_curl() {
             exit_code = lost;
         }
-        let is_interrupted = signals.as_ref().is_some_and(Signals::has_come);
+        let is_interrupted = signals.as_ref().is_some_and(Signals::has_arrived);
         if outcome.is_break()
             || has_surplus_output(&plan, &plan.operations[groups])
             || is_interrupted
@@ -141,7 +142,7 @@ pub fn run(plan: RunPlan) -> u8 {
     }
     exit_code = end_events(&plan, &progress, events, exit_code);
     if let Some(signals) = signals {
-        signals.end();
+        signals.end_process_by_signal();
     }
     exit_code
 }
@@ -155,11 +156,11 @@ fn has_surplus_output(plan: &RunPlan, operations: &[UrlGroup]) -> bool {
 
 /// Returns the function with which the engine ends its waits: after a signal, or if the job's file
 /// can no longer be written. Returns `None` if there is neither.
-fn interrupt(signals: Option<&Signals>, job: Option<&Arc<JobRun>>) -> Option<InterruptCallback> {
-    let Some(job) = job.map(Arc::clone) else { return signals.map(Signals::interrupt) };
+fn interrupt_callback(signals: Option<&Signals>, job: Option<&Arc<JobRun>>) -> Option<InterruptCallback> {
+    let Some(job) = job.map(Arc::clone) else { return signals.map(Signals::interrupt_callback) };
     let has_failed = move || job.has_failed();
     Some(match signals {
-        Some(signals) => signals.interrupt_or(has_failed),
+        Some(signals) => signals.interrupt_callback_or(has_failed),
         None => InterruptCallback::new(has_failed),
     })
 }
@@ -173,7 +174,7 @@ fn open_state(plan: &RunPlan, signals: Option<&Signals>, events: Option<Arc<Even
     reserve_own_files(plan, &names)?;
     Ok(RunState {
         names,
-        interrupt: interrupt(signals, job.as_ref()),
+        interrupt: interrupt_callback(signals, job.as_ref()),
         job,
         pace: global.pace.map(StartRate::new),
         host_pace: global.host_pace.map(HostStartRate::new),
@@ -191,7 +192,7 @@ fn end_job(plan: &RunPlan, progress: &ProgressReporter, job: &JobRun, exit_code:
     if let Some(note) = note.filter(|_| !plan.global.silent) {
         print_error_line(&format!("Note: {note}"));
     }
-    if !plan.global.silent && signals.is_some_and(Signals::has_come) {
+    if !plan.global.silent && signals.is_some_and(Signals::has_arrived) {
         print_error_line("Note: the job is stopped, and the same command goes on with it");
     }
     code
@@ -200,7 +201,7 @@ fn end_job(plan: &RunPlan, progress: &ProgressReporter, job: &JobRun, exit_code:
 /// Writes the last event, and waits until all events are written. Returns the exit code, which
 /// reports a failure if events are missing.
 fn end_events(plan: &RunPlan, progress: &ProgressReporter, events: Option<Arc<EventLog>>, exit_code: u8) -> u8 {
-    let Some(Err(error)) = events.map(|events| events.end(exit_code)) else { return exit_code };
+    let Some(Err(error)) = events.map(|events| events.finish(exit_code)) else { return exit_code };
     let code = report_setup_error(plan, progress, &error);
     if exit_code == 0 { code } else { exit_code }
 }
@@ -216,7 +217,7 @@ fn prints_progress_on_signal(plan: &RunPlan) -> bool {
 }
 
 /// Returns true if the run prints something at its end that must appear even after Ctrl-C:
-/// statistics (`--stats`), sorted values (`--sort`), the rest of a record, or the last event.
+/// statistics (`--stats`), sorted values (`--sort`), the end of a record, or the last event.
 fn prints_at_end(plan: &RunPlan) -> bool {
     let sorts = |operation: &UrlGroup| operation.stages.last().is_some_and(|stage| stage.sort);
     let global = &plan.global;
@@ -231,7 +232,7 @@ fn prints_at_end(plan: &RunPlan) -> bool {
 /// request that can be interrupted.
 fn leaves_files(plan: &RunPlan) -> bool {
     let is_null = |output: &OutputArg| match output {
-        OutputArg::File(name) => name == NULL,
+        OutputArg::File(name) => name == NULL_DEVICE,
         other => *other == OutputArg::Null,
     };
     let is_file = |output: &OutputArg| !output.is_stdout() && !is_null(output);
@@ -262,7 +263,7 @@ fn terminal_output(plan: &RunPlan, operations: &[UrlGroup]) -> TerminalOutput {
 
 /// Returns true if bodies or values of a URL group go to standard output.
 fn prints_content(operation: &UrlGroup) -> bool {
-    let of_urls = || (0..operation.urls.len()).any(|source| operation.output_of(source).is_stdout());
+    let of_urls = || (0..operation.urls.len()).any(|source| operation.output_of_source(source).is_stdout());
     match operation.shared_output() {
         Some(output) => output.is_stdout(),
         None => operation.stages.len() == 1 && of_urls(),
@@ -320,8 +321,8 @@ fn open_archive(global: &GlobalArgs, job: Option<&JobRun>) -> haul::Result<Optio
     let memory = usize::try_from(archive_memory(global)).unwrap_or(usize::MAX);
     let Some(job) = job else { return Ok(Some(Arc::new(WarcArchive::create(path, &global.warc, memory)?))) };
     let position = job.archive_position(|| WarcArchive::refuse_existing(path.clone(), &global.warc))?;
-    let archive = Arc::new(WarcArchive::of_job(path, &global.warc, memory, position)?);
-    job.archived_payloads(WarcArchive::most_payloads(memory), |payload| archive.recall(payload))?;
+    let archive = Arc::new(WarcArchive::continue_job(path, &global.warc, memory, position)?);
+    job.archived_payloads(WarcArchive::max_payloads(memory), |payload| archive.remember_payload(payload))?;
     job.set_archive(Arc::clone(&archive) as _);
     Ok(Some(archive))
 }
@@ -345,8 +346,8 @@ pub fn redirect_stderr(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Carries out the URL groups whose numbers are `groups`: one, or several that run in parallel.
-fn carry_out(
+/// Runs the URL groups with the numbers `groups`: one group, or several groups in parallel.
+fn run_groups(
     client: &Client,
     plan: &Arc<RunPlan>,
     groups: Range<usize>,
@@ -355,7 +356,7 @@ fn carry_out(
     before: RunState,
 ) -> ControlFlow<u8, u8> {
     let operation = &plan.operations[groups.start];
-    stores.begin(operation);
+    stores.begin_group(operation);
     let operation = &*heads_before_bodies(plan, operation);
     let mut is_unopened = false;
     let opened = check_first_globs(plan, &plan.operations[groups.clone()]).and_then(|()| {
@@ -375,7 +376,7 @@ fn carry_out(
             }
             Some(url) if is_in_other_shard(&plan.global, operation, url) => Ok(0),
             Some(url) => {
-                reporter.wait_for_pace();
+                reporter.wait_for_start_rate();
                 let job = single_url::UrlJob { url, given: url, index: 0, parts: &GlobValues::default(), upload: None };
                 let outcome = single_url::run(client, &plan.global, operation, job, &reporter, stores);
                 outcome.or_else(|error| reporter.report_unbegun(url, &error).and(Err(error)))
@@ -402,8 +403,8 @@ fn carry_out(
     }
 }
 
-/// Parses the globs that curl expands before its first transfer begins: that of the first URL, and
-/// with `-Z` those of all URLs that may be transferred at the same time.
+/// Parses the globs that curl expands before its first transfer begins: the globs of the first URL,
+/// and with `-Z` the globs of all URLs that may be transferred at the same time.
 ///
 /// # Errors
 /// A URL is not a valid glob. Nothing is then fetched.
@@ -420,7 +421,7 @@ fn check_first_globs(plan: &RunPlan, operations: &[UrlGroup]) -> haul::Result<()
         if let UrlSource::Argument(url) = source
             && operation.is_glob(index, url)
         {
-            glob(url)?;
+            parse_glob(url)?;
         }
     }
     Ok(())
@@ -465,7 +466,7 @@ fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o UrlGroup) -> Cow<'o, U
         Some(output) => output.is_stdout(),
         None => {
             operation.stages.len() == 1
-                && (0..operation.urls.len()).all(|source| operation.output_of(source).is_stdout())
+                && (0..operation.urls.len()).all(|source| operation.output_of_source(source).is_stdout())
         }
     };
     let last = operation.stages.len() - 1;
@@ -496,7 +497,7 @@ fn report_setup_error(plan: &RunPlan, progress: &ProgressReporter, error: &Error
 }
 
 /// Prints the errors of files other than the response body, such as a cookie jar. Returns the exit
-/// code of the first error, or 0 if there is none.
+/// code of the first error. 0 without an error.
 fn report_unwritten_files(plan: &RunPlan, progress: &ProgressReporter, lost: &[Error]) -> u8 {
     for error in lost.iter().filter(|_| plan.global.shows_errors()) {
         progress.print_line(&error_message::side_output_error(plan.global.persona, error));
@@ -523,7 +524,7 @@ fn only_url(operation: &UrlGroup) -> Option<&str> {
 }
 
 /// Parses a URL that contains glob patterns.
-fn glob(url: &str) -> haul::Result<UrlGlob> {
+fn parse_glob(url: &str) -> haul::Result<UrlGlob> {
     UrlGlob::parse(url).map_err(|flaw| {
         Error::with_source(ErrorKind::Url, "the URL is not a valid glob", flaw)
             .with_url(crate::usage_error::shown_url(url))

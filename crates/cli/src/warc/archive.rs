@@ -14,7 +14,7 @@ use super::exchange::WarcExchange;
 use super::file_name::ArchiveName;
 use super::held_records::HeldRecords;
 use super::message::{MessageStore, RecordBytes};
-use super::payload_memory::PayloadMemory;
+use super::payload_memory::RememberedPayloads;
 use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType};
 use crate::job_interface::{ArchivePosition, ArchivedPayload, HeldArchive};
 use crate::plan::WarcArgs;
@@ -57,7 +57,12 @@ impl WarcArchive {
     ///
     /// # Errors
     /// The archive is shorter than that, or cannot be opened.
-    pub(crate) fn of_job(path: PathBuf, args: &WarcArgs, memory: usize, position: ArchivePosition) -> Result<Self> {
+    pub(crate) fn continue_job(
+        path: PathBuf,
+        args: &WarcArgs,
+        memory: usize,
+        position: ArchivePosition,
+    ) -> Result<Self> {
         let name = ArchiveName::new(path, args.max_size.is_some());
         Self::open(name, args, memory, Some(position))
     }
@@ -70,19 +75,19 @@ impl WarcArchive {
             Some(position) => ArchiveFile::reopen(name, args.max_size, args.keeps_secrets, position, begin),
         };
         let file = file?;
-        let writer = ArchiveWriter { file, payloads: PayloadMemory::new(memory / 2), failure: None };
+        let writer = ArchiveWriter { file, payloads: RememberedPayloads::new(memory / 2), failure: None };
         let held = position.map(|_| HeldRecords::new(&store));
         let keeps_secrets = args.keeps_secrets;
         Ok(WarcArchive(Arc::new(ArchiveState { store, keeps_secrets, held, writer: Mutex::new(writer) })))
     }
 
     /// Returns the number of payloads that the archive remembers at most.
-    pub(crate) fn most_payloads(memory: usize) -> u64 {
-        PayloadMemory::most(memory / 2) as u64
+    pub(crate) fn max_payloads(memory: usize) -> u64 {
+        RememberedPayloads::max_entries(memory / 2) as u64
     }
 
     /// Adds a payload that an earlier run has archived.
-    pub(crate) fn recall(&self, payload: ArchivedPayload) {
+    pub(crate) fn remember_payload(&self, payload: ArchivedPayload) {
         let date = SystemTime::UNIX_EPOCH + std::time::Duration::from_micros(payload.date);
         let record = EarlierRecord { id: RecordId(payload.record), url: payload.url, date };
         self.0.writer().payloads.insert(Sha1Digest(payload.digest), record);
@@ -92,7 +97,7 @@ impl WarcArchive {
 impl HeldArchive for WarcArchive {
     fn append(&self, records: &[u64]) -> Result<Vec<ArchivedPayload>> {
         let mut payloads = Vec::new();
-        for records in self.0.held.iter().flat_map(|held| held.take(records)) {
+        for records in self.0.held.iter().flat_map(|held| held.take_records(records)) {
             if let Some((digest, record)) = &records.payload {
                 let since = record.date.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
                 let date = u64::try_from(since.as_micros()).unwrap_or(u64::MAX);
@@ -105,7 +110,7 @@ impl HeldArchive for WarcArchive {
     }
 
     fn discard(&self, records: &[u64]) {
-        self.0.held.iter().for_each(|held| held.take(records).for_each(drop));
+        self.0.held.iter().for_each(|held| held.take_records(records).for_each(drop));
     }
 
     fn position(&self) -> ArchivePosition {
@@ -124,7 +129,7 @@ impl ExchangeRecorder for WarcArchive {
     }
 
     fn failure(&self) -> Option<Error> {
-        self.0.writer().failure.as_ref().map(Error::again)
+        self.0.writer().failure.as_ref().map(Error::duplicate)
     }
 }
 
@@ -141,7 +146,7 @@ pub(super) struct ArchiveState {
 /// The part of an archive's state that one thread changes at a time.
 struct ArchiveWriter {
     file: ArchiveFile,
-    payloads: PayloadMemory,
+    payloads: RememberedPayloads,
     /// The error after which the archive writes no more records.
     failure: Option<Error>,
 }
@@ -158,7 +163,7 @@ impl ArchiveState {
     }
 
     /// Returns the record in the archive that has this payload.
-    pub(super) fn earlier(&self, payload: &Sha1Digest) -> Option<EarlierRecord> {
+    pub(super) fn earlier_record(&self, payload: &Sha1Digest) -> Option<EarlierRecord> {
         self.writer().payloads.get(payload).cloned()
     }
 
@@ -183,10 +188,10 @@ impl ArchiveState {
     fn append(&self, records: RecordBytes, payload: Option<(Sha1Digest, EarlierRecord)>) -> Result<()> {
         let mut writer = self.writer();
         if let Some(failure) = &writer.failure {
-            return Err(failure.again());
+            return Err(failure.duplicate());
         }
         if let Err(error) = writer.file.append(records, |path| warcinfo(&self.store, path)) {
-            return Err(writer.failure.insert(error).again());
+            return Err(writer.failure.insert(error).duplicate());
         }
         if let Some((digest, record)) = payload {
             writer.payloads.insert(digest, record);
@@ -194,9 +199,9 @@ impl ArchiveState {
         Ok(())
     }
 
-    /// Notes that the archive cannot be continued.
+    /// Records that the archive cannot be continued.
     pub(super) fn fail(&self, error: Error) -> Error {
-        self.writer().failure.get_or_insert(error).again()
+        self.writer().failure.get_or_insert(error).duplicate()
     }
 }
 
@@ -204,9 +209,9 @@ impl ArchiveState {
 fn warcinfo(store: &MessageStore, path: &Path) -> RecordBytes {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let head = RecordHead::new(RecordType::Warcinfo, random_id(), SystemTime::now())
-        .field("WARC-Filename", name)
-        .field("WARC-Block-Digest", Sha1Digest::of(&[WARCINFO.as_bytes()]))
-        .end(RecordType::Warcinfo.content_type(), WARCINFO.len() as u64);
+        .with_field("WARC-Filename", name)
+        .with_field("WARC-Block-Digest", Sha1Digest::of(&[WARCINFO.as_bytes()]))
+        .finish(RecordType::Warcinfo.content_type(), WARCINFO.len() as u64);
     store.encode_block(&head, WARCINFO.as_bytes())
 }
 

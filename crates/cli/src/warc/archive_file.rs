@@ -40,8 +40,8 @@ impl ArchiveFile {
         is_private: bool,
         opening: impl FnOnce(&Path) -> RecordBytes,
     ) -> Result<Self> {
-        let file = create(&name.of_file(0), is_private, OpenOptions::new().create_new(true))?;
-        Self::at(name, max_size, is_private, file, ArchivePosition::default()).begin(opening)
+        let file = create(&name.file_path(0), is_private, OpenOptions::new().create_new(true))?;
+        Self::at_position(name, max_size, is_private, file, ArchivePosition::default()).begin_file(opening)
     }
 
     /// Opens the archive of a job, which ends at `position`, and removes all behind that: records of
@@ -57,12 +57,12 @@ impl ArchiveFile {
         opening: impl FnOnce(&Path) -> RecordBytes,
     ) -> Result<Self> {
         let ArchivePosition { number, offset } = position;
-        let path = name.of_file(number);
+        let path = name.file_path(number);
         let file = match offset {
             0 => create(&path, is_private, OpenOptions::new().create(true))?,
-            _ => OpenOptions::new().write(true).open(&path).map_err(|cause| unusable(&path, cause))?,
+            _ => OpenOptions::new().write(true).open(&path).map_err(|cause| unusable_file_error(&path, cause))?,
         };
-        let length = file.metadata().map_err(|cause| unusable(&path, cause))?.len();
+        let length = file.metadata().map_err(|cause| unusable_file_error(&path, cause))?.len();
         if length < offset {
             let message = format!(
                 "the archive {} has {length} bytes, but the job has written {offset}; restore it, or begin a new job",
@@ -70,18 +70,18 @@ impl ArchiveFile {
             );
             return Err(Error::new(ErrorKind::Setup, message));
         }
-        cut(&file, offset).map_err(|cause| unusable(&path, cause))?;
+        truncate_at(&file, offset).map_err(|cause| unusable_file_error(&path, cause))?;
         if max_size.is_some() {
-            let later = (number + 1..).map(|number| name.of_file(number));
+            let later = (number + 1..).map(|number| name.file_path(number));
             for path in later.take_while(|path| path.symlink_metadata().is_ok()) {
-                std::fs::remove_file(&path).map_err(|cause| unusable(&path, cause))?;
+                std::fs::remove_file(&path).map_err(|cause| unusable_file_error(&path, cause))?;
             }
         }
-        let archive = Self::at(name, max_size, is_private, file, position);
-        Self { unsynced: Some(Vec::new()), ..archive }.begin(opening)
+        let archive = Self::at_position(name, max_size, is_private, file, position);
+        Self { unsynced: Some(Vec::new()), ..archive }.begin_file(opening)
     }
 
-    fn at(
+    fn at_position(
         name: ArchiveName,
         max_size: Option<u64>,
         is_private: bool,
@@ -92,7 +92,7 @@ impl ArchiveFile {
     }
 
     /// Writes the first record, if the file is empty.
-    fn begin(mut self, opening: impl FnOnce(&Path) -> RecordBytes) -> Result<Self> {
+    fn begin_file(mut self, opening: impl FnOnce(&Path) -> RecordBytes) -> Result<Self> {
         if self.length == 0 {
             self.write(opening(&self.path()))?;
             self.opening = self.length;
@@ -101,7 +101,7 @@ impl ArchiveFile {
     }
 
     fn path(&self) -> PathBuf {
-        self.name.of_file(self.number)
+        self.name.file_path(self.number)
     }
 
     /// Returns the end of the last whole record.
@@ -116,7 +116,7 @@ impl ArchiveFile {
         files
     }
 
-    /// Appends the records of one exchange, in the next file if they do not fit into this one.
+    /// Appends the records of one exchange. Begins the next file if they do not fit into this file.
     ///
     /// # Errors
     /// The file cannot be written. It is cut back to its last whole record.
@@ -144,7 +144,7 @@ impl ArchiveFile {
             }
             Err(cause) => {
                 let path = self.path();
-                let cut = cut(&self.file, self.length);
+                let cut = truncate_at(&self.file, self.length);
                 let rest =
                     if cut.is_ok() { "" } else { ", and its last record, which is incomplete, cannot be removed" };
                 Err(Error::with_source(
@@ -165,13 +165,13 @@ impl ArchiveFile {
 pub(super) fn check_new(name: &ArchiveName) -> Result<()> {
     let others = std::fs::read_dir(name.directory()).into_iter().flatten().flatten();
     match others.map(|other| other.file_name()).find(|other| name.has_file(other)) {
-        Some(other) => Err(existing(&name.directory().join(other))),
+        Some(other) => Err(existing_file_error(&name.directory().join(other))),
         None => Ok(()),
     }
 }
 
 /// Makes the error for a file of the archive that exists already.
-fn existing(path: &Path) -> Error {
+fn existing_file_error(path: &Path) -> Error {
     let message = format!(
         "the archive file {} exists, and nothing is added to it; remove it, or choose another name for --warc",
         path.display()
@@ -183,19 +183,19 @@ fn existing(path: &Path) -> Error {
 fn create(path: &Path, is_private: bool, options: &mut OpenOptions) -> Result<File> {
     let mode = if is_private { 0o600 } else { 0o666 };
     options.write(true).mode(mode).open(path).map_err(|cause| match cause.kind() {
-        io::ErrorKind::AlreadyExists => existing(path),
+        io::ErrorKind::AlreadyExists => existing_file_error(path),
         _ => Error::with_source(ErrorKind::Write, format!("the archive {} cannot be created", path.display()), cause),
     })
 }
 
 /// Removes all after the first `length` bytes of a file, and continues there.
-fn cut(mut file: &File, length: u64) -> io::Result<()> {
+fn truncate_at(mut file: &File, length: u64) -> io::Result<()> {
     file.set_len(length)?;
     file.seek(SeekFrom::Start(length)).map(drop)
 }
 
 /// Makes the error for an archive that a job cannot continue.
-fn unusable(path: &Path, cause: io::Error) -> Error {
+fn unusable_file_error(path: &Path, cause: io::Error) -> Error {
     let message =
         format!("the archive {} of the job cannot be continued; restore it, or begin a new job", path.display());
     Error::with_source(ErrorKind::Write, message, cause)

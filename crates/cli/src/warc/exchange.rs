@@ -35,10 +35,10 @@ struct ExchangeContext {
 impl ExchangeContext {
     fn head(&self, record_type: RecordType, id: RecordId, other: RecordId) -> RecordHead {
         RecordHead::new(record_type, id, self.date)
-            .field("WARC-Target-URI", &self.url)
-            .maybe("WARC-IP-Address", self.server)
-            .protocols(self.version, self.tls.as_ref())
-            .field("WARC-Concurrent-To", other)
+            .with_field("WARC-Target-URI", &self.url)
+            .with_optional_field("WARC-IP-Address", self.server)
+            .with_protocols(self.version, self.tls.as_ref())
+            .with_field("WARC-Concurrent-To", other)
     }
 }
 
@@ -65,7 +65,7 @@ impl WarcExchange {
     }
 
     /// Makes the error of a temporary file, after which the archive is not continued.
-    fn unkept(archive: &ArchiveState, cause: std::io::Error) -> Error {
+    fn unkept_message_error(archive: &ArchiveState, cause: std::io::Error) -> Error {
         let message = "a temporary file beside the archive cannot be written";
         archive.fail(Error::with_source(ErrorKind::Write, message, cause))
     }
@@ -76,7 +76,7 @@ impl ExchangeRecord for WarcExchange {
         if self.failed.is_none()
             && let Err(cause) = self.request.push(bytes)
         {
-            self.failed = Some(Self::unkept(&self.archive, cause));
+            self.failed = Some(Self::unkept_message_error(&self.archive, cause));
         }
     }
 
@@ -88,13 +88,14 @@ impl ExchangeRecord for WarcExchange {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
-        self.response.push(bytes).map_err(|cause| Self::unkept(&self.archive, cause))
+        self.response.push(bytes).map_err(|cause| Self::unkept_message_error(&self.archive, cause))
     }
 
     fn end(self: Box<Self>, end: ExchangeEnd) -> Result<Option<u64>> {
         let Self { archive, context, request, response, failed } = *self;
         failed.map_or(Ok(()), Err)?;
-        let finished = |message: RecordedMessage| message.finish().map_err(|cause| Self::unkept(&archive, cause));
+        let finished =
+            |message: RecordedMessage| message.finish().map_err(|cause| Self::unkept_message_error(&archive, cause));
         let (request, response) = (finished(request)?, finished(response)?);
         let (request_id, response_id) = (random_id(), random_id());
         let mut records = RecordBytes::default();
@@ -102,15 +103,15 @@ impl ExchangeRecord for WarcExchange {
         encode(request, RecordType::Request, head, &mut records);
         // A truncated payload stands for no other, and an empty one needs no reference.
         let is_whole = end == ExchangeEnd::Complete && response.length > 0;
-        if let Some(earlier) = is_whole.then(|| archive.earlier(&response.payload)).flatten() {
+        if let Some(earlier) = is_whole.then(|| archive.earlier_record(&response.payload)).flatten() {
             let head = context.head(RecordType::Revisit, response_id, request_id);
-            encode_revisit(&response, head.revisit(&earlier), &mut records);
+            encode_revisit(&response, head.with_revisit(&earlier), &mut records);
             return archive.add(records, None);
         }
         let own = is_whole.then_some(response.payload);
         let mut head = context.head(RecordType::Response, response_id, request_id);
         if let ExchangeEnd::Truncated(reason) = end {
-            head = head.field("WARC-Truncated", truncation(reason));
+            head = head.with_field("WARC-Truncated", truncation(reason));
         }
         encode(response, RecordType::Response, head, &mut records);
         let record = |payload| (payload, EarlierRecord { id: response_id, url: context.url, date: context.date });
@@ -122,9 +123,9 @@ impl ExchangeRecord for WarcExchange {
 fn encode(message: FinishedMessage, record_type: RecordType, head: RecordHead, records: &mut RecordBytes) {
     let has_payload = record_type == RecordType::Response || message.length > 0;
     let head = head
-        .maybe("WARC-Payload-Digest", has_payload.then_some(message.payload))
-        .field("WARC-Block-Digest", message.block)
-        .end(record_type.content_type(), message.block_length());
+        .with_optional_field("WARC-Payload-Digest", has_payload.then_some(message.payload))
+        .with_field("WARC-Block-Digest", message.block)
+        .finish(record_type.content_type(), message.block_length());
     message.encode(&head, records);
 }
 
@@ -132,8 +133,8 @@ fn encode(message: FinishedMessage, record_type: RecordType, head: RecordHead, r
 fn encode_revisit(response: &FinishedMessage, head: RecordHead, records: &mut RecordBytes) {
     let block = super::digest::Sha1Digest::of(&[response.head()]);
     let head = head
-        .field("WARC-Payload-Digest", response.payload)
-        .field("WARC-Block-Digest", block)
-        .end(RecordType::Revisit.content_type(), response.head().len() as u64);
+        .with_field("WARC-Payload-Digest", response.payload)
+        .with_field("WARC-Block-Digest", block)
+        .finish(RecordType::Revisit.content_type(), response.head().len() as u64);
     response.encode_head(&head, records);
 }

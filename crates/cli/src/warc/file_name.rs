@@ -4,7 +4,7 @@
 //! use haul_cli::warc::file_name::ArchiveName;
 //!
 //! let name = ArchiveName::new("crawl.warc.gz".into(), true);
-//! assert_eq!(name.of_file(0).to_str(), Some("crawl-00000.warc.gz"));
+//! assert_eq!(name.file_path(0).to_str(), Some("crawl-00000.warc.gz"));
 //! assert!(name.is_compressed());
 //! ```
 
@@ -41,7 +41,7 @@ impl ArchiveName {
     }
 
     /// Returns the path of the file with this number, counted from 0.
-    pub fn of_file(&self, number: u32) -> PathBuf {
+    pub fn file_path(&self, number: u32) -> PathBuf {
         if !self.is_numbered {
             return self.path.clone();
         }
@@ -90,11 +90,11 @@ mod tests {
             (".warc", "-00000.warc"),
         ] {
             let name = ArchiveName::new(given.into(), true);
-            assert_eq!(name.of_file(0), Path::new(first), "{given}");
+            assert_eq!(name.file_path(0), Path::new(first), "{given}");
             assert!(name.has_file(Path::new(first).file_name().unwrap()), "{given}");
-            assert_eq!(ArchiveName::new(given.into(), false).of_file(7), Path::new(given));
+            assert_eq!(ArchiveName::new(given.into(), false).file_path(7), Path::new(given));
         }
-        assert_eq!(ArchiveName::new("a.warc".into(), true).of_file(123_456), Path::new("a-123456.warc"));
+        assert_eq!(ArchiveName::new("a.warc".into(), true).file_path(123_456), Path::new("a-123456.warc"));
     }
 
     #[test]

@@ -25,15 +25,16 @@
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 
 /// The first bytes of a member: magic number, deflate, no flags, no time, and an unknown system.
-const START: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+const MEMBER_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
 /// The bytes that the state of a compressor takes, about.
 pub const DEFLATER_MEMORY: usize = 320 << 10;
 
 /// The longest stored block of deflate (RFC 1951 section 3.2.4).
-const LONGEST_STORED: usize = u16::MAX as usize;
+const MAX_STORED_BLOCK: usize = u16::MAX as usize;
 
-/// Makes deflate streams of text. It is kept for the next record, because its memory is large.
+/// Compresses texts into deflate streams. One compressor is used for all records, because its
+/// memory is large.
 #[derive(Debug)]
 pub struct Deflater(Box<Compress>);
 
@@ -69,10 +70,10 @@ impl Deflater {
     }
 }
 
-/// The rest of a member after its beginning, as far as it was compressed.
+/// The compressed rest of a gzip member after its beginning.
 #[derive(Debug)]
 pub struct MemberText {
-    /// The compressor; `None` to store the text as it is.
+    /// The compressor. `None` stores the text uncompressed.
     deflater: Option<Deflater>,
     /// The compressed bytes, which the caller may take out at any time.
     pub packed: Vec<u8>,
@@ -97,7 +98,7 @@ impl MemberText {
         self.crc.update(text);
         match &mut self.deflater {
             Some(deflater) => deflater.push(text, FlushCompress::None, &mut self.packed),
-            None => text.chunks(LONGEST_STORED).for_each(|block| stored(block, false, &mut self.packed)),
+            None => text.chunks(MAX_STORED_BLOCK).for_each(|block| append_stored_block(block, false, &mut self.packed)),
         }
     }
 
@@ -110,8 +111,8 @@ impl MemberText {
                 Some(deflater)
             }
             None => {
-                text.chunks(LONGEST_STORED).for_each(|block| stored(block, false, &mut self.packed));
-                stored(&[], true, &mut self.packed);
+                text.chunks(MAX_STORED_BLOCK).for_each(|block| append_stored_block(block, false, &mut self.packed));
+                append_stored_block(&[], true, &mut self.packed);
                 None
             }
         }
@@ -119,7 +120,7 @@ impl MemberText {
 }
 
 /// Appends a stored block of deflate.
-fn stored(block: &[u8], is_last: bool, packed: &mut Vec<u8>) {
+fn append_stored_block(block: &[u8], is_last: bool, packed: &mut Vec<u8>) {
     let length = block.len() as u16;
     packed.push(u8::from(is_last));
     packed.extend_from_slice(&length.to_le_bytes());
@@ -129,7 +130,7 @@ fn stored(block: &[u8], is_last: bool, packed: &mut Vec<u8>) {
 
 /// Returns the beginning of a member, before the [`MemberText`].
 pub fn member_start(deflater: &mut Deflater, text: &[u8]) -> Vec<u8> {
-    let mut start = START.to_vec();
+    let mut start = MEMBER_HEADER.to_vec();
     deflater.0.reset();
     deflater.push(text, FlushCompress::Sync, &mut start);
     start
@@ -141,14 +142,14 @@ pub fn member_end(start: &[u8], rest: &Crc) -> [u8; 8] {
     let mut crc = Crc::new();
     crc.update(start);
     crc.combine(rest);
-    ending(&crc)
+    member_trailer(&crc)
 }
 
 /// Returns a whole member.
-pub fn member(deflater: &mut Deflater, pieces: &[&[u8]]) -> Vec<u8> {
+pub fn encode_member(deflater: &mut Deflater, pieces: &[&[u8]]) -> Vec<u8> {
     let length: usize = pieces.iter().map(|piece| piece.len()).sum();
     let mut member = Vec::with_capacity(length / 3 + 256);
-    member.extend_from_slice(&START);
+    member.extend_from_slice(&MEMBER_HEADER);
     deflater.0.reset();
     let mut crc = Crc::new();
     for piece in pieces {
@@ -156,11 +157,11 @@ pub fn member(deflater: &mut Deflater, pieces: &[&[u8]]) -> Vec<u8> {
         deflater.push(piece, FlushCompress::None, &mut member);
     }
     deflater.push(&[], FlushCompress::Finish, &mut member);
-    member.extend_from_slice(&ending(&crc));
+    member.extend_from_slice(&member_trailer(&crc));
     member
 }
 
-fn ending(crc: &Crc) -> [u8; 8] {
+fn member_trailer(crc: &Crc) -> [u8; 8] {
     let mut end = [0; 8];
     end[..4].copy_from_slice(&crc.sum().to_le_bytes());
     end[4..].copy_from_slice(&crc.amount().to_le_bytes());
@@ -205,7 +206,7 @@ mod tests {
         let mut deflater = Deflater::new();
         let text = vec![b'x'; 100_000];
         for length in [100_000, 0, 1, 65_536] {
-            let member = member(&mut deflater, &[b"head", &text[..length], b"\r\n"]);
+            let member = encode_member(&mut deflater, &[b"head", &text[..length], b"\r\n"]);
             assert_eq!(unpacked(&member), [b"head", &text[..length], b"\r\n"].concat());
             assert!(member.len() < 400);
             let mut rest = MemberText::new(deflater);

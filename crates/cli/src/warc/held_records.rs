@@ -22,7 +22,7 @@ use super::record_head::EarlierRecord;
 
 /// The maximum number of waiting records with a separate temporary file, because each file takes a
 /// descriptor.
-const MOST_FILES: usize = 64;
+const MAX_FILES: usize = 64;
 
 /// The records that wait.
 pub(super) struct HeldRecords {
@@ -66,7 +66,7 @@ impl HeldRecords {
         let in_memory: u64 = in_memory.map(RecordPart::length).sum();
         let has_file = bytes.parts.iter().any(|part| matches!(part, RecordPart::File(..)));
         let mut state = self.lock();
-        let may_stay = !has_file || state.files < MOST_FILES;
+        let may_stay = !has_file || state.files < MAX_FILES;
         let reserved = match may_stay {
             true => self.store.reserve(usize::try_from(in_memory).unwrap_or(usize::MAX)),
             false => None,
@@ -85,8 +85,8 @@ impl HeldRecords {
         Ok(number)
     }
 
-    /// Removes the records with these numbers, and returns them.
-    pub(super) fn take<'a>(&'a self, numbers: &'a [u64]) -> impl Iterator<Item = HeldExchange> + 'a {
+    /// Removes the records with these numbers and returns them.
+    pub(super) fn take_records<'a>(&'a self, numbers: &'a [u64]) -> impl Iterator<Item = HeldExchange> + 'a {
         numbers.iter().filter_map(|number| {
             let mut state = self.lock();
             let exchange = state.records.remove(number)?;
@@ -129,7 +129,7 @@ mod tests {
 
     fn taken(records: &HeldRecords, numbers: &[u64]) -> Vec<u8> {
         let mut file = tempfile::tempfile().unwrap();
-        for exchange in records.take(numbers) {
+        for exchange in records.take_records(numbers) {
             exchange.bytes.parts.into_iter().for_each(|part| part.write_to(&file).unwrap());
         }
         let mut text = Vec::new();
@@ -161,7 +161,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Arc::new(MessageStore::new(dir.path(), false, 1 << 20));
         let records = HeldRecords::new(&store);
-        let numbers: Vec<u64> = (0..2 * MOST_FILES)
+        let numbers: Vec<u64> = (0..2 * MAX_FILES)
             .map(|_| {
                 let file = store.temporary_file().unwrap();
                 RecordPart::Memory(b"content".to_vec()).write_to(&file).unwrap();
@@ -169,8 +169,8 @@ mod tests {
                 records.add(bytes, None).unwrap()
             })
             .collect();
-        assert_eq!(records.lock().files, MOST_FILES);
-        assert_eq!(taken(&records, &numbers), b"content".repeat(2 * MOST_FILES));
+        assert_eq!(records.lock().files, MAX_FILES);
+        assert_eq!(taken(&records, &numbers), b"content".repeat(2 * MAX_FILES));
         assert_eq!(records.lock().files, 0);
     }
 }

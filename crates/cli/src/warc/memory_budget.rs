@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The bytes that all messages together may still take.
 #[derive(Debug)]
-pub(super) struct MemoryBudget(AtomicUsize);
+pub(super) struct WarcMemoryBudget(AtomicUsize);
 
-impl MemoryBudget {
+impl WarcMemoryBudget {
     pub(super) fn new(bytes: usize) -> Self {
         Self(AtomicUsize::new(bytes))
     }
 
-    /// Takes this number of bytes, if they are left.
-    fn take(&self, bytes: usize) -> bool {
+    /// Reserves this number of bytes. Returns true if the budget had so much left.
+    fn try_reserve(&self, bytes: usize) -> bool {
         let less = |left: usize| left.checked_sub(bytes);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
     }
@@ -22,12 +22,12 @@ impl MemoryBudget {
 /// The part of the budget that one message has. Dropping it gives the bytes back.
 #[derive(Debug)]
 pub(super) struct ReservedMemory {
-    budget: Arc<MemoryBudget>,
+    budget: Arc<WarcMemoryBudget>,
     bytes: usize,
 }
 
 impl ReservedMemory {
-    pub(super) fn new(budget: &Arc<MemoryBudget>) -> Self {
+    pub(super) fn new(budget: &Arc<WarcMemoryBudget>) -> Self {
         Self { budget: Arc::clone(budget), bytes: 0 }
     }
 
@@ -37,7 +37,7 @@ impl ReservedMemory {
 
     /// Grows to this number of bytes. Returns false if the budget has too few left.
     pub(super) fn grow(&mut self, bytes: usize) -> bool {
-        let may = self.budget.take(bytes.saturating_sub(self.bytes));
+        let may = self.budget.try_reserve(bytes.saturating_sub(self.bytes));
         if may {
             self.bytes = self.bytes.max(bytes);
         }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn dropped_reservation_returns_its_bytes() {
-        let budget = Arc::new(MemoryBudget::new(100));
+        let budget = Arc::new(WarcMemoryBudget::new(100));
         let mut first = ReservedMemory::new(&budget);
         assert!(first.grow(60) && first.grow(40) && first.bytes() == 60);
         let mut second = ReservedMemory::new(&budget);

@@ -1,7 +1,7 @@
-//! A request or response while it is recorded: in memory, or in an unlinked temporary file beside
-//! the archive.
+//! A request or response while it is recorded: in memory, or in an unlinked temporary file in the
+//! directory of the archive.
 //!
-//! A message moves to a file when it is longer than [`MOST_IN_MEMORY`], or when the budget of all
+//! A message moves to a file when it is longer than [`MAX_IN_MEMORY`], or when the budget of all
 //! messages is used up. For a compressed archive the file has the deflate stream of the record, so
 //! that the end of a large message costs one copy and no compression.
 
@@ -14,30 +14,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use flate2::Crc;
 
 use super::digest::{Sha1Digest, Sha1Hasher};
-use super::gzip_member::{DEFLATER_MEMORY, Deflater, MemberText, member, member_end, member_start};
-use super::memory_budget::{MemoryBudget, ReservedMemory};
+use super::gzip_member::{DEFLATER_MEMORY, Deflater, MemberText, encode_member, member_end, member_start};
+use super::memory_budget::{ReservedMemory, WarcMemoryBudget};
 use super::record_head::RECORD_END;
 
 /// The longest message, without its head, that is kept in memory.
-const MOST_IN_MEMORY: usize = 256 << 10;
+const MAX_IN_MEMORY: usize = 256 << 10;
 /// The bytes that the first piece of a message reserves at least.
 const FIRST_RESERVED: usize = 4 << 10;
 /// The number of idle compressors that are kept.
-const MOST_IDLE: usize = 8;
+const MAX_IDLE_DEFLATERS: usize = 8;
 
 /// The settings, the memory and the compressors that all messages of an archive share.
 #[derive(Debug)]
 pub(super) struct MessageStore {
     directory: PathBuf,
     is_compressed: bool,
-    budget: Arc<MemoryBudget>,
+    budget: Arc<WarcMemoryBudget>,
     idle: Mutex<Vec<Deflater>>,
 }
 
 impl MessageStore {
     /// Creates the store of an archive in `directory`, whose messages take at most `memory` bytes.
     pub(super) fn new(directory: &Path, is_compressed: bool, memory: usize) -> Self {
-        let budget = Arc::new(MemoryBudget::new(memory));
+        let budget = Arc::new(WarcMemoryBudget::new(memory));
         Self { directory: directory.to_owned(), is_compressed, budget, idle: Mutex::default() }
     }
 
@@ -47,7 +47,7 @@ impl MessageStore {
         reserved.grow(bytes).then_some(reserved)
     }
 
-    /// Creates an unnamed file beside the archive.
+    /// Creates an unnamed file in the directory of the archive.
     pub(super) fn temporary_file(&self) -> io::Result<File> {
         tempfile::tempfile_in(&self.directory)
     }
@@ -58,7 +58,7 @@ impl MessageStore {
 
     fn put_deflater(&self, deflater: Deflater) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < MOST_IDLE {
+        if idle.len() < MAX_IDLE_DEFLATERS {
             idle.push(deflater);
         }
     }
@@ -74,7 +74,7 @@ impl MessageStore {
         match self.is_compressed {
             true => {
                 let mut deflater = self.take_deflater();
-                bytes.push(&member(&mut deflater, pieces));
+                bytes.push(&encode_member(&mut deflater, pieces));
                 self.put_deflater(deflater);
             }
             false => pieces.iter().for_each(|piece| bytes.push(piece)),
@@ -126,7 +126,7 @@ impl RecordedMessage {
         if let MessageContent::Memory(content, reserved) = &mut self.content {
             let length = content.len() + bytes.len();
             let room = length.next_power_of_two().max(FIRST_RESERVED);
-            if length <= reserved.bytes() || length <= MOST_IN_MEMORY && reserved.grow(room) {
+            if length <= reserved.bytes() || length <= MAX_IN_MEMORY && reserved.grow(room) {
                 if length > content.capacity() {
                     content.reserve_exact(room - content.len());
                 }
@@ -350,7 +350,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the record that a message of these pieces makes, uncompressed.
+    /// Returns the uncompressed record of a message that consists of these pieces.
     fn recorded(is_compressed: bool, memory: usize, pieces: &[&[u8]]) -> (Vec<u8>, bool) {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(MessageStore::new(folder.path(), is_compressed, memory));

@@ -6,11 +6,11 @@
 //!
 //! ```
 //! use haul_cli::warc::digest::Sha1Digest;
-//! use haul_cli::warc::payload_memory::PayloadMemory;
+//! use haul_cli::warc::payload_memory::RememberedPayloads;
 //! use haul_cli::warc::record_head::{EarlierRecord, RecordId};
 //!
 //! let record = EarlierRecord { id: RecordId([1; 16]), url: "http://h/".into(), date: std::time::UNIX_EPOCH };
-//! let mut memory = PayloadMemory::new(1 << 20);
+//! let mut memory = RememberedPayloads::new(1 << 20);
 //! let digest = Sha1Digest::of(&[b"payload"]);
 //! memory.insert(digest, record.clone());
 //! assert_eq!(memory.get(&digest), Some(&record));
@@ -22,26 +22,26 @@ use super::digest::Sha1Digest;
 use super::record_head::EarlierRecord;
 
 /// The bytes that an entry takes without its URL: in the map, in the queue, and for the allocation.
-const ENTRY: usize = 160;
+const ENTRY_SIZE: usize = 160;
 
 /// The records of payloads, by digest.
 #[derive(Debug)]
-pub struct PayloadMemory {
+pub struct RememberedPayloads {
     records: HashMap<Sha1Digest, EarlierRecord>,
     oldest: VecDeque<Sha1Digest>,
     bytes: usize,
     limit: usize,
 }
 
-impl PayloadMemory {
+impl RememberedPayloads {
     /// Creates a memory of at most `limit` bytes.
-    pub fn new(limit: usize) -> PayloadMemory {
-        PayloadMemory { records: HashMap::new(), oldest: VecDeque::new(), bytes: 0, limit }
+    pub fn new(limit: usize) -> RememberedPayloads {
+        RememberedPayloads { records: HashMap::new(), oldest: VecDeque::new(), bytes: 0, limit }
     }
 
     /// Returns the number of records that fit into `limit` bytes, if their URLs are short.
-    pub fn most(limit: usize) -> usize {
-        limit / ENTRY
+    pub fn max_entries(limit: usize) -> usize {
+        limit / ENTRY_SIZE
     }
 
     /// Returns the record that has a payload; `None` if it is not known.
@@ -54,14 +54,14 @@ impl PayloadMemory {
         if self.records.contains_key(&digest) {
             return;
         }
-        self.bytes += ENTRY + record.url.len();
+        self.bytes += ENTRY_SIZE + record.url.len();
         self.records.insert(digest, record);
         self.oldest.push_back(digest);
         while self.bytes > self.limit
             && let Some(digest) = self.oldest.pop_front()
             && let Some(record) = self.records.remove(&digest)
         {
-            self.bytes -= ENTRY + record.url.len();
+            self.bytes -= ENTRY_SIZE + record.url.len();
         }
     }
 }
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn first_record_of_a_payload_is_kept() {
-        let mut memory = PayloadMemory::new(1 << 20);
+        let mut memory = RememberedPayloads::new(1 << 20);
         let digest = Sha1Digest::of(&[b"a"]);
         memory.insert(digest, record(1));
         memory.insert(digest, record(2));
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn full_memory_forgets_oldest_payloads() {
-        let mut memory = PayloadMemory::new(100 * ENTRY);
+        let mut memory = RememberedPayloads::new(100 * ENTRY_SIZE);
         let digest = |n: u32| Sha1Digest::of(&[&n.to_le_bytes()]);
         for n in 0..1000 {
             memory.insert(digest(n), record(0));

@@ -5,8 +5,8 @@
 //! use std::time::UNIX_EPOCH;
 //!
 //! let id = RecordId([0; 16]);
-//! let head = RecordHead::new(RecordType::Warcinfo, id, UNIX_EPOCH).field("WARC-Filename", "a.warc");
-//! let text = String::from_utf8(head.end("application/warc-fields", 12)).unwrap();
+//! let head = RecordHead::new(RecordType::Warcinfo, id, UNIX_EPOCH).with_field("WARC-Filename", "a.warc");
+//! let text = String::from_utf8(head.finish("application/warc-fields", 12)).unwrap();
 //! assert_eq!(
 //!     text,
 //!     "WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-000000000000>\r\n\
@@ -28,7 +28,7 @@ use crate::date::iso_text;
 pub const RECORD_END: &[u8] = b"\r\n\r\n";
 
 /// The profile of a revisit record whose payload equals the payload of an earlier record.
-const SAME_PAYLOAD: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+const IDENTICAL_PAYLOAD_PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 
 /// The types of records that haul writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,15 +106,15 @@ impl RecordHead {
         let mut text = String::with_capacity(640);
         text.push_str("WARC/1.1\r\n");
         RecordHead(text)
-            .field("WARC-Type", record_type.name())
-            .field("WARC-Record-ID", id)
-            .field("WARC-Date", iso_text(date))
+            .with_field("WARC-Type", record_type.name())
+            .with_field("WARC-Record-ID", id)
+            .with_field("WARC-Date", iso_text(date))
     }
 
     /// Adds a field. Control characters in the value become `?`, because a line end would begin
     /// another field.
     #[must_use]
-    pub fn field(mut self, name: &str, value: impl Display) -> RecordHead {
+    pub fn with_field(mut self, name: &str, value: impl Display) -> RecordHead {
         self.0.push_str(name);
         self.0.push_str(": ");
         let start = self.0.len();
@@ -129,9 +129,9 @@ impl RecordHead {
 
     /// Adds a field, if it has a value.
     #[must_use]
-    pub fn maybe(self, name: &str, value: Option<impl Display>) -> RecordHead {
+    pub fn with_optional_field(self, name: &str, value: Option<impl Display>) -> RecordHead {
         match value {
-            Some(value) => self.field(name, value),
+            Some(value) => self.with_field(name, value),
             None => self,
         }
     }
@@ -139,26 +139,26 @@ impl RecordHead {
     /// Adds the protocols of the connection, by the identifiers of the IIPC's proposal: one field
     /// for each layer.
     #[must_use]
-    pub fn protocols(self, version: ProtocolVersion, tls: Option<&TlsFacts>) -> RecordHead {
-        let head = self.field("WARC-Protocol", http_name(version, tls.is_some()));
-        let head = if version == ProtocolVersion::Http3 { head.field("WARC-Protocol", "quic/1") } else { head };
+    pub fn with_protocols(self, version: ProtocolVersion, tls: Option<&TlsFacts>) -> RecordHead {
+        let head = self.with_field("WARC-Protocol", http_name(version, tls.is_some()));
+        let head = if version == ProtocolVersion::Http3 { head.with_field("WARC-Protocol", "quic/1") } else { head };
         let Some(tls) = tls else { return head };
         let layer = tls.version.strip_prefix("TLSv").map(|version| format!("tls/{version}"));
-        head.maybe("WARC-Protocol", layer).field("WARC-Cipher-Suite", &tls.cipher)
+        head.with_optional_field("WARC-Protocol", layer).with_field("WARC-Cipher-Suite", &tls.cipher)
     }
 
     /// Adds the profile of a revisit record, and the record to which it refers.
     #[must_use]
-    pub fn revisit(self, earlier: &EarlierRecord) -> RecordHead {
-        self.field("WARC-Profile", SAME_PAYLOAD)
-            .field("WARC-Refers-To", earlier.id)
-            .field("WARC-Refers-To-Target-URI", &earlier.url)
-            .field("WARC-Refers-To-Date", iso_text(earlier.date))
+    pub fn with_revisit(self, earlier: &EarlierRecord) -> RecordHead {
+        self.with_field("WARC-Profile", IDENTICAL_PAYLOAD_PROFILE)
+            .with_field("WARC-Refers-To", earlier.id)
+            .with_field("WARC-Refers-To-Target-URI", &earlier.url)
+            .with_field("WARC-Refers-To-Date", iso_text(earlier.date))
     }
 
     /// Ends the head with the media type and the length of the block.
-    pub fn end(self, content_type: &str, length: u64) -> Vec<u8> {
-        let mut text = self.field("Content-Type", content_type).field("Content-Length", length).0;
+    pub fn finish(self, content_type: &str, length: u64) -> Vec<u8> {
+        let mut text = self.with_field("Content-Type", content_type).with_field("Content-Length", length).0;
         text.push_str("\r\n");
         text.into_bytes()
     }
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn line_end_in_value_begins_no_field() {
-        let text = text(begun().field("WARC-Target-URI", "http://h/\r\nContent-Length: 0"));
+        let text = text(begun().with_field("WARC-Target-URI", "http://h/\r\nContent-Length: 0"));
         assert!(text.ends_with("WARC-Target-URI: http://h/??Content-Length: 0\r\n"), "{text}");
     }
 
@@ -222,7 +222,7 @@ mod tests {
                  WARC-Cipher-Suite: TLS_AES_128_GCM_SHA256\r\n",
             ),
         ] {
-            let (begun, head) = (text(begun()), text(begun().protocols(version, tls)));
+            let (begun, head) = (text(begun()), text(begun().with_protocols(version, tls)));
             assert_eq!(head.strip_prefix(&begun), Some(fields));
         }
     }
@@ -230,7 +230,8 @@ mod tests {
     #[test]
     fn revisit_names_the_earlier_record() {
         let earlier = EarlierRecord { id: RecordId([0; 16]), url: "http://h/a".into(), date: UNIX_EPOCH };
-        let text = String::from_utf8(begun().revisit(&earlier).end(RecordType::Revisit.content_type(), 5)).unwrap();
+        let text =
+            String::from_utf8(begun().with_revisit(&earlier).finish(RecordType::Revisit.content_type(), 5)).unwrap();
         let expected = "WARC/1.1\r\nWARC-Type: revisit\r\n\
              WARC-Record-ID: <urn:uuid:ffffffff-ffff-4fff-bfff-ffffffffffff>\r\n\
              WARC-Date: 1970-01-01T00:00:01.500000Z\r\n\

@@ -5,25 +5,25 @@ use haul::ResponseHead;
 use haul_policy::terminal_text::escape_json;
 
 use super::{WriteOutValues, WriteOutVariable};
-use crate::expand_variables::json as escaped;
+use crate::expand_variables::json_escape as escaped;
 use crate::program_persona::VERSION;
 use crate::program_persona::{CURL_VERSION, ProgramPersona};
 
 /// Appends the value of `%{json}` to `into`: a JSON object with all variables of `-w`. Unknown
 /// values are `null`, or an empty string where curl writes one.
-pub(super) fn facts(facts: &WriteOutValues<'_>, persona: ProgramPersona, into: &mut Vec<u8>) {
+pub(super) fn append_all_values(facts: &WriteOutValues<'_>, persona: ProgramPersona, into: &mut Vec<u8>) {
     into.push(b'{');
     for &(name, variable) in WriteOutVariable::NAMES {
-        quoted(name.as_bytes(), into);
+        append_json_string(name.as_bytes(), into);
         into.push(b':');
         let mut text = Vec::new();
         facts.append(variable, &mut text);
         match () {
-            () if variable.is_number() => into.extend_from_slice(number(&text)),
+            () if variable.is_number() => into.extend_from_slice(without_leading_zeros(&text)),
             () if text.is_empty() && !matches!(name, "certs" | "local_ip" | "remote_ip") => {
                 into.extend_from_slice(b"null");
             }
-            () => quoted(&text, into),
+            () => append_json_string(&text, into),
         }
         into.push(b',');
     }
@@ -32,12 +32,12 @@ pub(super) fn facts(facts: &WriteOutValues<'_>, persona: ProgramPersona, into: &
         ProgramPersona::Haul => format!("haul/{VERSION}"),
         ProgramPersona::Curl => format!("libcurl/{CURL_VERSION} haul/{VERSION}"),
     };
-    quoted(version.as_bytes(), into);
+    append_json_string(version.as_bytes(), into);
     into.push(b'}');
 }
 
 /// Removes leading zeros from a decimal number, because JSON does not allow them.
-fn number(text: &[u8]) -> &[u8] {
+fn without_leading_zeros(text: &[u8]) -> &[u8] {
     let zeros = text.iter().take_while(|&&byte| byte == b'0').count();
     match text.get(zeros) {
         Some(byte) if byte.is_ascii_digit() => &text[zeros..],
@@ -49,7 +49,7 @@ fn number(text: &[u8]) -> &[u8] {
 /// Appends the value of `%{header_json}` to `into`: a JSON object with all header fields of a
 /// response head. Each name is in lower case and has a list of its values. The names are in the
 /// order of their first appearance.
-pub(super) fn fields(head: Option<&ResponseHead>, into: &mut Vec<u8>) {
+pub(super) fn append_header_fields(head: Option<&ResponseHead>, into: &mut Vec<u8>) {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in head.iter().flat_map(|head| head.fields()) {
         let name = name.to_ascii_lowercase();
@@ -60,18 +60,18 @@ pub(super) fn fields(head: Option<&ResponseHead>, into: &mut Vec<u8>) {
     into.push(b'{');
     for (at, name) in names.iter().enumerate() {
         into.extend_from_slice(if at == 0 { b"" } else { b",\n" });
-        quoted(name.as_bytes(), into);
+        append_json_string(name.as_bytes(), into);
         into.extend_from_slice(b":[");
         for (at, value) in head.iter().flat_map(|head| head.get_all(name)).enumerate() {
             into.extend_from_slice(if at == 0 { b"" } else { b"," });
-            quoted(value, into);
+            append_json_string(value, into);
         }
         into.push(b']');
     }
     into.extend_from_slice(b"\n}");
 }
 
-fn quoted(text: &[u8], into: &mut Vec<u8>) {
+fn append_json_string(text: &[u8], into: &mut Vec<u8>) {
     into.push(b'"');
     let from = into.len();
     // JSON is UTF-8; a server's bytes need not be.
@@ -89,7 +89,7 @@ mod tests {
         let given =
             WriteOutValues { url: "http://h/\"q\"", response_code: 7, exit_code: 3, ..WriteOutValues::default() };
         let mut text = Vec::new();
-        facts(&given, ProgramPersona::Curl, &mut text);
+        append_all_values(&given, ProgramPersona::Curl, &mut text);
         let value: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
         assert_eq!(value.as_object().expect("an object").len(), WriteOutVariable::NAMES.len() + 1);
         assert_eq!(value["url"], "http://h/\"q\"");
@@ -98,14 +98,14 @@ mod tests {
         assert!(value["content_type"].is_null());
         assert!(["certs", "local_ip", "remote_ip"].iter().all(|name| value[name] == ""), "{value}");
         let mut none = Vec::new();
-        fields(None, &mut none);
+        append_header_fields(None, &mut none);
         assert_eq!(none, b"{\n}");
     }
 
     #[test]
     fn json_numbers_have_no_leading_zeros() {
         for (text, expected) in [("000", "0"), ("0200", "200"), ("0.5", "0.5"), ("12", "12"), ("0", "0")] {
-            assert_eq!(number(text.as_bytes()), expected.as_bytes());
+            assert_eq!(without_leading_zeros(text.as_bytes()), expected.as_bytes());
         }
     }
 }

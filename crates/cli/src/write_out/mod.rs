@@ -49,15 +49,15 @@ pub enum WriteOutToken {
     HeaderJson,
     /// `%header{name}`: the value of the first header field with this name.
     Field(String),
-    /// `%header{name:all:separator}`: the values of all header fields with this name, including
-    /// those of the redirects that were followed. The two strings are the name and the separator.
+    /// `%header{name:all:separator}`: the values of all header fields with this name, including the
+    /// fields of followed redirects. The two strings are the name and the separator.
     Fields(String, String),
     /// `%time{format}`: the time at which the format is printed. The string is a format of
     /// strftime(3).
     Time(String),
     /// `%{stdout}`, `%{stderr}` or `%output{file}`: the destination of the text after it.
     Stream(WriteOutStream),
-    /// `%{onerror}`: the rest of the format is printed only if the transfer failed.
+    /// `%{onerror}`: the rest of the format is printed only if the transfer has failed.
     OnError,
 }
 
@@ -86,7 +86,7 @@ pub struct RenderedWriteOut {
 }
 
 impl RenderedWriteOut {
-    fn of(&mut self, stream: &WriteOutStream) -> &mut Vec<u8> {
+    fn buffer_for(&mut self, stream: &WriteOutStream) -> &mut Vec<u8> {
         match stream {
             WriteOutStream::Stdout => &mut self.stdout,
             WriteOutStream::Stderr => &mut self.stderr,
@@ -137,7 +137,7 @@ impl WriteOut {
         while let Some((&byte, after)) = rest.split_first() {
             rest = after;
             if byte == b'%'
-                && let Some((token, behind)) = with_argument(after)
+                && let Some((token, behind)) = parse_token_with_argument(after)
             {
                 tokens.push(token);
                 rest = behind;
@@ -146,37 +146,37 @@ impl WriteOut {
             match (byte, after.first()) {
                 (b'%', Some(b'{')) => {
                     let Some(close) = after.iter().position(|&byte| byte == b'}') else {
-                        tokens.text(b"%{");
+                        tokens.push_text(b"%{");
                         rest = &after[1..];
                         continue;
                     };
                     let name = &after[1..close];
                     rest = &after[close + 1..];
-                    match named(name) {
+                    match parse_named_token(name) {
                         Some(token) => tokens.push(token),
                         None => warnings.push(format!("unknown --write-out variable: '{}'", printable(name))),
                     }
                 }
                 (b'%', Some(b'%')) => {
-                    tokens.text(b"%");
+                    tokens.push_text(b"%");
                     rest = &after[1..];
                 }
                 // As by curl: what stands behind it is taken with it, so that `100%\n` has no new
                 // line.
                 (b'%', Some(&other)) => {
-                    tokens.text(&[b'%', other]);
+                    tokens.push_text(&[b'%', other]);
                     rest = &after[1..];
                 }
                 (b'\\', Some(&letter)) => {
                     match letter {
-                        b'n' => tokens.text(b"\n"),
-                        b'r' => tokens.text(b"\r"),
-                        b't' => tokens.text(b"\t"),
-                        other => tokens.text(&[b'\\', other]),
+                        b'n' => tokens.push_text(b"\n"),
+                        b'r' => tokens.push_text(b"\r"),
+                        b't' => tokens.push_text(b"\t"),
+                        other => tokens.push_text(&[b'\\', other]),
                     }
                     rest = &after[1..];
                 }
-                _ => tokens.text(&[byte]),
+                _ => tokens.push_text(&[byte]),
             }
         }
         (WriteOut { tokens: tokens.all }, warnings)
@@ -197,12 +197,12 @@ impl WriteOut {
         let mut printed = RenderedWriteOut::default();
         let mut stream = &WriteOutStream::Stdout;
         for token in &self.tokens {
-            let into = printed.of(stream);
+            let into = printed.buffer_for(stream);
             match token {
                 WriteOutToken::Text(text) => into.extend_from_slice(text),
                 WriteOutToken::Variable(variable) => facts.append(*variable, into),
-                WriteOutToken::Json => json::facts(facts, persona, into),
-                WriteOutToken::HeaderJson => json::fields(facts.head, into),
+                WriteOutToken::Json => json::append_all_values(facts, persona, into),
+                WriteOutToken::HeaderJson => json::append_header_fields(facts.head, into),
                 WriteOutToken::Field(name) => {
                     into.extend_from_slice(facts.head.and_then(|head| head.get(name)).unwrap_or_default());
                 }
@@ -211,7 +211,7 @@ impl WriteOut {
                 WriteOutToken::Stream(other) => {
                     stream = other;
                     // The file is made even if nothing follows.
-                    printed.of(stream);
+                    printed.buffer_for(stream);
                 }
                 WriteOutToken::OnError if facts.exit_code == 0 => return printed,
                 WriteOutToken::OnError => {}
@@ -221,15 +221,15 @@ impl WriteOut {
     }
 }
 
-/// Parses `header{name}`, `output{file}` or `time{format}`, which follow a `%`, at the beginning of
-/// a text. Returns the element and the rest of the text; `None` if the text begins with none of
-/// these.
-fn with_argument(text: &[u8]) -> Option<(WriteOutToken, &[u8])> {
+/// Parses `header{name}`, `output{file}` or `time{format}` at the beginning of a text, which begins
+/// after a `%`. Returns the element and the text after it. Returns `None` if the text begins with
+/// neither of these.
+fn parse_token_with_argument(text: &[u8]) -> Option<(WriteOutToken, &[u8])> {
     if let Some(rest) = text.strip_prefix(b"header{") {
         // One that stands in a separator has a backslash before it.
         let is_end = |at: &usize| rest[*at] == b'}' && !rest[..*at].ends_with(b"\\");
         let (name, rest) = split(rest, (0..rest.len()).find(is_end)?)?;
-        return Some((field(name), rest));
+        return Some((parse_header_token(name), rest));
     }
     let (rest, is_time) = match text.strip_prefix(b"time{") {
         Some(rest) => (rest, true),
@@ -248,7 +248,7 @@ fn split(text: &[u8], close: usize) -> Option<(&str, &[u8])> {
     Some((std::str::from_utf8(&text[..close]).ok()?, &text[close + 1..]))
 }
 
-fn field(text: &str) -> WriteOutToken {
+fn parse_header_token(text: &str) -> WriteOutToken {
     match text.split_once(':') {
         Some((name, what)) if what.starts_with("all:") => WriteOutToken::Fields(name.to_owned(), unescaped(&what[4..])),
         _ => WriteOutToken::Field(text.to_owned()),
@@ -277,14 +277,14 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-fn named(name: &[u8]) -> Option<WriteOutToken> {
+fn parse_named_token(name: &[u8]) -> Option<WriteOutToken> {
     Some(match name {
         b"stdout" => WriteOutToken::Stream(WriteOutStream::Stdout),
         b"stderr" => WriteOutToken::Stream(WriteOutStream::Stderr),
         b"onerror" => WriteOutToken::OnError,
         b"json" => WriteOutToken::Json,
         b"header_json" => WriteOutToken::HeaderJson,
-        name => WriteOutToken::Variable(WriteOutVariable::named(name)?),
+        name => WriteOutToken::Variable(WriteOutVariable::from_name(name)?),
     })
 }
 
@@ -295,7 +295,7 @@ struct WriteOutTokens {
 }
 
 impl WriteOutTokens {
-    fn text(&mut self, text: &[u8]) {
+    fn push_text(&mut self, text: &[u8]) {
         match self.all.last_mut() {
             Some(WriteOutToken::Text(last)) => last.extend_from_slice(text),
             _ => self.all.push(WriteOutToken::Text(text.to_vec())),

@@ -16,7 +16,8 @@ use super::{WriteOutVariable, certificates, url_spelling};
 pub struct WriteOutValues<'a> {
     /// The status code of the last response; 0 if there was none.
     pub response_code: u16,
-    /// The URL as given. In a stage after `--then`, it is the one made from an extracted value.
+    /// The URL as given. In a stage after `--then`, the URL that the stage made from an extracted
+    /// value.
     pub url: &'a str,
     /// The URL of the last request, after redirects.
     pub url_effective: &'a str,
@@ -41,7 +42,7 @@ pub struct WriteOutValues<'a> {
     pub num_redirects: u64,
     /// The value of `Content-Type` in the last response; `None` if it has no such field.
     pub content_type: Option<&'a str>,
-    /// The exit code of this transfer: 0 if it succeeded.
+    /// The exit code of this transfer. 0 means success.
     pub exit_code: u8,
     /// The error message of the transfer; `None` if it succeeded.
     pub error: Option<&'a str>,
@@ -83,8 +84,8 @@ pub struct WriteOutValues<'a> {
     /// The result of verifying the server's certificate, as an error number of OpenSSL; 0 for
     /// success.
     pub verify_result: u32,
-    /// The target of the redirect in the last response, if the redirect was not followed; `None` if
-    /// it was, or if there is none.
+    /// The target of the redirect in the last response, if the redirect was not followed. `None` if
+    /// it was followed, or if the response is no redirect.
     pub redirect_url: Option<&'a str>,
     /// The value of `Referer` in the last request; `None` if it has no such field.
     pub referer: Option<&'a str>,
@@ -131,7 +132,7 @@ impl WriteOutValues<'_> {
             WriteOutVariable::TlsEarlyData => write!(into, "0"),
             WriteOutVariable::ProxyVerifyResult => write!(into, "{}", self.proxy_verify_result),
             WriteOutVariable::VerifyResult => write!(into, "{}", self.verify_result),
-            WriteOutVariable::TimeQueue => seconds(into, Duration::ZERO),
+            WriteOutVariable::TimeQueue => append_seconds(into, Duration::ZERO),
             WriteOutVariable::HttpConnect => write!(into, "{:03}", self.connect_code),
             WriteOutVariable::NumHeaders => write!(into, "{}", self.head.map_or(0, |head| head.fields().count())),
             WriteOutVariable::NumRetries => write!(into, "{}", self.num_retries),
@@ -143,9 +144,9 @@ impl WriteOutValues<'_> {
             WriteOutVariable::SizeUpload => write!(into, "{}", self.size_upload),
             WriteOutVariable::SpeedUpload => write!(into, "{}", self.speed(self.size_upload)),
             WriteOutVariable::TimePreTransfer | WriteOutVariable::TimePostTransfer => {
-                seconds(into, self.time_pretransfer)
+                append_seconds(into, self.time_pretransfer)
             }
-            WriteOutVariable::TimeRedirect => seconds(into, self.time_redirect),
+            WriteOutVariable::TimeRedirect => append_seconds(into, self.time_redirect),
             WriteOutVariable::XferId => write!(into, "{}", self.transfer_number),
             WriteOutVariable::ContentType => write!(into, "{}", self.content_type.unwrap_or_default()),
             WriteOutVariable::ErrorMessage => write!(into, "{}", self.error.unwrap_or_default()),
@@ -155,32 +156,32 @@ impl WriteOutValues<'_> {
                 "" => write!(into, "0"),
                 version => write!(into, "{version}"),
             },
-            WriteOutVariable::LocalIp => address(into, self.local_ip),
-            WriteOutVariable::LocalPort => port(into, self.local_port),
+            WriteOutVariable::LocalIp => append_address(into, self.local_ip),
+            WriteOutVariable::LocalPort => append_port(into, self.local_port),
             WriteOutVariable::Method => write!(into, "{}", self.method),
             WriteOutVariable::NumConnects => write!(into, "{}", self.num_connects),
             WriteOutVariable::NumRedirects => write!(into, "{}", self.num_redirects),
             WriteOutVariable::RemoteIp => match self.remote_socket {
                 Some(socket) => write!(into, "{socket}"),
-                None => address(into, self.remote_ip),
+                None => append_address(into, self.remote_ip),
             },
-            WriteOutVariable::RemotePort => port(into, self.remote_port),
+            WriteOutVariable::RemotePort => append_port(into, self.remote_port),
             WriteOutVariable::HttpCode | WriteOutVariable::ResponseCode => write!(into, "{:03}", self.response_code),
             WriteOutVariable::Scheme => write!(into, "{}", self.scheme),
             WriteOutVariable::SizeDelivered => write!(into, "{}", self.size_delivered),
             WriteOutVariable::SizeDownload => write!(into, "{}", self.size_download),
             WriteOutVariable::SpeedDownload => write!(into, "{}", self.speed(self.size_download)),
-            WriteOutVariable::TimeAppConnect => seconds(into, self.time_appconnect),
-            WriteOutVariable::TimeConnect => seconds(into, self.time_connect),
-            WriteOutVariable::TimeNameLookup => seconds(into, self.time_namelookup),
-            WriteOutVariable::TimeStartTransfer => seconds(into, self.time_starttransfer),
-            WriteOutVariable::TimeTotal => seconds(into, self.time_total),
+            WriteOutVariable::TimeAppConnect => append_seconds(into, self.time_appconnect),
+            WriteOutVariable::TimeConnect => append_seconds(into, self.time_connect),
+            WriteOutVariable::TimeNameLookup => append_seconds(into, self.time_namelookup),
+            WriteOutVariable::TimeStartTransfer => append_seconds(into, self.time_starttransfer),
+            WriteOutVariable::TimeTotal => append_seconds(into, self.time_total),
             WriteOutVariable::Url => write!(into, "{}", self.url),
             WriteOutVariable::UrlEffective => write!(into, "{}", self.url_effective),
             WriteOutVariable::UrlNumber => write!(into, "{}", self.url_number),
             other => match url_part(other) {
-                Some((part, false)) => write!(into, "{}", parts(self.url, part)),
-                Some((part, true)) => write!(into, "{}", parts(self.url_effective, part)),
+                Some((part, false)) => write!(into, "{}", url_component(self.url, part)),
+                Some((part, true)) => write!(into, "{}", url_component(self.url_effective, part)),
                 None => Ok(()),
             },
         };
@@ -198,7 +199,7 @@ impl WriteOutValues<'_> {
     }
 }
 
-fn address(into: &mut Vec<u8>, address: Option<IpAddr>) -> std::io::Result<()> {
+fn append_address(into: &mut Vec<u8>, address: Option<IpAddr>) -> std::io::Result<()> {
     match address {
         Some(address) => write!(into, "{address}"),
         None => Ok(()),
@@ -206,11 +207,11 @@ fn address(into: &mut Vec<u8>, address: Option<IpAddr>) -> std::io::Result<()> {
 }
 
 /// Appends the number of a port to `into`, or -1 for `None`, as in curl.
-fn port(into: &mut Vec<u8>, port: Option<u16>) -> std::io::Result<()> {
+fn append_port(into: &mut Vec<u8>, port: Option<u16>) -> std::io::Result<()> {
     write!(into, "{}", port.map_or(-1, i32::from))
 }
 
-fn seconds(into: &mut Vec<u8>, time: Duration) -> std::io::Result<()> {
+fn append_seconds(into: &mut Vec<u8>, time: Duration) -> std::io::Result<()> {
     write!(into, "{}.{:06}", time.as_secs(), time.subsec_micros())
 }
 
@@ -251,7 +252,7 @@ fn url_part(variable: WriteOutVariable) -> Option<(UrlComponent, bool)> {
     })
 }
 
-fn parts(url: &str, part: UrlComponent) -> String {
+fn url_component(url: &str, part: UrlComponent) -> String {
     let target = match (Target::parse(url), url.split_once("://")) {
         (Ok(target), _) => target,
         // Another scheme has the same parts, but no default port.

@@ -113,7 +113,7 @@ impl WriteOutVariable {
     }
 
     /// Returns the variable with this name, such as `http_code`; `None` for an unknown name.
-    pub fn named(name: &[u8]) -> Option<WriteOutVariable> {
+    pub fn from_name(name: &[u8]) -> Option<WriteOutVariable> {
         let found = WriteOutVariable::NAMES.iter().find(|(known, _)| known.as_bytes() == name);
         found.map(|&(_, variable)| variable)
     }

@@ -48,7 +48,7 @@ impl AptMethodProcess {
         );
         assert_eq!(hello.get("Single-Instance"), None, "apt asks hosts side by side, by a method each");
         let configuration = AptMessage::new(601, "Configuration");
-        method.tell(&items.iter().fold(configuration, |told, item| told.with("Config-Item", item)));
+        method.tell(&items.iter().fold(configuration, |told, item| told.with_field("Config-Item", item)));
         method
     }
 
@@ -68,8 +68,9 @@ impl AptMethodProcess {
     /// Returns all messages about the file, of which the last is final.
     fn acquire(&mut self, url: &str, fields: &[(&str, &str)]) -> Vec<AptMessage> {
         let file = self.file();
-        let asked = AptMessage::new(600, "URI Acquire").with("URI", url).with("Filename", file.to_str().unwrap());
-        self.tell(&fields.iter().fold(asked, |asked, (name, value)| asked.with(name, value)));
+        let asked =
+            AptMessage::new(600, "URI Acquire").with_field("URI", url).with_field("Filename", file.to_str().unwrap());
+        self.tell(&fields.iter().fold(asked, |asked, (name, value)| asked.with_field(name, value)));
         let mut said = Vec::new();
         while said.last().is_none_or(|message: &AptMessage| matches!(message.number, 104 | 200)) {
             said.push(self.hear().expect("a fate"));
@@ -362,7 +363,11 @@ fn files_download_in_parallel_and_report_in_order() {
         let names: Vec<String> = (0..4).map(|number| peer.url(&format!("/{number}"))).collect();
         for (number, url) in names.iter().enumerate() {
             let file = method.dir.path().join(number.to_string());
-            method.tell(&AptMessage::new(600, "URI Acquire").with("URI", url).with("Filename", file.to_str().unwrap()));
+            method.tell(
+                &AptMessage::new(600, "URI Acquire")
+                    .with_field("URI", url)
+                    .with_field("Filename", file.to_str().unwrap()),
+            );
         }
         for number in 0..at_once {
             assert!(peer.saw(number, b"\r\n\r\n"), "{items:?} {number}");
@@ -462,8 +467,9 @@ fn method_exits_when_apt_closes_stdin() {
     let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(beginning), ScriptStep::ReadToEnd]);
     let mut method = AptMethodProcess::with(&[]);
     let file = method.file();
-    let asked =
-        AptMessage::new(600, "URI Acquire").with("URI", peer.url("/x")).with("Filename", file.to_str().unwrap());
+    let asked = AptMessage::new(600, "URI Acquire")
+        .with_field("URI", peer.url("/x"))
+        .with_field("Filename", file.to_str().unwrap());
     method.tell(&asked);
     assert_eq!(method.hear().map(|message| message.number), Some(200));
     drop(method.to.take());
@@ -482,7 +488,7 @@ fn root_method_becomes_the_sandbox_user() {
     method.acquire(REFUSED, &[]);
     let status = fs::read_to_string(format!("/proc/{}/status", method.child.id())).unwrap();
     let users = fs::read_to_string("/etc/passwd").unwrap();
-    let (user, group) = haul_cli::apt::drop_privileges::ids(&users, "nobody").unwrap();
+    let (user, group) = haul_cli::apt::drop_privileges::parse_ids(&users, "nobody").unwrap();
     assert!(status.contains(&format!("\nUid:\t{user}\t{user}\t{user}\t{user}\n")), "{status}");
     assert!(status.contains(&format!("\nGid:\t{group}\t{group}\t{group}\t{group}\n")), "{status}");
     assert!(status.contains(&format!("\nGroups:\t{group}")), "{status}");

@@ -159,7 +159,7 @@ fn versionless(text: &str) -> String {
 }
 
 /// Compares the results of curl (`theirs`) and haul (`ours`) for one case. Returns a description of
-/// the differences that the case does not allow; `None` if there are none.
+/// the differences that the case does not allow. `None` without such differences.
 fn compared(case: &DifferentialCase, theirs: &DifferentialResult, ours: &DifferentialResult) -> Option<String> {
     let shown = |seen: &DifferentialResult, part: &str| match part {
         "request" => seen.requests.iter().map(|(number, text)| format!("[{number}]\n{text}\n")).collect::<String>(),

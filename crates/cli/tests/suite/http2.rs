@@ -303,7 +303,7 @@ fn http2_failures_exit_with_curls_codes() {
             match asked.path() {
                 "/reset" => conn.send(rst(asked.stream, 2))?,
                 "/breach" => conn.send(window_update(0, 0))?,
-                _ => return conn.cut(),
+                _ => return conn.close_without_notify(),
             }
         }
     });

@@ -163,7 +163,8 @@ for (const width of [390, 1100]) {
 }
 </script>"##;
 
-/// Returns the name of the installed browser; `None` if there is none, or if it cannot run here.
+/// Returns the name of the installed browser. `None` if no browser is installed, or if it cannot
+/// run here.
 fn browser() -> Option<&'static str> {
     let browsers = ["chromium", "chromium-browser", "google-chrome"];
     let found = browsers.into_iter().find(|name| program(name).arg("--version").output().is_ok());

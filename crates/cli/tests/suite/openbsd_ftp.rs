@@ -55,7 +55,7 @@ fn pass(fetcher: &[&str], packages: usize, tls: bool, far: bool) -> PackageReadR
 
 fn check_waste(pass: &PackageReadRun) {
     for package in pass.catalogue.packages() {
-        let (sent, floor) = (pass.mirror.sent(&package.name), package.floor() as u64);
+        let (sent, floor) = (pass.mirror.sent(&package.name), package.min_sent_bytes() as u64);
         assert!(sent >= floor && sent <= floor + WASTE, "{}: {sent} bytes sent, {floor} needed", package.name);
     }
     let index = pass.mirror.sent("");
@@ -96,18 +96,18 @@ fn signify_verifies_streamed_packages_without_waste() {
         fs::write(dir.path().join("body"), testkit::byte_pattern::BytePattern::new(*size).slice(0, *size as usize))
             .unwrap();
         script("gzip -n1 < body > body.gz && signify-openbsd -zS -s key.sec -m body.gz -x signed.tgz", &[]);
-        Package::of(&format!("{size}.tgz"), fs::read(dir.path().join("signed.tgz")).unwrap(), 5000)
+        Package::from_bytes(&format!("{size}.tgz"), fs::read(dir.path().join("signed.tgz")).unwrap(), 5000)
     });
-    let catalogue = PackageCatalogue::of(packages.collect());
+    let catalogue = PackageCatalogue::from_packages(packages.collect());
     let mirror = PackageMirror::start(catalogue.clone(), None).unwrap();
     let agent = TestAgent::new();
     for option in [agent.option(), "-V".to_owned()] {
-        mirror.forget();
+        mirror.reset_counts();
         for package in catalogue.packages() {
             let text =
                 "\"$0\" ftp $1 -o - $2 | signify-openbsd -Vz -q -p key.pub 2> said | head -c 5000 | wc -c; cat said";
             assert_eq!(script(text, &[&option, &mirror.url(&package.name)]).trim(), "5000", "{}", package.name);
-            let (sent, floor) = (mirror.sent(&package.name), package.floor() as u64);
+            let (sent, floor) = (mirror.sent(&package.name), package.min_sent_bytes() as u64);
             assert!(sent <= floor + WASTE, "{}: {sent} bytes sent, {floor} needed", package.name);
         }
         assert_eq!(mirror.connections(), if option == "-V" { sizes.len() as u64 } else { 1 });

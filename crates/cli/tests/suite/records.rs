@@ -182,7 +182,7 @@ fn files_have_size_and_checksum_in_records() {
     let path = dir.path().to_str().unwrap();
     let sum = |name: &str| {
         let file = fs::File::open(dir.path().join(name)).unwrap();
-        haul::sink::checksum::hex(&haul::sink::checksum::HashAlgorithm::Sha256.of_file(&file).unwrap())
+        haul::sink::checksum::hex(&haul::sink::checksum::HashAlgorithm::Sha256.hash_file(&file).unwrap())
     };
     let one = server.url("/bytes/3000");
     let (_, single) = jsonl(&["--output-dir", path, "-o", "one", &one]);

@@ -132,7 +132,7 @@ fn uploaded_pipe_is_sent_by_the_kernel() {
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report");
     // All of it waits in the pipe before haul starts.
-    let content = testkit::byte_pattern::text(1, 60_000);
+    let content = testkit::byte_pattern::compressible_text(1, 60_000);
     let (reader, mut writer) = std::io::pipe().unwrap();
     writer.write_all(&content).unwrap();
     drop(writer);

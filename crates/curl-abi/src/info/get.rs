@@ -3,10 +3,10 @@
 use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_void};
 use std::time::Duration;
 
-use super::{AddressInfo, Infos};
+use super::{AddressInfo, TransferInfo};
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_OK, CURLE_UNKNOWN_OPTION, CURLcode};
 use crate::easy::{EASY, EasyState};
-use crate::handles::{Handle, guard, lock};
+use crate::handles::{OpaqueHandle, catch_panic, lock};
 use crate::memory;
 use crate::options::{RequestKind, numbers as opt};
 use crate::slist;
@@ -41,7 +41,7 @@ fn speed(bytes: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { bytes as f64 / time.as_secs_f64() }
 }
 
-impl Infos {
+impl TransferInfo {
     /// Returns a fact that is a number of 64 bits.
     fn off_t(&self, number: c_int) -> Option<i64> {
         let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
@@ -169,8 +169,8 @@ fn default_bundle() -> *const c_char {
 
 /// Stores a fact in `place`, whose type depends on the fact.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn haul_curl_easy_getinfo(easy: Handle, info: c_int, place: *mut c_void) -> CURLcode {
-    guard(CURLE_FAILED_INIT, || {
+pub unsafe extern "C" fn haul_curl_easy_getinfo(easy: OpaqueHandle, info: c_int, place: *mut c_void) -> CURLcode {
+    catch_panic(CURLE_FAILED_INIT, || {
         let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
         if place.is_null() {
             return CURLE_BAD_FUNCTION_ARGUMENT;
@@ -179,34 +179,37 @@ pub unsafe extern "C" fn haul_curl_easy_getinfo(easy: Handle, info: c_int, place
         let number = info & !TYPE_MASK;
         let stored = match info & TYPE_MASK {
             // SAFETY: libcurl's contract: the place has the type of the fact, here and below.
-            STRING => state.string_info(number).map(|text| unsafe { memory::put(place.cast(), text) }),
+            STRING => state.string_info(number).map(|text| unsafe { memory::write_unless_null(place.cast(), text) }),
             LONG => state.infos.long(number).map(|value| {
                 let value = c_long::try_from(value).unwrap_or(c_long::MAX);
                 // SAFETY: as above.
-                unsafe { memory::put(place.cast(), value) }
+                unsafe { memory::write_unless_null(place.cast(), value) }
             }),
             // SAFETY: as above.
-            DOUBLE => state.infos.double(number).map(|value: c_double| unsafe { memory::put(place.cast(), value) }),
+            DOUBLE => state
+                .infos
+                .double(number)
+                .map(|value: c_double| unsafe { memory::write_unless_null(place.cast(), value) }),
             // SAFETY: as above.
-            OFF_T => state.infos.off_t(number).map(|value| unsafe { memory::put(place.cast(), value) }),
+            OFF_T => state.infos.off_t(number).map(|value| unsafe { memory::write_unless_null(place.cast(), value) }),
             SOCKET if number == 44 => {
                 const CURL_SOCKET_BAD: c_int = -1;
                 // SAFETY: as above.
-                Some(unsafe { memory::put(place.cast(), CURL_SOCKET_BAD) })
+                Some(unsafe { memory::write_unless_null(place.cast(), CURL_SOCKET_BAD) })
             }
             POINTER => {
                 let pointer: Option<*mut c_void> = match number {
                     27 => Some(std::ptr::null_mut()),
                     28 => {
                         let lines = state.cookie_lines();
-                        Some(slist::list_of(lines.iter().map(Vec::as_slice)).cast())
+                        Some(slist::new_list(lines.iter().map(Vec::as_slice)).cast())
                     }
-                    34 => Some(state.infos.certificates.show().cast()),
+                    34 => Some(state.infos.certificates.public_struct().cast()),
                     43 | 45 => Some((&raw const TLS_SESSION).cast_mut().cast()),
                     _ => None,
                 };
                 // SAFETY: as above.
-                pointer.map(|pointer| unsafe { memory::put(place.cast(), pointer) })
+                pointer.map(|pointer| unsafe { memory::write_unless_null(place.cast(), pointer) })
             }
             _ => None,
         };

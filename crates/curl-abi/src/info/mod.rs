@@ -19,13 +19,13 @@ use haul_policy::retry::parse_retry_after;
 pub use get::haul_curl_easy_getinfo;
 
 use crate::options::{EasyOptions, numbers as opt};
-use crate::request::{TimeCondition, modified, own_url, redirected_url};
+use crate::request::{TimeCondition, modified, redirected_url, url_for_info};
 use crate::slist::{self, curl_slist};
 use crate::transfer::error_text::verify_result;
 
 /// The facts about the last transfer of a handle.
 #[derive(Default)]
-pub(crate) struct Infos {
+pub(crate) struct TransferInfo {
     /// The status of the last response; 0 without a response.
     pub(crate) status: i64,
     connect_status: i64,
@@ -45,7 +45,7 @@ pub(crate) struct Infos {
     request_size: u64,
     redirects: i64,
     connects: i64,
-    /// The `Content-Length` of the last response; `None` if it has none.
+    /// The value of `Content-Length` in the last response. `None` if that field is missing.
     announced: Option<u64>,
     upload_length: Option<u64>,
     verify_result: i64,
@@ -62,7 +62,7 @@ pub(crate) struct Infos {
     pub(crate) os_error: i64,
 }
 
-/// The address of a socket. Its text is made when a program asks for it.
+/// The address of a socket. Its text is made when a program requests it.
 struct AddressInfo {
     address: SocketAddr,
     text: OnceCell<CString>,
@@ -104,7 +104,7 @@ impl EffectiveUrl {
         match self {
             Self::Unknown => c"",
             Self::Text(text) => text,
-            Self::Own { url, normal } => normal.get_or_init(|| CString::new(own_url(url)).unwrap_or_default()),
+            Self::Own { url, normal } => normal.get_or_init(|| CString::new(url_for_info(url)).unwrap_or_default()),
         }
     }
 }
@@ -147,13 +147,13 @@ impl CertificateInfo {
             let rows: Vec<&str> = (0..text.len()).step_by(64).map(|at| &text[at..text.len().min(at + 64)]).collect();
             let pem = rows.join("\n");
             lines.push(format!("Cert:-----BEGIN CERTIFICATE-----\n{pem}\n-----END CERTIFICATE-----\n"));
-            slist::list_of(lines.iter().map(String::as_bytes))
+            slist::new_list(lines.iter().map(String::as_bytes))
         };
         Self { lists: certificates.iter().map(list).collect(), shown: None }
     }
 
     /// Returns the struct for the program.
-    fn show(&mut self) -> *mut curl_certinfo {
+    fn public_struct(&mut self) -> *mut curl_certinfo {
         let (count, lists) = (c_int::try_from(self.lists.len()).unwrap_or(0), self.lists.as_mut_ptr());
         let shown = self.shown.insert(Box::new(curl_certinfo { num_of_certs: count, certinfo: lists }));
         &raw mut **shown
@@ -181,33 +181,33 @@ fn content_length(head: &ResponseHead) -> Option<u64> {
 /// The longest time in seconds that `CURLINFO_RETRY_AFTER` reports, as in libcurl: six hours.
 const MOST_RETRY_AFTER: i64 = 6 * 3600;
 
-impl Infos {
+impl TransferInfo {
     /// The facts before a transfer of this URL.
-    pub(crate) fn of_url(url: Option<&[u8]>) -> Self {
+    pub(crate) fn with_url(url: Option<&[u8]>) -> Self {
         Self { effective_url: EffectiveUrl::text(url), ..Self::default() }
     }
 
     /// The facts of a copy of the handle: the URL alone.
-    pub(crate) fn copied_url(&self) -> Self {
+    pub(crate) fn copy_with_url_only(&self) -> Self {
         Self { effective_url: self.effective_url.clone(), ..Self::default() }
     }
 
-    /// Notes that the program has set another URL.
+    /// Records that the program has set another URL.
     pub(crate) fn set_url(&mut self, url: Option<&[u8]>) {
         self.effective_url = EffectiveUrl::text(url);
     }
 
     /// Stores the facts that are known when the body of a response begins.
-    pub(crate) fn begin(&mut self, facts: &TransferFacts, head: &ResponseHead, target: &Target) {
-        self.facts(facts);
-        self.head(head);
+    pub(crate) fn set_at_body_start(&mut self, facts: &TransferFacts, head: &ResponseHead, target: &Target) {
+        self.set_facts(facts);
+        self.set_head(head);
         if facts.redirects > 0 {
             self.effective_url = EffectiveUrl::text(Some(target.to_url().as_bytes()));
         }
         self.scheme = c_text(target.scheme().as_str());
     }
 
-    fn facts(&mut self, facts: &TransferFacts) {
+    fn set_facts(&mut self, facts: &TransferFacts) {
         self.status = facts.status.into();
         self.connect_status = facts.connect_status.into();
         self.times = InfoTimes {
@@ -242,10 +242,10 @@ impl Infos {
     /// Stores the facts of a head that the header callback is about to get.
     pub(crate) fn on_head(&mut self, head: &ResponseHead) {
         self.status = head.status().into();
-        self.head(head);
+        self.set_head(head);
     }
 
-    fn head(&mut self, head: &ResponseHead) {
+    fn set_head(&mut self, head: &ResponseHead) {
         self.announced = content_length(head);
         let content_type = head.get_all("content-type").last();
         self.content_type = content_type.and_then(|value| CString::new(value).ok()).filter(|text| !text.is_empty());
@@ -254,11 +254,11 @@ impl Infos {
     }
 
     /// Stores the facts about a transfer that has ended. `url` is the program's own.
-    pub(crate) fn end(&mut self, options: &EasyOptions, outcome: &TransferOutcome, url: &str) {
+    pub(crate) fn set_at_end(&mut self, options: &EasyOptions, outcome: &TransferOutcome, url: &str) {
         let facts = &outcome.facts;
-        self.facts(facts);
+        self.set_facts(facts);
         if let Some(head) = &outcome.head {
-            self.head(head);
+            self.set_head(head);
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
             let retry_after = head.get("retry-after").and_then(|value| parse_retry_after(value, now.as_secs()));
             self.retry_after = retry_after.map_or(0, |wait| i64::try_from(wait.as_secs()).unwrap_or(i64::MAX));

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use haul_policy::multipart::{
-    FormNameEscape, FormPart, FormPartContent, MultipartBoundary, MultipartLayout, MultipartPiece, content_type_of,
+    FormNameEscape, FormPart, FormPartContent, MultipartBoundary, MultipartLayout, MultipartPiece,
+    content_type_by_extension,
 };
 
 use super::{MimeTree, PartEncoder, TreeContent, TreePart};
@@ -16,8 +17,8 @@ use crate::transfer::content::{ContentCallback, ContentRead, ContentSource, Segm
 /// The media type that is not guessed from a file name.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
-/// Makes the content of a form. Returns it with its media type, which replaces `own_type` of the
-/// program but keeps its name.
+/// Makes the content of a form. Returns it with its media type, which replaces the program's
+/// `own_type`, except for its name.
 ///
 /// # Errors
 /// A file cannot be read, or a part cannot be sent.
@@ -30,7 +31,7 @@ pub(crate) fn form_content(
     let parts = form.parts.iter().map(|part| form_part(part, &mut sources)).collect::<Result<Vec<_>, _>>()?;
     let kind = own_type.map(|own| own.split(';').next().unwrap_or_default().trim());
     let is_form = kind.is_none_or(|kind| kind.eq_ignore_ascii_case("multipart/form-data"));
-    let lay = if is_form { MultipartLayout::new } else { MultipartLayout::attached };
+    let lay = if is_form { MultipartLayout::new } else { MultipartLayout::with_attachments };
     let escape = if escapes { FormNameEscape::Backslash } else { FormNameEscape::Percent };
     let layout = lay(&parts, &MultipartBoundary::new(entropy()), escape).map_err(|_| CURLE_BAD_FUNCTION_ARGUMENT)?;
     let boundary = layout.content_type.split_once("; ").map_or("", |(_, boundary)| boundary);
@@ -75,7 +76,7 @@ fn form_part(part: &TreePart, sources: &mut Vec<Segment>) -> Result<FormPart, CU
 
 /// Returns the media type that the file name of a part suggests, as libcurl guesses it.
 fn guessed_type(part: &TreePart) -> Option<String> {
-    let known = |name: &[u8]| Some(content_type_of(name)).filter(|kind| *kind != UNKNOWN_TYPE);
+    let known = |name: &[u8]| Some(content_type_by_extension(name)).filter(|kind| *kind != UNKNOWN_TYPE);
     let name = part.filename.as_deref();
     let guess = match &part.content {
         TreeContent::Form(_) => return None,
@@ -93,7 +94,7 @@ fn segment_of(content: &TreeContent, encoder: Option<PartEncoder>) -> Result<Seg
     let plain = match content {
         TreeContent::Bytes(bytes) => Segment::Bytes(Arc::clone(bytes)),
         TreeContent::File(path) => file_segment(path)?,
-        TreeContent::Callback(callback) => Segment::Callback(ContentCallback::of_part(*callback)),
+        TreeContent::Callback(callback) => Segment::Callback(ContentCallback::from_part(*callback)),
         TreeContent::Empty | TreeContent::Form(_) => Segment::Bytes(Arc::from([])),
     };
     let Some(encoder) = encoder else { return Ok(plain) };

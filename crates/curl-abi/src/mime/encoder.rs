@@ -9,11 +9,11 @@ const LINE: usize = 76;
 /// A transfer encoding of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PartEncoder {
-    /// The content is sent as it is.
+    /// The content is sent unchanged.
     Binary,
-    /// The content is sent as it is; it may have bytes above 127.
+    /// The content is sent unchanged. It may have bytes above 127.
     EightBit,
-    /// The content is sent as it is, and must have no byte above 127.
+    /// The content is sent unchanged. It must have no byte above 127.
     SevenBit,
     /// Base64 in lines.
     Base64,
@@ -22,8 +22,8 @@ pub(crate) enum PartEncoder {
 }
 
 impl PartEncoder {
-    /// Returns the encoder with this name; `None` if there is none.
-    pub(crate) fn named(name: &[u8]) -> Option<Self> {
+    /// Returns the encoder with this name, or `None` if no encoder has it.
+    pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
         let all = [Self::Binary, Self::EightBit, Self::SevenBit, Self::Base64, Self::QuotedPrintable];
         all.into_iter().find(|encoder| name.eq_ignore_ascii_case(encoder.name().as_bytes()))
     }
@@ -64,13 +64,13 @@ mod tests {
 
     #[test]
     fn content_is_encoded_as_named() {
-        let encode = |name: &[u8], content: &[u8]| PartEncoder::named(name).unwrap().encode(content.to_vec());
+        let encode = |name: &[u8], content: &[u8]| PartEncoder::from_name(name).unwrap().encode(content.to_vec());
         assert_eq!(encode(b"BASE64", b"hello").unwrap(), b"aGVsbG8=");
         let long = encode(b"base64", &[0; 100]).unwrap();
         assert!(long.split(|b| *b == b'\n').all(|line| line.len() <= LINE + 1) && long.len() == 138);
         assert_eq!(encode(b"7bit", b"\xff"), None);
         assert_eq!(encode(b"8bit", b"\xff").unwrap(), b"\xff");
         assert_eq!(encode(b"quoted-printable", b"a=b").unwrap(), b"a=3Db");
-        assert_eq!(PartEncoder::named(b"rot13"), None);
+        assert_eq!(PartEncoder::from_name(b"rot13"), None);
     }
 }

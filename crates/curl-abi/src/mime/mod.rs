@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  curl_mime ──▶ parts ──▶ content: bytes, a file, a callback, or another curl_mime
-//!      └── MimeTree::of ──▶ a copy for one transfer ──▶ content.rs
+//!      └── MimeTree::copy_of_form ──▶ a copy for one transfer ──▶ content.rs
 //! ```
 //!
 //! A form owns its parts, and a part owns the form that is its content: freeing the outer one frees
@@ -21,7 +21,7 @@ pub(crate) use encoder::PartEncoder;
 pub(crate) use tree::{FormCopy, MimeTree, TreeContent, TreePart};
 
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_OK, CURLE_OUT_OF_MEMORY, CURLE_READ_ERROR, CURLcode};
-use crate::handles::{Handle, HandleTable, UserPointer, guard, lock};
+use crate::handles::{HandleTable, OpaqueHandle, UserPointer, catch_panic, lock};
 use crate::memory;
 use crate::options::EasyOptions;
 use crate::slist::{self, curl_slist};
@@ -32,7 +32,7 @@ pub(crate) static MIMES: HandleTable<Mutex<Mime>> = HandleTable::new();
 /// The live parts of forms.
 static PARTS: HandleTable<Mutex<MimePart>> = HandleTable::new();
 
-/// A form: its parts, and the part whose content it is.
+/// A form: its parts, and the part to which it belongs as content.
 #[derive(Default)]
 pub(crate) struct Mime {
     parts: Vec<UserPointer>,
@@ -78,8 +78,8 @@ pub(crate) struct PartCallback {
 impl PartCallback {
     /// The read callback of a handle, for a part of `curl_formadd` (`CURLFORM_STREAM`). The part sets
     /// the pointer and the length.
-    pub(crate) fn of_handle(options: &EasyOptions) -> Self {
-        let read = Callbacks::of(options).read_function();
+    pub(crate) fn from_options(options: &EasyOptions) -> Self {
+        let read = Callbacks::from_options(options).read_function();
         Self { length: None, read, seek: None, free: None, data: UserPointer::NULL }
     }
 }
@@ -99,7 +99,7 @@ impl PartContent {
 }
 
 /// Frees a form with its parts and their forms.
-fn free_form(form: Handle) {
+fn free_form(form: OpaqueHandle) {
     let Some(mime) = MIMES.remove(form) else { return };
     let parts = std::mem::take(&mut lock(&mime).parts);
     for part in parts {
@@ -112,18 +112,18 @@ fn free_form(form: Handle) {
 
 /// Makes an empty form.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_mime_init(_easy: Handle) -> Handle {
-    guard(std::ptr::null_mut(), || MIMES.insert(|_| Mutex::default()))
+pub extern "C" fn curl_mime_init(_easy: OpaqueHandle) -> OpaqueHandle {
+    catch_panic(std::ptr::null_mut(), || MIMES.insert(|_| Mutex::default()))
 }
 
 /// Frees a form with all that belongs to it.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_mime_free(form: Handle) {
-    guard((), || {
+pub extern "C" fn curl_mime_free(form: OpaqueHandle) {
+    catch_panic((), || {
         let Some(mime) = MIMES.get(form) else { return };
         let owner = lock(&mime).owner;
         // A form that is the content of a part is taken out of it.
-        if let Some(part) = owner.and_then(|number| PARTS.at(number)) {
+        if let Some(part) = owner.and_then(|number| PARTS.get_by_number(number)) {
             lock(&part).content = PartContent::Empty;
         }
         free_form(form);
@@ -132,8 +132,8 @@ pub extern "C" fn curl_mime_free(form: Handle) {
 
 /// Appends an empty part to a form. Returns NULL for a handle that is not live.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_mime_addpart(form: Handle) -> Handle {
-    guard(std::ptr::null_mut(), || {
+pub extern "C" fn curl_mime_addpart(form: OpaqueHandle) -> OpaqueHandle {
+    catch_panic(std::ptr::null_mut(), || {
         let Some(mime) = MIMES.get(form) else { return std::ptr::null_mut() };
         let part = PARTS.insert(|_| Mutex::new(MimePart { form: form.addr(), ..MimePart::default() }));
         if !part.is_null() {
@@ -144,15 +144,15 @@ pub extern "C" fn curl_mime_addpart(form: Handle) -> Handle {
 }
 
 /// Changes a part. Returns an error for a handle that is not live.
-fn change(part: Handle, change: impl FnOnce(&mut MimePart) -> CURLcode) -> CURLcode {
-    guard(CURLE_OUT_OF_MEMORY, || match PARTS.get(part) {
+fn change(part: OpaqueHandle, change: impl FnOnce(&mut MimePart) -> CURLcode) -> CURLcode {
+    catch_panic(CURLE_OUT_OF_MEMORY, || match PARTS.get(part) {
         Some(part) => change(&mut lock(&part)),
         None => CURLE_BAD_FUNCTION_ARGUMENT,
     })
 }
 
 /// Changes the content of a part, and frees the old content.
-fn replace_content(part: Handle, content: PartContent) -> CURLcode {
+fn replace_content(part: OpaqueHandle, content: PartContent) -> CURLcode {
     let mut old = PartContent::Empty;
     let code = change(part, |part| {
         old = std::mem::replace(&mut part.content, content);
@@ -164,42 +164,43 @@ fn replace_content(part: Handle, content: PartContent) -> CURLcode {
 
 /// Sets or removes the name of a part.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn curl_mime_name(part: Handle, name: *const c_char) -> CURLcode {
+pub unsafe extern "C" fn curl_mime_name(part: OpaqueHandle, name: *const c_char) -> CURLcode {
     change(part, |part| {
         // SAFETY: libcurl's contract.
-        part.name = unsafe { memory::bytes(name) }.map(<[u8]>::to_vec);
+        part.name = unsafe { memory::c_string_bytes(name) }.map(<[u8]>::to_vec);
         CURLE_OK
     })
 }
 
 /// Sets or removes the file name of a part.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn curl_mime_filename(part: Handle, filename: *const c_char) -> CURLcode {
+pub unsafe extern "C" fn curl_mime_filename(part: OpaqueHandle, filename: *const c_char) -> CURLcode {
     change(part, |part| {
         // SAFETY: libcurl's contract.
-        part.filename = unsafe { memory::bytes(filename) }.map(<[u8]>::to_vec);
+        part.filename = unsafe { memory::c_string_bytes(filename) }.map(<[u8]>::to_vec);
         CURLE_OK
     })
 }
 
 /// Sets or removes the media type of a part.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn curl_mime_type(part: Handle, mimetype: *const c_char) -> CURLcode {
+pub unsafe extern "C" fn curl_mime_type(part: OpaqueHandle, mimetype: *const c_char) -> CURLcode {
     change(part, |part| {
         // SAFETY: libcurl's contract.
-        part.content_type = unsafe { memory::bytes(mimetype) }.map(|text| String::from_utf8_lossy(text).into_owned());
+        part.content_type =
+            unsafe { memory::c_string_bytes(mimetype) }.map(|text| String::from_utf8_lossy(text).into_owned());
         CURLE_OK
     })
 }
 
 /// Sets or removes the transfer encoding of a part.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn curl_mime_encoder(part: Handle, encoding: *const c_char) -> CURLcode {
+pub unsafe extern "C" fn curl_mime_encoder(part: OpaqueHandle, encoding: *const c_char) -> CURLcode {
     change(part, |part| {
         // SAFETY: libcurl's contract.
-        let name = unsafe { memory::bytes(encoding) };
+        let name = unsafe { memory::c_string_bytes(encoding) };
         // As in libcurl, an unknown name removes the encoding.
-        part.encoder = name.and_then(PartEncoder::named);
+        part.encoder = name.and_then(PartEncoder::from_name);
         if name.is_some() && part.encoder.is_none() { CURLE_BAD_FUNCTION_ARGUMENT } else { CURLE_OK }
     })
 }
@@ -207,18 +208,20 @@ pub unsafe extern "C" fn curl_mime_encoder(part: Handle, encoding: *const c_char
 /// Sets the content of a part to a copy of these bytes. `SIZE_MAX` stands for the length up to the
 /// NUL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn curl_mime_data(part: Handle, data: *const c_char, size: usize) -> CURLcode {
+pub unsafe extern "C" fn curl_mime_data(part: OpaqueHandle, data: *const c_char, size: usize) -> CURLcode {
     // SAFETY: libcurl's contract.
-    let bytes = unsafe { memory::sized(data, (size != usize::MAX).then_some(size)) };
+    let bytes = unsafe { memory::bytes_with_length(data, (size != usize::MAX).then_some(size)) };
     replace_content(part, bytes.map_or(PartContent::Empty, |bytes| PartContent::Bytes(bytes.into())))
 }
 
 /// Sets the content of a part to a file, whose name becomes the file name of the part.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn curl_mime_filedata(part: Handle, filename: *const c_char) -> CURLcode {
+pub unsafe extern "C" fn curl_mime_filedata(part: OpaqueHandle, filename: *const c_char) -> CURLcode {
     use std::os::unix::ffi::OsStrExt;
     // SAFETY: libcurl's contract.
-    let Some(path) = (unsafe { memory::bytes(filename) }) else { return replace_content(part, PartContent::Empty) };
+    let Some(path) = (unsafe { memory::c_string_bytes(filename) }) else {
+        return replace_content(part, PartContent::Empty);
+    };
     let path = PathBuf::from(std::ffi::OsStr::from_bytes(path));
     let base = path.file_name().map(|name| name.as_bytes().to_vec());
     // As in libcurl, the content is set although the file cannot be read yet.
@@ -236,7 +239,7 @@ fn set_filename(part: &mut MimePart, filename: Option<Vec<u8>>) -> CURLcode {
 /// Sets the content of a part to the output of a callback.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_mime_data_cb(
-    part: Handle,
+    part: OpaqueHandle,
     size: i64,
     read: ReadFunction,
     seek: SeekFunction,
@@ -258,8 +261,8 @@ pub extern "C" fn curl_mime_data_cb(
 
 /// Sets the content of a part to another form, which then belongs to the part.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_mime_subparts(part: Handle, form: Handle) -> CURLcode {
-    let code = guard(CURLE_OUT_OF_MEMORY, || {
+pub extern "C" fn curl_mime_subparts(part: OpaqueHandle, form: OpaqueHandle) -> CURLcode {
+    let code = catch_panic(CURLE_OUT_OF_MEMORY, || {
         if form.is_null() {
             return CURLE_OK;
         }
@@ -270,8 +273,8 @@ pub extern "C" fn curl_mime_subparts(part: Handle, form: Handle) -> CURLcode {
             if number == form.addr() {
                 return CURLE_BAD_FUNCTION_ARGUMENT;
             }
-            let owner = MIMES.at(number).and_then(|mime| lock(&mime).owner);
-            root = owner.and_then(|part| PARTS.at(part)).map(|part| lock(&part).form);
+            let owner = MIMES.get_by_number(number).and_then(|mime| lock(&mime).owner);
+            root = owner.and_then(|part| PARTS.get_by_number(part)).map(|part| lock(&part).form);
         }
         let mut mime = lock(&mime);
         if mime.owner.is_some() {
@@ -288,9 +291,13 @@ pub extern "C" fn curl_mime_subparts(part: Handle, form: Handle) -> CURLcode {
 
 /// Sets further header lines of a part. With `take_ownership`, the list is freed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn curl_mime_headers(part: Handle, headers: *mut curl_slist, take_ownership: c_int) -> CURLcode {
+pub unsafe extern "C" fn curl_mime_headers(
+    part: OpaqueHandle,
+    headers: *mut curl_slist,
+    take_ownership: c_int,
+) -> CURLcode {
     // SAFETY: libcurl's contract.
-    let lines = unsafe { slist::strings(headers) };
+    let lines = unsafe { slist::copy_strings(headers) };
     let code = change(part, |part| {
         part.headers = lines;
         CURLE_OK

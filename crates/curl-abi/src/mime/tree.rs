@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{MIMES, PARTS, PartCallback, PartContent, PartEncoder};
-use crate::handles::{Handle, lock};
+use crate::handles::{OpaqueHandle, lock};
 
 /// The deepest nesting of forms.
 const MAX_DEPTH: usize = 64;
@@ -43,34 +43,34 @@ pub(crate) struct FormCopy(pub(crate) MimeTree);
 
 impl Drop for FormCopy {
     fn drop(&mut self) {
-        self.0.release();
+        self.0.call_free_callbacks();
     }
 }
 
 impl MimeTree {
     /// Calls the free callbacks of the parts.
-    fn release(&self) {
+    fn call_free_callbacks(&self) {
         for part in &self.parts {
             match &part.content {
                 TreeContent::Callback(PartCallback { free: Some(free), data, .. }) => {
                     // SAFETY: the program's function with its pointer.
                     unsafe { free(data.0) };
                 }
-                TreeContent::Form(form) => form.release(),
+                TreeContent::Form(form) => form.call_free_callbacks(),
                 _ => {}
             }
         }
     }
 
     /// Copies a form. A form that is not live has no parts.
-    pub(crate) fn of(form: Handle) -> Self {
-        Self::at(form.addr(), 0)
+    pub(crate) fn copy_of_form(form: OpaqueHandle) -> Self {
+        Self::copy_to_depth(form.addr(), 0)
     }
 
-    fn at(form: usize, depth: usize) -> Self {
-        let Some(mime) = MIMES.at(form).filter(|_| depth < MAX_DEPTH) else { return Self::default() };
+    fn copy_to_depth(form: usize, depth: usize) -> Self {
+        let Some(mime) = MIMES.get_by_number(form).filter(|_| depth < MAX_DEPTH) else { return Self::default() };
         let parts = lock(&mime).parts.clone();
-        let copy = |part: Handle| {
+        let copy = |part: OpaqueHandle| {
             let part = PARTS.get(part)?;
             let part = lock(&part);
             let (content, inner) = match &part.content {
@@ -90,7 +90,7 @@ impl MimeTree {
             };
             drop(part);
             if let Some(inner) = inner {
-                copy.content = TreeContent::Form(Self::at(inner, depth + 1));
+                copy.content = TreeContent::Form(Self::copy_to_depth(inner, depth + 1));
             }
             Some(copy)
         };

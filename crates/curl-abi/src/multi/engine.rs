@@ -10,7 +10,7 @@ use haul::net::pool::PoolLimits;
 use super::state::MultiSettings;
 
 /// The most requests at a time, unless the program sets a limit.
-const MOST: usize = 1 << 20;
+const MAX_RESULTS_AT_ONCE: usize = 1 << 20;
 
 /// A client with its batch.
 pub(super) struct MultiEngine {
@@ -33,8 +33,8 @@ impl MultiEngine {
             None => builder.build(),
         };
         let batch = client.batch(BatchOptions {
-            max_parallel: settings.max_parallel.unwrap_or(MOST),
-            per_host: Some(settings.max_per_host.unwrap_or(MOST)),
+            max_parallel: settings.max_parallel.unwrap_or(MAX_RESULTS_AT_ONCE),
+            per_host: Some(settings.max_per_host.unwrap_or(MAX_RESULTS_AT_ONCE)),
             order: BatchOrder::Completion,
             // Each transfer bounds its own memory.
             memory: u64::MAX,

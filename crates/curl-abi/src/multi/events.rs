@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use haul::buffer_pool::{BULK, BufferLease, Chunk};
+use haul::buffer_pool::{BULK_BUFFER_SIZE, BufferLease, Chunk};
 use haul::sink::{BodyInfo, Sink, TransferWaker};
 use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer_facts::TransferFacts;
@@ -17,16 +17,17 @@ use crate::handles::lock;
 use crate::headers::HeadOrigin;
 
 /// The most bytes of a body in a queue. The engine reads no more until the program has taken them.
-const ROOM: u64 = BULK as u64;
+const QUEUE_LIMIT: u64 = BULK_BUFFER_SIZE as u64;
 
-/// The most bytes of a body in a queue while the queues of all transfers hold [`MANY_BYTES`].
-const SMALL_ROOM: u64 = 256 << 10;
+/// The most bytes of a body in a queue while the queues of all transfers hold
+/// [`MAX_BYTES_OF_ALL_QUEUES`].
+const SMALL_QUEUE_LIMIT: u64 = 256 << 10;
 
-/// The number of bytes in all queues from which on each has only [`SMALL_ROOM`].
-const MANY_BYTES: u64 = 32 << 20;
+/// The number of bytes in all queues from which on each has only [`SMALL_QUEUE_LIMIT`].
+const MAX_BYTES_OF_ALL_QUEUES: u64 = 32 << 20;
 
 /// The number of body bytes in the queues of all transfers of the process.
-static QUEUED: AtomicU64 = AtomicU64::new(0);
+static QUEUED_BYTES_OF_ALL: AtomicU64 = AtomicU64::new(0);
 
 /// An event of a transfer.
 pub(super) enum TransferEvent {
@@ -85,7 +86,7 @@ impl EventQueue {
         Arc::new(Self { state: Mutex::default(), is_ready: AtomicBool::new(false), notifier })
     }
 
-    /// Notes that the program's thread has something to do for this transfer.
+    /// Records that the program's thread has something to do for this transfer.
     pub(super) fn set_ready(&self) {
         self.is_ready.store(true, Ordering::SeqCst);
         self.notifier.notify();
@@ -113,7 +114,7 @@ impl EventQueue {
         let TransferEvent::Body(chunk) = &event else { return Some(event) };
         let length = chunk.bytes().len() as u64;
         state.bytes -= length;
-        QUEUED.fetch_sub(length, Ordering::Relaxed);
+        QUEUED_BYTES_OF_ALL.fetch_sub(length, Ordering::Relaxed);
         // Few large reads cost the least, so there is credit again only for the whole room.
         let driver = if state.bytes == 0 { state.waiting_driver() } else { None };
         drop(state);
@@ -139,11 +140,11 @@ impl EventQueue {
         wake(driver);
     }
 
-    /// Drops all events, those in the queue and those to come.
+    /// Drops all queued events and all later events.
     pub(super) fn close(&self) {
         let mut state = lock(&self.state);
         state.is_closed = true;
-        QUEUED.fetch_sub(std::mem::take(&mut state.bytes), Ordering::Relaxed);
+        QUEUED_BYTES_OF_ALL.fetch_sub(std::mem::take(&mut state.bytes), Ordering::Relaxed);
         let events = std::mem::take(&mut state.events);
         let driver = state.driver.take();
         drop(state);
@@ -193,7 +194,11 @@ impl Sink for QueueSink {
         if !matches!(&state.driver, Some((known, at)) if *at == token && Arc::ptr_eq(known, waker)) {
             state.driver = Some((Arc::clone(waker), token));
         }
-        let most = if QUEUED.load(Ordering::Relaxed) < MANY_BYTES { ROOM } else { SMALL_ROOM };
+        let most = if QUEUED_BYTES_OF_ALL.load(Ordering::Relaxed) < MAX_BYTES_OF_ALL_QUEUES {
+            QUEUE_LIMIT
+        } else {
+            SMALL_QUEUE_LIMIT
+        };
         let room = if state.is_paused { 0 } else { most.saturating_sub(state.bytes) };
         state.is_full = room == 0;
         room
@@ -203,14 +208,14 @@ impl Sink for QueueSink {
         if lease.bytes().is_empty() {
             return Ok(());
         }
-        let chunk = lease.keep();
+        let chunk = lease.into_chunk();
         let mut state = lock(&self.0.state);
         if state.is_closed {
             return Err(Error::new(ErrorKind::Write, "the program ended the transfer"));
         }
         let length = chunk.bytes().len() as u64;
         state.bytes += length;
-        QUEUED.fetch_add(length, Ordering::Relaxed);
+        QUEUED_BYTES_OF_ALL.fetch_add(length, Ordering::Relaxed);
         state.has_body = true;
         state.events.push_back(TransferEvent::Body(chunk));
         drop(state);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  the engine's thread                          a thread of the program
-//!  sockets ─▶ QueueSink, QueueingObserver ─▶ EventQueue ─▶ curl_multi_perform ─▶ Running ─▶ callbacks
+//!  sockets ─▶ QueueSink, QueueingObserver ─▶ EventQueue ─▶ curl_multi_perform ─▶ RunningTransfer ─▶ callbacks
 //!                                └─▶ Notifier (a descriptor) ─▶ curl_multi_poll, select, epoll
 //! ```
 //!
@@ -29,7 +29,7 @@ use crate::codes::{
     CURLM_RECURSIVE_API_CALL, CURLM_UNKNOWN_OPTION, CURLMcode,
 };
 use crate::easy::EASY;
-use crate::handles::{Handle, HandleTable, UserPointer, guard, lock};
+use crate::handles::{HandleTable, OpaqueHandle, UserPointer, catch_panic, lock};
 use crate::memory;
 use state::{CURLMsg, Multi};
 
@@ -54,8 +54,8 @@ const OPTION_PUSHDATA: c_int = 10_015;
 const OPTION_MAX_CONCURRENT_STREAMS: c_int = 16;
 
 /// Calls `body` with the object of a multi handle.
-fn with(multi: Handle, body: impl FnOnce(&Multi) -> CURLMcode) -> CURLMcode {
-    guard(CURLM_INTERNAL_ERROR, || match MULTIS.get(multi) {
+fn with_multi(multi: OpaqueHandle, body: impl FnOnce(&Multi) -> CURLMcode) -> CURLMcode {
+    catch_panic(CURLM_INTERNAL_ERROR, || match MULTIS.get(multi) {
         Some(multi) => body(&multi),
         None => CURLM_BAD_HANDLE,
     })
@@ -63,8 +63,8 @@ fn with(multi: Handle, body: impl FnOnce(&Multi) -> CURLMcode) -> CURLMcode {
 
 /// Makes a multi handle. Returns NULL if there are no descriptors left.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_multi_init() -> Handle {
-    guard(std::ptr::null_mut(), || {
+pub extern "C" fn curl_multi_init() -> OpaqueHandle {
+    catch_panic(std::ptr::null_mut(), || {
         let Some(parts) = state::new_notifiers() else { return std::ptr::null_mut() };
         MULTIS.insert(|number| Multi::new(number, parts))
     })
@@ -72,8 +72,8 @@ pub extern "C" fn curl_multi_init() -> Handle {
 
 /// Frees a multi handle, and ends its transfers. Its easy handles stay.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_multi_cleanup(multi: Handle) -> CURLMcode {
-    guard(CURLM_INTERNAL_ERROR, || match MULTIS.get(multi) {
+pub extern "C" fn curl_multi_cleanup(multi: OpaqueHandle) -> CURLMcode {
+    catch_panic(CURLM_INTERNAL_ERROR, || match MULTIS.get(multi) {
         None => CURLM_BAD_HANDLE,
         Some(object) if object.is_busy() => CURLM_RECURSIVE_API_CALL,
         Some(object) => {
@@ -86,8 +86,8 @@ pub extern "C" fn curl_multi_cleanup(multi: Handle) -> CURLMcode {
 
 /// Adds an easy handle. Its transfer begins at the next `curl_multi_perform`.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_multi_add_handle(multi: Handle, easy: Handle) -> CURLMcode {
-    with(multi, |multi| match EASY.get(easy) {
+pub extern "C" fn curl_multi_add_handle(multi: OpaqueHandle, easy: OpaqueHandle) -> CURLMcode {
+    with_multi(multi, |multi| match EASY.get(easy) {
         Some(easy) => multi.add(easy),
         None => CURLM_BAD_EASY_HANDLE,
     })
@@ -95,8 +95,8 @@ pub extern "C" fn curl_multi_add_handle(multi: Handle, easy: Handle) -> CURLMcod
 
 /// Removes an easy handle, and ends its transfer.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_multi_remove_handle(multi: Handle, easy: Handle) -> CURLMcode {
-    with(multi, |multi| match EASY.get(easy) {
+pub extern "C" fn curl_multi_remove_handle(multi: OpaqueHandle, easy: OpaqueHandle) -> CURLMcode {
+    with_multi(multi, |multi| match EASY.get(easy) {
         Some(easy) => multi.remove(&easy),
         None => CURLM_BAD_EASY_HANDLE,
     })
@@ -105,11 +105,11 @@ pub extern "C" fn curl_multi_remove_handle(multi: Handle, easy: Handle) -> CURLM
 /// Begins transfers, and calls the callbacks for what has arrived. `*running`, unless it is NULL,
 /// receives the number of transfers that are not over.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn curl_multi_perform(multi: Handle, running: *mut c_int) -> CURLMcode {
-    with(multi, |multi| {
+pub unsafe extern "C" fn curl_multi_perform(multi: OpaqueHandle, running: *mut c_int) -> CURLMcode {
+    with_multi(multi, |multi| {
         let (code, count) = multi.perform();
         // SAFETY: libcurl's contract: NULL or writable.
-        unsafe { memory::put(running, count) };
+        unsafe { memory::write_unless_null(running, count) };
         code
     })
 }
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn curl_multi_perform(multi: Handle, running: *mut c_int) 
 /// Does the work of `curl_multi_perform`, for a program that watches the descriptors itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_socket_action(
-    multi: Handle,
+    multi: OpaqueHandle,
     _socket: c_int,
     _events: c_int,
     running: *mut c_int,
@@ -128,29 +128,29 @@ pub unsafe extern "C" fn curl_multi_socket_action(
 
 /// Does the work of `curl_multi_perform`, under an older name.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn curl_multi_socket(multi: Handle, _socket: c_int, running: *mut c_int) -> CURLMcode {
+pub unsafe extern "C" fn curl_multi_socket(multi: OpaqueHandle, _socket: c_int, running: *mut c_int) -> CURLMcode {
     // SAFETY: the same contract.
     unsafe { curl_multi_perform(multi, running) }
 }
 
 /// Does the work of `curl_multi_perform`, under an older name.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn curl_multi_socket_all(multi: Handle, running: *mut c_int) -> CURLMcode {
+pub unsafe extern "C" fn curl_multi_socket_all(multi: OpaqueHandle, running: *mut c_int) -> CURLMcode {
     // SAFETY: the same contract.
     unsafe { curl_multi_perform(multi, running) }
 }
 
-/// Returns the next message about a transfer that is over; NULL if there is none. `*left`, unless it
-/// is NULL, receives the number of messages behind it.
+/// Returns the next message about a finished transfer. NULL if no message waits. `*left` receives
+/// the number of messages that still wait; it may be NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn curl_multi_info_read(multi: Handle, left: *mut c_int) -> *mut CURLMsg {
-    guard(std::ptr::null_mut(), || {
+pub unsafe extern "C" fn curl_multi_info_read(multi: OpaqueHandle, left: *mut c_int) -> *mut CURLMsg {
+    catch_panic(std::ptr::null_mut(), || {
         // SAFETY: libcurl's contract: NULL or writable.
-        unsafe { memory::put(left, 0) };
+        unsafe { memory::write_unless_null(left, 0) };
         let Some(multi) = MULTIS.get(multi) else { return std::ptr::null_mut() };
         let (message, count) = multi.next_message();
         // SAFETY: as above.
-        unsafe { memory::put(left, count) };
+        unsafe { memory::write_unless_null(left, count) };
         message
     })
 }
@@ -158,23 +158,27 @@ pub unsafe extern "C" fn curl_multi_info_read(multi: Handle, left: *mut c_int) -
 /// Stores the time in milliseconds until `curl_multi_perform` should be called even without an
 /// event; -1 stands for no such time.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn curl_multi_timeout(multi: Handle, place: *mut c_long) -> CURLMcode {
-    with(multi, |multi| {
+pub unsafe extern "C" fn curl_multi_timeout(multi: OpaqueHandle, place: *mut c_long) -> CURLMcode {
+    with_multi(multi, |multi| {
         // SAFETY: libcurl's contract: NULL or writable.
-        if unsafe { memory::put(place, multi.timeout()) } { CURLM_OK } else { CURLM_BAD_FUNCTION_ARGUMENT }
+        if unsafe { memory::write_unless_null(place, multi.timeout()) } {
+            CURLM_OK
+        } else {
+            CURLM_BAD_FUNCTION_ARGUMENT
+        }
     })
 }
 
 /// Associates a pointer of the program with a descriptor. The socket callback gets it.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_multi_assign(multi: Handle, socket: c_int, pointer: *mut c_void) -> CURLMcode {
-    with(multi, |multi| multi.assign(socket, UserPointer(pointer)))
+pub extern "C" fn curl_multi_assign(multi: OpaqueHandle, socket: c_int, pointer: *mut c_void) -> CURLMcode {
+    with_multi(multi, |multi| multi.assign(socket, UserPointer(pointer)))
 }
 
 /// Sets an option that is a number.
 #[unsafe(no_mangle)]
-pub extern "C" fn haul_curl_multi_setopt_number(multi: Handle, option: c_int, value: i64) -> CURLMcode {
-    with(multi, |multi| {
+pub extern "C" fn haul_curl_multi_setopt_number(multi: OpaqueHandle, option: c_int, value: i64) -> CURLMcode {
+    with_multi(multi, |multi| {
         let most = usize::try_from(value).ok().filter(|most| *most > 0);
         multi.change_settings(|settings| match option {
             OPTION_MAXCONNECTS => settings.max_idle = most,
@@ -198,8 +202,12 @@ pub extern "C" fn haul_curl_multi_setopt_number(multi: Handle, option: c_int, va
 
 /// Sets an option that is a pointer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn haul_curl_multi_setopt_pointer(multi: Handle, option: c_int, value: *mut c_void) -> CURLMcode {
-    with(multi, |multi| {
+pub unsafe extern "C" fn haul_curl_multi_setopt_pointer(
+    multi: OpaqueHandle,
+    option: c_int,
+    value: *mut c_void,
+) -> CURLMcode {
+    with_multi(multi, |multi| {
         let mut code = CURLM_OK;
         multi.change_settings(|settings| match option {
             OPTION_SOCKETFUNCTION => {
@@ -222,12 +230,12 @@ pub unsafe extern "C" fn haul_curl_multi_setopt_pointer(multi: Handle, option: c
 
 /// Returns the easy handles in an array that NULL ends, which the program frees.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_multi_get_handles(multi: Handle) -> *mut Handle {
-    guard(std::ptr::null_mut(), || {
+pub extern "C" fn curl_multi_get_handles(multi: OpaqueHandle) -> *mut OpaqueHandle {
+    catch_panic(std::ptr::null_mut(), || {
         let Some(multi) = MULTIS.get(multi) else { return std::ptr::null_mut() };
         let numbers = multi.handles();
         // SAFETY: plain allocation.
-        let array = unsafe { libc::malloc((numbers.len() + 1) * size_of::<Handle>()) }.cast::<Handle>();
+        let array = unsafe { libc::malloc((numbers.len() + 1) * size_of::<OpaqueHandle>()) }.cast::<OpaqueHandle>();
         if !array.is_null() {
             for (at, number) in numbers.iter().copied().chain([0]).enumerate() {
                 // SAFETY: the array has room for all numbers and NULL.

@@ -30,8 +30,8 @@ impl Notifier {
         }
     }
 
-    /// Makes the descriptor unreadable. Look for work after this call, not before: the notification
-    /// of work that came earlier is gone.
+    /// Clears the notification: the descriptor is no longer readable. Look for work after this
+    /// call. The notification of work that arrived before this call is lost.
     pub(crate) fn clear(&self) {
         let mut bytes = [0; 16];
         loop {

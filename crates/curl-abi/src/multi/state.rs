@@ -50,7 +50,7 @@ union MessageData {
 }
 
 /// `CURLMSG_DONE`.
-const DONE: c_int = 1;
+const CURLMSG_DONE: c_int = 1;
 
 // SAFETY: the pointer is the number of a handle, which nobody dereferences.
 unsafe impl Send for CURLMsg {}
@@ -112,7 +112,7 @@ pub(crate) struct MultiState {
 /// A multi handle.
 pub(crate) struct Multi {
     number: usize,
-    /// Tells that there are events of transfers.
+    /// Tells the program's thread that events of transfers wait.
     pub(super) notifier: Arc<Notifier>,
     /// Ends a `curl_multi_poll`.
     pub(super) wakeup: Notifier,
@@ -128,8 +128,8 @@ pub(super) fn new_notifiers() -> Option<(Notifier, Notifier)> {
 
 /// Removes an easy handle from the multi handle with this number, because it is being freed.
 pub(crate) fn remove(multi: usize, easy: usize) {
-    if let Some(multi) = MULTIS.at(multi) {
-        multi.take_out(easy);
+    if let Some(multi) = MULTIS.get_by_number(multi) {
+        multi.remove_easy(easy);
         multi.update_after_removal();
     }
 }
@@ -176,15 +176,16 @@ impl Multi {
         locked(self).handles.iter().filter(|added| !added.is_over()).count()
     }
 
-    /// Returns an easy handle whose transfer is not over, or else any.
+    /// Returns an easy handle whose transfer is not over. Without such a handle, returns any
+    /// handle.
     pub(super) fn any_easy(&self) -> Option<usize> {
         let state = locked(self);
         let unfinished = state.handles.iter().find(|added| !added.is_over());
         unfinished.or(state.handles.last()).map(|added| added.easy.number)
     }
 
-    /// Returns the time in milliseconds until the next turn is due without an event; -1 if there is
-    /// none.
+    /// Returns the time in milliseconds until the next turn is due without an event. -1 if no turn
+    /// is due.
     pub(super) fn timeout(&self) -> c_long {
         let state = locked(self);
         let mut timeout = -1;
@@ -236,14 +237,14 @@ impl Multi {
             None => CURLM_OK,
             Some(number) if number != self.number => CURLM_BAD_EASY_HANDLE,
             Some(_) => {
-                self.take_out(easy.number);
+                self.remove_easy(easy.number);
                 self.update_after_removal()
             }
         }
     }
 
     /// Removes an easy handle, and ends its transfer.
-    fn take_out(&self, easy: usize) {
+    fn remove_easy(&self, easy: usize) {
         let mut state = locked(self);
         let Some(at) = state.handles.iter().position(|added| added.easy.number == easy) else { return };
         let added = state.handles.remove(at);
@@ -259,7 +260,7 @@ impl Multi {
     /// Removes all easy handles.
     pub(super) fn clear(&self) {
         for easy in self.handles() {
-            self.take_out(easy);
+            self.remove_easy(easy);
         }
         self.update();
         locked(self).engine = None;
@@ -305,7 +306,7 @@ impl Multi {
         }
     }
 
-    /// Begins the new transfers, and advances those that have something to do.
+    /// Begins the new transfers. Advances all transfers that can continue.
     fn advance_all(&self, engine: &MultiEngine) {
         let now = Instant::now();
         let mut due = Vec::new();
@@ -331,7 +332,7 @@ impl Multi {
                         TransferPhase::Over
                     }
                 },
-                TransferPhase::Running(mut transfer) => match transfer.advance(engine) {
+                TransferPhase::Running(mut transfer) => match transfer.call_callbacks(engine) {
                     None => TransferPhase::Running(transfer),
                     Some(code) => {
                         result = Some(code);
@@ -350,8 +351,8 @@ impl Multi {
         Some((Arc::clone(&added.easy), std::mem::replace(&mut added.phase, TransferPhase::Taken)))
     }
 
-    /// Puts the phase of a transfer back, and makes the message about its end. If a callback has
-    /// freed the easy handle, ends the transfer.
+    /// Stores the phase of a transfer again, and makes the message about the transfer's end. If a
+    /// callback has freed the easy handle, ends the transfer.
     fn put_phase(&self, easy: usize, phase: TransferPhase, result: Option<CURLcode>, engine: &MultiEngine) {
         let mut state = locked(self);
         let Some(added) = state.handles.iter_mut().find(|added| added.easy.number == easy) else {
@@ -366,7 +367,7 @@ impl Multi {
             let mut data = MessageData { whatever: std::ptr::null_mut() };
             data.result = result;
             let easy = std::ptr::without_provenance_mut(easy);
-            added.message = Some(Box::new(CURLMsg { msg: DONE, easy, result: data }));
+            added.message = Some(Box::new(CURLMsg { msg: CURLMSG_DONE, easy, result: data }));
             state.messages.push_back(easy.addr());
         }
     }
@@ -385,7 +386,7 @@ impl Multi {
     }
 }
 
-/// A turn in progress. Dropping it ends the turn, also if a panic ends it.
+/// A turn in progress. Dropping this value ends the turn, also during a panic.
 struct BusyTurn<'a>(&'a Multi);
 
 impl Drop for BusyTurn<'_> {

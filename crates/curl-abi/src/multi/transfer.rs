@@ -22,10 +22,10 @@ use crate::options::numbers as opt;
 use crate::request::{self, PreparedRequest, RequestContent};
 use crate::transfer::callbacks::Callbacks;
 use crate::transfer::content::ContentSource;
-use crate::transfer::running::{Delivery, MAX_WRITE, PAUSE_RECV, Running, debug_kind};
+use crate::transfer::running::{DeliveryResult, MAX_WRITE, PAUSE_RECV, RunningTransfer, debug_kind};
 
 /// The most bytes of a body that one call of `curl_multi_perform` delivers of one transfer.
-const MOST_AT_ONCE: usize = 1 << 20;
+const MAX_DELIVERED_AT_ONCE: usize = 1 << 20;
 
 /// The interval at which progress is reported without events.
 pub(super) const PROGRESS_TICK: Duration = Duration::from_millis(200);
@@ -33,7 +33,7 @@ pub(super) const PROGRESS_TICK: Duration = Duration::from_millis(200);
 /// A transfer that has begun.
 pub(super) struct MultiTransfer {
     pub(super) id: u64,
-    running: Arc<Running>,
+    running: Arc<RunningTransfer>,
     events: Arc<EventQueue>,
     url: String,
     /// Bytes that the program has not taken yet, from this position on.
@@ -60,7 +60,7 @@ impl MultiTransfer {
         if state.options.is_on(opt::FRESH_CONNECT) {
             engine.client.close_idle();
         }
-        let callbacks = Callbacks::of(&state.options);
+        let callbacks = Callbacks::from_options(&state.options);
         let closes = state.options.is_on(opt::FORBID_REUSE);
         drop(state);
         let PreparedRequest { target, mut options, content, url, time_limit } = prepared;
@@ -72,7 +72,7 @@ impl MultiTransfer {
                 wants_content: callbacks.wants_content(),
             }));
         }
-        let running = Arc::new(Running::new(Arc::clone(easy), callbacks, time_limit));
+        let running = Arc::new(RunningTransfer::new(Arc::clone(easy), callbacks, time_limit));
         let paused = Arc::clone(&events);
         running.set_on_pause(Arc::new(move || paused.set_ready()));
         let mut body = None;
@@ -108,7 +108,7 @@ impl MultiTransfer {
         Ok(transfer)
     }
 
-    /// Gives the request to the engine.
+    /// Submits the request to the engine.
     fn submit(&mut self, engine: &MultiEngine, body: Option<RequestBody>) {
         let (target, options) = self.request.clone();
         let mut own = RequestOverrides { body, ..RequestOverrides::default() };
@@ -148,11 +148,11 @@ impl MultiTransfer {
     }
 
     /// Calls the callbacks for all events. Returns the result of the transfer if it is over.
-    pub(super) fn advance(&mut self, engine: &MultiEngine) -> Option<CURLcode> {
-        self.deliver();
+    pub(super) fn call_callbacks(&mut self, engine: &MultiEngine) -> Option<CURLcode> {
+        self.deliver_body();
         self.events.set_paused(self.running.is_paused(PAUSE_RECV));
         if let Some((source, queue)) = &mut self.content {
-            queue.fill(source, &self.running);
+            queue.fill_from_program(source, &self.running);
         }
         self.last_progress = Instant::now();
         if self.outcome.as_ref().is_some_and(|outcome| outcome.result.is_ok()) {
@@ -199,11 +199,11 @@ impl MultiTransfer {
         true
     }
 
-    fn deliver(&mut self) {
+    fn deliver_body(&mut self) {
         let running = Arc::clone(&self.running);
         let mut delivered = 0;
         while !running.is_paused(PAUSE_RECV) && !running.has_failed() {
-            if delivered >= MOST_AT_ONCE {
+            if delivered >= MAX_DELIVERED_AT_ONCE {
                 // The others have their turn first.
                 self.events.set_ready();
                 return;
@@ -211,7 +211,7 @@ impl MultiTransfer {
             if let Some((chunk, at)) = &mut self.rest {
                 let bytes = chunk.bytes();
                 let piece = &bytes[*at..bytes.len().min(*at + MAX_WRITE)];
-                if running.write_piece(piece) != Delivery::Taken {
+                if running.write_piece(piece) != DeliveryResult::Taken {
                     return;
                 }
                 *at += piece.len();
@@ -231,7 +231,7 @@ impl MultiTransfer {
                 TransferEvent::Received(bytes) => running.debug(debug_kind::DATA_IN, &bytes),
                 TransferEvent::Begin(begin) => {
                     running.change_progress(|progress| progress.down_total = begin.length.unwrap_or(0));
-                    lock(&running.easy.state).infos.begin(&begin.facts, &begin.head, &begin.target);
+                    lock(&running.easy.state).infos.set_at_body_start(&begin.facts, &begin.head, &begin.target);
                 }
                 TransferEvent::Body(chunk) => {
                     let length = chunk.bytes().len() as u64;

@@ -14,14 +14,14 @@ use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_READ_ERROR};
 use crate::handles::lock;
 use crate::transfer::content::{ContentRead, ContentSource};
 use crate::transfer::easy_driver::trailers;
-use crate::transfer::running::{PAUSE_SEND, Running};
+use crate::transfer::running::{PAUSE_SEND, RunningTransfer};
 
 /// The number of unsent bytes at which the program is not asked for more.
 const MAX_UNSENT: usize = 128 << 10;
-/// The most bytes that are read at once.
+/// The maximum number of bytes of one read.
 const PIECE: usize = 64 << 10;
 
-/// A trailer field: its name and its value.
+/// A trailer field: its name and value.
 type TrailerField = (String, Vec<u8>);
 
 #[derive(Default)]
@@ -69,7 +69,7 @@ impl UploadQueue {
 
     /// Reads from the program, and puts the bytes into the queue, until there is enough or the
     /// program pauses.
-    pub(super) fn fill(&self, source: &mut ContentSource, running: &Running) {
+    pub(super) fn fill_from_program(&self, source: &mut ContentSource, running: &RunningTransfer) {
         let mut buffer = Vec::new();
         while self.wants_more() && !running.is_paused(PAUSE_SEND) && !running.has_failed() {
             buffer.resize(PIECE, 0);

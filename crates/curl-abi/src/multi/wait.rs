@@ -5,9 +5,9 @@ use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 use super::state::Multi;
-use super::{DescriptorCount, with};
+use super::{DescriptorCount, with_multi};
 use crate::codes::{CURLM_BAD_FUNCTION_ARGUMENT, CURLM_OK, CURLM_OUT_OF_MEMORY, CURLM_UNRECOVERABLE_POLL, CURLMcode};
-use crate::handles::Handle;
+use crate::handles::OpaqueHandle;
 use crate::memory;
 
 const WAIT_POLLIN: c_short = 1;
@@ -15,7 +15,7 @@ const WAIT_POLLPRI: c_short = 2;
 const WAIT_POLLOUT: c_short = 4;
 
 /// Pairs of libcurl's and the system's bits for events.
-const BITS: [(c_short, c_short); 3] =
+const POLL_BIT_PAIRS: [(c_short, c_short); 3] =
     [(WAIT_POLLIN, libc::POLLIN), (WAIT_POLLPRI, libc::POLLPRI), (WAIT_POLLOUT, libc::POLLOUT)];
 
 /// A descriptor of the program, as `curl/multi.h` describes it.
@@ -30,13 +30,13 @@ pub struct curl_waitfd {
 /// The kind of a wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WaitKind {
-    /// `curl_multi_wait`: returns at once if there is nothing to wait for.
+    /// `curl_multi_wait`: returns immediately if there is nothing to wait for.
     Wait,
     /// `curl_multi_poll`: waits even without descriptors, and `curl_multi_wakeup` ends the wait.
     Poll,
 }
 
-fn converted(bits: c_short, pairs: impl Iterator<Item = (c_short, c_short)>) -> c_short {
+fn convert_bits(bits: c_short, pairs: impl Iterator<Item = (c_short, c_short)>) -> c_short {
     pairs.filter(|(from, _)| bits & from != 0).fold(0, |all, (_, to)| all | to)
 }
 
@@ -50,7 +50,7 @@ impl Multi {
         }
         let entry = |fd: RawFd, events: c_short| libc::pollfd { fd, events, revents: 0 };
         let mut fds: Vec<libc::pollfd> = own.iter().map(|fd| entry(*fd, libc::POLLIN)).collect();
-        fds.extend(extra.iter().map(|each| entry(each.fd, converted(each.events, BITS.into_iter()))));
+        fds.extend(extra.iter().map(|each| entry(each.fd, convert_bits(each.events, POLL_BIT_PAIRS.into_iter()))));
         if kind == WaitKind::Poll {
             fds.push(entry(self.wakeup.fd(), libc::POLLIN));
         }
@@ -67,7 +67,8 @@ impl Multi {
             }
             count += c_int::from(fd.revents != 0);
             if let Some(each) = at.checked_sub(own.len()).and_then(|at| extra.get_mut(at)) {
-                each.revents = converted(fd.revents, BITS.into_iter().map(|(ours, theirs)| (theirs, ours)));
+                each.revents =
+                    convert_bits(fd.revents, POLL_BIT_PAIRS.into_iter().map(|(ours, theirs)| (theirs, ours)));
             }
         }
         Ok(count)
@@ -99,13 +100,13 @@ fn poll(fds: &mut [libc::pollfd], timeout: c_int) -> Result<(), CURLMcode> {
 /// libcurl's documentation.
 unsafe fn wait(
     kind: WaitKind,
-    multi: Handle,
+    multi: OpaqueHandle,
     extra: *mut curl_waitfd,
     count: c_uint,
     timeout: c_int,
     place: *mut c_int,
 ) -> CURLMcode {
-    with(multi, |multi| {
+    with_multi(multi, |multi| {
         if timeout < 0 || extra.is_null() && count > 0 {
             return CURLM_BAD_FUNCTION_ARGUMENT;
         }
@@ -119,16 +120,16 @@ unsafe fn wait(
             Err(code) => (code, 0),
         };
         // SAFETY: libcurl's contract: NULL or writable.
-        unsafe { memory::put(place, ready) };
+        unsafe { memory::write_unless_null(place, ready) };
         code
     })
 }
 
-/// Waits until a transfer or a descriptor of the program has something to do. Returns at once
-/// without any.
+/// Waits until a transfer or a descriptor of the program has something to do. Returns immediately
+/// if there are none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_wait(
-    multi: Handle,
+    multi: OpaqueHandle,
     extra: *mut curl_waitfd,
     count: c_uint,
     timeout: c_int,
@@ -142,7 +143,7 @@ pub unsafe extern "C" fn curl_multi_wait(
 /// `curl_multi_wakeup`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_poll(
-    multi: Handle,
+    multi: OpaqueHandle,
     extra: *mut curl_waitfd,
     count: c_uint,
     timeout: c_int,
@@ -152,10 +153,11 @@ pub unsafe extern "C" fn curl_multi_poll(
     unsafe { wait(WaitKind::Poll, multi, extra, count, timeout, place) }
 }
 
-/// Ends the `curl_multi_poll` that another thread is in, or else the next one.
+/// Ends the `curl_multi_poll` that another thread runs now. If no thread runs it, ends the next
+/// call.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_multi_wakeup(multi: Handle) -> CURLMcode {
-    with(multi, |multi| {
+pub extern "C" fn curl_multi_wakeup(multi: OpaqueHandle) -> CURLMcode {
+    with_multi(multi, |multi| {
         multi.wakeup.notify();
         CURLM_OK
     })
@@ -164,13 +166,13 @@ pub extern "C" fn curl_multi_wakeup(multi: Handle) -> CURLMcode {
 /// Adds the descriptors to watch to sets for `select`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_fdset(
-    multi: Handle,
+    multi: OpaqueHandle,
     read: *mut libc::fd_set,
     _write: *mut libc::fd_set,
     _except: *mut libc::fd_set,
     highest: *mut c_int,
 ) -> CURLMcode {
-    with(multi, |multi| {
+    with_multi(multi, |multi| {
         let mut most = -1;
         let fds = multi.active_descriptors();
         for fd in fds {
@@ -182,7 +184,7 @@ pub unsafe extern "C" fn curl_multi_fdset(
             }
         }
         // SAFETY: libcurl's contract: NULL or writable.
-        unsafe { memory::put(highest, most) };
+        unsafe { memory::write_unless_null(highest, most) };
         CURLM_OK
     })
 }
@@ -190,12 +192,12 @@ pub unsafe extern "C" fn curl_multi_fdset(
 /// Stores the descriptors to watch in an array of the program. `*count` receives their number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_waitfds(
-    multi: Handle,
+    multi: OpaqueHandle,
     places: *mut curl_waitfd,
     size: DescriptorCount,
     count: *mut DescriptorCount,
 ) -> CURLMcode {
-    with(multi, |multi| {
+    with_multi(multi, |multi| {
         let fds = multi.active_descriptors();
         for (at, fd) in fds.iter().enumerate().take(size as usize) {
             if !places.is_null() {
@@ -205,7 +207,7 @@ pub unsafe extern "C" fn curl_multi_waitfds(
             }
         }
         // SAFETY: libcurl's contract: NULL or writable.
-        unsafe { memory::put(count, DescriptorCount::try_from(fds.len()).unwrap_or(0)) };
+        unsafe { memory::write_unless_null(count, DescriptorCount::try_from(fds.len()).unwrap_or(0)) };
         if fds.len() > size as usize { CURLM_OUT_OF_MEMORY } else { CURLM_OK }
     })
 }

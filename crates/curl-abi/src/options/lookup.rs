@@ -37,9 +37,9 @@ static TABLE: [curl_easyoption; ROWS.len() + 1] = {
     table
 };
 
-/// For each number of an option without its type, one more than its place in [`ROWS`]; 0 for none.
-/// No two options differ by their types alone.
-static PLACES: [u16; MAX_NUMBER] = {
+/// The position of each option in [`ROWS`] plus 1, by the option's number without its type. 0 if no
+/// option has the number. No two options differ only by their types.
+static ROW_POSITIONS: [u16; MAX_NUMBER] = {
     let mut places = [0; MAX_NUMBER];
     let mut at = 0;
     while at < ROWS.len() {
@@ -62,26 +62,26 @@ const MAX_NUMBER: usize = 512;
 
 /// Returns the use that this library makes of the option with this number; `None` if there is no
 /// such option.
-pub(super) fn usage(option: u32) -> Option<OptionUse> {
-    row(option).map(|(.., usage)| *usage)
+pub(super) fn option_use(option: u32) -> Option<OptionUse> {
+    option_row(option).map(|(.., usage)| *usage)
 }
 
 /// Returns the row of the option with this number.
-pub(super) fn row(option: u32) -> Option<&'static super::table::OptionRow> {
-    let place = PLACES.get((option % TYPE_STEP) as usize)?.checked_sub(1)?;
+pub(super) fn option_row(option: u32) -> Option<&'static super::table::OptionRow> {
+    let place = ROW_POSITIONS.get((option % TYPE_STEP) as usize)?.checked_sub(1)?;
     ROWS.get(usize::from(place)).filter(|(_, id, ..)| *id == option)
 }
 
-/// Returns the option with this name, in any case of letters; NULL if there is none.
+/// Returns the option with this name, in upper or lower case. NULL if no option has this name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_option_by_name(name: *const c_char) -> *const curl_easyoption {
     // SAFETY: a string or NULL.
-    let Some(wanted) = (unsafe { memory::bytes(name) }) else { return std::ptr::null() };
+    let Some(wanted) = (unsafe { memory::c_string_bytes(name) }) else { return std::ptr::null() };
     let found = ROWS.iter().position(|(name, ..)| name.to_bytes().eq_ignore_ascii_case(wanted));
     found.map_or(std::ptr::null(), |at| &raw const TABLE[at])
 }
 
-/// Returns the option with this number; NULL if there is none.
+/// Returns the option with this number. NULL if no option has this number.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_easy_option_by_id(id: c_uint) -> *const curl_easyoption {
     let found = ROWS.iter().position(|(_, number, _, usage)| *number == id && *usage != OptionUse::Alias);

@@ -141,7 +141,7 @@ impl EasyOptions {
 
     /// Returns the strings of an option that is a list; empty if it is not set.
     #[must_use]
-    pub fn list(&self, option: u32) -> &[Box<[u8]>] {
+    pub fn string_list(&self, option: u32) -> &[Box<[u8]>] {
         match self.values.get(&option) {
             Some(OptionValue::List(list)) => list,
             _ => &[],

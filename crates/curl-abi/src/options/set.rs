@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use haul_policy::protocols::ProtocolSet;
 
 use super::auth_schemes::{AUTH_AWS, AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST};
-use super::lookup::usage;
+use super::lookup::option_use;
 use super::numbers as opt;
 use super::{EasyOptions, OptionKind, OptionUse, OptionValue, RequestKind};
 use crate::codes::{
@@ -15,7 +15,7 @@ use crate::codes::{
 };
 use crate::easy::{EASY, EasyState};
 use crate::form::FORMS;
-use crate::handles::{Handle, UserPointer, guard, lock};
+use crate::handles::{OpaqueHandle, UserPointer, catch_panic, lock};
 use crate::memory;
 use crate::mime::MIMES;
 use crate::share::SHARES;
@@ -39,7 +39,7 @@ impl EasyOptions {
     /// # Errors
     /// The option is unknown, or the number is not valid for it.
     pub fn set_number(&mut self, option: u32, value: i64) -> Result<(), CURLcode> {
-        match usage(option) {
+        match option_use(option) {
             Some(OptionUse::Applied) => {}
             Some(OptionUse::Ignored) => return Ok(()),
             _ => return Err(CURLE_UNKNOWN_OPTION),
@@ -107,7 +107,7 @@ impl EasyOptions {
                     opt::USERPWD => (opt::USERNAME, opt::PASSWORD),
                     _ => (opt::PROXYUSERNAME, opt::PROXYPASSWORD),
                 };
-                let (user, password) = match text.map(haul_policy::auth::Credentials::split) {
+                let (user, password) = match text.map(haul_policy::auth::Credentials::split_user_and_password) {
                     Some((user, password)) => (Some(user), Some(password.unwrap_or_default())),
                     None => (None, None),
                 };
@@ -145,7 +145,7 @@ impl EasyOptions {
     unsafe fn copy_post_fields(&mut self, start: *const c_char) {
         let length = self.number(opt::POSTFIELDSIZE_LARGE).and_then(|size| usize::try_from(size).ok());
         // SAFETY: the caller guarantees it.
-        let copy = unsafe { memory::sized(start, length) }.map(bytes_value);
+        let copy = unsafe { memory::bytes_with_length(start, length) }.map(bytes_value);
         self.store(opt::COPYPOSTFIELDS, copy);
         self.store(opt::POSTFIELDS, None);
         self.kind = RequestKind::Post;
@@ -164,7 +164,7 @@ fn check_protocols(list: &str) -> Result<(), CURLcode> {
     }
     let is_known = |name: &str| {
         name.bytes().all(|b| b.is_ascii_alphanumeric())
-            && (ProtocolSet { http: false, https: false, file: false }.with(name).is_ok()
+            && (ProtocolSet { http: false, https: false, file: false }.with_list(name).is_ok()
                 || name.eq_ignore_ascii_case("all"))
     };
     if names.all(is_known) { Ok(()) } else { Err(CURLE_UNSUPPORTED_PROTOCOL) }
@@ -231,10 +231,10 @@ impl EasyState {
     /// # Safety
     /// libcurl's documentation of the option.
     unsafe fn set_pointer(&mut self, option: u32, value: *mut c_void) -> Result<(), CURLcode> {
-        let Some((_, _, kind, usage)) = super::lookup::row(option) else { return Err(CURLE_UNKNOWN_OPTION) };
+        let Some((_, _, kind, usage)) = super::lookup::option_row(option) else { return Err(CURLE_UNKNOWN_OPTION) };
         if *kind == OptionKind::Text && *usage != OptionUse::Unknown {
             // SAFETY: the caller guarantees it.
-            let text = unsafe { memory::bytes(value.cast()) };
+            let text = unsafe { memory::c_string_bytes(value.cast()) };
             if text.is_some_and(|text| text.len() > MAX_TEXT) {
                 return Err(CURLE_BAD_FUNCTION_ARGUMENT);
             }
@@ -249,7 +249,7 @@ impl EasyState {
         match kind {
             OptionKind::Text => {
                 // SAFETY: the caller guarantees it.
-                let text = unsafe { memory::bytes(value.cast()) };
+                let text = unsafe { memory::c_string_bytes(value.cast()) };
                 match (option, text) {
                     (opt::COOKIELIST, text) => return self.change_cookies(text),
                     (opt::COOKIEFILE, None) => self.forget_cookies(),
@@ -263,7 +263,7 @@ impl EasyState {
             }
             OptionKind::List => {
                 // SAFETY: the caller guarantees it.
-                let list = unsafe { slist::strings(value.cast::<curl_slist>()) };
+                let list = unsafe { slist::copy_strings(value.cast::<curl_slist>()) };
                 self.options.store(option, (!list.is_empty()).then(|| OptionValue::List(list.into())));
                 Ok(())
             }
@@ -271,7 +271,7 @@ impl EasyState {
                 // SAFETY: a `curl_blob` or NULL.
                 let blob = unsafe { value.cast::<curl_blob>().as_ref() };
                 // SAFETY: the blob has that many bytes.
-                let bytes = blob.and_then(|blob| unsafe { memory::sized(blob.data, Some(blob.len)) });
+                let bytes = blob.and_then(|blob| unsafe { memory::bytes_with_length(blob.data, Some(blob.len)) });
                 if blob.is_some() && bytes.is_none() {
                     return Err(CURLE_BAD_FUNCTION_ARGUMENT);
                 }
@@ -343,8 +343,8 @@ impl EasyState {
 
 /// Sets an option that is a number.
 #[unsafe(no_mangle)]
-pub extern "C" fn haul_curl_easy_setopt_number(easy: Handle, option: c_int, value: i64) -> CURLcode {
-    guard(CURLE_FAILED_INIT, || {
+pub extern "C" fn haul_curl_easy_setopt_number(easy: OpaqueHandle, option: c_int, value: i64) -> CURLcode {
+    catch_panic(CURLE_FAILED_INIT, || {
         let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
         let option = u32::try_from(option).unwrap_or(u32::MAX);
         lock(&easy.state).options.set_number(option, value).err().unwrap_or(CURLE_OK)
@@ -353,8 +353,12 @@ pub extern "C" fn haul_curl_easy_setopt_number(easy: Handle, option: c_int, valu
 
 /// Sets an option that is a pointer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn haul_curl_easy_setopt_pointer(easy: Handle, option: c_int, value: *mut c_void) -> CURLcode {
-    guard(CURLE_FAILED_INIT, || {
+pub unsafe extern "C" fn haul_curl_easy_setopt_pointer(
+    easy: OpaqueHandle,
+    option: c_int,
+    value: *mut c_void,
+) -> CURLcode {
+    catch_panic(CURLE_FAILED_INIT, || {
         let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
         let option = u32::try_from(option).unwrap_or(u32::MAX);
         let mut state = lock(&easy.state);

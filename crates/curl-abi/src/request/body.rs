@@ -29,7 +29,7 @@ pub(crate) enum RequestContent {
 }
 
 /// Sets the method and the description of the content in a request, and returns the content.
-pub(super) fn set(
+pub(super) fn set_content(
     options: &EasyOptions,
     request: &mut RequestOptions,
     easy: usize,
@@ -68,11 +68,12 @@ fn upload(options: &EasyOptions, request: &mut RequestOptions, easy: usize) -> R
 }
 
 fn read_source(options: &EasyOptions, easy: usize, length: Option<u64>, from: u64) -> ContentSource {
-    let callback = ContentCallback::of_handle(Callbacks::of(options), easy, length, from);
+    let callback = ContentCallback::from_callbacks(Callbacks::from_options(options), easy, length, from);
     ContentSource::new(vec![Segment::Callback(callback)])
 }
 
-/// Returns the content of `CURLOPT_POST`: the given bytes, or those of the read callback.
+/// Returns the content of `CURLOPT_POST`: the bytes that were set, or the bytes from the read
+/// callback.
 fn post(options: &EasyOptions, easy: usize) -> RequestContent {
     let chunks = |line: &[u8]| line.to_ascii_lowercase().starts_with(b"transfer-encoding:");
     let size = options.number(opt::POSTFIELDSIZE_LARGE).and_then(|size| u64::try_from(size).ok());
@@ -85,7 +86,7 @@ fn post(options: &EasyOptions, easy: usize) -> RequestContent {
         let length = size.and_then(|size| usize::try_from(size).ok());
         // SAFETY: libcurl's contract: the memory of CURLOPT_POSTFIELDS lives until the transfer is
         // over, and has the length of CURLOPT_POSTFIELDSIZE or ends with NUL.
-        let bytes = unsafe { memory::sized(fields.cast_const().cast(), length) }.unwrap_or_default();
+        let bytes = unsafe { memory::bytes_with_length(fields.cast_const().cast(), length) }.unwrap_or_default();
         // A copy: the engine's thread must not read memory of the program.
         return RequestContent::Bytes(RequestBody::from(bytes));
     }
@@ -94,7 +95,7 @@ fn post(options: &EasyOptions, easy: usize) -> RequestContent {
         return RequestContent::Bytes(RequestBody::from(&[][..]));
     }
     // The length of content in chunks is that of its chunks.
-    let size = size.filter(|_| !options.list(opt::HTTPHEADER).iter().any(|line| chunks(line)));
+    let size = size.filter(|_| !options.string_list(opt::HTTPHEADER).iter().any(|line| chunks(line)));
     RequestContent::Source(read_source(options, easy, size, 0))
 }
 
@@ -123,13 +124,15 @@ pub(crate) fn form_tree(options: &EasyOptions) -> MimeTree {
         return copy.0.clone();
     }
     match options.kind {
-        RequestKind::Mime => MimeTree::of(options.pointer(opt::MIMEPOST)),
+        RequestKind::Mime => MimeTree::copy_of_form(options.pointer(opt::MIMEPOST)),
         RequestKind::Form => {
             let Some(form) = FORMS.get(options.pointer(opt::HTTPPOST)) else { return MimeTree::default() };
-            let read = PartCallback::of_handle(options);
+            let read = PartCallback::from_options(options);
             // SAFETY: libcurl's contract: memory that the form names lives until the transfer is
             // over.
-            unsafe { lock(&form).tree(|data, length| TreeContent::Callback(PartCallback { data, length, ..read })) }
+            unsafe {
+                lock(&form).to_mime_tree(|data, length| TreeContent::Callback(PartCallback { data, length, ..read }))
+            }
         }
         _ => MimeTree::default(),
     }

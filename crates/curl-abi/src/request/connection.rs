@@ -89,12 +89,15 @@ const PROXY_TLS: TlsOptionNumbers = TlsOptionNumbers {
 };
 
 /// Sets the options of connections in a request.
-pub(super) fn set(options: &EasyOptions, request: &mut RequestOptions) -> Result<(), TransferFailure> {
+pub(super) fn set_connection_options(
+    options: &EasyOptions,
+    request: &mut RequestOptions,
+) -> Result<(), TransferFailure> {
     let version = options.number(opt::HTTP_VERSION).unwrap_or(0);
     request.tls = tls(options, &SERVER_TLS)?;
     request.tls.resume = options.number(opt::SSL_SESSIONID_CACHE) != Some(0);
     request.tls.keep_certificates = options.is_on(opt::CERTINFO);
-    request.tls.groups = words(options, opt::SSL_EC_CURVES);
+    request.tls.groups = split_names(options, opt::SSL_EC_CURVES);
     request.tls.examine = !request.tls.verify;
     request.tls.common_name = true;
     request.tls.alpn = match version {
@@ -116,7 +119,7 @@ pub(super) fn set(options: &EasyOptions, request: &mut RequestOptions) -> Result
         _ => AddressFamily::Any,
     };
     set_socket(options, request)?;
-    request.connect_to = options.list(opt::CONNECT_TO).iter().filter_map(|line| connect_to(line)).collect();
+    request.connect_to = options.string_list(opt::CONNECT_TO).iter().filter_map(|line| connect_to(line)).collect();
     request.proxy = proxy(options)?;
     Ok(())
 }
@@ -126,7 +129,7 @@ fn path(options: &EasyOptions, option: u32) -> Option<PathBuf> {
 }
 
 /// Splits the names of an option at colons, commas and spaces.
-fn words(options: &EasyOptions, option: u32) -> Option<Vec<String>> {
+fn split_names(options: &EasyOptions, option: u32) -> Option<Vec<String>> {
     let text = options.text(option)?;
     Some(text.split([':', ',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect())
 }
@@ -138,8 +141,8 @@ fn tls(options: &EasyOptions, numbers: &TlsOptionNumbers) -> Result<TlsOptions, 
     tls.ca_path = path(options, numbers.ca_path);
     tls.ca_pem = options.bytes(numbers.ca_blob).map(Pem::new);
     tls.crl_file = path(options, numbers.crl_file);
-    tls.tls12_ciphers = words(options, numbers.ciphers);
-    tls.tls13_ciphers = words(options, numbers.tls13_ciphers);
+    tls.tls12_ciphers = split_names(options, numbers.ciphers);
+    tls.tls13_ciphers = split_names(options, numbers.tls13_ciphers);
     tls.passphrase = options.bytes(numbers.password).map(Passphrase::new);
     if let Some(certificate) = options.bytes(numbers.certificate_blob) {
         let key = options.bytes(numbers.key_blob).unwrap_or_default();
@@ -275,10 +278,10 @@ fn proxy(options: &EasyOptions) -> Result<Option<ProxyOptions>, TransferFailure>
     };
     proxy.tunnel = options.is_on(opt::HTTPPROXYTUNNEL);
     proxy.http10 = options.number(opt::PROXYTYPE) == Some(1);
-    (proxy.fields, proxy.without) = fields::split(options.list(opt::PROXYHEADER));
+    (proxy.fields, proxy.without) = fields::parse_header_lines(options.string_list(opt::PROXYHEADER));
     // With `CURLHEADER_UNIFIED`, servers and proxies get the same fields.
     if options.number(opt::HEADEROPT) == Some(0) {
-        (proxy.fields, proxy.without) = fields::split(options.list(opt::HTTPHEADER));
+        (proxy.fields, proxy.without) = fields::parse_header_lines(options.string_list(opt::HTTPHEADER));
     }
     let has_tls = proxy
         .proxy

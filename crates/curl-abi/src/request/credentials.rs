@@ -18,7 +18,7 @@ use crate::options::{
 };
 
 /// Sets the credentials of the options in a request.
-pub(super) fn set(state: &EasyState, request: &mut RequestOptions) -> Result<(), TransferFailure> {
+pub(super) fn set_credentials(state: &EasyState, request: &mut RequestOptions) -> Result<(), TransferFailure> {
     let options = &state.options;
     let wrong = |_| TransferFailure::from(CURLE_BAD_FUNCTION_ARGUMENT);
     let schemes = options.number(opt::HTTPAUTH).unwrap_or(AUTH_BASIC);

@@ -37,7 +37,7 @@ impl HeaderLine {
 }
 
 /// Splits lines into fields to send and names of fields that are not sent.
-pub(super) fn split(lines: &[Box<[u8]>]) -> (Vec<(String, Vec<u8>)>, Vec<String>) {
+pub(super) fn parse_header_lines(lines: &[Box<[u8]>]) -> (Vec<(String, Vec<u8>)>, Vec<String>) {
     let (mut fields, mut without) = (Vec::new(), Vec::new());
     for line in lines {
         match HeaderLine::parse(line) {
@@ -50,8 +50,8 @@ pub(super) fn split(lines: &[Box<[u8]>]) -> (Vec<(String, Vec<u8>)>, Vec<String>
 }
 
 /// Sets the fields of the options in a request.
-pub(super) fn set(options: &EasyOptions, request: &mut RequestOptions) {
-    (request.fields, request.without) = split(options.list(opt::HTTPHEADER));
+pub(super) fn set_fields(options: &EasyOptions, request: &mut RequestOptions) {
+    (request.fields, request.without) = parse_header_lines(options.string_list(opt::HTTPHEADER));
     request.deviations.upgraded = request.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("upgrade"));
     let has =
         |fields: &[(String, Vec<u8>)], wanted: &str| fields.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted));
@@ -75,7 +75,7 @@ mod tests {
             [&b"X-A: 1"[..], b"Accept:", b"X-Empty;", b"nonsense", b"X-Evil: a\r\nHost: b", b" : x", b"X-B:  2 "]
                 .map(Box::from)
                 .to_vec();
-        let (fields, without) = split(&lines);
+        let (fields, without) = parse_header_lines(&lines);
         let pairs: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
         assert_eq!(pairs, [("X-A", &b"1"[..]), ("X-Empty", b""), ("X-B", b"2")]);
         assert_eq!(without, ["Accept"]);

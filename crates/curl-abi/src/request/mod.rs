@@ -14,7 +14,7 @@ use haul::{RequestOptions, ResponseHead, Target};
 use haul_policy::protocols::ProtocolSet;
 
 pub(crate) use body::{RequestContent, form_tree};
-pub(crate) use target::{own_url, redirected_url};
+pub(crate) use target::{redirected_url, url_for_info};
 
 use crate::codes::{CURLE_UNSUPPORTED_PROTOCOL, CURLcode, easy_message};
 use crate::date;
@@ -31,7 +31,7 @@ pub(crate) struct PreparedRequest {
     pub(crate) content: RequestContent,
     /// The URL as the program gave it.
     pub(crate) url: String,
-    /// The time limit of the transfer; `None` if it has none.
+    /// The time limit of the transfer. `None`: no limit.
     pub(crate) time_limit: Option<Duration>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn prepare(state: &mut EasyState, easy: usize) -> Result<PreparedRequ
         resume: false,
         curl_compat: curl_compat(options),
         max_time: millis(options, opt::TIMEOUT_MS),
-        max_size: options.number(opt::MAXFILESIZE_LARGE).and_then(positive),
+        max_size: options.number(opt::MAXFILESIZE_LARGE).and_then(positive_or_none),
         resume_from: resume_from(options),
         limit_rate: rate(options),
         speed_limit: speed_limit(options),
@@ -103,20 +103,20 @@ pub(crate) fn prepare(state: &mut EasyState, easy: usize) -> Result<PreparedRequ
         http3_cache: state.http3_cache.clone(),
         ..RequestOptions::default()
     };
-    fields::set(options, &mut request);
-    connection::set(options, &mut request)?;
-    credentials::set(state, &mut request)?;
-    let content = body::set(&state.options, &mut request, easy)?;
+    fields::set_fields(options, &mut request);
+    connection::set_connection_options(options, &mut request)?;
+    credentials::set_credentials(state, &mut request)?;
+    let content = body::set_content(&state.options, &mut request, easy)?;
     let time_limit = request.max_time;
     Ok(PreparedRequest { target, options: request, content, url, time_limit })
 }
 
-fn positive(number: i64) -> Option<u64> {
+fn positive_or_none(number: i64) -> Option<u64> {
     u64::try_from(number).ok().filter(|number| *number > 0)
 }
 
 fn millis(options: &EasyOptions, option: u32) -> Option<Duration> {
-    options.number(option).and_then(positive).map(Duration::from_millis)
+    options.number(option).and_then(positive_or_none).map(Duration::from_millis)
 }
 
 fn range(options: &EasyOptions) -> Option<String> {
@@ -126,17 +126,17 @@ fn range(options: &EasyOptions) -> Option<String> {
 }
 
 fn resume_from(options: &EasyOptions) -> Option<u64> {
-    options.number(opt::RESUME_FROM_LARGE).and_then(positive).filter(|_| options.kind == RequestKind::Get)
+    options.number(opt::RESUME_FROM_LARGE).and_then(positive_or_none).filter(|_| options.kind == RequestKind::Get)
 }
 
 fn rate(options: &EasyOptions) -> Option<u64> {
     let option = if options.kind == RequestKind::Put { opt::MAX_SEND_SPEED_LARGE } else { opt::MAX_RECV_SPEED_LARGE };
-    options.number(option).and_then(positive)
+    options.number(option).and_then(positive_or_none)
 }
 
 fn speed_limit(options: &EasyOptions) -> Option<SpeedLimit> {
-    let bytes_per_second = options.number(opt::LOW_SPEED_LIMIT).and_then(positive)?;
-    let time = Duration::from_secs(options.number(opt::LOW_SPEED_TIME).and_then(positive)?);
+    let bytes_per_second = options.number(opt::LOW_SPEED_LIMIT).and_then(positive_or_none)?;
+    let time = Duration::from_secs(options.number(opt::LOW_SPEED_TIME).and_then(positive_or_none)?);
     Some(SpeedLimit { bytes_per_second, time })
 }
 
@@ -146,7 +146,7 @@ fn protocols(options: &EasyOptions, names: u32, bits: u32) -> Option<ProtocolSet
     const HTTPS: i64 = 1 << 1;
     let none = ProtocolSet { http: false, https: false, file: false };
     if let Some(list) = options.text(names) {
-        return if list.eq_ignore_ascii_case("all") { None } else { Some(none.with(&list).unwrap_or(none)) };
+        return if list.eq_ignore_ascii_case("all") { None } else { Some(none.with_list(&list).unwrap_or(none)) };
     }
     let bits = options.number(bits)?;
     Some(ProtocolSet { http: bits & HTTP != 0, https: bits & HTTPS != 0, file: false })
@@ -184,7 +184,7 @@ fn redirects(options: &EasyOptions) -> RedirectRules {
     };
     let first = protocols(options, opt::PROTOCOLS_STR, opt::PROTOCOLS).unwrap_or_default();
     let later = protocols(options, opt::REDIR_PROTOCOLS_STR, opt::REDIR_PROTOCOLS).unwrap_or_default();
-    rules.with_protocols(first.and(later))
+    rules.with_protocols(first.intersection(later))
 }
 
 fn curl_compat(options: &EasyOptions) -> CurlCompat {
@@ -214,9 +214,9 @@ pub(crate) struct TimeCondition {
 }
 
 impl TimeCondition {
-    /// Returns the time condition (`CURLOPT_TIMECONDITION`) of the options; `None` if there is
-    /// none.
-    fn of(options: &EasyOptions) -> Option<Self> {
+    /// Returns the time condition (`CURLOPT_TIMECONDITION`) of the options. `None` if no condition
+    /// is set.
+    fn from_options(options: &EasyOptions) -> Option<Self> {
         const IF_MODIFIED_SINCE: i64 = 1;
         const IF_UNMODIFIED_SINCE: i64 = 2;
         let kind = options.number(opt::TIMECONDITION)?;
@@ -232,7 +232,7 @@ impl TimeCondition {
 
     /// Returns true if a response with this head does not meet the condition.
     pub(crate) fn is_unmet(options: &EasyOptions, head: &ResponseHead) -> bool {
-        Self::of(options).is_some_and(|condition| head.status() == 304 || !condition.wants(head))
+        Self::from_options(options).is_some_and(|condition| head.status() == 304 || !condition.wants(head))
     }
 }
 
@@ -249,7 +249,7 @@ pub(crate) fn modified(head: &ResponseHead) -> Option<i64> {
 
 /// Sets the condition of `CURLOPT_TIMECONDITION`.
 fn set_time_condition(options: &EasyOptions, request: &mut RequestOptions) {
-    let Some(condition) = TimeCondition::of(options) else { return };
+    let Some(condition) = TimeCondition::from_options(options) else { return };
     let name = if condition.newer { "If-Modified-Since" } else { "If-Unmodified-Since" };
     let since = std::time::UNIX_EPOCH + Duration::from_secs(u64::try_from(condition.time).unwrap_or(0));
     let is_set = |(field, _): &(String, Vec<u8>)| field.eq_ignore_ascii_case(name);

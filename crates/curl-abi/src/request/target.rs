@@ -2,7 +2,7 @@
 
 use haul::Target;
 use haul_policy::target::{Scheme, TargetError};
-use haul_policy::urlencode::percent;
+use haul_policy::urlencode::percent_encode;
 
 use super::{TransferFailure, check_protocol};
 use crate::codes::{CURLE_LOGIN_DENIED, CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT};
@@ -58,7 +58,7 @@ fn url_text(options: &EasyOptions) -> Result<String, TransferFailure> {
         Err(error) => error
             .as_bytes()
             .utf8_chunks()
-            .map(|chunk| format!("{}{}", chunk.valid(), percent(chunk.invalid())))
+            .map(|chunk| format!("{}{}", chunk.valid(), percent_encode(chunk.invalid())))
             .collect(),
     })
 }
@@ -72,7 +72,7 @@ fn with_port(url: &str, port: i64) -> Option<String> {
 }
 
 /// Returns the program's own URL in its normal form, for `CURLINFO_EFFECTIVE_URL`.
-pub(crate) fn own_url(url: &str) -> String {
+pub(crate) fn url_for_info(url: &str) -> String {
     let normal = || {
         let mut parts = UrlParts::default();
         parts.set(UrlPart::Url, Some(url.as_bytes()), flags::GUESS_SCHEME).ok()?;

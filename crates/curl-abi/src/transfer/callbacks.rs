@@ -1,4 +1,4 @@
-//! The types of the program's callbacks, and those of one transfer.
+//! The types of the program's callbacks, and the callbacks of one transfer.
 
 use std::ffi::{c_char, c_double, c_int, c_void};
 
@@ -81,7 +81,7 @@ unsafe extern "C" fn seek_file(file: *mut c_void, offset: i64, origin: c_int) ->
 }
 
 /// Returns the pointer of a data option, or a standard stream if it is not set.
-fn stream(options: &EasyOptions, option: u32, number: c_int) -> UserPointer {
+fn standard_stream_or_data(options: &EasyOptions, option: u32, number: c_int) -> UserPointer {
     let given = options.pointer(option);
     // SAFETY: a function of this crate without conditions.
     UserPointer(if given.is_null() { unsafe { haul_curl_standard_stream(number) } } else { given })
@@ -89,11 +89,11 @@ fn stream(options: &EasyOptions, option: u32, number: c_int) -> UserPointer {
 
 /// Returns the pointer of a data option. As in libcurl, a standard stream is the default also for a
 /// function of the program (`has_function`). Such a function gets NULL only if the program said so.
-fn data(options: &EasyOptions, option: u32, has_function: bool, number: c_int) -> UserPointer {
+fn callback_data(options: &EasyOptions, option: u32, has_function: bool, number: c_int) -> UserPointer {
     if has_function && options.has(option) {
         return UserPointer(options.pointer(option));
     }
-    stream(options, option, number)
+    standard_stream_or_data(options, option, number)
 }
 
 /// The callbacks of a transfer, as the options were when it began.
@@ -130,18 +130,18 @@ pub(crate) struct Callbacks {
 }
 
 impl Callbacks {
-    pub(crate) fn of(options: &EasyOptions) -> Self {
+    pub(crate) fn from_options(options: &EasyOptions) -> Self {
         let given: WriteFunction = function!(options, opt::WRITEFUNCTION, WriteFunction);
         let header: WriteFunction = function!(options, opt::HEADERFUNCTION, WriteFunction);
         let header_data = UserPointer(options.pointer(opt::HEADERDATA));
         let read: ReadFunction = function!(options, opt::READFUNCTION, ReadFunction);
         let seek: SeekFunction = function!(options, opt::SEEKFUNCTION, SeekFunction);
-        let read_data = data(options, opt::READDATA, read.is_some(), 0);
+        let read_data = callback_data(options, opt::READDATA, read.is_some(), 0);
         let write = given.or(Some(write_to_file));
         let seeks_file = read.is_none() && seek.is_none();
         Self {
             write,
-            write_data: data(options, opt::WRITEDATA, given.is_some(), 1),
+            write_data: callback_data(options, opt::WRITEDATA, given.is_some(), 1),
             // Header data without a header function goes to the write function.
             header: header.or(if header_data == UserPointer::NULL { None } else { write }),
             header_data,
@@ -153,7 +153,7 @@ impl Callbacks {
             ioctl_data: UserPointer(options.pointer(opt::IOCTLDATA)),
             debug: function!(options, opt::DEBUGFUNCTION, DebugFunction),
             debug_data: UserPointer(options.pointer(opt::DEBUGDATA)),
-            stderr: stream(options, opt::STDERR, 2),
+            stderr: standard_stream_or_data(options, opt::STDERR, 2),
             xferinfo: function!(options, opt::XFERINFOFUNCTION, XferinfoFunction),
             progress: function!(options, opt::PROGRESSFUNCTION, ProgressFunction),
             progress_data: UserPointer(options.pointer(opt::XFERINFODATA)),

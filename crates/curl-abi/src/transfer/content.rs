@@ -10,15 +10,15 @@ use super::callbacks::{Callbacks, READFUNC_ABORT, READFUNC_PAUSE};
 use crate::handles::UserPointer;
 use crate::mime::PartCallback;
 
-/// The most bytes that a read callback is asked for at once, as in libcurl.
-const MOST: usize = 64 << 10;
+/// The maximum number of bytes that one call of a read callback may return, as in libcurl.
+const MAX_READ: usize = 64 << 10;
 
 /// A piece of content.
 #[derive(Clone)]
 pub(crate) enum Segment {
     /// Bytes in memory.
     Bytes(Arc<[u8]>),
-    /// A file, and its length if it is a regular one.
+    /// A file, and its length if it is a regular file.
     File { path: PathBuf, length: Option<u64> },
     /// The output of a callback.
     Callback(ContentCallback),
@@ -59,17 +59,17 @@ pub(crate) enum ContentRead {
 
 impl ContentCallback {
     /// The read callback of a handle.
-    pub(crate) fn of_handle(callbacks: Callbacks, easy: usize, length: Option<u64>, start: u64) -> Self {
+    pub(crate) fn from_callbacks(callbacks: Callbacks, easy: usize, length: Option<u64>, start: u64) -> Self {
         Self { source: CallbackSource::Handle(Box::new(callbacks), easy), length, start }
     }
 
     /// The callback of a part of a form.
-    pub(crate) fn of_part(part: PartCallback) -> Self {
+    pub(crate) fn from_part(part: PartCallback) -> Self {
         Self { source: CallbackSource::Part(part), length: part.length, start: 0 }
     }
 
     fn read(&self, buffer: &mut [u8]) -> ContentRead {
-        let room = buffer.len().min(MOST);
+        let room = buffer.len().min(MAX_READ);
         let buffer = &mut buffer[..room];
         let read = match &self.source {
             CallbackSource::Handle(callbacks, _) => callbacks.read(buffer),
@@ -105,9 +105,9 @@ impl ContentCallback {
         if self.start == 0 || self.seek(self.start) {
             return true;
         }
-        let (mut left, mut buffer) = (self.start, vec![0; MOST]);
+        let (mut left, mut buffer) = (self.start, vec![0; MAX_READ]);
         while left > 0 {
-            let most = usize::try_from(left).unwrap_or(MOST).min(MOST);
+            let most = usize::try_from(left).unwrap_or(MAX_READ).min(MAX_READ);
             match self.read(&mut buffer[..most]) {
                 ContentRead::Bytes(n) => left -= n as u64,
                 _ => return false,

@@ -1,5 +1,5 @@
 //! `curl_easy_perform`: a transfer on the program's thread. The engine calls the sink, the observer
-//! and the reader of this module there, and they call the program's callbacks at once.
+//! and the reader of this module there, and they call the program's callbacks directly.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -17,7 +17,7 @@ use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Request, Result};
 
 use super::content::{ContentRead, ContentSource};
-use super::running::{PAUSE_SEND, Running, debug_kind};
+use super::running::{PAUSE_SEND, RunningTransfer, debug_kind};
 use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_READ_ERROR, CURLE_SEND_FAIL_REWIND};
 use crate::handles::lock;
 use crate::headers::HeadOrigin;
@@ -25,7 +25,7 @@ use crate::request::{PreparedRequest, RequestContent};
 use crate::slist;
 
 /// Runs a transfer to its end on the calling thread.
-pub(crate) fn run(client: &Client, prepared: PreparedRequest, running: &Arc<Running>) -> TransferOutcome {
+pub(crate) fn run(client: &Client, prepared: PreparedRequest, running: &Arc<RunningTransfer>) -> TransferOutcome {
     let PreparedRequest { target, mut options, content, .. } = prepared;
     let callbacks = &running.callbacks;
     if callbacks.wants_heads() {
@@ -59,7 +59,7 @@ pub(crate) fn run(client: &Client, prepared: PreparedRequest, running: &Arc<Runn
 }
 
 /// Makes the engine's content of a source.
-fn source_body(source: ContentSource, running: &Arc<Running>) -> RequestBody {
+fn source_body(source: ContentSource, running: &Arc<RunningTransfer>) -> RequestBody {
     let length = source.length();
     running.change_progress(|progress| progress.up_total = length.unwrap_or(0));
     let (source, running, is_begun) = (Arc::new(Mutex::new(source)), Arc::clone(running), AtomicBool::new(false));
@@ -76,13 +76,13 @@ fn source_body(source: ContentSource, running: &Arc<Running>) -> RequestBody {
 }
 
 /// Calls the program's callback for trailer fields.
-pub(crate) fn trailers(running: &Running) -> io::Result<Vec<(String, Vec<u8>)>> {
+pub(crate) fn trailers(running: &RunningTransfer) -> io::Result<Vec<(String, Vec<u8>)>> {
     let Some(trailer) = running.callbacks.trailer else { return Ok(Vec::new()) };
     let mut list = std::ptr::null_mut();
     // SAFETY: the program's function with its pointer, and a place for the list.
     let result = unsafe { trailer(&raw mut list, running.callbacks.trailer_data.0) };
     // SAFETY: the list that the program made by `curl_slist_append`.
-    let lines = unsafe { slist::strings(list) };
+    let lines = unsafe { slist::copy_strings(list) };
     // SAFETY: as above. libcurl frees it, too.
     unsafe { slist::curl_slist_free_all(list) };
     if result != 0 {
@@ -99,7 +99,7 @@ pub(crate) fn trailers(running: &Running) -> io::Result<Vec<(String, Vec<u8>)>> 
 
 /// The sink that passes a body to the write callback.
 struct EasySink {
-    running: Arc<Running>,
+    running: Arc<RunningTransfer>,
     has_written: bool,
 }
 
@@ -108,7 +108,7 @@ impl Sink for EasySink {
         self.running.change_progress(|progress| {
             progress.down_total = begin.length.or(begin.total).unwrap_or(0);
         });
-        lock(&self.running.easy.state).infos.begin(begin.facts, begin.head, begin.place);
+        lock(&self.running.easy.state).infos.set_at_body_start(begin.facts, begin.head, begin.place);
         Ok(())
     }
 
@@ -129,7 +129,7 @@ impl Sink for EasySink {
 }
 
 /// The observer that passes heads and events to the callbacks.
-struct EasyObserver(Arc<Running>);
+struct EasyObserver(Arc<RunningTransfer>);
 
 impl fmt::Debug for EasyObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -165,7 +165,7 @@ impl TransferObserver for EasyObserver {
 /// The reader of content that the program supplies.
 struct EasyReader {
     source: Arc<Mutex<ContentSource>>,
-    running: Arc<Running>,
+    running: Arc<RunningTransfer>,
 }
 
 impl Read for EasyReader {

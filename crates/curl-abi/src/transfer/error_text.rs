@@ -28,8 +28,8 @@ pub(crate) fn error_text(error: &Error, outcome: &TransferOutcome, url: &str) ->
             format!("The requested URL returned error: {}", error.status().unwrap_or(facts.status))
         }
         ErrorKind::Timeout if facts.requests == 0 => format!("Connection timed out after {millis} milliseconds"),
-        ErrorKind::Timeout => timeout(outcome, millis, &cause()),
-        ErrorKind::PartialBody => match announced(outcome).and_then(|all| all.checked_sub(facts.body_bytes)) {
+        ErrorKind::Timeout => timeout_text(outcome, millis, &cause()),
+        ErrorKind::PartialBody => match announced_length(outcome).and_then(|all| all.checked_sub(facts.body_bytes)) {
             Some(missing) => format!("transfer closed with {missing} bytes remaining to read"),
             None => "transfer closed with outstanding read data remaining".to_owned(),
         },
@@ -52,14 +52,14 @@ fn host_as_given(url: &str, target: &Target) -> String {
     found.unwrap_or(host).to_owned()
 }
 
-fn announced(outcome: &TransferOutcome) -> Option<u64> {
+fn announced_length(outcome: &TransferOutcome) -> Option<u64> {
     let length = outcome.head.as_ref()?.get("content-length")?;
     std::str::from_utf8(length).ok()?.trim().parse().ok()
 }
 
-fn timeout(outcome: &TransferOutcome, millis: u128, cause: &str) -> String {
+fn timeout_text(outcome: &TransferOutcome, millis: u128, cause: &str) -> String {
     let got = outcome.facts.body_bytes;
-    match announced(outcome).filter(|_| got > 0) {
+    match announced_length(outcome).filter(|_| got > 0) {
         _ if cause.contains("slow") => cause.to_owned(),
         Some(all) => format!("Operation timed out after {millis} milliseconds with {got} out of {all} bytes received"),
         None => format!("Operation timed out after {millis} milliseconds with {got} bytes received"),

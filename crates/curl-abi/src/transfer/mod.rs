@@ -1,8 +1,8 @@
 //! A transfer in progress: the program's callbacks, and the parts by which the engine reaches them.
 //!
 //! ```text
-//!  curl_easy_perform    engine ── EasySink, EasyObserver, EasyReader ──▶ Running ──▶ callbacks
-//!  curl_multi_perform   engine's thread ──▶ EventQueue ──▶ the program's thread ──▶ Running ──▶ callbacks
+//!  curl_easy_perform    engine ── EasySink, EasyObserver, EasyReader ──▶ RunningTransfer ──▶ callbacks
+//!  curl_multi_perform   engine's thread ──▶ EventQueue ──▶ the program's thread ──▶ RunningTransfer ──▶ callbacks
 //! ```
 //!
 //! `Running` calls the callbacks, always on a thread of the program.

@@ -29,7 +29,7 @@ const PAUSE_TICK: Duration = Duration::from_millis(50);
 pub(crate) mod debug_kind {
     use std::ffi::c_int;
 
-    pub(crate) const TEXT: c_int = 0;
+    pub(crate) const INFO_TEXT: c_int = 0;
     pub(crate) const HEADER_IN: c_int = 1;
     pub(crate) const HEADER_OUT: c_int = 2;
     pub(crate) const DATA_IN: c_int = 3;
@@ -38,7 +38,7 @@ pub(crate) mod debug_kind {
 
 /// The outcome of passing bytes to the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Delivery {
+pub(crate) enum DeliveryResult {
     /// The program took the bytes.
     Taken,
     /// The program did not take the bytes, and paused the transfer.
@@ -48,7 +48,7 @@ pub(crate) enum Delivery {
 }
 
 /// A transfer in progress.
-pub(crate) struct Running {
+pub(crate) struct RunningTransfer {
     pub(crate) easy: Arc<Easy>,
     pub(crate) callbacks: Callbacks,
     state: Mutex<RunningState>,
@@ -79,7 +79,7 @@ pub(crate) struct Progress {
     pub(crate) up: u64,
 }
 
-impl Running {
+impl RunningTransfer {
     pub(crate) fn new(easy: Arc<Easy>, callbacks: Callbacks, time_limit: Option<Duration>) -> Self {
         let deadline = time_limit.and_then(|limit| Instant::now().checked_add(limit));
         let state = RunningState { deadline, request: -1, ..RunningState::default() };
@@ -124,7 +124,7 @@ impl Running {
         lock(&self.state).failure.clone()
     }
 
-    /// Takes the heads of all responses.
+    /// Removes and returns the heads of all responses.
     pub(crate) fn take_heads(&self) -> Vec<StoredHead> {
         std::mem::take(&mut lock(&self.state).heads)
     }
@@ -139,7 +139,7 @@ impl Running {
         self.change_progress(|progress| progress.up = progress.up.max(progress.up_total));
     }
 
-    /// Notes that a request is being sent, and reports its head for debugging.
+    /// Records that a request is being sent, and reports its head for debugging.
     pub(crate) fn on_request(&self, head: &str) {
         lock(&self.state).request += 1;
         if self.callbacks.is_verbose {
@@ -151,7 +151,7 @@ impl Running {
     /// Reports a message for debugging.
     pub(crate) fn on_info(&self, text: &str) {
         if self.callbacks.is_verbose {
-            self.debug(debug_kind::TEXT, format!("{text}\n").as_bytes());
+            self.debug(debug_kind::INFO_TEXT, format!("{text}\n").as_bytes());
         }
     }
 
@@ -184,14 +184,14 @@ impl Running {
                 continue;
             }
             if self.callbacks.includes_heads {
-                self.pass(line, waits, |callbacks, line| callbacks.write(line));
+                self.call_until_not_paused(line, waits, |callbacks, line| callbacks.write(line));
             }
-            self.pass(line, waits, |callbacks, line| callbacks.header(line));
+            self.call_until_not_paused(line, waits, |callbacks, line| callbacks.header(line));
         }
     }
 
     /// Passes a line to a callback, again after each pause.
-    fn pass(&self, line: &[u8], waits: bool, callback: impl Fn(&Callbacks, &[u8]) -> usize) {
+    fn call_until_not_paused(&self, line: &[u8], waits: bool, callback: impl Fn(&Callbacks, &[u8]) -> usize) {
         while !self.has_failed() {
             match callback(&self.callbacks, line) {
                 WRITEFUNC_PAUSE => {
@@ -211,19 +211,19 @@ impl Running {
     }
 
     /// Passes one piece of the body, of at most [`MAX_WRITE`] bytes, to the write callback.
-    pub(crate) fn write_piece(&self, piece: &[u8]) -> Delivery {
+    pub(crate) fn write_piece(&self, piece: &[u8]) -> DeliveryResult {
         if self.has_failed() {
-            return Delivery::Failed;
+            return DeliveryResult::Failed;
         }
         match self.callbacks.write(piece) {
             WRITEFUNC_PAUSE => {
                 self.pause(PAUSE_RECV);
-                Delivery::Paused
+                DeliveryResult::Paused
             }
-            taken if taken == piece.len() => Delivery::Taken,
+            taken if taken == piece.len() => DeliveryResult::Taken,
             _ => {
                 self.fail_write();
-                Delivery::Failed
+                DeliveryResult::Failed
             }
         }
     }
@@ -237,9 +237,9 @@ impl Running {
                     return false;
                 }
                 match self.write_piece(piece) {
-                    Delivery::Taken => break,
-                    Delivery::Paused => {}
-                    Delivery::Failed => return false,
+                    DeliveryResult::Taken => break,
+                    DeliveryResult::Paused => {}
+                    DeliveryResult::Failed => return false,
                 }
             }
         }
@@ -268,7 +268,7 @@ impl Running {
         state.failure.is_none()
     }
 
-    /// Notes that a direction is paused because the read callback said so.
+    /// Records that a direction is paused because the read callback said so.
     pub(crate) fn pause_sending(&self) {
         self.pause(PAUSE_SEND);
     }

@@ -1,6 +1,6 @@
 //! `curl_url_*`: URLs in their parts, of any scheme that libcurl knows.
 //!
-//! The rules are those of libcurl's documentation. Requests do not use this parser but
+//! The rules follow libcurl's documentation. Requests do not use this parser but
 //! [`haul_policy::target::Target`], which accepts fewer URLs.
 
 mod parse;
@@ -14,7 +14,7 @@ pub use parts::UrlParts;
 use crate::codes::{
     CURLUE_BAD_HANDLE, CURLUE_BAD_PARTPOINTER, CURLUE_OK, CURLUE_OUT_OF_MEMORY, CURLUE_UNKNOWN_PART, CURLUcode,
 };
-use crate::handles::{Handle, HandleTable, guard, lock};
+use crate::handles::{HandleTable, OpaqueHandle, catch_panic, lock};
 use crate::memory;
 
 /// The live URL handles.
@@ -70,7 +70,7 @@ pub enum UrlPart {
 }
 
 impl UrlPart {
-    fn of(number: c_int) -> Option<Self> {
+    fn from_number(number: c_int) -> Option<Self> {
         const ALL: [UrlPart; 11] = [
             UrlPart::Url,
             UrlPart::Scheme,
@@ -90,20 +90,20 @@ impl UrlPart {
 
 /// Makes an empty URL.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_url() -> Handle {
-    guard(std::ptr::null_mut(), || URLS.insert(|_| Mutex::default()))
+pub extern "C" fn curl_url() -> OpaqueHandle {
+    catch_panic(std::ptr::null_mut(), || URLS.insert(|_| Mutex::default()))
 }
 
 /// Frees a URL.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_url_cleanup(url: Handle) {
-    guard((), || drop(URLS.remove(url)));
+pub extern "C" fn curl_url_cleanup(url: OpaqueHandle) {
+    catch_panic((), || drop(URLS.remove(url)));
 }
 
 /// Copies a URL. Returns NULL for a handle that is not live.
 #[unsafe(no_mangle)]
-pub extern "C" fn curl_url_dup(url: Handle) -> Handle {
-    guard(std::ptr::null_mut(), || match URLS.get(url) {
+pub extern "C" fn curl_url_dup(url: OpaqueHandle) -> OpaqueHandle {
+    catch_panic(std::ptr::null_mut(), || match URLS.get(url) {
         Some(parts) => {
             let copy = lock(&parts).clone();
             URLS.insert(|_| Mutex::new(copy))
@@ -114,19 +114,24 @@ pub extern "C" fn curl_url_dup(url: Handle) -> Handle {
 
 /// Stores a part of a URL in `place`. The program frees it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn curl_url_get(url: Handle, part: c_int, place: *mut *mut c_char, flags: c_uint) -> CURLUcode {
-    guard(CURLUE_OUT_OF_MEMORY, || {
+pub unsafe extern "C" fn curl_url_get(
+    url: OpaqueHandle,
+    part: c_int,
+    place: *mut *mut c_char,
+    flags: c_uint,
+) -> CURLUcode {
+    catch_panic(CURLUE_OUT_OF_MEMORY, || {
         let Some(parts) = URLS.get(url) else { return CURLUE_BAD_HANDLE };
         // SAFETY: libcurl's contract: NULL or writable.
-        if !unsafe { memory::put(place, std::ptr::null_mut()) } {
+        if !unsafe { memory::write_unless_null(place, std::ptr::null_mut()) } {
             return CURLUE_BAD_PARTPOINTER;
         }
-        let Some(part) = UrlPart::of(part) else { return CURLUE_UNKNOWN_PART };
+        let Some(part) = UrlPart::from_number(part) else { return CURLUE_UNKNOWN_PART };
         match lock(&parts).get(part, flags) {
             Ok(text) => {
                 let copy = memory::malloc_string(&text);
                 // SAFETY: as above.
-                unsafe { memory::put(place, copy) };
+                unsafe { memory::write_unless_null(place, copy) };
                 if copy.is_null() { CURLUE_OUT_OF_MEMORY } else { CURLUE_OK }
             }
             Err(code) => code,
@@ -136,12 +141,12 @@ pub unsafe extern "C" fn curl_url_get(url: Handle, part: c_int, place: *mut *mut
 
 /// Sets a part of a URL, or removes it if `text` is NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn curl_url_set(url: Handle, part: c_int, text: *const c_char, flags: c_uint) -> CURLUcode {
-    guard(CURLUE_OUT_OF_MEMORY, || {
+pub unsafe extern "C" fn curl_url_set(url: OpaqueHandle, part: c_int, text: *const c_char, flags: c_uint) -> CURLUcode {
+    catch_panic(CURLUE_OUT_OF_MEMORY, || {
         let Some(parts) = URLS.get(url) else { return CURLUE_BAD_HANDLE };
-        let Some(part) = UrlPart::of(part) else { return CURLUE_UNKNOWN_PART };
+        let Some(part) = UrlPart::from_number(part) else { return CURLUE_UNKNOWN_PART };
         // SAFETY: libcurl's contract.
-        let text = unsafe { memory::bytes(text) };
+        let text = unsafe { memory::c_string_bytes(text) };
         lock(&parts).set(part, text, flags).err().unwrap_or(CURLUE_OK)
     })
 }

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use haul_policy::urlencode::decoded;
+use haul_policy::urlencode::percent_decode;
 
 use super::flags;
 use super::parts::UrlParts;
@@ -55,8 +55,8 @@ fn has_options(scheme: &[u8]) -> bool {
     matches!(scheme, b"imap" | b"imaps" | b"pop3" | b"pop3s" | b"smtp" | b"smtps")
 }
 
-/// Splits a URL into its scheme, in lower case, and the rest after the colon. With `guesses`, the
-/// colon must be followed by a slash, since `host:port` has none.
+/// Splits a URL into its scheme, in lower case, and the text after the colon. With `guesses`, a
+/// slash must follow the colon, so that `host:port` is not taken for a scheme.
 pub(super) fn split_scheme(url: &[u8], guesses: bool) -> Option<(Vec<u8>, &[u8])> {
     let end = url.iter().position(|b| !(b.is_ascii_alphanumeric() || b"+-.".contains(b)))?;
     let is_name = url.first().is_some_and(u8::is_ascii_alphabetic) && end <= 40;
@@ -103,7 +103,7 @@ pub(super) fn parse(url: &[u8], flag: u32) -> Result<UrlParts, CURLUcode> {
     if parts.scheme.is_none() {
         parts.is_guessed = true;
         parts.scheme = Some(match flag & flags::DEFAULT_SCHEME {
-            0 => guessed(parts.host.as_deref().unwrap_or_default()).to_vec(),
+            0 => guess_scheme(parts.host.as_deref().unwrap_or_default()).to_vec(),
             _ => b"https".to_vec(),
         });
     }
@@ -112,7 +112,7 @@ pub(super) fn parse(url: &[u8], flag: u32) -> Result<UrlParts, CURLUcode> {
 }
 
 /// Returns the scheme that the first label of a host suggests.
-fn guessed(host: &[u8]) -> &'static [u8] {
+fn guess_scheme(host: &[u8]) -> &'static [u8] {
     for (label, scheme) in
         [("ftp.", "ftp"), ("dict.", "dict"), ("ldap.", "ldap"), ("imap.", "imap"), ("smtp.", "smtp"), ("pop3.", "pop3")]
     {
@@ -215,7 +215,7 @@ pub(super) fn set_host(parts: &mut UrlParts, host: &[u8]) -> Result<(), CURLUcod
         parts.host = Some(format!("[{address}]").into_bytes());
         return Ok(());
     }
-    let plain = decoded(host);
+    let plain = percent_decode(host);
     if let Some(address) = ipv4(&plain) {
         parts.host = Some(address.to_string().into_bytes());
         parts.zone = None;
@@ -301,7 +301,7 @@ pub(super) fn without_dots(path: &[u8]) -> Vec<u8> {
     let segments: Vec<&[u8]> = path[1..].split(|b| *b == b'/').collect();
     let last = segments.len() - 1;
     for (at, segment) in segments.iter().enumerate() {
-        let plain = decoded(segment);
+        let plain = percent_decode(segment);
         let (is_dot, is_parent) = (&*plain == b".", &*plain == b"..");
         if is_parent {
             kept.pop();

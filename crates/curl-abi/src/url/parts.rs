@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use haul_policy::urlencode::decoded;
+use haul_policy::urlencode::percent_decode;
 
 use super::parse::{
     MAX_LEN, check_bytes, default_port, encode_loose, parse, parse_port, parse_tail, set_host, split_scheme,
@@ -61,14 +61,14 @@ impl UrlParts {
             return Ok(found.into_owned());
         }
         let plain = match part {
-            UrlPart::Query => decoded(&replaced(&found, b'+', b' ')).into_owned(),
-            _ => decoded(&found).into_owned(),
+            UrlPart::Query => percent_decode(&replace_byte(&found, b'+', b' ')).into_owned(),
+            _ => percent_decode(&found).into_owned(),
         };
         // A byte below space may end a string of the program early.
         if plain.iter().any(|b| *b < 0x20) { Err(CURLUE_URLDECODE) } else { Ok(plain) }
     }
 
-    /// Returns the port as text: the given one, or the default one if `flag` asks for it.
+    /// Returns the port as text: the port of the URL, or the default port if `flag` requests it.
     fn port_text(&self, flag: u32) -> Option<Vec<u8>> {
         let default = self.scheme.as_deref().and_then(default_port);
         let port = match self.port {
@@ -211,12 +211,12 @@ impl UrlParts {
         }
         let guesses = flag & (flags::GUESS_SCHEME | flags::DEFAULT_SCHEME) != 0;
         let is_relative = split_scheme(text, guesses).is_none() && self.scheme.is_some() && self.host.is_some();
-        *self = if is_relative { self.joined(text, flag)? } else { parse(text, flag)? };
+        *self = if is_relative { self.resolve_reference(text, flag)? } else { parse(text, flag)? };
         Ok(())
     }
 
     /// Returns the URL to which a relative reference leads (RFC 3986 section 5.2.2).
-    fn joined(&self, reference: &[u8], flag: u32) -> Result<Self, CURLUcode> {
+    fn resolve_reference(&self, reference: &[u8], flag: u32) -> Result<Self, CURLUcode> {
         check_bytes(reference, flag)?;
         let mut joined = self.clone();
         if let Some(authority) = reference.strip_prefix(b"//") {
@@ -271,7 +271,8 @@ fn converted_host(host: &[u8], flag: u32) -> Result<Cow<'_, [u8]>, CURLUcode> {
     Ok(host.into())
 }
 
-/// Percent-encodes all bytes but unreserved ones and those in `kept`, with lower-case digits.
+/// Percent-encodes all bytes except unreserved bytes and the bytes in `kept`. Uses lower-case
+/// hexadecimal digits.
 fn encode(text: &[u8], kept: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for b in text {
@@ -289,7 +290,7 @@ fn encode_form(text: &[u8]) -> Vec<u8> {
     text.split(|b| *b == b' ').map(|word| encode(word, b"")).collect::<Vec<_>>().join(&b'+')
 }
 
-fn replaced(text: &[u8], from: u8, to: u8) -> Vec<u8> {
+fn replace_byte(text: &[u8], from: u8, to: u8) -> Vec<u8> {
     text.iter().map(|b| if *b == from { to } else { *b }).collect()
 }
 

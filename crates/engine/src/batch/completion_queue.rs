@@ -25,7 +25,7 @@ use crate::sink::Sink;
 use crate::transfer::TransferOutcome;
 
 /// The longest time for which the event loop gathers results before it notifies the program.
-const GATHER_TIME: Duration = Duration::from_millis(1);
+const MAX_NOTIFY_DELAY: Duration = Duration::from_millis(1);
 
 /// The queue of a batch's finished requests, from which the program takes the results.
 pub(super) struct CompletionQueue {
@@ -89,7 +89,7 @@ impl Wake for TaskWaker {
 impl CompletionState {
     /// Returns true if the program waits, or watches the descriptor, so that it must be notified of
     /// new results.
-    fn must_notify(&self) -> bool {
+    fn has_waiting_consumer(&self) -> bool {
         self.waiting > 0 || self.notifier.as_ref().is_some_and(|notifier| !notifier.is_readable())
     }
 }
@@ -104,8 +104,9 @@ impl CompletionQueue {
         Arc::new(Self { budget, order, retrying, state: Mutex::default(), available: Condvar::new() })
     }
 
-    /// Returns true if fewer than `ahead` requests are in progress. Those that wait to be tried
-    /// again do not count. In the order of the input, neither do those whose results wait for them.
+    /// Returns true if fewer than `ahead` requests are in progress. Requests that wait for a retry
+    /// do not count. In the order of the input, requests whose results wait for them do not count
+    /// either.
     pub(super) fn has_room(&self, state: &CompletionState, ahead: usize) -> bool {
         let retrying = self.retrying.load(Ordering::Relaxed);
         let more = match self.order {
@@ -121,7 +122,7 @@ impl CompletionQueue {
     }
 
     /// Adds a result. Waiting threads are notified later, by [`AdmissionControl::end_turn`].
-    pub(super) fn put(&self, id: u64, outcome: TransferOutcome, sink: Option<Box<dyn Sink>>) {
+    pub(super) fn push_result(&self, id: u64, outcome: TransferOutcome, sink: Option<Box<dyn Sink>>) {
         let counted = sink.and_then(|sink| (sink as Box<dyn Any>).downcast::<BudgetedSink>().ok());
         let (sink, cost) = counted.map(|counted| counted.into_parts()).unzip();
         let cost = cost.unwrap_or(0);
@@ -148,7 +149,7 @@ impl CompletionQueue {
 
     /// Removes and returns at most `most` results. The flag is true if this has freed memory, so
     /// that requests may start that could not before.
-    pub(super) fn take(&self, state: &mut CompletionState, most: usize) -> (Vec<FinishedRequest>, bool) {
+    pub(super) fn take_results(&self, state: &mut CompletionState, most: usize) -> (Vec<FinishedRequest>, bool) {
         let count = state.ready.len().min(most);
         if count == 0 {
             return (Vec::new(), false);
@@ -169,7 +170,7 @@ impl CompletionQueue {
     }
 
     /// Waits until there may be a result, but not longer than `most`.
-    pub(super) fn wait<'a>(
+    pub(super) fn wait_for_results<'a>(
         &self,
         mut state: MutexGuard<'a, CompletionState>,
         most: Duration,
@@ -185,7 +186,7 @@ impl CompletionQueue {
 
     /// Returns the descriptor for [`Batch::fd`](super::Batch::fd), which is readable while there
     /// are results.
-    pub(super) fn fd(&self) -> io::Result<OwnedFd> {
+    pub(super) fn notifier_fd(&self) -> io::Result<OwnedFd> {
         let mut state = self.lock();
         if state.notifier.is_none() {
             let mut notifier = Notifier::new()?;
@@ -204,7 +205,7 @@ impl CompletionQueue {
     }
 
     /// Removes and returns the tasks that were woken.
-    pub(super) fn take_woken(&self) -> Vec<u64> {
+    pub(super) fn take_woken_tasks(&self) -> Vec<u64> {
         let mut state = self.lock();
         let woken = std::mem::take(&mut state.woken);
         let has_results = !state.ready.is_empty();
@@ -229,7 +230,7 @@ impl CompletionQueue {
 
 impl AdmissionControl for CompletionQueue {
     fn rule(&self) -> AdmissionRule {
-        self.budget.rule()
+        self.budget.admission_rule()
     }
 
     fn set_in_progress(&self, requests: RequestsInProgress) {
@@ -246,12 +247,12 @@ impl AdmissionControl for CompletionQueue {
         if state.waiting > 0 && state.ahead.is_some_and(|ahead| self.has_room(&state, ahead)) {
             self.available.notify_all();
         }
-        if state.ready.is_empty() || !state.must_notify() {
+        if state.ready.is_empty() || !state.has_waiting_consumer() {
             return None;
         }
         // A waiting program adds no requests. It is notified before the waiting requests run short.
         if load.waiting > load.running / 4 {
-            let end = *state.unannounced_since.get_or_insert(now) + GATHER_TIME;
+            let end = *state.unannounced_since.get_or_insert(now) + MAX_NOTIFY_DELAY;
             if now < end {
                 return Some(end);
             }
@@ -283,7 +284,7 @@ mod tests {
     fn put(queue: &CompletionQueue, id: u64) {
         queue.lock().outstanding += 1;
         let target = Target::parse("http://h.test/").expect("it is a URL");
-        queue.put(id, failed_outcome(target, Error::cancelled()), None);
+        queue.push_result(id, failed_outcome(target, Error::cancelled()), None);
     }
 
     fn is_told(fd: &OwnedFd) -> bool {
@@ -291,7 +292,7 @@ mod tests {
     }
 
     fn taken(queue: &CompletionQueue, most: usize) -> Vec<u64> {
-        queue.take(&mut queue.lock(), most).0.iter().map(FinishedRequest::id).collect()
+        queue.take_results(&mut queue.lock(), most).0.iter().map(FinishedRequest::id).collect()
     }
 
     #[test]
@@ -301,16 +302,16 @@ mod tests {
         put(&queue, 0);
         assert_eq!(queue.end_turn(busy, now), None, "nobody waits");
         assert_eq!(taken(&queue, 9), [0]);
-        let fd = queue.fd().expect("there is a descriptor");
+        let fd = queue.notifier_fd().expect("there is a descriptor");
         assert_eq!(queue.end_turn(busy, now), None, "there is nothing to tell of");
 
         put(&queue, 1);
-        assert_eq!(queue.end_turn(busy, now), Some(now + GATHER_TIME));
+        assert_eq!(queue.end_turn(busy, now), Some(now + MAX_NOTIFY_DELAY));
         put(&queue, 2);
         // The first result counts.
-        assert_eq!(queue.end_turn(busy, now + GATHER_TIME / 2), Some(now + GATHER_TIME));
+        assert_eq!(queue.end_turn(busy, now + MAX_NOTIFY_DELAY / 2), Some(now + MAX_NOTIFY_DELAY));
         assert!(!is_told(&fd));
-        assert_eq!(queue.end_turn(busy, now + GATHER_TIME), None);
+        assert_eq!(queue.end_turn(busy, now + MAX_NOTIFY_DELAY), None);
         assert!(is_told(&fd));
         assert_eq!(taken(&queue, 1), [1]);
         assert!(is_told(&fd), "there is more");
@@ -328,7 +329,7 @@ mod tests {
         let fill = || {
             let mut sink = BudgetedSink::new(Box::new(MemorySink::default()), 0, Arc::clone(&queue.budget));
             let pool = BufferPool::new(1 << 16);
-            sink.bytes(BufferLease::new(&mut pool.take(), 0..1 << 16)).expect("memory takes all");
+            sink.bytes(BufferLease::new(&mut pool.take_buffer(), 0..1 << 16)).expect("memory takes all");
             sink
         };
         let lost = fill();

@@ -23,7 +23,7 @@ impl<I: Iterator<Item = Request>> FetchAll<I> {
         Self { requests: Some(requests), batch: Batch::new(client, options), ahead }
     }
 
-    fn fill(&mut self) {
+    fn submit_requests(&mut self) {
         while let Some(requests) = self.requests.as_mut().filter(|_| self.batch.has_room(self.ahead)) {
             match requests.next() {
                 Some(request) => {
@@ -46,21 +46,21 @@ impl<I: Iterator<Item = Request>> Iterator for FetchAll<I> {
             return None;
         }
         loop {
-            self.fill();
+            self.submit_requests();
             let ahead = self.requests.as_ref().map(|_| self.ahead);
             match self.batch.next_or_room(1, None, ahead).map(|mut taken| taken.pop()) {
                 Ok(Some(finished)) => return Some((finished.id(), finished.into_reply())),
                 // There is room for more.
                 Ok(None) if ahead.is_some() => {}
                 Ok(None) => return None,
-                Err(error) => return Some(self.stop(error)),
+                Err(error) => return Some(self.stop_with_error(error)),
             }
         }
     }
 }
 
 impl<I> FetchAll<I> {
-    fn stop(&mut self, error: Error) -> (u64, Result<BufferedResponse>) {
+    fn stop_with_error(&mut self, error: Error) -> (u64, Result<BufferedResponse>) {
         self.requests = None;
         self.batch.executor.close();
         let place = self.batch.queue.clear();

@@ -1,5 +1,5 @@
-//! The memory budget for the bodies of a batch: both those in progress and those that the program
-//! has not taken yet.
+//! The memory budget for the bodies of a batch: the bodies in progress and the bodies that the
+//! program has not taken yet.
 //!
 //! While no result is ready, the first request in progress may exceed the budget, since the program
 //! waits for its result. So the bodies of a batch take at most the budget and the size of one more
@@ -19,9 +19,9 @@ use crate::ignore_poison::IgnorePoison;
 use crate::sink::{BodyInfo, ExistingPartialContent, Sink, TransferWaker};
 
 /// The value of `first` and `head` that stands for no request.
-const NONE: u64 = u64::MAX;
-/// The minimum budget, in bytes: a smaller one is raised to it.
-const LEAST: u64 = 16 << 10;
+const NO_REQUEST: u64 = u64::MAX;
+/// The minimum budget in bytes. A smaller budget is raised to this one.
+const MIN_BUDGET: u64 = 16 << 10;
 
 /// The memory budget for the bodies of a batch.
 pub(super) struct MemoryBudget {
@@ -42,21 +42,21 @@ pub(super) struct MemoryBudget {
 impl MemoryBudget {
     pub(super) fn new(most: u64) -> Self {
         Self {
-            most: most.max(LEAST),
+            most: most.max(MIN_BUDGET),
             held: AtomicU64::new(0),
-            first: AtomicU64::new(NONE),
-            head: AtomicU64::new(NONE),
+            first: AtomicU64::new(NO_REQUEST),
+            head: AtomicU64::new(NO_REQUEST),
             nothing_ready: AtomicBool::new(true),
             waiting: Mutex::default(),
         }
     }
 
-    fn room(&self) -> u64 {
+    fn free_bytes(&self) -> u64 {
         self.most.saturating_sub(self.held.load(Ordering::SeqCst))
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.room() == 0
+        self.free_bytes() == 0
     }
 
     pub(super) fn add(&self, bytes: u64) {
@@ -69,7 +69,7 @@ impl MemoryBudget {
         let held = self.held.fetch_sub(bytes, Ordering::SeqCst);
         let was_full = held >= self.most;
         if held.saturating_sub(bytes) < self.most {
-            self.wake();
+            self.wake_waiting_sinks();
         }
         was_full
     }
@@ -80,18 +80,19 @@ impl MemoryBudget {
         self.head.store(id, Ordering::SeqCst);
     }
 
-    /// Notes whether the program can take no result. Returns true if this has just become so.
+    /// Records whether the program can take no result at the moment. Returns true if this has
+    /// changed from false to true.
     pub(super) fn set_nothing_ready(&self, nothing_ready: bool) -> bool {
         let is_new = !self.nothing_ready.swap(nothing_ready, Ordering::SeqCst) && nothing_ready;
         if is_new {
-            self.wake();
+            self.wake_waiting_sinks();
         }
         is_new
     }
 
     /// Returns the rule by which requests may start now.
-    pub(super) fn rule(&self) -> AdmissionRule {
-        if self.room() > 0 {
+    pub(super) fn admission_rule(&self) -> AdmissionRule {
+        if self.free_bytes() > 0 {
             AdmissionRule::Any
         } else if self.nothing_ready.load(Ordering::SeqCst) {
             AdmissionRule::Only(self.head.load(Ordering::SeqCst))
@@ -102,9 +103,9 @@ impl MemoryBudget {
 
     /// Sets the number of the request in progress that may exceed the budget.
     pub(super) fn set_first(&self, id: Option<u64>) {
-        let id = id.unwrap_or(NONE);
+        let id = id.unwrap_or(NO_REQUEST);
         if self.first.swap(id, Ordering::SeqCst) != id {
-            self.wake();
+            self.wake_waiting_sinks();
         }
     }
 
@@ -112,7 +113,7 @@ impl MemoryBudget {
         self.nothing_ready.load(Ordering::SeqCst) && self.first.load(Ordering::SeqCst) == id
     }
 
-    fn wake(&self) {
+    fn wake_waiting_sinks(&self) {
         let waiting = std::mem::take(&mut *self.waiting.lock().ignore_poison());
         for (driver, token) in waiting {
             driver.wake(token);
@@ -139,7 +140,7 @@ impl BudgetShare {
         self.budget.add(bytes);
     }
 
-    fn give(&mut self) {
+    fn release_all(&mut self) {
         self.budget.release(std::mem::take(&mut self.bytes));
     }
 }
@@ -147,7 +148,7 @@ impl BudgetShare {
 impl Drop for BudgetShare {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            self.give();
+            self.release_all();
         }
     }
 }
@@ -180,14 +181,14 @@ impl Sink for BudgetedSink {
         if own == 0 || is_preferred() {
             return own;
         }
-        if let (0, Some(waker)) = (budget.room(), waker) {
+        if let (0, Some(waker)) = (budget.free_bytes(), waker) {
             budget.waiting.lock().ignore_poison().push((Arc::clone(waker), token));
             // It may have become the preferred one, or got room, in between.
-            if !is_preferred() && budget.room() == 0 {
+            if !is_preferred() && budget.free_bytes() == 0 {
                 return 0;
             }
         }
-        own.min(budget.room().max(LEAST))
+        own.min(budget.free_bytes().max(MIN_BUDGET))
     }
 
     fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
@@ -210,7 +211,7 @@ impl Sink for BudgetedSink {
     fn restart(&mut self) -> bool {
         let may = self.sink.restart();
         if may {
-            self.holds.give();
+            self.holds.release_all();
         }
         may
     }

@@ -1,5 +1,5 @@
-//! Runs many requests at once. They are submitted one by one, or come from an iterator. Responses
-//! are complete, and are returned in the order of the requests or of completion.
+//! Runs many requests in parallel. They are submitted one by one, or come from an iterator.
+//! Responses are complete, and are returned in the order of the requests or of completion.
 //!
 //! One thread serves all requests. It starts with the first request and ends by itself. The memory
 //! of bodies is bounded: if the program does not take the responses, haul stops receiving.
@@ -154,7 +154,7 @@ impl FinishedRequest {
     /// The request failed.
     pub fn into_reply(self) -> Result<BufferedResponse> {
         let (outcome, memory) = self.into_parts::<MemorySink>();
-        BufferedResponse::of(outcome, memory.map(MemorySink::into_bytes).unwrap_or_default())
+        BufferedResponse::from_outcome(outcome, memory.map(MemorySink::into_bytes).unwrap_or_default())
     }
 
     /// Returns the outcome and the sink. The sink is `None` if it is not of type `S`, or if it was
@@ -169,8 +169,8 @@ impl FinishedRequest {
 impl Batch {
     pub(crate) fn new(client: &Client, options: BatchOptions) -> Self {
         let queue = CompletionQueue::new(options.order, options.memory);
-        let executor = RequestExecutor::of_batch(&options, queue.clone());
-        Self { client: client.clone(), executor, queue, interrupt: options.interrupt, generation: fork::generation() }
+        let executor = RequestExecutor::for_batch(&options, queue.clone());
+        Self { client: client.clone(), executor, queue, interrupt: options.interrupt, generation: fork::fork_count() }
     }
 
     /// Adds a request whose response body is kept in memory, and returns its number, counted from
@@ -189,7 +189,7 @@ impl Batch {
         self.executor.submit(&self.client, request, |id| {
             let sink = BudgetedSink::new(sink, id, Arc::clone(&self.queue.budget));
             let queue = Arc::clone(&self.queue);
-            (Box::new(sink), Box::new(move |outcome, sink| queue.put(id, outcome, sink)))
+            (Box::new(sink), Box::new(move |outcome, sink| queue.push_result(id, outcome, sink)))
         })
     }
 
@@ -212,7 +212,7 @@ impl Batch {
 
     /// Returns the finished requests that can be taken now, at most `most`. Never waits.
     pub fn try_bunch(&self, most: usize) -> Vec<FinishedRequest> {
-        if self.is_inherited() { Vec::new() } else { self.take(&mut self.queue.lock(), most) }
+        if self.is_inherited() { Vec::new() } else { self.take_results(&mut self.queue.lock(), most) }
     }
 
     /// Waits for the next finished request, and returns it. Returns `None` when all have been
@@ -244,8 +244,8 @@ impl Batch {
         self.next_or_room(most, deadline, None)
     }
 
-    /// Returns true if fewer than `ahead` requests are in progress, without those that wait to be
-    /// tried again.
+    /// Returns true if fewer than `ahead` requests are in progress. Requests that wait for a retry
+    /// do not count.
     fn has_room(&self, ahead: usize) -> bool {
         self.queue.has_room(&self.queue.lock(), ahead)
     }
@@ -268,7 +268,7 @@ impl Batch {
         let mut state = self.queue.lock();
         state.ahead = ahead;
         loop {
-            let taken = self.take(&mut state, most);
+            let taken = self.take_results(&mut state, most);
             let has_room = ahead.is_some_and(|ahead| self.queue.has_room(&state, ahead));
             if !taken.is_empty() || most == 0 || state.outstanding == 0 || has_room {
                 return Ok(taken);
@@ -277,14 +277,14 @@ impl Batch {
             if deadline.is_some_and(|at| at <= now) {
                 return Ok(taken);
             }
-            if timer.is_due(now) {
+            if timer.is_callback_due(now) {
                 drop(state);
-                timer.tick(now)?;
+                timer.call_if_due(now)?;
                 state = self.queue.lock();
                 continue;
             }
             let wait = timer.limit_wait(deadline, now).map_or(Duration::MAX, |at| at.saturating_duration_since(now));
-            state = self.queue.wait(state, wait);
+            state = self.queue.wait_for_results(state, wait);
         }
     }
 
@@ -295,7 +295,7 @@ impl Batch {
     /// # Errors
     /// The process or the system has no file descriptors left.
     pub fn fd(&self) -> io::Result<OwnedFd> {
-        self.queue.fd()
+        self.queue.notifier_fd()
     }
 
     /// Returns a waker for a task of the program, such as one that polls the future of
@@ -310,17 +310,17 @@ impl Batch {
 
     /// Returns the tasks whose wakers were woken since the last call, each once. Never waits.
     pub fn woken_tasks(&self) -> Vec<u64> {
-        if self.is_inherited() { Vec::new() } else { self.queue.take_woken() }
+        if self.is_inherited() { Vec::new() } else { self.queue.take_woken_tasks() }
     }
 
     /// Returns true if this process was forked from the one that made the batch. Another thread of
     /// the parent may have held a lock, which then stays locked in the child for ever.
     fn is_inherited(&self) -> bool {
-        self.generation != fork::generation()
+        self.generation != fork::fork_count()
     }
 
-    fn take(&self, state: &mut CompletionState, most: usize) -> Vec<FinishedRequest> {
-        let (taken, may_start) = self.queue.take(state, most);
+    fn take_results(&self, state: &mut CompletionState, most: usize) -> Vec<FinishedRequest> {
+        let (taken, may_start) = self.queue.take_results(state, most);
         if may_start {
             self.executor.wake_workers();
         }

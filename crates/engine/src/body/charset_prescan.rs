@@ -6,14 +6,14 @@ use memchr::memmem;
 
 /// The number of bytes at the beginning of a body that are searched for a declaration of its
 /// charset.
-pub(super) const PRESCAN: usize = 1024;
+pub(super) const PRESCAN_BYTES: usize = 1024;
 
 /// The kinds of bodies by the place where they may declare their charset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeclarationPlace {
     /// HTML: a `<meta>` tag anywhere in the first bytes may declare the charset.
     Anywhere,
-    /// XML, or a body without a media type: only if its first byte beside white space is a `<`.
+    /// XML, or a body without a media type: only if its first byte after white space is a `<`.
     AfterTag,
     /// Other bodies: the bytes cannot declare a charset.
     Nowhere,
@@ -21,7 +21,7 @@ pub(super) enum DeclarationPlace {
 
 impl DeclarationPlace {
     /// Returns the place in bodies of this media type, which is in lower case without parameters.
-    pub(super) fn of(media_type: &[u8]) -> Self {
+    pub(super) fn for_media_type(media_type: &[u8]) -> Self {
         if media_type.ends_with(b"html") {
             Self::Anywhere
         } else if media_type.is_empty() || media_type.ends_with(b"xml") {
@@ -43,33 +43,33 @@ impl DeclarationPlace {
 }
 
 /// Returns the encoding with this label, such as `latin1`. Returns `None` if it is not supported.
-pub(super) fn known(label: &[u8]) -> Option<&'static Encoding> {
+pub(super) fn encoding_by_label(label: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label).filter(|encoding| *encoding != REPLACEMENT)
 }
 
-/// Returns the charset that an XML declaration or a `<meta>` in the first [`PRESCAN`] bytes of
-/// `start` declares. Since the declaration is readable as ASCII, a body that declares UTF-16 is not
-/// UTF-16, and counts as UTF-8.
+/// Returns the charset that an XML declaration or a `<meta>` in the first [`PRESCAN_BYTES`] bytes
+/// of `start` declares. Since the declaration is readable as ASCII, a body that declares UTF-16 is
+/// not UTF-16, and counts as UTF-8.
 ///
 /// If a charset is found, more bytes of the body do not change it.
-pub(super) fn declared_in(start: &[u8]) -> Option<&'static Encoding> {
+pub(super) fn find_declared_encoding(start: &[u8]) -> Option<&'static Encoding> {
     const XML_DECLARATION: &[u8] = b"<?xml";
-    let start = &start[..start.len().min(PRESCAN)];
+    let start = &start[..start.len().min(PRESCAN_BYTES)];
     if let Some(declaration) = start.strip_prefix(XML_DECLARATION) {
         let end = memmem::find(declaration, b"?>");
-        if end.is_none() && start.len() < PRESCAN {
+        if end.is_none() && start.len() < PRESCAN_BYTES {
             return None;
         }
-        if let Some(encoding) = end.and_then(|end| in_xml(&declaration[..end])) {
+        if let Some(encoding) = end.and_then(|end| encoding_in_xml_declaration(&declaration[..end])) {
             return Some(encoding);
         }
     }
-    TagScanner { bytes: start, at: 0 }.charset()
+    TagScanner { bytes: start, at: 0 }.find_charset()
 }
 
 /// Makes an encoding of a label in the body itself.
-fn declared(label: &[u8]) -> Option<&'static Encoding> {
-    let encoding = known(label)?;
+fn declared_encoding(label: &[u8]) -> Option<&'static Encoding> {
+    let encoding = encoding_by_label(label)?;
     Some(match encoding.name() {
         "UTF-16LE" | "UTF-16BE" => UTF_8,
         _ if encoding == X_USER_DEFINED => WINDOWS_1252,
@@ -78,17 +78,17 @@ fn declared(label: &[u8]) -> Option<&'static Encoding> {
 }
 
 /// Returns the encoding that an XML declaration names.
-fn in_xml(declaration: &[u8]) -> Option<&'static Encoding> {
+fn encoding_in_xml_declaration(declaration: &[u8]) -> Option<&'static Encoding> {
     let after = &declaration[memmem::find(declaration, b"encoding")? + 8..];
     let value = after.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
     let (quote, value) = value.split_first()?;
     let end = value.iter().position(|byte| byte == quote)?;
-    declared(&value[..end])
+    declared_encoding(&value[..end])
 }
 
 /// Returns the encoding in the `content` of a `<meta http-equiv=content-type>`, such as
 /// `text/html; charset=utf-8` (WHATWG HTML, "extracting a character encoding from a meta element").
-fn in_content(content: &[u8]) -> Option<&'static Encoding> {
+fn encoding_in_content_attribute(content: &[u8]) -> Option<&'static Encoding> {
     let mut rest = content;
     loop {
         rest = &rest[memmem::find(rest, b"charset")? + 7..];
@@ -101,7 +101,7 @@ fn in_content(content: &[u8]) -> Option<&'static Encoding> {
                 &value[..value.iter().position(ends).unwrap_or(value.len())]
             }
         };
-        return declared(label);
+        return declared_encoding(label);
     }
 }
 
@@ -113,7 +113,7 @@ struct TagScanner<'b> {
 
 impl TagScanner<'_> {
     /// Returns the charset that the first `<meta>` with a known one declares.
-    fn charset(&mut self) -> Option<&'static Encoding> {
+    fn find_charset(&mut self) -> Option<&'static Encoding> {
         loop {
             self.at += memchr::memchr(b'<', &self.bytes[self.at..])?;
             let rest = &self.bytes[self.at + 1..];
@@ -131,7 +131,7 @@ impl TagScanner<'_> {
                         && rest.get(4).is_some_and(|byte| is_space(*byte) || *byte == b'/');
                     if !is_meta {
                         self.skip_tag(1)?;
-                    } else if let Some(encoding) = self.in_meta()? {
+                    } else if let Some(encoding) = self.read_meta()? {
                         return Some(encoding);
                     }
                 }
@@ -151,23 +151,23 @@ impl TagScanner<'_> {
     fn skip_tag(&mut self, start: usize) -> Option<()> {
         let name = &self.bytes[self.at + start..];
         self.at += start + name.iter().position(|byte| is_space(*byte) || *byte == b'>')?;
-        while self.attribute()?.is_some() {}
+        while self.read_attribute()?.is_some() {}
         Some(())
     }
 
     /// Reads the attributes of a `<meta>`. The outer value is `None` if the bytes end before.
-    fn in_meta(&mut self) -> Option<Option<&'static Encoding>> {
+    fn read_meta(&mut self) -> Option<Option<&'static Encoding>> {
         self.at += b"<meta".len();
         let mut names: Vec<Vec<u8>> = Vec::new();
         let (mut is_content_type, mut charset, mut from_content) = (false, None, None);
-        while let Some((name, value)) = self.attribute()? {
+        while let Some((name, value)) = self.read_attribute()? {
             if names.contains(&name) {
                 continue;
             }
             match &name[..] {
                 b"http-equiv" => is_content_type = value == b"content-type",
-                b"content" => from_content = in_content(&value),
-                b"charset" => charset = Some(declared(&value)),
+                b"content" => from_content = encoding_in_content_attribute(&value),
+                b"charset" => charset = Some(declared_encoding(&value)),
                 _ => {}
             }
             names.push(name);
@@ -181,21 +181,21 @@ impl TagScanner<'_> {
     /// Reads the next attribute of a tag: its name and value in lower case (WHATWG HTML, "get an
     /// attribute"). The inner value is `None` at the end of the tag, the outer one if the bytes end
     /// before.
-    fn attribute(&mut self) -> Option<Option<(Vec<u8>, Vec<u8>)>> {
-        while is_space(self.next()?) || self.next()? == b'/' {
+    fn read_attribute(&mut self) -> Option<Option<(Vec<u8>, Vec<u8>)>> {
+        while is_space(self.current_byte()?) || self.current_byte()? == b'/' {
             self.at += 1;
         }
-        if self.next()? == b'>' {
+        if self.current_byte()? == b'>' {
             return Some(None);
         }
         let mut name = Vec::new();
         loop {
-            match self.next()? {
+            match self.current_byte()? {
                 b'=' if !name.is_empty() => break,
                 b'/' | b'>' => return Some(Some((name, Vec::new()))),
                 byte if is_space(byte) => {
                     self.skip_spaces()?;
-                    if self.next()? != b'=' {
+                    if self.current_byte()? != b'=' {
                         return Some(Some((name, Vec::new())));
                     }
                     break;
@@ -206,7 +206,7 @@ impl TagScanner<'_> {
         }
         self.at += 1;
         self.skip_spaces()?;
-        let value = match self.next()? {
+        let value = match self.current_byte()? {
             quote @ (b'"' | b'\'') => {
                 self.at += 1;
                 let length = memchr::memchr(quote, &self.bytes[self.at..])?;
@@ -224,13 +224,13 @@ impl TagScanner<'_> {
     }
 
     fn skip_spaces(&mut self) -> Option<()> {
-        while is_space(self.next()?) {
+        while is_space(self.current_byte()?) {
             self.at += 1;
         }
         Some(())
     }
 
-    fn next(&self) -> Option<u8> {
+    fn current_byte(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 }
@@ -245,7 +245,7 @@ mod tests {
 
     #[track_caller]
     fn declares(start: &str, expected: Option<&str>) {
-        let name = |start: &[u8]| declared_in(start).map(Encoding::name);
+        let name = |start: &[u8]| find_declared_encoding(start).map(Encoding::name);
         assert_eq!(name(start.as_bytes()), expected, "{start}");
         // A prefix declares nothing else.
         for length in 0..start.len() {
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn declarations_after_the_prescan_are_ignored() {
-        declares(&format!("{}<meta charset=koi8-r>", " ".repeat(PRESCAN - 21)), Some("KOI8-R"));
-        declares(&format!("{}<meta charset=koi8-r>", " ".repeat(PRESCAN - 20)), None);
+        declares(&format!("{}<meta charset=koi8-r>", " ".repeat(PRESCAN_BYTES - 21)), Some("KOI8-R"));
+        declares(&format!("{}<meta charset=koi8-r>", " ".repeat(PRESCAN_BYTES - 20)), None);
     }
 }

@@ -59,7 +59,7 @@ enum KnownCoding {
 impl KnownCoding {
     /// Returns the coding with this name in `Content-Encoding` (case-insensitive, RFC 9110 section
     /// 8.4.1), or `None` if it is not supported.
-    fn named(name: &[u8]) -> Option<Self> {
+    fn from_name(name: &[u8]) -> Option<Self> {
         const NAMES: [(&str, KnownCoding); 7] = [
             ("gzip", KnownCoding::Gzip),
             ("x-gzip", KnownCoding::Gzip),
@@ -76,13 +76,13 @@ impl KnownCoding {
 /// Returns true if the content coding with this name is supported. The name `identity` (no coding)
 /// is supported, too.
 pub(super) fn is_known(name: &[u8]) -> bool {
-    KnownCoding::named(name).is_some()
+    KnownCoding::from_name(name).is_some()
 }
 
 /// Returns the decoder for the coding with this name; `None` for `identity`.
-pub(super) fn by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<dyn CodingDecoder>>> {
+pub(super) fn decoder_by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<dyn CodingDecoder>>> {
     let unknown = || Error::new(ErrorKind::ContentCoding, format!("unknown content coding: {}", name.escape_ascii()));
-    let coding: Box<dyn CodingDecoder> = match KnownCoding::named(name).ok_or_else(unknown)? {
+    let coding: Box<dyn CodingDecoder> = match KnownCoding::from_name(name).ok_or_else(unknown)? {
         KnownCoding::Gzip => Box::new(GzipDecoder { inflate: Decompress::new_gzip(15), state: DecodeState::Empty }),
         KnownCoding::Deflate => Box::new(DeflateDecoder::Empty),
         KnownCoding::Brotli => return Ok(Some(Box::new(BrotliDecoder::new()))),
@@ -123,7 +123,7 @@ impl CodingDecoder for TrailingDataSkipper {
     }
 }
 
-fn corrupt(name: &str, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+fn corrupt_body_error(name: &str, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::with_source(ErrorKind::ContentCoding, format!("broken {name} body"), cause)
 }
 
@@ -136,8 +136,8 @@ enum DecodeState {
     Done,
 }
 
-/// The decoder of gzip (RFC 1952): one or more members and nothing else. Trailing bytes that begin
-/// no member are an error, as in curl, since nobody knows whether the body is complete.
+/// The decoder of gzip (RFC 1952): one or more members, and nothing else. If the bytes after a
+/// member begin no other member, the body fails, as in curl: nobody knows whether it is complete.
 struct GzipDecoder {
     inflate: Decompress,
     state: DecodeState,
@@ -151,12 +151,13 @@ impl CodingDecoder for GzipDecoder {
         if self.state == DecodeState::Done {
             // The header's own check would come only with its second byte.
             if input[0] != 0x1f {
-                return Err(corrupt("gzip", "bytes after the end"));
+                return Err(corrupt_body_error("gzip", "bytes after the end"));
             }
             self.inflate = Decompress::new_gzip(15);
         }
         self.state = DecodeState::Open;
-        let (step, ended) = inflate(&mut self.inflate, input, out).map_err(|cause| corrupt("gzip", cause))?;
+        let (step, ended) =
+            inflate(&mut self.inflate, input, out).map_err(|cause| corrupt_body_error("gzip", cause))?;
         if ended {
             self.state = DecodeState::Done;
         }
@@ -208,7 +209,9 @@ impl CodingDecoder for DeflateDecoder {
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep> {
         let Some(&next) = input.first() else {
             return match self {
-                Self::Open(state) => Ok(inflate(state, input, out).map_err(|cause| corrupt("deflate", cause))?.0),
+                Self::Open(state) => {
+                    Ok(inflate(state, input, out).map_err(|cause| corrupt_body_error("deflate", cause))?.0)
+                }
                 _ => Ok(DecodeStep::default()),
             };
         };
@@ -222,18 +225,19 @@ impl CodingDecoder for DeflateDecoder {
                 let zlib = head[0] & 0x0f == 8 && head[0] >> 4 <= 7 && u16::from_be_bytes(head).is_multiple_of(31);
                 let mut state = Decompress::new(zlib);
                 // Two bytes cannot fill `out`, so both are taken.
-                let (step, ended) = inflate(&mut state, &head, out).map_err(|cause| corrupt("deflate", cause))?;
+                let (step, ended) =
+                    inflate(&mut state, &head, out).map_err(|cause| corrupt_body_error("deflate", cause))?;
                 *self = if ended { Self::Done } else { Self::Open(state) };
                 Ok(DecodeStep { consumed: 1, ..step })
             }
             Self::Open(state) => {
-                let (step, ended) = inflate(state, input, out).map_err(|cause| corrupt("deflate", cause))?;
+                let (step, ended) = inflate(state, input, out).map_err(|cause| corrupt_body_error("deflate", cause))?;
                 if ended {
                     *self = Self::Done;
                 }
                 Ok(step)
             }
-            Self::Done => Err(corrupt("deflate", "bytes after the end")),
+            Self::Done => Err(corrupt_body_error("deflate", "bytes after the end")),
         }
     }
 
@@ -277,7 +281,7 @@ impl BrotliDecoder {
 
     /// Returns the window size in bytes that the first byte of a brotli stream announces (RFC 7932
     /// section 9.1).
-    fn window_of(first: u8) -> u64 {
+    fn window_size(first: u8) -> u64 {
         let bits = match (first & 1, first >> 1 & 7, first >> 4 & 7) {
             (0, ..) => 16,
             (_, 0, 0) => 17,
@@ -294,10 +298,10 @@ impl CodingDecoder for BrotliDecoder {
             return Ok(DecodeStep::default());
         }
         if self.progress == DecodeState::Done {
-            return Err(corrupt("brotli", "bytes after the end"));
+            return Err(corrupt_body_error("brotli", "bytes after the end"));
         }
         if self.progress == DecodeState::Empty {
-            self.window = Self::window_of(input[0]);
+            self.window = Self::window_size(input[0]);
         }
         self.progress = DecodeState::Open;
         let (mut left, mut consumed) = (input.len(), 0);
@@ -315,7 +319,7 @@ impl CodingDecoder for BrotliDecoder {
         match result {
             BrotliResult::ResultSuccess => self.progress = DecodeState::Done,
             BrotliResult::NeedsMoreInput | BrotliResult::NeedsMoreOutput => {}
-            BrotliResult::ResultFailure => return Err(corrupt("brotli", "corrupt stream")),
+            BrotliResult::ResultFailure => return Err(corrupt_body_error("brotli", "corrupt stream")),
         }
         Ok(DecodeStep { consumed, produced })
     }
@@ -333,7 +337,7 @@ impl CodingDecoder for BrotliDecoder {
     }
 
     fn expected_window(&self, first: &[u8]) -> u64 {
-        first.first().map_or(1 << 24, |&first| Self::window_of(first))
+        first.first().map_or(1 << 24, |&first| Self::window_size(first))
     }
 }
 
@@ -357,7 +361,7 @@ struct ZstdDecoder {
 }
 
 /// The maximum length in bytes of the header of a zstd frame, including the magic number.
-const LONGEST_HEADER: usize = 18;
+const MAX_ZSTD_HEADER: usize = 18;
 
 impl ZstdDecoder {
     fn new(limits: &DecodeLimits) -> Result<Self> {
@@ -380,7 +384,7 @@ impl ZstdDecoder {
 
     /// Returns the window size in bytes that the header at the beginning of `frame`, a zstd frame,
     /// announces (RFC 8878 section 3.1.1.1). Returns `None` if the header is incomplete.
-    fn window_of(frame: &[u8]) -> Option<u64> {
+    fn window_size(frame: &[u8]) -> Option<u64> {
         let rest = frame.strip_prefix(&[0x28, 0xb5, 0x2f, 0xfd])?;
         let (&descriptor, rest) = rest.split_first()?;
         if descriptor & 0x20 == 0 {
@@ -405,16 +409,16 @@ impl CodingDecoder for ZstdDecoder {
         if self.progress != DecodeState::Open {
             self.header.clear();
         }
-        if self.header.len() < LONGEST_HEADER {
-            self.header.extend(&input[..input.len().min(LONGEST_HEADER - self.header.len())]);
+        if self.header.len() < MAX_ZSTD_HEADER {
+            self.header.extend(&input[..input.len().min(MAX_ZSTD_HEADER - self.header.len())]);
             // The decoder refuses a larger one.
-            self.window = self.window.max(Self::window_of(&self.header).map_or(0, |window| window.min(self.most)));
+            self.window = self.window.max(Self::window_size(&self.header).map_or(0, |window| window.min(self.most)));
         }
         let mut source = InBuffer::around(input);
         let mut target = OutBuffer::around(out);
         // 0 means that a frame has ended and all of it was output; anything else is a hint about
         // the rest.
-        let hint = self.state.run(&mut source, &mut target).map_err(|cause| corrupt("zstd", cause))?;
+        let hint = self.state.run(&mut source, &mut target).map_err(|cause| corrupt_body_error("zstd", cause))?;
         let step = DecodeStep { consumed: source.pos(), produced: target.pos() };
         self.progress = if hint == 0 { DecodeState::Done } else { DecodeState::Open };
         Ok(step)
@@ -433,7 +437,7 @@ impl CodingDecoder for ZstdDecoder {
     }
 
     fn expected_window(&self, first: &[u8]) -> u64 {
-        Self::window_of(first).map_or(self.most, |window| window.min(self.most))
+        Self::window_size(first).map_or(self.most, |window| window.min(self.most))
     }
 }
 

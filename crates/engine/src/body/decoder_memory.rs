@@ -17,7 +17,7 @@ use crate::sink::TransferWaker;
 
 /// The size in bytes up to which the window of a decoder counts as small. A body with a small
 /// window never waits for memory.
-pub(super) const SMALL_WINDOW: u64 = 128 << 10;
+pub(super) const MAX_SMALL_WINDOW: u64 = 128 << 10;
 
 /// The memory that the decoders of many bodies share for their windows. A decoder whose window does
 /// not fit in must wait until other bodies have ended.
@@ -40,7 +40,10 @@ struct DecoderMemoryState {
 
 impl std::fmt::Debug for DecoderMemory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DecoderMemory").field("limit", &self.limit).field("used", &self.used()).finish_non_exhaustive()
+        f.debug_struct("DecoderMemory")
+            .field("limit", &self.limit)
+            .field("used", &self.used_bytes())
+            .finish_non_exhaustive()
     }
 }
 
@@ -53,11 +56,11 @@ impl DecoderMemory {
 
     /// Returns the number of bytes that all decoders use at present.
     #[must_use]
-    pub fn used(&self) -> u64 {
+    pub fn used_bytes(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut DecoderMemoryState) -> T) -> T {
+    fn with_state<T>(&self, change: impl FnOnce(&mut DecoderMemoryState) -> T) -> T {
         let mut state: MutexGuard<'_, DecoderMemoryState> = self.state.lock().ignore_poison();
         let changed = change(&mut state);
         self.used.store(state.used, Ordering::Relaxed);
@@ -80,9 +83,9 @@ impl DecoderMemoryShare {
     }
 
     /// Records that the decoder uses `bytes` bytes in total. The record never shrinks.
-    pub(super) fn holds(&mut self, bytes: u64) {
+    pub(super) fn set_used_bytes(&mut self, bytes: u64) {
         if bytes > self.bytes {
-            self.memory.change(|state| state.used += bytes - self.bytes);
+            self.memory.with_state(|state| state.used += bytes - self.bytes);
             self.bytes = bytes;
         }
     }
@@ -93,13 +96,13 @@ impl DecoderMemoryShare {
 
     /// Returns true if the decoder may use its whole window of `window` bytes. If not, `waker` is
     /// woken with `token` when another decoder has released memory.
-    pub(super) fn admits(&mut self, window: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
+    pub(super) fn try_admit(&mut self, window: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         if self.is_admitted {
             return true;
         }
         let more = window.saturating_sub(self.bytes);
         let limit = self.memory.limit;
-        self.is_admitted = self.memory.change(|state| {
+        self.is_admitted = self.memory.with_state(|state| {
             let fits = state.admitted == 0 || state.used + more <= limit;
             if fits {
                 state.admitted += 1;
@@ -118,7 +121,7 @@ impl DecoderMemoryShare {
 
 impl Drop for DecoderMemoryShare {
     fn drop(&mut self) {
-        let waiting = self.memory.change(|state| {
+        let waiting = self.memory.with_state(|state| {
             state.used -= self.bytes;
             state.admitted -= usize::from(self.is_admitted);
             std::mem::take(&mut state.waiting)
@@ -150,26 +153,26 @@ mod tests {
         let woken = Arc::new(TokenSumWaker::default());
         let waker: Arc<dyn TransferWaker> = woken.clone();
         let [mut one, mut two, mut three] = std::array::from_fn(|_| DecoderMemoryShare::new(&memory));
-        assert!(one.admits(80, Some(&waker), 1) && one.admits(80, Some(&waker), 1));
-        two.holds(15);
-        assert!(!two.admits(80, Some(&waker), 2));
-        assert!(!three.admits(6, Some(&waker), 4));
-        assert!(three.admits(5, Some(&waker), 4));
-        assert_eq!((memory.used(), woken.0.load(Ordering::Relaxed)), (100, 0));
+        assert!(one.try_admit(80, Some(&waker), 1) && one.try_admit(80, Some(&waker), 1));
+        two.set_used_bytes(15);
+        assert!(!two.try_admit(80, Some(&waker), 2));
+        assert!(!three.try_admit(6, Some(&waker), 4));
+        assert!(three.try_admit(5, Some(&waker), 4));
+        assert_eq!((memory.used_bytes(), woken.0.load(Ordering::Relaxed)), (100, 0));
         drop(one);
-        assert_eq!((memory.used(), woken.0.load(Ordering::Relaxed)), (20, 6));
-        assert!(two.admits(80, Some(&waker), 2));
+        assert_eq!((memory.used_bytes(), woken.0.load(Ordering::Relaxed)), (20, 6));
+        assert!(two.try_admit(80, Some(&waker), 2));
         drop((two, three));
-        assert_eq!(memory.used(), 0);
+        assert_eq!(memory.used_bytes(), 0);
     }
 
     #[test]
     fn only_decoder_may_exceed_the_memory_limit() {
         let memory = Arc::new(DecoderMemory::new(100));
         let [mut one, mut two] = std::array::from_fn(|_| DecoderMemoryShare::new(&memory));
-        assert!(one.admits(1000, None, 0));
-        assert!(!two.admits(1, None, 0));
+        assert!(one.try_admit(1000, None, 0));
+        assert!(!two.try_admit(1, None, 0));
         drop(one);
-        assert!(two.admits(1, None, 0));
+        assert!(two.try_admit(1, None, 0));
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use haul_policy::target::Target;
 
-use super::decoder_memory::{DecoderMemory, DecoderMemoryShare, SMALL_WINDOW};
+use super::decoder_memory::{DecoderMemory, DecoderMemoryShare, MAX_SMALL_WINDOW};
 use super::utf8_conversion::Utf8ConvertingReader;
 use super::{BodyDecoder, DecodeLimits};
 use crate::Result;
@@ -28,7 +28,7 @@ use crate::sink::{BodyInfo, ByteCounter, ExistingPartialContent, Sink, TransferW
 
 /// The number of bytes of a page that its search and its observer may keep without a share of the
 /// memory for all pages.
-const SMALL_SEARCH: u64 = 256 << 10;
+const MAX_UNCOUNTED_SEARCH: u64 = 256 << 10;
 
 /// The decoder, the search and the sink of one body.
 pub struct BodyDelivery {
@@ -81,14 +81,14 @@ impl BodyDelivery {
         self
     }
 
-    /// Lets `observer` see the decoded body on its way to the sink.
+    /// Makes `observer` read the decoded body before it reaches the sink.
     #[must_use]
     pub(crate) fn with_page_observer(mut self, observer: Option<Box<PageObserver>>) -> Self {
         self.page = observer;
         self
     }
 
-    /// Takes out the observer of the body after the end of the transfer.
+    /// Removes and returns the observer of the body, after the end of the transfer.
     pub(crate) fn take_page_observer(&mut self) -> Option<Box<PageObserver>> {
         let mut page = self.page.take()?;
         if let Some(search) = &self.search {
@@ -97,9 +97,9 @@ impl BodyDelivery {
         Some(page)
     }
 
-    /// Makes the decoder and the search of the body share this memory with those of other bodies.
-    /// They keep their share until the end of the body. Therefore, use this only for a body whose
-    /// end does not depend on the other bodies.
+    /// Makes the decoder and the search of this body share the memory `memory` with other bodies.
+    /// Both keep their share until the body ends. Therefore, use this only if the end of the body
+    /// does not depend on the other bodies.
     #[must_use]
     pub fn with_decoder_memory(mut self, memory: &Arc<DecoderMemory>) -> Self {
         self.memory = Some(Arc::clone(memory));
@@ -118,13 +118,13 @@ impl BodyDelivery {
         self.sink
     }
 
-    /// Takes the content out of a sink that keeps it for a record
+    /// Removes and returns the content that a sink keeps for a record
     /// ([`RecordSink`](crate::fleet::RecordSink)). Returns `None` for other sinks.
     pub fn take_record(&mut self) -> Option<RecordContent> {
         self.sink.take_record()
     }
 
-    /// Takes out the search, so that it can be used for another body. Returns `None` if the body is
+    /// Returns the search, so that it can be used for another body. Returns `None` if the body is
     /// not searched.
     #[must_use]
     pub fn into_search(self) -> Option<PageSearch> {
@@ -181,7 +181,7 @@ impl BodyDelivery {
     /// Returns true if the sink gets the bytes of the body as they were received, without decoding
     /// and without extraction, and nothing else needs them.
     #[must_use]
-    pub fn is_plain(&self) -> bool {
+    pub fn is_delivered_as_received(&self) -> bool {
         self.is_unchanged() && self.page.is_none()
     }
 
@@ -192,12 +192,12 @@ impl BodyDelivery {
 
     /// Returns the number of decoded bytes that were delivered, or `None` if the body is not coded.
     #[must_use]
-    pub fn decoded(&self) -> Option<u64> {
-        self.decoder.as_ref().map(|decoder| decoder.handed_out())
+    pub fn decoded_bytes(&self) -> Option<u64> {
+        self.decoder.as_ref().map(|decoder| decoder.output_bytes())
     }
 
     /// Returns the part of this target's content that the sink already has.
-    pub fn partial(&mut self, target: &Target) -> Option<ExistingPartialContent> {
+    pub fn existing_partial_content(&mut self, target: &Target) -> Option<ExistingPartialContent> {
         if self.search.is_some() || self.page.is_some() { None } else { self.sink.partial(target) }
     }
 
@@ -210,7 +210,7 @@ impl BodyDelivery {
     /// Returns the file of the sink, if the parts of the body may be written to it in any order;
     /// `None` for other sinks.
     pub fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
-        if self.is_plain() { self.sink.partial_file() } else { None }
+        if self.is_delivered_as_received() { self.sink.partial_file() } else { None }
     }
 
     /// Returns the sink's counter of body bytes that are written to the sink's file directly, not
@@ -233,7 +233,7 @@ impl BodyDelivery {
         match &mut self.share {
             Some(share) if !self.pending.is_empty() && !share.is_admitted() && !self.sink.is_first(None, token) => {
                 let window = decoder.expected_window(&self.pending);
-                let goes_on = share.admits(window, waker, token) || self.sink.is_first(waker, token);
+                let goes_on = share.try_admit(window, waker, token) || self.sink.is_first(waker, token);
                 if goes_on { credit } else { 0 }
             }
             _ => credit,
@@ -246,20 +246,22 @@ impl BodyDelivery {
     fn may_keep_more(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         let Some(memory) = &self.memory else { return true };
         let (search, page) = (self.search.as_ref().map(|body| &body.search), self.page.as_ref());
-        let held = search.map_or(0, PageSearch::held) + page.map_or(0, |page| page.held());
-        if held <= SMALL_SEARCH {
+        let held = search.map_or(0, PageSearch::memory_in_use) + page.map_or(0, |page| page.buffered_bytes());
+        if held <= MAX_UNCOUNTED_SEARCH {
             return true;
         }
-        let most = search.map_or(0, PageSearch::max_held).saturating_add(page.map_or(0, |page| page.max_held()));
-        self.kept_share.get_or_insert_with(|| DecoderMemoryShare::new(memory)).admits(most, waker, token)
+        let most = search
+            .map_or(0, PageSearch::max_memory_in_use)
+            .saturating_add(page.map_or(0, |page| page.max_buffered_bytes()));
+        self.kept_share.get_or_insert_with(|| DecoderMemoryShare::new(memory)).try_admit(most, waker, token)
     }
 
     /// Drops the decoder of a finished body. Releases the memory of the decoder and of the search.
-    pub fn release(&mut self) {
+    pub fn release_decoder(&mut self) {
         (self.decoder, self.share, self.kept_share, self.pending) = (None, None, None, Vec::new());
     }
 
-    /// Returns true if its decoder or search uses memory that those of other bodies share.
+    /// Returns true if the decoder or the search of this body shares its memory with other bodies.
     pub fn uses_decoder_memory(&self) -> bool {
         self.share.is_some() || self.kept_share.is_some()
     }
@@ -275,7 +277,7 @@ impl BodyDelivery {
     /// # Errors
     /// The error of a decoder, of the extractor or of the sink.
     pub fn push_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
-        if self.is_plain() {
+        if self.is_delivered_as_received() {
             self.sink.pieces(pieces)
         } else {
             pieces.iter().try_for_each(|piece| self.push(BufferLease::borrowed(piece)))
@@ -284,19 +286,19 @@ impl BodyDelivery {
 
     /// Returns the descriptor to which the kernel may move body bytes. Returns `None` if the
     /// bytes are needed before.
-    pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
-        if self.is_plain() { self.sink.direct() } else { None }
+    pub fn direct_descriptor(&mut self) -> Option<BorrowedFd<'_>> {
+        if self.is_delivered_as_received() { self.sink.direct() } else { None }
     }
 
     /// Receives from the socket into the memory of the sink. Returns `None` if the sink cannot
     /// receive, or if the bytes are needed before.
-    pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
-        if self.is_plain() { self.sink.receive(socket, most) } else { None }
+    pub fn receive_into_sink(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+        if self.is_delivered_as_received() { self.sink.receive(socket, most) } else { None }
     }
 
     /// Reports to the sink that `bytes` bytes were moved to the descriptor that
-    /// [`BodyDelivery::direct`] returned.
-    pub fn moved(&mut self, bytes: u64) {
+    /// [`BodyDelivery::direct_descriptor`] returned.
+    pub fn on_moved_bytes(&mut self, bytes: u64) {
         self.sink.moved(bytes);
     }
 
@@ -305,10 +307,10 @@ impl BodyDelivery {
     /// # Errors
     /// The error of the decoder, of the extractor or of the sink.
     pub fn push(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        if self.is_plain() {
+        if self.is_delivered_as_received() {
             return self.sink.bytes(lease);
         }
-        if self.must_wait(lease.bytes()) {
+        if self.queue_if_memory_is_short(lease.bytes()) {
             self.pending.extend_from_slice(lease.bytes());
             return Ok(());
         }
@@ -318,14 +320,14 @@ impl BodyDelivery {
 
     /// Returns true if `bytes`, received bytes of the body, cannot be decoded yet because the
     /// decoder waits for memory.
-    fn must_wait(&mut self, bytes: &[u8]) -> bool {
+    fn queue_if_memory_is_short(&mut self, bytes: &[u8]) -> bool {
         let (Some(decoder), Some(share)) = (&self.decoder, &mut self.share) else { return false };
         if share.is_admitted() || decoder.has_begun() {
             return false;
         }
         let first = if self.pending.is_empty() { bytes } else { &self.pending[..] };
         let window = decoder.expected_window(first);
-        window >= SMALL_WINDOW && !self.sink.is_first(None, 0) && !share.admits(window, None, 0)
+        window >= MAX_SMALL_WINDOW && !self.sink.is_first(None, 0) && !share.try_admit(window, None, 0)
     }
 
     /// Decodes and delivers the received bytes that had to wait for memory.
@@ -365,13 +367,13 @@ impl BodyDelivery {
             }
         };
         if let (Some(decoder), Some(share)) = (decoder, share) {
-            share.holds(decoder.held());
+            share.set_used_bytes(decoder.window_memory());
         }
         pushed
     }
 
-    /// Ends the body: delivers what the decoder and the extractor still hold, and completes the
-    /// sink.
+    /// Ends the body. Delivers the bytes that the decoder and the extractor still contain, and
+    /// completes the sink.
     ///
     /// # Errors
     /// The error of a decoder, of the extractor or of the sink, such as coded content that ended
@@ -388,23 +390,24 @@ impl BodyDelivery {
             None => Ok(()),
         };
         if let Some(page) = page {
-            page.end();
+            page.finish_content();
         }
         self.kept_share = None;
         searched?;
         self.sink.finish()
     }
 
-    /// Keeps the delivered bytes after the body broke off, so that another attempt requests only
-    /// the rest. Returns false if the sink cannot keep them, or if the body is decoded or searched.
-    pub fn keeps(&mut self) -> bool {
+    /// Keeps the delivered bytes after the body broke off, so that a further attempt requests only
+    /// the missing bytes. Returns false if the sink cannot keep them, or if the body is decoded or
+    /// searched.
+    pub fn keep_delivered_part(&mut self) -> bool {
         self.is_unchanged() && self.sink.keeps()
     }
 
     /// Discards the bytes of the body received so far, so that another attempt delivers it from the
     /// beginning. Returns false if the sink has already output some of the bytes.
     pub fn restart(&mut self) -> bool {
-        self.release();
+        self.release_decoder();
         if let Some(page) = &mut self.page {
             page.restart();
         }
@@ -449,7 +452,7 @@ impl BodySearch {
         let Self { search, text, has_values, records, .. } = self;
         let on_value: &mut OnValue<'_> = &mut |expression, value| {
             *has_values = true;
-            gather(expression, value, records, sink)
+            add_match(expression, value, records, sink)
         };
         match text {
             Some(text) => text.push(piece, &mut |piece, encoding| search.push_converted(piece, encoding, on_value)),
@@ -461,7 +464,7 @@ impl BodySearch {
         let Self { search, text, has_values, records, .. } = self;
         let on_value: &mut OnValue<'_> = &mut |expression, value| {
             *has_values = true;
-            gather(expression, value, records, sink)
+            add_match(expression, value, records, sink)
         };
         if let Some(text) = text {
             text.finish(&mut |piece, encoding| search.push_converted(piece, encoding, on_value))?;
@@ -469,7 +472,7 @@ impl BodySearch {
         search.finish(on_value)
     }
 
-    /// Passes the values so far on to the sink.
+    /// Passes the extracted values to the sink.
     fn deliver(&mut self, sink: &mut dyn Sink) -> Result<()> {
         if self.records.is_empty() { Ok(()) } else { sink.records(&mut self.records) }
     }
@@ -477,14 +480,14 @@ impl BodySearch {
 
 /// The maximum number of matches that are collected before they are delivered to the sink. All
 /// matches in one piece of a body together could exceed the sink's memory limit.
-const BATCH: usize = 1024;
+const MAX_MATCHES_PER_BATCH: usize = 1024;
 
 /// Matches are delivered to the sink once they have this number of bytes.
-const BATCH_BYTES: usize = 64 << 10;
+const MAX_BATCH_BYTES: usize = 64 << 10;
 
-fn gather(expression: usize, found: &[u8], records: &mut MatchList, sink: &mut dyn Sink) -> Result<()> {
+fn add_match(expression: usize, found: &[u8], records: &mut MatchList, sink: &mut dyn Sink) -> Result<()> {
     records.push_found(expression, found);
-    let is_full = records.len() >= BATCH || records.value_bytes() >= BATCH_BYTES;
+    let is_full = records.len() >= MAX_MATCHES_PER_BATCH || records.value_bytes() >= MAX_BATCH_BYTES;
     if is_full { sink.records(records) } else { Ok(()) }
 }
 

@@ -69,7 +69,7 @@ pub(super) struct ExpansionGuard {
 }
 
 /// The maximum size of all windows of one body together, in bytes.
-const MOST_WINDOWS: u64 = 32 << 20;
+const MAX_WINDOW_MEMORY: u64 = 32 << 20;
 
 impl ExpansionGuard {
     pub(super) fn new(limits: DecodeLimits) -> Self {
@@ -79,19 +79,19 @@ impl ExpansionGuard {
     /// Counts `count` received bytes that the decoder has consumed. Received bytes that are only
     /// buffered do not count, since counting them would let a bomb expand more before it is
     /// detected.
-    pub(super) fn receive(&mut self, count: usize) {
+    pub(super) fn count_received(&mut self, count: usize) {
         self.received += count as u64;
     }
 
-    pub(super) fn received(&self) -> u64 {
+    pub(super) fn received_bytes(&self) -> u64 {
         self.received
     }
 
     /// Records that the windows of the body's decoders use `bytes` bytes more. Returns an error if
     /// their total size exceeds the limit.
-    pub(super) fn window_grows(&mut self, bytes: u64) -> Result<()> {
+    pub(super) fn count_window(&mut self, bytes: u64) -> Result<()> {
         self.windows += bytes;
-        let most = MOST_WINDOWS.max(1 << self.limits.max_window_log.min(31));
+        let most = MAX_WINDOW_MEMORY.max(1 << self.limits.max_window_log.min(31));
         if self.windows > most {
             let most = most >> 20;
             let message = format!("the codings of the body need windows of more than {most} MiB");

@@ -56,12 +56,12 @@ pub fn accept_encoding() -> &'static str {
 #[must_use]
 pub fn is_decodable(head: &ResponseHead) -> bool {
     let mut values = head.get_all("content-encoding");
-    head.status() != 206 && values.all(|value| names(value).all(coding_decoders::is_known))
+    head.status() != 206 && values.all(|value| coding_names(value).all(coding_decoders::is_known))
 }
 
 /// Returns the names of the codings in a `Content-Encoding` value, in the order in which they were
 /// applied.
-fn names(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+fn coding_names(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|name| !name.is_empty())
 }
 
@@ -89,7 +89,7 @@ struct DecoderStage {
     window: u64,
 }
 
-const BUFFER: usize = 64 * 1024;
+const DECODER_BUFFER: usize = 64 * 1024;
 
 impl BodyDecoder {
     /// Makes the decoder for a `Content-Encoding` value (the values of repeated fields joined by
@@ -100,15 +100,15 @@ impl BodyDecoder {
     /// or too many codings.
     pub fn new(content_encoding: &[u8], limits: DecodeLimits) -> Result<Option<Self>> {
         let mut stages = Vec::new();
-        for name in names(content_encoding).rev() {
-            let Some(coding) = coding_decoders::by_name(name, &limits)? else { continue };
+        for name in coding_names(content_encoding).rev() {
+            let Some(coding) = coding_decoders::decoder_by_name(name, &limits)? else { continue };
             if stages.len() == limits.max_codings {
                 return Err(Error::new(
                     ErrorKind::ContentCoding,
                     format!("more than {} content codings", limits.max_codings),
                 ));
             }
-            stages.push(DecoderStage { coding, buffer: vec![0; BUFFER], decoded: 0, window: 0 });
+            stages.push(DecoderStage { coding, buffer: vec![0; DECODER_BUFFER], decoded: 0, window: 0 });
         }
         Ok((!stages.is_empty()).then(|| Self { stages, guard: ExpansionGuard::new(limits), handed_out: 0 }))
     }
@@ -130,7 +130,7 @@ impl BodyDecoder {
     /// Returns the number of decoded bytes that were passed to the `out` of [`push`](Self::push) so
     /// far.
     #[must_use]
-    pub fn handed_out(&self) -> u64 {
+    pub fn output_bytes(&self) -> u64 {
         self.handed_out
     }
 
@@ -143,17 +143,17 @@ impl BodyDecoder {
 
     /// Returns true if the decoder has received any bytes.
     pub(crate) fn has_begun(&self) -> bool {
-        self.guard.received() > 0
+        self.guard.received_bytes() > 0
     }
 
     /// Returns the total size in bytes of the windows that the decoders use at present.
-    pub(crate) fn held(&self) -> u64 {
+    pub(crate) fn window_memory(&self) -> u64 {
         self.stages.iter().map(|stage| stage.window.min(stage.decoded)).sum()
     }
 
     /// Returns the number of decoded bytes per received byte so far, rounded down, and at least 1.
     pub(crate) fn expansion(&self) -> u64 {
-        (self.handed_out / self.guard.received().max(1)).max(1)
+        (self.handed_out / self.guard.received_bytes().max(1)).max(1)
     }
 
     /// Ends the body. At that time, all decoded bytes have been passed to `out` of
@@ -187,12 +187,12 @@ fn run(
         let step = stage.coding.step(input, &mut stage.buffer)?;
         input = &input[step.consumed..];
         if is_received {
-            guard.receive(step.consumed);
+            guard.count_received(step.consumed);
         }
         stage.decoded += step.produced as u64;
         let window = stage.coding.window();
         if window > stage.window {
-            guard.window_grows(window - stage.window)?;
+            guard.count_window(window - stage.window)?;
             stage.window = window;
         }
         if step.produced > 0 {

@@ -15,10 +15,10 @@
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, WINDOWS_1252};
 
 use super::charset_prescan::DeclarationPlace;
-use super::utf8_conversion::{declared_by, encoding_of, media_type};
+use super::utf8_conversion::{choose_encoding, encoding_in_content_type, media_type};
 
 /// The number of bytes of a body that become one piece of text.
-const PIECE: usize = 64 << 10;
+const TEXT_PIECE: usize = 64 << 10;
 
 /// The text of a body.
 pub struct BodyText {
@@ -39,14 +39,14 @@ impl std::fmt::Debug for BodyText {
 }
 
 impl BodyText {
-    /// Makes the text of a body whose `Content-Type` field has this value.
+    /// Converts a body to text. `content_type` is the value of its `Content-Type` field.
     ///
     /// # Errors
     /// The body itself, if it is not valid text in its charset.
     pub fn new(body: Vec<u8>, content_type: Option<&[u8]>) -> Result<Self, Vec<u8>> {
         let media_type = media_type(content_type);
-        let declares = DeclarationPlace::of(&media_type);
-        let encoding = encoding_of(&body, declared_by(content_type), declares);
+        let declares = DeclarationPlace::for_media_type(&media_type);
+        let encoding = choose_encoding(&body, encoding_in_content_type(content_type), declares);
         match encoding {
             Some(encoding) if encoding != UTF_8 => Self::in_charset(body, encoding),
             _ => match String::from_utf8(body) {
@@ -105,7 +105,7 @@ impl BodyText {
         }
         match &mut self.content {
             BodyTextContent::Utf8(text) => {
-                let mut end = text.len().min(at + PIECE);
+                let mut end = text.len().min(at + TEXT_PIECE);
                 while !text.is_char_boundary(end) {
                     end -= 1;
                 }
@@ -113,8 +113,8 @@ impl BodyText {
                 Some(text[at..end].into())
             }
             BodyTextContent::Other(body, decoder) => {
-                let end = body.len().min(at + PIECE);
-                let most = decoder.max_utf8_buffer_length(end - at).unwrap_or(PIECE * 3);
+                let end = body.len().min(at + TEXT_PIECE);
+                let most = decoder.max_utf8_buffer_length(end - at).unwrap_or(TEXT_PIECE * 3);
                 let mut piece = String::with_capacity(most);
                 // The bytes are valid, and the string has room for all of them.
                 let _ = decoder.decode_to_string(&body[at..end], &mut piece, end == body.len());

@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use super::upload::BodyUpload;
 
-/// A trailer field: its name and its value.
+/// A trailer field: its name and value.
 pub type Field = (String, Vec<u8>);
 
 type MakeTrailers = dyn Fn() -> io::Result<Vec<Field>> + Send + Sync;

@@ -2,11 +2,11 @@
 //!
 //! The charset comes from a byte order mark, else from the field `Content-Type`, else from the
 //! body: an XML declaration or a `<meta>` in its first [`PRESCAN`] bytes, if the body may be
-//! markup. JSON and `text/event-stream` are UTF-8 (RFC 8259 section 8.1, WHATWG HTML). Any other body
-//! without a declared charset is UTF-8 if it is valid UTF-8, and windows-1252 otherwise, as in
+//! markup. JSON and `text/event-stream` are UTF-8 (RFC 8259 section 8.1, WHATWG HTML). Any other
+//! body without a declared charset is UTF-8 if it is valid UTF-8, and windows-1252 otherwise, as in
 //! browsers (<https://encoding.spec.whatwg.org/>). To decide, the bytes from the first one beyond
-//! ASCII on are buffered until the body ends or [`UNDECIDED`] of them are valid. Invalid bytes after
-//! that are converted from windows-1252 one by one.
+//! ASCII on are buffered until the body ends or [`MAX_UNDECIDED_BYTES`] of them are valid. Invalid
+//! bytes after that are converted from windows-1252 one by one.
 //!
 //! The pieces in which a body arrives make no difference: HTML waits for [`PRESCAN`] bytes, a
 //! declaration or the end of the body.
@@ -16,17 +16,17 @@
 
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, WINDOWS_1252};
 
-use super::charset_prescan::{DeclarationPlace, PRESCAN, declared_in, known};
+use super::charset_prescan::{DeclarationPlace, PRESCAN_BYTES, encoding_by_label, find_declared_encoding};
 use crate::Result;
 use crate::response::charset;
 
 /// The number of valid UTF-8 bytes after which a body without a declared charset counts as UTF-8.
-const UNDECIDED: usize = 256 << 10;
+const MAX_UNDECIDED_BYTES: usize = 256 << 10;
 /// The size of the pieces in which decoded text is passed on, in bytes.
-const PIECE: usize = 8 << 10;
+const DECODED_PIECE: usize = 8 << 10;
 
-/// The callback of a [`Utf8ConvertingReader`], which receives the converted text piece by piece, and
-/// the encoding from which it was converted. No piece ends within a character.
+/// The callback of a [`Utf8ConvertingReader`], which receives the converted text in pieces, and the
+/// encoding from which it was converted. No piece ends within a character.
 type OnText<'f> = dyn FnMut(&[u8], &'static Encoding) -> Result<()> + 'f;
 
 /// A reader that converts one body to UTF-8.
@@ -38,9 +38,9 @@ pub(crate) struct Utf8ConvertingReader {
     held: Vec<u8>,
 }
 
-/// The charset of a body, or as much about it as is known so far.
+/// What is known about the charset of a body.
 enum CharsetState {
-    /// The charset is not known: too few bytes of the body have arrived.
+    /// The charset is not known, because too few bytes of the body have arrived.
     Opening,
     /// The body declares no charset. All bytes so far are ASCII, or they are kept in `held`, where
     /// they are valid UTF-8 up to index `valid`.
@@ -53,11 +53,11 @@ enum CharsetState {
 }
 
 impl Utf8ConvertingReader {
-    /// Makes a reader for a body whose `Content-Type` field has this value.
+    /// Makes the converter for a body. `content_type` is the value of its `Content-Type` field.
     pub(crate) fn new(content_type: Option<&[u8]>) -> Self {
         let media_type = media_type(content_type);
-        let declared = declared_by(content_type);
-        let declares = DeclarationPlace::of(&media_type);
+        let declared = encoding_in_content_type(content_type);
+        let declares = DeclarationPlace::for_media_type(&media_type);
         Self { declared, declares, state: CharsetState::Opening, held: Vec::new() }
     }
 
@@ -65,7 +65,7 @@ impl Utf8ConvertingReader {
     /// is read whatever its media type.
     #[cfg(any(test, feature = "select"))]
     #[must_use]
-    pub(crate) fn or_utf8(mut self) -> Self {
+    pub(crate) fn with_utf8_default(mut self) -> Self {
         self.declared.get_or_insert(UTF_8);
         self
     }
@@ -78,16 +78,16 @@ impl Utf8ConvertingReader {
         if !matches!(self.state, CharsetState::Opening) {
             return self.read(piece, on_text);
         }
-        if self.held.is_empty() && self.settles(piece) {
-            self.open(piece);
+        if self.held.is_empty() && self.determines_charset(piece) {
+            self.determine_charset(piece);
             return self.read(piece, on_text);
         }
         self.held.extend_from_slice(piece);
-        if !self.settles(&self.held) {
+        if !self.determines_charset(&self.held) {
             return Ok(());
         }
         let held = std::mem::take(&mut self.held);
-        self.open(&held);
+        self.determine_charset(&held);
         self.read(&held, on_text)
     }
 
@@ -98,34 +98,35 @@ impl Utf8ConvertingReader {
     pub(crate) fn finish(&mut self, on_text: &mut OnText<'_>) -> Result<()> {
         if matches!(self.state, CharsetState::Opening) {
             let held = std::mem::take(&mut self.held);
-            self.open(&held);
+            self.determine_charset(&held);
             self.read(&held, on_text)?;
         }
         let held = std::mem::take(&mut self.held);
         match &mut self.state {
             CharsetState::Opening => Ok(()),
-            CharsetState::Undeclared { valid } if *valid == held.len() => hand_on(&held, UTF_8, on_text),
+            CharsetState::Undeclared { valid } if *valid == held.len() => pass_text(&held, UTF_8, on_text),
             CharsetState::Undeclared { .. } => {
                 decode(&mut WINDOWS_1252.new_decoder_without_bom_handling(), &held, true, on_text)
             }
-            CharsetState::Utf8 { is_declared } => substitute(&held, *is_declared, on_text),
+            CharsetState::Utf8 { is_declared } => convert_invalid_utf8(&held, *is_declared, on_text),
             CharsetState::Other(decoder) => decode(decoder, &held, true, on_text),
         }
     }
 
     /// Returns true if `start`, the beginning of the body, is enough to determine the charset.
-    fn settles(&self, start: &[u8]) -> bool {
+    fn determines_charset(&self, start: &[u8]) -> bool {
         let may_be_mark = [&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"\xfe\xff"].iter().any(|mark| mark.starts_with(start));
         if may_be_mark {
             return false;
         }
-        let may_declare = self.declared.is_none() && mark(start).is_none() && self.declares.is_in(start);
-        !may_declare || start.len() >= PRESCAN || declared_in(start).is_some()
+        let may_declare =
+            self.declared.is_none() && encoding_by_byte_order_mark(start).is_none() && self.declares.is_in(start);
+        !may_declare || start.len() >= PRESCAN_BYTES || find_declared_encoding(start).is_some()
     }
 
     /// Determines the charset from `start`, the beginning of the body, and stores it in the reader.
-    fn open(&mut self, start: &[u8]) {
-        self.state = match encoding_of(start, self.declared, self.declares) {
+    fn determine_charset(&mut self, start: &[u8]) {
+        self.state = match choose_encoding(start, self.declared, self.declares) {
             None => CharsetState::Undeclared { valid: 0 },
             Some(encoding) if encoding == UTF_8 && !start.starts_with(b"\xef\xbb\xbf") => {
                 CharsetState::Utf8 { is_declared: true }
@@ -147,7 +148,7 @@ impl Utf8ConvertingReader {
                 let mut rest = piece;
                 if self.held.is_empty() {
                     let ascii = Encoding::ascii_valid_up_to(piece);
-                    hand_on(&piece[..ascii], UTF_8, on_text)?;
+                    pass_text(&piece[..ascii], UTF_8, on_text)?;
                     rest = &piece[ascii..];
                 }
                 self.held.extend_from_slice(rest);
@@ -155,8 +156,8 @@ impl Utf8ConvertingReader {
                 let more = checked.as_ref().map_or_else(|error| error.valid_up_to(), |text| text.len());
                 let is_error = checked.is_err_and(|error| error.error_len().is_some());
                 *valid += more;
-                // Only the first [`UNDECIDED`] bytes decide, wherever pieces end.
-                let is_invalid = is_error && *valid < UNDECIDED;
+                // Only the first [`MAX_UNDECIDED_BYTES`] bytes decide, wherever pieces end.
+                let is_invalid = is_error && *valid < MAX_UNDECIDED_BYTES;
                 if is_invalid {
                     let mut decoder = Box::new(WINDOWS_1252.new_decoder_without_bom_handling());
                     let held = std::mem::take(&mut self.held);
@@ -164,11 +165,11 @@ impl Utf8ConvertingReader {
                     self.state = CharsetState::Other(decoder);
                     return outcome;
                 }
-                if *valid >= UNDECIDED {
+                if *valid >= MAX_UNDECIDED_BYTES {
                     let valid = *valid;
                     let held = std::mem::take(&mut self.held);
                     self.state = CharsetState::Utf8 { is_declared: false };
-                    hand_on(&held[..valid], UTF_8, on_text)?;
+                    pass_text(&held[..valid], UTF_8, on_text)?;
                     return read_utf8(&mut self.held, &held[valid..], false, on_text);
                 }
                 Ok(())
@@ -193,7 +194,7 @@ fn read_utf8(held: &mut Vec<u8>, piece: &[u8], is_declared: bool, on_text: &mut 
             Err(error) if error.error_len().is_some() => {
                 // The invalid byte may begin another character.
                 let last = held.pop();
-                substitute(held, is_declared, on_text)?;
+                convert_invalid_utf8(held, is_declared, on_text)?;
                 held.clear();
                 rest = last.map_or(rest, |_| &piece[piece.len() - rest.len() - 1..]);
             }
@@ -202,23 +203,23 @@ fn read_utf8(held: &mut Vec<u8>, piece: &[u8], is_declared: bool, on_text: &mut 
     }
     loop {
         let error = match std::str::from_utf8(rest) {
-            Ok(_) => return hand_on(rest, UTF_8, on_text),
+            Ok(_) => return pass_text(rest, UTF_8, on_text),
             Err(error) => error,
         };
         let (valid, after) = rest.split_at(error.valid_up_to());
-        hand_on(valid, UTF_8, on_text)?;
+        pass_text(valid, UTF_8, on_text)?;
         let Some(length) = error.error_len() else {
             held.extend_from_slice(after);
             return Ok(());
         };
-        substitute(&after[..length], is_declared, on_text)?;
+        convert_invalid_utf8(&after[..length], is_declared, on_text)?;
         rest = &after[length..];
     }
 }
 
-/// Passes the replacement of invalid bytes to `on_text`: U+FFFD if the charset is declared, else
-/// their conversion from windows-1252.
-fn substitute(bytes: &[u8], is_declared: bool, on_text: &mut OnText<'_>) -> Result<()> {
+/// Passes a replacement for invalid bytes to `on_text`. If the charset is declared, this is U+FFFD.
+/// Otherwise the bytes are decoded as windows-1252.
+fn convert_invalid_utf8(bytes: &[u8], is_declared: bool, on_text: &mut OnText<'_>) -> Result<()> {
     if bytes.is_empty() {
         return Ok(());
     }
@@ -229,21 +230,21 @@ fn substitute(bytes: &[u8], is_declared: bool, on_text: &mut OnText<'_>) -> Resu
     on_text(text.as_bytes(), UTF_8)
 }
 
-fn hand_on(text: &[u8], encoding: &'static Encoding, on_text: &mut OnText<'_>) -> Result<()> {
+fn pass_text(text: &[u8], encoding: &'static Encoding, on_text: &mut OnText<'_>) -> Result<()> {
     if text.is_empty() { Ok(()) } else { on_text(text, encoding) }
 }
 
 fn decode(decoder: &mut Decoder, mut bytes: &[u8], last: bool, on_text: &mut OnText<'_>) -> Result<()> {
-    let mut text = [0; PIECE];
+    let mut text = [0; DECODED_PIECE];
     loop {
         let (result, read, mut written) =
-            decoder.decode_to_utf8_without_replacement(bytes, &mut text[..PIECE - 3], last);
+            decoder.decode_to_utf8_without_replacement(bytes, &mut text[..DECODED_PIECE - 3], last);
         bytes = &bytes[read..];
         if let DecoderResult::Malformed(..) = result {
             text[written..written + 3].copy_from_slice("\u{fffd}".as_bytes());
             written += 3;
         }
-        hand_on(&text[..written], decoder.encoding(), on_text)?;
+        pass_text(&text[..written], decoder.encoding(), on_text)?;
         if result == DecoderResult::InputEmpty {
             return Ok(());
         }
@@ -266,26 +267,26 @@ fn is_always_utf8(media_type: &[u8]) -> bool {
 /// Returns the encoding that the `charset` parameter of a `Content-Type` value names, else UTF-8 for
 /// media types that are always UTF-8. Returns `None` for others, also if the charset is not
 /// supported.
-pub(super) fn declared_by(content_type: Option<&[u8]>) -> Option<&'static Encoding> {
-    let named = content_type.and_then(charset).and_then(|label| known(label.as_bytes()));
+pub(super) fn encoding_in_content_type(content_type: Option<&[u8]>) -> Option<&'static Encoding> {
+    let named = content_type.and_then(charset).and_then(|label| encoding_by_label(label.as_bytes()));
     named.or_else(|| is_always_utf8(&media_type(content_type)).then_some(UTF_8))
 }
 
-/// Returns the encoding of a body that begins with `start`: that of its byte order mark, else
-/// `declared`, else that of a declaration in its first [`PRESCAN`] bytes, if it may have one there.
-/// Returns `None` if nothing names one.
-pub(super) fn encoding_of(
+/// Returns the encoding of a body that begins with `start`. Its byte order mark takes precedence
+/// over `declared`, and both over a declaration in its first [`PRESCAN`] bytes, if the format
+/// allows a declaration there. Returns `None` if none of these names an encoding.
+pub(super) fn choose_encoding(
     start: &[u8],
     declared: Option<&'static Encoding>,
     declares: DeclarationPlace,
 ) -> Option<&'static Encoding> {
-    let in_page = || declares.is_in(start).then(|| declared_in(start)).flatten();
-    mark(start).or(declared).or_else(in_page)
+    let in_page = || declares.is_in(start).then(|| find_declared_encoding(start)).flatten();
+    encoding_by_byte_order_mark(start).or(declared).or_else(in_page)
 }
 
 /// Returns the encoding that a byte order mark at the beginning of `start` indicates, if there is
 /// one.
-fn mark(start: &[u8]) -> Option<&'static Encoding> {
+fn encoding_by_byte_order_mark(start: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_bom(start).map(|(encoding, _)| encoding)
 }
 
@@ -354,7 +355,7 @@ mod tests {
             reads(Some("text/plain"), &body, &format!("{meta}\u{c1}"));
         }
         reads(Some("text/html"), b"<meta charset=utf-16>\xc3\xa9", "<meta charset=utf-16>\u{e9}");
-        let late = [b" ".repeat(PRESCAN), b"<meta charset=koi8-r>\xc1".to_vec()].concat();
+        let late = [b" ".repeat(PRESCAN_BYTES), b"<meta charset=koi8-r>\xc1".to_vec()].concat();
         assert!(read(Some("text/html"), &late).ends_with("\u{c1}".as_bytes()));
     }
 
@@ -366,7 +367,7 @@ mod tests {
         reads(Some("application/x; charset=nonesuch"), b"\xc3\xa9 \x93x\x94", "\u{c3}\u{a9} \u{201c}x\u{201d}");
         // The body ends within what could be a character.
         reads(None, b"a\xe2\x82", "a\u{e2}\u{201a}");
-        let long = ["\u{e9}".repeat(UNDECIDED).as_bytes(), b"\xe9!"].concat();
+        let long = ["\u{e9}".repeat(MAX_UNDECIDED_BYTES).as_bytes(), b"\xe9!"].concat();
         let mut reader = Utf8ConvertingReader::new(None);
         let mut text = Vec::new();
         reader
@@ -375,7 +376,10 @@ mod tests {
                 Ok(())
             })
             .unwrap();
-        assert!(text.ends_with("\u{e9}\u{e9}!".as_bytes()) && text.len() >= UNDECIDED, "it is not held for ever");
+        assert!(
+            text.ends_with("\u{e9}\u{e9}!".as_bytes()) && text.len() >= MAX_UNDECIDED_BYTES,
+            "it is not held for ever"
+        );
         reader
             .push(b"\xe9?", &mut |more, _| {
                 text.extend_from_slice(more);
@@ -405,7 +409,7 @@ mod tests {
         // Without a media type, only a page that begins with a tag is markup.
         reads(None, page, "Hi <meta charset=koi8-r><p>\u{cf}</p>");
         reads(None, b" \n<p><meta charset=koi8-r>\xcf", " \n<p><meta charset=koi8-r>\u{43e}");
-        let late = [b"Hi <p>", &b" ".repeat(PRESCAN - 27)[..], b"<meta charset=koi8-r>\xcf"].concat();
+        let late = [b"Hi <p>", &b" ".repeat(PRESCAN_BYTES - 27)[..], b"<meta charset=koi8-r>\xcf"].concat();
         assert!(read(Some("text/html"), &late).ends_with("\u{43e}".as_bytes()));
         let too_late = [b" ", &late[..]].concat();
         assert!(read(Some("text/html"), &too_late).ends_with("\u{cf}".as_bytes()));
@@ -435,9 +439,9 @@ mod tests {
             assert_eq!(first_text(&mut reader, line), line, "{content_type}");
             reads(Some(content_type), b"caf\xe9", "caf\u{fffd}");
         }
-        let mut reader = Utf8ConvertingReader::new(None).or_utf8();
+        let mut reader = Utf8ConvertingReader::new(None).with_utf8_default();
         assert_eq!(first_text(&mut reader, line), line);
-        let mut reader = Utf8ConvertingReader::new(Some(b"text/plain; charset=latin1")).or_utf8();
+        let mut reader = Utf8ConvertingReader::new(Some(b"text/plain; charset=latin1")).with_utf8_default();
         assert_eq!(first_text(&mut reader, b"\xe9"), "\u{e9}".as_bytes());
         reads(Some("application/json"), b"\xff\xfe\"\0\xe9\0\"\0", "\"\u{e9}\"");
     }

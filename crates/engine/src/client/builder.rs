@@ -92,7 +92,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets whether redirects are followed. Default: true.
+    /// Sets whether haul follows redirects. Default: true.
     pub fn follow(mut self, follow: bool) -> Self {
         self.options.redirects.follow = follow;
         self
@@ -171,10 +171,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Makes a client with these settings.
+    /// Makes a client with the settings of this builder.
     #[must_use]
     pub fn build(self) -> Client {
         let Self { options, resolver, limits, max_requests } = self;
-        Client::with_parts(Arc::new(options), resolver.unwrap_or_default(), limits, max_requests)
+        Client::with_settings(Arc::new(options), resolver.unwrap_or_default(), limits, max_requests)
     }
 }

@@ -53,11 +53,11 @@ use crate::transfer::{Transfer, TransferOutcome};
 
 /// The size in bytes of a read buffer. Larger buffers save few system calls (bodies of 49 KiB
 /// arrive in one or two); with smaller ones, there would be many.
-const READ_BUFFER: usize = 128 << 10;
+const READ_BUFFER_SIZE: usize = 128 << 10;
 
 /// The number of idle connections for which there are always descriptors, so that the limit of the
 /// process need not be read.
-const FEW_IDLE: usize = 16;
+const ALWAYS_ALLOWED_IDLE: usize = 16;
 
 /// The default limit on concurrent asynchronous requests of a client. Each of them may need a file
 /// descriptor.
@@ -80,9 +80,9 @@ struct OwnedClientState {
 impl Drop for OwnedClientState {
     fn drop(&mut self) {
         if self.is_program_owned
-            && let Some(executor) = self.core.existing_parts().and_then(|parts| parts.executor.get())
+            && let Some(executor) = self.core.existing_process_state().and_then(|parts| parts.executor.get())
         {
-            executor.retire();
+            executor.stop_after_running();
         }
     }
 }
@@ -124,14 +124,14 @@ struct PerProcessState {
 
 impl PerProcessState {
     fn new(resolver: Resolver, limits: PoolLimits) -> Self {
-        fork::watch();
+        fork::register_fork_handler();
         Self {
-            generation: fork::generation(),
+            generation: fork::fork_count(),
             resolver,
             tls: TlsContexts::default(),
             pool: ConnectionPool::new(limits),
             descriptor_budget: Arc::default(),
-            buffer_pool: BufferPool::new(READ_BUFFER),
+            buffer_pool: BufferPool::new(READ_BUFFER_SIZE),
             recv_memory: SharedRecvMemory::default(),
             #[cfg(feature = "http3")]
             datagram_buffers: DatagramBufferPool::default(),
@@ -148,9 +148,9 @@ impl PerProcessState {
 impl ClientCore {
     /// Returns the state for the current process. In a forked child, the first call makes a new
     /// state.
-    fn parts(&self) -> &PerProcessState {
+    fn process_state(&self) -> &PerProcessState {
         let mut parts = &self.first;
-        let generation = fork::generation();
+        let generation = fork::fork_count();
         while parts.generation != generation {
             parts = parts.child.get_or_init(|| {
                 // Closes only the descriptors, and sends nothing.
@@ -163,8 +163,8 @@ impl ClientCore {
 
     /// Returns the state for the current process. Returns `None` in a forked child that has not
     /// used the client yet.
-    fn existing_parts(&self) -> Option<&PerProcessState> {
-        let generation = fork::generation();
+    fn existing_process_state(&self) -> Option<&PerProcessState> {
+        let generation = fork::fork_count();
         let mut all = std::iter::successors(Some(&self.first), |parts| parts.child.get().map(Box::as_ref));
         all.find(|parts| parts.generation == generation)
     }
@@ -189,7 +189,7 @@ impl Client {
         Self::builder().build()
     }
 
-    /// Makes a client that looks up host names with this resolver.
+    /// Makes a client that uses this resolver to look up host names.
     #[must_use]
     pub fn with_resolver(resolver: Resolver) -> Self {
         Self::builder().resolver(resolver).build()
@@ -200,13 +200,18 @@ impl Client {
         ClientBuilder::default()
     }
 
-    fn with_parts(options: Arc<RequestOptions>, resolver: Resolver, limits: PoolLimits, max_requests: usize) -> Self {
+    fn with_settings(
+        options: Arc<RequestOptions>,
+        resolver: Resolver,
+        limits: PoolLimits,
+        max_requests: usize,
+    ) -> Self {
         let core = ClientCore { options, limits, max_requests, first: PerProcessState::new(resolver, limits) };
         Self { inner: Arc::new(OwnedClientState { core: Arc::new(core), is_program_owned: true }) }
     }
 
-    fn parts(&self) -> &PerProcessState {
-        self.inner.core.parts()
+    fn process_state(&self) -> &PerProcessState {
+        self.inner.core.process_state()
     }
 
     /// Returns a clone of this client for a thread of the client. The clone does not keep the
@@ -222,7 +227,7 @@ impl Client {
     /// The URL cannot be used.
     pub fn target(&self, url: &str, path_as_is: bool) -> std::result::Result<Target, TargetError> {
         // If another thread holds the lock, this one parses without the last origin.
-        let Ok(mut last) = self.parts().last_origin.try_lock() else {
+        let Ok(mut last) = self.process_state().last_origin.try_lock() else {
             return Target::parse_with(url, Scheme::Http, path_as_is);
         };
         let target = Target::parse_near(url, last.as_ref(), Scheme::Http, path_as_is)?;
@@ -271,12 +276,12 @@ impl Client {
 
     /// Starts a request to a target that has already been parsed.
     pub fn request_to(&self, method: &str, target: Target) -> RequestBuilder {
-        RequestBuilder::to(self, method, target)
+        RequestBuilder::with_target(self, method, target)
     }
 
     /// Sends a request and waits for the head of the final response, after redirects, retries and
     /// authentication. It starts no thread and no event loop. Only the options in the request
-    /// apply; they already include those of the client that made the request.
+    /// apply; they already include the options of the client that made the request.
     ///
     /// # Errors
     /// There was no response. A status of 400 or above is not an error unless
@@ -318,10 +323,11 @@ impl Client {
 
     /// Returns the executor for asynchronous requests. The first call creates it.
     pub(crate) fn executor(&self) -> &Arc<RequestExecutor> {
-        self.parts().executor.get_or_init(|| RequestExecutor::of_client(self.inner.core.max_requests))
+        self.process_state().executor.get_or_init(|| RequestExecutor::for_client(self.inner.core.max_requests))
     }
 
-    /// Sends many requests at once and returns their whole responses; see [`batch`](crate::batch).
+    /// Sends many requests in parallel and returns their complete responses; see
+    /// [`batch`](crate::batch).
     pub fn fetch_all<I>(&self, requests: I, options: BatchOptions) -> FetchAll<I::IntoIter>
     where
         I: IntoIterator<Item = Request>,
@@ -336,8 +342,8 @@ impl Client {
         Batch::new(self, options)
     }
 
-    /// Fetches one target into a sink, and waits for the end of the body. It starts no thread and
-    /// no event loop. Only the given `options` apply; those of the client are ignored.
+    /// Fetches one target into a sink. Returns after the end of the body. Starts no thread and no
+    /// event loop. Only `options` apply; the options of the client are ignored.
     #[must_use]
     pub fn fetch(&self, target: Target, options: Arc<RequestOptions>, sink: Box<dyn Sink>) -> TransferOutcome {
         let now = Instant::now();
@@ -354,69 +360,69 @@ impl Client {
     /// connections in the pool.
     #[must_use]
     pub fn stats(&self) -> &ClientStats {
-        &self.parts().stats
+        &self.process_state().stats
     }
 
     /// Returns the resolver of the client, for example to add fixed addresses to it.
     #[must_use]
     pub fn resolver(&self) -> &Resolver {
-        &self.parts().resolver
+        &self.process_state().resolver
     }
 
     pub(crate) fn tls(&self) -> &TlsContexts {
-        &self.parts().tls
+        &self.process_state().tls
     }
 
     pub(crate) fn buffer_pool(&self) -> &Arc<BufferPool> {
-        &self.parts().buffer_pool
+        &self.process_state().buffer_pool
     }
 
     /// Returns the budget of receive memory that the HTTP/2 and HTTP/3 connections of the client
     /// share.
     pub(crate) fn recv_memory(&self) -> &SharedRecvMemory {
-        &self.parts().recv_memory
+        &self.process_state().recv_memory
     }
 
     /// Returns the parts of the client that a new QUIC connection uses, for which `transfers`
     /// transfers wait.
     #[cfg(feature = "http3")]
     pub(crate) fn quic_resources(&self, transfers: usize) -> QuicResources<'_> {
-        let parts = self.parts();
+        let parts = self.process_state();
         QuicResources { buffers: &parts.datagram_buffers, recv_memory: &parts.recv_memory, transfers }
     }
 
-    pub(crate) fn take_idle(&self, key: &ConnectionKey, now: Instant) -> Option<HttpConnection> {
-        self.parts().pool.take(key, now)
+    pub(crate) fn take_idle_connection(&self, key: &ConnectionKey, now: Instant) -> Option<HttpConnection> {
+        self.process_state().pool.take_by_key(key, now)
     }
 
-    pub(crate) fn take_idle_for(
+    pub(crate) fn take_idle_connection_for(
         &self,
         target: &Target,
         options: &RequestOptions,
         now: Instant,
     ) -> Option<HttpConnection> {
-        self.parts().pool.take_for(target, options, now)
+        self.process_state().pool.take_for_request(target, options, now)
     }
 
-    pub(crate) fn put_idle(&self, connection: HttpConnection, now: Instant) {
-        let parts = self.parts();
-        if let Some(surplus) = parts.pool.put(Arc::clone(connection.key()), connection, now) {
+    pub(crate) fn put_idle_connection(&self, connection: HttpConnection, now: Instant) {
+        let parts = self.process_state();
+        if let Some(surplus) = parts.pool.add_idle(Arc::clone(connection.key()), connection, now) {
             parts.stats.connection_closed(&surplus);
         }
-        while self.has_surplus_idle() && self.close_oldest_pooled() {}
+        while self.has_surplus_idle_connections() && self.close_oldest_pooled() {}
     }
 
     /// Returns true if the pool and the event loops have more idle connections than the client's
     /// limits and the process' descriptors allow.
-    pub(crate) fn has_surplus_idle(&self) -> bool {
-        let (parts, limits) = (self.parts(), self.pool_limits());
-        let idle = parts.pool.len() + parts.descriptor_budget.idle();
-        idle > limits.connections || (idle > FEW_IDLE && idle > parts.descriptor_budget.max_idle())
+    pub(crate) fn has_surplus_idle_connections(&self) -> bool {
+        let (parts, limits) = (self.process_state(), self.pool_limits());
+        let idle = parts.pool.len() + parts.descriptor_budget.idle_connections();
+        idle > limits.connections || (idle > ALWAYS_ALLOWED_IDLE && idle > parts.descriptor_budget.max_idle())
     }
 
-    /// Closes the connection of the pool that was used longest ago. Returns false if there is none.
+    /// Closes the pooled connection that was used longest ago. Returns false if the pool is empty.
     pub(crate) fn close_oldest_pooled(&self) -> bool {
-        let parts = self.parts();
+        let parts = self.process_state();
         let oldest = parts.pool.take_oldest();
         if let Some(oldest) = &oldest {
             parts.stats.connection_closed(oldest);
@@ -426,19 +432,19 @@ impl Client {
 
     /// Returns the budget of descriptors for the connections of event loops.
     pub(crate) fn descriptor_budget(&self) -> &Arc<DescriptorBudget> {
-        &self.parts().descriptor_budget
+        &self.process_state().descriptor_budget
     }
 
-    /// Makes the other event loops close an idle connection each, because this one needs a
+    /// Asks each other event loop to close one idle connection, because this event loop needs a
     /// descriptor.
     pub(crate) fn request_descriptors(&self) {
-        self.parts().descriptor_budget.forget_limit();
+        self.process_state().descriptor_budget.reread_limit();
         self.send_to_inboxes(WorkerMessage::FreeDescriptor);
     }
 
     fn send_to_inboxes(&self, message: WorkerMessage) {
         let inboxes: Vec<_> = {
-            let inboxes = self.parts().inboxes.lock().ignore_poison();
+            let inboxes = self.process_state().inboxes.lock().ignore_poison();
             inboxes.iter().filter_map(Weak::upgrade).collect()
         };
         for inbox in inboxes {
@@ -447,11 +453,11 @@ impl Client {
     }
 
     /// Returns true if the pool has an idle connection for a request to this target that is open
-    /// and has no unread bytes. The answer may be outdated at once: another thread may take the
+    /// and has no unread bytes. The answer may soon be outdated: another thread may take the
     /// connection, or the server may close it.
     #[must_use]
     pub fn is_warm(&self, target: &Target, options: &RequestOptions) -> bool {
-        self.parts().pool.has_for(target, options, Instant::now())
+        self.process_state().pool.has_for_request(target, options, Instant::now())
     }
 
     /// Returns the limits on the client's idle connections.
@@ -462,22 +468,22 @@ impl Client {
     /// Registers the inbox of an event loop that keeps connections for this client, so that
     /// [`Client::close_idle`] reaches it.
     pub(crate) fn register_inbox(&self, inbox: &Arc<WorkerInbox>) {
-        let mut inboxes = self.parts().inboxes.lock().ignore_poison();
+        let mut inboxes = self.process_state().inboxes.lock().ignore_poison();
         inboxes.retain(|inbox| inbox.strong_count() > 0);
         inboxes.push(Arc::downgrade(inbox));
     }
 
     /// Returns the number of calls of [`Client::close_idle`] so far. Event loops compare it to
     /// notice a new call.
-    pub(crate) fn close_count(&self) -> u32 {
-        self.parts().close_count.load(Ordering::Acquire)
+    pub(crate) fn close_idle_calls(&self) -> u32 {
+        self.process_state().close_count.load(Ordering::Acquire)
     }
 
-    /// Closes the client's idle connections, including those of the event loops of `send_async` and
-    /// of batches. Later requests use new connections. [`Client::stats`] then includes the traffic
-    /// of the closed connections.
+    /// Closes the client's idle connections, including the connections of the event loops of
+    /// `send_async` and of batches. Later requests use new connections. [`Client::stats`] then
+    /// includes the traffic of the closed connections.
     pub fn close_idle(&self) {
-        let parts = self.parts();
+        let parts = self.process_state();
         // An event loop checks this count before it uses an idle connection, and before it puts one
         // into the pool.
         parts.close_count.fetch_add(1, Ordering::AcqRel);

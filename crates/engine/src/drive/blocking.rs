@@ -2,7 +2,7 @@
 //! event loop, no thread and no wake-up. On a warm connection, a small request is three system
 //! calls (peek, send, receive).
 //!
-//! It can stop in the middle of a body and continue later (`BlockingTransfer::advance`), for a
+//! It can stop in the middle of a body and continue later (`BlockingTransfer::drive_until`), for a
 //! program that reads the body piece by piece.
 //!
 //! ```text
@@ -33,25 +33,25 @@ use crate::request::SplitDownloadOptions;
 use crate::split::{self, SplitMonitor, SplitOutcome};
 use crate::transfer::{ExchangeFailure, Transfer, TransferOutcome, TransferStep};
 use crate::{Error, ErrorKind, Result};
-use opening::open_for;
+use opening::open_connection_for;
 
 /// A waker that wakes nothing: without an event loop, the sink itself blocks until it has room.
 const NO_WAKER: ConnectionWaker<'static> = ConnectionWaker { wake: None, token: 0 };
 
 /// The driver waits in `poll` if at least this number of body bytes remains.
-const WORTH_POLLING: u64 = 1 << 20;
+const MIN_BYTES_TO_POLL: u64 = 1 << 20;
 
 /// Runs a transfer to its end on the calling thread, and returns its outcome.
 pub fn run(client: &Client, transfer: Box<Transfer>) -> TransferOutcome {
-    run_to_end(client, transfer).into_outcome().0
+    run_transfer(client, transfer).into_outcome().0
 }
 
-/// Runs a transfer to its end. Unlike [`run`], returns the body's sink, too.
-pub(crate) fn run_to_end(client: &Client, transfer: Box<Transfer>) -> FinishedTransfer {
+/// Runs a transfer until it ends. Unlike [`run`], also returns the sink of the body.
+pub(crate) fn run_transfer(client: &Client, transfer: Box<Transfer>) -> FinishedTransfer {
     let split = transfer.options().split;
     let mut exchanges = BlockingTransfer::new(transfer, split);
     loop {
-        if let Some(end) = exchanges.advance(client, || false) {
+        if let Some(end) = exchanges.drive_until(client, || false) {
             return end;
         }
     }
@@ -67,7 +67,7 @@ pub(crate) struct BlockingTransfer {
 }
 
 enum BlockingState {
-    /// No exchange is in progress. The fields say how the next one starts: its transfer, the source
+    /// No exchange is in progress. The fields describe the next exchange: its transfer, the source
     /// of its connection, and the current time if it has just been read.
     Next(Box<Transfer>, ConnectionSource, Option<Instant>),
     /// An exchange is in progress on a connection.
@@ -79,9 +79,10 @@ enum BlockingState {
 /// The source of the connection for the next exchange.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ConnectionSource {
-    /// An idle connection from the client's pool, or a new one if there is none.
+    /// An idle connection from the client's pool. If the pool has no such connection, a new one.
     Pool,
-    /// A new connection: the last one broke, so idle ones of the same age may be broken, too.
+    /// A new connection. The last connection broke, so idle connections of the same age may be
+    /// broken, too.
     Fresh,
 }
 
@@ -147,7 +148,7 @@ impl BlockingTransfer {
     pub(crate) fn transfer(&self) -> Option<&Transfer> {
         match &self.state {
             BlockingState::Next(transfer, ..) => Some(transfer),
-            BlockingState::Live(live) => live.connection.front(),
+            BlockingState::Live(live) => live.connection.front_transfer(),
             BlockingState::Over => None,
         }
     }
@@ -161,15 +162,19 @@ impl BlockingTransfer {
 
     /// Drives the transfer until it is over, and returns it. Calls `is_enough` whenever input has
     /// arrived, and returns `None` as soon as that returns true.
-    pub(crate) fn advance(&mut self, client: &Client, mut is_enough: impl FnMut() -> bool) -> Option<FinishedTransfer> {
+    pub(crate) fn drive_until(
+        &mut self,
+        client: &Client,
+        mut is_enough: impl FnMut() -> bool,
+    ) -> Option<FinishedTransfer> {
         loop {
             let mut live = match std::mem::replace(&mut self.state, BlockingState::Over) {
                 BlockingState::Next(transfer, from, at) => {
                     if let Some(Err(error)) = at.map(|at| self.timer.sleep(at)) {
-                        return Some(end(client, transfer, Err(error)));
+                        return Some(finish_transfer(client, transfer, Err(error)));
                     }
                     let now = self.now.take().unwrap_or_else(Instant::now);
-                    match begin(client, transfer, from, self.split, &mut self.timer, now) {
+                    match begin_exchange(client, transfer, from, self.split, &mut self.timer, now) {
                         Ok(live) => live,
                         Err(over) => match self.next_state(client, over, ConnectionSource::Pool) {
                             Some(end) => return Some(end),
@@ -183,7 +188,7 @@ impl BlockingTransfer {
             let mut finished = FinishedTransfers::new();
             match live.drive(client, &mut self.timer, &mut finished, &mut is_enough) {
                 ExchangeStop::Finished => {
-                    let from = live.release(client);
+                    let from = live.release_connection(client);
                     let over = finished.pop().expect("a connection gives back every transfer that was started on it");
                     if let Some(end) = self.next_state(client, over, from) {
                         return Some(end);
@@ -199,11 +204,11 @@ impl BlockingTransfer {
                     }
                 }
                 ExchangeStop::Interrupted(error) => {
-                    let again = error.again();
+                    let again = error.duplicate();
                     live.connection.abort(again, Instant::now(), &mut finished);
                     client.stats().connection_closed(&live.connection);
                     let over = finished.pop().expect("a connection gives back every transfer that was started on it");
-                    return Some(end(client, over.0, Err(error)));
+                    return Some(finish_transfer(client, over.0, Err(error)));
                 }
             }
         }
@@ -216,9 +221,9 @@ impl BlockingTransfer {
         from: ConnectionSource,
     ) -> Option<FinishedTransfer> {
         match after {
-            TransferStep::Done(result) => Some(end(client, transfer, result)),
+            TransferStep::Done(result) => Some(finish_transfer(client, transfer, result)),
             TransferStep::Again(wait) => {
-                let at = (!wait.is_zero()).then(|| crate::clock::after(Instant::now(), wait));
+                let at = (!wait.is_zero()).then(|| crate::clock::add_saturating(Instant::now(), wait));
                 self.state = BlockingState::Next(transfer, from, at);
                 None
             }
@@ -226,13 +231,13 @@ impl BlockingTransfer {
     }
 
     /// Fetches the rest of the body over several connections. Returns `None` if the transfer
-    /// continues on one connection instead.
+    /// continues on one connection.
     fn split(&mut self, client: &Client, live: ActiveExchange) -> Option<FinishedTransfer> {
         let ActiveExchange { connection, split_monitor, .. } = live;
         match split::run(client, connection, split_monitor) {
             Ok((mut transfer, SplitOutcome::Done(result))) => {
                 transfer.facts.on_finished(Instant::now());
-                Some(end(client, transfer, result))
+                Some(finish_transfer(client, transfer, result))
             }
             Ok((transfer, SplitOutcome::ContinueAlone)) => {
                 // No second attempt: splitting was refused, or was not faster.
@@ -250,7 +255,7 @@ impl BlockingTransfer {
 
 /// Ends a transfer with this result: completes an error's message, and adds the transfer to the
 /// client's statistics.
-fn end(client: &Client, mut transfer: Box<Transfer>, result: Result<()>) -> FinishedTransfer {
+fn finish_transfer(client: &Client, mut transfer: Box<Transfer>, result: Result<()>) -> FinishedTransfer {
     let result = result.map_err(|error| transfer.annotate(error));
     if transfer.facts.total.is_zero() {
         transfer.facts.on_finished(Instant::now());
@@ -261,7 +266,7 @@ fn end(client: &Client, mut transfer: Box<Transfer>, result: Result<()>) -> Fini
 
 /// Begins an exchange: takes an idle connection from the pool or opens a new one, and queues the
 /// request on it.
-fn begin(
+fn begin_exchange(
     client: &Client,
     mut transfer: Box<Transfer>,
     from: ConnectionSource,
@@ -270,14 +275,14 @@ fn begin(
     now: Instant,
 ) -> Result<ActiveExchange, (Box<Transfer>, TransferStep)> {
     let warm = match from {
-        ConnectionSource::Pool if !transfer.reuse.wants_fresh => {
-            client.take_idle_for(transfer.target(), transfer.options(), now).filter(HttpConnection::can_start)
-        }
+        ConnectionSource::Pool if !transfer.reuse.wants_fresh => client
+            .take_idle_connection_for(transfer.target(), transfer.options(), now)
+            .filter(HttpConnection::can_start),
         ConnectionSource::Pool | ConnectionSource::Fresh => None,
     };
     let (mut connection, now) = match warm {
         Some(connection) => (connection, now),
-        None => match open_for(client, &mut transfer, timer) {
+        None => match open_connection_for(client, &mut transfer, timer) {
             Ok(connection) => (connection, Instant::now()),
             Err(error) if error.kind() == ErrorKind::Interrupted => {
                 return Err((transfer, TransferStep::Done(Err(error))));
@@ -293,7 +298,7 @@ fn begin(
     match finished.pop() {
         Some(over) => {
             // The request could not be put into the machine, so the connection is unchanged.
-            client.put_idle(connection, now);
+            client.put_idle_connection(connection, now);
             Err(over)
         }
         None => Ok(ActiveExchange { began: Some(now), ..ActiveExchange::new(connection, SplitMonitor::new(split)) }),
@@ -303,7 +308,7 @@ fn begin(
 impl ActiveExchange {
     fn new(connection: HttpConnection, split_monitor: SplitMonitor) -> Self {
         let (deadline, silent) =
-            connection.front().map_or((None, None), |front| (front.deadline(), front.silence_deadline()));
+            connection.front_transfer().map_or((None, None), |front| (front.deadline(), front.silence_deadline()));
         let plain = [deadline, silent].into_iter().flatten().min();
         // A server may respond during the request and read no more until its response is received:
         // waiting for room alone would stop both sides. A transfer with further timeouts cannot
@@ -326,17 +331,17 @@ impl ActiveExchange {
     }
 
     /// Returns true if the deadline of the transfer in progress has passed.
-    fn is_late(&self) -> bool {
-        self.connection.front().and_then(Transfer::deadline).is_some_and(|at| at <= Instant::now())
+    fn is_past_deadline(&self) -> bool {
+        self.connection.front_transfer().and_then(Transfer::deadline).is_some_and(|at| at <= Instant::now())
     }
 
     /// Puts the connection into the pool if it can be used again, and closes it if not. Returns the
     /// source for the connection of the next exchange.
-    fn release(self, client: &Client) -> ConnectionSource {
+    fn release_connection(self, client: &Client) -> ConnectionSource {
         // In the pool all connections are blocking ones.
         let blocks = self.waits == WaitMode::InReceive || self.connection.set_nonblocking(false).is_ok();
         if self.connection.is_idle() && blocks {
-            client.put_idle(self.connection, Instant::now());
+            client.put_idle_connection(self.connection, Instant::now());
             return ConnectionSource::Pool;
         }
         client.stats().connection_closed(&self.connection);
@@ -354,15 +359,15 @@ impl ActiveExchange {
         finished: &mut FinishedTransfers,
         is_enough: &mut impl FnMut() -> bool,
     ) -> ExchangeStop {
-        let mut buffer = client.buffer_pool().take();
+        let mut buffer = client.buffer_pool().take_buffer();
         let began = *self.began.get_or_insert_with(Instant::now);
         // The program may have spent time on the bytes that it received.
-        if let Some(transfer) = self.connection.front_mut() {
+        if let Some(transfer) = self.connection.front_transfer_mut() {
             transfer.set_paused(false, began);
         }
         loop {
             let now = self.began.take().unwrap_or_else(Instant::now);
-            if let Err(error) = timer.tick(now) {
+            if let Err(error) = timer.call_if_due(now) {
                 return ExchangeStop::Interrupted(error);
             }
             if self.split_monitor.is_worth_trying(&self.connection, now) {
@@ -370,7 +375,7 @@ impl ActiveExchange {
             }
             let next_timeout = self.connection.next_timeout();
             if next_timeout.is_some_and(|at| at <= now) {
-                self.connection.expire(now, finished);
+                self.connection.end_expired(now, finished);
                 if !finished.is_empty() {
                     return ExchangeStop::Finished;
                 }
@@ -392,7 +397,7 @@ impl ActiveExchange {
                 return ExchangeStop::Finished;
             }
             if is_enough() {
-                if let Some(transfer) = self.connection.front_mut() {
+                if let Some(transfer) = self.connection.front_transfer_mut() {
                     transfer.set_paused(true, Instant::now());
                 }
                 return ExchangeStop::Enough;
@@ -410,7 +415,7 @@ impl ActiveExchange {
             WaitMode::InReceive => self.connection.set_timeouts(until.map(|at| at.saturating_duration_since(now))),
         };
         // The server may have answered before it closed: look before giving up.
-        self.send_error = limited.and_then(|()| self.connection.pump()).err();
+        self.send_error = limited.and_then(|()| self.connection.send_pending()).err();
     }
 
     /// Switches to waiting in `poll` if the body is large.
@@ -419,7 +424,7 @@ impl ActiveExchange {
             return;
         }
         let connection = &mut self.connection;
-        let is_large = connection.remaining() >= WORTH_POLLING
+        let is_large = connection.remaining() >= MIN_BYTES_TO_POLL
             || connection.low_water_timeout().is_some()
             || connection.is_direct(PipeWriteMode::Awaited);
         if is_large && !connection.has_output() && connection.set_nonblocking(true).is_ok() {
@@ -448,8 +453,8 @@ impl ActiveExchange {
                 self.connection.reset_low_water_mark();
                 return true;
             }
-            Ok(ZeroCopyWaitResult::Late) if !self.is_late() => return false,
-            Ok(ZeroCopyWaitResult::Late) => too_late(self.send_error.take()),
+            Ok(ZeroCopyWaitResult::Late) if !self.is_past_deadline() => return false,
+            Ok(ZeroCopyWaitResult::Late) => early_response_error(self.send_error.take()),
             Err(error) => Error::with_source(ErrorKind::Receive, "the connection cannot be waited for", error),
         };
         self.connection.abort(error, Instant::now(), finished);
@@ -488,9 +493,9 @@ impl ActiveExchange {
             ReceiveStatus::Interrupted => timer.on_signal(Instant::now())?,
             // The receive has used up its time, which may have been shortened for the hook.
             ReceiveStatus::WouldBlock
-                if self.waits == WaitMode::InReceive && (self.is_late() || self.send_error.is_some()) =>
+                if self.waits == WaitMode::InReceive && (self.is_past_deadline() || self.send_error.is_some()) =>
             {
-                self.connection.abort(too_late(self.send_error.take()), Instant::now(), finished);
+                self.connection.abort(early_response_error(self.send_error.take()), Instant::now(), finished);
             }
             _ => {}
         }
@@ -498,13 +503,13 @@ impl ActiveExchange {
     }
 }
 
-fn too_late(send_error: Option<io::Error>) -> Error {
+fn early_response_error(send_error: Option<io::Error>) -> Error {
     match send_error {
         Some(error) => Error::with_source(ErrorKind::Send, "the request could not be sent", error),
-        None => timed_out(),
+        None => timeout_error(),
     }
 }
 
-fn timed_out() -> Error {
+fn timeout_error() -> Error {
     Error::new(ErrorKind::Timeout, "the operation timed out")
 }

@@ -55,8 +55,8 @@ pub(crate) struct ConnectionSlot {
     pub(crate) is_idle: bool,
     /// The time when the slot last became free.
     pub(crate) idle_since: Instant,
-    /// True if the peer has shown that it needs one request at a time: the next request is sent
-    /// after the response to the last.
+    /// True if the peer has shown that it needs one request at a time. The next request is then
+    /// sent after the response to the previous one.
     pub(crate) is_serial: bool,
     /// True if the connection, once open, is expected to carry concurrent transfers (HTTP/2), so
     /// other transfers wait for it. Only used before the connection is open.
@@ -68,13 +68,14 @@ pub(crate) struct ConnectionSlot {
 
 /// The state of a slot's connection: being made, or open.
 pub(crate) enum ConnectionState {
-    /// The connection is being made: its name is looked up, or it is being connected.
+    /// The connection is being made: its host name is being looked up, or the handshakes are in
+    /// progress.
     Connecting(Box<Connecting>),
     /// The connection is open: requests can be sent.
     Open(Box<HttpConnection>),
 }
 
-/// The result of [`ConnectionSlot::advance`]: how far the connection has come.
+/// The result of [`ConnectionSlot::continue_opening`]: the progress of making the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionSlotProgress {
     /// The slot can do nothing before the next event.
@@ -86,7 +87,7 @@ pub(crate) enum ConnectionSlotProgress {
     Open,
 }
 
-/// The parts of a worker that [`ConnectionSlot::advance`] uses.
+/// The parts of a worker that [`ConnectionSlot::continue_opening`] uses.
 pub(crate) struct ConnectionSlotContext<'a> {
     /// The client whose transfers the worker runs.
     pub(crate) client: &'a Client,
@@ -101,13 +102,13 @@ pub(crate) struct ConnectionSlotContext<'a> {
 }
 
 impl ConnectionSlot {
-    /// Makes a slot whose connection will be opened for this transfer.
+    /// Makes a slot for this transfer. The connection of the slot will be opened later.
     #[must_use]
     pub(crate) fn new(key: Arc<ConnectionKey>, mut transfer: Box<Transfer>, depth: usize, now: Instant) -> Self {
-        transfer.facts.enter(TransferPhase::Resolve, now);
+        transfer.facts.enter_phase(TransferPhase::Resolve, now);
         let options = transfer.options();
         let connect_timeout = options.connect.timeout;
-        let opens_by = clock::after(now, connect_timeout);
+        let opens_by = clock::add_saturating(now, connect_timeout);
         let connecting = Connecting::new(Arc::clone(&key), options, transfer.address_index(), opens_by);
         Self {
             waiting_deadline: transfer.deadline(),
@@ -120,20 +121,20 @@ impl ConnectionSlot {
     /// Makes a slot for an HTTP/3 connection for which no transfer waits, because an open connection
     /// over TCP carries them meanwhile. The attempt fails if the server does not answer by this time.
     #[cfg(feature = "http3")]
-    pub(crate) fn beside(
+    pub(crate) fn beside_http3(
         key: Arc<ConnectionKey>,
         options: &RequestOptions,
         depth: usize,
         answers_by: Instant,
         now: Instant,
     ) -> Self {
-        let connecting = Connecting::new(Arc::clone(&key), options, 0, answers_by).by_quic_alone();
+        let connecting = Connecting::new(Arc::clone(&key), options, 0, answers_by).with_quic_only();
         Self::with_state(ConnectionState::Connecting(Box::new(connecting)), key, depth, now)
     }
 
     /// Makes a slot for a connection that is already open.
     #[must_use]
-    pub(crate) fn open(connection: HttpConnection, depth: usize, now: Instant) -> Self {
+    pub(crate) fn from_open_connection(connection: HttpConnection, depth: usize, now: Instant) -> Self {
         let key = Arc::clone(connection.key());
         Self::with_state(ConnectionState::Open(Box::new(connection)), key, depth, now)
     }
@@ -164,8 +165,8 @@ impl ConnectionSlot {
         matches!(&self.state, ConnectionState::Connecting(connecting) if connecting.is_racing())
     }
 
-    /// Returns true if no answer to the connection attempt has come yet: the name is not resolved,
-    /// or no address has accepted the connection.
+    /// Returns true if nothing has answered the connection attempt: the name is not resolved, or no
+    /// address has accepted the connection.
     #[must_use]
     pub(crate) fn is_unanswered(&self) -> bool {
         matches!(&self.state, ConnectionState::Connecting(connecting) if connecting.is_unanswered())
@@ -179,15 +180,15 @@ impl ConnectionSlot {
 
     /// Returns the number of transfers on the slot, in progress or waiting.
     #[must_use]
-    pub(crate) fn depth(&self) -> usize {
+    pub(crate) fn max_outstanding(&self) -> usize {
         match &self.state {
-            ConnectionState::Open(connection) => connection.depth() + self.waiting.len(),
+            ConnectionState::Open(connection) => connection.max_outstanding() + self.waiting.len(),
             _ => self.waiting.len(),
         }
     }
 
-    /// Returns true if a transfer may be queued on the slot. It starts at once, or when the slot's
-    /// present transfers allow it.
+    /// Returns true if a transfer may be queued on the slot. It starts immediately, or when the
+    /// slot's present transfers allow it.
     #[must_use]
     pub(crate) fn accepts(&self, transfer: &Transfer) -> bool {
         if !matches!(self.state, ConnectionState::Open(_)) && transfer.options().connect.timeout != self.connect_timeout
@@ -203,15 +204,15 @@ impl ConnectionSlot {
                 return !connection.is_stuck_before(transfer.scheduling.rank);
             }
             ConnectionState::Open(connection)
-                if !self.is_serial && self.waiting.is_empty() && !connection.is_held_back() =>
+                if !self.is_serial && self.waiting.is_empty() && !connection.is_pipeline_limited() =>
             {
                 return connection.accepts(transfer);
             }
             _ if self.expects_sharing => return true,
-            ConnectionState::Open(connection) => self.waiting.back().map(|last| &**last).or(connection.last()),
+            ConnectionState::Open(connection) => self.waiting.back().map(|last| &**last).or(connection.last_transfer()),
             _ => self.waiting.back().map(|last| &**last),
         };
-        self.depth() < self.max_depth && last.is_none_or(|last| transfer.may_pipeline_after(last))
+        self.max_outstanding() < self.max_depth && last.is_none_or(|last| transfer.may_pipeline_after(last))
     }
 
     /// Queues a transfer. On a shared connection, transfers are ordered by rank (position in the
@@ -227,9 +228,9 @@ impl ConnectionSlot {
         place == 0
     }
 
-    /// Removes and returns waiting transfers that need another connection. These are all of them if
-    /// this connection takes no more requests, or the next one if it would [wait here for
-    /// ever](HttpConnection::is_stuck_before).
+    /// Removes and returns the waiting transfers that need another connection. If this connection
+    /// accepts no more requests, these are all waiting transfers. Otherwise it is the next
+    /// transfer, if it would [wait here for ever](HttpConnection::is_stuck_before).
     pub(crate) fn take_evicted(&mut self) -> VecDeque<Box<Transfer>> {
         match &self.state {
             ConnectionState::Open(connection) if connection.is_shared() && connection.is_closing() => {
@@ -244,7 +245,7 @@ impl ConnectionSlot {
         }
     }
 
-    /// Removes and returns waiting transfers whose deadline has passed.
+    /// Removes and returns the waiting transfers whose deadline has passed.
     pub(crate) fn take_overdue(&mut self, now: Instant) -> VecDeque<Box<Transfer>> {
         if self.waiting_deadline.is_none_or(|at| at > now) {
             return VecDeque::new();
@@ -262,8 +263,8 @@ impl ConnectionSlot {
         self.waits_for_room = None;
     }
 
-    /// Removes and returns the next waiting transfer, if it can start. On a shared connection, it
-    /// also waits for room in its sink, since its body may arrive at once.
+    /// Removes and returns the next waiting transfer if it can start. On a shared connection, it
+    /// also waits until its sink has room, since its body may arrive at any time.
     pub(crate) fn next_waiting(&mut self, waker: ConnectionWaker<'_>) -> Option<Box<Transfer>> {
         let ConnectionState::Open(connection) = &self.state else { return None };
         let next = self.waiting.front_mut()?;
@@ -275,7 +276,7 @@ impl ConnectionSlot {
             return None;
         }
         let may = if self.is_serial && !connection.is_shared() {
-            connection.depth() == 0 && connection.can_start()
+            connection.max_outstanding() == 0 && connection.can_start()
         } else {
             connection.accepts(next)
         };
@@ -308,7 +309,7 @@ impl ConnectionSlot {
     ///
     /// # Errors
     /// The connection cannot be made; the slot is of no further use.
-    pub(crate) fn advance(
+    pub(crate) fn continue_opening(
         &mut self,
         token: usize,
         around: &mut ConnectionSlotContext<'_>,
@@ -319,7 +320,7 @@ impl ConnectionSlot {
             };
             let inbox = around.inbox;
             let resolver = around.client.resolver();
-            // If none wait, the connection is made for many ([`ConnectionSlot::beside`]).
+            // If none wait, the connection is made for many ([`ConnectionSlot::beside_http3`]).
             #[cfg(feature = "http3")]
             let transfers = if self.waiting.is_empty() { usize::MAX } else { self.waiting.len() };
             let progress = connecting.step(&mut ConnectContext {
@@ -344,7 +345,8 @@ impl ConnectionSlot {
                 ConnectProgress::Advanced => {}
                 ConnectProgress::Open(opened) => {
                     let rate = self.waiting.front().and_then(|transfer| transfer.options().lowest_rate());
-                    // TCP may have won against QUIC: `ConnectionSlotTable::follow_key` does the rest.
+                    // TCP may have won against QUIC: `ConnectionSlotTable::update_key` does the
+                    // rest.
                     let key = Arc::clone(connecting.key());
                     let connection =
                         HttpConnection::new(opened, key, self.max_depth, around.client.recv_memory(), rate);

@@ -1,9 +1,9 @@
 //! Sends bytes of a file or a pipe to a socket without a copy in this process's memory (`sendfile`,
 //! `splice`).
 //!
-//! A sender is made once for each upload: only if the process ignores `SIGPIPE`, because these calls
-//! have no flag that keeps the kernel from sending that signal when the peer has closed. Systems
-//! without these calls, and builds with the feature `portable`, have no sender.
+//! A sender is made once for each upload: only if the process ignores `SIGPIPE_BIT`, because these
+//! calls have no flag that keeps the kernel from sending that signal when the peer has closed.
+//! Systems without these calls, and builds with the feature `portable`, have no sender.
 
 use std::fs::File;
 use std::io;
@@ -11,11 +11,11 @@ use std::os::fd::BorrowedFd;
 
 /// The driver checks whether the kernel can send the file if at least this number of bytes remains.
 /// Fewer bytes go out together with the head.
-pub(crate) const WORTH_SENDING: u64 = 256 << 10;
+pub(crate) const MIN_FILE_BYTES: u64 = 256 << 10;
 
 /// The kernel sends the bytes of a pipe as a separate chunk if the pipe holds at least this number.
 /// Fewer bytes are read and copied.
-pub(crate) const WORTH_SPLICING: u64 = 16 << 10;
+pub(crate) const MIN_PIPE_BYTES: u64 = 16 << 10;
 
 /// The result of one call.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) enum FileSendResult {
     /// The number of bytes that were sent; 0 at the end of the file.
     #[cfg_attr(not(linux_calls), expect(dead_code, reason = "without these calls nothing is sent"))]
     Sent(u64),
-    /// The kernel cannot send these bytes: they must be read. None were lost.
+    /// The kernel cannot send these bytes. The caller must read and send them. No byte was lost.
     Refused,
 }
 
@@ -46,7 +46,7 @@ impl FileSender {
     }
 
     /// Returns the number of bytes that wait in `pipe`.
-    pub(crate) fn waiting(self, pipe: BorrowedFd<'_>) -> u64 {
+    pub(crate) fn bytes_in_pipe(self, pipe: BorrowedFd<'_>) -> u64 {
         sys::waiting(pipe)
     }
 
@@ -83,29 +83,29 @@ mod sys {
     use rustix::pipe::{SpliceFlags, splice};
 
     use super::FileSendResult;
-    use crate::drive::zero_copy::is_not_done;
-    use crate::sink::pipe_capacity::widen;
+    use crate::drive::zero_copy::requires_copying;
+    use crate::sink::pipe_capacity::enlarge;
 
     /// The largest number of bytes that one system call sends. The driver checks the time between
     /// calls.
     const MOST: u64 = 256 << 10;
 
-    /// The bit of `SIGPIPE` in a mask of signals.
-    const SIGPIPE: u64 = 1 << 12;
+    /// The bit of `SIGPIPE_BIT` in a mask of signals.
+    const SIGPIPE_BIT: u64 = 1 << 12;
 
-    /// Returns true if this process ignores `SIGPIPE`.
+    /// Returns true if this process ignores `SIGPIPE_BIT`.
     pub(super) fn ignores_sigpipe() -> bool {
         /// True once a process of ours was found to ignore it. Programs that change this set it at
         /// their start.
-        static IS_KNOWN: AtomicBool = AtomicBool::new(false);
-        if IS_KNOWN.load(Ordering::Relaxed) {
+        static IS_SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
+        if IS_SIGPIPE_IGNORED.load(Ordering::Relaxed) {
             return true;
         }
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
         let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-        let ignores = mask & SIGPIPE != 0;
-        IS_KNOWN.store(ignores, Ordering::Relaxed);
+        let ignores = mask & SIGPIPE_BIT != 0;
+        IS_SIGPIPE_IGNORED.store(ignores, Ordering::Relaxed);
         ignores
     }
 
@@ -114,7 +114,7 @@ mod sys {
             Ok(n) => Ok(FileSendResult::Sent(n as u64)),
             // A read error shows again when the bytes are read.
             Err(Errno::IO | Errno::OVERFLOW | Errno::SPIPE) => Ok(FileSendResult::Refused),
-            Err(error) if is_not_done(error) => Ok(FileSendResult::Refused),
+            Err(error) if requires_copying(error) => Ok(FileSendResult::Refused),
             Err(error) => Err(error.into()),
         }
     }
@@ -122,7 +122,7 @@ mod sys {
     pub(super) fn is_pipe(source: BorrowedFd<'_>) -> bool {
         let is_pipe = fstat(source).is_ok_and(|about| FileType::from_raw_mode(about.st_mode) == FileType::Fifo);
         if is_pipe {
-            widen(source);
+            enlarge(source);
         }
         is_pipe
     }
@@ -138,7 +138,7 @@ mod sys {
             Ok(n) => Ok(FileSendResult::Sent(n as u64)),
             // Another reader of the pipe may have taken the bytes.
             Err(Errno::AGAIN) if waiting(pipe) == 0 => Ok(FileSendResult::Refused),
-            Err(error) if is_not_done(error) => Ok(FileSendResult::Refused),
+            Err(error) if requires_copying(error) => Ok(FileSendResult::Refused),
             Err(error) => Err(error.into()),
         }
     }
@@ -216,9 +216,9 @@ mod tests {
         let send = |length| sender.send_pipe(socket.as_fd(), reader.as_fd(), length).unwrap();
         assert!(matches!(send(4), FileSendResult::Refused), "nothing waits");
         writer.write_all(b"0123456789").unwrap();
-        assert_eq!(sender.waiting(reader.as_fd()), 10);
+        assert_eq!(sender.bytes_in_pipe(reader.as_fd()), 10);
         assert!(matches!(send(4), FileSendResult::Sent(4)));
-        assert_eq!(sender.waiting(reader.as_fd()), 6);
+        assert_eq!(sender.bytes_in_pipe(reader.as_fd()), 6);
         drop(writer);
         assert!(matches!(send(100), FileSendResult::Sent(6)));
         assert!(matches!(send(100), FileSendResult::Refused), "the pipe has ended");

@@ -1,19 +1,19 @@
 //! Bulk reads of a body: the socket wakes its reader only when a large piece waits (`SO_RCVLOWAT`),
 //! so that there are few, large reads.
 //!
-//! The mark is raised for a bulk body: [`PROOF`] bytes arrived within [`WITHIN`], and much more is
-//! to come. It is lowered near the end of the body, because a reader would wait for ever for bytes
-//! that never come. It is also lowered when it was not reached within [`PATIENCE`]: the body has
-//! become slow, and the received bytes must not stay in the kernel. The end of the stream and a
-//! reset wake the reader whatever the mark.
+//! The mark is raised for a bulk body: [`BULK_TEST_BYTES`] bytes arrived within [`BULK_TEST_TIME`],
+//! and much more is to come. It is lowered near the end of the body, because a reader would wait
+//! for ever for bytes that never come. It is also lowered when it was not reached within
+//! [`MAX_WAIT_FOR_MARK`]: the body has become slow, and the received bytes must not stay in the
+//! kernel. The end of the stream and a reset wake the reader whatever the mark.
 //!
 //! ```
-//! use haul::drive::rcvlowat::{LowWaterMark, MOVED, PATIENCE};
+//! use haul::drive::rcvlowat::{LowWaterMark, MARK_WHEN_MOVED, MAX_WAIT_FOR_MARK};
 //! use std::time::Instant;
-//! let (mut mark, now) = (LowWaterMark::new(MOVED), Instant::now());
+//! let (mut mark, now) = (LowWaterMark::new(MARK_WHEN_MOVED), Instant::now());
 //! assert_eq!(mark.on_received(256 << 10, 1 << 30, now), None);
-//! assert_eq!(mark.on_received(256 << 10, 1 << 30, now), Some(MOVED));
-//! assert_eq!(mark.timeout(), Some(now + PATIENCE));
+//! assert_eq!(mark.on_received(256 << 10, 1 << 30, now), Some(MARK_WHEN_MOVED));
+//! assert_eq!(mark.timeout(), Some(now + MAX_WAIT_FOR_MARK));
 //! assert_eq!(mark.lower(), Some(1));
 //! ```
 
@@ -22,34 +22,33 @@ use std::time::{Duration, Instant};
 /// The low-water mark in bytes for a body that the kernel moves without copying it into this
 /// process (`docs/design/data-path.md` has the measurements). A mark of twice the size gains
 /// little, and bytes that wait in the kernel take memory, too.
-pub const MOVED: usize = 512 << 10;
+pub const MARK_WHEN_MOVED: usize = 512 << 10;
 /// The low-water mark in bytes for a body that is received into this process without decryption, in
 /// buffers of [`BULK`](crate::buffer_pool::BULK) bytes.
-pub const COPIED: usize = 2 << 20;
-/// The low-water mark in bytes for a body that is received to be decrypted. It is twice [`MOVED`],
-/// which saves an eighth of the time.
-pub const RECEIVED: usize = 1 << 20;
+pub const MARK_WHEN_COPIED: usize = 2 << 20;
+/// The low-water mark in bytes for a body that is received to be decrypted. It is twice
+/// [`MARK_WHEN_MOVED`], which saves an eighth of the time.
+pub const MARK_WHEN_DECRYPTED: usize = 1 << 20;
 /// The low-water mark in bytes for the bodies of many HTTP/2 streams. Each stream has its own
 /// flow-control window, so the peer need not wait for window updates.
-pub const SHARED: usize = 2 << 20;
+pub const MARK_FOR_MANY_STREAMS: usize = 2 << 20;
 /// The low-water mark in bytes for small bodies of many HTTP/2 streams. Without it, client and
 /// server would wake each other for every few records.
-pub const SMALL: usize = 128 << 10;
-/// The number of bytes that must arrive within [`WITHIN`] for a body to count as bulk.
-pub const PROOF: usize = 512 << 10;
-/// The time within which [`PROOF`] bytes must arrive, which is 20 MB/s. For a slower body, the
-/// number of reads does not matter.
-pub const WITHIN: Duration = Duration::from_millis(25);
+pub const MARK_FOR_SMALL_BODIES: usize = 128 << 10;
+/// The number of bytes that must arrive within [`BULK_TEST_TIME`] for a body to count as bulk.
+pub const BULK_TEST_BYTES: usize = 512 << 10;
+/// The time within which [`BULK_TEST_BYTES`] bytes must arrive, which is 20 MB/s. For a slower
+/// body, the number of reads does not matter.
+pub const BULK_TEST_TIME: Duration = Duration::from_millis(25);
 /// The longest time for which a raised mark may stay unreached.
-pub const PATIENCE: Duration = Duration::from_millis(50);
+pub const MAX_WAIT_FOR_MARK: Duration = Duration::from_millis(50);
 /// The number of pieces of the mark's size that must still be to come for the mark to be raised.
-const WORTH: u64 = 4;
+const MIN_PIECES_TO_RAISE: u64 = 4;
 /// The number of remaining pieces of the mark's size below which the mark is lowered. It is two,
 /// since over TLS a part of the rest may have been received already, in an incomplete record.
-const NEAR_END: u64 = 2;
+const MIN_PIECES_TO_KEEP: u64 = 2;
 
-/// The low-water mark of one socket (`SO_RCVLOWAT`). The measured speed of its body decides whether
-/// it is raised.
+/// The low-water mark of one socket (`SO_RCVLOWAT`). It is raised if the body arrives fast enough.
 #[derive(Debug)]
 pub struct LowWaterMark {
     /// The value to which the mark is raised, in bytes. A larger value causes fewer, larger reads.
@@ -62,7 +61,8 @@ pub struct LowWaterMark {
 
 impl LowWaterMark {
     /// Makes a mark that is not raised yet. `piece` is the value to which it will be raised:
-    /// [`MOVED`], [`RECEIVED`], [`SHARED`] or [`SMALL`].
+    /// [`MARK_WHEN_MOVED`], [`MARK_WHEN_DECRYPTED`], [`MARK_FOR_MANY_STREAMS`] or
+    /// [`MARK_FOR_SMALL_BODIES`].
     #[must_use]
     pub fn new(piece: usize) -> Self {
         Self { piece, is_raised: false, since: None, came: 0, last: None }
@@ -85,23 +85,23 @@ impl LowWaterMark {
         self.is_raised
     }
 
-    /// Notes that `bytes` were received and that `remaining` bytes of the body are still to come (0
-    /// if unknown). Returns the new value of the mark, if it changes.
+    /// Records that `bytes` were received and that `remaining` bytes of the body are still to come
+    /// (0 if unknown). Returns the new value of the mark, if it changes.
     pub fn on_received(&mut self, bytes: u64, remaining: u64, now: Instant) -> Option<usize> {
         if self.is_raised {
             self.last = Some(now);
-            return if remaining < NEAR_END * self.piece as u64 { self.lower() } else { None };
+            return if remaining < MIN_PIECES_TO_KEEP * self.piece as u64 { self.lower() } else { None };
         }
-        if remaining < WORTH * self.piece as u64 {
+        if remaining < MIN_PIECES_TO_RAISE * self.piece as u64 {
             return None;
         }
         let since = *self.since.get_or_insert(now);
-        if now.saturating_duration_since(since) > WITHIN {
+        if now.saturating_duration_since(since) > BULK_TEST_TIME {
             self.since = Some(now);
             self.came = 0;
         }
         self.came += bytes;
-        if self.came < PROOF as u64 {
+        if self.came < BULK_TEST_BYTES as u64 {
             return None;
         }
         self.is_raised = true;
@@ -112,7 +112,7 @@ impl LowWaterMark {
     /// Returns the time by which the mark should be reached, if it is raised.
     #[must_use]
     pub fn timeout(&self) -> Option<Instant> {
-        self.last.filter(|_| self.is_raised).map(|last| last + PATIENCE)
+        self.last.filter(|_| self.is_raised).map(|last| last + MAX_WAIT_FOR_MARK)
     }
 
     /// Lowers the mark, because it was not reached in time, or because the body has ended. Returns
@@ -129,63 +129,66 @@ mod tests {
     use super::*;
 
     const GIB: u64 = 1 << 30;
-    const NEAR: u64 = NEAR_END * MOVED as u64;
+    const NEAR: u64 = MIN_PIECES_TO_KEEP * MARK_WHEN_MOVED as u64;
 
     #[test]
     fn slow_body_never_raises_the_low_water_mark() {
-        let mut mark = LowWaterMark::new(MOVED);
+        let mut mark = LowWaterMark::new(MARK_WHEN_MOVED);
         let mut now = Instant::now();
         for _ in 0..10_000 {
-            now += WITHIN / 8;
-            assert_eq!(mark.on_received(PROOF as u64 / 16, GIB, now), None);
+            now += BULK_TEST_TIME / 8;
+            assert_eq!(mark.on_received(BULK_TEST_BYTES as u64 / 16, GIB, now), None);
         }
     }
 
     #[test]
     fn low_water_mark_falls_once_near_the_end() {
-        let mut mark = LowWaterMark::new(MOVED);
+        let mut mark = LowWaterMark::new(MARK_WHEN_MOVED);
         let now = Instant::now();
-        assert_eq!(mark.on_received(PROOF as u64, GIB, now), Some(MOVED));
-        assert_eq!(mark.on_received(PROOF as u64, NEAR, now), None);
-        assert_eq!(mark.on_received(PROOF as u64, NEAR - 1, now), Some(1));
-        assert_eq!(mark.on_received(PROOF as u64, NEAR - 2, now), None);
+        assert_eq!(mark.on_received(BULK_TEST_BYTES as u64, GIB, now), Some(MARK_WHEN_MOVED));
+        assert_eq!(mark.on_received(BULK_TEST_BYTES as u64, NEAR, now), None);
+        assert_eq!(mark.on_received(BULK_TEST_BYTES as u64, NEAR - 1, now), Some(1));
+        assert_eq!(mark.on_received(BULK_TEST_BYTES as u64, NEAR - 2, now), None);
         assert_eq!(mark.on_received(NEAR, 0, now), None);
     }
 
     #[test]
     fn low_water_mark_rises_only_for_fast_data() {
-        let mut mark = LowWaterMark::new(MOVED);
+        let mut mark = LowWaterMark::new(MARK_WHEN_MOVED);
         let now = Instant::now();
-        assert_eq!(mark.on_received(PROOF as u64, GIB, now), Some(MOVED));
+        assert_eq!(mark.on_received(BULK_TEST_BYTES as u64, GIB, now), Some(MARK_WHEN_MOVED));
         assert_eq!(mark.lower(), Some(1));
         assert_eq!((mark.lower(), mark.timeout()), (None, None));
-        assert_eq!(mark.on_received(PROOF as u64 - 1, GIB, now + PATIENCE), None);
-        assert_eq!(mark.on_received(1, GIB, now + PATIENCE + WITHIN), Some(MOVED));
+        assert_eq!(mark.on_received(BULK_TEST_BYTES as u64 - 1, GIB, now + MAX_WAIT_FOR_MARK), None);
+        assert_eq!(mark.on_received(1, GIB, now + MAX_WAIT_FOR_MARK + BULK_TEST_TIME), Some(MARK_WHEN_MOVED));
     }
 
     #[test]
     fn larger_low_water_marks_need_more_remaining_bytes() {
-        for piece in [RECEIVED, SHARED, COPIED] {
+        for piece in [MARK_WHEN_DECRYPTED, MARK_FOR_MANY_STREAMS, MARK_WHEN_COPIED] {
             let (mut mark, now) = (LowWaterMark::new(piece), Instant::now());
-            assert_eq!(mark.on_received(PROOF as u64, 4 * piece as u64 - 1, now), None);
-            assert_eq!(mark.on_received(PROOF as u64, 4 * piece as u64, now), Some(piece));
-            assert_eq!(mark.on_received(PROOF as u64, 2 * piece as u64 - 1, now), Some(1));
+            assert_eq!(mark.on_received(BULK_TEST_BYTES as u64, 4 * piece as u64 - 1, now), None);
+            assert_eq!(mark.on_received(BULK_TEST_BYTES as u64, 4 * piece as u64, now), Some(piece));
+            assert_eq!(mark.on_received(BULK_TEST_BYTES as u64, 2 * piece as u64 - 1, now), Some(1));
         }
     }
 
     #[test]
     fn changed_piece_size_restarts_the_speed_measurement() {
-        let (mut mark, now) = (LowWaterMark::new(SHARED), Instant::now());
-        assert_eq!((mark.set_piece(SHARED), mark.set_piece(SMALL)), (None, None));
-        assert_eq!(mark.on_received(PROOF as u64, 4 * SMALL as u64, now), Some(SMALL));
-        assert_eq!((mark.set_piece(SMALL), mark.set_piece(SHARED)), (None, Some(1)));
-        assert_eq!(mark.on_received(PROOF as u64 - 1, GIB, now), None);
-        assert_eq!(mark.on_received(1, GIB, now), Some(SHARED));
+        let (mut mark, now) = (LowWaterMark::new(MARK_FOR_MANY_STREAMS), Instant::now());
+        assert_eq!((mark.set_piece(MARK_FOR_MANY_STREAMS), mark.set_piece(MARK_FOR_SMALL_BODIES)), (None, None));
+        assert_eq!(
+            mark.on_received(BULK_TEST_BYTES as u64, 4 * MARK_FOR_SMALL_BODIES as u64, now),
+            Some(MARK_FOR_SMALL_BODIES)
+        );
+        assert_eq!((mark.set_piece(MARK_FOR_SMALL_BODIES), mark.set_piece(MARK_FOR_MANY_STREAMS)), (None, Some(1)));
+        assert_eq!(mark.on_received(BULK_TEST_BYTES as u64 - 1, GIB, now), None);
+        assert_eq!(mark.on_received(1, GIB, now), Some(MARK_FOR_MANY_STREAMS));
     }
 
     #[test]
     fn body_of_unknown_length_never_raises_the_mark() {
-        let mut mark = LowWaterMark::new(MOVED);
+        let mut mark = LowWaterMark::new(MARK_WHEN_MOVED);
         assert_eq!(mark.on_received(GIB, 0, Instant::now()), None);
     }
 }

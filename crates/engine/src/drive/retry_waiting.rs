@@ -9,10 +9,11 @@ use rustc_hash::FxHashMap;
 
 use crate::transfer::Transfer;
 
-/// Maximum number of transfers of a run that wait for their retry without a slot. Any other keeps
-/// its slot while it waits. Each takes some 2 KiB, so all of them take at most about 8 MiB. The
-/// number does not depend on the limit of transfers at a time: a run of 10 at a time may have 1,000
-/// failing URLs among its first 10,000, and all of them wait at once.
+/// The maximum number of transfers of a run that wait for their retry without a slot. Any further
+/// transfer keeps its slot while it waits. A waiting transfer takes about 2 KiB, so all of them
+/// take about 8 MiB. The number does not depend on the limit on parallel transfers: a run with 10
+/// parallel transfers may have 1,000 failing URLs among its first 10,000, all of which wait at the
+/// same time.
 pub(crate) const MAX_WAITING_RETRIES: usize = 4096;
 
 /// The transfers that wait for their retry, each under the number that its scheduler gave it.
@@ -41,7 +42,8 @@ impl WaitingRetries {
         Some(transfer)
     }
 
-    /// Returns the number of a transfer whose deadline has passed.
+    /// Returns the number of a transfer whose deadline has passed. `None` if no deadline has
+    /// passed.
     pub(crate) fn overdue(&self, now: Instant) -> Option<u64> {
         self.deadlines.first().filter(|(at, _)| *at <= now).map(|(_, tag)| *tag)
     }

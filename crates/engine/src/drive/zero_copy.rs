@@ -19,10 +19,10 @@
 //!
 //! ```
 //! use std::{fs::File, os::fd::AsFd};
-//! use haul::drive::zero_copy::{ZeroCopyMethod, target_of};
+//! use haul::drive::zero_copy::{ZeroCopyMethod, zero_copy_method_for};
 //! let null = File::options().write(true).open("/dev/null")?;
 //! let expected = cfg!(linux_calls).then_some(ZeroCopyMethod::Nowhere);
-//! assert_eq!(target_of(null.as_fd()), expected);
+//! assert_eq!(zero_copy_method_for(null.as_fd()), expected);
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
@@ -33,12 +33,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-pub use sys::{ZeroCopyMover, target_of};
+pub use sys::{ZeroCopyMover, zero_copy_method_for};
 
 /// The way in which the kernel moves bytes to a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZeroCopyMethod {
-    /// The descriptor is a pipe: bytes go straight into it.
+    /// The descriptor is a pipe. Bytes are moved into it without an intermediate pipe.
     Pipe,
     /// The descriptor is a file or a device: bytes go through an intermediate pipe.
     Through,
@@ -51,7 +51,7 @@ pub enum ZeroCopyMethod {
 pub struct ZeroCopyStep {
     /// The number of bytes that have reached the sink's descriptor.
     pub moved: u64,
-    /// The reason why the step stopped; `None` if the next step can follow at once.
+    /// The reason why the step stopped. `None` if the next step can follow immediately.
     pub stop: Option<ZeroCopyStop>,
 }
 
@@ -61,7 +61,7 @@ pub enum ZeroCopyStop {
     /// The socket has no input, or the sink's pipe is full: see [`wait`].
     WouldBlock,
     /// The system cannot move these bytes, or the stream may have ended. The caller must receive
-    /// and write the rest in the ordinary way, which also finds the end.
+    /// and write the rest in the ordinary way, which also detects the end.
     Refused,
     /// Receiving from the socket failed: the connection broke.
     Socket(io::Error),
@@ -84,7 +84,7 @@ pub enum ZeroCopyWaitResult {
 /// system, the kernel or a sandbox (EPERM) cannot move them. (gVisor returns EFAULT if the sink's
 /// pipe is full. No bytes were taken from the socket then.)
 #[must_use]
-pub fn is_not_done(error: Errno) -> bool {
+pub fn requires_copying(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::FAULT)
 }
 
@@ -93,7 +93,7 @@ pub fn is_not_done(error: Errno) -> bool {
 /// # Errors
 /// The errors of `poll(2)`.
 pub fn has_room(pipe: BorrowedFd<'_>) -> io::Result<bool> {
-    ready(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], Some(Duration::ZERO), None)
+    poll_descriptors(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], Some(Duration::ZERO), None)
 }
 
 /// Waits until a pipe has room or has lost its reader. Returns false at the deadline.
@@ -101,13 +101,13 @@ pub fn has_room(pipe: BorrowedFd<'_>) -> io::Result<bool> {
 /// # Errors
 /// The errors of `poll(2)`.
 pub fn wait_for_room(pipe: BorrowedFd<'_>, deadline: Option<Instant>) -> io::Result<bool> {
-    ready(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], None, deadline)
+    poll_descriptors(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], None, deadline)
 }
 
 /// A descriptor to wait for together with a socket.
 #[derive(Debug, Clone, Copy)]
 pub enum ExtraPollDescriptor<'a> {
-    /// The sink's pipe: the wait ends when it has lost its reader.
+    /// The sink's pipe. The wait also ends when the pipe has lost its reader.
     Sink(BorrowedFd<'a>),
     /// The content source of an upload: the wait ends when it has more bytes.
     Source(BorrowedFd<'a>),
@@ -133,8 +133,8 @@ pub fn wait(
         ExtraPollDescriptor::Source(source) => PollFd::from_borrowed_fd(source, PollFlags::IN),
     });
     let is_ready = match beside {
-        Some(beside) => ready(&mut [socket, beside], quiet, deadline)?,
-        None => ready(&mut [socket], quiet, deadline)?,
+        Some(beside) => poll_descriptors(&mut [socket, beside], quiet, deadline)?,
+        None => poll_descriptors(&mut [socket], quiet, deadline)?,
     };
     Ok(match deadline {
         _ if is_ready => ZeroCopyWaitResult::Ready,
@@ -145,7 +145,7 @@ pub fn wait(
 
 /// Polls until a descriptor is ready, but not longer than `quiet` and not beyond `deadline`.
 /// Returns false if none became ready in time.
-fn ready(fds: &mut [PollFd<'_>], quiet: Option<Duration>, deadline: Option<Instant>) -> io::Result<bool> {
+fn poll_descriptors(fds: &mut [PollFd<'_>], quiet: Option<Duration>, deadline: Option<Instant>) -> io::Result<bool> {
     let quiet = quiet.and_then(|quiet| Instant::now().checked_add(quiet));
     let end = [quiet, deadline].into_iter().flatten().min();
     loop {
@@ -172,28 +172,28 @@ mod sys {
     use rustix::net::{RecvFlags, recv};
     use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 
-    use super::{ZeroCopyMethod, ZeroCopyStep, ZeroCopyStop, is_not_done};
-    use crate::sink::null_device::is_null;
-    use crate::sink::pipe_capacity::widen;
+    use super::{ZeroCopyMethod, ZeroCopyStep, ZeroCopyStop, requires_copying};
+    use crate::sink::null_device::is_null_device;
+    use crate::sink::pipe_capacity::enlarge;
 
     /// The maximum number of bytes for one call of `splice`. A pipe has room for fewer.
-    const PIECE: u64 = 1 << 30;
+    const MAX_SPLICE: u64 = 1 << 30;
     /// The maximum number of bytes that one call discards.
-    const FORGOTTEN: usize = 4 << 20;
+    const MAX_DISCARDED: usize = 4 << 20;
 
-    const FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
+    const SPLICE_FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
 
     /// Returns the way in which the kernel can move bytes to this descriptor; `None` if they must
     /// be copied.
     #[must_use]
-    pub fn target_of(output: BorrowedFd<'_>) -> Option<ZeroCopyMethod> {
+    pub fn zero_copy_method_for(output: BorrowedFd<'_>) -> Option<ZeroCopyMethod> {
         let kind = FileType::from_raw_mode(fstat(output).ok()?.st_mode);
         match kind {
             FileType::Fifo => {
-                widen(output);
+                enlarge(output);
                 Some(ZeroCopyMethod::Pipe)
             }
-            FileType::CharacterDevice if is_null(output) => Some(ZeroCopyMethod::Nowhere),
+            FileType::CharacterDevice if is_null_device(output) => Some(ZeroCopyMethod::Nowhere),
             FileType::CharacterDevice if rustix::termios::isatty(output) => None,
             FileType::RegularFile | FileType::CharacterDevice | FileType::BlockDevice => {
                 let appends = fcntl_getfl(output).ok()?.contains(OFlags::APPEND);
@@ -203,8 +203,7 @@ mod sys {
         }
     }
 
-    /// A mover, which lets the kernel move bytes. Each driver has one, which keeps its intermediate
-    /// pipe.
+    /// Lets the kernel move bytes. Each driver has one mover, which keeps its intermediate pipe.
     #[derive(Debug, Default)]
     pub struct ZeroCopyMover {
         pipe: Option<SplicePipe>,
@@ -229,35 +228,35 @@ mod sys {
             limit: u64,
         ) -> ZeroCopyStep {
             match target {
-                ZeroCopyMethod::Pipe => step(take(socket, output, limit).map_err(|stop| match stop {
+                ZeroCopyMethod::Pipe => step(splice_into_pipe(socket, output, limit).map_err(|stop| match stop {
                     // Reading a socket gives no EPIPE: this is the pipe's.
                     ZeroCopyStop::Socket(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                         ZeroCopyStop::Output(error)
                     }
                     stop => stop,
                 })),
-                ZeroCopyMethod::Through => self.through(socket, output, limit),
-                ZeroCopyMethod::Nowhere => step(self.forget(socket, limit)),
+                ZeroCopyMethod::Through => self.splice_through_pipe(socket, output, limit),
+                ZeroCopyMethod::Nowhere => step(self.discard(socket, limit)),
             }
         }
 
         /// Makes the kernel discard received bytes (tcp(7), `MSG_TRUNC`), at most as many as the
         /// buffer is long.
-        fn forget(&mut self, socket: BorrowedFd<'_>, limit: u64) -> Result<u64, ZeroCopyStop> {
+        fn discard(&mut self, socket: BorrowedFd<'_>, limit: u64) -> Result<u64, ZeroCopyStop> {
             if self.untouched.is_empty() {
-                self.untouched = vec![0; FORGOTTEN];
+                self.untouched = vec![0; MAX_DISCARDED];
             }
-            let piece = &mut self.untouched[..limit.min(FORGOTTEN as u64) as usize];
+            let piece = &mut self.untouched[..limit.min(MAX_DISCARDED as u64) as usize];
             let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;
-            came(retry_on_intr(|| recv(socket, &mut *piece, flags)).map(|(_, n)| n))
+            received_bytes(retry_on_intr(|| recv(socket, &mut *piece, flags)).map(|(_, n)| n))
         }
 
-        fn through(&mut self, socket: BorrowedFd<'_>, output: BorrowedFd<'_>, limit: u64) -> ZeroCopyStep {
+        fn splice_through_pipe(&mut self, socket: BorrowedFd<'_>, output: BorrowedFd<'_>, limit: u64) -> ZeroCopyStep {
             // Taken out: whatever goes wrong below, a pipe that is not empty is not used again.
             let Some(pipe) = self.pipe.take().or_else(|| SplicePipe::new().ok()) else {
                 return ZeroCopyStep { moved: 0, stop: Some(ZeroCopyStop::Refused) };
             };
-            let taken = match take(socket, pipe.write.as_fd(), limit) {
+            let taken = match splice_into_pipe(socket, pipe.write.as_fd(), limit) {
                 Ok(taken) => taken,
                 Err(stop) => {
                     self.pipe = Some(pipe);
@@ -276,7 +275,7 @@ mod sys {
                     Ok(n) => moved += n as u64,
                     Err(Errno::INTR) => {}
                     Err(Errno::AGAIN) => await_room(output),
-                    Err(error) if is_not_done(error) => {
+                    Err(error) if requires_copying(error) => {
                         let (copied, error) = pipe.copy_out(output, taken - moved);
                         let stop = error.map_or(ZeroCopyStop::Refused, ZeroCopyStop::Output);
                         return ZeroCopyStep { moved: moved + copied, stop: Some(stop) };
@@ -290,24 +289,24 @@ mod sys {
     }
 
     /// Moves bytes from the socket into a pipe.
-    fn take(socket: BorrowedFd<'_>, pipe: BorrowedFd<'_>, limit: u64) -> Result<u64, ZeroCopyStop> {
-        came(retry_on_intr(|| splice(socket, None, pipe, None, limit.min(PIECE) as usize, FLAGS)))
+    fn splice_into_pipe(socket: BorrowedFd<'_>, pipe: BorrowedFd<'_>, limit: u64) -> Result<u64, ZeroCopyStop> {
+        received_bytes(retry_on_intr(|| splice(socket, None, pipe, None, limit.min(MAX_SPLICE) as usize, SPLICE_FLAGS)))
     }
 
     /// Converts the result of a `splice` from the socket, or of a receive that discards the bytes.
-    fn came(answer: Result<usize, Errno>) -> Result<u64, ZeroCopyStop> {
+    fn received_bytes(answer: Result<usize, Errno>) -> Result<u64, ZeroCopyStop> {
         match answer {
             // The end; but urgent data (RFC 9293 section 3.8.5) look like it, so a receive has to
             // say.
             Ok(0) => Err(ZeroCopyStop::Refused),
             Ok(n) => Ok(n as u64),
             Err(Errno::AGAIN) => Err(ZeroCopyStop::WouldBlock),
-            Err(error) if is_not_done(error) => Err(ZeroCopyStop::Refused),
+            Err(error) if requires_copying(error) => Err(ZeroCopyStop::Refused),
             Err(error) => Err(ZeroCopyStop::Socket(error.into())),
         }
     }
 
-    /// Makes the result of a step whose single system call moved bytes from the socket to their
+    /// Converts the result of a single system call that moves bytes from the socket to their
     /// destination.
     fn step(came: Result<u64, ZeroCopyStop>) -> ZeroCopyStep {
         match came {
@@ -326,7 +325,7 @@ mod sys {
     impl SplicePipe {
         fn new() -> io::Result<Self> {
             let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-            widen(&write);
+            enlarge(&write);
             Ok(Self { read, write })
         }
 
@@ -369,12 +368,11 @@ mod sys {
 
     /// Returns `None`: on this system, bytes must always be copied.
     #[must_use]
-    pub fn target_of(_output: BorrowedFd<'_>) -> Option<ZeroCopyMethod> {
+    pub fn zero_copy_method_for(_output: BorrowedFd<'_>) -> Option<ZeroCopyMethod> {
         None
     }
 
-    /// A mover for systems on which the kernel cannot move bytes: it always asks the caller to copy
-    /// them.
+    /// A mover for systems whose kernel cannot move bytes. It always asks the caller to copy them.
     #[derive(Debug, Default)]
     pub struct ZeroCopyMover {}
 

@@ -20,7 +20,7 @@ use crate::Result;
 /// The result of [`Distinct::push`] for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DistinctResult {
-    /// The value has not occurred before. The caller can pass it on at once.
+    /// The value has not occurred before. The caller can pass it on immediately.
     New,
     /// The value has occurred before, and is dropped.
     Old,

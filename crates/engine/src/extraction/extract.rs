@@ -18,7 +18,7 @@ use regex_automata::meta::{Cache, Regex};
 use regex_syntax::{Error as SyntaxError, ParserBuilder, ast};
 
 use super::{
-    lookahead::{CONTEXT, LookaheadRule},
+    lookahead::{ASSERTION_CONTEXT, LookaheadRule},
     match_finder::{MatchFinder, SearchScratch, ValueMatch},
     page_search::OnValue,
 };
@@ -26,9 +26,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// The minimum number of new bytes to collect before a search, so that a body that arrives slowly
 /// does not cost one search for each byte.
-const GATHER: usize = 4 << 10;
+const MIN_GATHERED: usize = 4 << 10;
 /// The maximum number of new bytes that are collected before a search.
-const GATHER_MOST: usize = 256 << 10;
+const MAX_GATHERED: usize = 256 << 10;
 
 /// One or more compiled regular expressions; clones share them.
 ///
@@ -92,7 +92,7 @@ fn compile(expression: &str) -> Result<CompiledExpression> {
         Error::new(ErrorKind::Setup, format!("regular expression {expression:?} cannot be used: {cause}"))
     };
     let parsed = ParserBuilder::new().utf8(false).build().parse(expression);
-    let hir = parsed.map_err(|cause| bad(in_words(&cause, expression)))?;
+    let hir = parsed.map_err(|cause| bad(describe_syntax_error(&cause, expression)))?;
     let regex = Regex::builder()
         .configure(Regex::config().utf8_empty(false).nfa_size_limit(Some(10 << 20)))
         .build_from_hir(&hir)
@@ -100,7 +100,7 @@ fn compile(expression: &str) -> Result<CompiledExpression> {
     Ok(CompiledExpression {
         source: expression.to_owned(),
         finder: MatchFinder::new(regex, &hir),
-        lookahead: LookaheadRule::of(&hir),
+        lookahead: LookaheadRule::for_expression(&hir),
     })
 }
 
@@ -180,7 +180,7 @@ impl Extractor {
             })?;
         }
         let settled = searches.iter().map(ExpressionSearch::settled).min().unwrap_or(0);
-        give_out(found, settled, on_value)
+        pass_settled_values(found, settled, on_value)
     }
 
     /// Searches a whole body that is in memory, as one [`push`](Self::push) and
@@ -218,7 +218,7 @@ impl Extractor {
                 Ok(())
             })?;
         }
-        let outcome = give_out(found, u64::MAX, on_value);
+        let outcome = pass_settled_values(found, u64::MAX, on_value);
         found.clear();
         outcome
     }
@@ -226,7 +226,7 @@ impl Extractor {
 
 /// Passes the values in `found` whose matches begin before the position `settled` in the body to
 /// `on_value`, in order.
-fn give_out(found: &mut Vec<ExtractedValue>, settled: u64, on_value: &mut OnValue<'_>) -> Result<()> {
+fn pass_settled_values(found: &mut Vec<ExtractedValue>, settled: u64, on_value: &mut OnValue<'_>) -> Result<()> {
     found.sort_by_key(|value| (value.start, value.expression));
     let count = found.partition_point(|value| value.start < settled);
     found.drain(..count).try_for_each(|value| on_value(value.expression, &value.bytes))
@@ -266,7 +266,17 @@ impl ExpressionSearch {
     fn new(pattern: ExtractPattern, index: usize) -> Self {
         let inner = &pattern.inner[index];
         let (scratch, reach_cache) = (inner.finder.scratch(), inner.lookahead.cache());
-        Self { pattern, index, scratch, reach_cache, tail: Vec::new(), origin: 0, next: 0, searched: 0, gather: GATHER }
+        Self {
+            pattern,
+            index,
+            scratch,
+            reach_cache,
+            tail: Vec::new(),
+            origin: 0,
+            next: 0,
+            searched: 0,
+            gather: MIN_GATHERED,
+        }
     }
 
     fn reset(&mut self) {
@@ -284,7 +294,7 @@ impl ExpressionSearch {
 
     fn push(&mut self, piece: &[u8], on_match: &mut OnMatch<'_>) -> Result<()> {
         let unsettled = self.searched.saturating_sub(self.next);
-        let enough = unsettled.clamp(self.gather, GATHER_MOST);
+        let enough = unsettled.clamp(self.gather, MAX_GATHERED);
         if self.tail.len() - self.searched + piece.len() < enough {
             self.tail.extend_from_slice(piece);
             return Ok(());
@@ -294,7 +304,7 @@ impl ExpressionSearch {
         }
         let mut tail = std::mem::take(&mut self.tail);
         let mut taken = 0;
-        let mut step = self.pattern.inner[self.index].lookahead.seam();
+        let mut step = self.pattern.inner[self.index].lookahead.context_length();
         while taken < piece.len() {
             let before = tail.len() - taken;
             let count = step.min(piece.len() - taken);
@@ -302,7 +312,7 @@ impl ExpressionSearch {
             taken += count;
             step *= 2;
             self.search(&tail, false, on_match)?;
-            if self.next >= before + CONTEXT && taken < piece.len() {
+            if self.next >= before + ASSERTION_CONTEXT && taken < piece.len() {
                 self.next -= before;
                 self.origin += before as u64;
                 tail.clear();
@@ -310,7 +320,7 @@ impl ExpressionSearch {
                 return self.search_in_place(piece, on_match);
             }
         }
-        let unneeded = self.next.saturating_sub(CONTEXT);
+        let unneeded = self.next.saturating_sub(ASSERTION_CONTEXT);
         tail.drain(..unneeded);
         self.next -= unneeded;
         self.origin += unneeded as u64;
@@ -329,7 +339,7 @@ impl ExpressionSearch {
 
     fn search_in_place(&mut self, piece: &[u8], on_match: &mut OnMatch<'_>) -> Result<()> {
         self.search(piece, false, on_match)?;
-        let unneeded = self.next.saturating_sub(CONTEXT);
+        let unneeded = self.next.saturating_sub(ASSERTION_CONTEXT);
         self.tail.extend_from_slice(&piece[unneeded..]);
         self.next -= unneeded;
         self.origin += unneeded as u64;
@@ -341,8 +351,11 @@ impl ExpressionSearch {
     /// `next` past them. `last` is true if the body ends with the window.
     fn search(&mut self, window: &[u8], last: bool, on_match: &mut OnMatch<'_>) -> Result<()> {
         let inner = &self.pattern.inner[self.index];
-        let settled =
-            if last { window.len() + 1 } else { inner.lookahead.settled(self.reach_cache.as_mut(), window, self.next) };
+        let settled = if last {
+            window.len() + 1
+        } else {
+            inner.lookahead.unsettled_from(self.reach_cache.as_mut(), window, self.next)
+        };
         while self.next < settled {
             let found = inner.finder.find(&mut self.scratch, window, self.next);
             let Some(ValueMatch { start, end, value }) = found.filter(|found| found.start < settled) else {
@@ -365,7 +378,7 @@ impl ExpressionSearch {
 
 /// Describes a syntax error in an expression in one line: the error, its position, and a remedy if
 /// one is known.
-fn in_words(cause: &SyntaxError, expression: &str) -> String {
+fn describe_syntax_error(cause: &SyntaxError, expression: &str) -> String {
     let (why, at, remedy) = match cause {
         SyntaxError::Parse(flaw) => {
             let remedy = match flaw.kind() {

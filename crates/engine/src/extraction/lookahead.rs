@@ -6,11 +6,12 @@
 //! match. These beginnings are a regular language as well. A second expression therefore finds the
 //! first open position by one search backwards from the end: for the example, from a last `href="`
 //! without its second quote, or from a last `h`, `hr`, `hre`… It would also be correct to wait for
-//! [`LONGEST`] bytes after every `href="`, but that would keep a megabyte of every body.
+//! [`MAX_UNBOUNDED_MATCH`] bytes after every `href="`, but that would keep a megabyte of every
+//! body.
 //!
 //! The second expression assumes that assertions hold, which can only leave more positions open.
-//! Since assertions look ahead by at most one character, the last [`CONTEXT`] bytes of the window
-//! are not searched.
+//! Since assertions look ahead by at most one character, the last [`ASSERTION_CONTEXT`] bytes of
+//! the window are not searched.
 
 use regex_automata::{
     Input,
@@ -20,13 +21,13 @@ use regex_syntax::hir::{Capture, Class, ClassBytes, ClassBytesRange, Hir, HirKin
 
 /// The number of bytes that an assertion such as `\b` may examine on either side: the length of the
 /// longest UTF-8 character.
-pub(super) const CONTEXT: usize = 4;
+pub(super) const ASSERTION_CONTEXT: usize = 4;
 /// The longest match, in bytes, that is found whole even if it spans several pieces. It applies to
 /// expressions that do not limit the length of their matches.
-pub(super) const LONGEST: usize = 1 << 20;
+pub(super) const MAX_UNBOUNDED_MATCH: usize = 1 << 20;
 /// The maximum match length, in bytes, for which the search only waits for more input and needs no
 /// second expression.
-const SHORT: usize = 4 << 10;
+const MAX_SHORT_MATCH: usize = 4 << 10;
 
 /// The rule for deciding up to which start position in a window the matches are settled, i.e.
 /// cannot be changed by later input.
@@ -35,18 +36,18 @@ pub(super) enum LookaheadRule {
     /// Every match is at most this many bytes long, so later input cannot change a match that
     /// starts further from the end.
     Within(usize),
-    /// Matches may be longer than [`SHORT`], or have no limit. This regular expression finds the
-    /// first start position at which later input can still change a match.
+    /// Matches may be longer than [`MAX_SHORT_MATCH`], or have no limit. This regular expression
+    /// finds the first start position at which later input can still change a match.
     Open(Box<Regex>),
 }
 
 impl LookaheadRule {
-    pub(super) fn of(hir: &Hir) -> Self {
-        let bound = hir.properties().maximum_len().unwrap_or(LONGEST).min(LONGEST);
-        if bound <= SHORT {
+    pub(super) fn for_expression(hir: &Hir) -> Self {
+        let bound = hir.properties().maximum_len().unwrap_or(MAX_UNBOUNDED_MATCH).min(MAX_UNBOUNDED_MATCH);
+        if bound <= MAX_SHORT_MATCH {
             return Self::Within(bound);
         }
-        let open = Hir::concat(vec![beginnings(hir), Hir::look(Look::End)]);
+        let open = Hir::concat(vec![match_prefixes(hir), Hir::look(Look::End)]);
         let config = Regex::config().utf8_empty(false).nfa_size_limit(Some(10 << 20));
         Regex::builder()
             .configure(config)
@@ -63,34 +64,34 @@ impl LookaheadRule {
 
     /// Returns the number of bytes of the next piece of the body that should be searched together
     /// with the end of the previous piece. They are usually enough to settle that end.
-    pub(super) fn seam(&self) -> usize {
+    pub(super) fn context_length(&self) -> usize {
         match self {
-            Self::Within(bound) => bound.saturating_add(2 * CONTEXT).min(SHORT),
-            Self::Open(_) => SHORT,
+            Self::Within(bound) => bound.saturating_add(2 * ASSERTION_CONTEXT).min(MAX_SHORT_MATCH),
+            Self::Open(_) => MAX_SHORT_MATCH,
         }
     }
 
     /// Returns the first position from `from` on at which later input can still change a match.
-    pub(super) fn settled(&self, cache: Option<&mut Cache>, window: &[u8], from: usize) -> usize {
-        let within = |bound: usize| (window.len() + 1).saturating_sub(bound + CONTEXT);
+    pub(super) fn unsettled_from(&self, cache: Option<&mut Cache>, window: &[u8], from: usize) -> usize {
+        let within = |bound: usize| (window.len() + 1).saturating_sub(bound + ASSERTION_CONTEXT);
         match (self, cache) {
             (Self::Open(regex), Some(cache)) => {
-                let seen = &window[..window.len().saturating_sub(CONTEXT)];
+                let seen = &window[..window.len().saturating_sub(ASSERTION_CONTEXT)];
                 if from > seen.len() {
                     return from;
                 }
                 let open = regex.search_with(cache, &Input::new(seen).span(from..seen.len()));
-                open.map_or(from, |open| open.start()).max(within(LONGEST))
+                open.map_or(from, |open| open.start()).max(within(MAX_UNBOUNDED_MATCH))
             }
             (Self::Within(bound), _) => within(*bound),
-            (Self::Open(_), None) => within(LONGEST),
+            (Self::Open(_), None) => within(MAX_UNBOUNDED_MATCH),
         }
     }
 }
 
 /// Returns an expression that matches every prefix of a match of `hir`, from the empty prefix to
 /// the whole match.
-fn beginnings(hir: &Hir) -> Hir {
+fn match_prefixes(hir: &Hir) -> Hir {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Hir::empty(),
         HirKind::Literal(literal) => literal
@@ -101,27 +102,28 @@ fn beginnings(hir: &Hir) -> Hir {
         HirKind::Class(Class::Bytes(_)) => optional(hir.clone()),
         HirKind::Class(Class::Unicode(class)) if class.is_ascii() => optional(hir.clone()),
         HirKind::Class(Class::Unicode(_)) => optional(Hir::alternation(vec![hir.clone(), cut_character()])),
-        HirKind::Capture(Capture { sub, .. }) => beginnings(sub),
-        HirKind::Alternation(ways) => Hir::alternation(ways.iter().map(beginnings).collect()),
+        HirKind::Capture(Capture { sub, .. }) => match_prefixes(sub),
+        HirKind::Alternation(ways) => Hir::alternation(ways.iter().map(match_prefixes).collect()),
         HirKind::Concat(parts) => parts.iter().rev().fold(Hir::empty(), |rest, part| {
-            Hir::alternation(vec![Hir::concat(vec![bare(part), rest]), beginnings(part)])
+            Hir::alternation(vec![Hir::concat(vec![without_assertions_and_groups(part), rest]), match_prefixes(part)])
         }),
         HirKind::Repetition(Repetition { max: Some(0), .. }) => Hir::empty(),
-        HirKind::Repetition(Repetition { max, sub, .. }) => {
-            Hir::concat(vec![repeat(bare(sub), 0, max.map(|max| max - 1)), beginnings(sub)])
-        }
+        HirKind::Repetition(Repetition { max, sub, .. }) => Hir::concat(vec![
+            repeat(without_assertions_and_groups(sub), 0, max.map(|max| max - 1)),
+            match_prefixes(sub),
+        ]),
     }
 }
 
 /// Returns the expression `hir` without its assertions and groups.
-fn bare(hir: &Hir) -> Hir {
+fn without_assertions_and_groups(hir: &Hir) -> Hir {
     match hir.kind() {
         HirKind::Look(_) => Hir::empty(),
         HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) => hir.clone(),
-        HirKind::Capture(Capture { sub, .. }) => bare(sub),
-        HirKind::Alternation(ways) => Hir::alternation(ways.iter().map(bare).collect()),
-        HirKind::Concat(parts) => Hir::concat(parts.iter().map(bare).collect()),
-        HirKind::Repetition(Repetition { min, max, sub, .. }) => repeat(bare(sub), *min, *max),
+        HirKind::Capture(Capture { sub, .. }) => without_assertions_and_groups(sub),
+        HirKind::Alternation(ways) => Hir::alternation(ways.iter().map(without_assertions_and_groups).collect()),
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(without_assertions_and_groups).collect()),
+        HirKind::Repetition(Repetition { min, max, sub, .. }) => repeat(without_assertions_and_groups(sub), *min, *max),
     }
 }
 

@@ -48,7 +48,7 @@ enum SearchMethod {
 }
 
 /// The buffers of one extractor's searches. It also counts the bytes that were examined around
-/// hits: in vain, and as parts of matches.
+/// hits: the bytes without a match, and the bytes of matches.
 #[derive(Debug)]
 pub(super) struct SearchScratch {
     cache: Cache,
@@ -57,30 +57,30 @@ pub(super) struct SearchScratch {
 }
 
 impl SearchScratch {
-    /// The number of bytes that may always be examined in vain. Beyond it, the number of usefully
-    /// examined bytes is the limit.
-    const FREE: usize = 64 << 10;
+    /// The number of bytes without a match that may always be examined. Beyond it, the limit is the
+    /// number of examined bytes that belonged to matches.
+    const FREE_BYTES: usize = 64 << 10;
 
     pub(super) fn reset(&mut self) {
         self.wasted = 0;
         self.covered = 0;
     }
 
-    /// Returns true if so many bytes of this body were examined in vain that only the regular
-    /// expression should be used from now on. Its cost is linear, while an adversary can make the
+    /// Returns true if too many bytes of this body were examined without a match. Only the regular
+    /// expression should be used from then on: its cost is linear, while an adversary can make the
     /// other methods slow.
     fn is_exhausted(&self) -> bool {
-        self.wasted > self.covered.saturating_add(Self::FREE)
+        self.wasted > self.covered.saturating_add(Self::FREE_BYTES)
     }
 }
 
 impl MatchFinder {
     pub(super) fn new(regex: Regex, hir: &Hir) -> Self {
         let grouped = hir.properties().explicit_captures_len() > 0;
-        let shape = PatternShape::of(hir);
-        let method = ClassRunMatcher::of(&shape, grouped)
+        let shape = PatternShape::from_expression(hir);
+        let method = ClassRunMatcher::for_shape(&shape, grouped)
             .map(|runs| SearchMethod::Runs(Box::new(runs)))
-            .or_else(|| Prefilter::of(hir, &shape).map(|filter| SearchMethod::Filter(Box::new(filter))))
+            .or_else(|| Prefilter::for_expression(hir, &shape).map(|filter| SearchMethod::Filter(Box::new(filter))))
             .unwrap_or(SearchMethod::Plain);
         Self { regex, grouped, method }
     }

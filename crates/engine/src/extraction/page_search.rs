@@ -259,16 +259,16 @@ impl PageSearch {
     /// Makes a search for a new page.
     #[must_use]
     pub fn new(query: PageQuery) -> Self {
-        Self::make(query, None)
+        Self::with_memory_limit(query, None)
     }
 
     /// Makes a search for a new page that keeps at most `memory` bytes of it. Default: 16 MiB.
     #[must_use]
     pub fn with_memory(query: PageQuery, memory: u64) -> Self {
-        Self::make(query, Some(memory))
+        Self::with_memory_limit(query, Some(memory))
     }
 
-    fn make(query: PageQuery, memory: Option<u64>) -> Self {
+    fn with_memory_limit(query: PageQuery, memory: Option<u64>) -> Self {
         #[cfg(not(feature = "select"))]
         let _ = memory;
         #[cfg(feature = "select")]
@@ -298,7 +298,7 @@ impl PageSearch {
     /// that are no URLs to fetch, such as `mailto:` or an empty one, are left out and counted in
     /// `skipped`.
     #[must_use]
-    pub fn as_links(mut self, skipped: Arc<AtomicU64>) -> Self {
+    pub fn with_link_resolution(mut self, skipped: Arc<AtomicU64>) -> Self {
         self.links = Some(LinkResolver { base: None, is_markup: false, skipped });
         self
     }
@@ -309,7 +309,7 @@ impl PageSearch {
         let reader = Utf8ConvertingReader::new(page.content_type);
         match &self.search {
             #[cfg(feature = "select")]
-            SourceSearch::Json(_) => reader.or_utf8(),
+            SourceSearch::Json(_) => reader.with_utf8_default(),
             _ => reader,
         }
     }
@@ -359,19 +359,20 @@ impl PageSearch {
     /// Returns the number of bytes of the page that the search keeps. For regular expressions, the
     /// number is 0.
     #[must_use]
-    pub fn held(&self) -> u64 {
+    pub fn memory_in_use(&self) -> u64 {
         match &self.search {
             SourceSearch::Matches(_) => 0,
             #[cfg(feature = "select")]
-            SourceSearch::Elements(search) => search.held() as u64,
+            SourceSearch::Elements(search) => search.memory_in_use() as u64,
             #[cfg(feature = "select")]
-            SourceSearch::Json(search) => search.held() as u64,
+            SourceSearch::Json(search) => search.buffered_bytes() as u64,
         }
     }
 
-    /// Returns the maximum of [`held`](Self::held). For regular expressions, the number is 0.
+    /// Returns the maximum of [`memory_in_use`](Self::held). For regular expressions, the number is
+    /// 0.
     #[must_use]
-    pub fn max_held(&self) -> u64 {
+    pub fn max_memory_in_use(&self) -> u64 {
         match &self.search {
             SourceSearch::Matches(_) => 0,
             #[cfg(feature = "select")]
@@ -406,11 +407,11 @@ impl PageSearch {
             },
             #[cfg(feature = "select")]
             SourceSearch::Elements(search) => {
-                search.push(piece, encoding, &mut |found| pass(found, filter.as_mut(), links.as_ref(), on_value))
+                search.push(piece, encoding, &mut |found| pass_value(found, filter.as_mut(), links.as_ref(), on_value))
             }
             #[cfg(feature = "select")]
             SourceSearch::Json(search) => {
-                search.push(piece, &mut |found| pass(found, filter.as_mut(), links.as_ref(), on_value))
+                search.push(piece, &mut |found| pass_value(found, filter.as_mut(), links.as_ref(), on_value))
             }
         }
     }
@@ -452,11 +453,11 @@ impl PageSearch {
             },
             #[cfg(feature = "select")]
             SourceSearch::Elements(search) => {
-                search.finish(encoding, &mut |found| pass(found, filter.as_mut(), links.as_ref(), on_value))
+                search.finish(encoding, &mut |found| pass_value(found, filter.as_mut(), links.as_ref(), on_value))
             }
             #[cfg(feature = "select")]
             SourceSearch::Json(search) => {
-                search.finish(&mut |found| pass(found, filter.as_mut(), links.as_ref(), on_value))
+                search.finish(&mut |found| pass_value(found, filter.as_mut(), links.as_ref(), on_value))
             }
         }
     }
@@ -464,13 +465,13 @@ impl PageSearch {
 
 impl fmt::Debug for PageSearch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PageSearch").field("held", &self.held()).finish_non_exhaustive()
+        f.debug_struct("PageSearch").field("held", &self.memory_in_use()).finish_non_exhaustive()
     }
 }
 
 /// Passes on a selected value: its matches if there is a filter, as URLs if there is a resolver.
 #[cfg(feature = "select")]
-fn pass(
+fn pass_value(
     found: FoundValue<'_>,
     filter: Option<&mut Extractor>,
     links: Option<&PageLinks<'_>>,
@@ -479,7 +480,7 @@ fn pass(
     let FoundValue { query, bytes, base } = found;
     let mut give = |bytes: &[u8]| match links {
         None => on_value(query, bytes),
-        Some(links) => links.pass(query, bytes, base, on_value),
+        Some(links) => links.pass_reference(query, bytes, base, on_value),
     };
     match filter {
         None => give(bytes),
@@ -497,13 +498,19 @@ impl PageLinks<'_> {
     /// Passes on the URL of a match in the text of a page.
     fn pass_match(&self, query: usize, bytes: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
         if self.links.is_markup && memchr::memchr(b'&', bytes).is_some() {
-            return self.pass(query, &without_references(bytes), None, on_value);
+            return self.pass_reference(query, &without_references(bytes), None, on_value);
         }
-        self.pass(query, bytes, None, on_value)
+        self.pass_reference(query, bytes, None, on_value)
     }
 
     /// Passes on the URL of a reference. `base` is the one that the page sets, if it does.
-    fn pass(&self, query: usize, bytes: &[u8], base: Option<&PageBase>, on_value: &mut OnValue<'_>) -> Result<()> {
+    fn pass_reference(
+        &self,
+        query: usize,
+        bytes: &[u8],
+        base: Option<&PageBase>,
+        on_value: &mut OnValue<'_>,
+    ) -> Result<()> {
         let base = base.or(self.links.base.as_ref());
         // Bytes that are not UTF-8 are refused where the URL is made.
         let (Some(base), Ok(text)) = (base, std::str::from_utf8(bytes)) else { return on_value(query, bytes) };

@@ -54,14 +54,14 @@ pub(super) enum NonAsciiCoverage {
 }
 
 impl CharClassRun {
-    fn once(set: ByteSet, wide: NonAsciiCoverage) -> Self {
+    fn single(set: ByteSet, wide: NonAsciiCoverage) -> Self {
         Self { set: Box::new(set), wide, min: 1, max: Some(1), greedy: true }
     }
 
     fn byte(byte: u8) -> Self {
         let mut set = [false; 256];
         set[usize::from(byte)] = true;
-        Self::once(set, NonAsciiCoverage::None)
+        Self::single(set, NonAsciiCoverage::None)
     }
 
     /// Returns true if the run is exactly one byte in every match.
@@ -114,7 +114,7 @@ impl PatternShapePiece {
 }
 
 impl PatternShape {
-    pub(super) fn of(hir: &Hir) -> Self {
+    pub(super) fn from_expression(hir: &Hir) -> Self {
         let mut shape = Self { has_assertions: !hir.properties().look_set().is_empty(), ..Self::default() };
         shape.add(hir);
         if shape.pieces.len() > MOST_PIECES {
@@ -135,7 +135,7 @@ impl PatternShape {
             }
             HirKind::Class(class) => {
                 let (set, wide) = members(class);
-                self.pieces.push(PatternShapePiece::Run(CharClassRun::once(set, wide)));
+                self.pieces.push(PatternShapePiece::Run(CharClassRun::single(set, wide)));
             }
             HirKind::Concat(parts) => parts.iter().for_each(|part| self.add(part)),
             HirKind::Capture(Capture { index, sub, .. }) => {

@@ -27,8 +27,8 @@ use regex_syntax::hir::Hir;
 
 use super::pattern_shape::{ByteSet, PatternShape, PatternShapePiece};
 
-/// The maximum frequency of hits, as estimated by [`weight`]. A triple of byte sets with more
-/// frequent hits is not used.
+/// The maximum frequency of hits, as estimated by [`byte_frequency`]. A triple of byte sets with
+/// more frequent hits is not used.
 const MAX_HIT_RATE: f64 = 1.0 / 40.0;
 
 /// Three sets of bytes to look for at adjacent positions. A position whose byte is in the middle
@@ -47,18 +47,18 @@ pub(super) struct ByteTriple {
 }
 
 impl ByteTriple {
-    /// Returns the triples of byte sets for all pieces that can have one, those with the rarest
-    /// hits first. Leaves out triples whose hits are too frequent to be useful.
-    pub(super) fn all(shape: &PatternShape) -> Vec<Self> {
+    /// Returns the triples of byte sets for all pieces that can have one. The triples with the
+    /// rarest hits come first. Leaves out triples whose hits are too frequent to be useful.
+    pub(super) fn all_in_shape(shape: &PatternShape) -> Vec<Self> {
         let mut triples: Vec<Self> = (0..shape.pieces.len())
-            .filter_map(|piece| Self::at(shape, piece))
+            .filter_map(|piece| Self::at_piece(shape, piece))
             .filter(|triple| triple.frequency < MAX_HIT_RATE)
             .collect();
         triples.sort_by(|one, two| one.frequency.total_cmp(&two.frequency));
         triples
     }
 
-    fn at(shape: &PatternShape, piece: usize) -> Option<Self> {
+    fn at_piece(shape: &PatternShape, piece: usize) -> Option<Self> {
         let PatternShapePiece::Run(run) = &shape.pieces[piece] else { return None };
         if !run.is_one_byte() {
             return None;
@@ -66,7 +66,8 @@ impl ByteTriple {
         let before = neighbour(shape.pieces[..piece].iter().rev(), NeighbourSide::Before);
         let after = neighbour(shape.pieces[piece + 1..].iter(), NeighbourSide::After);
         let exact = [before, Some(run.set.clone()), after];
-        let cover = exact.each_ref().map(|set| set.as_ref().map_or(ByteValueRange::ALL, |set| ByteValueRange::of(set)));
+        let cover =
+            exact.each_ref().map(|set| set.as_ref().map_or(ByteValueRange::ALL, |set| ByteValueRange::covering(set)));
         let frequency = cover.iter().map(|cover| cover.frequency()).product();
         Some(Self { exact, cover, piece, frequency })
     }
@@ -75,24 +76,25 @@ impl ByteTriple {
     pub(super) fn find(&self, haystack: &[u8], from: usize) -> Option<usize> {
         let mut at = from;
         if at == 0 && !haystack.is_empty() {
-            if self.is_hit(haystack, 0) {
+            if self.matches_at(haystack, 0) {
                 return Some(0);
             }
             at = 1;
         }
-        while let Some(window) = haystack.get(at.wrapping_sub(1)..).and_then(|rest| rest.first_chunk::<{ BLOCK + 2 }>())
+        while let Some(window) =
+            haystack.get(at.wrapping_sub(1)..).and_then(|rest| rest.first_chunk::<{ BLOCK_SIZE + 2 }>())
         {
             for offset in self.possible(window) {
-                if self.is_hit(haystack, at + offset) {
+                if self.matches_at(haystack, at + offset) {
                     return Some(at + offset);
                 }
             }
-            at += BLOCK;
+            at += BLOCK_SIZE;
         }
-        (at..haystack.len()).find(|&at| self.is_hit(haystack, at))
+        (at..haystack.len()).find(|&at| self.matches_at(haystack, at))
     }
 
-    fn is_hit(&self, haystack: &[u8], at: usize) -> bool {
+    fn matches_at(&self, haystack: &[u8], at: usize) -> bool {
         let [before, here, after] = &self.exact;
         let fits = |set: &Option<Box<ByteSet>>, byte: Option<&u8>| match set {
             Some(set) => byte.is_some_and(|&byte| set[usize::from(byte)]),
@@ -103,19 +105,19 @@ impl ByteTriple {
             && fits(before, haystack.get(at.wrapping_sub(1)))
     }
 
-    /// Returns the offsets of possible hits in a block of `BLOCK` bytes. `window` is that block
-    /// with one more byte on either side. The function uses plain arithmetic over arrays, which the
-    /// compiler turns into vector instructions, since nearly all of the search's time is spent
-    /// here.
-    fn possible(&self, window: &[u8; BLOCK + 2]) -> impl Iterator<Item = usize> + use<> {
+    /// Returns the offsets of possible hits in a block of `BLOCK_SIZE` bytes. `window` is that
+    /// block with one more byte on either side. The function uses plain arithmetic over arrays,
+    /// which the compiler turns into vector instructions, since nearly all of the search's time is
+    /// spent here.
+    fn possible(&self, window: &[u8; BLOCK_SIZE + 2]) -> impl Iterator<Item = usize> + use<> {
         let [before, here, after] = self.cover;
-        let mut flags = [0u8; BLOCK];
+        let mut flags = [0u8; BLOCK_SIZE];
         let mut any = 0;
         for (offset, flag) in flags.iter_mut().enumerate() {
             *flag = here.has(window[offset + 1]) & before.has(window[offset]) & after.has(window[offset + 2]);
             any |= *flag;
         }
-        let words = if any == 0 { 0 } else { BLOCK / 8 };
+        let words = if any == 0 { 0 } else { BLOCK_SIZE / 8 };
         (0..words).flat_map(move |word| {
             let bytes: [u8; 8] = std::array::from_fn(|index| flags[word * 8 + index]);
             let mut rest = u64::from_le_bytes(bytes);
@@ -128,7 +130,7 @@ impl ByteTriple {
     }
 }
 
-const BLOCK: usize = 64;
+const BLOCK_SIZE: usize = 64;
 
 /// The side of a piece of the expression on which to look for neighbouring bytes.
 #[derive(Debug, Clone, Copy)]
@@ -163,7 +165,7 @@ struct ByteValueRange(u8, u8);
 impl ByteValueRange {
     const ALL: Self = Self(0, 255);
 
-    fn of(set: &ByteSet) -> Self {
+    fn covering(set: &ByteSet) -> Self {
         let first = set.iter().position(|&member| member).unwrap_or(0);
         let last = set.iter().rposition(|&member| member).unwrap_or(255);
         Self(first as u8, (last - first) as u8)
@@ -174,13 +176,13 @@ impl ByteValueRange {
     }
 
     fn frequency(self) -> f64 {
-        (0..=255).filter(|&byte| self.has(byte) == 1).map(weight).sum::<f64>().min(1.0)
+        (0..=255).filter(|&byte| self.has(byte) == 1).map(byte_frequency).sum::<f64>().min(1.0)
     }
 }
 
 /// Returns the approximate frequency of a byte value in markup and text. Only the choice between
 /// triples of byte sets depends on it.
-fn weight(byte: u8) -> f64 {
+fn byte_frequency(byte: u8) -> f64 {
     match byte {
         b' ' => 0.09,
         b'e' | b't' | b'a' | b'i' | b'o' | b'n' | b's' | b'r' => 0.045,
@@ -209,15 +211,15 @@ pub(super) struct Prefilter {
 impl Prefilter {
     /// The maximum value of `before` and `longest`. With larger values, every false hit would cost
     /// a long search.
-    const FAR: usize = 256;
+    const MAX_DISTANCE: usize = 256;
 
-    pub(super) fn of(hir: &Hir, shape: &PatternShape) -> Option<Self> {
-        ByteTriple::all(shape).into_iter().find_map(|triple| {
+    pub(super) fn for_expression(hir: &Hir, shape: &PatternShape) -> Option<Self> {
+        ByteTriple::all_in_shape(shape).into_iter().find_map(|triple| {
             let before = shape.pieces[..triple.piece]
                 .iter()
                 .try_fold(0_usize, |sum, piece| sum.checked_add(piece.longest()?))
-                .filter(|&before| before <= Self::FAR)?;
-            let longest = hir.properties().maximum_len().filter(|&longest| longest <= Self::FAR);
+                .filter(|&before| before <= Self::MAX_DISTANCE)?;
+            let longest = hir.properties().maximum_len().filter(|&longest| longest <= Self::MAX_DISTANCE);
             Some(Self { triple, before, longest })
         })
     }

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use encoding_rs::{EncoderResult, Encoding};
 
 /// Percent-encodes the characters beyond ASCII in the query of a reference, in the charset of its
-/// page. The rest of the reference stays as it is, and so do references that are no http or https
-/// URL.
+/// page. The rest of the reference is not changed. References that are no http or https URL are not
+/// changed at all.
 pub(super) fn with_encoded_query<'r>(reference: &'r str, charset: &'static Encoding) -> Cow<'r, str> {
     // In UTF-8 and UTF-16 the query is UTF-8, as everywhere else.
     let charset = charset.output_encoding();

@@ -46,12 +46,12 @@ pub(super) struct ClassRunMatcher {
 #[derive(Debug)]
 pub(super) enum PrefilterHitResult {
     Match(ValueMatch),
-    /// No match contains this hit. The field is the number of bytes that were examined in vain.
+    /// No match contains this hit. The field is the number of bytes that were examined.
     Nothing(usize),
 }
 
 impl ClassRunMatcher {
-    pub(super) fn of(shape: &PatternShape, grouped: bool) -> Option<Self> {
+    pub(super) fn for_shape(shape: &PatternShape, grouped: bool) -> Option<Self> {
         let run = |piece: &PatternShapePiece| match piece {
             PatternShapePiece::Run(run) => Some(run.clone()),
             PatternShapePiece::Opaque(_) => None,
@@ -75,7 +75,7 @@ impl ClassRunMatcher {
                     && (run.is_fixed() || is_unambiguous(run, runs[..index].iter().rev()))
             })
         };
-        let triple = ByteTriple::all(shape).into_iter().find(fits)?;
+        let triple = ByteTriple::all_in_shape(shape).into_iter().find(fits)?;
         Some(Self { triple, runs, value })
     }
 

@@ -149,7 +149,7 @@ struct HashedValueIndex {
 impl HashedValueIndex {
     /// Extends a hash to 64 bits for the table, which uses the low bits for the bucket and the
     /// highest seven to distinguish entries.
-    fn spread(hash: u32) -> u64 {
+    fn mix_hash(hash: u32) -> u64 {
         u64::from(hash) << 32 | u64::from(hash)
     }
 }
@@ -168,7 +168,7 @@ impl SortArena {
     fn contains(&self, hash: u32, value: &[u8]) -> bool {
         let is_it =
             |known: &HashedValueIndex| known.hash == hash && self.value(&self.entries[known.index as usize]) == value;
-        self.known.find(HashedValueIndex::spread(hash), is_it).is_some()
+        self.known.find(HashedValueIndex::mix_hash(hash), is_it).is_some()
     }
 
     /// Returns true if another value of `length` bytes fits into the memory budget of `memory`
@@ -191,7 +191,7 @@ impl SortArena {
         if let Some(hash) = hash {
             let known = HashedValueIndex { index: self.entries.len() as u32, hash };
             self.known
-                .insert_unique(HashedValueIndex::spread(hash), known, |known| HashedValueIndex::spread(known.hash));
+                .insert_unique(HashedValueIndex::mix_hash(hash), known, |known| HashedValueIndex::mix_hash(known.hash));
         }
         self.entries.push(entry);
         Ok(())

@@ -1,9 +1,9 @@
 //! Sorted runs of values on disk, and their merge.
 //!
 //! A run is an unlinked temporary file of records (a length of 4 bytes, then the bytes) in bytewise
-//! order. Each run has a level. As soon as there are [`FAN_IN`] runs of one level, they are merged
-//! into one run of the next level. So every record is copied once for each level, and fewer than
-//! `FAN_IN` files are open for each level.
+//! order. Each run has a level. As soon as there are [`RUNS_PER_MERGE`] runs of one level, they are
+//! merged into one run of the next level. So every record is copied once for each level, and fewer
+//! than `RUNS_PER_MERGE` files are open for each level.
 //!
 //! The crate `extsort` was considered instead: it limits its memory by a number of items, not of
 //! bytes, allocates every item, opens all its runs at once, cannot drop repeated values, and has
@@ -19,8 +19,8 @@ use std::{
 
 use crate::{Error, ErrorKind, Result};
 
-/// The number of runs on disk that are merged at once. It also limits the number of open files.
-const FAN_IN: usize = 16;
+/// The number of runs on disk that one merge combines. It also limits the number of open files.
+const RUNS_PER_MERGE: usize = 16;
 const BUFFER: usize = 64 * 1024;
 
 /// The sorted runs that one sorter has written to disk.
@@ -28,7 +28,7 @@ const BUFFER: usize = 64 * 1024;
 pub(super) struct SpilledRuns {
     dir: PathBuf,
     unique: bool,
-    /// The runs on disk, those of the highest levels first.
+    /// The runs on disk. The runs of the highest levels come first.
     runs: Vec<SpilledRun>,
 }
 
@@ -52,7 +52,7 @@ impl SpilledRuns {
     pub(super) fn add<'a>(&mut self, values: impl IntoIterator<Item = &'a [u8]>) -> Result<()> {
         let mut writer = self.create()?;
         for value in values {
-            write_record(&mut writer, value).map_err(|cause| failed(&self.dir, cause))?;
+            write_record(&mut writer, value).map_err(|cause| spill_error(&self.dir, cause))?;
         }
         self.close(writer, 0)?;
         while let Some(merged) = self.full_level() {
@@ -60,17 +60,17 @@ impl SpilledRuns {
             let mut merge = SortedRunMerge::new(self.dir.clone(), self.unique, merged)?;
             let mut writer = self.create()?;
             while let Some(value) = merge.next_value()? {
-                write_record(&mut writer, value).map_err(|cause| failed(&self.dir, cause))?;
+                write_record(&mut writer, value).map_err(|cause| spill_error(&self.dir, cause))?;
             }
             self.close(writer, level)?;
         }
         Ok(())
     }
 
-    /// Removes and returns the last `FAN_IN` runs on disk, if they all have the same level and so
-    /// must be merged. Otherwise, returns `None`.
+    /// Removes and returns the last `RUNS_PER_MERGE` runs on disk, if they all have the same level
+    /// and so must be merged. Otherwise, returns `None`.
     fn full_level(&mut self) -> Option<Vec<SpilledRun>> {
-        let from = self.runs.len().checked_sub(FAN_IN)?;
+        let from = self.runs.len().checked_sub(RUNS_PER_MERGE)?;
         (self.runs[from].level == self.runs.last()?.level).then(|| self.runs.split_off(from))
     }
 
@@ -80,7 +80,7 @@ impl SpilledRuns {
     }
 
     fn create(&self) -> Result<BufWriter<File>> {
-        let file = tempfile::tempfile_in(&self.dir).map_err(|cause| failed(&self.dir, cause))?;
+        let file = tempfile::tempfile_in(&self.dir).map_err(|cause| spill_error(&self.dir, cause))?;
         Ok(BufWriter::with_capacity(BUFFER, file))
     }
 
@@ -90,13 +90,13 @@ impl SpilledRuns {
             file.rewind()?;
             Ok(file)
         };
-        let file = close().map_err(|cause| failed(&self.dir, cause))?;
+        let file = close().map_err(|cause| spill_error(&self.dir, cause))?;
         self.runs.push(SpilledRun { level, file });
         Ok(())
     }
 }
 
-fn failed(dir: &Path, cause: io::Error) -> Error {
+fn spill_error(dir: &Path, cause: io::Error) -> Error {
     Error::with_source(ErrorKind::Write, format!("temporary file in {} failed", dir.display()), cause)
 }
 
@@ -156,7 +156,7 @@ impl SortedRunMerge {
         for (reader, run) in runs.into_iter().enumerate() {
             merge.readers.push(BufReader::with_capacity(BUFFER, run.file));
             let mut value = Vec::new();
-            if read_record(&mut merge.readers[reader], &mut value).map_err(|cause| failed(&merge.dir, cause))? {
+            if read_record(&mut merge.readers[reader], &mut value).map_err(|cause| spill_error(&merge.dir, cause))? {
                 merge.heads.push(MergeHead { value, reader });
             }
         }
@@ -170,7 +170,7 @@ impl SortedRunMerge {
             let current = self.current.get_or_insert_default();
             std::mem::swap(current, &mut head.value);
             let reader = &mut self.readers[head.reader];
-            if !read_record(reader, &mut head.value).map_err(|cause| failed(&self.dir, cause))? {
+            if !read_record(reader, &mut head.value).map_err(|cause| spill_error(&self.dir, cause))? {
                 PeekMut::pop(head);
             }
             if !repeated {

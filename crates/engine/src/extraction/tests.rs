@@ -10,7 +10,7 @@ use super::*;
 use crate::{Error, ErrorKind, Result};
 
 /// Returns the values that a single search with the regular expression over the whole body finds.
-/// The extractor must find the same ones.
+/// The extractor must find the same values.
 fn naive(expression: &str, body: &[u8]) -> Vec<Vec<u8>> {
     let regex = Regex::new(expression).expect("the generator makes valid expressions");
     let group = usize::from(regex.captures_len() > 1);
@@ -428,7 +428,7 @@ fn value_names_come_from_group_1() {
 fn links(content_type: &str, page: &str) -> Vec<String> {
     let url = crate::Target::parse("http://h/dir/page").unwrap();
     let pattern = ExtractPattern::new("href=\"([^\"]+)\"").unwrap();
-    let mut search = PageSearch::new(pattern.into()).as_links(std::sync::Arc::default());
+    let mut search = PageSearch::new(pattern.into()).with_link_resolution(std::sync::Arc::default());
     search.begin(&PageInfo { url: Some(&url), content_type: Some(content_type.as_bytes()) });
     let mut found = Vec::new();
     let mut take = |_: usize, value: &[u8]| {

@@ -21,7 +21,7 @@ use slab::Slab;
 pub(super) use listing::FleetListing;
 pub(super) use queued_job::{InvalidJob, NextJob, StartedJob};
 use queued_job::{NewJob, QueuedJob};
-use values::ValuePlace;
+use values::ValueOrigin;
 
 use super::fleet_item::FleetItem;
 use super::fleet_job::{BodyDestination, FleetJob};
@@ -50,9 +50,9 @@ const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
 const MAX_STAGE_BACKLOG: usize = 4096;
 /// The maximum size of the queue in bytes of URLs, header fields and content, since an item can
 /// hold a whole request body.
-const MAX_KEPT: usize = 8 << 20;
+const MAX_QUEUED_BYTES: usize = 8 << 20;
 /// The bit of a priority that new transfers have and retries do not.
-const IS_NEW: u64 = 1 << 55;
+const NEW_TRANSFER_BIT: u64 = 1 << 55;
 
 /// The dispatcher of a fleet, which chooses the next transfer. Workers and stage sinks share it.
 pub(super) struct Dispatcher {
@@ -124,8 +124,9 @@ impl Dispatcher {
             queue.adapt_caps(MAX_LIMIT);
         }
         let memory = options.stage_memory.clone();
-        let of_stages =
-            |memory: &Arc<dyn StageMemory>| (1..stages).map(|stage| (stage, memory.unfinished(stage))).collect();
+        let of_stages = |memory: &Arc<dyn StageMemory>| {
+            (1..stages).map(|stage| (stage, memory.unfinished_transfers(stage))).collect()
+        };
         let number = |stage: usize| memory.as_ref().filter(|_| stage > 0).map_or(0, |memory| memory.next_number(stage));
         Self {
             state: Mutex::new(DispatchState {
@@ -174,7 +175,7 @@ impl Dispatcher {
     /// Returns the priority of a new transfer in the queue: the lowest number starts first. Transfers
     /// of later stages have lower numbers.
     pub(super) fn priority(&self, stage: usize, slot: u64) -> u64 {
-        self.retry_priority(stage, slot) | IS_NEW
+        self.retry_priority(stage, slot) | NEW_TRANSFER_BIT
     }
 
     /// Returns the priority of a transfer that waits to be tried again. It comes before all new
@@ -184,7 +185,7 @@ impl Dispatcher {
     }
 
     /// Adds a job to the queue, or to the invalid ones.
-    fn add(&self, state: &mut DispatchState, job: Result<NewJob, Box<InvalidJob>>) {
+    fn enqueue_job(&self, state: &mut DispatchState, job: Result<NewJob, Box<InvalidJob>>) {
         match job {
             Ok(job) => self.push(state, job),
             Err(invalid) => state.invalid.push_back(*invalid),
@@ -216,8 +217,8 @@ impl Dispatcher {
     ///
     /// # Errors
     /// A value cannot be read back from disk.
-    fn fill(&self, state: &mut DispatchState, target: usize, view: &DispatcherStages<'_>) -> Result<()> {
-        while state.queue.len() + state.invalid.len() < target * state.pipeline && state.kept < MAX_KEPT {
+    fn fill_queue(&self, state: &mut DispatchState, target: usize, view: &DispatcherStages<'_>) -> Result<()> {
+        while state.queue.len() + state.invalid.len() < target * state.pipeline && state.kept < MAX_QUEUED_BYTES {
             if let Some((stage, transfers)) = state.unfinished.last_mut() {
                 let stage = *stage;
                 match transfers.next_transfer()? {
@@ -239,7 +240,7 @@ impl Dispatcher {
                     // These values come after all that the stage passed on immediately.
                     let order = [u64::MAX, state.numbers[stage + 1]].into();
                     let window = &view.windows[stage + 1];
-                    self.add_value(state, ValuePlace { number: stage + 1, stage: next, window, order }, &value, None);
+                    self.add_value(state, ValueOrigin { number: stage + 1, stage: next, window, order }, &value, None);
                 }
                 continue;
             }
@@ -247,7 +248,7 @@ impl Dispatcher {
             if !view.windows[0].has_budget() && state.outstanding[0] > 0 {
                 break;
             }
-            match source.pull() {
+            match source.next_item() {
                 NextItem::Item(item) => self.add_item(state, item, view),
                 NextItem::Later => break,
                 NextItem::End => state.source = None,
@@ -259,7 +260,7 @@ impl Dispatcher {
     /// Adds a transfer to the first stage for an item of the input. An item that cannot be requested
     /// becomes an invalid job.
     fn add_item(&self, state: &mut DispatchState, item: Result<FleetItem>, view: &DispatcherStages<'_>) {
-        let slot = view.windows[0].reserve();
+        let slot = view.windows[0].reserve_slot();
         let mut item = item.unwrap_or_else(FleetItem::failed);
         state.numbers[0] = item.number.unwrap_or(state.numbers[0]);
         let order: Arc<[u64]> = [state.numbers[0]].into();
@@ -273,7 +274,7 @@ impl Dispatcher {
         let FleetItem { url, destination, request, id, context, is_users_origin, later_pages, .. } = item;
         let job = |state: &mut DispatchState, url, destination| {
             let method = request.as_ref().and_then(|request| request.overrides.method.clone());
-            FleetJob { method, id, context, ..state.job(0, url, order, destination, slot) }
+            FleetJob { method, id, context, ..state.new_job(0, url, order, destination, slot) }
         };
         match parsed {
             Ok(target) => {
@@ -281,9 +282,9 @@ impl Dispatcher {
                     state.first_origin.get_or_insert_with(|| target.origin());
                 }
                 state.last_origin = Some(target.origin());
-                state.note_url(&view.stages[0], &target);
+                state.remember_url(&view.stages[0], &target);
                 let job = NewJob { job: job(state, url, destination), target, value: None, request, kept };
-                self.add(state, job.in_listing(&view.stages[0], later_pages));
+                self.enqueue_job(state, job.in_listing(&view.stages[0], later_pages));
             }
             Err(error) => {
                 let url = error.url().unwrap_or_default().to_owned();
@@ -297,23 +298,24 @@ impl Dispatcher {
     /// that it uses.
     ///
     /// # Errors
-    /// The error of [`Dispatcher::fill`].
+    /// The error of [`Dispatcher::fill_queue`].
     pub(super) fn next(&self, now: Instant, view: &DispatcherStages<'_>) -> Result<Option<(HostId, NextJob)>> {
         let mut state = self.lock();
         // Pauses end even if nothing may start: `next_timeout` reports their end only once.
-        state.queue.wake(clock::policy_time(now));
+        state.queue.end_expired_pauses(clock::to_monotonic_time(now));
         let mut target = QUEUE_TARGET;
         loop {
-            self.fill(&mut state, target, view)?;
-            if self.limits.earliest(now).is_some() {
+            self.fill_queue(&mut state, target, view)?;
+            if self.limits.earliest_start(now).is_some() {
                 return Ok(None);
             }
-            let Some(permission) = self.permission(&state, view) else { return Ok(None) };
+            let Some(permission) = self.start_permission(&state, view) else { return Ok(None) };
             let StartPermission { below, beyond_caps } = permission;
-            if let Some((host, _, waiting)) = state.queue.next_below(below, clock::policy_time(now), beyond_caps) {
+            if let Some((host, _, waiting)) = state.queue.next_below(below, clock::to_monotonic_time(now), beyond_caps)
+            {
                 self.limits.on_start(&mut state.queue, host, now);
                 state.held_since = None;
-                return Ok(Some((host, state.started(waiting))));
+                return Ok(Some((host, state.start_job(waiting))));
             }
             if state.queue.len() < target || state.reads_further_at(now).is_none_or(|at| now < at) {
                 return Ok(None);
@@ -326,27 +328,27 @@ impl Dispatcher {
     /// transfer leaves free. Releases the slot if there is no such job.
     ///
     /// # Errors
-    /// The error of [`Dispatcher::fill`].
+    /// The error of [`Dispatcher::fill_queue`].
     pub(super) fn next_for(&self, host: HostId, now: Instant, view: &DispatcherStages<'_>) -> Result<Option<NextJob>> {
         let mut state = self.lock();
-        self.fill(&mut state, QUEUE_TARGET, view)?;
-        let found = match self.permission(&state, view) {
-            Some(_) if self.limits.earliest(now).is_some() => None,
+        self.fill_queue(&mut state, QUEUE_TARGET, view)?;
+        let found = match self.start_permission(&state, view) {
+            Some(_) if self.limits.earliest_start(now).is_some() => None,
             Some(StartPermission { below, beyond_caps }) => {
-                state.queue.next_for_below(host, below, clock::policy_time(now), beyond_caps)
+                state.queue.next_for_below(host, below, clock::to_monotonic_time(now), beyond_caps)
             }
             None => None,
         };
         let Some((_, waiting)) = found else {
-            state.queue.release(host);
+            state.queue.on_job_end(host);
             return Ok(None);
         };
         self.limits.on_start(&mut state.queue, host, now);
-        Ok(Some(state.started(waiting)))
+        Ok(Some(state.start_job(waiting)))
     }
 
-    /// Lets a job wait in the queue until `until`, before it is tried again. Its slot is free
-    /// meanwhile; the caller releases it. Returns false if too many jobs wait already; the job then
+    /// Puts a job into the queue until `until`, when it is tried again. The caller must release its
+    /// slot, which is free meanwhile. Returns false if too many jobs wait already. The job then
     /// keeps its slot.
     pub(super) fn delay_retry(&self, key: usize, slot: HostId, until: Instant) -> bool {
         let mut state = self.lock();
@@ -357,13 +359,13 @@ impl Dispatcher {
         let FleetJob { stage, slot: body_slot, .. } = state.running[key];
         let priority = self.retry_priority(stage, body_slot);
         let is_added =
-            state.queue.push_delayed(slot, clock::policy_time(until), priority, QueuedJob::Retry(key)).is_ok();
+            state.queue.push_delayed(slot, clock::to_monotonic_time(until), priority, QueuedJob::Retry(key)).is_ok();
         state.retrying[stage] += usize::from(is_added);
         is_added
     }
 
     /// Removes a job that waits to be tried again from the queue.
-    pub(super) fn withdraw_retry(&self, key: usize) {
+    pub(super) fn cancel_retry(&self, key: usize) {
         let mut state = self.lock();
         let FleetJob { stage, slot, .. } = state.running[key];
         if state.queue.remove(self.retry_priority(stage, slot)).is_some() {
@@ -380,12 +382,12 @@ impl Dispatcher {
     /// Returns the permission to start a transfer: which one may exceed the limits. Returns `None`
     /// if the queue is empty, or if the [`progress_rule`](super::progress_rule) lets no transfer
     /// start.
-    fn permission(&self, state: &DispatchState, view: &DispatcherStages<'_>) -> Option<StartPermission> {
+    fn start_permission(&self, state: &DispatchState, view: &DispatcherStages<'_>) -> Option<StartPermission> {
         let last = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
         let first = state.queue.first_seq()?;
         let stage = self.stages - 1 - usize::try_from(first >> 56).unwrap_or(0);
         let awaited = |stage: usize| {
-            let slot = view.windows[stage].awaited()?;
+            let slot = view.windows[stage].awaited_slot()?;
             let retry = || Some(self.retry_priority(stage, slot)).filter(|_| state.retrying[stage] > 0);
             let all = [retry(), Some(self.priority(stage, slot))];
             all.into_iter().flatten().find(|priority| state.queue.contains(*priority))
@@ -405,15 +407,15 @@ impl Dispatcher {
     /// no worker wakes up again and again for a pause that has ended.
     pub(super) fn next_timeout(&self, now: Instant, view: &DispatcherStages<'_>) -> Option<Instant> {
         let state = self.lock();
-        let time = clock::policy_time(now);
-        let wakeup = match (self.permission(&state, view), self.limits.earliest(now)) {
+        let time = clock::to_monotonic_time(now);
+        let wakeup = match (self.start_permission(&state, view), self.limits.earliest_start(now)) {
             (None, _) => state.queue.next_due(time),
             (Some(_), Some(at)) => return Some(at),
             (Some(_), None) => state.queue.next_wakeup(time),
         };
         // Later than `now`: otherwise the queue has just been filled.
         let fills = state.held_since.map(|since| since + READ_FURTHER_AFTER).filter(|at| *at > now);
-        [wakeup.map(clock::instant), fills].into_iter().flatten().min()
+        [wakeup.map(clock::to_instant), fills].into_iter().flatten().min()
     }
 
     /// Removes a job that could not be started from the list of invalid jobs, and returns it, so
@@ -423,8 +425,8 @@ impl Dispatcher {
     }
 
     /// Releases a host slot: the permit of a finished transfer for its host.
-    pub(super) fn release(&self, host: HostId) {
-        self.lock().queue.release(host);
+    pub(super) fn release_host_slot(&self, host: HostId) {
+        self.lock().queue.on_job_end(host);
     }
 
     /// Returns true if this stage and all stages before it have no transfer left and will get no
@@ -439,15 +441,15 @@ impl Dispatcher {
 }
 
 impl DispatchState {
-    /// Notes the URL of a transfer of a repeated stage, so that no other page leads to it again.
-    fn note_url(&self, stage: &FleetStage, target: &Target) {
+    /// Records the URL of a transfer of a repeated stage, so that no other page leads to it again.
+    fn remember_url(&self, stage: &FleetStage, target: &Target) {
         if let Some(known) = self.known_urls.as_ref().filter(|_| stage.depth > 0) {
             // A URL for which there is no memory is reported when a page names it.
             let _ = known.is_new(target.to_url().as_bytes());
         }
     }
 
-    fn job(
+    fn new_job(
         &mut self,
         stage: usize,
         url: String,
@@ -485,7 +487,7 @@ impl DispatchState {
         has_room.then_some(*self.held_since.get_or_insert(now) + READ_FURTHER_AFTER)
     }
 
-    fn started(&mut self, waiting: QueuedJob) -> NextJob {
+    fn start_job(&mut self, waiting: QueuedJob) -> NextJob {
         let NewJob { job, target, value, request, kept } = match waiting {
             QueuedJob::New(waiting) => *waiting,
             QueuedJob::Retry(key) => {
@@ -505,7 +507,7 @@ impl DispatchState {
     }
 
     /// Returns the URL of a job in progress.
-    pub(super) fn url_of(&self, key: usize) -> String {
+    pub(super) fn url_of_running(&self, key: usize) -> String {
         self.running[key].url.clone()
     }
 
@@ -514,9 +516,9 @@ impl DispatchState {
         self.running.remove(key)
     }
 
-    /// Notes that a job of this stage has been reported, and that its slot in the stage's window is
-    /// finished.
-    pub(super) fn job_reported(&mut self, stage: usize) {
+    /// Records that a job of this stage has been reported, and that its slot in the stage's window
+    /// is finished.
+    pub(super) fn on_job_reported(&mut self, stage: usize) {
         self.outstanding[stage] -= 1;
     }
 

@@ -29,7 +29,8 @@ pub struct FleetItem {
     pub url: String,
     /// The destination of the body: the fleet's output, or a file.
     pub destination: BodyDestination,
-    /// The settings of this request that differ from those of the first stage. Default: none.
+    /// The settings of this request that differ from the settings of the first stage. Default: no
+    /// difference.
     pub request: Option<Box<ItemRequest>>,
     /// The identifier of the item as JSON text, which reports repeat unchanged. Default: none.
     pub id: Option<Box<str>>,
@@ -39,8 +40,8 @@ pub struct FleetItem {
     /// credentials of later stages. False for a URL that a list of a stranger names. Default: true.
     pub is_users_origin: bool,
     /// The number of the transfer ([`FleetJob::number`](super::FleetJob::number)), which must be
-    /// greater than those of the items before. A list of which a part is left out keeps its numbers
-    /// so. Default: one more than the number of the item before.
+    /// greater than the numbers of earlier items. With it, the items of a list keep their numbers
+    /// if some items are left out. Default: one more than the number of the previous item.
     pub number: Option<u64>,
     /// The error that prevents the request of this item. The item is then reported as a failed
     /// transfer. Default: none.
@@ -81,11 +82,11 @@ impl FleetItem {
     }
 }
 
-/// The settings of one request of a fleet that differ from those of its stage.
+/// The settings of one request of a fleet that differ from the settings of its stage.
 #[derive(Debug, Clone, Default)]
 pub struct ItemRequest {
-    /// The options of this request; `None` uses those of the first stage. Many items may share
-    /// them.
+    /// The options of this request. `None` uses the options of the first stage. Many items may
+    /// share one value.
     pub options: Option<Arc<RequestOptions>>,
     /// The settings that take precedence over the options.
     pub overrides: RequestOverrides,

@@ -22,7 +22,7 @@ pub enum BodyDestination {
     },
 }
 
-/// A transfer of a fleet: what is fetched, and its place in the order.
+/// A transfer of a fleet: what is fetched, and its position in the output order.
 #[derive(Debug, Clone)]
 pub struct FleetJob {
     /// The URL, as the user gave it or a stage made it.
@@ -54,7 +54,7 @@ pub struct FleetJob {
 impl FleetJob {
     /// Returns true if the transfer is a page of a listing
     /// ([`FleetStage::pagination`](super::FleetStage::pagination)). All pages of a listing have the
-    /// same number, and pass on their content in the same place.
+    /// same number and the same position in the output order.
     #[must_use]
     pub fn is_page_of_listing(&self) -> bool {
         self.listing.is_some()

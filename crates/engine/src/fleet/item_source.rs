@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, Result, threads};
 /// transfer.
 pub type FleetItems = Box<dyn Iterator<Item = Result<FleetItem>> + Send>;
 
-/// The result of [`ItemSource::pull`], which asks for the next item without waiting.
+/// The result of [`ItemSource::next_item`], which asks for the next item without waiting.
 #[expect(clippy::large_enum_variant, reason = "it is moved once, into a job")]
 pub(super) enum NextItem {
     Item(Result<FleetItem>),
@@ -26,43 +26,43 @@ pub(super) enum NextItem {
 
 /// A source of items that does not block.
 pub(super) trait ItemSource: Send {
-    fn pull(&mut self) -> NextItem;
+    fn next_item(&mut self) -> NextItem;
 }
 
 /// A source whose iterator never waits.
 pub(super) struct ImmediateItemSource(pub(super) FleetItems);
 
 impl ItemSource for ImmediateItemSource {
-    fn pull(&mut self) -> NextItem {
+    fn next_item(&mut self) -> NextItem {
         self.0.next().map_or(NextItem::End, NextItem::Item)
     }
 }
 
 /// The maximum number of items that the reading thread is ahead of the fleet.
-const AHEAD: usize = 512;
+const MAX_ITEMS_AHEAD: usize = 512;
 
 /// The maximum size in bytes of the items that are read ahead. Then the reading thread waits for
 /// the fleet, since a line of a list can hold a whole request body.
-const AHEAD_BYTES: usize = 8 << 20;
+const MAX_BYTES_AHEAD: usize = 8 << 20;
 
 /// A source whose iterator may wait. A separate thread reads it.
 pub(super) struct ReadAheadItemSource {
     items: Receiver<Result<FleetItem>>,
-    ahead: Arc<AheadBytes>,
+    ahead: Arc<BytesReadAhead>,
 }
 
 /// The number of bytes of items that were read and not yet pulled.
 #[derive(Default)]
-struct AheadBytes {
+struct BytesReadAhead {
     bytes: Mutex<usize>,
     pulled: Condvar,
 }
 
-impl AheadBytes {
+impl BytesReadAhead {
     /// Adds the bytes of an item. Waits first while there are too many, unless there are none.
     fn add(&self, bytes: usize) {
         let mut ahead = self.bytes.lock().ignore_poison();
-        while *ahead > 0 && *ahead + bytes > AHEAD_BYTES {
+        while *ahead > 0 && *ahead + bytes > MAX_BYTES_AHEAD {
             ahead = self.pulled.wait(ahead).ignore_poison();
         }
         *ahead += bytes;
@@ -85,8 +85,8 @@ pub(super) type InputWaker = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 
 impl ReadAheadItemSource {
     pub(super) fn start(items: FleetItems, waker: InputWaker) -> std::io::Result<Self> {
-        let (sender, receiver) = sync_channel(AHEAD);
-        let ahead = Arc::<AheadBytes>::default();
+        let (sender, receiver) = sync_channel(MAX_ITEMS_AHEAD);
+        let ahead = Arc::<BytesReadAhead>::default();
         let counter = Arc::clone(&ahead);
         // The thread is not joined: a read that never returns must not keep the program from
         // ending.
@@ -105,7 +105,7 @@ impl ReadAheadItemSource {
 
 /// Sends all items of the iterator to the source, and wakes the fleet after each one. Runs in the
 /// source's thread.
-fn send_items(items: FleetItems, sender: &SyncSender<Result<FleetItem>>, ahead: &AheadBytes, waker: &InputWaker) {
+fn send_items(items: FleetItems, sender: &SyncSender<Result<FleetItem>>, ahead: &BytesReadAhead, waker: &InputWaker) {
     for item in items {
         ahead.add(kept_bytes(&item));
         if sender.send(item).is_err() {
@@ -122,7 +122,7 @@ fn wake(waker: &InputWaker) {
 }
 
 impl ItemSource for ReadAheadItemSource {
-    fn pull(&mut self) -> NextItem {
+    fn next_item(&mut self) -> NextItem {
         match self.items.try_recv() {
             Ok(item) => {
                 self.ahead.remove(kept_bytes(&item));

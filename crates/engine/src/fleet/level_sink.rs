@@ -63,23 +63,23 @@ impl LevelSink {
         if self.passing.is_empty() {
             return Ok(());
         }
-        let slot = self.output.reserve();
+        let slot = self.output.reserve_slot();
         if self.is_sorted {
-            self.output.records(slot, &mut self.passing)?;
+            self.output.add_records(slot, &mut self.passing)?;
         } else {
-            self.output.bytes(slot, BufferLease::borrowed(&self.passing.to_lines()))?;
+            self.output.add_bytes(slot, BufferLease::borrowed(&self.passing.to_lines()))?;
         }
         self.passing.clear();
-        self.output.finish(slot)
+        self.output.finish_slot(slot)
     }
 }
 
 impl StageSink for LevelSink {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
-        self.next.bytes(bytes)
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
+        self.next.write_bytes(bytes)
     }
 
-    fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+    fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
         for value in records.iter() {
             let Some(kept) = self.kept.as_mut().filter(|_| !value.is_empty()) else { continue };
             if self.known.is_new(value)? {
@@ -96,8 +96,8 @@ impl StageSink for LevelSink {
         self.next.flush()
     }
 
-    fn may_run_ahead(&self) -> bool {
-        self.next.may_run_ahead()
+    fn accepts_out_of_order(&self) -> bool {
+        self.next.accepts_out_of_order()
     }
 
     fn flush(&mut self) -> Result<OutputReadiness> {

@@ -114,11 +114,12 @@ pub struct FleetStage {
 pub struct FleetOptions {
     /// Maximum number of concurrent transfers. Default 64.
     pub parallel: usize,
-    /// Maximum number of concurrent transfers to one host, except those that share an HTTP/2
-    /// connection. Default: from 6 to 50, as many as help ([`haul_policy::concurrency`]); 6 if
-    /// requests are pipelined. The host is that of the given URL: a redirected transfer still counts
-    /// for it. So a host to which many others redirect may see up to `parallel` connections. One
-    /// more transfer may run if the fleet could not continue without it.
+    /// Maximum number of concurrent transfers to one host. Transfers that share an HTTP/2
+    /// connection do not count. Default: from 6 to 50, as many as help
+    /// ([`haul_policy::concurrency`]); 6 if requests are pipelined. The host is that of the given
+    /// URL: a redirected transfer still counts for it. So a host to which many others redirect may
+    /// see up to `parallel` connections. One more transfer may run if the fleet could not continue
+    /// without it.
     pub per_host: Option<usize>,
     /// True to open a connection for each transfer as long as no connection to its host is open. By
     /// default, the transfers wait for the first connection, which HTTP/2 may let them share.

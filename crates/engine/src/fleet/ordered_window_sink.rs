@@ -28,7 +28,7 @@ impl OrderedWindowSink {
         Self { window, slot, order, found: 0, prefix: None }
     }
 
-    /// Puts this URL, without user and password, and a tab before each value.
+    /// Makes the sink write this URL, without user and password, and a tab before each value.
     pub(super) fn with_url(mut self, url: &str) -> Self {
         self.prefix = Some(format!("{}\t", without_userinfo(url)).into_bytes().into());
         self
@@ -49,25 +49,25 @@ impl Sink for OrderedWindowSink {
     }
 
     fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        self.window.bytes(self.slot, lease)
+        self.window.add_bytes(self.slot, lease)
     }
 
     fn records(&mut self, records: &mut MatchList) -> Result<()> {
         records.place = Some(MatchPosition { order: Arc::clone(&self.order), before: self.found });
         self.found += records.len() as u64;
-        let Some(prefix) = &self.prefix else { return self.window.records(self.slot, records) };
+        let Some(prefix) = &self.prefix else { return self.window.add_records(self.slot, records) };
         let mut lines = MatchList::default();
         lines.place = records.place.take();
         for value in records.iter() {
             lines.push(&[prefix, value].concat());
         }
         records.clear();
-        self.window.records(self.slot, &mut lines)
+        self.window.add_records(self.slot, &mut lines)
     }
 
     fn restart(&mut self) -> bool {
         self.found = 0;
-        self.window.restart(self.slot)
+        self.window.restart_slot(self.slot)
     }
 }
 

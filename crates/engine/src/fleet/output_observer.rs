@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  transfer ─▶ report ─▶ window ─▶ output's buffer ─▶ descriptor
-//!                            │ passed_on(stage, number, end)  │ written(end)
+//!                            │ on_passed_to_sink(stage, number, end)  │ on_written(end)
 //! ```
 
 use std::fmt;
@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// call the methods while they hold a lock of the fleet, so a method must not wait for the fleet.
 pub trait OutputObserver: Send + Sync {
     /// Reports that everything that belongs to a transfer has been passed on: its body, its values
-    /// and the text of its report. `stage` and `number` are those of its
-    /// [`FleetJob`](super::FleetJob). `end` is the number of bytes that the fleet has passed to its
-    /// output so far, which may still wait in the output's buffer.
-    fn passed_on(&self, stage: usize, number: u64, end: u64);
+    /// and the text of its report. `stage` and `number` identify its [`FleetJob`](super::FleetJob).
+    /// `end` is the number of bytes that the fleet has passed to its output so far, which may still
+    /// wait in the output's buffer.
+    fn on_passed_to_sink(&self, stage: usize, number: u64, end: u64);
 
     /// Reports that the first `end` bytes of the output have been written to its descriptor.
-    fn written(&self, end: u64);
+    fn on_written(&self, end: u64);
 }
 
 impl fmt::Debug for dyn OutputObserver {
@@ -42,11 +42,11 @@ impl OutputProgress {
         self.written.store(written, Ordering::Relaxed);
     }
 
-    pub(super) fn passed(&self) -> u64 {
+    pub(super) fn passed_bytes(&self) -> u64 {
         self.passed.load(Ordering::Relaxed)
     }
 
-    pub(super) fn written(&self) -> u64 {
+    pub(super) fn written_bytes(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
 }

@@ -140,9 +140,9 @@ impl RecordSink {
     }
 
     /// Updates the number of bytes that count in the window.
-    fn count(&mut self) {
+    fn count_memory(&mut self) {
         let Some((window, slot)) = &self.place else { return };
-        let uses = self.body.capacity() + self.values.cost();
+        let uses = self.body.capacity() + self.values.memory_size();
         if uses != self.counted {
             window.count_outside(*slot, self.counted, uses);
             self.counted = uses;
@@ -157,7 +157,7 @@ impl Sink for RecordSink {
             None if self.options.keeps_body => {
                 self.check_size(0, begin.length.unwrap_or(0))?;
                 self.body.begin(begin)?;
-                self.count();
+                self.count_memory();
                 Ok(())
             }
             None => Ok(()),
@@ -182,7 +182,7 @@ impl Sink for RecordSink {
         }
         self.check_size(self.body.as_bytes().len(), lease.bytes().len() as u64)?;
         self.body.bytes(lease)?;
-        self.count();
+        self.count_memory();
         Ok(())
     }
 
@@ -199,16 +199,16 @@ impl Sink for RecordSink {
     }
 
     fn records(&mut self, records: &mut MatchList) -> Result<()> {
-        self.check_size(self.values.cost(), records.cost() as u64)?;
+        self.check_size(self.values.memory_size(), records.memory_size() as u64)?;
         self.values.append(records);
-        self.count();
+        self.count_memory();
         Ok(())
     }
 
     fn restart(&mut self) -> bool {
         (self.body, self.values, self.is_complete) = Default::default();
-        self.count();
-        let is_empty = self.place.as_ref().is_none_or(|(window, slot)| window.restart(*slot));
+        self.count_memory();
+        let is_empty = self.place.as_ref().is_none_or(|(window, slot)| window.restart_slot(*slot));
         is_empty && self.file.as_mut().is_none_or(Sink::restart)
     }
 

@@ -24,7 +24,7 @@ use super::item_source::{FleetItems, ImmediateItemSource, InputWaker, ItemSource
 use super::known_urls::KnownUrls;
 use super::ordered_window::OrderedWindow;
 use super::record::RecordText;
-use super::stage_sink::windows;
+use super::stage_sink::new_windows;
 use super::{FleetOptions, FleetStage, TransferReporter};
 use crate::body::decoder_memory::DecoderMemory;
 use crate::clock;
@@ -33,7 +33,7 @@ use crate::drive::worker::{HostSlotDecision, Scheduler};
 use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::extraction::PageSearch;
 use crate::ignore_poison::IgnorePoison;
-use crate::interrupt::{InterruptCallback, TICK};
+use crate::interrupt::{CALLBACK_INTERVAL, InterruptCallback};
 use crate::request::{RequestOptions, StallLimit, TotalRateLimit};
 use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
 use crate::sink::file::OpenDeviceCache;
@@ -43,7 +43,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of unused searches that are kept for later bodies, since each has its own
 /// buffers.
-const SPARE_SEARCHES: usize = 64;
+const MAX_SPARE_SEARCHES: usize = 64;
 
 /// A running fleet. It is the [`Scheduler`] of its workers.
 pub(super) struct FleetRun {
@@ -105,7 +105,7 @@ impl FleetRun {
         let dispatch = Arc::new(Dispatcher::new(caps, options, stages.len(), source, known_urls.clone()));
         let output_fd = output.as_fd().as_raw_fd();
         let decoders = Arc::new(DecoderMemory::new(options.max_memory / 2));
-        let windows = windows(&stages, options, &dispatch, output, &decoders, known_urls.as_ref())?;
+        let windows = new_windows(&stages, options, &dispatch, output, &decoders, known_urls.as_ref())?;
         let run = Arc::new(Self {
             heavy: stages.iter().any(|stage| stage.extract.is_some() || stage.options.decode),
             secretless: stages.iter().map(|stage| Arc::new(stage.options.without_secrets())).collect(),
@@ -143,24 +143,24 @@ impl FleetRun {
         DispatcherStages { windows: &self.windows, stages: &self.stages }
     }
 
-    fn tally(&self) -> MutexGuard<'_, FleetTally> {
+    fn lock_tally(&self) -> MutexGuard<'_, FleetTally> {
         self.tally.lock().ignore_poison()
     }
 
     /// Makes all workers check for transfers. Workers that are awake are included: one may have
     /// checked already and be about to sleep.
     fn wake_workers(&self) {
-        for peer in self.peers().iter() {
+        for peer in self.lock_peers().iter() {
             peer.inbox.send(WorkerMessage::CheckWork);
         }
     }
 
-    fn peers(&self) -> MutexGuard<'_, Vec<PeerWorker>> {
+    fn lock_peers(&self) -> MutexGuard<'_, Vec<PeerWorker>> {
         self.peers.lock().ignore_poison()
     }
 
     fn with_peer(&self, worker: usize, change: impl FnOnce(&mut PeerWorker)) {
-        let mut peers = self.peers();
+        let mut peers = self.lock_peers();
         if let Some(peer) = peers.get_mut(worker) {
             change(peer);
         }
@@ -172,7 +172,7 @@ impl FleetRun {
     /// Returns true if another worker sleeps, has fewer transfers than this one, and should
     /// therefore get the next transfer.
     fn has_idle_peer(&self, worker: usize) -> bool {
-        let peers = self.peers();
+        let peers = self.lock_peers();
         let mine = peers.get(worker).map_or(0, |peer| peer.running);
         peers.iter().any(|other| other.running < mine && other.inbox.is_asleep())
     }
@@ -180,7 +180,7 @@ impl FleetRun {
     /// Stops the fleet: no further transfer starts.
     fn stop(&self, fatal: Option<Error>) {
         if let Some(error) = fatal {
-            self.tally().fatal.get_or_insert(error);
+            self.lock_tally().fatal.get_or_insert(error);
         }
         self.over.store(true, Ordering::SeqCst);
         self.wake_workers();
@@ -192,17 +192,17 @@ impl FleetRun {
         outcome.map_err(|error| self.stop(Some(error))).ok()
     }
 
-    fn retries(&self) -> MutexGuard<'_, WaitingRetries> {
+    fn lock_retries(&self) -> MutexGuard<'_, WaitingRetries> {
         self.retries.lock().ignore_poison()
     }
 
     /// Returns the transfer of a job that may start or continue. Its worker has one more then.
-    fn transfer(&self, worker: usize, job: NextJob, host: HostId, now: Instant) -> Option<Box<Transfer>> {
+    fn start_transfer(&self, worker: usize, job: NextJob, host: HostId, now: Instant) -> Option<Box<Transfer>> {
         let transfer = match job {
             NextJob::New(started) => self.new_transfer(started, host, now),
             NextJob::Retry(key) => {
-                let mut transfer = self.retries().remove(key as u64)?;
-                transfer.take_slot(host, true, now);
+                let mut transfer = self.lock_retries().remove(key as u64)?;
+                transfer.resume_with_slot(host, true, now);
                 transfer
             }
         };
@@ -221,10 +221,10 @@ impl Scheduler for FleetRun {
             let found = self.stop_on_error(self.dispatch.next(now, &self.stage_view())).flatten();
             let more = self.report_invalid_jobs();
             match found {
-                Some((host, job)) => match self.transfer(worker, job, host, now) {
+                Some((host, job)) => match self.start_transfer(worker, job, host, now) {
                     Some(transfer) => return Some(transfer),
                     // It has just failed, at its deadline.
-                    None => self.dispatch.release(host),
+                    None => self.dispatch.release_host_slot(host),
                 },
                 None if more && !self.over.load(Ordering::SeqCst) => {}
                 None => return None,
@@ -234,7 +234,7 @@ impl Scheduler for FleetRun {
 
     fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> HostSlotDecision {
         if self.over.load(Ordering::SeqCst) {
-            self.dispatch.release(slot);
+            self.dispatch.release_host_slot(slot);
             return HostSlotDecision::Nothing;
         }
         if self.has_idle_peer(worker) && self.backlog() > 0 {
@@ -242,10 +242,10 @@ impl Scheduler for FleetRun {
         }
         let found = self.stop_on_error(self.dispatch.next_for(slot, now, &self.stage_view())).flatten();
         self.report_invalid_jobs();
-        match found.map(|job| self.transfer(worker, job, slot, now)) {
+        match found.map(|job| self.start_transfer(worker, job, slot, now)) {
             Some(Some(transfer)) => HostSlotDecision::Transfer(transfer),
             Some(None) => {
-                self.dispatch.release(slot);
+                self.dispatch.release_host_slot(slot);
                 HostSlotDecision::Nothing
             }
             None => HostSlotDecision::Nothing,
@@ -255,17 +255,17 @@ impl Scheduler for FleetRun {
     fn delay_retry(&self, worker: usize, mut transfer: Box<Transfer>, at: Instant) -> Option<Box<Transfer>> {
         let Some(slot) = transfer.scheduling.host_slot else { return Some(transfer) };
         if let Some(pause) = transfer.host_pause() {
-            let until = clock::after(Instant::now(), pause);
-            self.dispatch.lock().queue().pause(slot, clock::policy_time(until));
+            let until = clock::add_saturating(Instant::now(), pause);
+            self.dispatch.lock().queue().pause_host_until(slot, clock::to_monotonic_time(until));
         }
         // Another worker may find the job in the queue at once. It waits here for the transfer.
-        let mut retries = self.retries();
+        let mut retries = self.lock_retries();
         let key = usize::try_from(transfer.scheduling.tag).unwrap_or(usize::MAX);
-        if !transfer.may_give_slot() || !self.dispatch.delay_retry(key, slot, at) {
+        if !transfer.may_give_up_slot() || !self.dispatch.delay_retry(key, slot, at) {
             return Some(transfer);
         }
-        transfer.give_slot();
-        let deadline = transfer.ends_by();
+        transfer.give_up_slot();
+        let deadline = transfer.total_deadline();
         retries.insert(transfer, deadline);
         drop(retries);
         self.with_peer(worker, |peer| peer.running -= 1);
@@ -277,64 +277,66 @@ impl Scheduler for FleetRun {
     }
 
     fn overdue_retry(&self, worker: usize, now: Instant) -> Option<Box<Transfer>> {
-        let mut retries = self.retries();
+        let mut retries = self.lock_retries();
         let tag = retries.overdue(now)?;
         let transfer = retries.remove(tag)?;
         drop(retries);
-        self.dispatch.withdraw_retry(usize::try_from(tag).unwrap_or(usize::MAX));
+        self.dispatch.cancel_retry(usize::try_from(tag).unwrap_or(usize::MAX));
         self.with_peer(worker, |peer| peer.running += 1);
         Some(transfer)
     }
 
     fn lend_slot(&self) -> bool {
-        self.dispatch.lock().queue().lend()
+        self.dispatch.lock().queue().lend_slot()
     }
 
     fn lend_slot_of_silent(&self, slot: HostId) -> bool {
-        self.dispatch.lock().queue().lend_of_silent(slot)
+        self.dispatch.lock().queue().lend_slot_of_silent_host(slot)
     }
 
-    fn host_answered(&self, slot: HostId) {
-        self.dispatch.lock().queue().set_answered(slot);
+    fn on_host_answered(&self, slot: HostId) {
+        self.dispatch.lock().queue().on_host_answered(slot);
     }
 
-    fn end_lend(&self) {
-        self.dispatch.lock().queue().end_lend();
+    fn return_lent_slot(&self) {
+        self.dispatch.lock().queue().return_lent_slot();
     }
 
-    fn slot_given_away(&self, slot: HostId) {
-        self.dispatch.release(slot);
+    fn on_slot_given_away(&self, slot: HostId) {
+        self.dispatch.release_host_slot(slot);
         self.wake_workers();
     }
 
-    fn host_multiplexes(&self, slot: HostId, multiplexes: bool) {
+    fn set_host_multiplexes(&self, slot: HostId, multiplexes: bool) {
         self.dispatch.lock().queue().set_shared_connection(slot, multiplexes);
         self.wake_workers();
     }
 
-    fn refused(&self, slot: HostId, end: JobEnd) -> Option<RefusedLoad> {
-        self.dispatch.lock().queue().on_end(slot, end)
+    fn on_refused(&self, slot: HostId, end: JobEnd) -> Option<RefusedLoad> {
+        self.dispatch.lock().queue().adapt_cap_on_end(slot, end)
     }
 
     fn is_heavy(&self) -> bool {
         self.heavy
     }
 
-    fn finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>) {
+    fn on_finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>) {
         self.with_peer(worker, |peer| peer.running -= 1);
         let pause = transfer.host_pause();
         let slot = transfer.scheduling.host_slot;
-        let served = transfer.served(&result);
+        let served = transfer.served_job_end(&result);
         let (mut outcome, mut path) = transfer.into_outcome(result);
         // Released before the slot is finished, since that wakes transfers that wait for memory.
-        path.release();
+        path.release_decoder();
         let mut job = {
             let mut state = self.dispatch.lock();
             if let (Some(pause), Some(slot)) = (pause, slot) {
-                state.queue().pause(slot, clock::policy_time(clock::after(Instant::now(), pause)));
+                state
+                    .queue()
+                    .pause_host_until(slot, clock::to_monotonic_time(clock::add_saturating(Instant::now(), pause)));
             }
             if let (Some(end), Some(slot)) = (served, slot) {
-                state.queue().on_end(slot, end);
+                state.queue().adapt_cap_on_end(slot, end);
             }
             state.remove_running(usize::try_from(outcome.tag).unwrap_or(usize::MAX))
         };
@@ -365,7 +367,7 @@ impl Scheduler for FleetRun {
         let content = path.take_record();
         if let Some(search) = path.into_search() {
             let mut spare = self.spare_searches(job.stage);
-            if spare.len() < SPARE_SEARCHES {
+            if spare.len() < MAX_SPARE_SEARCHES {
                 spare.push(search);
             }
         }
@@ -377,7 +379,7 @@ impl Scheduler for FleetRun {
         }
     }
 
-    fn out_of_descriptors(&self) {
+    fn on_out_of_descriptors(&self) {
         self.dispatch.lock().queue().shrink();
     }
 
@@ -385,11 +387,11 @@ impl Scheduler for FleetRun {
         let mut room = OutputReadiness::Free;
         for window in &self.windows {
             if window.wants_flush() {
-                let full_at = (!window.has_budget()).then(|| window.head());
+                let full_at = (!window.has_budget()).then(|| window.head_slot());
                 room = self.stop_on_error(window.flush()).unwrap_or(OutputReadiness::Free);
                 // If all started transfers are complete, the window wakes none. A worker must check
                 // for transfers that may start now.
-                if full_at.is_some_and(|head| window.has_budget() || window.head() != head) {
+                if full_at.is_some_and(|head| window.has_budget() || window.head_slot() != head) {
                     self.wake_workers();
                 }
             } else {
@@ -398,7 +400,7 @@ impl Scheduler for FleetRun {
         }
         if room == OutputReadiness::Full
             && worker != 0
-            && let Some(first) = self.peers().first()
+            && let Some(first) = self.lock_peers().first()
         {
             first.inbox.send(WorkerMessage::WatchOutput);
         }
@@ -415,12 +417,12 @@ impl Scheduler for FleetRun {
 
     fn next_timeout(&self, now: Instant) -> Option<Instant> {
         let next_timeout = self.dispatch.next_timeout(now, &self.stage_view());
-        let deadline = self.retries().next_deadline();
-        let asks_at = self.interrupt.as_ref().map(|_| now + TICK);
+        let deadline = self.lock_retries().next_deadline();
+        let asks_at = self.interrupt.as_ref().map(|_| now + CALLBACK_INTERVAL);
         [next_timeout, deadline, asks_at].into_iter().flatten().min()
     }
 
-    fn end_turn(&self, now: Instant) -> Option<Instant> {
+    fn on_turn_end(&self, now: Instant) -> Option<Instant> {
         self.hash_piece().then_some(now)
     }
 
@@ -428,7 +430,7 @@ impl Scheduler for FleetRun {
         self.dispatch.lock().backlog()
     }
 
-    fn is_over(&self) -> bool {
+    fn is_run_over(&self) -> bool {
         if !self.over.load(Ordering::SeqCst) {
             if self.interrupt.as_ref().is_some_and(InterruptCallback::wants_to_stop) {
                 self.stop(Some(Error::new(ErrorKind::Interrupted, "it was interrupted")));
@@ -443,8 +445,8 @@ impl Scheduler for FleetRun {
         self.stop(Some(error));
     }
 
-    fn worker_started(&self, inbox: &Arc<WorkerInbox>) {
-        self.peers().push(PeerWorker { inbox: Arc::clone(inbox), running: 0 });
+    fn on_worker_started(&self, inbox: &Arc<WorkerInbox>) {
+        self.lock_peers().push(PeerWorker { inbox: Arc::clone(inbox), running: 0 });
     }
 }
 

@@ -2,9 +2,9 @@
 //! on without the pages from which they came.
 //!
 //! ```text
-//!  page of stage k ─▶ value ─▶ queued(k + 1, number)      a transfer of the next stage
-//!                        ├───▶ kept(k)                    waits for the end of stage k
-//!                        └───▶ printed(k)                 a unique value of the last stage
+//!  page of stage k ─▶ value ─▶ on_queued(k + 1, number)      a transfer of the next stage
+//!                        ├───▶ on_kept(k)                    waits for the end of stage k
+//!                        └───▶ on_printed(k)                 a unique value of the last stage
 //! ```
 //!
 //! A page is reported to the [`OutputObserver`](super::OutputObserver) after its values.
@@ -13,45 +13,46 @@ use std::fmt;
 
 use crate::Result;
 
-/// Notes the values of a fleet's stages ([`FleetOptions::stage_memory`](super::FleetOptions)), and
-/// returns those of earlier runs. Workers call the first four methods while they hold locks of the
-/// fleet, so these must not wait for the fleet.
+/// Stores the values of a fleet's stages ([`FleetOptions::stage_memory`](super::FleetOptions)), and
+/// returns the values of earlier runs. Workers call the first four methods while they hold locks of
+/// the fleet, so these must not wait for the fleet.
 pub trait StageMemory: Send + Sync {
-    /// Notes that a new value became the transfer with this number of a stage after the first.
-    fn queued(&self, stage: usize, number: u64, value: &[u8]);
+    /// Records that a new value became the transfer with this number of a stage after the first.
+    fn on_queued(&self, stage: usize, number: u64, value: &[u8]);
 
-    /// Notes that an unfinished transfer of a stage after the first need not be fetched.
-    fn skipped(&self, stage: usize, number: u64);
+    /// Records that an unfinished transfer of a stage after the first need not be fetched.
+    fn on_skipped(&self, stage: usize, number: u64);
 
-    /// Notes a value that a stage keeps until its end.
-    fn kept(&self, stage: usize, value: &[u8]);
+    /// Records a value that a stage keeps until its end.
+    fn on_kept(&self, stage: usize, value: &[u8]);
 
-    /// Notes a value that the last stage has printed, and prints only once.
-    fn printed(&self, stage: usize, value: &[u8]);
+    /// Records a value that the last stage has printed, and prints only once.
+    fn on_printed(&self, stage: usize, value: &[u8]);
 
     /// Returns the values that earlier runs queued, kept or printed, and that belong to a stage, in
     /// the order in which they were noted.
     ///
     /// # Errors
     /// The memory cannot be read.
-    fn recall(&self, stage: usize, kind: RecalledKind, value: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
+    fn recall_values(&self, stage: usize, kind: RecalledKind, value: &mut dyn FnMut(&[u8]) -> Result<()>)
+    -> Result<()>;
 
     /// Returns the transfers of a stage after the first that earlier runs queued and did not finish. A
     /// program that asks again for all pages returns all of them.
-    fn unfinished(&self, stage: usize) -> Box<dyn UnfinishedTransfers>;
+    fn unfinished_transfers(&self, stage: usize) -> Box<dyn UnfinishedTransfers>;
 
     /// Returns the number of the first new transfer of a stage after the first.
     fn next_number(&self, stage: usize) -> u64;
 }
 
-/// The kind of values that [`StageMemory::recall`] returns.
+/// The kind of values that [`StageMemory::recall_values`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecalledKind {
-    /// Values that became transfers of a later stage ([`StageMemory::queued`]).
+    /// Values that became transfers of a later stage ([`StageMemory::on_queued`]).
     Queued,
-    /// Values that a stage keeps until its end ([`StageMemory::kept`]).
+    /// Values that a stage keeps until its end ([`StageMemory::on_kept`]).
     Kept,
-    /// Values that the last stage has printed ([`StageMemory::printed`]).
+    /// Values that the last stage has printed ([`StageMemory::on_printed`]).
     Printed,
 }
 
@@ -71,7 +72,7 @@ pub struct RecalledTransfer {
     pub number: u64,
     /// The value from which the transfer is made.
     pub value: Vec<u8>,
-    /// Header fields to send in addition to those of the stage, such as conditions.
+    /// Header fields to send in addition to the fields of the stage, such as conditions.
     pub fields: Vec<(String, Vec<u8>)>,
     /// True if the transfer replaces an existing file, because it is the file of its earlier
     /// attempt.

@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use haul_policy::terminal_text::for_terminal;
+use haul_policy::terminal_text::escape_for_terminal;
 
 use super::dispatch::Dispatcher;
 use super::known_urls::KnownUrls;
@@ -26,7 +26,7 @@ use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
 use crate::sink::match_list::MatchList;
 
 /// Makes the windows of all stages, beginning with the last, because each feeds the next.
-pub(super) fn windows(
+pub(super) fn new_windows(
     stages: &[FleetStage],
     options: &FleetOptions,
     dispatch: &Arc<Dispatcher>,
@@ -60,11 +60,11 @@ pub(super) fn windows(
             let unique = feeds || known.is_some() || stage.unique;
             let sifter = UniqueSortSink::new(unique, stage.sort, share / 2, &options.temporary, sink);
             let sifter = match known {
-                Some(known) => sifter.sharing(known),
+                Some(known) => sifter.with_known_urls(known),
                 None => sifter,
             };
             Box::new(match &options.stage_memory {
-                Some(memory) => sifter.remembering(memory, number, feeds)?,
+                Some(memory) => sifter.with_memory(memory, number, feeds)?,
                 None => sifter,
             })
         } else {
@@ -81,7 +81,7 @@ pub(super) fn windows(
         // The content of one record may come on top of a full budget.
         let memory = memory - stage.records.map_or(0, |records| records.max_content.min(memory / 2));
         let window = OrderedWindow::new(order, usize::try_from(memory).unwrap_or(usize::MAX), sink);
-        let window = window.counting(decoders, stages.len()).overflowing_to(&options.temporary);
+        let window = window.with_decoder_memory(decoders, stages.len()).with_overflow_directory(&options.temporary);
         windows.push(Arc::new(window.observed_by(options.output_observer.as_ref(), &progress, number)));
     }
     windows.reverse();
@@ -103,31 +103,31 @@ impl PrintSink {
         Self { is_terminal: output.is_terminal(), output, passed: 0, progress }
     }
 
-    /// Notes how much of the output is written.
-    fn note_progress(&self) {
+    /// Records how much of the output is written.
+    fn update_progress(&self) {
         // The buffer may also have bytes that the caller wrote before the run.
         self.progress.set(self.passed, self.passed.saturating_sub(self.output.waiting_bytes() as u64));
     }
 }
 
 impl StageSink for PrintSink {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         self.passed += bytes.len() as u64;
         let room = self.output.write(bytes);
-        self.note_progress();
+        self.update_progress();
         room
     }
 
-    fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+    fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
         let lines = if self.is_terminal { records.for_terminal().to_lines() } else { records.to_lines() };
-        let room = self.bytes(&lines);
+        let room = self.write_bytes(&lines);
         records.clear();
         room
     }
 
     fn flush(&mut self) -> Result<OutputReadiness> {
         let room = self.output.flush();
-        self.note_progress();
+        self.update_progress();
         room
     }
 
@@ -138,17 +138,17 @@ impl StageSink for PrintSink {
             while let Some(value) = tail.next_value()? {
                 line.clear();
                 match self.is_terminal {
-                    true => line.extend_from_slice(&for_terminal(value)),
+                    true => line.extend_from_slice(&escape_for_terminal(value)),
                     false => line.extend_from_slice(value),
                 }
                 line.push(b'\n');
-                if self.bytes(&line)? == OutputReadiness::Full {
+                if self.write_bytes(&line)? == OutputReadiness::Full {
                     self.output.drain(None)?;
                 }
             }
         }
         self.output.drain(None)?;
-        self.note_progress();
+        self.update_progress();
         Ok(None)
     }
 }
@@ -180,32 +180,32 @@ impl UniqueSortSink {
         }
     }
 
-    /// Notes the values of the stage, and drops those that earlier runs have passed on. `feeds` is
-    /// true if the values feed the next stage.
-    fn remembering(mut self, memory: &Arc<dyn StageMemory>, stage: usize, feeds: bool) -> Result<Self> {
+    /// Makes the sink record the values of the stage, and drop the values that earlier runs have
+    /// passed on. `feeds` is true if the values feed the next stage.
+    fn with_memory(mut self, memory: &Arc<dyn StageMemory>, stage: usize, feeds: bool) -> Result<Self> {
         let (of, kind) = if feeds { (stage + 1, RecalledKind::Queued) } else { (stage, RecalledKind::Printed) };
         if let Some(distinct) = &mut self.distinct {
-            memory.recall(of, kind, &mut |value| {
+            memory.recall_values(of, kind, &mut |value| {
                 distinct.recall_known(value);
                 Ok(())
             })?;
-            memory.recall(stage, RecalledKind::Kept, &mut |value| distinct.recall_deferred(value))?;
+            memory.recall_values(stage, RecalledKind::Kept, &mut |value| distinct.recall_deferred(value))?;
         }
         if let Some(sorter) = &mut self.sorter {
-            memory.recall(stage, RecalledKind::Kept, &mut |value| sorter.push(value))?;
+            memory.recall_values(stage, RecalledKind::Kept, &mut |value| sorter.push(value))?;
         }
         self.memory = Some((Arc::clone(memory), stage, !feeds));
         Ok(self)
     }
 
     /// Drops the values that any repetition of the stage has passed on.
-    fn sharing(mut self, known_urls: &KnownUrls) -> Self {
+    fn with_known_urls(mut self, known_urls: &KnownUrls) -> Self {
         (self.distinct, self.known_urls) = (None, Some(known_urls.clone()));
         self
     }
 
-    /// Returns true if a value is passed on at once.
-    fn passes(&mut self, value: &[u8]) -> Result<bool> {
+    /// Returns true if a value is passed on immediately.
+    fn is_passed_at_once(&mut self, value: &[u8]) -> Result<bool> {
         let result = match (&self.known_urls, &mut self.distinct) {
             (Some(known), _) if known.is_new(value)? => DistinctResult::New,
             (Some(_), _) => DistinctResult::Old,
@@ -213,8 +213,8 @@ impl UniqueSortSink {
             (None, None) => return Ok(true),
         };
         match (&self.memory, result) {
-            (Some((memory, stage, true)), DistinctResult::New) => memory.printed(*stage, value),
-            (Some((memory, stage, _)), DistinctResult::Deferred) => memory.kept(*stage, value),
+            (Some((memory, stage, true)), DistinctResult::New) => memory.on_printed(*stage, value),
+            (Some((memory, stage, _)), DistinctResult::Deferred) => memory.on_kept(*stage, value),
             _ => {}
         }
         Ok(result == DistinctResult::New)
@@ -222,11 +222,11 @@ impl UniqueSortSink {
 }
 
 impl StageSink for UniqueSortSink {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
-        self.next.bytes(bytes)
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
+        self.next.write_bytes(bytes)
     }
 
-    fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+    fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
         if let Some(sorter) = &mut self.sorter {
             // Values that another repetition of the stage prints have no place, and are known.
             let known_urls = self.known_urls.as_ref().filter(|_| records.place.is_some());
@@ -234,7 +234,7 @@ impl StageSink for UniqueSortSink {
                 if known_urls.map_or(Ok(true), |known| known.is_new(value))? {
                     sorter.push(value)?;
                     if let Some((memory, stage, _)) = &self.memory {
-                        memory.kept(*stage, value);
+                        memory.on_kept(*stage, value);
                     }
                 }
             }
@@ -242,21 +242,21 @@ impl StageSink for UniqueSortSink {
             return Ok(OutputReadiness::Free);
         }
         if self.distinct.is_none() && self.known_urls.is_none() {
-            return self.next.records(records);
+            return self.next.write_records(records);
         }
         self.passing.clear();
         self.passing.place = records.place.clone();
         for value in records.iter() {
-            if self.passes(value)? {
+            if self.is_passed_at_once(value)? {
                 self.passing.push(value);
             }
         }
         records.clear();
-        if self.passing.is_empty() { self.next.flush() } else { self.next.records(&mut self.passing) }
+        if self.passing.is_empty() { self.next.flush() } else { self.next.write_records(&mut self.passing) }
     }
 
-    fn may_run_ahead(&self) -> bool {
-        self.next.may_run_ahead()
+    fn accepts_out_of_order(&self) -> bool {
+        self.next.accepts_out_of_order()
     }
 
     fn flush(&mut self) -> Result<OutputReadiness> {
@@ -303,20 +303,20 @@ pub(super) struct NextStageSink {
 impl StageSink for NextStageSink {
     /// Passes bytes (heads and reports of pages) to the output of the next stage. They appear there
     /// after the pages made from earlier values, and before those made from later values.
-    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         if !bytes.is_empty() {
-            let slot = self.window.reserve();
-            self.window.bytes(slot, BufferLease::borrowed(bytes))?;
-            self.window.finish(slot)?;
+            let slot = self.window.reserve_slot();
+            self.window.add_bytes(slot, BufferLease::borrowed(bytes))?;
+            self.window.finish_slot(slot)?;
         }
         self.flush()
     }
 
-    fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+    fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
         let place = records.place.take();
         for (i, value) in records.iter().enumerate() {
-            let order = place.as_ref().map_or_else(Vec::new, |place| place.order_of(i));
-            self.dispatch.feed(self.number, &self.stage, &self.window, value, order.into());
+            let order = place.as_ref().map_or_else(Vec::new, |place| place.order_of_match(i));
+            self.dispatch.add_job_from_value(self.number, &self.stage, &self.window, value, order.into());
         }
         records.clear();
         self.flush()
@@ -328,7 +328,7 @@ impl StageSink for NextStageSink {
 
     /// Returns true. Pages that wait for a later stage would hold connections that the later stage
     /// may need, and the values extracted from them are small.
-    fn may_run_ahead(&self) -> bool {
+    fn accepts_out_of_order(&self) -> bool {
         true
     }
 

@@ -21,7 +21,7 @@ use crate::request::TotalRateLimit;
 /// let start_rate = StartRate::new(Duration::from_millis(250));
 /// let now = Instant::now();
 /// assert_eq!(start_rate.wait_until(now), None);
-/// start_rate.begin(now);
+/// start_rate.record_start(now);
 /// assert_eq!(start_rate.clone().wait_until(now), Some(now + Duration::from_millis(250)));
 /// ```
 #[derive(Clone, Debug)]
@@ -41,21 +41,21 @@ impl StartRate {
     /// Returns the time when the next transfer may start; `None` if one may start now.
     #[must_use]
     pub fn wait_until(&self, now: Instant) -> Option<Instant> {
-        self.lock().next().map(clock::instant).filter(|next| *next > now)
+        self.lock().next_start().map(clock::to_instant).filter(|next| *next > now)
     }
 
-    /// Notes that a transfer starts at the time `now`.
-    pub fn begin(&self, now: Instant) {
-        self.lock().start(clock::policy_time(now), self.interval);
+    /// Records that a transfer starts at the time `now`.
+    pub fn record_start(&self, now: Instant) {
+        self.lock().record_start(clock::to_monotonic_time(now), self.interval);
     }
 
     /// Waits until a transfer may start, and notes its start.
     pub fn wait(&self) {
         let mut schedule = self.lock();
         let now = Instant::now();
-        let begins = schedule.next().map_or(now, |next| clock::instant(next).max(now));
+        let begins = schedule.next_start().map_or(now, |next| clock::to_instant(next).max(now));
         std::thread::sleep(begins.saturating_duration_since(now));
-        schedule.start(clock::policy_time(begins), self.interval);
+        schedule.record_start(clock::to_monotonic_time(begins), self.interval);
     }
 
     fn lock(&self) -> MutexGuard<'_, StartSchedule> {
@@ -74,7 +74,7 @@ impl StartRate {
 /// let (a, b) = (Target::parse("http://a/")?.origin(), Target::parse("http://b/")?.origin());
 /// let rate = HostStartRate::new(Duration::from_millis(250));
 /// let now = Instant::now();
-/// rate.begin(&a, now);
+/// rate.record_start(&a, now);
 /// assert_eq!(rate.clone().wait_until(&a, now), Some(now + Duration::from_millis(250)));
 /// assert_eq!(rate.wait_until(&b, now), None);
 /// # Ok::<(), haul_policy::TargetError>(())
@@ -94,12 +94,12 @@ impl HostStartRate {
     /// Returns the time when the next transfer may start on this host; `None` if one may start now.
     #[must_use]
     pub fn wait_until(&self, host: &Origin, now: Instant) -> Option<Instant> {
-        self.lock().next(host).map(clock::instant).filter(|next| *next > now)
+        self.lock().next_start(host).map(clock::to_instant).filter(|next| *next > now)
     }
 
-    /// Notes that a transfer starts on this host. Returns the time of the next one.
-    pub fn begin(&self, host: &Origin, now: Instant) -> Instant {
-        clock::instant(self.lock().start(host, clock::policy_time(now)))
+    /// Records that a transfer starts on this host. Returns the time of the next one.
+    pub fn record_start(&self, host: &Origin, now: Instant) -> Instant {
+        clock::to_instant(self.lock().record_start(host, clock::to_monotonic_time(now)))
     }
 
     /// Waits until a transfer may start on this host, and notes its start.
@@ -107,7 +107,7 @@ impl HostStartRate {
         let now = Instant::now();
         let begins = self.wait_until(host, now).unwrap_or(now);
         std::thread::sleep(begins.saturating_duration_since(now));
-        self.begin(host, begins);
+        self.record_start(host, begins);
     }
 
     fn lock(&self) -> MutexGuard<'_, HostSchedules<Origin>> {
@@ -125,7 +125,7 @@ pub(crate) struct StartLimits {
 
 impl StartLimits {
     /// Returns the time when the limits over all hosts allow a start; `None` if they allow one now.
-    pub(crate) fn earliest(&self, now: Instant) -> Option<Instant> {
+    pub(crate) fn earliest_start(&self, now: Instant) -> Option<Instant> {
         let all = self.all.as_ref().and_then(|all| all.wait_until(now));
         all.max(self.bytes.as_ref().and_then(|bytes| bytes.wait_until(now)))
     }
@@ -133,28 +133,29 @@ impl StartLimits {
     /// Counts a start, and holds its host in the queue until the next one.
     pub(crate) fn on_start<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) {
         if let Some(all) = &self.all {
-            all.begin(now);
+            all.record_start(now);
         }
-        if let (Some(each_host), Some(origin)) = (&self.each_host, queue.key(host)) {
-            let next = each_host.begin(origin, now);
-            queue.hold(host, clock::policy_time(next));
+        if let (Some(each_host), Some(origin)) = (&self.each_host, queue.host_key(host)) {
+            let next = each_host.record_start(origin, now);
+            queue.hold_host_until(host, clock::to_monotonic_time(next));
         }
     }
 
     /// Holds the host of a job that was pushed, if the host had a start before.
     pub(crate) fn on_push<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) {
-        if let (Some(each_host), Some(origin)) = (&self.each_host, queue.key(host))
+        if let (Some(each_host), Some(origin)) = (&self.each_host, queue.host_key(host))
             && let Some(next) = each_host.wait_until(origin, now)
         {
-            queue.hold(host, clock::policy_time(next));
+            queue.hold_host_until(host, clock::to_monotonic_time(next));
         }
     }
 
     /// Returns the time when the limits allow a retry that has kept its slot of `host`. Counts it as
     /// a start and returns `None` if they allow it now.
     pub(crate) fn retry_wait<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) -> Option<Instant> {
-        let on_host = self.each_host.as_ref().zip(queue.key(host)).and_then(|(rate, host)| rate.wait_until(host, now));
-        let wait = self.earliest(now).max(on_host);
+        let on_host =
+            self.each_host.as_ref().zip(queue.host_key(host)).and_then(|(rate, host)| rate.wait_until(host, now));
+        let wait = self.earliest_start(now).max(on_host);
         if wait.is_none() {
             self.on_start(queue, host, now);
         }

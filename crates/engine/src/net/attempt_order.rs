@@ -27,21 +27,22 @@ impl AttemptOrder {
         self.waiting.iter()
     }
 
-    /// Removes and returns the address to attempt now; `None` if there is none, or if the last attempt
-    /// is still given time. `at_once` is true if no attempt is in progress, or if one has failed.
+    /// Removes and returns the address to attempt now. `None` if no address is left, or if the
+    /// delay after the last attempt is not over. `at_once` skips the delay. It is true if no
+    /// attempt is in progress, or if one has failed.
     pub(super) fn next(&mut self, at_once: bool, now: Instant) -> Option<SocketAddr> {
         if at_once || now >= self.next_at { self.waiting.pop_front() } else { None }
     }
 
-    /// Notes that an attempt has begun, which is given time.
-    pub(super) fn on_begun(&mut self, now: Instant) {
-        self.next_at = clock::after(now, self.delay);
+    /// Records that an attempt has begun. The next attempt begins after a delay.
+    pub(super) fn on_attempt_begun(&mut self, now: Instant) {
+        self.next_at = clock::add_saturating(now, self.delay);
     }
 
-    /// Puts an address back that could not be attempted now.
+    /// Returns an address to the front of the list, because it could not be attempted now.
     pub(super) fn postpone(&mut self, address: SocketAddr, now: Instant) {
         self.waiting.push_front(address);
-        self.on_begun(now);
+        self.on_attempt_begun(now);
     }
 
     /// Removes all addresses.
@@ -49,7 +50,7 @@ impl AttemptOrder {
         self.waiting.clear();
     }
 
-    /// Returns the time of the next attempt; `None` if there is none.
+    /// Returns the time at which the next attempt begins. `None` without a further attempt.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then_some(self.next_at)
     }

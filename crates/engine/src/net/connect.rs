@@ -45,7 +45,7 @@ use super::attempt_order::AttemptOrder;
 use super::local_address::{LocalBinding, LocalInterface, PortRange, UnixSocketAddress};
 use super::socket::{Socket, TcpKeepalive};
 use crate::clock;
-use crate::trace::{TraceEvent, TransferObserver, system_words};
+use crate::trace::{TraceEvent, TransferObserver, system_error_text};
 use crate::{Error, ErrorKind};
 
 /// The options for making a connection.
@@ -56,8 +56,8 @@ pub struct ConnectOptions {
     pub attempt_delay: Duration,
     /// The time limit for all attempts together. Default 300 s, as in curl.
     pub timeout: Duration,
-    /// The keep-alive probes on a silent connection. Default: on, as in curl. They cost three
-    /// system calls for each connection. `None` turns them off.
+    /// The keep-alive probes on a silent connection. `None` turns them off. Default: on, as in
+    /// curl. They cost three system calls for each connection.
     pub keepalive: Option<TcpKeepalive>,
     /// The local interface or address of connections (`--interface`). Default: the system's choice.
     pub interface: Option<LocalInterface>,
@@ -72,9 +72,9 @@ pub struct ConnectOptions {
     /// True to use Multipath TCP (RFC 8684) where the system and the peer support it (`--mptcp`).
     /// Default: false.
     pub multipath: bool,
-    /// True to send the first bytes with the SYN where the system and the peer support it (TCP Fast
-    /// Open, RFC 7413, `--tcp-fastopen`). A connection then counts as made before the peer has
-    /// answered. Default: false. Hazard: the network may deliver these bytes twice.
+    /// True to send the first bytes with the SYN if the system and the peer support it (TCP Fast
+    /// Open, RFC 7413, `--tcp-fastopen`). A connection is then reported as connected before the
+    /// peer has answered. Default: false. Hazard: the network may deliver these bytes twice.
     pub fast_open: bool,
     /// The Unix socket to which all connections go, regardless of the URL and the proxy settings
     /// (`--unix-socket`, `--abstract-unix-socket`). Default: none.
@@ -145,7 +145,7 @@ impl ConnectOptions {
 }
 
 /// The delay before another attempt to connect to a Unix socket whose backlog is full.
-const LOCAL_RETRY: Duration = Duration::from_millis(10);
+const UNIX_SOCKET_RETRY_DELAY: Duration = Duration::from_millis(10);
 
 /// The result of [`ConnectRace::step`]: whether a connection was made.
 #[derive(Debug)]
@@ -207,9 +207,9 @@ impl ConnectRace {
             host: host.to_owned(),
             order: AttemptOrder::new(addresses, options.attempt_delay, now),
             racing: Vec::new(),
-            deadline: clock::after(now, options.timeout),
+            deadline: clock::add_saturating(now, options.timeout),
             keepalive: options.keepalive,
-            bind: LocalBinding::of(options),
+            bind: LocalBinding::from_options(options),
             unix: None,
             unix_retry: now,
             failure: None,
@@ -220,22 +220,24 @@ impl ConnectRace {
 
     /// Makes the race report each connection attempt to this observer.
     #[must_use]
-    pub fn watched(self, trace: Option<Arc<dyn TransferObserver>>) -> Self {
+    pub fn with_trace(self, trace: Option<Arc<dyn TransferObserver>>) -> Self {
         Self { trace, ..self }
     }
 
-    fn tell(&self, text: impl FnOnce() -> String) {
+    fn trace_text(&self, text: impl FnOnce() -> String) {
         if let Some(trace) = &self.trace {
             trace.event(&TraceEvent::Info(text().into()));
         }
     }
 
     fn trace_attempt(&self, peer: &SocketAddr) {
-        self.tell(|| format!("  Trying {peer}..."));
+        self.trace_text(|| format!("  Trying {peer}..."));
     }
 
     fn trace_failure(&self, peer: &SocketAddr, error: &io::Error) {
-        self.tell(|| format!("connect to {} port {} failed: {}", peer.ip(), peer.port(), system_words(error)));
+        self.trace_text(|| {
+            format!("connect to {} port {} failed: {}", peer.ip(), peer.port(), system_error_text(error))
+        });
     }
 
     /// Makes the race bind all sockets to this local address.
@@ -246,20 +248,20 @@ impl ConnectRace {
 
     /// Prepares a connection to a Unix socket instead of a race of addresses.
     #[must_use]
-    pub fn local(socket: UnixSocketAddress, options: &ConnectOptions, now: Instant) -> Self {
+    pub fn for_unix_socket(socket: UnixSocketAddress, options: &ConnectOptions, now: Instant) -> Self {
         let mut connector = Self::new(&socket.to_string(), Vec::new(), options, now);
         connector.unix = Some(socket);
         connector
     }
 
-    fn step_local(
+    fn step_unix_socket(
         &mut self,
         unix: &UnixSocketAddress,
         now: Instant,
         opened: &mut dyn FnMut(BorrowedFd<'_>),
     ) -> ConnectRaceStatus {
         if now >= self.deadline {
-            return ConnectRaceStatus::Failed(self.time_out());
+            return ConnectRaceStatus::Failed(self.timeout_error());
         }
         match unix.connect(true) {
             Ok(socket) => {
@@ -268,7 +270,7 @@ impl ConnectRace {
             }
             // The listener's backlog is full, and no event tells when it has room again.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.unix_retry = now + LOCAL_RETRY;
+                self.unix_retry = now + UNIX_SOCKET_RETRY_DELAY;
                 ConnectRaceStatus::Pending
             }
             Err(error) => ConnectRaceStatus::Failed(unix.failed(error)),
@@ -279,7 +281,7 @@ impl ConnectRace {
     /// once for each new socket. Sockets of failed attempts are already closed.
     pub fn step(&mut self, now: Instant, opened: &mut dyn FnMut(BorrowedFd<'_>)) -> ConnectRaceStatus {
         if let Some(unix) = self.unix.take() {
-            let outcome = self.step_local(&unix, now, opened);
+            let outcome = self.step_unix_socket(&unix, now, opened);
             self.unix = Some(unix);
             return outcome;
         }
@@ -290,29 +292,29 @@ impl ConnectRace {
                 None => index += 1,
                 Some(Ok(())) => {
                     let ConnectAttempt { socket, peer } = self.racing.swap_remove(index);
-                    return self.won(socket, peer);
+                    return self.on_connected(socket, peer);
                 }
                 Some(Err(error)) => {
                     let ConnectAttempt { peer, .. } = self.racing.remove(index);
-                    self.lost(peer, error);
+                    self.on_attempt_failed(peer, error);
                     attempt_now = true;
                 }
             }
         }
         if now >= self.deadline {
-            return ConnectRaceStatus::Failed(self.time_out());
+            return ConnectRaceStatus::Failed(self.timeout_error());
         }
         while let Some(peer) = self.order.next(attempt_now, now) {
             self.trace_attempt(&peer);
-            match start(&peer, &self.bind) {
+            match start_attempt(&peer, &self.bind) {
                 Ok((socket, ConnectAttemptStart::Connected)) => {
                     opened(socket.as_fd());
-                    return self.won(socket, peer);
+                    return self.on_connected(socket, peer);
                 }
                 Ok((socket, ConnectAttemptStart::Started)) => {
                     opened(socket.as_fd());
                     self.racing.push(ConnectAttempt { socket, peer });
-                    self.order.on_begun(now);
+                    self.order.on_attempt_begun(now);
                     break;
                 }
                 Err(ConnectAttemptFailure::Connect(error)) if lacks_descriptors(&error) && !self.racing.is_empty() => {
@@ -330,7 +332,7 @@ impl ConnectRace {
                 }
                 Err(ConnectAttemptFailure::Connect(error)) => {
                     let hopeless = lacks_descriptors(&error);
-                    self.lost(peer, error);
+                    self.on_attempt_failed(peer, error);
                     if hopeless {
                         self.order.clear();
                     }
@@ -338,7 +340,11 @@ impl ConnectRace {
                 }
             }
         }
-        if self.racing.is_empty() { ConnectRaceStatus::Failed(self.failed()) } else { ConnectRaceStatus::Pending }
+        if self.racing.is_empty() {
+            ConnectRaceStatus::Failed(self.failure_error())
+        } else {
+            ConnectRaceStatus::Pending
+        }
     }
 
     /// Returns the time of the next timeout: call [`step`](Self::step) then, even if no socket is
@@ -355,7 +361,7 @@ impl ConnectRace {
         self.racing.iter().map(|attempt| attempt.socket.as_fd())
     }
 
-    fn won(&mut self, socket: Socket, peer: SocketAddr) -> ConnectRaceStatus {
+    fn on_connected(&mut self, socket: Socket, peer: SocketAddr) -> ConnectRaceStatus {
         self.racing.clear();
         self.order.clear();
         if let Some(keepalive) = self.keepalive {
@@ -366,9 +372,9 @@ impl ConnectRace {
 
     /// Keeps the most informative failure for the error message. A refusal by the peer replaces an
     /// attempt that failed locally.
-    fn lost(&mut self, peer: SocketAddr, error: io::Error) {
+    fn on_attempt_failed(&mut self, peer: SocketAddr, error: io::Error) {
         self.trace_failure(&peer, &error);
-        let replace = self.failure.as_ref().is_none_or(|(_, kept)| weight(&error) >= weight(kept));
+        let replace = self.failure.as_ref().is_none_or(|(_, kept)| failure_rank(&error) >= failure_rank(kept));
         if replace || self.could_not_bind {
             self.could_not_bind = false;
             self.failure = Some((peer, error));
@@ -376,16 +382,16 @@ impl ConnectRace {
     }
 
     /// Returns the error for the time limit.
-    pub(super) fn time_out(&self) -> Error {
+    pub(super) fn timeout_error(&self) -> Error {
         let port = self.racing.first().map(|attempt| attempt.peer).or(self.order.addresses().next().copied());
         let port = port.map_or(0, |peer| peer.port());
-        timed_out(&self.host, port)
+        timeout_error(&self.host, port)
     }
 
-    fn failed(&mut self) -> Error {
+    fn failure_error(&mut self) -> Error {
         match self.failure.take() {
-            Some((peer, error)) if self.could_not_bind => self.bind.failed(peer, error),
-            Some((peer, error)) => failure(&self.host, peer.port(), error),
+            Some((peer, error)) if self.could_not_bind => self.bind.bind_error(peer, error),
+            Some((peer, error)) => connect_error(&self.host, peer.port(), error),
             None => Error::new(ErrorKind::Connect, format!("failed to connect to {}: it has no address", self.host)),
         }
     }
@@ -407,7 +413,7 @@ enum ConnectAttemptFailure {
     Connect(io::Error),
 }
 
-fn start(
+fn start_attempt(
     peer: &SocketAddr,
     bind: &LocalBinding,
 ) -> std::result::Result<(Socket, ConnectAttemptStart), ConnectAttemptFailure> {
@@ -427,13 +433,13 @@ fn start(
     }
 }
 
-pub(super) fn failure(host: &str, port: u16, error: io::Error) -> Error {
+pub(super) fn connect_error(host: &str, port: u16, error: io::Error) -> Error {
     // If the kernel gives up after unanswered SYNs, that is a timeout, as in curl (28).
     let kind = if error.kind() == io::ErrorKind::TimedOut { ErrorKind::Timeout } else { ErrorKind::Connect };
     Error::with_source(kind, format!("failed to connect to {host} port {port}"), error)
 }
 
-pub(super) fn timed_out(host: &str, port: u16) -> Error {
+pub(super) fn timeout_error(host: &str, port: u16) -> Error {
     Error::new(ErrorKind::Timeout, format!("failed to connect to {host} port {port}: the time limit ran out"))
 }
 
@@ -443,7 +449,7 @@ fn lacks_descriptors(error: &io::Error) -> bool {
 
 /// Returns the rank of a failure. The failure with the highest rank is reported; among equal ranks,
 /// the last one is.
-fn weight(error: &io::Error) -> u8 {
+fn failure_rank(error: &io::Error) -> u8 {
     if lacks_descriptors(error) {
         return 2;
     }
@@ -468,10 +474,10 @@ mod tests {
             (libc::EMFILE, libc::EMFILE),
             (libc::ECONNRESET, libc::EMFILE),
         ] {
-            connector.lost(peer, io::Error::from_raw_os_error(os));
+            connector.on_attempt_failed(peer, io::Error::from_raw_os_error(os));
             assert_eq!(connector.failure.as_ref().unwrap().1.raw_os_error(), Some(kept));
         }
-        let error = connector.failed();
+        let error = connector.failure_error();
         assert_eq!(error.io_source().unwrap().raw_os_error(), Some(libc::EMFILE));
         assert!(error.to_string().starts_with("failed to connect to h port 9: "), "{error}");
     }

@@ -58,7 +58,7 @@ impl ConnectionInfo for ConnectionStream {
     }
 
     fn lines(&self) -> Vec<String> {
-        self.agreed()
+        self.session_lines()
     }
 }
 

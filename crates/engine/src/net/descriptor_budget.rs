@@ -30,7 +30,7 @@ pub(crate) struct DescriptorBudget {
 
 impl DescriptorBudget {
     /// Forgets the limit of the process, which may have changed.
-    pub(crate) fn forget_limit(&self) {
+    pub(crate) fn reread_limit(&self) {
         self.limit.store(0, Ordering::Relaxed);
     }
 
@@ -51,7 +51,8 @@ impl DescriptorBudget {
         self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts connections of an event loop that were closed or left it; `idle` of them were idle.
+    /// Subtracts connections of an event loop that were closed or left it. `idle` is the number of
+    /// idle connections among them.
     pub(crate) fn remove_connections(&self, count: usize, idle: usize) {
         self.connections.fetch_sub(count, Ordering::Relaxed);
         self.idle.fetch_sub(idle, Ordering::Relaxed);
@@ -68,23 +69,23 @@ impl DescriptorBudget {
     }
 
     /// Returns the number of idle connections of event loops.
-    pub(crate) fn idle(&self) -> usize {
+    pub(crate) fn idle_connections(&self) -> usize {
         self.idle.load(Ordering::Relaxed)
     }
 
     /// Returns the number of connections of event loops that are not idle.
-    fn busy(&self) -> usize {
-        self.connections.load(Ordering::Relaxed).saturating_sub(self.idle())
+    fn busy_connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed).saturating_sub(self.idle_connections())
     }
 
     /// Returns true if busy connections use less than half of the descriptors.
     pub(crate) fn is_half_free(&self) -> bool {
-        self.busy() < self.limit() / 2
+        self.busy_connections() < self.limit() / 2
     }
 
     /// Returns the number of idle connections for which there are descriptors.
     pub(crate) fn max_idle(&self) -> usize {
-        max_idle(self.limit(), self.busy())
+        max_idle(self.limit(), self.busy_connections())
     }
 }
 
@@ -119,9 +120,9 @@ mod tests {
         counts.push(budget.max_idle());
         budget.remove_idle();
         budget.remove_connections(21, 19);
-        counts.extend([budget.max_idle(), budget.idle()]);
+        counts.extend([budget.max_idle(), budget.idle_connections()]);
         assert_eq!(counts, [8, 48, 50, 0]);
-        budget.forget_limit();
+        budget.reread_limit();
         assert!(budget.max_idle() > 0, "it was read again");
     }
 }

@@ -19,10 +19,10 @@ use crate::clock;
 
 /// The flow-control window for bytes from the proxy. It needs no memory: unread bytes wait in the
 /// socket, and the window is extended when the reader takes bytes.
-const WINDOW: u32 = 4 << 20;
+const RECEIVE_WINDOW: u32 = 4 << 20;
 /// The maximum number of bytes that wait for the proxy's flow-control window. Beyond it,
 /// [`Http2Tunnel::send`] refuses bytes.
-const AHEAD: usize = 64 << 10;
+const MAX_UNSENT: usize = 64 << 10;
 
 /// An open tunnel through a proxy that speaks HTTP/2.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) struct Http2Tunnel {
     waiting: Vec<u8>,
 }
 
-/// The result of [`Http2Tunnel::take`]: the next event in the received bytes.
+/// The result of [`Http2Tunnel::receive`]: the next event in the received bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TunnelEvent {
     /// Data for the reader. The fields are the number of processed input bytes and the range of the
@@ -47,7 +47,7 @@ pub(super) enum TunnelEvent {
 
 /// Returns the HTTP/2 settings for a connection that carries one tunnel.
 pub(super) fn config() -> h2::H2Config {
-    h2::H2Config { connection_window: WINDOW, stream_window: WINDOW, ..h2::H2Config::default() }
+    h2::H2Config { connection_window: RECEIVE_WINDOW, stream_window: RECEIVE_WINDOW, ..h2::H2Config::default() }
 }
 
 impl Http2Tunnel {
@@ -62,8 +62,8 @@ impl Http2Tunnel {
     ///
     /// # Errors
     /// The proxy reset the stream, or violated the protocol.
-    pub(super) fn take(&mut self, input: &mut [u8]) -> io::Result<TunnelEvent> {
-        let step = self.conn.step(clock::time(Instant::now()), input).map_err(io::Error::other)?;
+    pub(super) fn receive(&mut self, input: &mut [u8]) -> io::Result<TunnelEvent> {
+        let step = self.conn.step(clock::to_timestamp(Instant::now()), input).map_err(io::Error::other)?;
         let taken = match step.event {
             H2Event::NeedInput => TunnelEvent::Nothing,
             H2Event::Body { id, range } if id == self.id => TunnelEvent::Bytes(step.consumed, range),
@@ -75,13 +75,13 @@ impl Http2Tunnel {
             _ => TunnelEvent::Bytes(step.consumed, 0..0),
         };
         // The proxy may have extended its window.
-        self.give()?;
+        self.move_unsent_to_machine()?;
         Ok(taken)
     }
 
     /// Extends the flow-control window by `n` bytes, which the reader has used.
-    pub(super) fn release(&mut self, n: usize) {
-        self.conn.release(clock::time(Instant::now()), self.id, n as u64);
+    pub(super) fn release_window(&mut self, n: usize) {
+        self.conn.release(clock::to_timestamp(Instant::now()), self.id, n as u64);
     }
 
     /// Queues all of `bytes` for sending, or none if too many wait for the proxy's flow-control
@@ -95,12 +95,12 @@ impl Http2Tunnel {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         self.waiting.extend_from_slice(bytes);
-        self.give()
+        self.move_unsent_to_machine()
     }
 
     /// Returns true if [`Http2Tunnel::send`] refuses bytes until the proxy extends its window.
     pub(super) fn waits_for_proxy(&self) -> bool {
-        self.waiting.len() >= AHEAD
+        self.waiting.len() >= MAX_UNSENT
     }
 
     /// Returns the bytes to send to the proxy, if there are any.
@@ -110,12 +110,12 @@ impl Http2Tunnel {
 
     /// Marks the output as sent. Queues bytes that waited for the proxy's flow-control window, as
     /// far as it allows.
-    pub(super) fn sent(&mut self) -> io::Result<()> {
+    pub(super) fn on_output_sent(&mut self) -> io::Result<()> {
         self.conn.advance_output(self.conn.output().len());
-        self.give()
+        self.move_unsent_to_machine()
     }
 
-    fn give(&mut self) -> io::Result<()> {
+    fn move_unsent_to_machine(&mut self) -> io::Result<()> {
         if self.waiting.is_empty() {
             return Ok(());
         }

@@ -13,7 +13,7 @@ use crate::state::http3::{Http3Cache, origin};
 
 /// Starts a lookup of the HTTPS records of a request's target, unless they cannot matter. They
 /// matter for an https URL without a proxy whose options allow HTTP/3.
-pub(crate) fn ask(
+pub(crate) fn begin_lookup(
     resolver: &Resolver,
     waiter: LookupWaiter,
     target: &Target,
@@ -27,7 +27,7 @@ pub(crate) fn ask(
         && options.tls.verify
         && key.via == ProxyRoute::Direct
         && key.connect.unix_socket.is_none()
-        && options.dial(target.host_text(), target.port()) == (target.host_text(), target.port());
+        && options.connect_host_and_port(target.host_text(), target.port()) == (target.host_text(), target.port());
     if !can_matter {
         return;
     }
@@ -36,14 +36,14 @@ pub(crate) fn ask(
     let notify = move || {
         let (resolver, cache, origin) = asked;
         let status = resolver.https_records_for(waiter, &origin.host, origin.port, || ());
-        learn(&cache, &origin, status);
+        store_records(&cache, &origin, status);
     };
     let status = resolver.https_records_for(waiter, &origin.host, origin.port, notify);
-    learn(&cache, &origin, status);
+    store_records(&cache, &origin, status);
 }
 
-fn learn(cache: &Http3Cache, origin: &haul_policy::http3::QuicEndpoint, status: HttpsLookupStatus) {
+fn store_records(cache: &Http3Cache, origin: &haul_policy::http3::QuicEndpoint, status: HttpsLookupStatus) {
     if let HttpsLookupStatus::Ready { records, until } = status {
-        cache.take_records(origin, &records, until);
+        cache.store_https_records(origin, &records, until);
     }
 }

@@ -16,9 +16,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::socket::Socket;
 
 /// The maximum number of input bytes that are dropped before the connection is closed.
-const MOST: usize = 1 << 20;
+const MAX_DROPPED_BYTES: usize = 1 << 20;
 /// The maximum time to wait for the peer to end its direction.
-const TIME: Duration = Duration::from_millis(250);
+const MAX_WAIT: Duration = Duration::from_millis(250);
 
 /// Ends the sending direction, and drops input until the peer has ended its direction or a limit is
 /// reached.
@@ -26,22 +26,22 @@ pub(super) fn drain(socket: &Socket) {
     if socket.shutdown_write().is_err() || socket.set_nonblocking(true).is_err() {
         return;
     }
-    let end = Instant::now() + TIME;
+    let end = Instant::now() + MAX_WAIT;
     let mut buffer = [0; 16 << 10];
     let mut dropped = 0;
-    while dropped < MOST {
+    while dropped < MAX_DROPPED_BYTES {
         match socket.recv(&mut buffer) {
             Ok(0) => return,
             Ok(n) => dropped += n,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock && waits(socket, end) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && wait_for_input(socket, end) => {}
             Err(_) => return,
         }
     }
 }
 
 /// Waits for more input. Returns false at the time limit.
-fn waits(socket: &Socket, end: Instant) -> bool {
+fn wait_for_input(socket: &Socket, end: Instant) -> bool {
     let left = end.saturating_duration_since(Instant::now());
     let timeout = Timespec::try_from(left).unwrap_or_default();
     let mut fds = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)];

@@ -93,7 +93,8 @@ impl PortRange {
 pub struct LocalBinding {
     /// The name of the network interface to bind to.
     pub device: Option<String>,
-    /// The local addresses. A socket uses one of the same family as its peer's address.
+    /// The local addresses. A socket is bound to the address that has the same family as the peer's
+    /// address.
     pub addresses: Option<Vec<IpAddr>>,
     /// The local ports, of which the first free one is used.
     pub ports: Option<PortRange>,
@@ -108,10 +109,10 @@ pub struct LocalBinding {
 }
 
 impl LocalBinding {
-    /// Makes the settings for these options. Leaves out the interface, whose addresses must be
+    /// Makes the settings for these options. Ignores the interface, because its addresses must be
     /// looked up first.
     #[must_use]
-    pub fn of(options: &ConnectOptions) -> Self {
+    pub fn from_options(options: &ConnectOptions) -> Self {
         Self {
             ports: options.local_ports,
             type_of_service: options.type_of_service,
@@ -128,14 +129,14 @@ impl LocalBinding {
     /// # Errors
     /// The system's error, or `AddrNotAvailable` if no local address has the family of the peer's.
     pub fn apply(&self, socket: &impl AsFd, peer: &SocketAddr) -> io::Result<()> {
-        self.mark(socket, peer);
+        self.set_packet_marks(socket, peer);
         let mut address =
-            self.addresses.as_ref().map(|addresses| fitting(addresses.iter().copied(), peer)).transpose()?;
+            self.addresses.as_ref().map(|addresses| address_for_peer(addresses.iter().copied(), peer)).transpose()?;
         if let Some(device) = &self.device {
             // If binding to the interface is not permitted (older kernels, other systems), binds to
             // its address instead.
             if bind_device(socket, device).is_err() && address.is_none() {
-                address = Some(fitting(addresses_of(device), peer)?);
+                address = Some(address_for_peer(addresses_of(device), peer)?);
             }
         }
         if address.is_none() && self.ports.is_none() {
@@ -156,7 +157,7 @@ impl LocalBinding {
 
     /// Sets the type of service and the priority of packets. A refusal by the system is ignored, as
     /// in curl.
-    pub(super) fn mark(&self, socket: &impl AsFd, peer: &SocketAddr) {
+    pub(super) fn set_packet_marks(&self, socket: &impl AsFd, peer: &SocketAddr) {
         let socket = SockRef::from(socket);
         if let Some(service) = self.type_of_service.map(u32::from) {
             let _ = if peer.is_ipv4() { socket.set_tos_v4(service) } else { socket.set_tclass_v6(service) };
@@ -168,7 +169,7 @@ impl LocalBinding {
     }
 
     /// Returns the error for a socket that could not be bound to its local address or port.
-    pub(super) fn failed(&self, peer: SocketAddr, error: io::Error) -> Error {
+    pub(super) fn bind_error(&self, peer: SocketAddr, error: io::Error) -> Error {
         let from = match (&self.device, &self.addresses, self.ports) {
             (Some(device), _, _) => format!("by {device}"),
             (None, Some(addresses), _) => match addresses.first() {
@@ -184,7 +185,7 @@ impl LocalBinding {
 
 /// Returns the first address that has the same family as `peer`. For a link-local peer, the address
 /// must be link-local, too.
-fn fitting(addresses: impl Iterator<Item = IpAddr>, peer: &SocketAddr) -> io::Result<IpAddr> {
+fn address_for_peer(addresses: impl Iterator<Item = IpAddr>, peer: &SocketAddr) -> io::Result<IpAddr> {
     let is_local = |ip: &IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
     let peer_is_local = is_local(&peer.ip());
     let fitting = addresses.filter(|ip| ip.is_ipv4() == peer.is_ipv4());
@@ -250,8 +251,8 @@ impl UnixSocketAddress {
     /// Connects to the Unix socket. The new socket is non-blocking if `nonblocking` is true.
     pub(super) fn connect(&self, nonblocking: bool) -> io::Result<Socket> {
         let address = self.address()?;
-        let socket = Socket::open_local(nonblocking)?;
-        socket.connect_local(&address)?;
+        let socket = Socket::open_unix(nonblocking)?;
+        socket.connect_unix(&address)?;
         Ok(socket)
     }
 
@@ -280,7 +281,7 @@ mod tests {
         for peer in ["127.0.0.1:9", "[::1]:9"] {
             let peer = peer.parse().unwrap();
             let socket = Socket::open(&peer, false).unwrap();
-            LocalBinding::of(&options).apply(&socket, &peer).unwrap();
+            LocalBinding::from_options(&options).apply(&socket, &peer).unwrap();
             let socket = SockRef::from(&socket);
             let service = if peer.is_ipv4() { socket.tos_v4() } else { socket.tclass_v6() };
             assert_eq!((service.unwrap(), socket.priority().unwrap()), (0xb8, 5), "{peer}");

@@ -38,7 +38,7 @@ pub struct ConnectionKey {
     pub host: String,
     /// The port of that host.
     pub port: u16,
-    /// The host and port to which the connection is made: those of the URL, unless an option
+    /// The host and port to which the connection is made. The URL names them, unless an option
     /// replaces them.
     pub dial: (String, u16),
     /// The zone of the connection's IPv6 address (RFC 6874). The same address in another zone is
@@ -86,7 +86,7 @@ impl ConnectionKey {
 
     /// Returns the key of an https proxy on the route in the session-ticket cache.
     pub(super) fn proxy_session_key(&self, proxy: &Proxy) -> SessionKey {
-        let before = self.via.hop().and_then(|hop| {
+        let before = self.via.last_hop().and_then(|hop| {
             let preproxy = hop.preproxy.clone()?;
             Some(ProxyRoute::Tunnel(Arc::new(ProxyHop { proxy: preproxy, preproxy: None, ..ProxyHop::clone(hop) })))
         });
@@ -117,7 +117,7 @@ impl ConnectionKey {
 
     /// Returns the use of HTTP/3 with the endpoint of the host itself left out, so that the keys of
     /// two hosts can be compared.
-    fn own_http3(&self) -> Http3Choice {
+    fn http3_at_origin(&self) -> Http3Choice {
         let is_own = |endpoint: &QuicEndpoint| endpoint.host == self.host && endpoint.port == self.port;
         let nowhere = QuicEndpoint { host: String::new(), port: 0 };
         match &self.http3 {
@@ -132,7 +132,7 @@ impl ConnectionKey {
     /// connect to their hosts directly and differ only in the host, and certificates must be
     /// verified.
     #[must_use]
-    pub fn may_carry(&self, other: &Self) -> bool {
+    pub fn serves_requests_for(&self, other: &Self) -> bool {
         let is_direct = |key: &Self| {
             key.via == ProxyRoute::Direct
                 && key.connect.unix_socket.is_none()
@@ -148,12 +148,12 @@ impl ConnectionKey {
             && self.connect == other.connect
             && self.negotiate == other.negotiate
             && self.prior_knowledge == other.prior_knowledge
-            && self.own_http3() == other.own_http3()
+            && self.http3_at_origin() == other.http3_at_origin()
     }
 }
 
-/// The limits on the idle connections of a client: those in its pool, and those that its event loops
-/// keep for their next transfers.
+/// The limits on a client's idle connections. They include the connections in its pool, and the
+/// connections that its event loops keep for their next transfers.
 ///
 /// ```
 /// use haul::net::pool::PoolLimits;
@@ -228,7 +228,7 @@ impl<C> Default for IdleConnections<C> {
 
 impl<C> IdleConnections<C> {
     /// Returns the connections with a mark, the one used last first.
-    fn with_mark(&self, mark: u64) -> impl Iterator<Item = (usize, &IdleConnection<C>)> {
+    fn with_hash(&self, mark: u64) -> impl Iterator<Item = (usize, &IdleConnection<C>)> {
         let entry = |index: usize| Some((index, self.entries.get(index)?));
         let first = self.newest.get(&mark).and_then(|index| entry(*index));
         std::iter::successors(first, move |(_, idle)| idle.previous.and_then(entry))
@@ -239,14 +239,14 @@ impl<C> IdleConnections<C> {
         idle.previous = self.newest.get(&mark).copied();
         let index = self.entries.insert(idle);
         self.newest.insert(mark, index);
-        self.order.touch(index);
+        self.order.mark_newest(index);
     }
 
     fn remove(&mut self, index: usize) -> IdleConnection<C> {
         let mark = self.entries[index].mark;
         let is_newest = self.newest.get(&mark) == Some(&index);
         let is_next = |(at, idle): (usize, &IdleConnection<C>)| (idle.previous == Some(index)).then_some(at);
-        let next = if is_newest { None } else { self.with_mark(mark).find_map(is_next) };
+        let next = if is_newest { None } else { self.with_hash(mark).find_map(is_next) };
         let idle = self.entries.remove(index);
         match (next, idle.previous) {
             (Some(next), previous) => self.entries[next].previous = previous,
@@ -294,15 +294,15 @@ impl<C> ConnectionPool<C> {
 
     /// Adds an idle connection. If the pool is then too full, returns the connection that the
     /// caller must close.
-    pub fn put(&self, key: Arc<ConnectionKey>, connection: C, now: Instant) -> Option<C> {
+    pub fn add_idle(&self, key: Arc<ConnectionKey>, connection: C, now: Instant) -> Option<C> {
         if self.limits.keep_none() {
             return Some(connection);
         }
-        let mark = mark(&key.host, key.port);
+        let mark = host_port_hash(&key.host, key.port);
         let mut idle = self.lock();
         let surplus = (self.limits.per_key < self.limits.connections)
             .then(|| {
-                let same = idle.with_mark(mark).filter(|(_, other)| *other.key == *key);
+                let same = idle.with_hash(mark).filter(|(_, other)| *other.key == *key);
                 same.skip(self.limits.per_key.saturating_sub(1)).last().map(|(index, _)| index)
             })
             .flatten();
@@ -343,7 +343,7 @@ impl<C: PooledConnection> ConnectionPool<C> {
     /// Removes and returns the connection with this key that was used last, provided that it is
     /// open and has no input. Closes connections that turn out to be unusable, and tries the next
     /// one.
-    pub fn take(&self, key: &ConnectionKey, now: Instant) -> Option<C> {
+    pub fn take_by_key(&self, key: &ConnectionKey, now: Instant) -> Option<C> {
         self.take_where((&key.host, key.port), now, |other| other == key)
     }
 
@@ -360,7 +360,7 @@ impl<C: PooledConnection> ConnectionPool<C> {
             now.saturating_duration_since(idle.since) < self.limits.idle && fits(&idle.key)
         };
         let candidates: Vec<usize> =
-            pool.with_mark(mark(host, port)).filter(is_candidate).map(|(index, _)| index).collect();
+            pool.with_hash(host_port_hash(host, port)).filter(is_candidate).map(|(index, _)| index).collect();
         candidates.into_iter().any(|index| pool.entries[index].connection.is_reusable(now))
     }
 
@@ -375,10 +375,10 @@ impl<C: PooledConnection> ConnectionPool<C> {
         if self.len() == 0 {
             return None;
         }
-        let mark = mark(host, port);
+        let mark = host_port_hash(host, port);
         let mut idle = self.lock();
         loop {
-            let index = idle.with_mark(mark).find(|(_, other)| fits(&other.key))?.0;
+            let index = idle.with_hash(mark).find(|(_, other)| fits(&other.key))?.0;
             let IdleConnection { since, mut connection, .. } = idle.remove(index);
             self.len.store(idle.entries.len(), Ordering::Relaxed);
             let fresh = now.saturating_duration_since(since) < self.limits.idle;
@@ -391,7 +391,7 @@ impl<C: PooledConnection> ConnectionPool<C> {
 
 /// Returns a hash of a host and a port (FNV-1a). Connections with equal hashes are distinguished by
 /// comparing their keys.
-fn mark(host: &str, port: u16) -> u64 {
+fn host_port_hash(host: &str, port: u16) -> u64 {
     let bytes = host.bytes().chain(port.to_ne_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
@@ -432,10 +432,10 @@ mod tests {
         let pool = ConnectionPool::default();
         for (i, a) in keys.iter().enumerate() {
             let (ours, _theirs) = UnixStream::pair().unwrap();
-            assert!(pool.put(Arc::clone(a), ours, Instant::now()).is_none());
+            assert!(pool.add_idle(Arc::clone(a), ours, Instant::now()).is_none());
             for (j, b) in keys.iter().enumerate() {
                 assert_eq!(a == b, i == j);
-                assert_eq!(pool.take(b, Instant::now()).is_some(), i == j);
+                assert_eq!(pool.take_by_key(b, Instant::now()).is_some(), i == j);
             }
         }
     }
@@ -449,12 +449,12 @@ mod tests {
         let pool = ConnectionPool::default();
         let put = || {
             let (ours, theirs) = UnixStream::pair().unwrap();
-            assert!(pool.put(key("http://a/", &options), ours, Instant::now()).is_none());
+            assert!(pool.add_idle(key("http://a/", &options), ours, Instant::now()).is_none());
             theirs
         };
         let _peers = (put(), put());
-        assert!(pool.take(&key("http://a/", &hasty), Instant::now()).is_some());
-        assert!(pool.take_for(&target, &hasty, Instant::now()).is_some());
+        assert!(pool.take_by_key(&key("http://a/", &hasty), Instant::now()).is_some());
+        assert!(pool.take_for_request(&target, &hasty, Instant::now()).is_some());
     }
 
     #[test]
@@ -467,7 +467,7 @@ mod tests {
         };
         let with = |url: &str, options: &RequestOptions| key(url, options);
         let host = with("https://a/", &options);
-        assert!(host.may_carry(&with("https://b/", &options)) && host.may_carry(&host));
+        assert!(host.serves_requests_for(&with("https://b/", &options)) && host.serves_requests_for(&host));
         let others = [
             change(&|options| options.tls.alpn = vec![b"h2".to_vec()]),
             change(&|options| options.tls.ca_file = Some("ca".into())),
@@ -481,16 +481,16 @@ mod tests {
             change(&|options| options.http3 = haul_policy::http3::Http3Policy::Only),
         ];
         for other in &others {
-            assert!(!host.may_carry(&with("https://b/", other)), "{other:?}");
-            assert!(!with("https://b/", other).may_carry(&host), "{other:?}");
+            assert!(!host.serves_requests_for(&with("https://b/", other)), "{other:?}");
+            assert!(!with("https://b/", other).serves_requests_for(&host), "{other:?}");
         }
         // The settings are the same, but the peer is not verified, or it is not reached directly.
         for other in [&others[2], &others[3], &others[8]] {
-            assert!(!with("https://a/", other).may_carry(&with("https://b/", other)), "{other:?}");
+            assert!(!with("https://a/", other).serves_requests_for(&with("https://b/", other)), "{other:?}");
         }
-        assert!(!host.may_carry(&with("https://b:444/", &options)), "another port is another server");
-        assert!(!host.may_carry(&with("http://b:443/", &options)));
-        assert!(!with("http://a/", &options).may_carry(&with("http://b/", &options)));
+        assert!(!host.serves_requests_for(&with("https://b:444/", &options)), "another port is another server");
+        assert!(!host.serves_requests_for(&with("http://b:443/", &options)));
+        assert!(!with("http://a/", &options).serves_requests_for(&with("http://b/", &options)));
     }
 
     fn proxied() -> crate::net::proxy::ProxyOptions {
@@ -507,7 +507,7 @@ mod tests {
         let now = Instant::now();
         // No test opens thousands of descriptors: a pool keeps anything.
         let surplus: Vec<_> =
-            keys.iter().enumerate().filter_map(|(host, key)| pool.put(Arc::clone(key), host, now)).collect();
+            keys.iter().enumerate().filter_map(|(host, key)| pool.add_idle(Arc::clone(key), host, now)).collect();
         assert_eq!(surplus, (0..10).collect::<Vec<_>>(), "the oldest go first");
         assert_eq!((pool.len(), pool.take_oldest(), pool.len()), (HOSTS, Some(10), HOSTS - 1));
         let mut rest = pool.drain();
@@ -526,9 +526,9 @@ mod tests {
         for (i, is_second) in [0, 1, 0, 1, 1].into_iter().enumerate() {
             let (ours, theirs) = UnixStream::pair().unwrap();
             peers.push(theirs);
-            assert!(pool.put(Arc::clone(&keys[is_second]), ours, now).is_none(), "{i}");
+            assert!(pool.add_idle(Arc::clone(&keys[is_second]), ours, now).is_none(), "{i}");
         }
-        let count = |which: usize| (0..9).take_while(|_| pool.take(&keys[which], now).is_some()).count();
+        let count = |which: usize| (0..9).take_while(|_| pool.take_by_key(&keys[which], now).is_some()).count();
         assert_eq!((count(0), pool.len(), count(1), pool.len()), (2, 3, 3, 0));
     }
 
@@ -539,20 +539,20 @@ mod tests {
         let now = Instant::now();
         let (spoke, mut peer) = UnixStream::pair().unwrap();
         peer.write_all(b"x").unwrap();
-        assert!(pool.put(Arc::clone(&key), spoke, now).is_none());
+        assert!(pool.add_idle(Arc::clone(&key), spoke, now).is_none());
         let (closed, _) = UnixStream::pair().unwrap();
-        pool.put(Arc::clone(&key), closed, now);
-        assert!(pool.take(&key, now).is_none());
+        pool.add_idle(Arc::clone(&key), closed, now);
+        assert!(pool.take_by_key(&key, now).is_none());
 
         let (silent, _peer) = UnixStream::pair().unwrap();
-        pool.put(Arc::clone(&key), silent, now);
-        assert!(pool.take(&key, now + PoolLimits::default().idle).is_none());
+        pool.add_idle(Arc::clone(&key), silent, now);
+        assert!(pool.take_by_key(&key, now + PoolLimits::default().idle).is_none());
         let (silent, _peer) = UnixStream::pair().unwrap();
-        pool.put(Arc::clone(&key), silent, now);
-        let has = |url: &str| pool.has_for(&Target::parse(url).unwrap(), &RequestOptions::default(), now);
+        pool.add_idle(Arc::clone(&key), silent, now);
+        let has = |url: &str| pool.has_for_request(&Target::parse(url).unwrap(), &RequestOptions::default(), now);
         assert!(has("http://a/any") && !has("http://b/") && !has("https://a/"));
-        assert!(pool.take(&key, now).is_some());
-        assert!(pool.take(&key, now).is_none());
+        assert!(pool.take_by_key(&key, now).is_some());
+        assert!(pool.take_by_key(&key, now).is_none());
     }
 
     #[test]
@@ -565,12 +565,12 @@ mod tests {
         let mut put = |key: &Arc<ConnectionKey>| {
             let (ours, theirs) = UnixStream::pair().unwrap();
             peers.push(theirs);
-            pool.put(Arc::clone(key), ours, now).is_some()
+            pool.add_idle(Arc::clone(key), ours, now).is_some()
         };
         assert_eq!([put(&a), put(&a), put(&a), put(&b), put(&b)], [false, false, true, false, true]);
-        assert!(pool.take(&a, now).is_some() && pool.take(&a, now).is_none());
+        assert!(pool.take_by_key(&a, now).is_some() && pool.take_by_key(&a, now).is_none());
         assert_eq!(pool.drain().len(), 2);
         let none = ConnectionPool::new(PoolLimits { connections: 0, ..limits });
-        assert!(none.put(a, UnixStream::pair().unwrap().0, now).is_some());
+        assert!(none.add_idle(a, UnixStream::pair().unwrap().0, now).is_some());
     }
 }

@@ -4,17 +4,17 @@
 //! A connection's flow-control window is its budget, since bytes that no sink takes are not
 //! returned to the window. A fixed window for each connection would leave the memory of many
 //! connections unbounded when the output stops. So a new connection gets three quarters of the
-//! memory that the others have left, and at least [`LEAST`]: 64 connections together have less than
-//! 32 MiB.
+//! memory that the others have left, and at least [`MIN_CONNECTION_BUDGET`]: 64 connections
+//! together have less than 32 MiB.
 //!
 //! ```
 //! use haul::drive::connection::h2::SharedRecvMemory;
 //! let memory = SharedRecvMemory::default();
 //! let first = memory.reserve();
 //! let second = memory.reserve();
-//! assert_eq!((first.window(), second.window()), (9 << 20, 9 << 18));
+//! assert_eq!((first.connection_window(), second.connection_window()), (9 << 20, 9 << 18));
 //! drop(first);
-//! assert!(memory.reserve().window() > 7 << 20);
+//! assert!(memory.reserve().connection_window() > 7 << 20);
 //! ```
 //!
 //! Rejected: equal budgets. Most runs have a single such connection, or a first one that carries
@@ -26,17 +26,17 @@ use crate::ignore_poison::IgnorePoison;
 
 /// The number of received bytes that all connections together may keep. The minimum budget of each
 /// connection is added to it.
-const ALL: u32 = 12 << 20;
+const MAX_SHARED_MEMORY: u32 = 12 << 20;
 /// The minimum budget of a connection, in bytes.
-const LEAST: u32 = 256 << 10;
+const MIN_CONNECTION_BUDGET: u32 = 256 << 10;
 /// The number of concurrent responses among which a connection's window is divided.
-const STREAMS: u32 = 64;
+const ASSUMED_STREAMS: u32 = 64;
 /// The minimum and maximum initial window of a stream, in bytes.
-const STREAM: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
+const STREAM_WINDOW_BOUNDS: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
 /// The divisor of a rate-limited response's initial window: it holds the bytes of a sixteenth of a
-/// second, but at least [`LEAST_PACED`].
-const PACED_PARTS: u64 = 16;
-const LEAST_PACED: u32 = 4 << 10;
+/// second, but at least [`MIN_PACED_WINDOW`].
+const PACED_WINDOW_DIVISOR: u64 = 16;
+const MIN_PACED_WINDOW: u32 = 4 << 10;
 
 /// The receive memory that a client's HTTP/2 and HTTP/3 connections share; clones refer to the same memory.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ pub struct SharedRecvMemory {
 
 impl Default for SharedRecvMemory {
     fn default() -> Self {
-        Self { left: Arc::new(Mutex::new(ALL)) }
+        Self { left: Arc::new(Mutex::new(MAX_SHARED_MEMORY)) }
     }
 }
 
@@ -55,7 +55,7 @@ impl SharedRecvMemory {
     #[must_use]
     pub fn reserve(&self) -> RecvBudget {
         let mut left = self.left.lock().ignore_poison();
-        let window = (*left / 4 * 3).max(LEAST);
+        let window = (*left / 4 * 3).max(MIN_CONNECTION_BUDGET);
         let taken = window.min(*left);
         *left -= taken;
         RecvBudget { memory: self.clone(), window, taken }
@@ -73,14 +73,14 @@ pub struct RecvBudget {
 impl RecvBudget {
     /// Returns the flow-control window of the connection, in bytes.
     #[must_use]
-    pub fn window(&self) -> u32 {
+    pub fn connection_window(&self) -> u32 {
         self.window
     }
 
     /// Returns the initial flow-control window of each stream, in bytes.
     #[must_use]
     pub fn stream_window(&self) -> u32 {
-        (self.window / STREAMS).clamp(*STREAM.start(), *STREAM.end())
+        (self.window / ASSUMED_STREAMS).clamp(*STREAM_WINDOW_BOUNDS.start(), *STREAM_WINDOW_BOUNDS.end())
     }
 
     /// Returns the initial window of a response that is limited to `rate` bytes per second. The
@@ -95,7 +95,7 @@ impl RecvBudget {
     #[must_use]
     pub fn paced_window(&self, rate: u64) -> u32 {
         let most = self.stream_window();
-        u32::try_from(rate / PACED_PARTS).map_or(most, |window| window.clamp(LEAST_PACED, most))
+        u32::try_from(rate / PACED_WINDOW_DIVISOR).map_or(most, |window| window.clamp(MIN_PACED_WINDOW, most))
     }
 }
 
@@ -114,12 +114,11 @@ mod tests {
         let memory = SharedRecvMemory::default();
         for _ in 0..3 {
             let budgets: Vec<_> = (0..64).map(|_| memory.reserve()).collect();
-            assert!(
-                budgets.iter().all(|budget| budget.window() >= LEAST && budget.stream_window() <= budget.window() / 16)
-            );
-            assert!(budgets.iter().map(|budget| budget.window()).sum::<u32>() < 32 << 20);
+            assert!(budgets.iter().all(|budget| budget.connection_window() >= MIN_CONNECTION_BUDGET
+                && budget.stream_window() <= budget.connection_window() / 16));
+            assert!(budgets.iter().map(|budget| budget.connection_window()).sum::<u32>() < 32 << 20);
             drop(budgets);
-            assert_eq!(*memory.left.lock().unwrap(), ALL);
+            assert_eq!(*memory.left.lock().unwrap(), MAX_SHARED_MEMORY);
         }
     }
 }

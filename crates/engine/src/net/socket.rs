@@ -85,7 +85,7 @@ impl Socket {
     /// The errors of `socket(2)`, including `EMFILE` and `ENFILE`.
     pub fn open(address: &SocketAddr, nonblocking: bool) -> io::Result<Self> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let socket = Self::of(stream_socket(family, nonblocking)?);
+        let socket = Self::from_fd(stream_socket(family, nonblocking)?);
         socket.without_sigpipe()?;
         socket.without_delay();
         Ok(socket)
@@ -104,7 +104,7 @@ impl Socket {
         let Ok(fd) = net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::MPTCP)) else {
             return Self::open(address, nonblocking);
         };
-        let socket = Self::of(fd);
+        let socket = Self::from_fd(fd);
         socket.without_sigpipe()?;
         socket.without_delay();
         Ok(socket)
@@ -123,8 +123,8 @@ impl Socket {
     ///
     /// # Errors
     /// The errors of `socket(2)`.
-    pub fn open_local(nonblocking: bool) -> io::Result<Self> {
-        let socket = Self::of(stream_socket(AddressFamily::UNIX, nonblocking)?);
+    pub fn open_unix(nonblocking: bool) -> io::Result<Self> {
+        let socket = Self::from_fd(stream_socket(AddressFamily::UNIX, nonblocking)?);
         socket.without_sigpipe()?;
         Ok(socket)
     }
@@ -134,7 +134,7 @@ impl Socket {
     ///
     /// # Errors
     /// The errors of `connect(2)`.
-    pub fn connect_local(&self, address: &net::SocketAddrUnix) -> io::Result<()> {
+    pub fn connect_unix(&self, address: &net::SocketAddrUnix) -> io::Result<()> {
         Ok(net::connect(&self.fd, address)?)
     }
 
@@ -221,7 +221,7 @@ impl Socket {
         Ok(net::shutdown(&self.fd, net::Shutdown::Write)?)
     }
 
-    /// Sets whether calls return at once instead of waiting.
+    /// Sets whether socket calls return immediately instead of waiting.
     ///
     /// # Errors
     /// The errors of `ioctl(2)`.
@@ -281,7 +281,7 @@ impl Socket {
     /// # Errors
     /// The errors of `setsockopt(2)`.
     pub fn set_recv_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.arm(SocketTimeoutKind::Receive, timeout)
+        self.set_timeout(SocketTimeoutKind::Receive, timeout)
     }
 
     /// Sets the timeout of blocking receives and sends to `most` or up to a sixteenth more. A call
@@ -292,8 +292,8 @@ impl Socket {
     /// The errors of `setsockopt(2)`.
     pub fn set_timeouts(&self, most: Option<Duration>) -> io::Result<()> {
         for (armed, which) in self.armed.iter().zip([SocketTimeoutKind::Receive, SocketTimeoutKind::Send]) {
-            if !fits(armed.load(Ordering::Relaxed), most.map_or(0, micros)) {
-                self.arm(which, most)?;
+            if !is_close_enough(armed.load(Ordering::Relaxed), most.map_or(0, micros)) {
+                self.set_timeout(which, most)?;
             }
         }
         Ok(())
@@ -301,7 +301,7 @@ impl Socket {
 
     /// Sets the timeout of receives or of sends, by the socket option that every system supports.
     /// (rustix uses a newer option of Linux, which gVisor accepts but ignores.)
-    fn arm(&self, which: SocketTimeoutKind, timeout: Option<Duration>) -> io::Result<()> {
+    fn set_timeout(&self, which: SocketTimeoutKind, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.map(at_least_one_tick);
         let armed = &self.armed[which as usize];
         if armed.load(Ordering::Relaxed) != timeout.map_or(0, micros) {
@@ -316,7 +316,7 @@ impl Socket {
         Ok(())
     }
 
-    fn of(fd: OwnedFd) -> Self {
+    fn from_fd(fd: OwnedFd) -> Self {
         Self { fd, armed: Default::default() }
     }
 
@@ -420,7 +420,7 @@ fn micros(time: Duration) -> u64 {
 
 /// Returns true if a socket's present timeout `armed` is close enough to `wanted` to be kept. Both
 /// are in microseconds; 0 means no timeout.
-fn fits(armed: u64, wanted: u64) -> bool {
+fn is_close_enough(armed: u64, wanted: u64) -> bool {
     match (armed, wanted) {
         (0, 0) => true,
         (0, _) | (_, 0) => false,
@@ -453,7 +453,7 @@ impl TryFrom<TcpStream> for Socket {
     type Error = io::Error;
 
     fn try_from(stream: TcpStream) -> io::Result<Self> {
-        let socket = Self::of(stream.into());
+        let socket = Self::from_fd(stream.into());
         socket.without_sigpipe()?;
         socket.without_delay();
         Ok(socket)

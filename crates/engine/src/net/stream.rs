@@ -34,19 +34,19 @@ pub struct ConnectionStream {
     generation: u32,
 }
 
-/// The number of connections that this process has made so far.
-static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+/// The number of the next connection that this process makes. It begins at 0.
+static NEXT_CONNECTION_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the number of a new connection. The connections of a process are numbered from 0.
 pub(in crate::net) fn next_connection_number() -> u64 {
-    CONNECTIONS.fetch_add(1, Ordering::Relaxed)
+    NEXT_CONNECTION_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// The result of [`ConnectionStream::receive`]: bytes, or why there are none.
+/// The result of [`ConnectionStream::receive`]: bytes, or the reason for receiving none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveOutcome {
     /// Bytes were received. They are at the start of the buffer: pass them to
-    /// [`ConnectionStream::open`].
+    /// [`ConnectionStream::decrypt_next`].
     Bytes {
         /// The number of bytes at the start of the buffer.
         filled: usize,
@@ -64,19 +64,19 @@ impl ConnectionStream {
     #[must_use]
     pub fn plain(socket: Socket, peer: Option<SocketAddr>) -> Self {
         let number = next_connection_number();
-        let generation = fork::generation();
+        let generation = fork::fork_count();
         Self { transport: Transport::new(socket), tls: None, peer, local: None, number, generation }
     }
 
     /// Adds a layer of TLS. Call [`ConnectionStream::handshake`] next.
-    pub fn secure(&mut self, tls: TlsConnection) {
+    pub fn add_tls(&mut self, tls: TlsConnection) {
         self.tls = Some(Box::new(TlsLayer::new(tls)));
     }
 
     /// Turns a stream to a proxy that has opened a tunnel into the stream inside the tunnel, which
     /// has no TLS layer yet. `ahead` contains the bytes that followed the proxy's response.
-    pub(super) fn nest(&mut self, ahead: Vec<u8>, tunnel: Option<Http2Tunnel>) {
-        self.transport.nest(self.tls.take(), ahead, tunnel);
+    pub(super) fn add_tunnel(&mut self, ahead: Vec<u8>, tunnel: Option<Http2Tunnel>) {
+        self.transport.add_tunnel(self.tls.take(), ahead, tunnel);
     }
 
     /// Returns the socket that carries the stream.
@@ -123,8 +123,8 @@ impl ConnectionStream {
     /// Returns true if the server's certificate contains this host, too. (The handshake has already
     /// verified that the certificate is trusted.)
     #[must_use]
-    pub fn is_for(&self, host: &str) -> bool {
-        self.tls.as_ref().is_some_and(|secured| secured.tls.is_for(host))
+    pub fn is_certified_for(&self, host: &str) -> bool {
+        self.tls.as_ref().is_some_and(|secured| secured.tls.is_certified_for(host))
     }
 
     /// Returns the fault of the server's certificate, if there is one and
@@ -150,7 +150,7 @@ impl ConnectionStream {
     /// Describes the TLS session and the server's certificate in lines of text. The cipher has its
     /// name in RFC 8446, section B.4, not its name in rustls.
     #[must_use]
-    pub fn agreed(&self) -> Vec<String> {
+    pub fn session_lines(&self) -> Vec<String> {
         self.tls.as_ref().and_then(|secured| secured.tls.negotiated()).map(NegotiatedSession::lines).unwrap_or_default()
     }
 
@@ -225,14 +225,19 @@ impl ConnectionStream {
     ///
     /// # Errors
     /// A record is not authentic, or the peer violated TLS.
-    pub fn open(&mut self, buffer: &mut [u8], at: &mut usize, filled: usize) -> Result<(Option<Range<usize>>, bool)> {
+    pub fn decrypt_next(
+        &mut self,
+        buffer: &mut [u8],
+        at: &mut usize,
+        filled: usize,
+    ) -> Result<(Option<Range<usize>>, bool)> {
         let Some(secured) = &mut self.tls else {
             let range = *at..filled;
             *at = filled;
             return Ok(((!range.is_empty()).then_some(range), false));
         };
         loop {
-            let opened = secured.tls.open(&mut buffer[*at..filled])?;
+            let opened = secured.tls.decrypt(&mut buffer[*at..filled])?;
             let base = *at;
             *at += opened.consumed;
             if let Some(range) = opened.payload.filter(|range| !range.is_empty()) {
@@ -243,7 +248,7 @@ impl ConnectionStream {
                 super::tls::TlsStreamState::NeedMore => {
                     secured.partial.extend_from_slice(&buffer[*at..filled]);
                     *at = filled;
-                    secured.tls.take_output(&mut secured.outgoing);
+                    secured.tls.take_control_output(&mut secured.outgoing);
                     return Ok((None, false));
                 }
                 super::tls::TlsStreamState::Open => {}
@@ -252,8 +257,8 @@ impl ConnectionStream {
     }
 
     /// Sends as many of `bytes` as the socket accepts, and returns their number. With TLS, all
-    /// bytes are encrypted, and [`ConnectionStream::flush`] sends those that the socket did not
-    /// accept.
+    /// bytes are encrypted, and [`ConnectionStream::flush`] sends the encrypted bytes that the
+    /// socket did not accept.
     ///
     /// # Errors
     /// The error of the socket; [`io::ErrorKind::WouldBlock`] if it accepts nothing.
@@ -263,12 +268,13 @@ impl ConnectionStream {
         if !secured.flush(|sealed| transport.send(sealed))? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        secured.tls.seal(bytes, &mut secured.outgoing).map_err(io::Error::other)?;
+        secured.tls.encrypt(bytes, &mut secured.outgoing).map_err(io::Error::other)?;
         secured.flush(|sealed| transport.send(sealed))?;
         Ok(bytes.len())
     }
 
-    /// Sends encrypted bytes that the socket did not accept before. Returns true if none are left.
+    /// Sends encrypted bytes that the socket did not accept before. Returns true if all have been
+    /// sent.
     ///
     /// # Errors
     /// The error of the socket.
@@ -314,7 +320,7 @@ impl ConnectionStream {
     /// Closes the stream so that the peer receives the last output, even if there is unread input;
     /// see [`lingering_close`].
     pub(crate) fn drain(mut self) {
-        if self.generation != fork::generation() {
+        if self.generation != fork::fork_count() {
             return;
         }
         if self.is_secure() {
@@ -332,7 +338,7 @@ impl Drop for ConnectionStream {
     /// Sends the closing alert of each TLS layer (RFC 8446 section 6.1), or an error's alert. Does
     /// not wait: if the socket does not accept the alert, the alert is lost.
     fn drop(&mut self) {
-        if self.is_secure() && self.generation == fork::generation() {
+        if self.is_secure() && self.generation == fork::fork_count() {
             let _ = self.transport.close(self.tls.take());
         }
     }

@@ -13,8 +13,8 @@
 
 use std::{os::fd::AsFd, time::Duration};
 
-/// The kernel's counters of a connection since it was opened. Their names are those of the kernel
-/// (and RFC 4898).
+/// The kernel's counters of a connection since it was opened. The fields have the names that the
+/// kernel and RFC 4898 use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpCounters {
     /// Payload bytes sent, including retransmissions (Linux 4.19).
@@ -25,9 +25,9 @@ pub struct TcpCounters {
     pub bytes_received: u64,
     /// Payload bytes retransmitted (Linux 4.19).
     pub bytes_retrans: u64,
-    /// Segments sent, including those without payload (Linux 4.2).
+    /// Segments sent, including segments without payload (Linux 4.2).
     pub segs_out: u32,
-    /// Segments received, including those without payload (Linux 4.2).
+    /// Segments received, including segments without payload (Linux 4.2).
     pub segs_in: u32,
     /// Segments with payload sent (Linux 4.6).
     pub data_segs_out: u32,

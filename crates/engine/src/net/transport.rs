@@ -18,10 +18,10 @@ use super::socket::Socket;
 use super::tls::{MAX_RECORD, TlsConnection, TlsStreamState};
 
 /// The number of bytes of ciphertext that one read requests from an https proxy.
-const WIRE: usize = 4 * MAX_RECORD;
+const MAX_BUFFERED: usize = 4 * MAX_RECORD;
 
 /// The capacity that an empty buffer of an idle connection may keep.
-const SMALL_BUFFER: usize = 1024;
+const MAX_IDLE_CAPACITY: usize = 1024;
 
 /// A layer of TLS: the connection state, and its buffered ciphertext.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl TlsLayer {
     /// no alert can follow it, so none is appended.
     pub(super) fn close(&mut self) {
         if !self.has_output() {
-            self.tls.take_output(&mut self.outgoing);
+            self.tls.take_control_output(&mut self.outgoing);
             self.tls.close_notify(&mut self.outgoing);
         }
     }
@@ -57,13 +57,13 @@ impl TlsLayer {
     /// leaves several KiB of them, and there may be thousands of idle connections.
     pub(super) fn release_buffers(&mut self) {
         for buffer in [&mut self.partial, &mut self.outgoing] {
-            if buffer.is_empty() && buffer.capacity() > SMALL_BUFFER {
+            if buffer.is_empty() && buffer.capacity() > MAX_IDLE_CAPACITY {
                 *buffer = Vec::new();
             }
         }
     }
 
-    /// Sends waiting encrypted bytes by `send`. Returns true if none are left.
+    /// Sends waiting encrypted bytes with `send`. Returns true if all have been sent.
     pub(super) fn flush(&mut self, mut send: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<bool> {
         while self.sent < self.outgoing.len() {
             match send(&self.outgoing[self.sent..]) {
@@ -126,20 +126,20 @@ impl Transport {
     /// Puts the TLS layer `outer`, if there is one, between the socket and this transport. Later
     /// input starts with the bytes `ahead`. They are plaintext or, with a tunnel, input for the
     /// tunnel.
-    pub(super) fn nest(&mut self, outer: Option<Box<TlsLayer>>, ahead: Vec<u8>, tunnel: Option<Http2Tunnel>) {
+    pub(super) fn add_tunnel(&mut self, outer: Option<Box<TlsLayer>>, ahead: Vec<u8>, tunnel: Option<Http2Tunnel>) {
         let Some(mut secured) = outer else {
             self.ahead = (ahead, 0);
             return;
         };
         let first = if tunnel.is_some() { ahead.len() } else { 0 };
         let partial = std::mem::take(&mut secured.partial);
-        let mut wire = vec![0; WIRE.max(first + 2 * partial.len())].into_boxed_slice();
+        let mut wire = vec![0; MAX_BUFFERED.max(first + 2 * partial.len())].into_boxed_slice();
         wire[..first].copy_from_slice(&ahead[..first]);
         let sealed = first..first + partial.len();
         wire[sealed.clone()].copy_from_slice(&partial);
         let mut outer = ProxyTls { secured: *secured, tunnel, wire, sealed, opened: 0..first, plain: 0..0, over: None };
         // These bytes are processed now, since no socket event will cause it.
-        while outer.plain.is_empty() && outer.over.is_none() && outer.pass() {}
+        while outer.plain.is_empty() && outer.over.is_none() && outer.pass_to_tunnel() {}
         self.outer = Some(Box::new(outer));
         if first == 0 {
             self.ahead = (ahead, 0);
@@ -202,26 +202,27 @@ impl Transport {
     }
 
     /// Sends as many bytes as the socket accepts, and returns their number. With an outer TLS
-    /// layer, all bytes are encrypted, and the layer keeps those that the socket does not accept.
+    /// layer, all bytes are encrypted, and the layer keeps the bytes that the socket does not
+    /// accept.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(outer) = &mut self.outer else { return self.socket.send(bytes) };
         let socket = &self.socket;
-        if !outer.say(socket)? {
+        if !outer.send_pending(socket)? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         match &mut outer.tunnel {
-            None => outer.secured.tls.seal(bytes, &mut outer.secured.outgoing).map_err(io::Error::other)?,
+            None => outer.secured.tls.encrypt(bytes, &mut outer.secured.outgoing).map_err(io::Error::other)?,
             Some(tunnel) => tunnel.send(bytes)?,
         }
-        outer.say(socket)?;
+        outer.send_pending(socket)?;
         Ok(bytes.len())
     }
 
-    /// Sends the encrypted bytes that the socket did not accept before. Returns true if none are
-    /// left.
+    /// Sends encrypted bytes that the socket did not accept before. Returns true if all have been
+    /// sent.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         let Some(outer) = &mut self.outer else { return Ok(true) };
-        outer.say(&self.socket)
+        outer.send_pending(&self.socket)
     }
 
     pub(super) fn has_output(&self) -> bool {
@@ -261,7 +262,7 @@ impl ProxyTls {
             if let Some(tunnel) = &mut self.tunnel
                 && n > 0
             {
-                tunnel.release(n);
+                tunnel.release_window(n);
             }
             if filled == buffer.len() {
                 break;
@@ -273,13 +274,13 @@ impl ProxyTls {
                 Some(ProxyTlsEnd::Broken(why)) => return Err(io::Error::new(io::ErrorKind::InvalidData, why.clone())),
                 None => {}
             }
-            if self.pass() || self.open() {
+            if self.pass_to_tunnel() || self.decrypt_next() {
                 continue;
             }
             if filled > 0 {
                 break;
             }
-            self.say(socket)?;
+            self.send_pending(socket)?;
             self.wire.copy_within(self.sealed.clone(), 0);
             self.sealed = 0..self.sealed.len();
             match socket.recv(&mut self.wire[self.sealed.end..])? {
@@ -292,31 +293,32 @@ impl ProxyTls {
         // A proxy that waits for a WINDOW_UPDATE must get it now. If sending fails, the next call
         // returns the error.
         if self.tunnel.is_some() {
-            let _ = self.say(socket);
+            let _ = self.send_pending(socket);
         }
         Ok(filled)
     }
 
-    /// Sends unsent bytes, key updates, and the tunnel's output. Returns true if none are left.
-    fn say(&mut self, socket: &Socket) -> io::Result<bool> {
-        self.secured.tls.take_output(&mut self.secured.outgoing);
+    /// Sends waiting bytes, key updates, and the output of the tunnel. Returns true if all have
+    /// been sent.
+    fn send_pending(&mut self, socket: &Socket) -> io::Result<bool> {
+        self.secured.tls.take_control_output(&mut self.secured.outgoing);
         loop {
             if !self.secured.flush(|sealed| socket.send(sealed))? {
                 return Ok(false);
             }
             let Some(tunnel) = &mut self.tunnel else { return Ok(true) };
             let Some(output) = tunnel.output() else { return Ok(true) };
-            self.secured.tls.seal(output, &mut self.secured.outgoing).map_err(io::Error::other)?;
+            self.secured.tls.encrypt(output, &mut self.secured.outgoing).map_err(io::Error::other)?;
             // If the tunnel is closed, the reader gets the error.
-            let _ = tunnel.sent();
+            let _ = tunnel.on_output_sent();
         }
     }
 
     /// Passes decrypted bytes to the tunnel. Returns false if the tunnel needs more than there are.
-    fn pass(&mut self) -> bool {
+    fn pass_to_tunnel(&mut self) -> bool {
         let Some(tunnel) = &mut self.tunnel else { return false };
         let base = self.opened.start;
-        match tunnel.take(&mut self.wire[self.opened.clone()]) {
+        match tunnel.receive(&mut self.wire[self.opened.clone()]) {
             Ok(TunnelEvent::Bytes(consumed, range)) => {
                 self.opened.start += consumed;
                 self.plain = base + range.start..base + range.end;
@@ -332,11 +334,11 @@ impl ProxyTls {
     }
 
     /// Decrypts the next record. Returns false if more input is needed.
-    fn open(&mut self) -> bool {
+    fn decrypt_next(&mut self) -> bool {
         if self.sealed.is_empty() {
             return false;
         }
-        match self.secured.tls.open(&mut self.wire[self.sealed.clone()]) {
+        match self.secured.tls.decrypt(&mut self.wire[self.sealed.clone()]) {
             Ok(opened) => {
                 let base = self.sealed.start;
                 self.sealed.start += opened.consumed;
@@ -356,7 +358,7 @@ impl ProxyTls {
             }
             Err(error) => {
                 self.over = Some(ProxyTlsEnd::Broken(error.cause()));
-                self.secured.tls.take_output(&mut self.secured.outgoing);
+                self.secured.tls.take_control_output(&mut self.secured.outgoing);
                 true
             }
         }

@@ -62,7 +62,7 @@ impl HtmlPage {
         }
         let mut search = PageSearch::with_memory(self.query.query.clone(), MAX_KEPT);
         if self.query.is_link {
-            search = search.as_links(std::sync::Arc::default());
+            search = search.with_link_resolution(std::sync::Arc::default());
         }
         search.begin(page);
         self.search = Some((search, Utf8ConvertingReader::new(page.content_type)));
@@ -70,14 +70,14 @@ impl HtmlPage {
 
     /// Searches the next piece of the page.
     pub(super) fn push(&mut self, piece: &[u8]) {
-        self.advance(|search, text, found| {
+        self.search_part(|search, text, found| {
             text.push(piece, &mut |text, encoding| {
-                search.push_converted(text, encoding, &mut |_, value| first(found, value))
+                search.push_converted(text, encoding, &mut |_, value| store_first(found, value))
             })
         });
     }
 
-    /// Forgets the page so far, since it is delivered from the beginning again.
+    /// Drops the content of the page, because the page will be delivered again from the beginning.
     pub(super) fn restart(&mut self) {
         (self.search, self.found) = (None, None);
     }
@@ -87,17 +87,17 @@ impl HtmlPage {
     /// # Errors
     /// The search would have to keep too much of the page.
     pub(super) fn finish(mut self) -> Result<PageValue> {
-        self.advance(|search, text, found| {
+        self.search_part(|search, text, found| {
             text.finish(&mut |text, encoding| {
-                search.push_converted(text, encoding, &mut |_, value| first(found, value))
+                search.push_converted(text, encoding, &mut |_, value| store_first(found, value))
             })?;
-            search.finish(&mut |_, value| first(found, value))
+            search.finish(&mut |_, value| store_first(found, value))
         });
         Ok(self.found.transpose()?.map_or(PageValue::None, PageValue::Text))
     }
 
     /// Searches a part of the page, until a value is found.
-    fn advance(
+    fn search_part(
         &mut self,
         part: impl FnOnce(&mut PageSearch, &mut Utf8ConvertingReader, &mut Option<String>) -> Result<()>,
     ) {
@@ -120,7 +120,7 @@ impl fmt::Debug for HtmlPage {
 }
 
 /// Stores a value if it is the first one.
-fn first(found: &mut Option<String>, value: &[u8]) -> Result<()> {
+fn store_first(found: &mut Option<String>, value: &[u8]) -> Result<()> {
     found.get_or_insert_with(|| String::from_utf8_lossy(value).into_owned());
     Ok(())
 }

@@ -29,7 +29,7 @@ impl JsonPageQuery {
     }
 }
 
-/// The content of one page so far.
+/// The content of one page, as far as it has been received.
 #[derive(Debug)]
 pub(super) struct JsonPage {
     query: JsonPageQuery,
@@ -45,7 +45,7 @@ impl JsonPage {
     }
 
     /// Returns the number of bytes of the page that are kept.
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn buffered_bytes(&self) -> usize {
         self.content.len()
     }
 
@@ -61,13 +61,13 @@ impl JsonPage {
         }
     }
 
-    /// Forgets the content so far, since it is delivered from the beginning again.
+    /// Drops the content of the page, because the page will be delivered again from the beginning.
     pub(super) fn restart(&mut self) {
         (self.content, self.is_too_large, self.found) = (Vec::new(), false, None);
     }
 
     /// Searches the page, which is complete, and drops its content.
-    pub(super) fn end(&mut self) {
+    pub(super) fn finish_content(&mut self) {
         if self.found.is_none() {
             let content = std::mem::take(&mut self.content);
             self.found = Some(self.value(&content));
@@ -79,7 +79,7 @@ impl JsonPage {
     /// # Errors
     /// The content is too large to be searched, or it is not JSON.
     pub(super) fn finish(mut self) -> Result<PageValue> {
-        self.end();
+        self.finish_content();
         self.found.unwrap_or(Ok(PageValue::None))
     }
 
@@ -128,8 +128,8 @@ fn too_large(cause: &str) -> Error {
     Error::new(ErrorKind::TooLarge, message)
 }
 
-/// Returns the text of a value in `content`, the text of `page`. A number keeps all of its digits
-/// there, which it may lose as a [`Value`].
+/// Returns the text of a value in `content`, the text of `page`. The text of a number has all of
+/// its digits. A [`Value`] may have lost some.
 fn text_at<'c>(page: &Value, value: &Value, content: &'c [u8]) -> Option<&'c str> {
     let mut steps = Vec::new();
     if !find(page, value, &mut steps) {

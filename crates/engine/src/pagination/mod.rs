@@ -1,8 +1,8 @@
 //! Listings of many pages, which are fetched one after the other.
 //!
 //! A [`Pagination`] says where the URL of the next page comes from. A [`Listing`] is the state of
-//! one chain of pages: after each response it returns the URL of the next page, or says why there
-//! is none. A [`fleet`](crate::fleet) does that by itself for the pages of a
+//! one chain of pages: after each response it returns the URL of the next page, or says why the
+//! listing ends. A [`fleet`](crate::fleet) does that by itself for the pages of a
 //! [stage](crate::fleet::FleetStage::pagination).
 //!
 //! ```
@@ -35,7 +35,7 @@ use haul_policy::pagination::{
 use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Target};
 use haul_proto::head::ResponseHead;
-use haul_proto::link_header::{Link, links};
+use haul_proto::link_header::{Link, parse_links};
 #[cfg(feature = "select")]
 use html_page::HtmlPageQuery;
 #[cfg(feature = "select")]
@@ -49,10 +49,11 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Debug, Clone)]
 pub struct Pagination {
     rules: PaginationRules,
-    /// The search in JSON for the value that leads to the next page; `None` if there is none.
+    /// The search in JSON for the value that leads to the next page. `None` if the value is not
+    /// searched for in JSON.
     #[cfg(feature = "select")]
     json: Option<JsonPageQuery>,
-    /// The search in HTML for that value; `None` if there is none.
+    /// The search for that value in HTML. `None` if the value is not searched for in HTML.
     #[cfg(feature = "select")]
     html: Option<HtmlPageQuery>,
 }
@@ -178,7 +179,7 @@ impl Listing {
     /// # Errors
     /// Pages are to be counted, and the number in the URL is none.
     pub fn new(pagination: &Pagination, first: &Target) -> Result<Self> {
-        let chain = PageChain::new(&pagination.rules, first).map_err(|error| error_of(error, first))?;
+        let chain = PageChain::new(&pagination.rules, first).map_err(|error| pagination_error(error, first))?;
         Ok(Self { pagination: pagination.clone(), chain })
     }
 
@@ -201,8 +202,8 @@ impl Listing {
         self.pagination.rules.ends_at(self.chain.page(), status)
     }
 
-    /// Decides what follows the current page, whose response has this head, URL (after redirects)
-    /// and decoded body.
+    /// Decides what follows the current page. `head` is the head of its response, `url` its URL
+    /// after redirects, and `body` its decoded body.
     ///
     /// # Errors
     /// The page names a next page that cannot or must not be requested, or there are too many
@@ -250,7 +251,9 @@ impl Listing {
     ) -> Result<PageStep> {
         let fields = || head.into_iter().flat_map(|head| head.get_all("link"));
         let found: Vec<Link<'_>> = match self.pagination.rules.source {
-            NextPageSource::LinkHeader => fields().flat_map(links).filter(|link| link.has_relation("next")).collect(),
+            NextPageSource::LinkHeader => {
+                fields().flat_map(parse_links).filter(|link| link.has_relation("next")).collect()
+            }
             _ => Vec::new(),
         };
         let anchors: Vec<_> = found.iter().map(Link::anchor).collect();
@@ -267,12 +270,12 @@ impl Listing {
             is_empty: findings.is_empty,
             digest: findings.digest,
         };
-        self.chain.next(&self.pagination.rules, &page).map_err(|error| error_of(error, url))
+        self.chain.next(&self.pagination.rules, &page).map_err(|error| pagination_error(error, url))
     }
 }
 
 /// Makes an error of the engine from one of the policy about the page at `url`.
-fn error_of(error: PaginationError, url: &Target) -> Error {
+fn pagination_error(error: PaginationError, url: &Target) -> Error {
     let kind = match error.exit_code() {
         1 => ErrorKind::UnsupportedScheme,
         61 => ErrorKind::ContentCoding,

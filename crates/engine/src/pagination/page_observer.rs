@@ -34,10 +34,10 @@ pub(crate) struct PageObserver {
     /// The number of bytes of the content, if the response says so.
     #[cfg(feature = "select")]
     length: Option<u64>,
-    /// The content that a JSONPath will search; `None` if none does.
+    /// The content that a JSONPath will search. `None` without a JSONPath.
     #[cfg(feature = "select")]
     json: Option<JsonPage>,
-    /// The search for the value of an element; `None` if none is searched for.
+    /// The search for the value of an HTML element. `None` without such a search.
     #[cfg(feature = "select")]
     html: Option<HtmlPage>,
 }
@@ -46,7 +46,7 @@ impl PageObserver {
     pub(super) fn new(pagination: &Pagination) -> Self {
         Self {
             start: ContentStart::default(),
-            digest: pagination.rules.counts().then(DefaultHasher::new),
+            digest: pagination.rules.counts_pages().then(DefaultHasher::new),
             has_values: None,
             #[cfg(feature = "select")]
             length: None,
@@ -57,8 +57,8 @@ impl PageObserver {
         }
     }
 
-    /// Sets whether values were extracted from the page. A page without values is empty then,
-    /// whatever its content.
+    /// Sets whether values were extracted from the page. A page without values then counts as
+    /// empty, whatever its content.
     pub(crate) fn set_has_values(&mut self, has_values: bool) {
         self.has_values = Some(has_values);
     }
@@ -77,23 +77,23 @@ impl PageObserver {
     pub(crate) fn set_length(&mut self, length: Option<u64>) {
         #[cfg(feature = "select")]
         {
-            self.length = length.map(|length| length.saturating_add(self.held()));
+            self.length = length.map(|length| length.saturating_add(self.buffered_bytes()));
         }
         #[cfg(not(feature = "select"))]
         let _ = length;
     }
 
     /// Returns the number of bytes of the content that are kept for a JSONPath.
-    pub(crate) fn held(&self) -> u64 {
+    pub(crate) fn buffered_bytes(&self) -> u64 {
         #[cfg(feature = "select")]
-        let held = self.json.as_ref().map_or(0, |json| json.held() as u64);
+        let held = self.json.as_ref().map_or(0, |json| json.buffered_bytes() as u64);
         #[cfg(not(feature = "select"))]
         let held = 0;
         held
     }
 
-    /// Returns the maximum of [`held`](Self::held).
-    pub(crate) fn max_held(&self) -> u64 {
+    /// Returns the maximum of [`buffered_bytes`](Self::held).
+    pub(crate) fn max_buffered_bytes(&self) -> u64 {
         #[cfg(feature = "select")]
         let most = self.json.as_ref().map_or(0, |_| self.length.unwrap_or(u64::MAX).min(MAX_PAGE as u64));
         #[cfg(not(feature = "select"))]
@@ -102,10 +102,10 @@ impl PageObserver {
     }
 
     /// Searches the content, which is complete, and drops it.
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn finish_content(&mut self) {
         #[cfg(feature = "select")]
         if let Some(json) = &mut self.json {
-            json.end();
+            json.finish_content();
         }
     }
 
@@ -125,7 +125,7 @@ impl PageObserver {
         }
     }
 
-    /// Forgets the content so far, since it is delivered from the beginning again.
+    /// Drops the content of the page, because the page will be delivered again from the beginning.
     pub(crate) fn restart(&mut self) {
         self.start = ContentStart::default();
         self.digest = self.digest.as_ref().map(|_| DefaultHasher::new());

@@ -40,8 +40,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// Makes a request from its parts without copying them. Programs that prepare their options
-    /// once, and then send many requests with them, use this.
+    /// Makes a request from its parts without copying them. It is for programs that prepare their
+    /// options once and then send many requests with them.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, own: RequestOverrides) -> Self {
         Self { target, options, own }
@@ -73,7 +73,7 @@ impl Request {
 
     /// Returns the settings that apply to this request alone.
     #[must_use]
-    pub fn particulars(&self) -> &RequestOverrides {
+    pub fn overrides(&self) -> &RequestOverrides {
         &self.own
     }
 }
@@ -121,7 +121,7 @@ impl Clone for RequestBuilder {
             options: Arc::clone(options),
             own: own.clone(),
             content_type: content_type.clone(),
-            error: error.as_ref().map(Error::again),
+            error: error.as_ref().map(Error::duplicate),
         }
     }
 }
@@ -153,14 +153,14 @@ impl std::fmt::Display for RequestUrl {
 
 impl RequestBuilder {
     pub(crate) fn new(client: &Client, name: &str, url: &str) -> Self {
-        Self::of(client, name, RequestUrl::Text(url.to_owned()))
+        Self::with_url(client, name, RequestUrl::Text(url.to_owned()))
     }
 
-    pub(crate) fn to(client: &Client, name: &str, target: Target) -> Self {
-        Self::of(client, name, RequestUrl::Target(target))
+    pub(crate) fn with_target(client: &Client, name: &str, target: Target) -> Self {
+        Self::with_url(client, name, RequestUrl::Target(target))
     }
 
-    fn of(client: &Client, name: &str, url: RequestUrl) -> Self {
+    fn with_url(client: &Client, name: &str, url: RequestUrl) -> Self {
         let own = RequestOverrides { method: Some(method(name)), ..RequestOverrides::default() };
         let options = Arc::clone(client.options());
         Self { client: client.clone(), url, query: String::new(), options, own, content_type: None, error: None }
@@ -184,7 +184,7 @@ impl RequestBuilder {
 
     /// Appends name-value pairs to the query of the URL, encoded as in forms (a space becomes `+`).
     pub fn query<P: NameValuePair>(mut self, pairs: impl IntoIterator<Item = P>) -> Self {
-        name_value_pairs::add(&mut self.query, pairs);
+        name_value_pairs::append_form_encoded(&mut self.query, pairs);
         self
     }
 
@@ -245,14 +245,14 @@ impl RequestBuilder {
     /// Sets an `application/x-www-form-urlencoded` form with these name-value pairs as the content.
     pub fn form<P: NameValuePair>(self, pairs: impl IntoIterator<Item = P>) -> Self {
         let mut text = String::new();
-        name_value_pairs::add(&mut text, pairs);
-        self.typed("application/x-www-form-urlencoded").body(text.into_bytes())
+        name_value_pairs::append_form_encoded(&mut text, pairs);
+        self.with_content_type("application/x-www-form-urlencoded").body(text.into_bytes())
     }
 
     /// Sets a `multipart/form-data` form (RFC 7578) as the content.
     pub fn multipart(mut self, form: MultipartForm) -> Self {
         match form.finish() {
-            Ok((content_type, body)) => self.typed(&content_type).body(body),
+            Ok((content_type, body)) => self.with_content_type(&content_type).body(body),
             Err(error) => {
                 self.error.get_or_insert(error);
                 self
@@ -277,12 +277,12 @@ impl RequestBuilder {
     /// Sets text that is already JSON as the content. The `Content-Type` becomes
     /// `application/json`, unless the program adds that field itself.
     pub fn json_text(self, text: impl Into<Vec<u8>>) -> Self {
-        self.typed("application/json").body(text.into())
+        self.with_content_type("application/json").body(text.into())
     }
 
     /// Sets the media type that becomes the `Content-Type`, unless the program adds that field
     /// itself.
-    fn typed(mut self, content_type: &str) -> Self {
+    fn with_content_type(mut self, content_type: &str) -> Self {
         self.content_type = Some(content_type.to_owned());
         self
     }
@@ -291,16 +291,16 @@ impl RequestBuilder {
     /// for a challenge. The credentials are sent only to the origin of this request. Replaces an
     /// earlier `Authorization`. To answer challenges, see [`RequestOptions::auth`].
     pub fn basic_auth(self, user: &str, password: &str) -> Self {
-        self.authorized(basic_authorization(user.as_bytes(), password.as_bytes()))
+        self.with_authorization(basic_authorization(user.as_bytes(), password.as_bytes()))
     }
 
     /// Adds `Authorization` with a bearer token (RFC 6750), which is sent only to the origin of
     /// this request. Replaces an earlier `Authorization`.
     pub fn bearer(self, token: &str) -> Self {
-        self.authorized(format!("Bearer {token}"))
+        self.with_authorization(format!("Bearer {token}"))
     }
 
-    fn authorized(mut self, value: impl AsRef<[u8]>) -> Self {
+    fn with_authorization(mut self, value: impl AsRef<[u8]>) -> Self {
         self.own.fields.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
         self.header("Authorization", value)
     }
@@ -350,7 +350,7 @@ impl RequestBuilder {
     /// [`ErrorKind::Url`] for a malformed URL, [`ErrorKind::UnsupportedScheme`] for a scheme other
     /// than http and https, or the error of an invalid form or value.
     pub fn build(self) -> Result<Request> {
-        self.split().1
+        self.into_client_and_request().1
     }
 
     /// Sends the request and waits for the head of the final response.
@@ -358,17 +358,17 @@ impl RequestBuilder {
     /// # Errors
     /// The errors of [`build`](Self::build) and [`Client::send`].
     pub fn send(self) -> Result<Response> {
-        let (client, request) = self.split();
+        let (client, request) = self.into_client_and_request();
         client.send(request?)
     }
 
-    /// Starts to send the request, and returns at once; see [`Client::send_async`].
+    /// Starts to send the request, and returns without waiting; see [`Client::send_async`].
     pub fn send_async(self) -> ResponseFuture {
-        let (client, request) = self.split();
+        let (client, request) = self.into_client_and_request();
         ResponseFuture::new(&client, request)
     }
 
-    fn split(self) -> (Client, Result<Request>) {
+    fn into_client_and_request(self) -> (Client, Result<Request>) {
         let Self { client, url, query, options, mut own, content_type, error } = self;
         if let Some(error) = error {
             return (client, Err(error.with_url(url.to_string())));
@@ -382,22 +382,22 @@ impl RequestBuilder {
             RequestUrl::Target(target) if query.is_empty() => Ok(target),
             RequestUrl::Target(target) => {
                 let both = with_query(&target.query().map_or_else(String::new, |old| format!("?{old}")), &query);
-                target.join(&both).map_err(not_usable)
+                target.join(&both).map_err(unusable_url_error)
             }
-            RequestUrl::Text(url) if query.is_empty() => parse(&client, url, &options),
-            RequestUrl::Text(url) => parse(&client, with_query(&url, &query), &options),
+            RequestUrl::Text(url) if query.is_empty() => parse_target(&client, url, &options),
+            RequestUrl::Text(url) => parse_target(&client, with_query(&url, &query), &options),
         };
         (client, target.map(|target| Request { target, options, own }))
     }
 }
 
-fn parse(client: &Client, url: String, options: &RequestOptions) -> Result<Target> {
+fn parse_target(client: &Client, url: String, options: &RequestOptions) -> Result<Target> {
     let parsed = client.target(&url, options.path_as_is);
-    parsed.map_err(|error| not_usable(error).with_url(RequestUrl::Text(url).to_string()))
+    parsed.map_err(|error| unusable_url_error(error).with_url(RequestUrl::Text(url).to_string()))
 }
 
-/// Returns an error if this header field cannot be sent. It is called before a connection is made,
-/// since a server that serves one connection at a time would wait for a request that never comes.
+/// Returns an error if this header field cannot be sent. It is called before a connection is made:
+/// a server that serves one connection at a time would otherwise wait in vain for a request.
 fn check_field(name: &str, value: &[u8]) -> Result<()> {
     let cause = match (is_token(name.as_bytes()), is_value(value)) {
         (false, _) => "its name is not a token",
@@ -407,7 +407,7 @@ fn check_field(name: &str, value: &[u8]) -> Result<()> {
     Err(Error::new(ErrorKind::Setup, format!("the request cannot be sent for its header {name:?}: {cause}")))
 }
 
-fn not_usable(error: TargetError) -> Error {
+fn unusable_url_error(error: TargetError) -> Error {
     let kind = if error.exit_code() == 1 { ErrorKind::UnsupportedScheme } else { ErrorKind::Url };
     Error::with_source(kind, "the URL cannot be used", error)
 }
@@ -461,7 +461,7 @@ mod tests {
         let get = || client.get("http://h/").header(&name, &value).header(Cow::from("X-Bytes"), b"\xff");
         let request = get().headers([(&name, &value)]).body(&bytes).build().unwrap();
         assert_eq!(client.options().fields, [("X-Client".to_owned(), b"1".to_vec())]);
-        let fields = &request.particulars().fields;
+        let fields = &request.overrides().fields;
         assert!(fields[0] == fields[2] && fields[1] == ("X-Bytes".to_owned(), vec![0xff]));
         for body in [
             RequestBody::from(Cow::from("text")),
@@ -469,7 +469,7 @@ mod tests {
             RequestBody::from(Box::from(*b"text")),
         ] {
             assert_eq!(
-                get().body(body).build().unwrap().particulars().body.as_ref().unwrap().bytes(),
+                get().body(body).build().unwrap().overrides().body.as_ref().unwrap().bytes(),
                 Some(&b"text"[..])
             );
         }

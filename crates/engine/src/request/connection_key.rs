@@ -18,20 +18,20 @@ use crate::state::auth::NegotiateOptions;
 impl ProxyRoute {
     /// Returns the route through proxies for a request to this target with these options.
     #[must_use]
-    pub fn of(target: &Target, options: &RequestOptions) -> Self {
+    pub fn for_request(target: &Target, options: &RequestOptions) -> Self {
         let Some(given) = options.proxy.as_ref().filter(|_| options.connect.unix_socket.is_none()) else {
             return Self::Direct;
         };
         let own = (target.host_text(), target.port());
-        Self::select(given, target, options.dial(own.0, own.1) != own, options.user_agent.as_deref())
+        Self::select(given, target, options.connect_host_and_port(own.0, own.1) != own, options.user_agent.as_deref())
     }
 }
 
 impl ConnectionKey {
-    /// Makes the pool key of the connection for a request to this target with these options.
+    /// Makes the pool key of a connection for a request to this target with these options.
     #[must_use]
     pub fn new(target: &Target, options: &RequestOptions) -> Self {
-        let mut via = ProxyRoute::of(target, options);
+        let mut via = ProxyRoute::for_request(target, options);
         if options.http3 == Http3Policy::Only
             && let Some(reason) = why_no_http3(target, options, &via)
         {
@@ -56,10 +56,10 @@ impl ConnectionKey {
                 via,
             };
         }
-        let alternative = alternative(target, options, &via);
+        let alternative = alternative_service(target, options, &via);
         let dial = match &alternative {
             Some(other) => (other.host.as_str(), other.port),
-            None => options.dial(target.host_text(), target.port()),
+            None => options.connect_host_and_port(target.host_text(), target.port()),
         };
         let mut tls = (target.scheme() == Scheme::Https).then(|| options.tls.clone());
         if let (Some(other), Some(tls)) = (&alternative, &mut tls) {
@@ -69,24 +69,24 @@ impl ConnectionKey {
         Self {
             host: target.host_text().to_owned(),
             port: target.port(),
-            zone: zone(target, dial.0).map(str::to_owned),
+            zone: ipv6_zone(target, dial.0).map(str::to_owned),
             dial: (dial.0.to_owned(), dial.1),
             alternative: alternative.map(|other| other.protocol),
             tls,
             family: options.family,
             connect: options.connect.without_timeouts(),
             prior_knowledge: options.prior_knowledge,
-            http3: http3(target, options, &via),
+            http3: http3_choice(target, options, &via),
             deviations: options.deviations,
             negotiate: negotiate(options).cloned(),
             via,
         }
     }
 
-    /// Returns true if a request to this target with these options may use the connection that has
-    /// this pool key. In most cases, this needs no allocation.
+    /// Returns true if a request to this target with these options may use the connection with this
+    /// pool key. In most cases, this needs no allocation.
     #[must_use]
-    pub fn fits(&self, target: &Target, options: &RequestOptions) -> bool {
+    pub fn matches_request(&self, target: &Target, options: &RequestOptions) -> bool {
         if options.alt_svc.is_some() || self.alternative.is_some() || options.http3 == Http3Policy::Only {
             return *self == Self::new(target, options);
         }
@@ -98,11 +98,11 @@ impl ConnectionKey {
             return false;
         }
         if options.proxy.is_some() || self.via != ProxyRoute::Direct {
-            let via = ProxyRoute::of(target, options);
+            let via = ProxyRoute::for_request(target, options);
             if self.via != via || matches!(via, ProxyRoute::Unusable(..)) {
                 return false;
             }
-            if via.forwards().is_some() {
+            if via.forwarding_hop().is_some() {
                 return true;
             }
         }
@@ -113,31 +113,31 @@ impl ConnectionKey {
                 (None, Scheme::Http) => true,
                 _ => false,
             }
-            && options.dial(&self.host, self.port) == (self.dial.0.as_str(), self.dial.1)
-            && self.zone.as_deref() == zone(target, &self.dial.0)
+            && options.connect_host_and_port(&self.host, self.port) == (self.dial.0.as_str(), self.dial.1)
+            && self.zone.as_deref() == ipv6_zone(target, &self.dial.0)
             && self.prior_knowledge == options.prior_knowledge
-            && self.http3 == http3(target, options, &self.via)
+            && self.http3 == http3_choice(target, options, &self.via)
     }
 }
 
 impl<C: PooledConnection> ConnectionPool<C> {
-    /// Takes a connection for a request to this target with these options out of the pool. Returns
-    /// `None` if the pool has none. In most cases, this needs no allocation.
-    pub fn take_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> Option<C> {
+    /// Removes and returns a connection for a request to this target with these options. Returns
+    /// `None` if the pool has no such connection. In most cases, this needs no allocation.
+    pub fn take_for_request(&self, target: &Target, options: &RequestOptions, now: Instant) -> Option<C> {
         if options.proxy.is_some() {
-            return self.take(&ConnectionKey::new(target, options), now);
+            return self.take_by_key(&ConnectionKey::new(target, options), now);
         }
-        self.take_where((target.host_text(), target.port()), now, |key| key.fits(target, options))
+        self.take_where((target.host_text(), target.port()), now, |key| key.matches_request(target, options))
     }
 
     /// Returns true if the pool has a connection for a request to this target with these options.
     /// The connection stays in the pool.
-    pub fn has_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> bool {
+    pub fn has_for_request(&self, target: &Target, options: &RequestOptions, now: Instant) -> bool {
         if options.proxy.is_some() {
             let wanted = ConnectionKey::new(target, options);
             return self.has_where((&wanted.host, wanted.port), now, |key| *key == wanted);
         }
-        self.has_where((target.host_text(), target.port()), now, |key| key.fits(target, options))
+        self.has_where((target.host_text(), target.port()), now, |key| key.matches_request(target, options))
     }
 }
 
@@ -161,7 +161,7 @@ fn why_no_http3(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> 
 
 /// Decides whether the connection for a request to this target may, or must, be one of HTTP/3. Only
 /// direct connections for `https` can be.
-fn http3(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Http3Choice {
+fn http3_choice(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Http3Choice {
     let is_out = match options.http3 {
         Http3Policy::Off => true,
         Http3Policy::Learned => !options.http3_cache.has_offers() && options.alt_svc.is_none(),
@@ -174,7 +174,7 @@ fn http3(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Http3Ch
         return Http3Choice::Off;
     }
     let own = (target.host_text(), target.port());
-    let dial = options.dial(own.0, own.1);
+    let dial = options.connect_host_and_port(own.0, own.1);
     // Without verification, another endpoint cannot prove that it serves the origin.
     let is_fixed = dial != own || !options.tls.verify;
     let endpoint = QuicEndpoint::new(dial.0, dial.1);
@@ -183,9 +183,10 @@ fn http3(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Http3Ch
 
 /// Returns the alternative service (RFC 7838) for a request to this target, if one is known and
 /// usable.
-fn alternative(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Option<AlternativeService> {
+fn alternative_service(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Option<AlternativeService> {
     let known = options.alt_svc.as_ref().filter(|_| target.scheme() == Scheme::Https && options.tls.verify)?;
-    let is_told = options.dial(target.host_text(), target.port()) != (target.host_text(), target.port());
+    let is_told =
+        options.connect_host_and_port(target.host_text(), target.port()) != (target.host_text(), target.port());
     if is_told || *via != ProxyRoute::Direct || options.connect.unix_socket.is_some() || options.prior_knowledge {
         return None;
     }
@@ -197,7 +198,7 @@ fn alternative(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> O
 
 /// Returns the IPv6 zone in the target's host, such as `eth0`. Returns `None` if the host has no
 /// zone, or if the connection is made to another address (`dial`).
-fn zone<'t>(target: &'t Target, dial: &str) -> Option<&'t str> {
+fn ipv6_zone<'t>(target: &'t Target, dial: &str) -> Option<&'t str> {
     match target.host() {
         Host::V6(_, Some(zone)) if dial == target.host_text() => Some(zone),
         _ => None,

@@ -30,7 +30,8 @@ pub struct CurlCompat {
     /// not set, only the failed request is sent again, and only the last response is delivered.
     pub retries_whole: bool,
     /// True to send the first request without its content if the credentials depend on the server's
-    /// challenge. If not set, the content is sent at once, unless it can be read only once.
+    /// challenge. If false, the first request has the content, unless the content can be read only
+    /// once.
     pub probes: bool,
     /// True to send `Expect` (RFC 9110 section 10.1.1) before content that can be read once, even
     /// if it is short, so that a redirect or a challenge does not use it up. If not set, only

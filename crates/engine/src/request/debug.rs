@@ -10,7 +10,7 @@ use crate::body::upload::{BodyPiece, RequestBody};
 struct HiddenBytes(usize);
 
 impl HiddenBytes {
-    fn of(value: Option<&[u8]>) -> Option<Self> {
+    fn from_option(value: Option<&[u8]>) -> Option<Self> {
         value.map(|value| Self(value.len()))
     }
 }
@@ -37,9 +37,9 @@ impl fmt::Debug for RequestOptions {
             .field("fields", &FieldsWithoutValues(&self.fields))
             .field("without", &self.without)
             .field("user_agent", &self.user_agent.as_deref().map(String::from_utf8_lossy))
-            .field("authorization", &HiddenBytes::of(self.authorization.as_deref()))
+            .field("authorization", &HiddenBytes::from_option(self.authorization.as_deref()))
             .field("auth", &self.auth)
-            .field("cookie", &HiddenBytes::of(self.cookie.as_deref()))
+            .field("cookie", &HiddenBytes::from_option(self.cookie.as_deref()))
             .field("jar", &self.jar)
             .field("range", &self.range)
             .field("body", &self.body)
@@ -142,7 +142,7 @@ mod tests {
             hides(&shown);
             assert!(shown.contains("\"Cookie\": 7 bytes") && shown.contains("Bytes(7 bytes)"), "{shown}");
             if let Ok(request) = builder.build() {
-                hides(&format!("{request:?} {request:#?} {:?} {:#?}", request.options(), request.particulars()));
+                hides(&format!("{request:?} {request:#?} {:?} {:#?}", request.options(), request.overrides()));
             }
         }
         let pieces = RequestBody::pieces([BodyPiece::Bytes(SECRET.as_bytes().into())]);

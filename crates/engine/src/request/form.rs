@@ -40,7 +40,7 @@ impl MultipartForm {
     /// Adds a part with these bytes as a file named `filename`. The content type is guessed from
     /// the file name.
     pub fn bytes(self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, bytes: impl Into<Vec<u8>>) -> Self {
-        self.source(name, filename, BodyPiece::Bytes(bytes.into().into()))
+        self.push_source(name, filename, BodyPiece::Bytes(bytes.into().into()))
     }
 
     /// Adds a part with the content of the file at `path`. The file name of the part is the last
@@ -53,7 +53,7 @@ impl MultipartForm {
         let piece = BodyPiece::file(path)
             .map_err(|error| Error::with_source(ErrorKind::Read, format!("cannot read {}", path.display()), error))?;
         let filename = path.file_name().unwrap_or_default().as_encoded_bytes();
-        Ok(self.source(name, filename, piece))
+        Ok(self.push_source(name, filename, piece))
     }
 
     /// Adds a part with the whole output of a reader, as a file with this name. The form can then
@@ -64,7 +64,7 @@ impl MultipartForm {
         filename: impl AsRef<[u8]>,
         reader: impl Read + Send + 'static,
     ) -> Self {
-        self.source(name, filename, BodyPiece::Once(OneShotSource::new(reader)))
+        self.push_source(name, filename, BodyPiece::Once(OneShotSource::new(reader)))
     }
 
     /// Adds a part with its own content type and fields. A [`FormPartContent::Source`] in it is an
@@ -76,14 +76,14 @@ impl MultipartForm {
     }
 
     /// Adds a part with its own content type and fields. `piece` becomes its content.
-    pub fn piece(mut self, mut part: FormPart, piece: BodyPiece) -> Self {
+    pub fn push_piece_part(mut self, mut part: FormPart, piece: BodyPiece) -> Self {
         part.content = FormPartContent::Source { index: self.sources.len(), length: piece.length() };
         self.sources.push(piece);
         self.part(part)
     }
 
-    fn source(self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, piece: BodyPiece) -> Self {
-        self.piece(FormPart::file(name, filename, FormPartContent::Bytes(Vec::new())), piece)
+    fn push_source(self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, piece: BodyPiece) -> Self {
+        self.push_piece_part(FormPart::file(name, filename, FormPartContent::Bytes(Vec::new())), piece)
     }
 
     /// Returns the value of `Content-Type` and the content of a request that sends the form.
@@ -92,8 +92,9 @@ impl MultipartForm {
     /// [`ErrorKind::Setup`] if a part cannot be represented in a form.
     pub fn finish(&self) -> Result<(String, RequestBody)> {
         let wrong = "the form cannot be written";
-        let layout = MultipartLayout::new(&self.parts, &MultipartBoundary::new(entropy()), FormNameEscape::Percent)
-            .map_err(|error| Error::with_source(ErrorKind::Setup, wrong, error))?;
+        let layout =
+            MultipartLayout::new(&self.parts, &MultipartBoundary::new(random_bytes()), FormNameEscape::Percent)
+                .map_err(|error| Error::with_source(ErrorKind::Setup, wrong, error))?;
         let body = RequestBody::multipart(&layout, &self.sources)
             .map_err(|error| Error::with_source(ErrorKind::Setup, wrong, error))?;
         Ok((layout.content_type, body))
@@ -102,7 +103,7 @@ impl MultipartForm {
 
 /// Returns random bytes for the boundary between the parts. Nobody can then choose content that
 /// contains the boundary.
-fn entropy() -> [u8; 16] {
+fn random_bytes() -> [u8; 16] {
     let half = || RandomState::new().build_hasher().finish().to_be_bytes();
     let mut both = [0; 16];
     both[..8].copy_from_slice(&half());

@@ -102,8 +102,8 @@ pub struct RequestOptions {
     /// The credentials and the authentication settings. Default: the user and password of the
     /// target, sent by Basic.
     pub auth: AuthOptions,
-    /// Cookies to send in the `Cookie` field after those of the jar, such as `a=1; b=2`. They are
-    /// sent only to the origin of the first target. Default: none.
+    /// Cookies to send in the `Cookie` field after the cookies of the jar, such as `a=1; b=2`. They
+    /// are sent only to the origin of the first target. Default: none.
     pub cookie: Option<Vec<u8>>,
     /// The cookie jar, in which cookies are stored and from which they are sent. Default: none.
     pub jar: Option<SharedCookieJar>,
@@ -113,13 +113,13 @@ pub struct RequestOptions {
     /// The cache that stores Alt-Svc fields and provides alternative services (RFC 7838). Default:
     /// none.
     pub alt_svc: Option<AltSvcCache>,
-    /// The value of the `Referer` field. Default: none is sent.
+    /// The value of the `Referer` field. Default: the field is not sent.
     pub referer: Option<Vec<u8>>,
     /// The value of `Range` without its unit, such as `0-99` (RFC 9110 section 14.1.2). Default:
     /// none.
     pub range: Option<String>,
-    /// The content to send. If its length is known, it is sent with `Content-Length`, and otherwise
-    /// in chunks. A redirect that changes the method drops the content. Default: none.
+    /// The content to send. With a known length it is sent with `Content-Length`, otherwise in
+    /// chunks. A redirect that changes the method drops the content. Default: no content.
     pub body: Option<RequestBody>,
     /// The `Content-Type` of the content. It is sent only if there is content. Default: none.
     pub content_type: Option<String>,
@@ -225,8 +225,8 @@ pub struct RequestOptions {
     /// The use of HTTP/3 (RFC 9114): off, allowed or required. Default: [`Http3Policy::Off`]. HTTP/3
     /// needs the feature `http3` of this crate.
     pub http3: Http3Policy,
-    /// The endpoints that speak HTTP/3, and those that failed. Default: an empty cache; requests of
-    /// a run share one.
+    /// The endpoints that support HTTP/3, and the endpoints where it failed. Default: an empty
+    /// cache. The requests of a run share one cache.
     pub http3_cache: Http3Cache,
     /// The TLS settings. Default: [`TlsOptions::default`], which verifies certificates.
     pub tls: TlsOptions,
@@ -383,7 +383,7 @@ pub struct ConnectToRule {
 impl RequestOptions {
     /// Returns the host and port to connect to for a target with this host and port.
     #[must_use]
-    pub fn dial<'a>(&'a self, host: &'a str, port: u16) -> (&'a str, u16) {
+    pub fn connect_host_and_port<'a>(&'a self, host: &'a str, port: u16) -> (&'a str, u16) {
         let fits = |entry: &&ConnectToRule| {
             entry.host.as_deref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(host))
                 && entry.port.is_none_or(|wanted| wanted == port)

@@ -41,13 +41,13 @@ impl<P: NameValuePair> NameValuePair for &P {
 
 /// Appends name-value pairs to `text`, in the encoding of `application/x-www-form-urlencoded`
 /// forms.
-pub(super) fn add<P: NameValuePair>(text: &mut String, pairs: impl IntoIterator<Item = P>) {
+pub(super) fn append_form_encoded<P: NameValuePair>(text: &mut String, pairs: impl IntoIterator<Item = P>) {
     for pair in pairs {
         if !text.is_empty() {
             text.push('&');
         }
-        text.push_str(&urlencode::form(pair.name().as_bytes()));
+        text.push_str(&urlencode::form_encode(pair.name().as_bytes()));
         text.push('=');
-        text.push_str(&urlencode::form(pair.value().as_bytes()));
+        text.push_str(&urlencode::form_encode(pair.value().as_bytes()));
     }
 }

@@ -54,14 +54,14 @@ enum ResponseFutureState {
     New(Result<Request>),
     /// The request was submitted to the client's thread, but the head of its response has not
     /// arrived.
-    Waiting(RunningExchange, DecodeLimits),
+    Waiting(OpenExchange, DecodeLimits),
     /// The future has given the response, or an error, to the program.
     Over,
 }
 
 /// A request and its response in progress on a thread of the client. Dropping it cancels the
 /// request.
-struct RunningExchange {
+struct OpenExchange {
     executor: Arc<RequestExecutor>,
     id: u64,
     outlet: BodyBufferReader,
@@ -70,18 +70,18 @@ struct RunningExchange {
     feeders: Vec<ContentFeeder>,
 }
 
-impl RunningExchange {
+impl OpenExchange {
     /// Polls the streams that are pieces of the request's content, so that the client's thread can
     /// send their bytes.
-    fn feed(&mut self, context: &mut Context<'_>) {
-        self.feeders.retain_mut(|feeder| !feeder.feed(context));
+    fn poll_content_streams(&mut self, context: &mut Context<'_>) {
+        self.feeders.retain_mut(|feeder| !feeder.poll_stream(context));
     }
 }
 
-impl Drop for RunningExchange {
+impl Drop for OpenExchange {
     fn drop(&mut self) {
         if !self.is_over {
-            self.outlet.give_up();
+            self.outlet.abandon();
             self.executor.cancel(self.id);
         }
     }
@@ -103,7 +103,7 @@ impl Future for ResponseFuture {
                     let request = request?;
                     let limits = request.options.decode_limits;
                     let (intake, outlet) = body_buffer::pair();
-                    let on_end = outlet.on_end();
+                    let on_end = outlet.end_callback();
                     let body = request.own.content(&request.options);
                     let feeders = body.map(RequestBody::feeders).unwrap_or_default();
                     let executor = Arc::clone(self.client.executor());
@@ -111,26 +111,26 @@ impl Future for ResponseFuture {
                         (Box::new(intake), Box::new(move |outcome, _| on_end(outcome)))
                     });
                     self.state = ResponseFutureState::Waiting(
-                        RunningExchange { executor, id, outlet, is_over: false, feeders },
+                        OpenExchange { executor, id, outlet, is_over: false, feeders },
                         limits,
                     );
                 }
                 ResponseFutureState::Waiting(mut under_way, limits) => {
-                    under_way.feed(context);
+                    under_way.poll_content_streams(context);
                     let Some(begun) = under_way.outlet.poll_begun(context.waker()) else {
                         self.state = ResponseFutureState::Waiting(under_way, limits);
                         return Poll::Pending;
                     };
                     return Poll::Ready(match begun {
                         Ok(about) => {
-                            let decoder = BodyDecoder::new(&under_way.outlet.show(), limits)
+                            let decoder = BodyDecoder::new(&under_way.outlet.commit_response(), limits)
                                 .map_err(|error| error.with_url(about.url()))?;
                             let unpacker = ContentDecoder::new(decoder);
                             Ok(AsyncResponse { about: *about, under_way, unpacker, broken: None })
                         }
                         Err(end) => {
                             under_way.is_over = true;
-                            Err(end.result.err().unwrap_or_else(super::no_head))
+                            Err(end.result.err().unwrap_or_else(super::missing_head_error))
                         }
                     });
                 }
@@ -147,7 +147,7 @@ impl Future for ResponseFuture {
 /// earlier closes the connection, or the HTTP/2 stream.
 pub struct AsyncResponse {
     about: ResponseInfo,
-    under_way: RunningExchange,
+    under_way: OpenExchange,
     unpacker: ContentDecoder,
     /// The error that ended the body; `None` if there was none. Every further read reports it
     /// again.
@@ -171,11 +171,11 @@ impl AsyncResponse {
     /// [`Stream`] ends after it.
     pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
         if let Some(error) = &self.broken {
-            return Poll::Ready(Err(error.again()));
+            return Poll::Ready(Err(error.duplicate()));
         }
         self.poll_fill_once(context).map_err(|error| {
             let error = error.with_url(self.url());
-            self.broken = Some(error.again());
+            self.broken = Some(error.duplicate());
             error
         })
     }
@@ -183,20 +183,20 @@ impl AsyncResponse {
     /// Polls for bytes of the body like [`poll_fill`](Self::poll_fill), but does not store an error
     /// for further calls.
     fn poll_fill_once(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
-        self.under_way.feed(context);
+        self.under_way.poll_content_streams(context);
         loop {
-            if !self.unpacker.ready().is_empty() || self.unpacker.advance()? {
+            if !self.unpacker.ready().is_empty() || self.unpacker.decode_more()? {
                 return Poll::Ready(Ok(true));
             }
             if self.under_way.is_over {
                 return Poll::Ready(Ok(false));
             }
             match self.under_way.outlet.poll_next(context.waker()) {
-                NextChunk::Piece(piece) => self.unpacker.put(piece),
+                NextChunk::Piece(piece) => self.unpacker.set_piece(piece),
                 NextChunk::End(outcome) => {
                     self.under_way.is_over = true;
                     self.under_way.feeders.clear();
-                    self.about.complete(*outcome)?;
+                    self.about.set_outcome(*outcome)?;
                     self.unpacker.finish()?;
                 }
                 NextChunk::Later => return Poll::Pending,

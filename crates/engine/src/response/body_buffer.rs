@@ -21,11 +21,11 @@ use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of bytes in the buffer of one body: enough for two receive calls of the
 /// driver.
-pub(crate) const ROOM: u64 = 256 << 10;
+pub(crate) const BUFFER_LIMIT: u64 = 256 << 10;
 
-/// The maximum announced length, in bytes, of a body for which all memory is allocated at once. The
-/// memory for a longer body grows as the body arrives.
-const TRUSTED: u64 = 4 << 20;
+/// The maximum announced length, in bytes, of a body for which all memory is allocated before it
+/// arrives. The memory for a longer body grows as the body arrives.
+const MAX_TRUSTED_LENGTH: u64 = 4 << 20;
 
 #[derive(Default)]
 struct BodyBufferState {
@@ -36,7 +36,7 @@ struct BodyBufferState {
     is_shown: bool,
     coding: Vec<u8>,
     length: Option<u64>,
-    /// The rest of the body in one buffer; `None` unless the program requested it in one piece.
+    /// The rest of the body in one buffer. `None` unless the program requested the rest as a whole.
     whole: Option<Vec<u8>>,
     /// True if the program does not want the rest of the body, so that the driver stops receiving.
     is_given_up: bool,
@@ -111,7 +111,7 @@ impl Sink for BodyBufferSink {
         let mut held = lock(&self.0);
         // A driver on the program's own thread has no waker, and stops as soon as there are bytes.
         let Some(waker) = waker.filter(|_| held.whole.is_none() && !held.is_given_up) else { return u64::MAX };
-        let room = ROOM.saturating_sub(held.bytes);
+        let room = BUFFER_LIMIT.saturating_sub(held.bytes);
         if room == 0 {
             held.driver = Some((Arc::clone(waker), token));
         }
@@ -126,7 +126,7 @@ impl Sink for BodyBufferSink {
         match &mut held.whole {
             Some(whole) => whole.extend_from_slice(lease.bytes()),
             None => {
-                let piece = lease.keep();
+                let piece = lease.into_chunk();
                 held.bytes += piece.bytes().len() as u64;
                 held.pieces.push_back(piece);
                 wake(held);
@@ -153,7 +153,7 @@ impl Sink for BodyBufferSink {
 impl BodyBufferReader {
     /// Returns a function that stores the outcome of the transfer and wakes the reader. A driver on
     /// another thread must call it at the end of the transfer.
-    pub(crate) fn on_end(&self) -> impl FnOnce(TransferOutcome) + Send + 'static {
+    pub(crate) fn end_callback(&self) -> impl FnOnce(TransferOutcome) + Send + 'static {
         lock(&self.0).is_remote = true;
         let held = Arc::clone(&self.0);
         move |outcome| {
@@ -182,7 +182,7 @@ impl BodyBufferReader {
     /// Returns the next bytes or the end of the body. If no bytes have arrived yet, returns
     /// [`NextChunk::Later`], and `waker` is woken later.
     pub(crate) fn poll_next(&self, waker: &Waker) -> NextChunk {
-        if let Some(piece) = self.take() {
+        if let Some(piece) = self.take_piece() {
             return NextChunk::Piece(piece);
         }
         let mut held = lock(&self.0);
@@ -199,7 +199,7 @@ impl BodyBufferReader {
 
     /// Records that the program does not want the rest of the body. The driver then stops
     /// receiving.
-    pub(crate) fn give_up(&self) {
+    pub(crate) fn abandon(&self) {
         lock(&self.0).is_given_up = true;
     }
 
@@ -210,7 +210,7 @@ impl BodyBufferReader {
 
     /// Records that the program has got the response, so that a retry cannot discard it any more.
     /// Returns the value of the response's `Content-Encoding`.
-    pub(crate) fn show(&self) -> Vec<u8> {
+    pub(crate) fn commit_response(&self) -> Vec<u8> {
         let mut held = lock(&self.0);
         held.is_shown = true;
         std::mem::take(&mut held.coding)
@@ -223,7 +223,7 @@ impl BodyBufferReader {
 
     /// Removes the next piece of the body from the buffer, and returns it. Returns `None` if the
     /// buffer is empty.
-    pub(crate) fn take(&self) -> Option<Chunk> {
+    pub(crate) fn take_piece(&self) -> Option<Chunk> {
         let mut held = lock(&self.0);
         let piece = held.pieces.pop_front()?;
         held.bytes -= piece.bytes().len() as u64;
@@ -235,12 +235,12 @@ impl BodyBufferReader {
         Some(piece)
     }
 
-    /// Makes the buffer collect the rest of the body in one piece. The bytes `first`, which were
-    /// taken out before, become the beginning of that piece.
-    pub(crate) fn gather(&self, first: &[u8]) {
+    /// Makes the buffer collect the rest of the body as a whole. The bytes `first`, which were
+    /// removed earlier, become its beginning.
+    pub(crate) fn collect_rest(&self, first: &[u8]) {
         let mut held = lock(&self.0);
         let there = first.len() as u64 + held.bytes;
-        let mut whole = Vec::with_capacity(held.length.unwrap_or(0).min(TRUSTED).max(there) as usize);
+        let mut whole = Vec::with_capacity(held.length.unwrap_or(0).min(MAX_TRUSTED_LENGTH).max(there) as usize);
         whole.extend_from_slice(first);
         for piece in held.pieces.drain(..) {
             whole.extend_from_slice(piece.bytes());
@@ -254,8 +254,9 @@ impl BodyBufferReader {
         }
     }
 
-    /// Removes and returns the body that [`BodyBufferReader::gather`] has made the buffer collect.
-    pub(crate) fn gathered(&self) -> Vec<u8> {
+    /// Removes and returns the body that [`BodyBufferReader::collect_rest`] has made the buffer
+    /// collect.
+    pub(crate) fn take_collected(&self) -> Vec<u8> {
         lock(&self.0).whole.take().unwrap_or_default()
     }
 }

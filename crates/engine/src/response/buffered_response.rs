@@ -6,7 +6,7 @@ use haul_policy::target::Target;
 use haul_proto::head::{Fields, ResponseHead};
 
 use super::charset::{self, charset};
-use super::no_head;
+use super::missing_head_error;
 use super::response_info::check_status;
 #[cfg(doc)]
 use crate::ErrorKind;
@@ -83,17 +83,17 @@ impl BufferedResponse {
     ///
     /// # Errors
     /// The error of the transfer.
-    pub(crate) fn of(outcome: TransferOutcome, body: Vec<u8>) -> Result<Self> {
+    pub(crate) fn from_outcome(outcome: TransferOutcome, body: Vec<u8>) -> Result<Self> {
         let TransferOutcome { result, target, head, facts, history, trailers, .. } = outcome;
         result?;
-        Ok(Self { head: head.ok_or_else(no_head)?, target, facts, history, trailers, body })
+        Ok(Self { head: head.ok_or_else(missing_head_error)?, target, facts, history, trailers, body })
     }
 }
 
 /// Sends a request, and waits for all of its response.
 pub(crate) fn call(client: &Client, request: Request) -> Result<BufferedResponse> {
     let (outcome, memory) = perform(client, request, MemorySink::default());
-    BufferedResponse::of(outcome, memory.into_bytes())
+    BufferedResponse::from_outcome(outcome, memory.into_bytes())
 }
 
 /// Sends a request, and receives the body of its response into `sink`. Returns the outcome and the
@@ -101,8 +101,8 @@ pub(crate) fn call(client: &Client, request: Request) -> Result<BufferedResponse
 pub(crate) fn perform<S: Sink>(client: &Client, request: Request, sink: S) -> (TransferOutcome, S) {
     let Request { target, options, own } = request;
     let path = BodyDelivery::new(Box::new(sink));
-    let transfer = Transfer::with_particulars(target, options, own, path, Instant::now(), 0);
-    let (outcome, path) = blocking::run_to_end(client, transfer).into_outcome();
+    let transfer = Transfer::with_overrides(target, options, own, path, Instant::now(), 0);
+    let (outcome, path) = blocking::run_transfer(client, transfer).into_outcome();
     let sink: Box<dyn std::any::Any> = path.into_sink();
     let sink = sink.downcast::<S>().unwrap_or_else(|_| unreachable!("a path gives back the sink that it was made of"));
     (outcome, *sink)

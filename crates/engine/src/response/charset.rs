@@ -21,7 +21,7 @@ pub fn charset(content_type: &[u8]) -> Option<String> {
             rest = after;
             continue;
         };
-        let (value, behind) = value(after);
+        let (value, behind) = parse_parameter_value(after);
         if name.trim().eq_ignore_ascii_case("charset") {
             return Some(value);
         }
@@ -32,7 +32,7 @@ pub fn charset(content_type: &[u8]) -> Option<String> {
 
 /// Parses the value of a parameter at the beginning of `text`: a token or a quoted string. Returns
 /// the value and the text after it.
-fn value(text: &str) -> (String, &str) {
+fn parse_parameter_value(text: &str) -> (String, &str) {
     let text = text.trim_start();
     let Some(quoted) = text.strip_prefix('"') else {
         let (value, behind) = text.split_at(text.find(';').unwrap_or(text.len()));

@@ -6,12 +6,12 @@ use crate::buffer_pool::Chunk;
 
 /// The number of received bytes that the first decoding step decodes. The size of later steps
 /// depends on the content's ratio of decoded to received bytes.
-const FIRST: usize = 4 << 10;
-const LEAST: usize = 256;
-const MOST: usize = 64 << 10;
+const FIRST_STEP_INPUT: usize = 4 << 10;
+const MIN_STEP_INPUT: usize = 256;
+const MAX_STEP_INPUT: usize = 64 << 10;
 /// The number of decoded bytes that one decoding step should not exceed, since they are kept in
 /// memory.
-const WANTED: usize = 128 << 10;
+const TARGET_STEP_OUTPUT: usize = 128 << 10;
 
 /// The decoder of a response's body, and the received piece of the body that is being decoded.
 pub(super) struct ContentDecoder {
@@ -27,12 +27,12 @@ pub(super) struct ContentDecoder {
 
 impl ContentDecoder {
     pub(super) fn new(decoder: Option<BodyDecoder>) -> Self {
-        Self { decoder, piece: None, at: 0, plain: Vec::new(), taken: 0, step: FIRST }
+        Self { decoder, piece: None, at: 0, plain: Vec::new(), taken: 0, step: FIRST_STEP_INPUT }
     }
 
     /// Returns true if there is no decoder, so that the program gets the bytes as they were
     /// received.
-    pub(super) fn is_plain(&self) -> bool {
+    pub(super) fn has_no_decoder(&self) -> bool {
         self.decoder.is_none()
     }
 
@@ -56,7 +56,7 @@ impl ContentDecoder {
     ///
     /// # Errors
     /// The error of the decoder.
-    pub(super) fn advance(&mut self) -> Result<bool> {
+    pub(super) fn decode_more(&mut self) -> Result<bool> {
         let Some(decoder) = &mut self.decoder else { return Ok(!self.ready().is_empty()) };
         while self.taken == self.plain.len() {
             let rest = self.piece.as_ref().map_or(&[][..], |piece| &piece.bytes()[self.at..]);
@@ -72,13 +72,17 @@ impl ContentDecoder {
                 Ok(())
             })?;
             self.at += step;
-            self.step = if self.plain.len() > WANTED { (self.step / 2).max(LEAST) } else { (self.step * 2).min(MOST) };
+            self.step = if self.plain.len() > TARGET_STEP_OUTPUT {
+                (self.step / 2).max(MIN_STEP_INPUT)
+            } else {
+                (self.step * 2).min(MAX_STEP_INPUT)
+            };
         }
         Ok(true)
     }
 
     /// Sets the next received piece of the body, once the previous piece is used up.
-    pub(super) fn put(&mut self, piece: Chunk) {
+    pub(super) fn set_piece(&mut self, piece: Chunk) {
         self.piece = Some(piece);
         self.at = 0;
     }

@@ -86,12 +86,12 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
     let Request { target, options, own } = request;
     let limits = options.decode_limits;
     let path = BodyDelivery::new(Box::new(intake));
-    let transfer = Transfer::with_particulars(target, options, own, path, Instant::now(), 0);
+    let transfer = Transfer::with_overrides(target, options, own, path, Instant::now(), 0);
     // The body is not split: parts that arrive out of order would have to be buffered until the
     // program reads them, if it ever does.
     let mut exchanges =
         BlockingTransfer::new(transfer, SplitDownloadOptions { connections: 1, ..SplitDownloadOptions::default() });
-    let (outcome, source) = match exchanges.advance(client, || outlet.has_begun()) {
+    let (outcome, source) = match exchanges.drive_until(client, || outlet.has_begun()) {
         None => (None, Some(exchanges)),
         Some(end) => (Some(end.into_outcome().0), None),
     };
@@ -110,24 +110,24 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
             let history = history.unwrap_or_default().to_vec();
             let (target, facts) = match transfer {
                 Some(transfer) => (transfer.target().clone(), transfer.facts.clone()),
-                None => return Err(no_head()),
+                None => return Err(missing_head_error()),
             };
             (head, target, facts, history, None, RemainingBody::Here(Box::new(exchanges)))
         }
-        (None, None) => return Err(no_head()),
+        (None, None) => return Err(missing_head_error()),
     };
-    let coding = outlet.show();
+    let coding = outlet.commit_response();
     let decoder = BodyDecoder::new(&coding, limits).map_err(|error| error.with_url(target.to_url()))?;
     let unpacker = ContentDecoder::new(decoder);
-    let about = ResponseInfo { head: head.ok_or_else(no_head)?, target, facts, history, trailers };
-    Ok(Response { client: client.clone(), about, outlet, unpacker, source, generation: fork::generation() })
+    let about = ResponseInfo { head: head.ok_or_else(missing_head_error)?, target, facts, history, trailers };
+    Ok(Response { client: client.clone(), about, outlet, unpacker, source, generation: fork::fork_count() })
 }
 
-fn no_head() -> Error {
+fn missing_head_error() -> Error {
     Error::new(ErrorKind::EmptyReply, "the response has no head")
 }
 
-fn inherited() -> Error {
+fn inherited_response_error() -> Error {
     Error::new(ErrorKind::Receive, "the rest of the body belongs to the parent of this process")
 }
 
@@ -146,10 +146,10 @@ impl Response {
     /// The error of the transfer or of the decoding.
     pub fn bytes(mut self) -> Result<Vec<u8>> {
         let mut all = Vec::new();
-        if self.unpacker.is_plain() && matches!(self.source, RemainingBody::Here(_)) {
-            self.outlet.gather(self.unpacker.ready());
+        if self.unpacker.has_no_decoder() && matches!(self.source, RemainingBody::Here(_)) {
+            self.outlet.collect_rest(self.unpacker.ready());
             self.finish()?;
-            return Ok(self.outlet.gathered());
+            return Ok(self.outlet.take_collected());
         }
         while self.fill()? {
             let ready = self.unpacker.ready();
@@ -160,8 +160,9 @@ impl Response {
         Ok(all)
     }
 
-    /// Returns the rest of the body as text. The byte order mark decides about the encoding,
-    /// otherwise the `Content-Type`; without both it is UTF-8. Invalid bytes become U+FFFD.
+    /// Returns the rest of the body as text. The byte order mark decides about the encoding.
+    /// Without it, `Content-Type` decides. Without both, the encoding is UTF-8. Invalid bytes
+    /// become U+FFFD.
     ///
     /// # Errors
     /// The errors of [`bytes`](Self::bytes).
@@ -202,17 +203,17 @@ impl Response {
     /// Receives until there are bytes of the body to read. Returns false at the end of the body.
     fn fill(&mut self) -> Result<bool> {
         match &self.source {
-            RemainingBody::Broken(error) => Err(error.again()),
+            RemainingBody::Broken(error) => Err(error.duplicate()),
             _ => self.fill_once().map_err(|error| self.fail(error)),
         }
     }
 
-    /// Ends the body with this error, and gives the error back. Further reads of the body report
-    /// the same error.
+    /// Ends the body with this error, and returns the error. Further reads of the body report it
+    /// again.
     fn fail(&mut self, error: Error) -> Error {
         let error = error.with_url(self.url());
         if let RemainingBody::Here(exchanges) =
-            std::mem::replace(&mut self.source, RemainingBody::Broken(error.again()))
+            std::mem::replace(&mut self.source, RemainingBody::Broken(error.duplicate()))
         {
             exchanges.abandon(&self.client);
         }
@@ -222,20 +223,20 @@ impl Response {
     /// Receives bytes like [`Response::fill`], but does not store an error for further reads.
     fn fill_once(&mut self) -> Result<bool> {
         loop {
-            if !self.unpacker.ready().is_empty() || self.unpacker.advance()? {
+            if !self.unpacker.ready().is_empty() || self.unpacker.decode_more()? {
                 return Ok(true);
             }
-            if let Some(piece) = self.outlet.take() {
-                self.unpacker.put(piece);
+            if let Some(piece) = self.outlet.take_piece() {
+                self.unpacker.set_piece(piece);
                 continue;
             }
             let is_inherited = self.is_inherited();
             match &mut self.source {
-                RemainingBody::Here(_) if is_inherited => return Err(inherited()),
+                RemainingBody::Here(_) if is_inherited => return Err(inherited_response_error()),
                 RemainingBody::Here(exchanges) => {
                     let outlet = &self.outlet;
-                    if let Some(end) = exchanges.advance(&self.client, || outlet.has_bytes()) {
-                        self.is_over(end.into_outcome().0);
+                    if let Some(end) = exchanges.drive_until(&self.client, || outlet.has_bytes()) {
+                        self.on_transfer_over(end.into_outcome().0);
                     }
                 }
                 RemainingBody::Over(_) => {
@@ -252,12 +253,12 @@ impl Response {
     /// Receives the whole rest of the body into the response's body buffer.
     fn finish(&mut self) -> Result<()> {
         if self.is_inherited() {
-            return Err(self.fail(inherited()));
+            return Err(self.fail(inherited_response_error()));
         }
         if let RemainingBody::Here(exchanges) = &mut self.source
-            && let Some(end) = exchanges.advance(&self.client, || false)
+            && let Some(end) = exchanges.drive_until(&self.client, || false)
         {
-            self.is_over(end.into_outcome().0);
+            self.on_transfer_over(end.into_outcome().0);
         }
         match std::mem::replace(&mut self.source, RemainingBody::Told) {
             RemainingBody::Over(result) => result,
@@ -270,11 +271,11 @@ impl Response {
     /// may read the body, since each of the two processes would miss the bytes that the other one
     /// reads.
     fn is_inherited(&self) -> bool {
-        self.generation != fork::generation()
+        self.generation != fork::fork_count()
     }
 
-    fn is_over(&mut self, outcome: TransferOutcome) {
-        self.source = RemainingBody::Over(self.about.complete(outcome));
+    fn on_transfer_over(&mut self, outcome: TransferOutcome) {
+        self.source = RemainingBody::Over(self.about.set_outcome(outcome));
     }
 }
 

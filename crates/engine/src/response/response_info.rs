@@ -39,8 +39,8 @@ impl ResponseInfo {
         self.head.version()
     }
 
-    /// Returns the head of the response: its reason phrase, and all its fields in their order and
-    /// spelling, including repeated ones.
+    /// Returns the head of the response: its reason phrase, and all its fields in the received
+    /// order and spelling, including repeated fields.
     #[must_use]
     pub fn head(&self) -> &ResponseHead {
         &self.head
@@ -103,7 +103,7 @@ impl ResponseInfo {
 
     /// Stores the final facts of the transfer, such as sizes and times, once it has ended. Returns
     /// the result of the transfer.
-    pub(super) fn complete(&mut self, outcome: TransferOutcome) -> Result<()> {
+    pub(super) fn set_outcome(&mut self, outcome: TransferOutcome) -> Result<()> {
         self.facts = outcome.facts;
         self.trailers = outcome.trailers;
         outcome.result

@@ -1,5 +1,5 @@
 //! The identifier of the current boot of this computer. Bytes that were written before a restart
-//! may be lost; those of the same boot are not.
+//! may be lost. Bytes that were written during the current boot are not lost.
 
 /// Returns the identifier. Returns an empty vector if it is unknown.
 #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -3,7 +3,7 @@
 //! ```
 //! use haul::sink::checksum::{HashAlgorithm, ExpectedChecksum};
 //! let empty = ExpectedChecksum::parse(HashAlgorithm::Sha256, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855").unwrap();
-//! assert!(empty.agrees(&empty.hasher().finish()).is_ok());
+//! assert!(empty.check(&empty.hasher().finish()).is_ok());
 //! ```
 
 use std::fs::File;
@@ -36,19 +36,19 @@ impl HashAlgorithm {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn of_file(self, file: &File) -> io::Result<Vec<u8>> {
-        let mut hash = FileHash::new(self);
-        hash.advance(file, u64::MAX)?;
+    pub fn hash_file(self, file: &File) -> io::Result<Vec<u8>> {
+        let mut hash = PartialFileHash::new(self);
+        hash.hash_next(file, u64::MAX)?;
         Ok(hash.finish())
     }
 
-    /// Makes a hasher for this algorithm.
+    /// Makes a hasher that uses this algorithm.
     #[must_use]
     pub fn hasher(self) -> ChecksumHasher {
-        ChecksumHasher { context: Context::new(self.of()) }
+        ChecksumHasher { context: Context::new(self.digest_algorithm()) }
     }
 
-    fn of(self) -> &'static digest::Algorithm {
+    fn digest_algorithm(self) -> &'static digest::Algorithm {
         match self {
             Self::Sha256 => &digest::SHA256,
             Self::Sha384 => &digest::SHA384,
@@ -70,7 +70,7 @@ impl ExpectedChecksum {
     /// algorithm's length.
     #[must_use]
     pub fn new(algorithm: HashAlgorithm, expected: Vec<u8>) -> Option<Self> {
-        (expected.len() == algorithm.of().output_len()).then_some(Self { algorithm, expected })
+        (expected.len() == algorithm.digest_algorithm().output_len()).then_some(Self { algorithm, expected })
     }
 
     /// Parses a checksum from hexadecimal digits. Returns `None` if `hex` has other characters, or
@@ -94,15 +94,15 @@ impl ExpectedChecksum {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn of(&self, file: &File) -> io::Result<Vec<u8>> {
-        self.algorithm.of_file(file)
+    pub fn hash_file(&self, file: &File) -> io::Result<Vec<u8>> {
+        self.algorithm.hash_file(file)
     }
 
     /// Compares a computed checksum with the expected one.
     ///
     /// # Errors
     /// [`ErrorKind::Checksum`] if they differ.
-    pub fn agrees(&self, found: &[u8]) -> Result<()> {
+    pub fn check(&self, found: &[u8]) -> Result<()> {
         if found == self.expected {
             return Ok(());
         }
@@ -143,12 +143,12 @@ impl ChecksumHasher {
 
 /// The computation of the checksum of a file's content, a piece at a time.
 #[derive(Debug)]
-pub(crate) struct FileHash {
+pub(crate) struct PartialFileHash {
     hasher: ChecksumHasher,
     at: u64,
 }
 
-impl FileHash {
+impl PartialFileHash {
     pub(crate) fn new(algorithm: HashAlgorithm) -> Self {
         Self { hasher: algorithm.hasher(), at: 0 }
     }
@@ -157,7 +157,7 @@ impl FileHash {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(crate) fn advance(&mut self, file: &File, most: u64) -> io::Result<bool> {
+    pub(crate) fn hash_next(&mut self, file: &File, most: u64) -> io::Result<bool> {
         let mut buffer = vec![0; 64 << 10];
         let end = self.at.saturating_add(most);
         while self.at < end {
@@ -190,7 +190,8 @@ pub struct ChecksumSink<S> {
 }
 
 impl<S: Sink> ChecksumSink<S> {
-    /// Makes a sink that passes all bytes to `sink` and verifies them against `checksum`.
+    /// Makes a sink that passes all bytes to `sink`. At the end of the body, it compares their
+    /// digest with `checksum`.
     pub fn new(sink: S, checksum: ExpectedChecksum) -> Self {
         Self { hasher: checksum.hasher(), sink, checksum }
     }
@@ -225,7 +226,7 @@ impl<S: Sink> Sink for ChecksumSink<S> {
 
     fn finish(&mut self) -> Result<()> {
         let fresh = self.checksum.hasher();
-        self.checksum.agrees(&std::mem::replace(&mut self.hasher, fresh).finish())?;
+        self.checksum.check(&std::mem::replace(&mut self.hasher, fresh).finish())?;
         self.sink.finish()
     }
 

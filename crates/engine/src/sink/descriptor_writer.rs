@@ -32,14 +32,14 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 use rustix::pipe::PIPE_BUF;
 
-use super::null_device::is_null;
-use super::pipe_capacity::widen;
+use super::null_device::is_null_device;
+use super::pipe_capacity::enlarge;
 use super::{BodyInfo, Sink};
 use crate::buffer_pool::BufferLease;
 use crate::net::socket::WITHOUT_SIGPIPE;
 use crate::{Error, ErrorKind, Result};
 
-/// The answer of an output to a write: whether it accepts more bytes now.
+/// The result of a write to an output: whether the output accepts more bytes now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputReadiness {
     /// The output accepts more bytes.
@@ -49,13 +49,14 @@ pub enum OutputReadiness {
     Full,
 }
 
-/// The size in bytes below which a single write is buffered, and not passed to the system at once.
-const SMALL: usize = 16 << 10;
+/// The size in bytes below which a single write is buffered instead of being passed to the system
+/// immediately.
+const MAX_BUFFERED_WRITE: usize = 16 << 10;
 /// The number of buffered bytes at which all of them are written.
-const GATHERED: usize = 64 << 10;
+const FLUSH_THRESHOLD: usize = 64 << 10;
 /// The number of bytes at the beginning of an output that are searched for NUL, to distinguish text
 /// from binary content, as in curl.
-const TELLING: usize = 2000;
+const BINARY_CHECK_LENGTH: usize = 2000;
 
 /// The method for writing to a descriptor without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,13 +107,13 @@ impl DescriptorWriter {
         self.way == WriteMethod::Direct && rustix::termios::isatty(&self.file)
     }
 
-    /// Makes a writer to this descriptor, which the writer closes when it is dropped.
+    /// Makes a writer to this descriptor. The writer closes the descriptor when it is dropped.
     #[must_use]
     pub fn new(fd: OwnedFd) -> Self {
         let way = match fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
             Ok(FileType::Fifo) => WriteMethod::Nowait,
             Ok(FileType::Socket) => WriteMethod::Socket,
-            Ok(FileType::CharacterDevice) if is_null(&fd) => WriteMethod::Nowhere,
+            Ok(FileType::CharacterDevice) if is_null_device(&fd) => WriteMethod::Nowhere,
             _ => WriteMethod::Direct,
         };
         Self { file: File::from(fd), way, backlog: Vec::new(), done: 0, unchecked: 0 }
@@ -122,15 +123,15 @@ impl DescriptorWriter {
     /// a terminal unusable. If the first 2,000 bytes contain a NUL, writing fails before any of
     /// them is output. By default, everything is accepted.
     #[must_use]
-    pub fn text_on_terminal(mut self) -> Self {
+    pub fn refusing_binary_on_terminal(mut self) -> Self {
         // A pipe or a socket is no terminal, which saves the system call.
         let may_be = self.way == WriteMethod::Direct
             && fstat(&self.file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice);
-        self.unchecked = if may_be && rustix::termios::isatty(&self.file) { TELLING } else { 0 };
+        self.unchecked = if may_be && rustix::termios::isatty(&self.file) { BINARY_CHECK_LENGTH } else { 0 };
         self
     }
 
-    fn look_at(&mut self, bytes: &[u8]) -> Result<()> {
+    fn check_for_binary(&mut self, bytes: &[u8]) -> Result<()> {
         let first = &bytes[..bytes.len().min(self.unchecked)];
         if first.contains(&0) {
             let message = "binary content is not printed on a terminal: -o FILE saves it, -o - insists";
@@ -140,22 +141,26 @@ impl DescriptorWriter {
         Ok(())
     }
 
-    /// Writes all of `bytes`, or buffers those that the descriptor does not accept now.
+    /// Writes all of `bytes`. Buffers the bytes that the descriptor does not accept now.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
     pub fn write(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
-        self.look_at(bytes)?;
+        self.check_for_binary(bytes)?;
         let waiting = self.backlog.len() - self.done;
-        if bytes.len() < SMALL {
+        if bytes.len() < MAX_BUFFERED_WRITE {
             self.backlog.extend_from_slice(bytes);
-            return if self.backlog.len() - self.done < GATHERED { Ok(OutputReadiness::Free) } else { self.flush() };
+            return if self.backlog.len() - self.done < FLUSH_THRESHOLD {
+                Ok(OutputReadiness::Free)
+            } else {
+                self.flush()
+            };
         }
         let mut written = 0;
         while written < waiting + bytes.len() {
             let first = &self.backlog[(self.done + written).min(self.backlog.len())..];
             let second = &bytes[written.saturating_sub(waiting)..];
-            match self.attempt(&[IoSlice::new(first), IoSlice::new(second)])? {
+            match self.try_write(&[IoSlice::new(first), IoSlice::new(second)])? {
                 Some(n) => written += n,
                 None => {
                     self.done += written.min(waiting);
@@ -176,12 +181,12 @@ impl DescriptorWriter {
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
     pub fn write_pieces(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<OutputReadiness> {
-        let small = pieces.iter().map(|piece| piece.len()).sum::<usize>() < SMALL;
+        let small = pieces.iter().map(|piece| piece.len()).sum::<usize>() < MAX_BUFFERED_WRITE;
         if small || self.unchecked > 0 || self.flush()? == OutputReadiness::Full {
             return pieces.iter().try_fold(OutputReadiness::Free, |_, piece| self.write(piece));
         }
         while !pieces.is_empty() {
-            match self.attempt(pieces)? {
+            match self.try_write(pieces)? {
                 Some(n) => IoSlice::advance_slices(&mut pieces, n),
                 None => {
                     pieces.iter().for_each(|piece| self.backlog.extend_from_slice(piece));
@@ -198,7 +203,7 @@ impl DescriptorWriter {
     /// [`ErrorKind::Write`], with the operating system's error.
     pub fn flush(&mut self) -> Result<OutputReadiness> {
         while self.done < self.backlog.len() {
-            match self.attempt(&[IoSlice::new(&self.backlog[self.done..])])? {
+            match self.try_write(&[IoSlice::new(&self.backlog[self.done..])])? {
                 Some(n) => self.done += n,
                 None => return Ok(OutputReadiness::Full),
             }
@@ -244,7 +249,7 @@ impl DescriptorWriter {
     /// Tries once to write the bytes of `parts`, without waiting. At least one of the parts must
     /// not be empty. Returns the number of written bytes, or `None` if the descriptor accepts
     /// nothing now.
-    fn attempt(&self, parts: &[IoSlice<'_>]) -> Result<Option<usize>> {
+    fn try_write(&self, parts: &[IoSlice<'_>]) -> Result<Option<usize>> {
         let (mut this, mut way) = (&self.file, self.way);
         let first = parts.iter().find(|part| !part.is_empty()).map_or(&[][..], |part| part);
         loop {
@@ -271,7 +276,7 @@ impl DescriptorWriter {
                 Err(error) if error.kind() == IoKind::Interrupted => {}
                 // The pipe is widened only once it is full, since a small body is not worth the
                 // call.
-                Err(error) if error.kind() == IoKind::WouldBlock && way == WriteMethod::Nowait && widen(this) => {}
+                Err(error) if error.kind() == IoKind::WouldBlock && way == WriteMethod::Nowait && enlarge(this) => {}
                 Err(error) if error.kind() == IoKind::WouldBlock && way != WriteMethod::Direct => return Ok(None),
                 // Another process that shares the descriptor made it non-blocking: wait here, as
                 // for a file.
@@ -286,7 +291,7 @@ impl DescriptorWriter {
         if self.done == self.backlog.len() {
             self.backlog.clear();
             self.done = 0;
-        } else if self.done >= GATHERED {
+        } else if self.done >= FLUSH_THRESHOLD {
             self.backlog.drain(..self.done);
             self.done = 0;
         }

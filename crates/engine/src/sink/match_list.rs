@@ -13,10 +13,10 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use haul_policy::terminal_text::for_terminal;
+use haul_policy::terminal_text::escape_for_terminal;
 
 /// The maximum number of bytes of memory that an empty list keeps for further values.
-const KEPT: usize = 128 << 10;
+const MAX_IDLE_CAPACITY: usize = 128 << 10;
 
 /// The number of bytes for each value in the index that [`MatchList::write_at`] writes: the end of
 /// the value, and its expression.
@@ -49,7 +49,7 @@ pub struct MatchPosition {
 impl MatchPosition {
     /// Returns the position, in the order of the run's input, of the value at `index` in the list.
     #[must_use]
-    pub fn order_of(&self, index: usize) -> Vec<u64> {
+    pub fn order_of_match(&self, index: usize) -> Vec<u64> {
         let mut order = self.order.to_vec();
         order.push(self.before + index as u64);
         order
@@ -121,7 +121,7 @@ impl MatchList {
 
     /// Returns the size in bytes of the list's memory, which counts towards memory limits.
     #[must_use]
-    pub fn cost(&self) -> usize {
+    pub fn memory_size(&self) -> usize {
         self.bytes.capacity()
             + self.ends.capacity() * size_of::<usize>()
             + self.expressions.capacity() * size_of::<u16>()
@@ -150,7 +150,7 @@ impl MatchList {
     pub fn for_terminal(&self) -> Self {
         let mut shown = Self { place: self.place.clone(), ..Self::default() };
         for (index, value) in self.iter().enumerate() {
-            shown.push_found(self.expression(index), &for_terminal(value));
+            shown.push_found(self.expression(index), &escape_for_terminal(value));
         }
         shown
     }
@@ -198,7 +198,7 @@ impl MatchList {
     /// Removes all values, and keeps some of the allocated memory for further values.
     pub fn clear(&mut self) {
         self.bytes.clear();
-        self.bytes.shrink_to(KEPT);
+        self.bytes.shrink_to(MAX_IDLE_CAPACITY);
         self.ends.clear();
         self.expressions.clear();
     }

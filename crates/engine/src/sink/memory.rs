@@ -19,7 +19,7 @@ use super::{BodyInfo, Sink};
 use crate::buffer_pool::{BufferLease, should_receive_via_buffer};
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of bytes that are allocated at once because the server has announced a
+/// The maximum number of bytes that are allocated in advance because the server has announced a
 /// length. The memory for a longer body grows as the body arrives, so a false length costs nothing.
 const TRUSTED_LENGTH: u64 = 4 << 20;
 

@@ -239,8 +239,8 @@ pub trait Sink: Any + Send {
         Ok(())
     }
 
-    /// Takes the content out of a sink that keeps it for a record. Returns `None`, the default, for
-    /// other sinks.
+    /// Removes and returns the content that the sink keeps for a record. Returns `None`, the
+    /// default, for other sinks.
     fn take_record(&mut self) -> Option<RecordContent> {
         None
     }

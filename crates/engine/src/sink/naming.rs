@@ -57,7 +57,7 @@ impl FilePathCheck {
         Self(Arc::new(check))
     }
 
-    pub(super) fn take(&self, path: &Path, target: &Target) -> Result<()> {
+    pub(super) fn check(&self, path: &Path, target: &Target) -> Result<()> {
         (self.0)(path, target)
     }
 }
@@ -115,7 +115,7 @@ pub(crate) fn prevents_replacement(error: &io::Error) -> bool {
 
 /// Returns the paths to try for a new file. They are the target and, with [`ClobberMode::Number`],
 /// the target with the numbers `.1` to `.100`.
-pub(super) fn names(target: &Path, clobber: ClobberMode) -> impl Iterator<Item = PathBuf> {
+pub(super) fn candidate_paths(target: &Path, clobber: ClobberMode) -> impl Iterator<Item = PathBuf> {
     let target = target.to_owned();
     let last = if clobber == ClobberMode::Number { 100 } else { 0 };
     (0..=last).map(move |number| match number {
@@ -130,12 +130,12 @@ pub(super) fn names(target: &Path, clobber: ClobberMode) -> impl Iterator<Item =
 
 /// Renames the file `from` to `target`, as `clobber` allows. Returns the path that the file now
 /// has, which may have a number.
-pub(super) fn give_name(from: &Path, target: &Path, clobber: ClobberMode) -> io::Result<PathBuf> {
+pub(super) fn rename_file(from: &Path, target: &Path, clobber: ClobberMode) -> io::Result<PathBuf> {
     if clobber.replaces() {
         std::fs::rename(from, target)?;
         return Ok(target.to_owned());
     }
-    for name in names(target, clobber) {
+    for name in candidate_paths(target, clobber) {
         match rename_unless_taken(from, &name) {
             Ok(()) => return Ok(name),
             Err(Errno::EXIST) => {}
@@ -202,15 +202,17 @@ pub(super) mod unnamed {
 
     /// The directory in which a process finds its open descriptors. A user other than root can link
     /// an unnamed file only through this directory.
-    const DESCRIPTORS: &str = "/proc/self/fd";
+    const DESCRIPTOR_DIRECTORY: &str = "/proc/self/fd";
 
     /// True once the system has refused to link an unnamed file. From then on, files are created
     /// with a name.
-    static LINKLESS: AtomicBool = AtomicBool::new(false);
+    static IS_LINKING_REFUSED: AtomicBool = AtomicBool::new(false);
 
     pub(in crate::sink) fn create(dir: &Path, mode: u32) -> io::Result<File> {
         static NAMEABLE: OnceLock<bool> = OnceLock::new();
-        if LINKLESS.load(Ordering::Relaxed) || !NAMEABLE.get_or_init(|| fs::metadata(DESCRIPTORS).is_ok()) {
+        if IS_LINKING_REFUSED.load(Ordering::Relaxed)
+            || !NAMEABLE.get_or_init(|| fs::metadata(DESCRIPTOR_DIRECTORY).is_ok())
+        {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
@@ -223,15 +225,15 @@ pub(super) mod unnamed {
     ///
     /// If the system refuses all links (a sandbox, Android), the content is copied to a file with a
     /// name.
-    pub(in crate::sink) fn give_name(
+    pub(in crate::sink) fn link_at_target(
         file: &File,
         target: &Path,
         clobber: ClobberMode,
         syncs: bool,
     ) -> io::Result<PathBuf> {
-        let own = format!("{DESCRIPTORS}/{}", file.as_raw_fd());
+        let own = format!("{DESCRIPTOR_DIRECTORY}/{}", file.as_raw_fd());
         let link = |name: &Path| linkat(CWD, &own, CWD, name, AtFlags::SYMLINK_FOLLOW);
-        for name in super::names(target, clobber) {
+        for name in super::candidate_paths(target, clobber) {
             match link(&name) {
                 Ok(()) => return Ok(name),
                 Err(Errno::EXIST) if clobber.replaces() => {
@@ -239,7 +241,7 @@ pub(super) mod unnamed {
                     match super::with_temporary_name(super::directory_of(target), name) {
                         Ok(((), beside)) => beside.persist(target).map_err(io::Error::from)?,
                         Err(error) if Errno::from_io_error(&error).is_some_and(is_refusal) => {
-                            return super::give_name(&copied(file, target, syncs)?, target, clobber);
+                            return super::rename_file(&copy_to_named_file(file, target, syncs)?, target, clobber);
                         }
                         Err(error) => return Err(error),
                     }
@@ -247,7 +249,7 @@ pub(super) mod unnamed {
                 }
                 Err(Errno::EXIST) => {}
                 Err(error) if is_refusal(error) => {
-                    return super::give_name(&copied(file, target, syncs)?, target, clobber);
+                    return super::rename_file(&copy_to_named_file(file, target, syncs)?, target, clobber);
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -263,8 +265,8 @@ pub(super) mod unnamed {
 
     /// Copies the content of an unnamed file to a new file with a temporary name in the directory
     /// of `target`.
-    fn copied(mut file: &File, target: &Path, syncs: bool) -> io::Result<TempPath> {
-        LINKLESS.store(true, Ordering::Relaxed);
+    fn copy_to_named_file(mut file: &File, target: &Path, syncs: bool) -> io::Result<TempPath> {
+        IS_LINKING_REFUSED.store(true, Ordering::Relaxed);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(file.metadata()?.permissions().mode() & 0o777);
         let (mut copy, path) = super::with_temporary_name(super::directory_of(target), |path| options.open(path))?;
@@ -300,7 +302,7 @@ mod tests {
             rename(&from, &free).unwrap();
             assert_eq!(std::fs::read(&free).unwrap(), b"new");
             assert!(!from.exists());
-            assert_eq!(give_name(&free, &taken, ClobberMode::Number).unwrap(), dir.path().join("taken.1"));
+            assert_eq!(rename_file(&free, &taken, ClobberMode::Number).unwrap(), dir.path().join("taken.1"));
         }
     }
 

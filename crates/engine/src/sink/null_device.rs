@@ -9,9 +9,9 @@ use std::os::fd::AsFd;
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
 
 /// Returns true if the descriptor is the null device, open for writing.
-pub(crate) fn is_null(fd: impl AsFd) -> bool {
+pub(crate) fn is_null_device(fd: impl AsFd) -> bool {
     let is_null = fstat(&fd).is_ok_and(|stat| {
-        FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && is_number_of_null(&stat)
+        FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && has_null_device_number(&stat)
     });
     // Writes to a descriptor that is open for reading only must fail.
     is_null && fcntl_getfl(&fd).is_ok_and(|flags| flags.intersects(OFlags::WRONLY | OFlags::RDWR))
@@ -20,17 +20,17 @@ pub(crate) fn is_null(fd: impl AsFd) -> bool {
 /// Returns true if this is the device number of `/dev/null`, which the kernel's
 /// Documentation/admin-guide/devices.txt fixes.
 #[cfg(linux_calls)]
-fn is_number_of_null(stat: &rustix::fs::Stat) -> bool {
+fn has_null_device_number(stat: &rustix::fs::Stat) -> bool {
     stat.st_rdev == rustix::fs::makedev(1, 3)
 }
 
 /// Returns true if this is the device number of `/dev/null`. Each system has its own.
 #[cfg(not(linux_calls))]
-fn is_number_of_null(stat: &rustix::fs::Stat) -> bool {
+fn has_null_device_number(stat: &rustix::fs::Stat) -> bool {
     use std::sync::OnceLock;
 
-    static NULL: OnceLock<Option<rustix::fs::Stat>> = OnceLock::new();
-    let null = NULL.get_or_init(|| rustix::fs::stat("/dev/null").ok());
+    static NULL_DEVICE: OnceLock<Option<rustix::fs::Stat>> = OnceLock::new();
+    let null = NULL_DEVICE.get_or_init(|| rustix::fs::stat("/dev/null").ok());
     null.as_ref().is_some_and(|null| null.st_rdev == stat.st_rdev)
 }
 
@@ -43,9 +43,9 @@ mod tests {
     #[test]
     fn null_device_is_detected_for_writing_only() {
         let for_writing = |path: &str| File::options().write(true).open(path).unwrap();
-        assert!(is_null(for_writing("/dev/null")));
-        assert!(!is_null(File::open("/dev/null").unwrap()));
-        assert!(!is_null(for_writing("/dev/zero")));
-        assert!(!is_null(tempfile::tempfile().unwrap()));
+        assert!(is_null_device(for_writing("/dev/null")));
+        assert!(!is_null_device(File::open("/dev/null").unwrap()));
+        assert!(!is_null_device(for_writing("/dev/zero")));
+        assert!(!is_null_device(tempfile::tempfile().unwrap()));
     }
 }

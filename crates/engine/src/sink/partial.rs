@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use haul_policy::range::byte_ranges::ByteRanges;
-use haul_policy::range::checkpoint::{self, Checkpoint, SLOT};
+use haul_policy::range::checkpoint::{self, Checkpoint, SLOT_SIZE};
 use haul_policy::range::validator::Validator;
 use haul_policy::target::Target;
 use rustix::fs::{FlockOperation, OFlags, flock};
@@ -41,10 +41,10 @@ use crate::ignore_poison::IgnorePoison;
 
 /// The number of bytes received, over all connections together, between two writes of a partial
 /// file's checkpoint. At most that many bytes are lost if the process is killed.
-const NOTED_EVERY: u64 = 4 << 20;
+const CHECKPOINT_INTERVAL: u64 = 4 << 20;
 /// The number of bytes received between two writes of a partial file's checkpoint, if the file is
-/// synced before each write. It is larger than `NOTED_EVERY`, since a sync takes time.
-const SYNCED_EVERY: u64 = 64 << 20;
+/// synced before each write. It is larger than `CHECKPOINT_INTERVAL`, since a sync takes time.
+const SYNCED_CHECKPOINT_INTERVAL: u64 = 64 << 20;
 
 /// A file in the target's directory that contains a part of some content, and that a later run can
 /// complete.
@@ -68,7 +68,7 @@ struct CheckpointProgress {
 
 /// Returns the hash by which a later run recognizes the source of the content: the URL, without the
 /// fragment and without credentials.
-fn identity(target: &Target) -> [u8; 32] {
+fn target_hash(target: &Target) -> [u8; 32] {
     let mut identity = [0; 32];
     identity.copy_from_slice(digest(&SHA256, target.to_url().as_bytes()).as_ref());
     identity
@@ -78,7 +78,7 @@ impl PartialFile {
     /// Returns the path of the partial file for this target. Returns `None` if its file name would
     /// be too long.
     #[must_use]
-    pub fn beside(target: &Path) -> Option<PathBuf> {
+    pub fn partial_path(target: &Path) -> Option<PathBuf> {
         let mut name = std::ffi::OsString::from(".");
         name.push(target.file_name()?);
         name.push(".haul-part");
@@ -91,8 +91,10 @@ impl PartialFile {
     #[must_use]
     pub fn open(path: &Path, target: &Target, syncs: bool) -> Option<Self> {
         let file = open_existing(path)?;
-        let noted = read_note(&file).filter(|(_, note)| {
-            note.identity == identity(target) && note.holds_after(&super::boot_id::read()) && note.done.covered() > 0
+        let noted = read_checkpoint(&file).filter(|(_, note)| {
+            note.identity == target_hash(target)
+                && note.is_reliable_in_boot(&super::boot_id::read())
+                && note.done.byte_count() > 0
         });
         let Some((sequence, note)) = noted else {
             // The file belongs to this user and is locked here; the next run may make a new one.
@@ -141,7 +143,7 @@ impl PartialFile {
             }
         })?;
         let note = Checkpoint {
-            identity: identity(target),
+            identity: target_hash(target),
             boot: super::boot_id::read(),
             is_synced: false,
             total,
@@ -150,10 +152,10 @@ impl PartialFile {
         };
         let progress = CheckpointProgress { note, sequence: 0, unnoted: 0, is_over: false };
         let partial = Self { file, path: path.to_owned(), total, syncs, progress: Mutex::new(progress) };
-        let has_room = reservation::fits(&partial.file, total.saturating_add(2 * SLOT));
+        let has_room = reservation::check_length_fits(&partial.file, total.saturating_add(2 * SLOT_SIZE));
         // The space for the checkpoints is allocated now, so that they can be written even when the
         // disk is full.
-        if let Err(error) = has_room.and_then(|()| reservation::allocate(&partial.file, total, 2 * SLOT)) {
+        if let Err(error) = has_room.and_then(|()| reservation::allocate(&partial.file, total, 2 * SLOT_SIZE)) {
             partial.remove();
             return Err(error);
         }
@@ -163,7 +165,7 @@ impl PartialFile {
     /// Returns the first missing range, the length and the validator of the content. A transfer
     /// needs these to complete the file. Returns `None` if nothing is missing.
     #[must_use]
-    pub fn partial(&self) -> Option<ExistingPartialContent> {
+    pub fn existing_content(&self) -> Option<ExistingPartialContent> {
         let progress = self.progress();
         let note = &progress.note;
         let gap = note.done.first_gap(0, self.total).unwrap_or(self.total..self.total);
@@ -173,13 +175,13 @@ impl PartialFile {
     /// Returns the first range of the content after the offset `from` that the file does not
     /// contain. Returns `None` if nothing is missing there.
     #[must_use]
-    pub fn gap(&self, from: u64) -> Option<Range<u64>> {
+    pub fn next_gap(&self, from: u64) -> Option<Range<u64>> {
         self.progress().note.done.first_gap(from, self.total)
     }
 
     /// Returns the ranges of the content that the file contains.
     #[must_use]
-    pub fn done(&self) -> ByteRanges {
+    pub fn present_ranges(&self) -> ByteRanges {
         self.progress().note.done.clone()
     }
 
@@ -201,14 +203,14 @@ impl PartialFile {
         &self.file
     }
 
-    /// Returns a writer that writes the bytes of the range `span` to their place in the file.
+    /// Returns a writer that writes the bytes of the range `span` at their offset in the file.
     ///
     /// # Errors
     /// The file cannot be opened again, which is needed because each descriptor has one position.
     pub fn writer(self: &Arc<Self>, span: Range<u64>) -> io::Result<PartialFileWriter> {
         let mut options = OpenOptions::new();
         let mut file = options.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(&self.path)?;
-        self.is_still(&file.metadata()?)?;
+        self.check_same_file(&file.metadata()?)?;
         io::Seek::seek(&mut file, io::SeekFrom::Start(span.start))?;
         let space = DiskSpaceReservation::new(span.start, span.end);
         Ok(PartialFileWriter { partial: Arc::clone(self), file, at: span.start, space })
@@ -216,7 +218,7 @@ impl PartialFile {
 
     /// Returns an error if another file, whose content would be wrong, now has the path of this
     /// file. `named` is the metadata of the file at the path.
-    fn is_still(&self, named: &Metadata) -> io::Result<()> {
+    fn check_same_file(&self, named: &Metadata) -> io::Result<()> {
         let this = self.file.metadata()?;
         if (this.dev(), this.ino()) == (named.dev(), named.ino()) {
             return Ok(());
@@ -226,23 +228,23 @@ impl PartialFile {
 
     /// Records that the bytes of the range `span` were written, and writes a checkpoint if one is
     /// due.
-    fn wrote(&self, span: Range<u64>) {
+    fn on_written(&self, span: Range<u64>) {
         let mut progress = self.progress();
         progress.unnoted += span.end - span.start;
         progress.note.done.insert(span);
-        let every = if self.syncs { SYNCED_EVERY } else { NOTED_EVERY };
+        let every = if self.syncs { SYNCED_CHECKPOINT_INTERVAL } else { CHECKPOINT_INTERVAL };
         if progress.unnoted >= every {
-            self.write_note(&mut progress);
+            self.write_checkpoint(&mut progress);
         }
     }
 
     /// Writes the checkpoint to the file. Errors are ignored, since they only make a later run
     /// receive more bytes than necessary.
-    fn write_note(&self, progress: &mut CheckpointProgress) {
+    fn write_checkpoint(&self, progress: &mut CheckpointProgress) {
         progress.unnoted = 0;
         progress.note.is_synced = self.syncs && self.file.sync_data().is_ok();
         progress.sequence += 1;
-        let slot = self.total + (progress.sequence % 2) * SLOT;
+        let slot = self.total + (progress.sequence % 2) * SLOT_SIZE;
         let _ = self.file.write_all_at(&progress.note.encode(progress.sequence), slot);
     }
 
@@ -256,7 +258,7 @@ impl PartialFile {
         if !progress.note.done.is_complete(self.total) {
             return Err(io::Error::other("bytes are missing"));
         }
-        self.is_still(&fs::symlink_metadata(&self.path)?)?;
+        self.check_same_file(&fs::symlink_metadata(&self.path)?)?;
         progress.is_over = true;
         self.file.set_len(self.total)?;
         if self.syncs {
@@ -283,7 +285,7 @@ impl Drop for PartialFile {
         if progress.is_over {
             return;
         }
-        if progress.note.done.covered() == 0 {
+        if progress.note.done.byte_count() == 0 {
             let _ = fs::remove_file(&self.path);
             return;
         }
@@ -295,7 +297,7 @@ impl Drop for PartialFile {
         for gap in progress.note.done.gaps(self.total) {
             reservation::release_blocks(&self.file, gap.start, gap.end - gap.start);
         }
-        self.write_note(&mut progress);
+        self.write_checkpoint(&mut progress);
     }
 }
 
@@ -309,11 +311,11 @@ fn open_existing(path: &Path) -> Option<File> {
     (is_ours && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()).then_some(file)
 }
 
-fn read_note(file: &File) -> Option<(u64, Checkpoint)> {
+fn read_checkpoint(file: &File) -> Option<(u64, Checkpoint)> {
     // The first checkpoint is in the second of the two positions, so that the file's length always
     // tells the content's.
-    let total = file.metadata().ok()?.len().checked_sub(2 * SLOT)?;
-    let mut slots = vec![0; 2 * SLOT as usize];
+    let total = file.metadata().ok()?.len().checked_sub(2 * SLOT_SIZE)?;
+    let mut slots = vec![0; 2 * SLOT_SIZE as usize];
     let read = read_to_end_at(file, &mut slots, total)?;
     checkpoint::latest(&slots[..read]).filter(|(_, note)| note.total == total)
 }
@@ -347,9 +349,9 @@ impl PartialFileWriter {
     /// Errors of the file system.
     pub fn write_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> io::Result<()> {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
-        self.space.ahead(&self.file);
+        self.space.reserve_ahead(&self.file);
         super::file::write_all(&self.file, pieces)?;
-        self.moved(bytes);
+        self.on_moved_bytes(bytes);
         Ok(())
     }
 
@@ -358,24 +360,24 @@ impl PartialFileWriter {
     /// # Errors
     /// Errors of the file system.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.space.ahead(&self.file);
+        self.space.reserve_ahead(&self.file);
         (&self.file).write_all(bytes)?;
-        self.moved(bytes.len() as u64);
+        self.on_moved_bytes(bytes.len() as u64);
         Ok(())
     }
 
     /// Returns the descriptor to which the next bytes may be written directly. The caller reports
-    /// them by [`PartialFileWriter::moved`].
+    /// them by [`PartialFileWriter::on_moved_bytes`].
     pub fn descriptor(&mut self) -> BorrowedFd<'_> {
-        self.space.ahead(&self.file);
+        self.space.reserve_ahead(&self.file);
         self.file.as_fd()
     }
 
     /// Records that `bytes` bytes were written directly to the descriptor that
     /// [`PartialFileWriter::descriptor`] returned.
-    pub fn moved(&mut self, bytes: u64) {
-        self.space.wrote(bytes);
-        self.partial.wrote(self.at..self.at + bytes);
+    pub fn on_moved_bytes(&mut self, bytes: u64) {
+        self.space.on_written(bytes);
+        self.partial.on_written(self.at..self.at + bytes);
         self.at += bytes;
     }
 

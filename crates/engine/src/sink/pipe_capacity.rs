@@ -3,8 +3,8 @@
 //! ```
 //! let (_reader, writer) = std::io::pipe()?;
 //! // If the system cannot do it, and at the second call, the capacity does not change.
-//! haul::sink::pipe_capacity::widen(&writer);
-//! assert!(!haul::sink::pipe_capacity::widen(&writer));
+//! haul::sink::pipe_capacity::enlarge(&writer);
+//! assert!(!haul::sink::pipe_capacity::enlarge(&writer));
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
@@ -12,16 +12,16 @@ use std::os::fd::AsFd;
 
 /// The largest capacity that Linux by default allows every user, in bytes.
 #[cfg(linux_calls)]
-const WIDE: usize = 1 << 20;
+const MAX_USER_CAPACITY: usize = 1 << 20;
 
 /// Enlarges a pipe's capacity to the maximum that every user may set. A pipe of 64 KiB is always
 /// full, so its writer and its reader wake often to move few bytes. Other processes that share the
 /// pipe are not affected by its size. Returns true if the capacity has become larger. If the system
 /// refuses, the capacity is unchanged.
-pub fn widen(pipe: impl AsFd) -> bool {
+pub fn enlarge(pipe: impl AsFd) -> bool {
     #[cfg(linux_calls)]
-    return rustix::pipe::fcntl_getpipe_size(&pipe).is_ok_and(|size| size < WIDE)
-        && rustix::pipe::fcntl_setpipe_size(pipe, WIDE).is_ok();
+    return rustix::pipe::fcntl_getpipe_size(&pipe).is_ok_and(|size| size < MAX_USER_CAPACITY)
+        && rustix::pipe::fcntl_setpipe_size(pipe, MAX_USER_CAPACITY).is_ok();
     #[cfg(not(linux_calls))]
     {
         let _ = pipe;
@@ -36,8 +36,8 @@ mod tests {
     #[test]
     fn pipe_is_widened_once_and_file_never() {
         let (_reader, writer) = std::io::pipe().unwrap();
-        assert!(widen(&writer));
-        assert!(!widen(&writer), "it is as wide as it gets");
-        assert!(!widen(tempfile::tempfile().unwrap()));
+        assert!(enlarge(&writer));
+        assert!(!enlarge(&writer), "it is as wide as it gets");
+        assert!(!enlarge(tempfile::tempfile().unwrap()));
     }
 }

@@ -70,15 +70,15 @@ impl SplitCoordinator {
     pub(super) fn new(first: &mut Transfer, splitter: SplitPlanner, body: SplittableBody, memory: u64) -> Arc<Self> {
         let file = first.partial_file();
         let (order, done) = match &file {
-            Some(file) => (PartOrder::Anywhere, file.done()),
+            Some(file) => (PartOrder::Anywhere, file.present_ranges()),
             None => (PartOrder::InOrder { ahead: memory }, ByteRanges::new()),
         };
         let counter = first.counter();
         let first_end = SharedEndOffset::unlimited();
         let speed = first.begin_split(&first_end, Instant::now());
         let mut window = PartTracker::new(body.total, done, order);
-        let first_id = window.first(first.position());
-        let template = first.part(&body, 0..0, BodyDelivery::new(Box::new(UnusedSink)), 0, 0, Instant::now());
+        let first_id = window.claim_for_first_stream(first.position());
+        let template = first.new_part(&body, 0..0, BodyDelivery::new(Box::new(UnusedSink)), 0, 0, Instant::now());
         let connection = match template.offers_http2() {
             true => FirstConnectionState::Separate { user: None },
             false => FirstConnectionState::Shared,
@@ -125,13 +125,13 @@ impl SplitCoordinator {
         }
         if !state.is_proved {
             state.is_proved = true;
-            state.splitter.on_first_part(clock::policy_time(Instant::now()));
-            self.first_end.settle();
+            state.splitter.on_first_part(clock::to_monotonic_time(Instant::now()));
+            self.first_end.make_final();
         }
     }
 
     /// Delivers the received bytes of part `id`, or buffers them if they are not next in order.
-    pub(super) fn on_bytes(&self, id: usize, bytes: &[u8]) -> Result<()> {
+    pub(super) fn on_part_bytes(&self, id: usize, bytes: &[u8]) -> Result<()> {
         let mut state = self.state();
         let state = &mut *state;
         let Some(part) = state.parts.get_mut(&id) else { return Ok(()) };
@@ -166,8 +166,7 @@ impl SplitCoordinator {
         }
     }
 
-    /// Ends the split with this result. Returns the first transfer and the way in which it
-    /// continues.
+    /// Ends the split download with this result. Returns the first transfer, and how it continues.
     ///
     /// # Panics
     /// The first transfer is still active.
@@ -191,13 +190,18 @@ impl SplitCoordinator {
 
     /// Returns the transfer for another part, if another connection would help; otherwise `None`.
     fn next_part(&self, state: &mut SplitState, now: Instant) -> Option<Box<Transfer>> {
-        self.sync_first(state);
+        self.update_first_stream(state);
         if state.outcome.is_some() || state.is_stopped || state.failures.paused_until.is_some_and(|at| at > now) {
             return None;
         }
         let first_count = usize::from(state.first.transfer.is_none());
         let delivering = first_count + state.delivering_parts();
-        let wanted = state.splitter.wanted(clock::policy_time(now), state.received.total, delivering, idle_time);
+        let wanted = state.splitter.wanted_connections(
+            clock::to_monotonic_time(now),
+            state.received.total,
+            delivering,
+            idle_time,
+        );
         if wanted < 2 && state.is_proved {
             // A single stream is as fast, and it delivers without the coordinator.
             if state.first.transfer.is_some() && state.parts.is_empty() {
@@ -207,8 +211,9 @@ impl SplitCoordinator {
         }
         // Once all connections are open, one more request for each is sent before its last response
         // is complete. The first stream's connection, if separate, has one request at a time.
-        let pipelining = wanted - state.first.connection.separate();
-        let ahead = if state.splitter.is_settled() && wanted >= state.max_connections { pipelining } else { 0 };
+        let pipelining = wanted - state.first.connection.extra_connections();
+        let ahead =
+            if state.splitter.has_finished_measuring() && wanted >= state.max_connections { pipelining } else { 0 };
         if first_count + state.parts.len() >= wanted + ahead {
             return None;
         }
@@ -218,12 +223,12 @@ impl SplitCoordinator {
             // part arrives.
             let lead = bytes_in(state.splitter.rate(), self.setup_time * 3 / 2 + ARRIVAL_SLACK);
             let lead = lead.min(self.memory / 2).max(MIN_PIPE_PART_SIZE);
-            state.window.cut(state.first.id, state.window.first_missing().saturating_add(lead));
+            state.window.shorten_first_claim(state.first.id, state.window.first_missing_offset().saturating_add(lead));
         }
-        let part = state.window.claim(size, min_part_size(state).min(size))?;
+        let part = state.window.claim_part(size, min_part_size(state).min(size))?;
         let sink = self.sink_for(state, &part)?;
         if state.first.transfer.is_none()
-            && let Some(end) = state.window.end_of(state.first.id)
+            && let Some(end) = state.window.claim_end(state.first.id)
         {
             self.first_end.set(end);
         }
@@ -233,7 +238,7 @@ impl SplitCoordinator {
             self.report_connections(connections);
         }
         state.requested_parts += 1;
-        let transfer = state.template.part(
+        let transfer = state.template.new_part(
             &self.body,
             part.span.clone(),
             BodyDelivery::new(sink),
@@ -258,18 +263,18 @@ impl SplitCoordinator {
     }
 
     /// Updates the state with the position that the first transfer has reached in the body.
-    fn sync_first(&self, state: &mut SplitState) {
+    fn update_first_stream(&self, state: &mut SplitState) {
         let position = self.first_end.position();
         if state.on_first_position(position) && self.file.is_none() {
-            state.window.emitted(position);
+            state.window.on_output(position);
         }
     }
 
-    /// Returns the size of the next part in bytes. It is so small that all connections finish at
-    /// about the same time, and so large that requests cost little.
+    /// Returns the size of the next part in bytes. It is small enough for all connections to finish
+    /// at about the same time, and large enough for the cost of a request to be low.
     fn part_size(&self, state: &SplitState) -> u64 {
         let most = state.template.options().split.connections as u64;
-        let share = (state.window.to_share() / (2 * most)).max(min_part_size(state));
+        let share = (state.window.bytes_left_to_claim() / (2 * most)).max(min_part_size(state));
         match &self.file {
             Some(_) => state.splitter.rate().clamp(*FILE_PART_SIZE.start(), *FILE_PART_SIZE.end()).min(share),
             None => (self.memory / (2 * most + 2)).max(MIN_PIPE_PART_SIZE).min(share),
@@ -284,8 +289,8 @@ impl SplitCoordinator {
             Ok(writer) => Some(Box::new(FilePartSink { coordinator, id: part.id, writer })),
             Err(_) => {
                 // The other parts continue, so this range can be fetched later.
-                state.window.release(part.id);
-                state.failures.add(Instant::now());
+                state.window.release_claim(part.id);
+                state.failures.record_failure(Instant::now());
                 None
             }
         }
@@ -293,8 +298,8 @@ impl SplitCoordinator {
 
     /// Handles the end of the first transfer, or its stop at the offset where a part begins.
     fn on_first_finished(&self, state: &mut SplitState, first: Box<Transfer>, result: Result<()>) {
-        self.sync_first(state);
-        state.window.release(state.first.id);
+        self.update_first_stream(state);
+        state.window.release_claim(state.first.id);
         // A response over HTTP/1.1 that is not read to its end closes its connection.
         let is_open = result.is_ok() && first.facts.version == Some(ProtocolVersion::Http2);
         if state.first.connection != FirstConnectionState::Shared && !is_open {
@@ -322,7 +327,7 @@ impl SplitCoordinator {
                 // No part has arrived yet: the first stream continues as if none had been
                 // requested.
                 state.is_stopped = true;
-                state.window.extend(state.first.id);
+                state.window.extend_claim(state.first.id);
                 self.first_end.set(u64::MAX);
             }
             // A single stream finds out whether the content can still be completed.
@@ -334,9 +339,9 @@ impl SplitCoordinator {
                 );
                 let delivering = state.delivering_parts();
                 if is_refusal && delivering > 0 {
-                    state.splitter.refused(delivering + 1);
+                    state.splitter.on_connection_refused(delivering + 1);
                 }
-                state.failures.add(now);
+                state.failures.record_failure(now);
                 // The URL may allow only a few requests: a single stream requests a new one from
                 // the caller's URL.
                 let is_stale = delivering == 0 && matches!(error.status(), Some(401 | 403 | 404 | 410));
@@ -348,15 +353,15 @@ impl SplitCoordinator {
     }
 
     /// Delivers the buffered bytes that are next in order. Ends the split if the body is complete.
-    fn deliver(&self, state: &mut SplitState) {
+    fn output_ready_bytes(&self, state: &mut SplitState) {
         if self.file.is_none()
             && state.outcome.is_none()
-            && let Err(error) = state.emit()
+            && let Err(error) = state.output_contiguous_bytes()
         {
             state.outcome = Some(SplitOutcome::Done(Err(error)));
         }
         let Some(first) = state.first.transfer.as_mut().filter(|_| state.outcome.is_none()) else { return };
-        if state.window.missing() == 0 {
+        if state.window.missing_bytes() == 0 {
             state.outcome = Some(SplitOutcome::Done(first.finish()));
         } else if state.is_stopped && state.parts.is_empty() {
             state.outcome = Some(SplitOutcome::ContinueAlone);
@@ -367,7 +372,7 @@ impl SplitCoordinator {
 impl Scheduler for SplitCoordinator {
     fn next(&self, _worker: usize, now: Instant) -> Option<Box<Transfer>> {
         let mut state = self.state();
-        self.deliver(&mut state);
+        self.output_ready_bytes(&mut state);
         self.next_part(&mut state, now)
     }
 
@@ -375,14 +380,14 @@ impl Scheduler for SplitCoordinator {
         HostSlotDecision::Nothing
     }
 
-    fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
+    fn on_finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
         let mut guard = self.state();
         let state = &mut *guard;
         match transfer.part_id() {
             None => self.on_first_finished(state, transfer, result),
             Some(id) => {
                 state.template.add_part(&transfer.facts, 0);
-                state.window.release(id);
+                state.window.release_claim(id);
                 if state.first.connection == (FirstConnectionState::Separate { user: Some(id) }) {
                     state.first.connection = match result {
                         Ok(()) => FirstConnectionState::Separate { user: None },
@@ -399,13 +404,13 @@ impl Scheduler for SplitCoordinator {
                 }
             }
         }
-        self.deliver(state);
+        self.output_ready_bytes(state);
     }
 
-    fn out_of_descriptors(&self) {
+    fn on_out_of_descriptors(&self) {
         let mut state = self.state();
         let connections = state.parts.len() + 1;
-        state.splitter.refused(connections);
+        state.splitter.on_connection_refused(connections);
     }
 
     fn next_timeout(&self, now: Instant) -> Option<Instant> {
@@ -415,17 +420,17 @@ impl Scheduler for SplitCoordinator {
             state.outcome.get_or_insert(SplitOutcome::Done(Err(error)));
             return Some(now);
         }
-        let silent_at = clock::after(state.received.last_at, MAX_SILENCE);
+        let silent_at = clock::add_saturating(state.received.last_at, MAX_SILENCE);
         if silent_at <= now {
             state.outcome.get_or_insert(SplitOutcome::ContinueAlone);
             return Some(now);
         }
-        let decision = state.splitter.next_timeout().map(clock::instant);
+        let decision = state.splitter.next_timeout().map(clock::to_instant);
         let pause = state.failures.paused_until.filter(|&at| at > now);
         [decision, pause, state.speed.next_check(), Some(silent_at)].into_iter().flatten().min()
     }
 
-    fn is_over(&self) -> bool {
+    fn is_run_over(&self) -> bool {
         self.state().outcome.is_some()
     }
 
@@ -433,11 +438,11 @@ impl Scheduler for SplitCoordinator {
         self.state().outcome.get_or_insert(SplitOutcome::Done(Err(error)));
     }
 
-    fn worker_started(&self, _inbox: &Arc<WorkerInbox>) {}
+    fn on_worker_started(&self, _inbox: &Arc<WorkerInbox>) {}
 
     fn connections(&self) -> Option<usize> {
         let state = self.state();
-        Some(state.max_connections.saturating_sub(state.first.connection.separate()).max(1))
+        Some(state.max_connections.saturating_sub(state.first.connection.extra_connections()).max(1))
     }
 }
 

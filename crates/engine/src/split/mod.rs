@@ -54,11 +54,11 @@ impl SplitMonitor {
         match self {
             Self::Disabled => false,
             Self::Waiting(split) => {
-                match link.front().and_then(Transfer::may_split) {
+                match link.front_transfer().and_then(Transfer::may_split) {
                     None => {}
                     Some(None) => *self = Self::Disabled,
                     Some(Some(body)) => {
-                        let splitter = SplitPlanner::new(split.connections, clock::policy_time(now));
+                        let splitter = SplitPlanner::new(split.connections, clock::to_monotonic_time(now));
                         *self = Self::Measuring(Box::new((splitter, body)));
                     }
                 }
@@ -66,8 +66,8 @@ impl SplitMonitor {
             }
             Self::Measuring(measured) => {
                 let sample = FirstStreamSample {
-                    now: clock::policy_time(now),
-                    received: link.front().map_or(0, |transfer| transfer.facts.body_bytes),
+                    now: clock::to_monotonic_time(now),
+                    received: link.front_transfer().map_or(0, |transfer| transfer.facts.body_bytes),
                     remaining: link.remaining(),
                     waited: link.waited(),
                 };
@@ -100,7 +100,7 @@ pub(crate) fn run(
 ) -> Result<(Box<Transfer>, SplitOutcome), Box<HttpConnection>> {
     let SplitMonitor::Measuring(measured) = monitor else { panic!("only a monitor that measures asks for a split") };
     let (splitter, body) = *measured;
-    let first = link.front_mut().expect("a body is under way");
+    let first = link.front_transfer_mut().expect("a body is under way");
     let split = first.options().split;
     let coordinator = SplitCoordinator::new(first, splitter, body, split.memory);
     let supply: Arc<dyn Scheduler> = coordinator.clone();
@@ -108,7 +108,7 @@ pub(crate) fn run(
     match worker::run_with(client, &supply, workers, link) {
         Ok(result) => Ok(coordinator.finish(result)),
         Err(mut link) => {
-            link.front_mut().expect("a body is under way").end_split();
+            link.front_transfer_mut().expect("a body is under way").end_split();
             Err(link)
         }
     }

@@ -24,7 +24,7 @@ impl Sink for OrderedPartSink {
     }
 
     fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        self.coordinator.on_bytes(self.id, lease.bytes())
+        self.coordinator.on_part_bytes(self.id, lease.bytes())
     }
 
     fn restart(&mut self) -> bool {
@@ -70,7 +70,7 @@ impl Sink for FilePartSink {
     }
 
     fn moved(&mut self, bytes: u64) {
-        self.writer.moved(bytes);
+        self.writer.on_moved_bytes(bytes);
         self.coordinator.on_written(self.id, bytes);
     }
 

@@ -13,7 +13,7 @@ use crate::transfer::{SplitSpeedCheck, Transfer};
 
 /// The number of bytes that parts must receive after a failure before earlier failures no longer
 /// count.
-const FORGIVEN_AFTER: u64 = 64 << 10;
+const FAILURES_EXPIRE_AFTER: u64 = 64 << 10;
 /// The pause of requests for parts after the first failure. It doubles with each further
 /// consecutive failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -46,7 +46,7 @@ pub(super) struct SplitState {
 
 /// The transfer that began the download, before the split.
 pub(super) struct FirstStream {
-    /// The transfer, once it has ended; `None` while it is active.
+    /// The transfer after its end. `None` while the transfer is active.
     pub(super) transfer: Option<Box<Transfer>>,
     /// The number of the transfer's range in [`SplitState::window`].
     pub(super) id: usize,
@@ -73,7 +73,7 @@ pub(super) enum FirstConnectionState {
 impl FirstConnectionState {
     /// Returns 1 if the connection is counted separately from the parts' connections, and 0
     /// otherwise.
-    pub(super) fn separate(self) -> usize {
+    pub(super) fn extra_connections(self) -> usize {
         usize::from(matches!(self, Self::Separate { .. }))
     }
 }
@@ -98,7 +98,8 @@ impl PartInFlight {
 /// The number of bytes received by all connections, and the time when the last bytes were received.
 pub(super) struct ReceiveProgress {
     pub(super) total: u64,
-    /// The number of bytes received by parts. Those of the first transfer are not counted.
+    /// The number of bytes received by parts. Bytes that the first transfer received are not
+    /// counted.
     pub(super) by_parts: u64,
     pub(super) last_at: Instant,
 }
@@ -121,7 +122,7 @@ pub(super) struct PartFailures {
 
 impl PartFailures {
     /// Counts a failure, and sets the pause after it.
-    pub(super) fn add(&mut self, now: Instant) {
+    pub(super) fn record_failure(&mut self, now: Instant) {
         self.received_since = 0;
         self.paused_until = now.checked_add(FIRST_PAUSE * 2_u32.saturating_pow(self.count.min(10)));
         self.count += 1;
@@ -139,7 +140,7 @@ impl SplitState {
         self.received.total += bytes;
         self.failures.received_since += bytes;
         self.first.position = position;
-        self.window.received(self.first.id, position);
+        self.window.on_received(self.first.id, position);
         true
     }
 
@@ -149,11 +150,11 @@ impl SplitState {
         self.received.by_parts += bytes;
         self.received.last_at = Instant::now();
         self.failures.received_since += bytes;
-        if self.failures.received_since >= FORGIVEN_AFTER {
+        if self.failures.received_since >= FAILURES_EXPIRE_AFTER {
             self.failures.count = 0;
         }
         if let Some(part) = self.parts.get(&id) {
-            self.window.received(id, part.at);
+            self.window.on_received(id, part.at);
         }
     }
 
@@ -162,9 +163,9 @@ impl SplitState {
         self.parts.values().filter(|part| part.has_begun).count()
     }
 
-    /// Delivers the buffered bytes that are next in order: those of finished parts, and those of a
-    /// part that is still being received.
-    pub(super) fn emit(&mut self) -> Result<()> {
+    /// Delivers the buffered bytes that come next in order: bytes of finished parts, and of a part
+    /// that is still being received.
+    pub(super) fn output_contiguous_bytes(&mut self) -> Result<()> {
         let Some(first) = &mut self.first.transfer else { return Ok(()) };
         loop {
             let at = first.position();
@@ -181,7 +182,7 @@ impl SplitState {
             let present = bytes.len().min((at - position) as usize);
             first.push(&bytes[present..])?;
         }
-        self.window.emitted(first.position());
+        self.window.on_output(first.position());
         Ok(())
     }
 }

@@ -11,7 +11,7 @@
 //! use haul::state::alt_svc::AltSvcCache;
 //!
 //! let known = AltSvcCache::new();
-//! known.take(&Target::parse("https://h.example/")?, b"h2=\":8443\"");
+//! known.store_field(&Target::parse("https://h.example/")?, b"h2=\":8443\"");
 //! assert_eq!(known.len(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -33,19 +33,19 @@ file_store!(policy::AltSvcStore);
 impl AltSvcCache {
     /// Stores the alternative services that the Alt-Svc field `field` names. It is the field of a
     /// response from `target` over HTTP/1.1.
-    pub fn take(&self, target: &Target, field: &[u8]) {
-        self.take_by(target, ProtocolVersion::Http11, field);
+    pub fn store_field(&self, target: &Target, field: &[u8]) {
+        self.store_field_by_version(target, ProtocolVersion::Http11, field);
     }
 
     /// Stores the alternative services that the Alt-Svc field `field` names. It is the field of a
     /// response from `target` over this HTTP version.
-    pub fn take_by(&self, target: &Target, version: ProtocolVersion, field: &[u8]) {
+    pub fn store_field_by_version(&self, target: &Target, version: ProtocolVersion, field: &[u8]) {
         let source = source_protocol(version);
         self.lock().on_field(target, source, field, clock::unix_now());
     }
 
     /// Returns the alternative service to use for a request to `target`, with one of the protocols
-    /// `alpn` (ALPN names, RFC 7301). Returns `None` if there is none.
+    /// `alpn` (ALPN names, RFC 7301). Returns `None` if no such service is known.
     #[must_use]
     pub fn find(&self, target: &Target, alpn: &[Vec<u8>]) -> Option<AlternativeService> {
         let offers = |name: &[u8]| alpn.iter().any(|offered| offered == name);
@@ -64,7 +64,7 @@ impl AltSvcCache {
 
     /// Records that this alternative service of `target` cannot be used, so that it is not tried
     /// again.
-    pub fn fails(&self, target: &Target, protocol: AlpnProtocol, host: &str, port: u16) {
+    pub fn mark_failed(&self, target: &Target, protocol: AlpnProtocol, host: &str, port: u16) {
         self.lock().mark_failed(target, protocol, host, port);
     }
 

@@ -24,11 +24,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 pub use super::negotiate::{Delegation, NegotiateError, NegotiateOptions, SecurityContext, SecurityLibrary};
-pub(crate) use super::negotiate::{Negotiation, no_token};
+pub(crate) use super::negotiate::{Negotiation, missing_token_error};
 pub use haul_policy::auth::{AllowedAuthSchemes, Credentials, MessageSignature, SigV4Parameters};
 use haul_policy::auth::{
     AuthError, ChosenAuthScheme, CredentialsError, DigestHasher, DigestSession, Qop, RequestCredentials,
-    UserCredentials, cnonce, identity_for,
+    UserCredentials, cnonce, credentials_for_target,
 };
 use haul_policy::auth::{DigestAlgorithm, DigestChallenge};
 use haul_policy::redirect::SecretHandling;
@@ -37,7 +37,7 @@ use haul_policy::target::{Origin, Target};
 use crate::ignore_poison::IgnorePoison;
 
 /// The maximum number of protection spaces in an [`AuthCache`]. One more replaces the oldest.
-pub const MAX_SPACES: usize = 256;
+pub const MAX_PROTECTION_SPACES: usize = 256;
 
 /// Credentials and authentication settings of requests. `Debug` shows no secret. Clones share the
 /// cache of answered challenges.
@@ -76,7 +76,7 @@ pub enum NetrcText {
     /// The netrc file is used, but the credentials in the URL take precedence over it
     /// (`--netrc-optional`).
     Optional(Arc<[u8]>),
-    /// The netrc file is used, and its credentials take precedence over those in the URL
+    /// haul reads the netrc file. Its credentials take precedence over credentials in the URL
     /// (`--netrc`).
     Required(Arc<[u8]>),
 }
@@ -154,7 +154,7 @@ impl AuthOptions {
 
     /// Returns the credentials with which a request to `target` may authenticate, from the URL's
     /// `user`, the options and the netrc file.
-    pub(crate) fn identity(
+    pub(crate) fn credentials_for(
         &self,
         user: Option<&Credentials>,
         target: &Target,
@@ -167,7 +167,7 @@ impl AuthOptions {
             NetrcText::Required(text) => haul_policy::auth::NetrcLookup::Required(text),
         };
         let given = UserCredentials { user, bearer: self.bearer.as_deref(), negotiate: self.allowed.negotiate, netrc };
-        identity_for(&given, target, secrets, downgraded)
+        credentials_for_target(&given, target, secrets, downgraded)
     }
 
     /// Returns the allowed authentication schemes for which `identity` has all needed credentials.
@@ -201,10 +201,10 @@ impl AuthOptions {
         let only_bearer = !self.allowed.basic && !self.allowed.digest && !negotiate;
         match (basic, digest, bearer, &identity.credentials, &identity.bearer) {
             (_, _, true, _, Some(token)) if only_bearer => {
-                Ok(Some((haul_policy::auth::bearer(token)?, SentAuthScheme::Bearer)))
+                Ok(Some((haul_policy::auth::bearer_authorization(token)?, SentAuthScheme::Bearer)))
             }
             (true, false, false, Some(credentials), _) if !negotiate => {
-                Ok(Some((credentials.basic(), SentAuthScheme::Basic)))
+                Ok(Some((credentials.basic_authorization(), SentAuthScheme::Basic)))
             }
             (_, _, _, Some(credentials), _) => self.memory.answer(credentials, ask),
             _ => Ok(None),
@@ -229,13 +229,15 @@ impl AuthCache {
     ) -> Result<Option<(Vec<u8>, SentAuthScheme)>, AuthError> {
         let origin = ask.target.origin();
         let mut spaces = self.lock();
-        let Some(space) =
-            spaces.iter_mut().rev().find(|space| space.covers(&origin, credentials, ask.target, self.basic_scope))
+        let Some(space) = spaces
+            .iter_mut()
+            .rev()
+            .find(|space| space.includes_target(&origin, credentials, ask.target, self.basic_scope))
         else {
             return Ok(None);
         };
         match &mut space.answer {
-            AuthAnswer::Basic => Ok(Some((credentials.basic(), SentAuthScheme::Basic))),
+            AuthAnswer::Basic => Ok(Some((credentials.basic_authorization(), SentAuthScheme::Basic))),
             AuthAnswer::Digest(digest) => {
                 let (qop, algorithm) = (digest.challenge().qop(), digest.challenge().algorithm());
                 let hash = match (qop, ask.content) {
@@ -254,7 +256,7 @@ impl AuthCache {
 
     /// Stores the chosen answer to the challenge that a request to `target` has received. Further
     /// requests to the same protection space then need no challenge.
-    pub(crate) fn learn(&self, credentials: &Credentials, target: &Target, choice: &ChosenAuthScheme) {
+    pub(crate) fn store_choice(&self, credentials: &Credentials, target: &Target, choice: &ChosenAuthScheme) {
         let origin = target.origin();
         let mut spaces = self.lock();
         let (realm, answer) = match choice {
@@ -265,43 +267,43 @@ impl AuthCache {
         };
         // Another transfer may have answered the same challenge: its nonce count continues.
         let is_known = |space: &ProtectionSpace| match (&space.answer, choice) {
-            (AuthAnswer::Digest(digest), ChosenAuthScheme::Digest(challenge)) => digest.answers(challenge),
+            (AuthAnswer::Digest(digest), ChosenAuthScheme::Digest(challenge)) => digest.has_same_challenge(challenge),
             _ => false,
         };
-        if let Some(at) = spaces.iter().position(|space| space.is_of(&origin, credentials) && is_known(space)) {
+        if let Some(at) = spaces.iter().position(|space| space.belongs_to(&origin, credentials) && is_known(space)) {
             // Later entries are searched first, and this challenge is the server's latest.
             let known = spaces.remove(at);
             spaces.push(known);
             return;
         }
-        spaces.retain(|space| !(space.is_of(&origin, credentials) && space.realm() == realm));
-        if spaces.len() >= MAX_SPACES {
+        spaces.retain(|space| !(space.belongs_to(&origin, credentials) && space.realm() == realm));
+        if spaces.len() >= MAX_PROTECTION_SPACES {
             spaces.remove(0);
         }
         spaces.push(ProtectionSpace { origin, credentials: credentials.clone(), asked: target.clone(), answer });
     }
 
     /// Returns true if a request with credentials that got the challenge `new` should be repeated
-    /// with a new answer. That is so if the credentials were not rejected, and only the nonce was
-    /// stale.
+    /// with a new answer. That is the case if the credentials were not rejected, and only the nonce
+    /// was stale.
     pub(crate) fn may_answer_again(&self, credentials: &Credentials, target: &Target, new: &DigestChallenge) -> bool {
         let origin = target.origin();
         let spaces = self.lock();
         let known = spaces.iter().rev().find_map(|space| match &space.answer {
-            AuthAnswer::Digest(digest) if space.is_of(&origin, credentials) => Some(digest),
+            AuthAnswer::Digest(digest) if space.belongs_to(&origin, credentials) => Some(digest),
             _ => None,
         });
         // Another transfer may already have answered a challenge with the new nonce.
-        known.is_none_or(|digest| digest.may_answer_again(new) || new.is_stale() && digest.answers(new))
+        known.is_none_or(|digest| digest.may_answer_again(new) || new.is_stale() && digest.has_same_challenge(new))
     }
 
     /// Handles the Authentication-Info field (RFC 7615) of a response, which may contain the next
     /// nonce.
-    pub(crate) fn on_info(&self, credentials: &Credentials, target: &Target, field: &[u8]) {
+    pub(crate) fn on_authentication_info(&self, credentials: &Credentials, target: &Target, field: &[u8]) {
         let origin = target.origin();
         let mut spaces = self.lock();
         if let Some(ProtectionSpace { answer: AuthAnswer::Digest(digest), .. }) =
-            spaces.iter_mut().rev().find(|space| space.covers(&origin, credentials, target, self.basic_scope))
+            spaces.iter_mut().rev().find(|space| space.includes_target(&origin, credentials, target, self.basic_scope))
         {
             digest.on_authentication_info(field);
         }
@@ -313,7 +315,7 @@ impl AuthCache {
 }
 
 impl ProtectionSpace {
-    fn is_of(&self, origin: &Origin, credentials: &Credentials) -> bool {
+    fn belongs_to(&self, origin: &Origin, credentials: &Credentials) -> bool {
         self.origin == *origin && self.credentials == *credentials
     }
 
@@ -326,12 +328,12 @@ impl ProtectionSpace {
 
     /// Returns true if a request to `target` is known to belong to this protection space, so that
     /// its answer can be sent without a challenge.
-    fn covers(&self, origin: &Origin, credentials: &Credentials, target: &Target, basic: BasicScope) -> bool {
-        self.is_of(origin, credentials)
+    fn includes_target(&self, origin: &Origin, credentials: &Credentials, target: &Target, basic: BasicScope) -> bool {
+        self.belongs_to(origin, credentials)
             && match &self.answer {
                 // The path that was challenged belongs to it, whatever URIs `domain` lists.
                 AuthAnswer::Digest(digest) => {
-                    self.asked.path() == target.path() || digest.challenge().covers(&self.asked, target)
+                    self.asked.path() == target.path() || digest.challenge().is_in_protection_space(&self.asked, target)
                 }
                 AuthAnswer::Basic => {
                     let path = self.asked.path();

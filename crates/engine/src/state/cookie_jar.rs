@@ -6,7 +6,7 @@
 //!
 //! let site = Target::parse("http://h.example/")?;
 //! let (ours, same) = { let jar = SharedCookieJar::new(); (jar.clone(), jar) };
-//! ours.take(&site, [&b"sid=31"[..]]);
+//! ours.store_fields(&site, [&b"sid=31"[..]]);
 //! assert_eq!(same.cookie_for(&site).unwrap(), b"sid=31");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -27,10 +27,10 @@ use crate::{Result, clock};
 
 /// The maximum number of Set-Cookie fields that are stored from one response, as in curl. Further
 /// fields are ignored.
-pub const MAX_PER_REPLY: usize = 50;
+pub const MAX_COOKIES_PER_RESPONSE: usize = 50;
 
-/// A cookie jar that requests share; clones are the same jar. The limits are those of
-/// [`haul_policy::cookie`].
+/// A cookie jar that several requests can share. Clones are the same jar. Its limits are described
+/// in [`haul_policy::cookie`].
 #[derive(Clone, Default)]
 pub struct SharedCookieJar(Arc<JarInner>);
 
@@ -51,8 +51,11 @@ impl SharedCookieJar {
 
     /// Makes an empty jar. The cookie files that it writes begin with the heading of this style.
     #[must_use]
-    pub fn of(style: CookieFileStyle) -> Self {
-        Self(Arc::new(JarInner { cookies: RwLock::new(cookie::CookieStore::of(style)), saving: Mutex::default() }))
+    pub fn with_style(style: CookieFileStyle) -> Self {
+        Self(Arc::new(JarInner {
+            cookies: RwLock::new(cookie::CookieStore::with_style(style)),
+            saving: Mutex::default(),
+        }))
     }
 
     /// Adds the cookies of a Netscape cookie file (or of a file with `Set-Cookie:` lines). Returns
@@ -128,12 +131,12 @@ impl SharedCookieJar {
         let (changes, style) = self.with(|jar| (jar.changes(), jar.style()));
         locked_file::update(path.as_ref(), deadline, |text| {
             let now = clock::unix_now();
-            let mut file = cookie::CookieStore::of(style);
+            let mut file = cookie::CookieStore::with_style(style);
             file.load(netscape::read(text, now).cookies);
             changes.apply_to(&mut file);
             netscape::write(&file, now)
         })?;
-        self.write().saved(&changes);
+        self.write().mark_saved(&changes);
         Ok(())
     }
 
@@ -146,7 +149,7 @@ impl SharedCookieJar {
         let _saving = self.0.saving.lock().ignore_poison();
         let (changes, text) = self.with(|jar| (jar.changes(), netscape::write(jar, clock::unix_now())));
         locked_file::update(path.as_ref(), deadline, |_| text.clone())?;
-        self.write().saved(&changes);
+        self.write().mark_saved(&changes);
         Ok(())
     }
 
@@ -156,15 +159,15 @@ impl SharedCookieJar {
         netscape::write(&self.read(), clock::unix_now())
     }
 
-    /// Removes the session cookies, those without an expiry (`-j`).
+    /// Removes the session cookies, which are cookies without an expiry time (`-j`).
     pub fn clear_session(&self) {
         self.write().clear_session();
     }
 
     /// Stores the cookies of the Set-Cookie fields of a response from `target`, at most
-    /// [`MAX_PER_REPLY`]. Returns the number of rejected fields.
-    pub fn take<'f>(&self, target: &Target, fields: impl IntoIterator<Item = &'f [u8]>) -> usize {
-        let mut fields = fields.into_iter().take(MAX_PER_REPLY).peekable();
+    /// [`MAX_COOKIES_PER_RESPONSE`]. Returns the number of rejected fields.
+    pub fn store_fields<'f>(&self, target: &Target, fields: impl IntoIterator<Item = &'f [u8]>) -> usize {
+        let mut fields = fields.into_iter().take(MAX_COOKIES_PER_RESPONSE).peekable();
         // Most responses have no Set-Cookie field, and need no lock.
         if fields.peek().is_none() {
             return 0;

@@ -5,7 +5,7 @@
 //! use haul::state::hsts::HstsCache;
 //!
 //! let hsts = HstsCache::new();
-//! hsts.take(&Target::parse("https://h.example/")?, b"max-age=600");
+//! hsts.store_field(&Target::parse("https://h.example/")?, b"max-age=600");
 //! let plain = Target::parse("http://h.example/x")?;
 //! assert_eq!(hsts.upgrade(&plain).unwrap().to_url(), "https://h.example/x");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -25,7 +25,7 @@ file_store!(policy::HstsStore);
 
 impl HstsCache {
     /// Stores the Strict-Transport-Security field of a response from `target`.
-    pub fn take(&self, target: &Target, field: &[u8]) {
+    pub fn store_field(&self, target: &Target, field: &[u8]) {
         self.lock().on_field(target, field, clock::unix_now());
     }
 
@@ -33,6 +33,6 @@ impl HstsCache {
     /// http, or if its host need not be reached over TLS.
     #[must_use]
     pub fn upgrade(&self, target: &Target) -> Option<Target> {
-        self.lock().upgrade(target, clock::unix_now())
+        self.lock().to_https_target(target, clock::unix_now())
     }
 }

@@ -1,5 +1,5 @@
-//! The endpoints that speak HTTP/3, as Alt-Svc fields and HTTPS records have named them, and those
-//! that failed.
+//! The endpoints that support HTTP/3 according to Alt-Svc fields and HTTPS records, and the
+//! endpoints where it failed.
 //!
 //! The requests of a run share one cache ([`RequestOptions::http3_cache`]), so that a network that
 //! drops UDP costs its delay once. [`haul_policy::http3`] has the rules.
@@ -23,14 +23,15 @@ use std::time::Instant;
 
 use haul_policy::alt_svc::{AlpnProtocol, AltSvcStore};
 use haul_policy::dns::https_record::HttpsRecord;
-use haul_policy::http3::{Http3Choice, Http3Failure, Http3Memory, Http3Policy, QuicEndpoint};
+use haul_policy::http3::{Http3Choice, Http3Failure, Http3FailureHistory, Http3Policy, QuicEndpoint};
 use haul_policy::target::{Scheme, Target};
 
 use super::alt_svc::AltSvcCache;
 use crate::clock;
 use crate::ignore_poison::IgnorePoison;
 
-/// The maximum number of origins whose HTTPS records are kept. Beyond it, all are forgotten.
+/// The maximum number of origins whose HTTPS records are kept. When it is exceeded, all records are
+/// dropped.
 const MAX_ORIGINS: usize = 4096;
 
 /// A cache of HTTP/3 endpoints. Clones share its contents.
@@ -48,7 +49,7 @@ struct SharedHttp3State {
 
 #[derive(Default)]
 struct Http3State {
-    memory: Http3Memory,
+    memory: Http3FailureHistory,
     /// The HTTP/3 alternatives that responses have offered, for requests whose options have no
     /// Alt-Svc cache.
     alternatives: AltSvcStore,
@@ -75,7 +76,7 @@ impl Http3Cache {
     }
 
     /// Decides how to connect to `target`, whose own endpoint is `own`. `is_fixed` is true if only
-    /// that endpoint may be used. The alternatives of `alt_svc` are used instead of those of this
+    /// that endpoint may be used. The alternatives of `alt_svc` replace the alternatives of this
     /// cache.
     pub(crate) fn choose(
         &self,
@@ -97,11 +98,11 @@ impl Http3Cache {
                 offered.extend_from_slice(endpoints);
             }
         }
-        state.memory.choose(policy, own, offered, clock::policy_time(now))
+        state.memory.choose(policy, own, offered, clock::to_monotonic_time(now))
     }
 
     /// Stores the alternatives by HTTP/3 that an Alt-Svc field of a response from `target` names.
-    pub(crate) fn take_alt_svc(&self, target: &Target, source: AlpnProtocol, field: &[u8]) {
+    pub(crate) fn store_alt_svc(&self, target: &Target, source: AlpnProtocol, field: &[u8]) {
         let mut state = self.lock();
         state.alternatives.on_field(target, source, field, clock::unix_now());
         let has_any = endpoints(&state.alternatives, target).next().is_some();
@@ -112,7 +113,7 @@ impl Http3Cache {
     }
 
     /// Stores the endpoints of an origin that HTTPS records offer for HTTP/3, until `until`.
-    pub(crate) fn take_records(&self, origin: &QuicEndpoint, records: &[HttpsRecord], until: Instant) {
+    pub(crate) fn store_https_records(&self, origin: &QuicEndpoint, records: &[HttpsRecord], until: Instant) {
         let by_http3 = records.iter().filter(|record| record.speaks_http3());
         let found: Vec<_> =
             by_http3.map(|record| QuicEndpoint::new(&record.target, record.port.unwrap_or(origin.port))).collect();
@@ -143,7 +144,7 @@ impl Http3Cache {
 
     /// Records that a connection to the endpoint failed.
     pub(crate) fn on_failed(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint, failure: Http3Failure) {
-        self.lock().memory.on_failed(origin, endpoint, failure, clock::policy_time(Instant::now()));
+        self.lock().memory.on_failed(origin, endpoint, failure, clock::to_monotonic_time(Instant::now()));
     }
 
     fn lock(&self) -> MutexGuard<'_, Http3State> {

@@ -30,17 +30,17 @@ use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of bytes that are read from a file of cookies, HSTS or Alt-Svc. The limits of
 /// the stores keep these files far smaller.
-const MOST: u64 = 64 << 20;
+const MAX_FILE_SIZE: u64 = 64 << 20;
 /// The maximum pause between two attempts to lock a file.
-const PAUSE: Duration = Duration::from_millis(20);
+const MAX_LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Returns the content of a file. Returns empty content if the file does not exist.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     let mut text = Vec::new();
-    match File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut text)) {
+    match File::open(path).and_then(|file| file.take(MAX_FILE_SIZE).read_to_end(&mut text)) {
         Ok(_) => Ok(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(cannot(ErrorKind::Read, "read", path, error)),
+        Err(error) => Err(file_error(ErrorKind::Read, "read", path, error)),
     }
 }
 
@@ -57,10 +57,10 @@ pub(super) fn update(path: &Path, deadline: Option<Instant>, change: impl FnOnce
             try_update(path, &mut file, change)
         }
     }
-    .map_err(|error| cannot(ErrorKind::Write, "write", path, error))
+    .map_err(|error| file_error(ErrorKind::Write, "write", path, error))
 }
 
-fn cannot(kind: ErrorKind, what: &str, path: &Path, error: io::Error) -> Error {
+fn file_error(kind: ErrorKind, what: &str, path: &Path, error: io::Error) -> Error {
     Error::with_source(kind, format!("cannot {what} {}", path.display()), error)
 }
 
@@ -72,12 +72,12 @@ fn write_special(path: &Path, text: &[u8]) -> io::Result<()> {
 
 fn try_update(path: &Path, file: &mut File, change: impl FnOnce(&[u8]) -> Vec<u8>) -> io::Result<()> {
     let mut text = Vec::new();
-    file.take(MOST).read_to_end(&mut text)?;
+    file.take(MAX_FILE_SIZE).read_to_end(&mut text)?;
     let new = change(&text);
     if new == text {
         return Ok(());
     }
-    match replaceable(path, file).map(|target| replace(&target, file, &new)) {
+    match path_to_replace(path, file).map(|target| replace(&target, file, &new)) {
         Some(Err(error)) if !prevents_replacement(&error) => Err(error),
         Some(Ok(())) => Ok(()),
         Some(Err(_)) | None => write_in_place(file, &new),
@@ -86,7 +86,7 @@ fn try_update(path: &Path, file: &mut File, change: impl FnOnce(&[u8]) -> Vec<u8
 
 /// Returns the path of the opened file after following symbolic links. A new file can be renamed to
 /// that path. Returns `None` if `path` now refers to another file.
-fn replaceable(path: &Path, file: &File) -> Option<PathBuf> {
+fn path_to_replace(path: &Path, file: &File) -> Option<PathBuf> {
     let target = fs::canonicalize(path).ok()?;
     let (named, opened) = (fs::symlink_metadata(&target).ok()?, file.metadata().ok()?);
     ((named.dev(), named.ino()) == (opened.dev(), opened.ino())).then_some(target)
@@ -115,13 +115,14 @@ fn write_in_place(file: &mut File, text: &[u8]) -> io::Result<()> {
 /// Opens or creates the file at this path, and waits for the file's lock. Closing the file releases
 /// the lock.
 fn lock(path: &Path, deadline: Option<Instant>) -> Result<File> {
-    let failed = |error| cannot(ErrorKind::Write, "write", path, error);
+    let failed = |error| file_error(ErrorKind::Write, "write", path, error);
     loop {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(path).map_err(failed)?;
         if !wait_for_lock(&file, deadline).map_err(failed)? {
-            let holder = holder(&file).map_or("another process".to_owned(), |process| format!("process {process}"));
+            let holder =
+                lock_holder(&file).map_or("another process".to_owned(), |process| format!("process {process}"));
             let message = format!("cannot write {}: {holder} holds its lock", path.display());
             return Err(Error::new(ErrorKind::Timeout, message));
         }
@@ -144,12 +145,12 @@ fn wait_for_lock(file: &File, deadline: Option<Instant>) -> io::Result<bool> {
             Ok(()) => return Ok(true),
             Err(Errno::INTR) => {}
             Err(Errno::WOULDBLOCK) => {
-                let left = deadline.map_or(PAUSE, |at| at.saturating_duration_since(Instant::now()));
+                let left = deadline.map_or(MAX_LOCK_PAUSE, |at| at.saturating_duration_since(Instant::now()));
                 if left.is_zero() {
                     return Ok(false);
                 }
                 std::thread::sleep(pause.min(left));
-                pause = (pause * 2).min(PAUSE);
+                pause = (pause * 2).min(MAX_LOCK_PAUSE);
             }
             Err(error) => return Err(error.into()),
         }
@@ -159,7 +160,7 @@ fn wait_for_lock(file: &File, deadline: Option<Instant>) -> io::Result<bool> {
 /// Returns the ID of the process that holds the lock on the file. Returns `None` if the system does
 /// not reveal it.
 #[cfg(target_os = "linux")]
-fn holder(file: &File) -> Option<u32> {
+fn lock_holder(file: &File) -> Option<u32> {
     let metadata = file.metadata().ok()?;
     let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
     let place = format!("{major:02x}:{minor:02x}:{}", metadata.ino());
@@ -171,9 +172,9 @@ fn holder(file: &File) -> Option<u32> {
     })
 }
 
-/// Returns `None`: this system does not reveal who holds a lock.
+/// Returns `None`: this system does not tell who holds a lock.
 #[cfg(not(target_os = "linux"))]
-fn holder(_file: &File) -> Option<u32> {
+fn lock_holder(_file: &File) -> Option<u32> {
     None
 }
 

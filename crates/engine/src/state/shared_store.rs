@@ -20,11 +20,11 @@ pub trait PersistentStore: Default {
     fn load(&mut self, text: &str, now: u64);
     /// Applies the changes of this store since the last save to `file`, a store that was just read
     /// from the file.
-    fn apply_to(&self, file: &mut Self);
+    fn apply_changes_to(&self, file: &mut Self);
     /// Returns the entries of the store as the text of its file. `now` is the Unix time in seconds.
     fn write(&self, now: u64) -> String;
     /// Records that all changes so far were written to the file.
-    fn saved(&mut self);
+    fn mark_saved(&mut self);
 }
 
 /// A store behind a lock, which can be saved to a text file; clones share its contents.
@@ -52,7 +52,7 @@ impl<T: PersistentStore> SharedStore<T> {
 
     /// Makes an empty store. The files that the store writes begin with the heading of this style.
     #[must_use]
-    pub fn of(style: CookieFileStyle) -> Self {
+    pub fn with_style(style: CookieFileStyle) -> Self {
         Self(Arc::new(Mutex::new(T::with_style(style))))
     }
 
@@ -90,10 +90,10 @@ impl<T: PersistentStore> SharedStore<T> {
             let now = clock::unix_now();
             let mut file = T::default();
             file.load(&String::from_utf8_lossy(text), now);
-            known.apply_to(&mut file);
+            known.apply_changes_to(&mut file);
             file.write(now).into_bytes()
         })?;
-        known.saved();
+        known.mark_saved();
         Ok(())
     }
 }
@@ -103,23 +103,23 @@ macro_rules! file_store {
     ($store:ty) => {
         impl super::shared_store::PersistentStore for $store {
             fn with_style(style: haul_policy::cookie::CookieFileStyle) -> Self {
-                <$store>::of(style)
+                <$store>::with_style(style)
             }
 
             fn load(&mut self, text: &str, now: u64) {
                 <$store>::load(self, text, now);
             }
 
-            fn apply_to(&self, file: &mut Self) {
-                <$store>::apply_to(self, file);
+            fn apply_changes_to(&self, file: &mut Self) {
+                <$store>::apply_changes_to(self, file);
             }
 
             fn write(&self, now: u64) -> String {
-                <$store>::write(self, now)
+                <$store>::to_text(self, now)
             }
 
-            fn saved(&mut self) {
-                <$store>::saved(self);
+            fn mark_saved(&mut self) {
+                <$store>::mark_saved(self);
             }
         }
     };

@@ -6,7 +6,8 @@ use aws_lc_rs::signature::Ed25519KeyPair;
 
 use haul_policy::auth::{
     AllowedAuthSchemes, ChosenAuthScheme, Credentials, CredentialsError, MessageSignatureError, Qop,
-    RequestCredentials, SigV4Parameters, SigV4Signature, SignatureAlgorithm, UnsignedRequest, choose, parse_challenges,
+    RequestCredentials, SigV4Parameters, SigV4Signature, SignatureAlgorithm, UnsignedRequest, choose_scheme,
+    parse_challenges,
 };
 use haul_policy::redirect::SecretHandling;
 use haul_policy::target::Target;
@@ -28,7 +29,7 @@ const MAX_ANSWERS: u8 = 3;
 #[derive(Debug)]
 pub(super) struct AuthState {
     /// The caller's target, with the user name and password of its URL. `None` if that URL has
-    /// none; user names in redirects are ignored, since the caller did not provide them.
+    /// neither. User names in redirects are ignored, because the caller did not provide them.
     first: Option<Box<Target>>,
     /// The credentials for the current target. `None` before they are looked up for the first
     /// request to that target.
@@ -43,7 +44,7 @@ pub(super) struct AuthState {
     is_unchallenged: bool,
     /// True if a server of this transfer has asked for Basic.
     has_chosen_basic: bool,
-    /// The state of Negotiate; `None` if it was not asked for yet.
+    /// The state of Negotiate. `None` until a peer requests Negotiate.
     pub(super) negotiations: Option<Box<TransferNegotiations>>,
 }
 
@@ -70,7 +71,7 @@ impl AuthState {
         Self { first: self.first.clone(), has_chosen_basic: self.has_chosen_basic, ..Self::NONE }
     }
 
-    /// Returns the user name for messages; empty if there is none.
+    /// Returns the user name for messages. Empty without a user name.
     pub(super) fn identity_user(&self) -> String {
         let credentials = self.identity.as_ref().and_then(|identity| identity.credentials.as_ref());
         credentials.map(|credentials| String::from_utf8_lossy(credentials.user()).into_owned()).unwrap_or_default()
@@ -97,7 +98,7 @@ impl Transfer {
         let allowed = self.allowed_schemes(&identity);
         if allowed.negotiate {
             self.auth.identity = Some(identity.clone());
-            if let Some(value) = self.negotiated(allowed)? {
+            if let Some(value) = self.negotiate_authorization(allowed)? {
                 self.auth.sent = SentAuthScheme::Negotiate;
                 return Ok(Some(value));
             }
@@ -108,16 +109,19 @@ impl Transfer {
         };
         let ask = AuthorizationInputs { target: &self.current.target, method: &self.current.method, content };
         let auth = &self.options.auth;
-        let answer = auth.preemptive_authorization(&identity, &ask).map_err(refused)?;
+        let answer = auth.preemptive_authorization(&identity, &ask).map_err(credentials_error)?;
         // Bearer credentials are not cached.
         let token = identity.bearer.as_deref().filter(|_| self.auth.answers > 0 && allowed.bearer && answer.is_none());
         let answer = match token {
-            Some(token) => Some((haul_policy::auth::bearer(token).map_err(refused)?, SentAuthScheme::Bearer)),
+            Some(token) => Some((
+                haul_policy::auth::bearer_authorization(token).map_err(credentials_error)?,
+                SentAuthScheme::Bearer,
+            )),
             None => answer,
         };
         let answer = match (answer, &identity.credentials) {
-            (None, Some(credentials)) if allowed.basic && self.keeps_basic() => {
-                Some((credentials.basic(), SentAuthScheme::Basic))
+            (None, Some(credentials)) if allowed.basic && self.repeats_basic_after_redirect() => {
+                Some((credentials.basic_authorization(), SentAuthScheme::Basic))
             }
             (answer, _) => answer,
         };
@@ -131,9 +135,9 @@ impl Transfer {
         Ok(value)
     }
 
-    /// Returns true if a server that redirected to this one has asked for Basic, and the options
-    /// say to send it without being asked again.
-    fn keeps_basic(&self) -> bool {
+    /// Returns true if the server that redirected to this server requested Basic, and the options
+    /// allow sending Basic without a further challenge.
+    fn repeats_basic_after_redirect(&self) -> bool {
         self.options.curl_compat.redirect_logins
             && self.auth.has_chosen_basic
             && self.current.secrets == SecretHandling::Keep
@@ -141,7 +145,7 @@ impl Transfer {
 
     /// Returns the signature algorithm and the credentials for the next request. Returns `None` if
     /// the request is not signed, or if there are no credentials for it.
-    fn signing(&self, callers: &CallerFields<'_>) -> Option<(&SigV4Parameters, &Credentials)> {
+    fn signing_parameters(&self, callers: &CallerFields<'_>) -> Option<(&SigV4Parameters, &Credentials)> {
         let scheme = self.options.auth.signature.as_deref()?;
         let credentials = self.auth.identity.as_ref()?.credentials.as_ref()?;
         callers.engine_sets("Authorization").then_some((scheme, credentials))
@@ -150,7 +154,7 @@ impl Transfer {
     /// Returns the target in the spelling that the request signature uses. Returns `None` if that
     /// is the caller's spelling, or if the request is not signed.
     pub(super) fn signed_target(&self, callers: &CallerFields<'_>) -> Option<Target> {
-        self.signing(callers)?.0.signed_target(&self.current.target)
+        self.signing_parameters(callers)?.0.signed_target(&self.current.target)
     }
 
     /// Returns the signature of the next request; `None` if the request is not signed. `given` are
@@ -162,7 +166,7 @@ impl Transfer {
         given: &[FieldLine<'_>],
         target: &Target,
     ) -> Result<Option<SigV4Signature>> {
-        let Some((scheme, credentials)) = self.signing(callers) else { return Ok(None) };
+        let Some((scheme, credentials)) = self.signing_parameters(callers) else { return Ok(None) };
         let authority = target.authority();
         let own_host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| value);
         let fields: Vec<_> = given.iter().copied().filter(|(name, _)| !is_host(name) && !is_hop_by_hop(name)).collect();
@@ -177,7 +181,7 @@ impl Transfer {
             },
             unix: clock::unix_now(),
         };
-        scheme.sign(credentials, &request).map(Some).map_err(refused)
+        scheme.sign(credentials, &request).map(Some).map_err(credentials_error)
     }
 
     /// Returns the fields that sign the next request by RFC 9421; none if the options have no such
@@ -206,7 +210,7 @@ impl Transfer {
         };
         let unsigned =
             |error: MessageSignatureError| Error::with_source(ErrorKind::Setup, "the request cannot be signed", error);
-        let base = signature.base(&request).map_err(unsigned)?;
+        let base = signature.signature_base(&request).map_err(unsigned)?;
         let signed = match signature.algorithm() {
             SignatureAlgorithm::HmacSha256 => signature.hmac(&base),
             SignatureAlgorithm::Ed25519 => {
@@ -215,13 +219,13 @@ impl Transfer {
                 key.sign(base.text()).as_ref().to_vec()
             }
         };
-        Ok(base.fields(&signed).into())
+        Ok(base.signature_fields(&signed).into())
     }
 
     /// Makes the next request omit its content, if a challenge is needed before the content may be
     /// sent.
     pub(super) fn withhold_content(&mut self) {
-        let waits = self.has_single_use_content() || self.options.curl_compat.probes && self.has_content();
+        let waits = self.has_one_shot_content() || self.options.curl_compat.probes && self.has_content();
         self.auth.is_probe |= waits && !self.auth.is_unchallenged;
     }
 
@@ -244,15 +248,15 @@ impl Transfer {
             }
             (None, _) => Cow::Borrowed(&self.current.target),
         };
-        auth.identity(auth.user.as_ref(), &target, self.current.secrets, self.current.is_downgraded).map_err(|error| {
-            match error {
+        auth.credentials_for(auth.user.as_ref(), &target, self.current.secrets, self.current.is_downgraded).map_err(
+            |error| match error {
                 CredentialsError::Netrc(error) => {
                     Error::with_source(ErrorKind::Read, "the netrc file is malformed", error)
                 }
-                CredentialsError::Auth(error) => refused(error),
+                CredentialsError::Auth(error) => credentials_error(error),
                 error => Error::with_source(ErrorKind::Setup, "there are no credentials", error),
-            }
-        })
+            },
+        )
     }
 
     /// Handles a response with status 401, by answering its challenge if possible. Returns `None`
@@ -263,7 +267,7 @@ impl Transfer {
         if head.status() != 401 {
             if let (Some(credentials), SentAuthScheme::Digest) = (&identity.credentials, login.sent) {
                 for field in head.get_all("authentication-info") {
-                    auth.memory.on_info(credentials, &self.current.target, field);
+                    auth.memory.on_authentication_info(credentials, &self.current.target, field);
                 }
             }
             // The server requires no authentication, so the request is repeated with its content.
@@ -277,10 +281,10 @@ impl Transfer {
         if login.answers >= MAX_ANSWERS || allowed == AllowedAuthSchemes::NONE {
             return None;
         }
-        let choice = match self.chosen(head, allowed)? {
+        let choice = match self.choose_scheme(head, allowed)? {
             Ok(choice) => choice,
             Err(_) if self.options.curl_compat.trusts_end => return None,
-            Err(error) => return Some(BodyDisposition::Fail(refused(error))),
+            Err(error) => return Some(BodyDisposition::Fail(credentials_error(error))),
         };
         let identity = self.auth.identity.as_ref()?;
         let (auth, login) = (&self.options.auth, &self.auth);
@@ -309,7 +313,7 @@ impl Transfer {
         if let (Some(credentials), ChosenAuthScheme::Digest(_) | ChosenAuthScheme::Basic) =
             (&identity.credentials, &choice)
         {
-            auth.memory.learn(credentials, &self.current.target, &choice);
+            auth.memory.store_choice(credentials, &self.current.target, &choice);
         }
         let has_chosen_basic = matches!(choice, ChosenAuthScheme::Basic);
         if let Some(error) = self.resend_error() {
@@ -324,16 +328,16 @@ impl Transfer {
 impl Transfer {
     /// Selects the challenge of a 401 to answer. If Negotiate cannot be answered any more, selects
     /// among the others. Returns `None` if no other scheme is left.
-    fn chosen(
+    fn choose_scheme(
         &mut self,
         head: &ResponseHead,
         allowed: AllowedAuthSchemes,
     ) -> Option<std::result::Result<ChosenAuthScheme, haul_policy::auth::AuthError>> {
         let challenges = parse_challenges(head.get_all("www-authenticate"));
-        match choose(&challenges, allowed) {
+        match choose_scheme(&challenges, allowed) {
             Ok(ChosenAuthScheme::Negotiate(token)) if !self.answers_negotiate(&token) => {
                 let others = AllowedAuthSchemes { negotiate: false, ..allowed };
-                (others != AllowedAuthSchemes::NONE).then(|| choose(&challenges, others))
+                (others != AllowedAuthSchemes::NONE).then(|| choose_scheme(&challenges, others))
             }
             choice => Some(choice),
         }
@@ -341,6 +345,6 @@ impl Transfer {
 }
 
 /// Returns the error to report for credentials that cannot be used.
-fn refused(error: haul_policy::auth::AuthError) -> Error {
+fn credentials_error(error: haul_policy::auth::AuthError) -> Error {
     Error::with_source(ErrorKind::Auth, "cannot authenticate", error)
 }

@@ -10,19 +10,19 @@ use crate::trace::{Milestone, TraceEvent};
 use crate::transfer_facts::TransferPhase;
 
 impl ConnectObserver for Transfer {
-    fn resolved(&mut self) {
+    fn on_resolved(&mut self) {
         self.facts.resolved = self.enter_phase(TransferPhase::Connect);
         self.trace_milestone(Milestone::Resolved, None);
     }
 
-    fn connected(&mut self, local: Option<SocketAddr>) {
+    fn on_connected(&mut self, local: Option<SocketAddr>) {
         self.facts.connects += 1;
         self.facts.connected = self.enter_phase(TransferPhase::Tls);
         self.facts.local = local;
         self.trace_milestone(Milestone::Connected, None);
     }
 
-    fn connect_answered(&mut self, status: u16, heads: &[ConnectHead]) {
+    fn on_connect_response(&mut self, status: u16, heads: &[ConnectHead]) {
         self.facts.connect_status = status;
         for head in heads {
             let head = match head {
@@ -37,12 +37,12 @@ impl ConnectObserver for Transfer {
                 trace.event(&TraceEvent::Connect { head });
             }
             if self.options.include_head && self.options.curl_compat.connect_heads {
-                self.keep_head(head);
+                self.store_head(head);
             }
         }
     }
 
-    fn secured(&mut self) {
+    fn on_tls_established(&mut self) {
         self.facts.secured = self.enter_phase(TransferPhase::Idle);
         self.trace_milestone(Milestone::Secured, None);
     }
@@ -53,7 +53,7 @@ impl Transfer {
     /// began.
     fn enter_phase(&mut self, phase: TransferPhase) -> Duration {
         let now = Instant::now();
-        self.facts.enter(phase, now);
+        self.facts.enter_phase(phase, now);
         now.saturating_duration_since(self.facts.started)
     }
 }
@@ -61,19 +61,19 @@ impl Transfer {
 /// Reports the milestones of a new connection to the transfer that waits for it. `None` means that
 /// no transfer waits for the connection any more; the reports are then dropped.
 impl ConnectObserver for Option<&mut Box<Transfer>> {
-    fn resolved(&mut self) {
-        self.iter_mut().for_each(|transfer| transfer.resolved());
+    fn on_resolved(&mut self) {
+        self.iter_mut().for_each(|transfer| transfer.on_resolved());
     }
 
-    fn connected(&mut self, local: Option<SocketAddr>) {
-        self.iter_mut().for_each(|transfer| transfer.connected(local));
+    fn on_connected(&mut self, local: Option<SocketAddr>) {
+        self.iter_mut().for_each(|transfer| transfer.on_connected(local));
     }
 
-    fn connect_answered(&mut self, status: u16, heads: &[ConnectHead]) {
-        self.iter_mut().for_each(|transfer| transfer.connect_answered(status, heads));
+    fn on_connect_response(&mut self, status: u16, heads: &[ConnectHead]) {
+        self.iter_mut().for_each(|transfer| transfer.on_connect_response(status, heads));
     }
 
-    fn secured(&mut self) {
-        self.iter_mut().for_each(|transfer| transfer.secured());
+    fn on_tls_established(&mut self) {
+        self.iter_mut().for_each(|transfer| transfer.on_tls_established());
     }
 }

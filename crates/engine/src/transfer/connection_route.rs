@@ -58,7 +58,7 @@ impl Transfer {
     pub fn set_route(&mut self, key: &ConnectionKey) {
         self.facts.proxy_used = key.via != ProxyRoute::Direct;
         self.route.http3 = None;
-        let hop = key.via.hop().filter(|_| self.options.trace.is_some());
+        let hop = key.via.last_hop().filter(|_| self.options.trace.is_some());
         let host = hop.map(|hop| hop.preproxy.as_ref().unwrap_or(&hop.proxy).host_text().into());
         self.route.proxy = host.map(|host| Box::new(TracedProxy { host }));
         let service = key
@@ -75,7 +75,7 @@ impl Transfer {
         self.route.alternative = service;
     }
 
-    /// Records that the exchange begins on an open connection with this key. Only then it is known
+    /// Records that the exchange begins on an open connection with this key. From this, it is known
     /// whether QUIC or TCP has won the race between them.
     pub fn set_open_route(&mut self, key: &ConnectionKey) {
         self.set_route(key);
@@ -84,7 +84,7 @@ impl Transfer {
     }
 
     /// Returns true if Alt-Svc fields of responses are kept for the choice of HTTP/3.
-    pub(super) fn learns_http3(&self) -> bool {
+    pub(super) fn stores_http3_offers(&self) -> bool {
         cfg!(feature = "http3")
             && self.options.http3 != Http3Policy::Off
             && !self.facts.proxy_used
@@ -94,7 +94,7 @@ impl Transfer {
     /// Stops using HTTP/3 for this transfer, after an exchange by HTTP/3 failed. Other transfers do
     /// not use it either for some time, unless only the stream failed. Returns false if the exchange
     /// was not one of HTTP/3, or may use nothing else.
-    pub(super) fn leave_http3(&mut self, error: &Error, broke: ExchangeFailure) -> bool {
+    pub(super) fn retry_without_http3(&mut self, error: &Error, broke: ExchangeFailure) -> bool {
         let of_http3 = matches!(
             error.kind(),
             ErrorKind::Http3
@@ -119,7 +119,7 @@ impl Transfer {
 
     /// Stops using the alternative service over HTTP/3 whose server has answered that it does not
     /// serve this origin. Returns false if no such service is in use, or TCP must not be used.
-    pub(super) fn leave_misdirected_http3(&mut self) -> bool {
+    pub(super) fn retry_misdirected_without_http3(&mut self) -> bool {
         self.options.http3 != Http3Policy::Only && self.alt_used().is_some() && self.stop_http3(true)
     }
 
@@ -132,8 +132,8 @@ impl Transfer {
         may_leave && self.stop_http3(false)
     }
 
-    /// Makes the next exchange of this transfer go by TCP. If the endpoint `is_broken`, other
-    /// transfers do not use it either for some time. Returns false if the exchange was not one of
+    /// Makes the next exchange of this transfer use TCP. With `is_broken`, other transfers do not
+    /// use the QUIC endpoint for some time either. Returns false if the last exchange did not use
     /// HTTP/3.
     fn stop_http3(&mut self, is_broken: bool) -> bool {
         let Some(route) = self.route.http3.take() else { return false };
@@ -175,7 +175,7 @@ impl Transfer {
     /// Stops using the alternative service. Returns false if none was in use.
     pub(super) fn drop_alternative(&mut self) -> bool {
         let (Some(service), Some(known)) = (self.route.alternative.take(), &self.options.alt_svc) else { return false };
-        known.fails(&self.current.target, service.protocol, &service.host, service.port);
+        known.mark_failed(&self.current.target, service.protocol, &service.host, service.port);
         true
     }
 }

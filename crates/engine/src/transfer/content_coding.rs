@@ -9,16 +9,16 @@ impl Transfer {
     /// Returns true if the request asks for compressed content. It does not if only a part of the
     /// content is requested, since a part of compressed content cannot be decoded or appended to
     /// uncompressed bytes.
-    pub(super) fn asks_coded(&self) -> bool {
+    pub(super) fn requests_content_coding(&self) -> bool {
         let options = &self.options;
         options.decode
             && !self.resume.range.is_plain_part()
-            && (options.curl_compat.decodes_all || !self.ranges.are_wanted())
+            && (options.curl_compat.decodes_all || !self.ranges.should_request_ranges())
     }
 
     /// Returns true if the content of the response with this head must be decoded before it is
     /// delivered.
-    pub(super) fn decodes(&self, head: &ResponseHead) -> bool {
+    pub(super) fn decodes_content(&self, head: &ResponseHead) -> bool {
         self.options.decode && (self.options.curl_compat.decodes_all || is_decodable(head))
     }
 }

@@ -40,8 +40,8 @@ impl Transfer {
             _ => return ReceiveCredit::Bytes(u64::MAX),
         }
         let mut credit = self.body.credit(waker, token);
-        if let Some(end) = self.split.end() {
-            credit = credit.min(end.room(self.resume.range.at, waker, token));
+        if let Some(end) = self.split.end_offset() {
+            credit = credit.min(end.bytes_until_end(self.resume.range.at, waker, token));
         }
         self.speed.allow(credit.saturating_add(if credit == 0 { 0 } else { self.resume.skip }), now)
     }
@@ -61,7 +61,7 @@ impl Transfer {
     #[must_use]
     pub fn has_reached_split_end(&self) -> bool {
         let is_delivered = matches!(self.response.disposition, BodyDisposition::Deliver);
-        is_delivered && self.split.end().is_some_and(|end| end.is_reached(self.resume.range.at))
+        is_delivered && self.split.end_offset().is_some_and(|end| end.is_reached(self.resume.range.at))
     }
 
     /// Returns true if the rest of an unwanted body is too long to be received. The driver then
@@ -105,20 +105,20 @@ impl Transfer {
         {
             return self.deliver_up_to(limit, &lease.bytes()[start as usize..]);
         }
-        let wanted = self.wanted_range(bytes)?;
+        let wanted = self.range_to_deliver(bytes)?;
         if wanted.end - wanted.start == bytes {
-            return self.push_with(now, |body| body.push(lease));
+            return self.deliver_with(now, |body| body.push(lease));
         }
         let wanted = wanted.start as usize..wanted.end as usize;
         if wanted.is_empty() {
             return Ok(());
         }
-        self.push_with(now, |body| body.push(BufferLease::borrowed(&lease.bytes()[wanted])))
+        self.deliver_with(now, |body| body.push(BufferLease::borrowed(&lease.bytes()[wanted])))
     }
 
     /// Delivers bytes by `push`. The time that the sink takes counts neither against the minimum
     /// speed nor as silence of the server.
-    fn push_with(&mut self, now: Instant, push: impl FnOnce(&mut BodyDelivery) -> Result<()>) -> Result<()> {
+    fn deliver_with(&mut self, now: Instant, push: impl FnOnce(&mut BodyDelivery) -> Result<()>) -> Result<()> {
         if !self.speed.is_measured() {
             return push(&mut self.body);
         }
@@ -139,18 +139,20 @@ impl Transfer {
         self.check_size(end.saturating_add(1))
     }
 
-    /// Returns the range of indices, within the next `bytes` received bytes, of those that must be
-    /// delivered. It excludes bytes that an earlier response delivered, and bytes after the end of
-    /// the transfer's range.
-    fn wanted_range(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
+    /// Returns which of the next `bytes` received bytes must be delivered, as a range of indices.
+    /// It excludes bytes that an earlier response delivered, and bytes after the end of the
+    /// transfer's range.
+    fn range_to_deliver(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
         let start = self.resume.skip.min(bytes);
         self.resume.skip -= start;
         let at = self.resume.range.at;
         let received_to = at.saturating_add(bytes - start);
-        if self.ranges.are_allowed() && self.resume.range.known_end().is_some_and(|known_end| received_to > known_end) {
+        if self.ranges.may_request_ranges()
+            && self.resume.range.known_end().is_some_and(|known_end| received_to > known_end)
+        {
             return Err(Error::new(ErrorKind::Receive, "the server sent more than the range it announced"));
         }
-        let end = self.split.end().map_or(received_to, |end| end.shorten(at, received_to));
+        let end = self.split.end_offset().map_or(received_to, |end| end.shorten(at, received_to));
         self.set_position(end);
         self.facts.body_bytes += end - at;
         self.check_size(end)?;
@@ -160,7 +162,7 @@ impl Transfer {
     /// Sets the offset in the content of the next byte to deliver.
     fn set_position(&mut self, at: u64) {
         self.resume.range.at = at;
-        if let Some(end) = self.split.end() {
+        if let Some(end) = self.split.end_offset() {
             end.set_position(at);
         }
     }
@@ -173,15 +175,15 @@ impl Transfer {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         let (at, to) = (self.resume.range.at, self.resume.range.at + bytes);
         let is_whole = self.resume.skip == 0
-            && self.split.end().is_none_or(|end| end.shorten(at, to) == to)
+            && self.split.end_offset().is_none_or(|end| end.shorten(at, to) == to)
             && self.options.max_size.is_none_or(|limit| to <= limit);
         if !is_whole || !matches!(self.response.disposition, BodyDisposition::Deliver) {
             return pieces.iter().try_for_each(|piece| self.on_body(BufferLease::borrowed(piece), now));
         }
         pieces.iter().try_for_each(|piece| self.report_content(piece))?;
         self.speed.on_received(bytes, now);
-        self.wanted_range(bytes)?;
-        self.push_with(now, |body| body.push_pieces(pieces))
+        self.range_to_deliver(bytes)?;
+        self.deliver_with(now, |body| body.push_pieces(pieces))
     }
 
     /// Reports content to the trace, if there is a trace that observes content, and adds it to the
@@ -201,9 +203,9 @@ impl Transfer {
     /// Returns the descriptor of the sink to which the driver may move body bytes directly. Returns
     /// `None` if the bytes must be decoded, searched, skipped, traced or recorded, or if the sink has no such
     /// descriptor.
-    pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+    pub fn direct_descriptor(&mut self) -> Option<BorrowedFd<'_>> {
         match self.response.disposition {
-            BodyDisposition::Deliver if self.resume.skip == 0 && !self.is_traced() => self.body.direct(),
+            BodyDisposition::Deliver if self.resume.skip == 0 && !self.is_traced() => self.body.direct_descriptor(),
             _ => None,
         }
     }
@@ -211,17 +213,19 @@ impl Transfer {
     /// Receives at most `most` body bytes from the socket into memory of the sink; see
     /// [`Sink::receive`](crate::sink::Sink::receive). The caller must report the number of received
     /// bytes to [`Transfer::on_moved`].
-    pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+    pub fn receive_into_sink(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         match self.response.disposition {
-            BodyDisposition::Deliver if self.resume.skip == 0 && self.split.end().is_none() && !self.is_traced() => {
-                self.body.receive(socket, most)
+            BodyDisposition::Deliver
+                if self.resume.skip == 0 && self.split.end_offset().is_none() && !self.is_traced() =>
+            {
+                self.body.receive_into_sink(socket, most)
             }
             _ => None,
         }
     }
 
-    /// Records that `bytes` bytes were moved to the descriptor that [`Transfer::direct`] returned,
-    /// or received by [`Transfer::receive`].
+    /// Records that `bytes` bytes were moved to the descriptor that [`Transfer::direct_descriptor`]
+    /// returned, or received by [`Transfer::receive_into_sink`].
     ///
     /// # Errors
     /// The body is larger than allowed. The transfer must end.
@@ -229,12 +233,12 @@ impl Transfer {
         self.speed.on_received(bytes, now);
         self.set_position(self.resume.range.at + bytes);
         self.facts.body_bytes += bytes;
-        self.body.moved(bytes);
+        self.body.on_moved_bytes(bytes);
         self.check_size(self.resume.range.at)
     }
 
-    /// Returns the error to report when a write to the descriptor of [`Transfer::direct`] has
-    /// failed with `error`.
+    /// Returns the error to report when a write to the descriptor of
+    /// [`Transfer::direct_descriptor`] has failed with `error`.
     #[must_use]
     pub fn write_error(&self, error: io::Error) -> Error {
         self.body.sink().write_error(error)

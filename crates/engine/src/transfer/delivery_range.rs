@@ -34,8 +34,8 @@ pub(super) struct DeliveryRange {
     pub(super) total: Option<u64>,
     /// The strong validator of the representation. `None` before a response has announced one.
     pub(super) validator: Option<Validator>,
-    /// The content coding of the content delivered so far, empty if there is none. `None` before
-    /// the first response.
+    /// The content coding of the bytes delivered so far, empty for no coding. `None` before the
+    /// first response.
     coding: Option<Vec<u8>>,
     /// True if the range is the first bytes of content of unknown length
     /// ([`ContentSpan::Opening`]). The content may then be shorter than the range.
@@ -88,7 +88,7 @@ impl DeliveryRange {
     }
 
     /// Makes the range `span` of a representation with a known length and validator.
-    pub(super) fn part(span: std::ops::Range<u64>, total: u64, validator: Validator) -> Self {
+    pub(super) fn for_part(span: std::ops::Range<u64>, total: u64, validator: Validator) -> Self {
         Self {
             end: Some(span.end),
             at: span.start,
@@ -103,7 +103,7 @@ impl DeliveryRange {
     /// a part.
     pub(super) fn resume_partial(&mut self, partial: ExistingPartialContent) {
         *self = match partial.known {
-            Some((total, validator)) => Self::part(partial.gap, total, validator),
+            Some((total, validator)) => Self::for_part(partial.gap, total, validator),
             None => Self::starting_at(partial.gap.start),
         };
         self.end = self.end.filter(|&end| Some(end) != self.total);
@@ -116,7 +116,7 @@ impl DeliveryRange {
     }
 
     /// Returns true if the missing bytes must be requested without content coding, because the
-    /// bytes delivered so far have none.
+    /// delivered bytes have no coding.
     pub(super) fn is_plain_part(&self) -> bool {
         self.is_ranged() && self.coding.as_ref().is_some_and(Vec::is_empty)
     }
@@ -128,7 +128,7 @@ impl DeliveryRange {
     }
 
     /// Returns true if the content delivered so far has no content coding.
-    pub(super) fn is_plain(&self) -> bool {
+    pub(super) fn has_no_content_coding(&self) -> bool {
         self.coding.as_ref().is_none_or(Vec::is_empty)
     }
 
@@ -138,7 +138,7 @@ impl DeliveryRange {
     }
 
     /// Returns the value of the Range field. Returns `None` if the request needs no such field.
-    pub(super) fn range(&self) -> Option<String> {
+    pub(super) fn range_field(&self) -> Option<String> {
         self.is_ranged().then(|| match self.end {
             Some(end) => format!("bytes={}-{}", self.at, end.saturating_sub(1)),
             None => format!("bytes={}-", self.first_requested()),
@@ -153,7 +153,7 @@ impl DeliveryRange {
     /// Returns true if the request should be repeated from the last existing byte on, which happens
     /// once at most. Apache and lighttpd send a 416 without the total length, despite RFC 9110
     /// section 15.5.17. The response to the repeated request contains the length.
-    pub(super) fn try_last_byte(&mut self, head: &ResponseHead) -> bool {
+    pub(super) fn should_request_last_byte(&mut self, head: &ResponseHead) -> bool {
         let is_open = self.at > 0 && self.end.is_none() && self.total.is_none();
         let may = head.status() == 416 && is_open && content_range_of(head).is_none() && !self.requests_last_byte;
         self.requests_last_byte |= may;
@@ -174,7 +174,7 @@ impl DeliveryRange {
                 _ => None,
             },
             validator: strong_validator(head),
-            coding: Some(coding(head)),
+            coding: Some(content_coding(head)),
             ..Self::default()
         };
     }
@@ -188,13 +188,13 @@ impl DeliveryRange {
         if self.validator.is_none() {
             self.validator = strong_validator(head);
         }
-        self.coding.get_or_insert_with(|| coding(head));
+        self.coding.get_or_insert_with(|| content_coding(head));
         self.end = self.end_within(self.total);
         self.is_opening = false;
     }
 
     /// Returns true if the range is a [`ContentSpan::Opening`] of which no byte has arrived.
-    pub(super) fn is_opening(&self) -> bool {
+    pub(super) fn is_unstarted_opening(&self) -> bool {
         self.is_opening
     }
 
@@ -208,17 +208,17 @@ impl DeliveryRange {
     }
 
     /// Determines the relation of a response to the requested range.
-    pub(super) fn judge(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
+    pub(super) fn verdict(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
         match (head.status(), self.is_ranged()) {
-            (206, _) => self.judge_part(head, framing),
-            (200, true) if !self.is_opening => self.judge_whole(head, framing),
-            (416, true) => self.judge_unsatisfied(head),
+            (206, _) => self.verdict_on_206(head, framing),
+            (200, true) if !self.is_opening => self.verdict_on_200(head, framing),
+            (416, true) => self.verdict_on_416(head),
             _ => RangeVerdict::Ordinary,
         }
     }
 
     /// Determines the relation of a response with status 206 to the requested range.
-    fn judge_part(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
+    fn verdict_on_206(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
         let Some(range) = content_range_of(head) else {
             return RangeVerdict::Refused("a part without one valid Content-Range");
         };
@@ -229,10 +229,10 @@ impl DeliveryRange {
         let (Some(span), Some(total)) = (range.span, total) else {
             return RangeVerdict::Refused("a part of unknown place or total");
         };
-        if self.total.is_some_and(|known| known != total) || self.agrees(head) == ValidatorMatch::Different {
+        if self.total.is_some_and(|known| known != total) || self.compare_validator(head) == ValidatorMatch::Different {
             return RangeVerdict::Changed;
         }
-        if self.coding.as_ref().is_some_and(|known| *known != coding(head)) {
+        if self.coding.as_ref().is_some_and(|known| *known != content_coding(head)) {
             return RangeVerdict::Refused("a part of another content coding");
         }
         if span.start != self.first_requested() || span.end != self.end_within(Some(total)).unwrap_or(total) {
@@ -252,7 +252,7 @@ impl DeliveryRange {
     }
 
     /// Determines the relation of a response with status 200 to the requested range.
-    fn judge_whole(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
+    fn verdict_on_200(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
         if self.validator.is_none() {
             return RangeVerdict::Refused("the whole instead of a range");
         }
@@ -260,8 +260,8 @@ impl DeliveryRange {
             (BodyFraming::Length(length), Some(total)) => length != total,
             _ => false,
         };
-        let other_coding = self.coding.as_ref().is_some_and(|known| *known != coding(head));
-        match self.agrees(head) {
+        let other_coding = self.coding.as_ref().is_some_and(|known| *known != content_coding(head));
+        match self.compare_validator(head) {
             ValidatorMatch::Same if !other_length && !other_coding => RangeVerdict::Repeats(self.at),
             ValidatorMatch::Unsaid => {
                 RangeVerdict::Refused("the whole instead of a range, and not of which representation")
@@ -271,11 +271,12 @@ impl DeliveryRange {
     }
 
     /// Determines the relation of a response with status 416 to the requested range.
-    fn judge_unsatisfied(&self, head: &ResponseHead) -> RangeVerdict {
+    fn verdict_on_416(&self, head: &ResponseHead) -> RangeVerdict {
         let Some(total) = content_range_of(head).and_then(|range| range.total) else {
             return RangeVerdict::Refused("no such range, and not how long it is");
         };
-        let same = self.total.is_none_or(|known| known == total) && self.agrees(head) != ValidatorMatch::Different;
+        let same =
+            self.total.is_none_or(|known| known == total) && self.compare_validator(head) != ValidatorMatch::Different;
         match () {
             () if !same => RangeVerdict::Changed,
             () if self.at == total && self.end.is_none_or(|end| end == total) => RangeVerdict::Complete,
@@ -284,16 +285,16 @@ impl DeliveryRange {
     }
 
     /// Compares the known validator of the representation with the validators of a response.
-    fn agrees(&self, head: &ResponseHead) -> ValidatorMatch {
+    fn compare_validator(&self, head: &ResponseHead) -> ValidatorMatch {
         self.validator
             .as_ref()
-            .map_or(ValidatorMatch::Unsaid, |validator| validator.agrees(head.get("etag"), head.get("last-modified")))
+            .map_or(ValidatorMatch::Unsaid, |validator| validator.compare(head.get("etag"), head.get("last-modified")))
     }
 }
 
-/// Returns the strong validator of a response; `None` if it has none. The function is called for
-/// every response whose body is delivered, so it reads the fields only once. Most responses have a
-/// strong entity-tag, which is sufficient.
+/// Returns the strong validator of a response, or `None`. The function is called for every response
+/// whose body is delivered, so it reads the fields only once. Most responses have a strong
+/// entity-tag, which is sufficient.
 fn strong_validator(head: &ResponseHead) -> Option<Validator> {
     let tag = head.get("etag").and_then(|etag| Validator::strong(Some(etag), None, None));
     if tag.is_some() {
@@ -322,8 +323,8 @@ fn content_range_of(head: &ResponseHead) -> Option<content_range::ContentRange> 
     content_range::parse(only)
 }
 
-/// Returns the value of Content-Encoding of a response; empty if there is none.
-fn coding(head: &ResponseHead) -> Vec<u8> {
+/// Returns the value of Content-Encoding of a response. Empty if the field is missing.
+fn content_coding(head: &ResponseHead) -> Vec<u8> {
     let mut text = Vec::new();
     for (index, value) in head.get_all("content-encoding").enumerate() {
         if index > 0 {

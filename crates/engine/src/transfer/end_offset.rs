@@ -49,15 +49,16 @@ impl SharedEndOffset {
         self.position.store(at, Ordering::SeqCst);
     }
 
-    /// Makes the end offset final: a stream that reaches it is finished, and does not wait.
-    pub(crate) fn settle(&self) {
+    /// Makes the end offset final. A stream that reaches a final end offset is finished, and does
+    /// not wait.
+    pub(crate) fn make_final(&self) {
         self.is_settled.store(true, Ordering::SeqCst);
         self.wake();
     }
 
     /// Returns the number of bytes that the first stream, now at the offset `at`, may deliver. If
     /// it is 0, `waker` is woken with `token` when the end offset changes or becomes final.
-    pub(super) fn room(&self, at: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
+    pub(super) fn bytes_until_end(&self, at: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let room = self.end().saturating_sub(at);
         if room == 0 {
             *self.waiting.lock().ignore_poison() = waker.map(|waker| (Arc::clone(waker), token));
@@ -65,10 +66,10 @@ impl SharedEndOffset {
         room
     }
 
-    /// Returns the offset up to which bytes are to be delivered, of the bytes from `at` to
-    /// `received_to` that have arrived. While the end offset is tentative, bytes after it (such as
-    /// the rest of a TLS record) are delivered, too, since they would be missing if the end were
-    /// removed.
+    /// Returns the offset up to which received bytes are delivered. The bytes from `at` to
+    /// `received_to` have been received. While the end offset is tentative, bytes after it (such as
+    /// the rest of a TLS record) are delivered, too, since they would be missing if the end offset
+    /// were removed.
     pub(super) fn shorten(&self, at: u64, received_to: u64) -> u64 {
         if self.is_settled.load(Ordering::SeqCst) { received_to.min(self.end().max(at)) } else { received_to }
     }

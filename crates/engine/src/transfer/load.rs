@@ -12,23 +12,23 @@ use crate::clock;
 use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of times that a transfer is tried again at once because its host refused it
-/// for load. Later refusals count as failed attempts.
+/// The maximum number of retries of a transfer that its host refused because of its load, if these
+/// retries are not counted as attempts. Later refusals count as failed attempts.
 const MAX_LOAD_RETRIES: u8 = 5;
 
 /// The maximum number of retries for load at a host whose connection limit has not grown: the host
 /// may be down.
 const MAX_LOAD_RETRIES_AT_FIRST: u8 = 2;
 
-/// The pause before the first retry for load. It doubles with each further one. Other requests end
-/// meanwhile.
+/// The pause before the first retry after an overload. It doubles with each further retry. Other
+/// requests may end meanwhile.
 const LOAD_RETRY_PAUSE: Duration = Duration::from_millis(25);
 
 /// The refusal of a request by a host that may be overloaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HostRefusal {
-    /// 503, or a connection that was refused or reset before a response: fewer requests at a time
-    /// may help at once.
+    /// 503, or a connection that was refused or reset before a response: a retry may succeed as
+    /// soon as fewer requests run.
     Overload,
     /// 429, or a Retry-After: the host wants a pause.
     WantsPause,
@@ -36,7 +36,7 @@ pub(super) enum HostRefusal {
 
 impl HostRefusal {
     /// Returns the refusal in a response with this status.
-    pub(super) fn of_status(status: u16, wants_pause: bool) -> Option<Self> {
+    pub(super) fn from_status(status: u16, wants_pause: bool) -> Option<Self> {
         match status {
             503 if !wants_pause => Some(Self::Overload),
             429 | 503 => Some(Self::WantsPause),
@@ -45,7 +45,7 @@ impl HostRefusal {
     }
 
     /// Returns the refusal that a failure before the response shows.
-    pub(super) fn of_failure(error: &Error) -> Option<Self> {
+    pub(super) fn from_error(error: &Error) -> Option<Self> {
         let is_lost = matches!(error.kind(), ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive);
         let is_refused = error.io_source().is_some_and(|source| {
             matches!(source.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset)
@@ -56,15 +56,15 @@ impl HostRefusal {
 
 impl Transfer {
     /// Returns the end of the request if its host has refused it.
-    pub(crate) fn refused(&self, now: Instant) -> Option<JobEnd> {
+    pub(crate) fn refused_job_end(&self, now: Instant) -> Option<JobEnd> {
         self.attempt.refusal?;
         let total = now.saturating_duration_since(self.facts.placed_at);
-        let (now, kind) = (clock::policy_time(now), CompletionKind::Refused);
+        let (now, kind) = (clock::to_monotonic_time(now), CompletionKind::Refused);
         Some(JobEnd { now, first_byte: total, total, on_new_connection: self.facts.connects > 0, kind })
     }
 
     /// Returns the end of the finished transfer if its host has served it.
-    pub(crate) fn served(&self, result: &Result<()>) -> Option<JobEnd> {
+    pub(crate) fn served_job_end(&self, result: &Result<()>) -> Option<JobEnd> {
         let facts = &*self.facts;
         let is_served = result.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Status);
         // A response that continues a body leaves the time of the first one.
@@ -73,7 +73,7 @@ impl Transfer {
             return None;
         }
         Some(JobEnd {
-            now: clock::policy_time(facts.started + facts.total),
+            now: clock::to_monotonic_time(facts.started + facts.total),
             first_byte: facts.first_byte - facts.sent,
             total: facts.total.saturating_sub(facts.sent),
             on_new_connection: facts.connects > 0,
@@ -103,13 +103,13 @@ impl Transfer {
         }
         let pause = LOAD_RETRY_PAUSE * (1 << self.attempt.load_retries);
         self.attempt.load_retries += 1;
-        self.facts.enter(TransferPhase::Pause, now);
+        self.facts.enter_phase(TransferPhase::Pause, now);
         self.begin_attempt(now + pause);
         Some(pause)
     }
 
     /// Records that a connection is looked for.
-    pub(crate) fn on_placed(&mut self, now: Instant) {
+    pub(crate) fn on_connection_assigned(&mut self, now: Instant) {
         self.facts.placed_at = now;
     }
 }

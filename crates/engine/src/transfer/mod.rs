@@ -96,7 +96,7 @@ const MAX_RESTARTS: u32 = 2;
 
 /// The maximum total size in bytes of response heads that are stored for delivery. Without a limit,
 /// redirects from a hostile server would use much memory.
-const MAX_KEPT_HEADS: usize = 1 << 20;
+const MAX_KEPT_HEAD_BYTES: usize = 1 << 20;
 
 /// A transfer in progress. Fields that are rarely used, or that are moved to another owner, are
 /// boxed. The reason is that glibc's malloc keeps freed blocks of up to 1,032 bytes for each
@@ -117,8 +117,8 @@ pub struct Transfer {
     body: BodyDelivery,
     /// The head of the first response that is delivered. Later responses only continue its body.
     head: Option<ResponseHead>,
-    /// The trailer fields of the response; `None` if it has none. Boxed, since few responses have
-    /// any.
+    /// The trailer fields of the response, or `None`. Boxed, since few responses have trailer
+    /// fields.
     trailers: Option<Box<Fields>>,
     route: ConnectionRoute,
     proxy_auth: ProxyChallenges,
@@ -137,12 +137,12 @@ impl Transfer {
     /// by `tag`. The transfer is in a box, since it is moved often.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, body: BodyDelivery, now: Instant, tag: u64) -> Box<Self> {
-        Self::with_particulars(target, options, RequestOverrides::default(), body, now, tag)
+        Self::with_overrides(target, options, RequestOverrides::default(), body, now, tag)
     }
 
     /// Makes a transfer with settings that apply to this request alone (`particulars`).
     #[must_use]
-    pub fn with_particulars(
+    pub fn with_overrides(
         target: Target,
         options: Arc<RequestOptions>,
         mut particulars: RequestOverrides,
@@ -210,7 +210,7 @@ impl Transfer {
     /// Resets the transfer's state of the response, so that the next request fetches the content
     /// from the beginning.
     fn start_over(&mut self) {
-        self.resume = ResumeState::fresh(&self.options, self.ranges.start);
+        self.resume = ResumeState::without_progress(&self.options, self.ranges.start);
         self.facts.body_bytes = 0;
     }
 
@@ -227,8 +227,8 @@ impl Transfer {
     /// method (303).
     fn return_to_first_target(&mut self) {
         let is_spent =
-            || self.particulars.content(&self.options).is_some_and(crate::body::upload::RequestBody::is_spent);
-        if self.current.is_redirected() && self.current.keeps_method() && !is_spent() {
+            || self.particulars.content(&self.options).is_some_and(crate::body::upload::RequestBody::is_consumed);
+        if self.current.is_redirected() && self.current.has_original_method() && !is_spent() {
             self.forget_redirects();
         }
     }
@@ -259,12 +259,12 @@ impl Transfer {
     /// closed.
     #[must_use]
     pub(crate) fn may_resend(&self) -> bool {
-        self.options.retry.may_repeat(&self.current.method) && !self.has_single_use_content()
+        self.options.retry.may_repeat(&self.current.method) && !self.has_one_shot_content()
     }
 
     /// Sets the transfer's [rank](SchedulingKey::rank) to 0, the first, if the output of all other
     /// transfers waits for its body.
-    pub fn take_precedence(&mut self) {
+    pub fn take_precedence_if_awaited(&mut self) {
         if self.body.is_awaited() {
             self.scheduling.rank = 0;
         }
@@ -298,13 +298,13 @@ impl Transfer {
     /// Begins an attempt at the time `at`, and sets the deadline of the attempt.
     fn begin_attempt(&mut self, at: Instant) {
         let of_attempt = self.max_time().and_then(|limit| at.checked_add(limit));
-        self.attempt.deadline = [of_attempt, self.ends_by()].into_iter().flatten().min();
+        self.attempt.deadline = [of_attempt, self.total_deadline()].into_iter().flatten().min();
     }
 
     /// Postpones the deadline of the attempt by the time that it waits for a file descriptor.
     pub(crate) fn postpone_deadline(&mut self, wait: Duration) {
         let postponed = self.attempt.deadline.and_then(|at| at.checked_add(wait));
-        self.attempt.deadline = [postponed, self.ends_by()].into_iter().flatten().min();
+        self.attempt.deadline = [postponed, self.total_deadline()].into_iter().flatten().min();
     }
 
     /// Returns the time limit of each attempt, if there is one.
@@ -314,7 +314,7 @@ impl Transfer {
 
     /// Returns the time at which all attempts, with the pauses between them, must have ended, if it
     /// is limited.
-    pub(crate) fn ends_by(&self) -> Option<Instant> {
+    pub(crate) fn total_deadline(&self) -> Option<Instant> {
         self.options.total_time.and_then(|limit| self.attempt.first_started.checked_add(limit))
     }
 
@@ -342,7 +342,7 @@ impl Transfer {
         self.speed.on_activity(Instant::now());
     }
 
-    /// Records whether bytes of the request wait until the server takes them.
+    /// Records whether bytes of the request wait because the server accepts no more at the moment.
     pub fn set_sending(&mut self, is_sending: bool) {
         if self.speed.has_silence_limit() {
             self.speed.set_sending(is_sending, Instant::now());
@@ -357,9 +357,9 @@ impl Transfer {
         }
     }
 
-    /// Records that the responses before this one on its connection have ended: its server is
-    /// silent only from now on.
-    pub(crate) fn on_turn(&mut self, now: Instant) {
+    /// Records that the earlier responses on this connection have ended. The time during which the
+    /// server is silent is measured from now on.
+    pub(crate) fn on_slot_granted(&mut self, now: Instant) {
         self.speed.on_activity(now);
     }
 
@@ -394,8 +394,8 @@ impl Transfer {
         self.speed.next_check()
     }
 
-    /// Returns an error if the transfer was too slow for too long, or the server was silent for too
-    /// long.
+    /// Returns an error if the transfer was too slow, or the server silent, for longer than the
+    /// limit.
     pub fn check_speed(&mut self, now: Instant) -> Option<Error> {
         self.speed.check(self.facts.body_bytes, now)
     }

@@ -1,13 +1,13 @@
 //! Negotiate in a transfer's requests: tokens for the server and for the proxy that forwards them.
 
 use haul_policy::auth::{AllowedAuthSchemes, RequestCredentials};
-use haul_policy::auth::{AuthScheme, ChosenAuthScheme, choose, parse_challenges};
+use haul_policy::auth::{AuthScheme, ChosenAuthScheme, choose_scheme, parse_challenges};
 use haul_proto::head::ResponseHead;
 
 use super::Transfer;
 use super::state::BodyDisposition;
 use crate::net::proxy::{ProxyHop, ProxyRoute};
-use crate::state::auth::{NegotiateError, Negotiation, SentAuthScheme, no_token};
+use crate::state::auth::{NegotiateError, Negotiation, SentAuthScheme, missing_token_error};
 use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
 
@@ -24,7 +24,8 @@ pub(super) struct TransferNegotiations {
 #[derive(Default)]
 struct PeerNegotiation {
     negotiation: Negotiation,
-    /// The number of the connection on which the last token was sent; `None` if none was sent.
+    /// The number of the connection on which the last token was sent. `None` before the first
+    /// token.
     connection: Option<u64>,
 }
 
@@ -39,7 +40,7 @@ impl Transfer {
     /// is not among them once no token can be made, or the server has refused one.
     pub(super) fn allowed_schemes(&self, identity: &RequestCredentials) -> AllowedAuthSchemes {
         let allowed = self.options.auth.allowed_for(identity);
-        let is_over = self.with_server().is_some_and(|server| server.negotiation.is_over());
+        let is_over = self.server_negotiation().is_some_and(|server| server.negotiation.sends_no_more_tokens());
         AllowedAuthSchemes { negotiate: allowed.negotiate && !is_over, ..allowed }
     }
 
@@ -49,9 +50,9 @@ impl Transfer {
     /// # Errors
     /// [`ErrorKind::Setup`] if there is no Kerberos library, [`ErrorKind::Auth`] if there is no
     /// ticket, and no other scheme may be used.
-    pub(super) fn negotiated(&mut self, allowed: AllowedAuthSchemes) -> Result<Option<Vec<u8>>> {
+    pub(super) fn negotiate_authorization(&mut self, allowed: AllowedAuthSchemes) -> Result<Option<Vec<u8>>> {
         let is_only = AllowedAuthSchemes { negotiate: true, ..AllowedAuthSchemes::NONE } == self.options.auth.allowed;
-        if !allowed.negotiate || !is_only && self.with_server().is_none() {
+        if !allowed.negotiate || !is_only && self.server_negotiation().is_none() {
             return Ok(None);
         }
         let (options, connection) = (&self.options.auth.negotiate, self.facts.connection);
@@ -64,23 +65,23 @@ impl Transfer {
                 Some(value)
             }
             Err(error) => {
-                self.without_token(error, is_only)?;
+                self.check_missing_token(error, is_only)?;
                 None
             }
         };
         let user = self.auth.identity_user();
-        self.inform(format!("Server auth using Negotiate with user '{user}'"));
+        self.trace_info(format!("Server auth using Negotiate with user '{user}'"));
         Ok(value)
     }
 
     /// Handles the failure to make a token: continues without one as curl does, or if the server
     /// may offer another scheme.
-    fn without_token(&self, error: NegotiateError, is_only: bool) -> Result<()> {
+    fn check_missing_token(&self, error: NegotiateError, is_only: bool) -> Result<()> {
         let has_library = !matches!(error, NegotiateError::Library(_));
         if is_only && !(self.options.curl_compat.trusts_end && has_library) {
-            return Err(no_token(error, "cannot authenticate"));
+            return Err(missing_token_error(error, "cannot authenticate"));
         }
-        self.inform(error.to_string());
+        self.trace_info(error.to_string());
         Ok(())
     }
 
@@ -92,7 +93,7 @@ impl Transfer {
         match server.negotiation.on_challenge(token, has_sent) {
             Ok(answers) => answers,
             Err(error) => {
-                self.inform(error.to_string());
+                self.trace_info(error.to_string());
                 false
             }
         }
@@ -112,10 +113,10 @@ impl Transfer {
 
     /// Returns true if the next request continues Negotiate on the connection of the last one.
     pub(super) fn continues_negotiation(&self) -> bool {
-        self.with_server().is_some_and(|server| server.negotiation.continues())
+        self.server_negotiation().is_some_and(|server| server.negotiation.awaits_token())
     }
 
-    fn with_server(&self) -> Option<&PeerNegotiation> {
+    fn server_negotiation(&self) -> Option<&PeerNegotiation> {
         self.auth.negotiations.as_ref()?.server.as_ref()
     }
 
@@ -128,28 +129,28 @@ impl Transfer {
         let Some(options) = &hop.negotiate else { return Ok(None) };
         let connection = self.facts.connection;
         let of_proxy = &mut self.auth.negotiations.get_or_insert_default().proxy;
-        if of_proxy.negotiation.is_over() {
+        if of_proxy.negotiation.sends_no_more_tokens() {
             return Ok(None);
         }
         let is_same = of_proxy.connection == connection && connection.is_some();
         let value = match of_proxy.negotiation.authorization(options, hop.proxy.host_text(), is_same) {
             Ok(value) => value,
-            Err(error) => return self.without_token(error, true).map(|()| None),
+            Err(error) => return self.check_missing_token(error, true).map(|()| None),
         };
         of_proxy.connection = connection;
-        self.inform("Proxy auth using Negotiate with user ''".to_owned());
+        self.trace_info("Proxy auth using Negotiate with user ''".to_owned());
         Ok(Some(value))
     }
 
     /// Handles a 407 of the proxy that forwards the request, if it is authenticated by Negotiate.
     /// Returns true if the request should be sent again with another token.
     pub(super) fn answers_proxy_negotiate(&mut self, head: &ResponseHead) -> bool {
-        let via = ProxyRoute::of(&self.current.target, &self.options);
-        if via.forwards().is_none_or(|hop| hop.negotiate.is_none()) {
+        let via = ProxyRoute::for_request(&self.current.target, &self.options);
+        if via.forwarding_hop().is_none_or(|hop| hop.negotiate.is_none()) {
             return false;
         }
         let challenges = parse_challenges(head.get_all("proxy-authenticate"));
-        let Ok(ChosenAuthScheme::Negotiate(token)) = choose(&challenges, AllowedAuthSchemes::NEGOTIATE) else {
+        let Ok(ChosenAuthScheme::Negotiate(token)) = choose_scheme(&challenges, AllowedAuthSchemes::NEGOTIATE) else {
             return false;
         };
         let is_answered = self.proxy_auth.is_answered;
@@ -164,12 +165,12 @@ impl Transfer {
         let is_login =
             |name: &str| ["authorization", "proxy-authorization"].iter().any(|of| name.eq_ignore_ascii_case(of));
         let mut fields = self.options.fields.iter().chain(&self.particulars.fields);
-        fields.any(|(name, value)| is_login(name) && AuthScheme::of(value).is_of_connection())
+        fields.any(|(name, value)| is_login(name) && AuthScheme::from_credentials(value).authenticates_connection())
             || self.continues_negotiation()
     }
 
     /// Reports a message to the trace.
-    fn inform(&self, text: String) {
+    fn trace_info(&self, text: String) {
         if let Some(trace) = &self.options.trace {
             trace.event(&TraceEvent::Info(text.into()));
         }

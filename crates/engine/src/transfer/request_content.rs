@@ -16,7 +16,7 @@ const MIN_EXPECT_SIZE: u64 = 1 << 20;
 
 /// The size of content, in bytes, up to which a server is assumed to read all of the content even
 /// if it refuses the request.
-const READ_DESPITE_REFUSAL: u64 = 64 << 10;
+const MAX_CONTENT_READ_DESPITE_REFUSAL: u64 = 64 << 10;
 
 /// The state of the `Expect: 100-continue` in a transfer's requests (RFC 9110 section 10.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,19 +92,19 @@ impl Transfer {
         body.length().or_else(announced).map_or(BodyLength::Chunked, BodyLength::Known)
     }
 
-    /// Decides whether the next request has an `Expect` field. It has one if the caller sets that
-    /// field, or if the content is large and `worth` is true. It has none if the target has
-    /// rejected an `Expect` before.
+    /// Decides whether the next request has an `Expect` field. The request has it if the caller
+    /// sets that field, or if the content is large and `worth` is true. It does not have it if the
+    /// target has rejected an `Expect` before.
     pub(super) fn expectation(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> ExpectContinue {
         match self.expectation {
             ExpectContinue::Rejected => ExpectContinue::Rejected,
-            _ if self.waits_for_consent(framing, fields, worth) => ExpectContinue::Sent,
+            _ if self.waits_for_continue(framing, fields, worth) => ExpectContinue::Sent,
             _ => ExpectContinue::None,
         }
     }
 
     /// Returns true if the next request should wait for a 100 (Continue).
-    fn waits_for_consent(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> bool {
+    fn waits_for_continue(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> bool {
         if self.options.expect_timeout.is_zero() {
             return false;
         }
@@ -119,7 +119,7 @@ impl Transfer {
                 // A request without content must have no `Expect` (RFC 9110 section 10.1.1).
                 BodyLength::None | BodyLength::Known(0) => false,
                 BodyLength::Known(length) => {
-                    length > MIN_EXPECT_SIZE || self.options.curl_compat.spares_once && self.has_single_use_content()
+                    length > MIN_EXPECT_SIZE || self.options.curl_compat.spares_once && self.has_one_shot_content()
                 }
                 // Even if the caller wants chunks, the length may be known.
                 BodyLength::Chunked => {
@@ -145,12 +145,13 @@ impl Transfer {
     pub(crate) fn content_may_be_unread(&self) -> bool {
         let sent = self.content().filter(|_| !self.auth.is_probe);
         // If the length was unknown, the number of bytes passed to the connection is known now.
-        let much = |body: &RequestBody| body.length().unwrap_or(self.facts.upload_bytes) > READ_DESPITE_REFUSAL;
+        let much =
+            |body: &RequestBody| body.length().unwrap_or(self.facts.upload_bytes) > MAX_CONTENT_READ_DESPITE_REFUSAL;
         self.facts.status >= 300 && sent.is_some_and(much) && !self.authenticates_connection()
     }
 
     /// Returns true if the content can be sent only once.
-    pub(crate) fn has_single_use_content(&self) -> bool {
+    pub(crate) fn has_one_shot_content(&self) -> bool {
         self.content().is_some_and(|body| !body.is_repeatable())
     }
 
@@ -162,7 +163,7 @@ impl Transfer {
             let message = "the content has no known length, and the server's HTTP/1.0 needs one";
             return Some(Error::new(ErrorKind::Upload, message));
         }
-        let is_spent = self.content().is_some_and(RequestBody::is_spent);
+        let is_spent = self.content().is_some_and(RequestBody::is_consumed);
         is_spent.then(|| Error::new(ErrorKind::Rewind, "the content was read once already and cannot be sent again"))
     }
 }

@@ -44,7 +44,7 @@ pub(super) struct CallerFields<'a> {
 }
 
 impl<'a> CallerFields<'a> {
-    pub(super) fn of(options: &'a RequestOptions, own: &'a [OwnedField], aim: &TargetState) -> Self {
+    pub(super) fn from_options(options: &'a RequestOptions, own: &'a [OwnedField], aim: &TargetState) -> Self {
         let (shared, left_out) = (&*options.fields, &*options.without);
         let (secrets, same_origin) = (aim.secrets, aim.same_origin);
         let hands_on = options.curl_compat.hands_on_fields;
@@ -53,8 +53,8 @@ impl<'a> CallerFields<'a> {
         Self { is_empty, ..callers }
     }
 
-    /// Returns the caller's fields that may be sent to the target: the fields of the shared
-    /// options, except those that this request replaces, and then the request's own fields.
+    /// Returns the caller's fields that may be sent to the target: the fields of the shared options
+    /// that this request does not replace, and then the request's own fields.
     pub(super) fn allowed(&self) -> impl Iterator<Item = &'a OwnedField> + use<'a> {
         let Self { own, secrets, same_origin, hands_on, .. } = *self;
         let may_send = if hands_on { may_send_as_curl } else { may_send };
@@ -100,7 +100,7 @@ impl ForwardedRequest {
     fn others(&self) -> impl Iterator<Item = FieldLine<'_>> {
         let is_placed =
             |name: &str| ["proxy-authorization", "proxy-connection"].iter().any(|one| name.eq_ignore_ascii_case(one));
-        self.fields.iter().filter(move |(name, _)| !is_placed(name)).map(line)
+        self.fields.iter().filter(move |(name, _)| !is_placed(name)).map(to_field_line)
     }
 }
 
@@ -129,12 +129,16 @@ impl Transfer {
     /// Returns the request-target and the header fields for the proxy that forwards the request.
     /// The settings in the connection's pool key decide whether there is one, so data for the proxy
     /// cannot reach another server. `spelled`, if given, replaces the target.
-    pub(super) fn forwarded(&mut self, options: &RequestOptions, spelled: Option<&Target>) -> Result<ForwardedRequest> {
+    pub(super) fn forwarded_request(
+        &mut self,
+        options: &RequestOptions,
+        spelled: Option<&Target>,
+    ) -> Result<ForwardedRequest> {
         self.proxy_auth.is_answered = false;
-        let via = ProxyRoute::of(&self.current.target, options);
-        let Some(hop) = via.forwards() else { return Ok(ForwardedRequest::default()) };
+        let via = ProxyRoute::for_request(&self.current.target, options);
+        let Some(hop) = via.forwarding_hop() else { return Ok(ForwardedRequest::default()) };
         let negotiated = self.negotiated_with_proxy(hop)?;
-        let (uri, fields) = hop.forwarded(
+        let (uri, fields) = hop.forwarded_target_and_fields(
             negotiated,
             &self.current.method,
             spelled.unwrap_or(&self.current.target),
@@ -152,7 +156,11 @@ impl Transfer {
     /// be sent in chunks, Transfer-Encoding is left out, so that the engine sends Content-Length.
     pub(super) fn caller_lines<'a>(&self, callers: &CallerFields<'a>, chunked: bool) -> Vec<FieldLine<'a>> {
         let is_said = |name: &str| chunked || !name.eq_ignore_ascii_case("transfer-encoding");
-        callers.allowed().filter(|(name, _)| !self.describes_unsent_content(name) && is_said(name)).map(line).collect()
+        callers
+            .allowed()
+            .filter(|(name, _)| !self.describes_unsent_content(name) && is_said(name))
+            .map(to_field_line)
+            .collect()
     }
 
     /// Returns true if a header field with this name describes content, but the request has no
@@ -191,7 +199,7 @@ impl Transfer {
             signed: signed.unwrap_or_default(),
             range: match &options.range {
                 Some(range) => Some(format!("bytes={range}")),
-                None => self.resume.range.range(),
+                None => self.resume.range.range_field(),
             },
             content_range: options
                 .content_range
@@ -241,8 +249,7 @@ impl Transfer {
         fields
     }
 
-    /// Returns those of the engine's header fields that are about the request, in the order of
-    /// sending.
+    /// Returns the engine's header fields about the request, in the order of sending.
     fn request_values<'a>(
         &'a self,
         callers: &CallerFields<'_>,
@@ -250,8 +257,12 @@ impl Transfer {
         values: &'a EngineFieldValues<'_>,
     ) -> [(&'static str, Option<&'a [u8]>); 11] {
         let options = &self.options;
-        let if_range =
-            self.resume.range.validator.as_ref().filter(|_| self.ranges.are_allowed() && self.resume.range.is_ranged());
+        let if_range = self
+            .resume
+            .range
+            .validator
+            .as_ref()
+            .filter(|_| self.ranges.may_request_ranges() && self.resume.range.is_ranged());
         [
             ("Range", values.range.as_deref().map(str::as_bytes)),
             ("Content-Range", values.content_range.as_deref().map(str::as_bytes)),
@@ -259,7 +270,7 @@ impl Transfer {
             ("User-Agent", options.user_agent.as_deref()),
             ("Accept", Some(b"*/*")),
             ("TE", self.asks_transfer_coding(callers).then_some(b"gzip")),
-            ("Accept-Encoding", self.asks_coded().then(|| crate::body::accept_encoding().as_bytes())),
+            ("Accept-Encoding", self.requests_content_coding().then(|| crate::body::accept_encoding().as_bytes())),
             ("Referer", self.current.referer.as_deref()),
             ("Proxy-Connection", forwarded.get("Proxy-Connection")),
             ("Alt-Used", values.alt_used.as_deref().map(str::as_bytes)),
@@ -267,8 +278,8 @@ impl Transfer {
         ]
     }
 
-    /// Returns those of the engine's header fields that are about the content, in the order of
-    /// sending. Only Connection comes after them.
+    /// Returns the engine's header fields about the content, in the order of sending. Only
+    /// Connection comes after them.
     fn content_values<'a>(
         &'a self,
         callers: &CallerFields<'_>,
@@ -294,9 +305,9 @@ impl Transfer {
         self.options.deviations.codings && callers.engine_sets("TE")
     }
 
-    /// Returns the value of the engine's Cookie field: the cookies of the jar, then those of the
-    /// options, as in curl. `is_made` is true if the engine makes the field. If it is false, the
-    /// caller has set a Cookie field, and `None` is returned; only in curl's mode, the jar's
+    /// Returns the value of the engine's Cookie field: the cookies of the jar, then the cookies of
+    /// the options, as in curl. `is_made` is true if the engine makes the field. If it is false,
+    /// the caller has set a Cookie field, and `None` is returned; only in curl's mode, the jar's
     /// cookies are sent in a second field.
     fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
         let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.curl_compat.cookies_by_host);
@@ -311,7 +322,7 @@ impl Transfer {
 }
 
 /// Converts a header field that the caller has set to a field line.
-fn line((name, value): &OwnedField) -> FieldLine<'_> {
+fn to_field_line((name, value): &OwnedField) -> FieldLine<'_> {
     (name, value)
 }
 
@@ -328,11 +339,12 @@ fn is_connection(name: &str) -> bool {
 /// Returns true if a field with this name applies to the connection only (RFC 9110 section 7.6.1),
 /// so that a proxy may remove or replace it.
 pub(super) fn is_hop_by_hop(name: &str) -> bool {
-    const NAMES: [&str; 7] = ["connection", "expect", "keep-alive", "proxy-connection", "te", "trailer", "upgrade"];
-    is_framing_field(name) || NAMES.iter().any(|one| name.eq_ignore_ascii_case(one))
+    const HOP_BY_HOP_FIELDS: [&str; 7] =
+        ["connection", "expect", "keep-alive", "proxy-connection", "te", "trailer", "upgrade"];
+    is_framing_field(name) || HOP_BY_HOP_FIELDS.iter().any(|one| name.eq_ignore_ascii_case(one))
 }
 
-/// Returns those of the caller's fields that are named Connection and are not empty.
+/// Returns the caller's Connection fields that are not empty.
 fn connection_fields<'a>(given: &[FieldLine<'a>]) -> impl Iterator<Item = FieldLine<'a>> {
     given.iter().filter(|(name, value)| is_connection(name) && !value.is_empty()).copied()
 }

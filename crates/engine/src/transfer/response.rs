@@ -11,7 +11,7 @@ use haul_proto::head::{ProtocolVersion, ResponseHead};
 use super::delivery_range::{DeliveryRange, RangeVerdict};
 use super::load::HostRefusal;
 use super::state::BodyDisposition;
-use super::{MAX_KEPT_HEADS, MAX_RESTARTS, Transfer};
+use super::{MAX_KEPT_HEAD_BYTES, MAX_RESTARTS, Transfer};
 use crate::clock;
 use crate::error::ErrorStage;
 use crate::net::proxy::ProxyRoute;
@@ -44,12 +44,13 @@ impl Transfer {
         let trace_error = self.options.trace.as_ref().and_then(|trace| trace.failure());
         self.store_response_state(&head);
         self.response.host_pause = self.requested_pause(&head);
-        self.attempt.refusal = HostRefusal::of_status(head.status(), head.get("retry-after").is_some());
+        self.attempt.refusal = HostRefusal::from_status(head.status(), head.get("retry-after").is_some());
         let earlier = self.history.heads.len();
         if self.options.include_head {
-            self.history.heads.extend_from_slice(&self.escaped(head.raw()));
+            self.history.heads.extend_from_slice(&self.escape_for_trace(head.raw()));
         }
-        self.response.disposition = trace_error.map_or_else(|| self.decide(&head, framing), BodyDisposition::Fail);
+        self.response.disposition =
+            trace_error.map_or_else(|| self.decide_body_disposition(&head, framing), BodyDisposition::Fail);
         if self.options.keep_history && matches!(self.response.disposition, BodyDisposition::Follow(_)) {
             self.history.redirects.push(FollowedRedirect { target: self.current.target.clone(), head: head.clone() });
         }
@@ -63,7 +64,7 @@ impl Transfer {
             BodyDisposition::Deliver | BodyDisposition::Retry(_) => self.repeats_heads(),
             _ => false,
         };
-        if !stays || earlier > MAX_KEPT_HEADS {
+        if !stays || earlier > MAX_KEPT_HEAD_BYTES {
             self.history.heads.truncate(earlier);
         }
         // The head of a transfer is that of its first delivered response, since requests for the
@@ -74,7 +75,7 @@ impl Transfer {
     }
 
     /// Returns true if a response without a head (HTTP/0.9) is accepted.
-    pub fn takes_headless(&self) -> bool {
+    pub fn accepts_headless_response(&self) -> bool {
         self.options.deviations.http09
     }
 
@@ -88,14 +89,14 @@ impl Transfer {
         self.options.max_size.is_some()
     }
 
-    /// Delivers the lines of a head whose rest is broken or missing. The transfer fails afterwards.
+    /// Delivers the lines of a head whose end is broken or missing. The transfer fails afterwards.
     pub fn on_partial_head(&mut self, head: ResponseHead) {
         if let Some(trace) = &self.options.trace {
             trace.event(&TraceEvent::Response { head: &head });
         }
         self.facts.status = head.status();
         if self.options.include_head {
-            self.history.heads.extend_from_slice(&self.escaped(head.raw()));
+            self.history.heads.extend_from_slice(&self.escape_for_trace(head.raw()));
             // The transfer fails anyway, and the first error is the one to report.
             let _ = self.begin_delivery(&head, BodyFraming::None);
         }
@@ -104,7 +105,7 @@ impl Transfer {
 
     /// Decides what happens to the body of the response with this head. Several reasons may apply;
     /// the first one in the order of the code counts.
-    fn decide(&mut self, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
+    fn decide_body_disposition(&mut self, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
         let options = Arc::clone(&self.options);
         let decided = oversized_line(head, &options)
             .or_else(|| self.on_server_proof(head))
@@ -130,8 +131,8 @@ impl Transfer {
     ) -> Option<BodyDisposition> {
         let status = head.status();
         if status == 407 && self.proxy_auth.rounds < MAX_PROXY_ROUNDS {
-            let via = ProxyRoute::of(&self.current.target, options);
-            let answers = via.forwards().is_some_and(|proxy| proxy.may_answer(head, self.proxy_auth.is_answered));
+            let via = ProxyRoute::for_request(&self.current.target, options);
+            let answers = via.forwarding_hop().is_some_and(|proxy| proxy.may_answer(head, self.proxy_auth.is_answered));
             if answers || self.answers_proxy_negotiate(head) {
                 self.proxy_auth.rounds += 1;
                 return Some(BodyDisposition::Again);
@@ -149,7 +150,7 @@ impl Transfer {
         }
         // If the connection is not reused, the alternative service does not serve this origin (RFC
         // 7838 section 6).
-        (self.drop_alternative() || self.leave_misdirected_http3()).then_some(BodyDisposition::Again)
+        (self.drop_alternative() || self.retry_misdirected_without_http3()).then_some(BodyDisposition::Again)
     }
 
     /// Handles a redirect: follows it, or fails if that is impossible. Returns `None` if the
@@ -174,7 +175,7 @@ impl Transfer {
                     _ => "the redirect cannot be followed".to_owned(),
                 };
                 let error = Error::with_source(kind, message, error);
-                Some(BodyDisposition::Fail(error.at(ErrorStage::Redirected)))
+                Some(BodyDisposition::Fail(error.with_stage(ErrorStage::Redirected)))
             }
         }
     }
@@ -187,14 +188,14 @@ impl Transfer {
         framing: BodyFraming,
         options: &RequestOptions,
     ) -> Option<BodyDisposition> {
-        if !self.ranges.are_allowed() {
+        if !self.ranges.may_request_ranges() {
             return None;
         }
-        if self.continues_loosely(head) {
+        if self.continues_without_validator(head) {
             let begun = self.begin_delivery(head, framing);
             return Some(begun.map_or_else(BodyDisposition::Fail, |()| BodyDisposition::Deliver));
         }
-        match self.resume.range.judge(head, framing) {
+        match self.resume.range.verdict(head, framing) {
             RangeVerdict::Ordinary => None,
             // Some servers respond with a 206 although no range was requested.
             _ if options.curl_compat.trusts_end && head.status() == 206 && !self.resume.range.is_ranged() => None,
@@ -205,16 +206,18 @@ impl Transfer {
             {
                 Some(BodyDisposition::Complete)
             }
-            RangeVerdict::Refused(_) if self.ranges.must_continue && self.resume.range.try_last_byte(head) => {
+            RangeVerdict::Refused(_)
+                if self.ranges.must_continue && self.resume.range.should_request_last_byte(head) =>
+            {
                 Some(BodyDisposition::Again)
             }
             verdict => Some(self.apply_verdict(verdict, head, framing)),
         }
     }
 
-    /// Returns true if curl takes the response for the rest of the content: its Content-Range names
-    /// the requested offset, though it is not valid or the status is 200.
-    fn continues_loosely(&self, head: &ResponseHead) -> bool {
+    /// Returns true if curl would accept the response as the rest of the content. Its Content-Range
+    /// names the requested offset, but the field is not valid or the status is 200.
+    fn continues_without_validator(&self, head: &ResponseHead) -> bool {
         let offset = || {
             let range = head.get("content-range")?.trim_ascii().strip_prefix(b"bytes")?.trim_ascii_start();
             let (start, end) = range.split_at(range.iter().position(|byte| *byte == b'-')?);
@@ -246,7 +249,7 @@ impl Transfer {
     ) -> Option<BodyDisposition> {
         let status = head.status();
         if !self.ranges.must_continue
-            || !self.ranges.are_allowed()
+            || !self.ranges.may_request_ranges()
             || !self.resume.range.is_ranged()
             || status == 206
             || status == 304 && !options.curl_compat.trusts_end
@@ -260,7 +263,7 @@ impl Transfer {
         Some(BodyDisposition::Fail(Error::new(ErrorKind::Range, message)))
     }
 
-    /// Handles a body that is too large, and a body that the caller does not want
+    /// Handles a body that is too large, or that the caller does not want
     /// ([`RequestOptions::head_only`], [`RequestOptions::wants`]).
     fn on_unwanted(
         &mut self,
@@ -329,8 +332,8 @@ impl Transfer {
         }
     }
 
-    /// Decides what happens to the body of a response, given its relation `verdict` to the
-    /// requested range.
+    /// Decides what happens to the body of a response. `verdict` is the relation of the response to
+    /// the requested range.
     fn apply_verdict(&mut self, verdict: RangeVerdict, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
         let (kind, message) = match verdict {
             RangeVerdict::Continues => {
@@ -394,10 +397,10 @@ impl Transfer {
             BodyFraming::None => Some(0),
             _ => None,
         };
-        let is_rest = head.status() == 200 && self.continues_loosely(head);
-        if head.status() == 200 && self.ranges.are_allowed() && self.resume.skip == 0 && !is_rest {
+        let is_rest = head.status() == 200 && self.continues_without_validator(head);
+        if head.status() == 200 && self.ranges.may_request_ranges() && self.resume.skip == 0 && !is_rest {
             self.resume.range.on_whole(head, framing);
-        } else if self.resume.range.is_opening() {
+        } else if self.resume.range.is_unstarted_opening() {
             // A response that replaces the content is not a part of it.
             self.resume.range = DeliveryRange::default();
         }
@@ -406,7 +409,7 @@ impl Transfer {
         self.resume.has_begun = true;
         let mut codings: Vec<&[u8]> = Vec::new();
         let deviations = self.options.deviations;
-        if !deviations.raw && length != Some(0) && self.decodes(head) {
+        if !deviations.raw && length != Some(0) && self.decodes_content(head) {
             codings.extend(head.get_all("content-encoding"));
         }
         // Transfer codings were applied last, so they are decoded first; chunks are decoded
@@ -430,7 +433,7 @@ impl Transfer {
                 length,
                 offset: self.resume.range.at,
                 total: self.resume.range.total,
-                validator: self.resume.range.validator.as_ref().filter(|_| self.ranges.are_allowed()),
+                validator: self.resume.range.validator.as_ref().filter(|_| self.ranges.may_request_ranges()),
                 deadline: self.deadline(),
             },
             &self.history.heads,

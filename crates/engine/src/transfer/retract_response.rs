@@ -11,17 +11,17 @@ impl Transfer {
     /// Discards a complete response that may belong to another request on the same connection. The
     /// transfer then starts again at the caller's target, or fails if some of the content was
     /// already output.
-    pub fn retract(&mut self, now: Instant) -> TransferStep {
+    pub fn retract_response(&mut self, now: Instant) -> TransferStep {
         self.response = ResponseDecisions::default();
         self.record = None;
         if !self.body.restart() {
             let message = "the server sent a response that no request had asked for, so this one may be another URL's: \
                            do without pipelining";
-            return self.done(Err(Error::new(ErrorKind::Receive, message)), now);
+            return self.finish_with(Err(Error::new(ErrorKind::Receive, message)), now);
         }
         self.restart_at_first_target();
-        self.facts.enter(TransferPhase::Idle, now);
-        *self.facts = self.facts.of_next_attempt(self.facts.started);
+        self.facts.enter_phase(TransferPhase::Idle, now);
+        *self.facts = self.facts.for_next_attempt(self.facts.started);
         self.head = None;
         self.trailers = None;
         TransferStep::Again(Duration::ZERO)

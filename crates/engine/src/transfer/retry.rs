@@ -52,7 +52,7 @@ pub enum ExchangeFailure {
     BeforeResponse,
     /// The connection failed in the head or in the body of the response.
     InResponse,
-    /// The server violated the protocol, and would probably do so again.
+    /// The server violated the protocol, and would probably violate it again.
     ByProtocol,
 }
 
@@ -61,7 +61,7 @@ impl Transfer {
     /// it also if the rest of the response is not received ([`Transfer::skips_rest`]).
     pub fn on_complete(&mut self, now: Instant) -> TransferStep {
         if let Err(error) = self.end_record(None) {
-            return self.done(Err(error), now);
+            return self.finish_with(Err(error), now);
         }
         match std::mem::replace(&mut self.response.disposition, BodyDisposition::Unknown) {
             BodyDisposition::Deliver => self.on_delivered(now),
@@ -71,24 +71,24 @@ impl Transfer {
                 }
                 self.deliver_heads();
                 let result = self.body.finish();
-                self.done(result, now)
+                self.finish_with(result, now)
             }
             BodyDisposition::Again => {
-                self.facts.enter(TransferPhase::Idle, now);
+                self.facts.enter_phase(TransferPhase::Idle, now);
                 TransferStep::Again(Duration::ZERO)
             }
             BodyDisposition::Anew => {
                 self.return_to_first_target();
                 self.current.skips_redirects = false;
-                self.facts.enter(TransferPhase::Idle, now);
+                self.facts.enter_phase(TransferPhase::Idle, now);
                 TransferStep::Again(Duration::ZERO)
             }
             BodyDisposition::Follow(hop) => {
-                self.facts.enter(TransferPhase::Idle, now);
+                self.facts.enter_phase(TransferPhase::Idle, now);
                 if self.current.method != hop.method {
                     self.facts.method = Some(hop.method.as_str().into());
                 }
-                self.current.follow(*hop, self.options.auto_referer);
+                self.current.follow_redirect(*hop, self.options.auto_referer);
                 if self.options.auto_referer {
                     let referer = self.current.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
                     self.facts.referer = referer.map(Box::from);
@@ -100,30 +100,30 @@ impl Transfer {
                 self.trace_redirect();
                 self.limit_mirror_time(now);
                 if let Some(error) = self.resend_error() {
-                    return self.done(Err(error), now);
+                    return self.finish_with(Err(error), now);
                 }
                 TransferStep::Again(Duration::ZERO)
             }
             BodyDisposition::Retry(wait) => {
                 let error = self.head.as_ref().filter(|_| self.options.fail).map(response::bad_status);
-                let kept = self.take_heads_to_repeat();
+                let kept = self.take_back_written_heads();
                 let after = self.schedule_retry(Trouble::Status(self.facts.status), wait, error.as_ref(), now);
                 self.history.heads.splice(..0, kept);
                 after
             }
             BodyDisposition::Fail(error) => self.on_refused(error, now),
             BodyDisposition::Unknown => {
-                self.done(Err(Error::new(ErrorKind::EmptyReply, "the response has no head")), now)
+                self.finish_with(Err(Error::new(ErrorKind::EmptyReply, "the response has no head")), now)
             }
         }
     }
 
     /// Handles a response whose body was delivered completely.
     fn on_delivered(&mut self, now: Instant) -> TransferStep {
-        if self.split.end().is_some_and(|end| end.is_reached(self.resume.range.at)) {
-            return self.done(Ok(()), now);
+        if self.split.end_offset().is_some_and(|end| end.is_reached(self.resume.range.at)) {
+            return self.finish_with(Ok(()), now);
         }
-        let is_short = self.ranges.are_allowed()
+        let is_short = self.ranges.may_request_ranges()
             && self.resume.range.known_end().is_some_and(|known_end| self.resume.range.at < known_end);
         if is_short {
             self.response.disposition = BodyDisposition::Deliver;
@@ -131,9 +131,9 @@ impl Transfer {
             return self.on_failure(error, ExchangeFailure::InResponse, now);
         }
         if self.is_part() {
-            return self.done(Ok(()), now);
+            return self.finish_with(Ok(()), now);
         }
-        if self.ranges.are_allowed()
+        if self.ranges.may_request_ranges()
             && let Some(gap) = self.body.next_gap()
         {
             self.resume.range.move_to(gap);
@@ -144,7 +144,7 @@ impl Transfer {
             return after;
         }
         let result = self.body.finish().and_then(|()| self.status_error());
-        self.done(result, now)
+        self.finish_with(result, now)
     }
 
     /// Handles a response that the transfer cannot use. If the options allow retries after every
@@ -164,7 +164,7 @@ impl Transfer {
                 }
                 after
             }
-            _ => self.done(Err(error), now),
+            _ => self.finish_with(Err(error), now),
         }
     }
 
@@ -172,7 +172,7 @@ impl Transfer {
     /// delivered. Returns `None` if no retry is needed.
     fn retry_after_body(&mut self, now: Instant) -> Option<TransferStep> {
         let wait = self.response.retry_after_body.take()?;
-        let kept = if self.facts.body_bytes == 0 { self.take_heads_to_repeat() } else { Vec::new() };
+        let kept = if self.facts.body_bytes == 0 { self.take_back_written_heads() } else { Vec::new() };
         // Output that cannot be taken back remains.
         self.body.restart();
         let error = self.status_error().err();
@@ -181,10 +181,10 @@ impl Transfer {
         Some(after)
     }
 
-    /// Takes back the heads that were written to a file without a body, and returns them. With the
+    /// Removes the heads that were written to a file without a body, and returns them. With the
     /// behaviour of curl, they are written again before the heads of the next attempt. Returns
-    /// nothing if the output cannot be taken back.
-    fn take_heads_to_repeat(&mut self) -> Vec<u8> {
+    /// nothing if they cannot be removed from the output.
+    fn take_back_written_heads(&mut self) -> Vec<u8> {
         let repeats = self.repeats_heads() && self.resume.has_begun;
         if repeats && self.body.restart() { std::mem::take(&mut self.history.heads) } else { Vec::new() }
     }
@@ -220,31 +220,32 @@ impl Transfer {
             }
             _ => error,
         };
-        let error = if broke == ExchangeFailure::BeforeSending { error.at(ErrorStage::Connecting) } else { error };
+        let error =
+            if broke == ExchangeFailure::BeforeSending { error.with_stage(ErrorStage::Connecting) } else { error };
         if broke == ExchangeFailure::BeforeSending && self.drop_alternative_after(&error) {
             return TransferStep::Again(Duration::ZERO);
         }
-        let left_http3 = broke != ExchangeFailure::BeforeSending && self.leave_http3(&error, broke);
+        let left_http3 = broke != ExchangeFailure::BeforeSending && self.retry_without_http3(&error, broke);
         let trouble = trouble_of(&error, broke);
         let is_early = !matches!(broke, ExchangeFailure::InResponse | ExchangeFailure::ByProtocol);
-        self.attempt.refusal = HostRefusal::of_failure(&error).filter(|_| is_early);
+        self.attempt.refusal = HostRefusal::from_error(&error).filter(|_| is_early);
         if let (Some(_), true) = (self.resend_error(), broke != ExchangeFailure::BeforeSending) {
-            return self.done(Err(error), now);
+            return self.finish_with(Err(error), now);
         }
         let may_repeat = self.options.retry.may_repeat(&self.current.method);
         if broke == ExchangeFailure::WhileStale && may_repeat && trouble == Trouble::ResetBeforeResponse {
             // Most likely, the server did not see the request (RFC 9112 section 9.3.1), so this is
             // not counted as an attempt.
             self.reuse.wants_fresh = true;
-            self.facts.enter(TransferPhase::Idle, now);
+            self.facts.enter_phase(TransferPhase::Idle, now);
             return TransferStep::Again(Duration::ZERO);
         }
         if self.is_part() {
-            return self.done(Err(error), now);
+            return self.finish_with(Err(error), now);
         }
         let resumes = self.options.resume
             && self.resume.has_begun
-            && self.ranges.are_allowed()
+            && self.ranges.may_request_ranges()
             && self.resume.range.is_resumable();
         if resumes && self.resume.range.at.saturating_sub(self.resume.failed_at) >= RETRIES_RENEWED_AFTER {
             // The transfer has advanced and keeps its bytes, so this counts as its first failure.
@@ -254,7 +255,7 @@ impl Transfer {
         if left_http3 && may_repeat && (resumes || !self.resume.has_begun) {
             // TCP might have succeeded, so this is not counted as an attempt.
             self.resume.failed_at = self.resume.range.at;
-            self.facts.enter(TransferPhase::Idle, now);
+            self.facts.enter_phase(TransferPhase::Idle, now);
             return TransferStep::Again(Duration::ZERO);
         }
         match self.retry_delay(trouble, None) {
@@ -274,12 +275,12 @@ impl Transfer {
                 self.start_over();
                 after
             }
-            _ => self.done(Err(error), now),
+            _ => self.finish_with(Err(error), now),
         }
     }
 
     /// Returns true if a retry may append to the user's file, as in curl, and need not start from
-    /// the beginning. That is so if the failed response was being delivered, and the server
+    /// the beginning. That is the case if the failed response was being delivered, and the server
     /// supports ranges.
     fn may_extend_file(&mut self) -> bool {
         let brings = self.head.as_ref().is_some_and(|head| match head.status() {
@@ -287,12 +288,12 @@ impl Transfer {
             200 => head.get("accept-ranges").is_some_and(|unit| unit.trim_ascii().eq_ignore_ascii_case(b"bytes")),
             _ => false,
         });
-        let is_plain = self.ranges.are_allowed() && self.current.method == "GET" && !self.options.include_head;
+        let is_plain = self.ranges.may_request_ranges() && self.current.method == "GET" && !self.options.include_head;
         self.options.curl_compat.retries_whole
             && is_plain
             && brings
             && self.resume.range.at > self.ranges.start
-            && self.body.keeps()
+            && self.body.keep_delivered_part()
     }
 
     /// Returns the delay before a retry. `retry_after` is the pause that the server has requested,
@@ -301,17 +302,18 @@ impl Transfer {
         let elapsed = self.attempt.first_started.elapsed();
         let idempotent = retry::is_idempotent(&self.current.method);
         let rules = &self.options.retry;
-        let wait = retry::decide(rules, trouble, self.attempt.number, idempotent, retry_after, elapsed, entropy())?;
+        let wait =
+            retry::retry_delay(rules, trouble, self.attempt.number, idempotent, retry_after, elapsed, entropy())?;
         // A retry must begin before the time limit for all attempts.
-        let is_in_time = self.ends_by().is_none_or(|end| clock::after(Instant::now(), wait) < end);
+        let is_in_time = self.total_deadline().is_none_or(|end| clock::add_saturating(Instant::now(), wait) < end);
         is_in_time.then_some(wait)
     }
 
     /// Gives the target of a redirect at most a quarter of the remaining time to respond. Without
     /// this, a silent mirror would leave no time for a retry at another mirror.
     fn limit_mirror_time(&mut self, now: Instant) {
-        let Some(end) = self.ends_by().filter(|_| self.max_time().is_none()) else { return };
-        let may_try_others = !self.current.same_origin && self.current.keeps_method() && !self.has_content();
+        let Some(end) = self.total_deadline().filter(|_| self.max_time().is_none()) else { return };
+        let may_try_others = !self.current.same_origin && self.current.has_original_method() && !self.has_content();
         if may_try_others && self.retry_delay(Trouble::Timeout, None).is_some() {
             self.attempt.deadline = Some(now + end.saturating_duration_since(now) / 4);
         }
@@ -321,7 +323,7 @@ impl Transfer {
     /// server has responded.
     pub(super) fn restore_deadline(&mut self) {
         if self.max_time().is_none() {
-            self.attempt.deadline = self.ends_by();
+            self.attempt.deadline = self.total_deadline();
         }
     }
 
@@ -337,7 +339,7 @@ impl Transfer {
         self.report_pause(wait, error);
         if self.options.keep_history {
             let error = match (error, &self.head) {
-                (Some(error), _) => error.again(),
+                (Some(error), _) => error.duplicate(),
                 (None, Some(head)) => response::bad_status(head),
                 (None, None) => Error::new(ErrorKind::EmptyReply, "the response has no head"),
             };
@@ -349,12 +351,12 @@ impl Transfer {
         }
         self.attempt.number += 1;
         self.facts.retries += 1;
-        self.facts.enter(TransferPhase::Pause, now);
-        let at = clock::after(now, wait);
+        self.facts.enter_phase(TransferPhase::Pause, now);
+        let at = clock::add_saturating(now, wait);
         self.begin_attempt(at);
         if self.options.curl_compat.retries_whole {
             self.restart_at_first_target();
-            *self.facts = self.facts.of_next_attempt(at);
+            *self.facts = self.facts.for_next_attempt(at);
         } else {
             self.return_to_first_target();
         }
@@ -363,21 +365,21 @@ impl Transfer {
 
     /// Returns true if it may wait for its retry without a slot. A decoder that is kept for the
     /// rest of the body uses memory for which others with a slot may wait.
-    pub(crate) fn may_give_slot(&mut self) -> bool {
+    pub(crate) fn may_give_up_slot(&mut self) -> bool {
         if !self.resume.has_begun {
-            self.body.release();
+            self.body.release_decoder();
         }
         !self.body.uses_decoder_memory()
     }
 
-    /// Gives up the transfer's host slot while the transfer waits for its retry.
-    pub(crate) fn give_slot(&mut self) {
+    /// Releases the transfer's host slot while the transfer waits for its retry.
+    pub(crate) fn give_up_slot(&mut self) {
         (self.scheduling.host_slot, self.scheduling.has_given_slot) = (None, false);
     }
 
     /// Continues after a wait without a slot, which now has `slot`. With `restarts_clock`, the time
     /// limit of the attempt begins now, and not with the end of the pause.
-    pub(crate) fn take_slot(&mut self, slot: HostId, restarts_clock: bool, now: Instant) {
+    pub(crate) fn resume_with_slot(&mut self, slot: HostId, restarts_clock: bool, now: Instant) {
         self.scheduling.host_slot = Some(slot);
         if restarts_clock {
             self.begin_attempt(now);
@@ -422,19 +424,19 @@ impl Transfer {
     }
 
     /// Finishes the transfer with this result, and completes its facts.
-    pub(crate) fn done(&mut self, result: Result<()>, now: Instant) -> TransferStep {
+    pub(crate) fn finish_with(&mut self, result: Result<()>, now: Instant) -> TransferStep {
         if !self.resume.has_begun && !self.is_part() {
             // The received bytes were discarded.
             self.facts.body_bytes = 0;
         }
-        self.facts.decoded_bytes = self.body.decoded();
+        self.facts.decoded_bytes = self.body.decoded_bytes();
         if result.is_err() {
             self.deliver_heads();
         }
         self.facts.on_finished(now);
         if self.is_part() {
             // Other connections are still receiving the body.
-            self.facts.enter(TransferPhase::Receive, now);
+            self.facts.enter_phase(TransferPhase::Receive, now);
         }
         TransferStep::Done(result.map_err(|error| self.annotate(error)))
     }
@@ -442,8 +444,12 @@ impl Transfer {
     /// Adds to an error the URL of this transfer and the phase that the transfer had reached.
     pub(crate) fn annotate(&self, error: Error) -> Error {
         let stage = if self.attempt.has_sent { ErrorStage::Sent } else { ErrorStage::Unknown };
-        let error = error.with_url(self.current.target.to_url()).at(stage);
-        if self.current.is_redirected() { error.asked_as(self.current.first_target().to_url()) } else { error }
+        let error = error.with_url(self.current.target.to_url()).with_stage(stage);
+        if self.current.is_redirected() {
+            error.with_requested_url(self.current.first_target().to_url())
+        } else {
+            error
+        }
     }
 
     /// Returns the pause that the last response requests for its host (429 or 503 with

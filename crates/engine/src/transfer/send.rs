@@ -21,7 +21,7 @@ fn rejected_request(error: RequestError, fields: &[FieldLine<'_>]) -> Error {
     if error == RequestError::ChunksInHttp10 {
         return Error::with_source(ErrorKind::Upload, "the content cannot be sent", error);
     }
-    let message = match error.field().and_then(|index| fields.get(index)) {
+    let message = match error.field_index().and_then(|index| fields.get(index)) {
         Some((name, _)) => format!("the request cannot be sent for its header {name:?}"),
         None => "the request cannot be sent".to_owned(),
     };
@@ -61,20 +61,20 @@ impl Transfer {
             return Err(error);
         }
         let options = Arc::clone(&self.options);
-        let callers = CallerFields::of(&options, own, &self.current);
+        let callers = CallerFields::from_options(&options, own, &self.current);
         // The credentials come first, since they decide whether the content must wait for a
         // challenge.
         let authorization = self.authorize(!callers.engine_sets("Authorization"))?;
         let spelled = self.signed_target(&callers);
-        let forwarded = self.forwarded(&options, spelled.as_ref())?;
-        let given = self.caller_lines(&callers, conn.has_chunks());
+        let forwarded = self.forwarded_request(&options, spelled.as_ref())?;
+        let given = self.caller_lines(&callers, conn.supports_chunked_coding());
         let framing = self.framing(&given);
-        self.expectation = self.expectation(framing, &given, conn.asks_first());
+        self.expectation = self.expectation(framing, &given, conn.may_expect_continue());
         let target = spelled.as_ref().unwrap_or(&self.current.target);
         let signature = self.signature(&callers, &given, target)?;
         let mut values = self.field_values(&callers, &given, framing, authorization, signature);
         values.signed.extend(self.message_signature(&callers, &given, target)?);
-        values.is_chunked &= conn.has_chunks();
+        values.is_chunked &= conn.supports_chunked_coding();
         let fields = self.ordered_fields(&callers, &given, &forwarded, &values);
         let own_target = options.request_target.as_deref();
         let request = RequestHead {
@@ -97,7 +97,7 @@ impl Transfer {
             return Err(Error::new(ErrorKind::HeadTooLarge, message));
         }
         let unsent = conn.text_output().map_or(0, <[u8]>::len);
-        let taken = conn.take(clock::time(now), &request);
+        let taken = conn.enqueue(clock::to_timestamp(now), &request);
         let taken = taken.map_err(|error| rejected_request(error, &fields));
         if taken.is_ok() && options.recorder.is_some() {
             let head = conn.text_output().map(|output| &output[unsent..]);
@@ -120,14 +120,16 @@ impl Transfer {
         (self.expectation == ExpectContinue::Sent).then_some(self.options.expect_timeout)
     }
 
-    /// Asks the sink for the part of the content that it has from an earlier run, so that only the
-    /// rest is requested. It is called once, before the first exchange.
+    /// Asks the sink which part of the content it has from an earlier run, so that only the rest is
+    /// requested. It is called once, before the first exchange.
     fn find_existing_part(&mut self) {
-        if std::mem::replace(&mut self.ranges.sink_was_asked, true) || !self.ranges.are_allowed() || self.options.decode
+        if std::mem::replace(&mut self.ranges.sink_was_asked, true)
+            || !self.ranges.may_request_ranges()
+            || self.options.decode
         {
             return;
         }
-        if let Some(partial) = self.body.partial(&self.current.target) {
+        if let Some(partial) = self.body.existing_partial_content(&self.current.target) {
             self.ranges.must_continue = partial.known.is_none();
             if self.ranges.must_continue {
                 self.ranges.start = partial.gap.start;

@@ -38,7 +38,7 @@ impl TotalRateLimit {
     /// Makes a limit of this number of bytes a second; 0 counts as 1.
     #[must_use]
     pub fn new(bytes_per_second: u64) -> Self {
-        let bucket = || Mutex::new(SharedBucket::new(bytes_per_second, clock::policy_time(Instant::now())));
+        let bucket = || Mutex::new(SharedBucket::new(bytes_per_second, clock::to_monotonic_time(Instant::now())));
         Self(Arc::new(TotalBuckets { rate: bytes_per_second, received: bucket(), sent: bucket() }))
     }
 
@@ -52,14 +52,14 @@ impl TotalRateLimit {
     /// heads have used up the limit. Returns `None` if one may start now.
     #[must_use]
     pub fn wait_until(&self, now: Instant) -> Option<Instant> {
-        self.received().debt_until(clock::policy_time(now)).map(clock::instant)
+        self.lock_receive_bucket().debt_until(clock::to_monotonic_time(now)).map(clock::to_instant)
     }
 
-    pub(crate) fn received(&self) -> MutexGuard<'_, SharedBucket> {
+    pub(crate) fn lock_receive_bucket(&self) -> MutexGuard<'_, SharedBucket> {
         self.0.received.lock().ignore_poison()
     }
 
-    pub(crate) fn sent(&self) -> MutexGuard<'_, SharedBucket> {
+    pub(crate) fn lock_send_bucket(&self) -> MutexGuard<'_, SharedBucket> {
         self.0.sent.lock().ignore_poison()
     }
 }
@@ -109,8 +109,8 @@ fn milliseconds(limit: Duration) -> u32 {
 }
 
 impl SilenceLimit {
-    /// Returns the limit of an exchange that begins now; `None` if there is none.
-    fn of(options: &RequestOptions, limits: &SpeedLimits, now: Instant) -> Option<Self> {
+    /// Returns the limit for an exchange that begins now. `None` without a limit.
+    fn for_exchange(options: &RequestOptions, limits: &SpeedLimits, now: Instant) -> Option<Self> {
         let read = options.read_timeout.map(milliseconds);
         let on_body = Some(limits.stall_ms).filter(|limit| *limit > 0);
         let on_head = on_body.filter(|_| limits.stall_awaits_head);
@@ -143,7 +143,7 @@ struct MinSpeed {
 impl MinSpeed {
     fn new(limit: SpeedLimit, now: Instant) -> Self {
         Self {
-            watch: SpeedWatch::new(limit.bytes_per_second, limit.time, clock::policy_time(now)),
+            watch: SpeedWatch::new(limit.bytes_per_second, limit.time, clock::to_monotonic_time(now)),
             next_check: now,
             is_paused: false,
             text: format!(
@@ -168,7 +168,8 @@ pub enum ReceiveCredit {
 
 impl SpeedLimits {
     pub(super) fn new(options: &RequestOptions, now: Instant) -> Self {
-        let rate = options.limit_rate.map(|rate| Arc::new(Mutex::new(TokenBucket::new(rate, clock::policy_time(now)))));
+        let rate =
+            options.limit_rate.map(|rate| Arc::new(Mutex::new(TokenBucket::new(rate, clock::to_monotonic_time(now)))));
         let mut limits = Self { rate, ..Self::default() };
         limits.add(options.limit_rate_total.as_ref(), options.stall);
         limits
@@ -187,7 +188,7 @@ impl SpeedLimits {
     pub(super) fn begin_exchange(&mut self, options: &RequestOptions, now: Instant) {
         self.min_speed = options.speed_limit.map(|limit| Box::new(MinSpeed::new(limit, now)));
         self.has_write_timeout = options.write_timeout.is_some();
-        self.silence = SilenceLimit::of(options, self, now);
+        self.silence = SilenceLimit::for_exchange(options, self, now);
     }
 
     /// Adds the limits of a run, unless the request has its own.
@@ -211,7 +212,7 @@ impl SpeedLimits {
         }
     }
 
-    /// Records whether bytes of the request wait until the server takes them.
+    /// Records whether bytes of the request wait because the server accepts no more at the moment.
     pub(super) fn set_sending(&mut self, is_sending: bool, now: Instant) {
         if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_sending != is_sending) {
             silence.is_sending = is_sending;
@@ -240,12 +241,12 @@ impl SpeedLimits {
     /// Returns how many bytes the maximum rate allows to receive now. It is at most `credit`, the
     /// number that the sink accepts.
     pub(super) fn allow(&mut self, credit: u64, now: Instant) -> ReceiveCredit {
-        let time = clock::policy_time(now);
+        let time = clock::to_monotonic_time(now);
         let allowed = match &self.rate {
             Some(bucket) if credit > 0 => {
                 let mut bucket = bucket.lock().ignore_poison();
                 match bucket.available(time) {
-                    0 => ReceiveCredit::Until(clock::instant(bucket.ready_at(time, credit))),
+                    0 => ReceiveCredit::Until(clock::to_instant(bucket.ready_at(time, credit))),
                     tokens => ReceiveCredit::Bytes(credit.min(tokens)),
                 }
             }
@@ -253,10 +254,12 @@ impl SpeedLimits {
             _ => ReceiveCredit::Bytes(credit),
         };
         let allowed = match (&self.total, allowed) {
-            (Some(total), ReceiveCredit::Bytes(credit)) => match total.received().ask(credit, time) {
-                Ok(bytes) => ReceiveCredit::Bytes(bytes),
-                Err(turn) => ReceiveCredit::Until(clock::instant(turn)),
-            },
+            (Some(total), ReceiveCredit::Bytes(credit)) => {
+                match total.lock_receive_bucket().request_bytes(credit, time) {
+                    Ok(bytes) => ReceiveCredit::Bytes(bytes),
+                    Err(turn) => ReceiveCredit::Until(clock::to_instant(turn)),
+                }
+            }
             (_, allowed) => allowed,
         };
         self.set_paused(!matches!(allowed, ReceiveCredit::Bytes(_)), now);
@@ -267,13 +270,13 @@ impl SpeedLimits {
     /// least one. They need not wait for the transfer's own rate limit. They wait for the rate
     /// limit of all transfers, which would otherwise not hold for small bodies.
     pub(super) fn allow_with_head(&mut self, mut credit: u64, now: Instant) -> ReceiveCredit {
-        let time = clock::policy_time(now);
+        let time = clock::to_monotonic_time(now);
         if let Some(total) = &self.total {
-            let asked = total.received().ask(credit.max(1), time);
+            let asked = total.lock_receive_bucket().request_bytes(credit.max(1), time);
             self.set_paused(asked.is_err(), now);
             match asked {
                 Ok(bytes) => credit = credit.min(bytes),
-                Err(turn) => return ReceiveCredit::Until(clock::instant(turn)),
+                Err(turn) => return ReceiveCredit::Until(clock::to_instant(turn)),
             }
         }
         if let Some(bucket) = &self.rate {
@@ -291,8 +294,8 @@ impl SpeedLimits {
         }
         if let Some(min_speed) = self.min_speed.as_mut().filter(|min_speed| min_speed.is_paused != paused) {
             min_speed.is_paused = paused;
-            let time = clock::policy_time(now);
-            if paused { min_speed.watch.paused(time) } else { min_speed.watch.resumed(time) }
+            let time = clock::to_monotonic_time(now);
+            if paused { min_speed.watch.on_pause(time) } else { min_speed.watch.on_resume(time) }
         }
     }
 
@@ -300,10 +303,10 @@ impl SpeedLimits {
     pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
         self.on_activity(now);
         if let Some(bucket) = &self.rate {
-            bucket.lock().ignore_poison().take(bytes);
+            bucket.lock().ignore_poison().remove(bytes);
         }
         if let Some(total) = &self.total {
-            total.received().take(bytes);
+            total.lock_receive_bucket().remove(bytes);
         }
     }
 
@@ -360,11 +363,11 @@ impl SpeedLimits {
             return Some(Error::new(ErrorKind::Timeout, format!("the server {what} for {limit:?}")));
         }
         let min_speed = self.min_speed.as_mut().filter(|min_speed| min_speed.next_check <= now)?;
-        let time = clock::policy_time(now);
-        min_speed.watch.received(time, bytes);
+        let time = clock::to_monotonic_time(now);
+        min_speed.watch.set_received_bytes(time, bytes);
         match min_speed.watch.check(time) {
             SpeedVerdict::Fine { next_look } => {
-                min_speed.next_check = clock::instant(next_look);
+                min_speed.next_check = clock::to_instant(next_look);
                 None
             }
             SpeedVerdict::TooSlow => Some(Error::new(ErrorKind::Timeout, min_speed.text.clone())),

@@ -25,7 +25,7 @@ use crate::transfer_facts::TransferFacts;
 
 /// The speed below which a part of a split download counts as stalled. The bytes that it has not
 /// delivered are then requested again.
-const STALLED: SpeedLimit = SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(5) };
+const STALLED_PART_SPEED: SpeedLimit = SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(5) };
 
 /// The properties of a body that can be fetched in parts.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ pub(super) enum SplitRole {
 impl SplitRole {
     /// Returns the offset at which the first stream stops. Returns `None` unless the transfer is
     /// the first stream of a split download.
-    pub(super) fn end(&self) -> Option<&Arc<SharedEndOffset>> {
+    pub(super) fn end_offset(&self) -> Option<&Arc<SharedEndOffset>> {
         match self {
             Self::First(end) => Some(end),
             Self::None | Self::Part { .. } => None,
@@ -74,14 +74,14 @@ impl Transfer {
         }
         let head = self.head.as_ref()?;
         let refuses = head.get_all("accept-ranges").any(|value| value.eq_ignore_ascii_case(b"none"));
-        let fits = self.ranges.are_allowed()
+        let fits = self.ranges.may_request_ranges()
             && matches!(head.status(), 200 | 206)
             && !refuses
             && !self.options.prior_knowledge
             && self.facts.version != Some(ProtocolVersion::Http3)
             && self.resume.skip == 0
-            && self.resume.range.is_plain()
-            && self.body.is_plain();
+            && self.resume.range.has_no_content_coding()
+            && self.body.is_delivered_as_received();
         Some(
             self.resume
                 .range
@@ -103,7 +103,7 @@ impl Transfer {
         self.split = SplitRole::First(Arc::clone(end));
         end.set_position(self.resume.range.at);
         let mut rest = self.speed.sharing_rate();
-        rest.set_min_speed(STALLED, now);
+        rest.set_min_speed(STALLED_PART_SPEED, now);
         SplitSpeedCheck(std::mem::replace(&mut self.speed, rest))
     }
 
@@ -125,7 +125,7 @@ impl Transfer {
     }
 
     /// Returns the sink's counter of bytes that are written to the sink's file directly, not
-    /// through the sink. Returns `None` if it has none.
+    /// through the sink. Returns `None` if the sink has no such counter.
     pub(crate) fn counter(&mut self) -> Option<Arc<dyn ByteCounter>> {
         self.body.counter()
     }
@@ -133,7 +133,7 @@ impl Transfer {
     /// Makes a transfer for part `id` of this transfer's body. `ordinal` selects the address of the
     /// host to which the part connects first. The part has the TLS options of this transfer, so
     /// that it may use the same connection.
-    pub(crate) fn part(
+    pub(crate) fn new_part(
         &self,
         body: &SplittableBody,
         span: Range<u64>,
@@ -143,7 +143,7 @@ impl Transfer {
         now: Instant,
     ) -> Box<Self> {
         let options = RequestOptions {
-            speed_limit: Some(STALLED),
+            speed_limit: Some(STALLED_PART_SPEED),
             fail: true,
             include_head: false,
             resume_from: None,
@@ -157,9 +157,9 @@ impl Transfer {
         part.particulars.fields.clone_from(&self.particulars.fields);
         part.particulars.max_time = self.particulars.max_time;
         part.auth = self.auth.for_redirect();
-        part.current = self.current.of_part();
+        part.current = self.current.for_part();
         (part.attempt.first_started, part.attempt.deadline) = (self.attempt.first_started, self.attempt.deadline);
-        part.resume = ResumeState::new(DeliveryRange::part(span, body.total, body.validator.clone()));
+        part.resume = ResumeState::new(DeliveryRange::for_part(span, body.total, body.validator.clone()));
         part.speed = self.speed.sharing_rate();
         part.ranges.sink_was_asked = true;
         part.split = SplitRole::Part { id, ordinal };

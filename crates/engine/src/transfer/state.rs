@@ -14,7 +14,7 @@ use crate::request::{ContentSpan, RequestOptions};
 use crate::transfer_outcome::FollowedRedirect;
 
 /// The range of bytes to deliver, and the position from which a further response continues. When
-/// the transfer starts from the beginning, [`ResumeState::fresh`] replaces this state.
+/// the transfer starts from the beginning, [`ResumeState::without_progress`] replaces this state.
 pub(super) struct ResumeState {
     /// The byte range of the content to deliver, and the position in that range.
     pub(super) range: DeliveryRange,
@@ -35,7 +35,7 @@ impl ResumeState {
 
     /// Makes the state of a transfer that starts from the beginning. The range begins at `start`,
     /// or is the caller's [`ContentSpan::Rest`]. A [`ContentSpan::Opening`] is not requested again.
-    pub(super) fn fresh(options: &RequestOptions, start: u64) -> Self {
+    pub(super) fn without_progress(options: &RequestOptions, start: u64) -> Self {
         Self::new(match options.span {
             Some(ContentSpan::Rest { .. }) => DeliveryRange::from_options(options),
             _ => DeliveryRange::starting_at(start),
@@ -72,12 +72,12 @@ pub(super) enum RangeMode {
 impl RangeState {
     /// Returns true if the engine may set the Range field: the method is GET, and the caller does
     /// not set that field.
-    pub(super) fn are_allowed(&self) -> bool {
+    pub(super) fn may_request_ranges(&self) -> bool {
         matches!(self.mode, RangeMode::Engine | RangeMode::EngineFromOffset)
     }
 
     /// Returns true if the caller wants only a part of the content, by a Range field or an offset.
-    pub(super) fn are_wanted(&self) -> bool {
+    pub(super) fn should_request_ranges(&self) -> bool {
         matches!(self.mode, RangeMode::Caller | RangeMode::EngineFromOffset)
     }
 }
@@ -102,7 +102,7 @@ pub(crate) struct AttemptState {
     pub(super) has_sent: bool,
     /// The start time of the first attempt.
     pub(super) first_started: Instant,
-    /// The deadline of the current attempt; `None` if there is none.
+    /// The deadline of the current attempt. `None` without a deadline.
     pub(super) deadline: Option<Instant>,
 }
 
@@ -147,9 +147,11 @@ pub(super) enum BodyDisposition {
     Follow(Box<RedirectedRequest>),
     /// The body is dropped, and the transfer sends the request again after this delay.
     Retry(Duration),
-    /// The body is dropped, and the transfer sends another request to the same target at once.
+    /// The body is dropped, and the transfer sends another request to the same target without a
+    /// pause.
     Again,
-    /// The body is dropped, and the transfer sends another request to the caller's target at once.
+    /// The body is dropped, and the transfer sends another request to the caller's target without a
+    /// pause.
     Anew,
     /// The body is dropped, because the sink has all wanted bytes already.
     Complete,
@@ -208,8 +210,8 @@ pub(super) struct ProxyChallenges {
 /// transfer starts again at the caller's target.
 #[derive(Default)]
 pub(super) struct RedirectHistory {
-    /// The response heads to deliver before the body, in the order of their arrival; empty if none
-    /// are to be delivered.
+    /// The response heads to deliver before the body, in the order of their arrival. Empty if no
+    /// head is delivered.
     pub(super) heads: Vec<u8>,
     /// The last stored head that is not a final response of the origin: a proxy's response, or an
     /// interim response (1xx). `None` if there was none.
@@ -230,8 +232,8 @@ pub struct SchedulingKey {
     /// The position of the transfer in the output order. On a connection, a transfer must not wait
     /// behind one of a higher rank. A transfer for which all other transfers wait has rank 0.
     pub rank: u64,
-    /// True if another transfer uses the slot of this one in the limit of all transfers, because this
-    /// one waits for the first answer of its host.
+    /// True if another transfer uses the total-limit slot of this transfer, because this transfer
+    /// waits for the first answer of its host.
     pub(crate) is_slot_lent: bool,
     /// True if the transfer no longer counts in the limit of its host, because it waits behind
     /// earlier pipelined requests.

@@ -15,7 +15,7 @@ impl Transfer {
     pub(super) fn store_response_state(&self, head: &ResponseHead) {
         let (options, target) = (&self.options, &self.current.target);
         if let Some(jar) = &options.jar {
-            jar.take(&self.cookie_target(), head.get_all("set-cookie"));
+            jar.store_fields(&self.cookie_target(), head.get_all("set-cookie"));
         }
         // HSTS and Alt-Svc are ignored unless the server has proved its identity (RFC 6797 section
         // 8.1, RFC 7838 section 2.1).
@@ -23,12 +23,12 @@ impl Transfer {
             return;
         }
         if let (Some(hsts), Some(field)) = (&options.hsts, head.get("strict-transport-security")) {
-            hsts.take(target, field);
+            hsts.store_field(target, field);
         }
         if let (Some(known), Some(field)) = (&options.alt_svc, head.get("alt-svc")) {
-            known.take_by(target, head.version(), field);
-        } else if let (true, Some(field)) = (self.learns_http3(), head.get("alt-svc")) {
-            options.http3_cache.take_alt_svc(target, source_protocol(head.version()), field);
+            known.store_field_by_version(target, head.version(), field);
+        } else if let (true, Some(field)) = (self.stores_http3_offers(), head.get("alt-svc")) {
+            options.http3_cache.store_alt_svc(target, source_protocol(head.version()), field);
         }
     }
 
@@ -58,7 +58,7 @@ impl Transfer {
     ) -> Result<Option<RedirectedRequest>, RedirectError> {
         let rules = &self.options.redirects;
         let decide = |rules: &RedirectRules, location: Option<&[u8]>| {
-            redirect::decide(
+            redirect::redirected_request(
                 rules,
                 self.current.hops,
                 status,

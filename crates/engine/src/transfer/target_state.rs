@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use haul_policy::redirect::{RedirectedRequest, SecretHandling};
-use haul_policy::secrets::referer;
+use haul_policy::secrets::referer_for;
 use haul_policy::target::{Origin, Target};
 
 use crate::request::method;
@@ -49,7 +49,7 @@ struct FollowedRedirects {
 }
 
 /// The number of targets before the current one that an error message shows.
-const SHOWN_TARGETS: usize = 3;
+const MAX_SHOWN_TARGETS: usize = 3;
 
 impl TargetState {
     /// Makes the state of a transfer that has followed no redirect.
@@ -72,7 +72,7 @@ impl TargetState {
 
     /// Returns a copy of this state for a part of a split download. The part is requested directly
     /// from the redirect's target.
-    pub(super) fn of_part(&self) -> Self {
+    pub(super) fn for_part(&self) -> Self {
         Self { is_http10: false, skips_redirects: false, hops: 0, redirects: None, ..self.clone() }
     }
 
@@ -83,19 +83,19 @@ impl TargetState {
 
     /// Makes the target of the redirect `hop` the current one. With `send_referer`, the URL that
     /// redirected becomes the next request's Referer.
-    pub(super) fn follow(&mut self, hop: RedirectedRequest, send_referer: bool) {
+    pub(super) fn follow_redirect(&mut self, hop: RedirectedRequest, send_referer: bool) {
         self.hops += 1;
         if send_referer {
-            self.referer = referer(&self.target, &hop.target).map(String::into_bytes);
+            self.referer = referer_for(&self.target, &hop.target).map(String::into_bytes);
         }
         self.is_http10 &= hop.target.origin() == self.target.origin();
         let target = std::mem::replace(&mut self.target, hop.target);
         let method = std::mem::replace(&mut self.method, method(&hop.method));
         let redirects = self.redirects.get_or_insert_with(|| {
-            let last_targets = VecDeque::with_capacity(SHOWN_TARGETS);
+            let last_targets = VecDeque::with_capacity(MAX_SHOWN_TARGETS);
             Box::new(FollowedRedirects { first_target: target.clone(), first_method: method, last_targets })
         });
-        if redirects.last_targets.len() == SHOWN_TARGETS {
+        if redirects.last_targets.len() == MAX_SHOWN_TARGETS {
             redirects.last_targets.pop_front();
         }
         redirects.last_targets.push_back(target);
@@ -109,7 +109,7 @@ impl TargetState {
     pub(super) fn redirect_chain(&self) -> String {
         let last = self.redirects.iter().flat_map(|redirects| &redirects.last_targets);
         let urls: Vec<String> = last.chain([&self.target]).map(Target::to_url).collect();
-        let is_whole = self.hops as usize <= SHOWN_TARGETS;
+        let is_whole = self.hops as usize <= MAX_SHOWN_TARGETS;
         format!("{}{}", if is_whole { "" } else { "... -> " }, urls.join(" -> "))
     }
 
@@ -119,11 +119,11 @@ impl TargetState {
     }
 
     /// Returns true if no redirect has changed the caller's method.
-    pub(super) fn keeps_method(&self) -> bool {
+    pub(super) fn has_original_method(&self) -> bool {
         self.redirects.as_deref().is_none_or(|redirects| redirects.first_method == self.method)
     }
 
-    /// Makes the caller's target the current one again, and forgets the redirects.
+    /// Makes the caller's target the current target again, and drops the state of the redirects.
     pub(super) fn start_over(&mut self, with_body: bool, referer: Option<Vec<u8>>) {
         let (target, method) = match self.redirects.take() {
             Some(redirects) => (redirects.first_target, redirects.first_method),

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use haul_policy::retry::AttemptOutcome as Trouble;
-use haul_policy::terminal_text::for_terminal;
+use haul_policy::terminal_text::escape_for_terminal;
 use haul_proto::head::{Fields, ResponseHead};
 
 use super::state::BodyDisposition;
-use super::{MAX_KEPT_HEADS, Transfer};
+use super::{MAX_KEPT_HEAD_BYTES, Transfer};
 use crate::net::connection_info::ConnectionInfo;
 use crate::trace::{Milestone, TraceEvent};
 use crate::transfer_outcome::TransferOutcome;
@@ -50,8 +50,8 @@ impl Transfer {
         }
     }
 
-    /// Returns the host to which the connection is made: the proxy or, if there is none, the
-    /// server.
+    /// Returns the host to which the connection is made: the proxy, or the server if no proxy is
+    /// used.
     fn peer_host(&self) -> &str {
         self.route.proxy.as_ref().map_or_else(|| self.current.target.host_text(), |proxy| &proxy.host)
     }
@@ -91,7 +91,7 @@ impl Transfer {
             let mut facts = self.facts.clone();
             facts.total = facts.started.elapsed();
             let failed = error.map(|error| TransferOutcome {
-                result: Err(error.again()),
+                result: Err(error.duplicate()),
                 target: self.current.target.clone(),
                 head: self.head.clone(),
                 facts,
@@ -114,7 +114,7 @@ impl Transfer {
     }
 
     /// Returns true if the content of the request is shown to a trace or a recorder.
-    pub(crate) fn shows_content(&self) -> bool {
+    pub(crate) fn traces_content(&self) -> bool {
         self.options.recorder.is_some() || self.options.trace.as_ref().is_some_and(|trace| trace.wants_content())
     }
 
@@ -142,14 +142,14 @@ impl Transfer {
             trace.event(&TraceEvent::Interim { head });
         }
         if self.options.include_head && !self.resume.has_begun {
-            self.keep_head(head);
+            self.store_head(head);
         }
     }
 
     /// Stores a response head for delivery before the body, if the options request heads.
-    pub(super) fn keep_head(&mut self, head: &ResponseHead) {
-        if self.history.heads.len() <= MAX_KEPT_HEADS {
-            self.history.heads.extend_from_slice(&self.escaped(head.raw()));
+    pub(super) fn store_head(&mut self, head: &ResponseHead) {
+        if self.history.heads.len() <= MAX_KEPT_HEAD_BYTES {
+            self.history.heads.extend_from_slice(&self.escape_for_trace(head.raw()));
             self.history.last_other_head = Some(Box::new(head.clone()));
         }
     }
@@ -157,8 +157,8 @@ impl Transfer {
     /// Returns the text of a response head in the form in which it is delivered. With
     /// [`RequestOptions::escape_head`](crate::RequestOptions::escape_head), control characters are
     /// replaced.
-    pub(super) fn escaped<'f>(&self, raw: &'f [u8]) -> Cow<'f, [u8]> {
-        if self.options.escape_head { for_terminal(raw).into() } else { raw.into() }
+    pub(super) fn escape_for_trace<'f>(&self, raw: &'f [u8]) -> Cow<'f, [u8]> {
+        if self.options.escape_head { escape_for_terminal(raw).into() } else { raw.into() }
     }
 
     /// Handles the end of the current response, and its trailer fields if it has any.
@@ -178,7 +178,7 @@ impl Transfer {
         }
         let shown = trailers.as_ref().map(Fields::raw).filter(|raw| self.options.include_head && !raw.is_empty());
         // Trailers are delivered after the body, without the final empty line.
-        let outcome = match shown.map(|raw| self.escaped(&crate::trace::trailer_lines(raw)).into_owned()) {
+        let outcome = match shown.map(|raw| self.escape_for_trace(&crate::trace::trailer_lines(raw)).into_owned()) {
             Some(shown) => self.body.append(&shown),
             None => Ok(()),
         };

@@ -2,7 +2,7 @@
 //! is one comparison.
 
 use haul_proto::head::{ProtocolVersion, ResponseHead};
-use haul_proto::request::{RequestHead, http1_form};
+use haul_proto::request::{RequestHead, to_http1_text};
 
 use super::Transfer;
 use crate::exchange_record::{ExchangeEnd, ExchangeRecord, ExchangeStart, TruncationReason};
@@ -38,7 +38,7 @@ impl Transfer {
         let recorder = self.options.recorder.as_ref()?;
         let converted = match text {
             Some(_) => Vec::new(),
-            None => http1_form(request).unwrap_or_default(),
+            None => to_http1_text(request).unwrap_or_default(),
         };
         let is_direct = self.route.proxy.is_none();
         let record = recorder.begin(&ExchangeStart {
@@ -104,7 +104,7 @@ impl Transfer {
         }
     }
 
-    /// Notes that the response was received to its end.
+    /// Records that the response was received completely.
     pub(crate) fn mark_record_complete(&mut self) {
         if let Some(own) = &mut self.record {
             own.is_complete = true;

@@ -28,75 +28,75 @@ impl JsonWriter {
     }
 
     /// Begins the next element of an array.
-    fn element(&mut self) {
+    fn begin_element(&mut self) {
         if !std::mem::replace(&mut self.is_first, false) {
             self.text.push(b',');
         }
     }
 
     /// Writes the name of the next member. The value must follow.
-    pub(super) fn name(&mut self, name: &str) {
-        self.element();
-        self.string(name);
+    pub(super) fn member_name(&mut self, name: &str) {
+        self.begin_element();
+        self.string_value(name);
         self.text.push(b':');
     }
 
     /// Writes a text as a value.
-    fn string(&mut self, text: &str) {
+    fn string_value(&mut self, text: &str) {
         let from = self.text.len();
         serde_json::to_writer(&mut self.text, text).expect("a vector takes every write");
         escape_json(&mut self.text, from);
     }
 
     /// Writes a member whose value is a text, or null.
-    pub(super) fn text<'t>(&mut self, name: &str, value: impl Into<Option<&'t str>>) {
-        self.name(name);
+    pub(super) fn text_member<'t>(&mut self, name: &str, value: impl Into<Option<&'t str>>) {
+        self.member_name(name);
         match value.into() {
-            Some(value) => self.string(value),
+            Some(value) => self.string_value(value),
             None => self.text.extend_from_slice(b"null"),
         }
     }
 
     /// Writes a member whose value is a number, a boolean, or any JSON text.
-    pub(super) fn value(&mut self, name: &str, value: impl Display) {
-        self.name(name);
+    pub(super) fn display_member(&mut self, name: &str, value: impl Display) {
+        self.member_name(name);
         write!(self.text, "{value}").expect("a vector takes every write");
     }
 
     /// Writes a member whose value is a number, or null.
-    pub(super) fn number(&mut self, name: &str, value: Option<u16>) {
+    pub(super) fn number_member(&mut self, name: &str, value: Option<u16>) {
         match value {
-            Some(value) => self.value(name, value),
-            None => self.value(name, "null"),
+            Some(value) => self.display_member(name, value),
+            None => self.display_member(name, "null"),
         }
     }
 
     /// Writes a member whose value is a time in seconds.
-    pub(super) fn seconds(&mut self, name: &str, time: Duration) {
-        self.value(name, format_args!("{}.{:06}", time.as_secs(), time.subsec_micros()));
+    pub(super) fn seconds_member(&mut self, name: &str, time: Duration) {
+        self.display_member(name, format_args!("{}.{:06}", time.as_secs(), time.subsec_micros()));
     }
 
     /// Writes an element of an array, a text.
     pub(super) fn text_element(&mut self, value: &str) {
-        self.element();
-        self.string(value);
+        self.begin_element();
+        self.string_value(value);
     }
 
     /// Writes a member whose value is an object. `write` writes its members.
-    pub(super) fn object_in(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
-        self.name(name);
+    pub(super) fn object_member(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
+        self.member_name(name);
         self.nested(b'{', b'}', write);
     }
 
     /// Writes a member whose value is an array. `write` writes its elements.
-    pub(super) fn array_in(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
-        self.name(name);
+    pub(super) fn array_member(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
+        self.member_name(name);
         self.nested(b'[', b']', write);
     }
 
     /// Writes an element of an array, an object. `write` writes its members.
     pub(super) fn object_element(&mut self, write: impl FnOnce(&mut Self)) {
-        self.element();
+        self.begin_element();
         self.nested(b'{', b'}', write);
     }
 
@@ -116,14 +116,14 @@ mod tests {
     #[test]
     fn json_writer_separates_members_and_elements() {
         let mut json = JsonWriter::members(b"{".to_vec(), true);
-        json.text("a", "\"\n");
-        json.value("n", 7);
-        json.number("none", None);
-        json.array_in("list", |list| {
+        json.text_member("a", "\"\n");
+        json.display_member("n", 7);
+        json.number_member("none", None);
+        json.array_member("list", |list| {
             list.text_element("x");
-            list.object_element(|object| object.seconds("t", Duration::from_micros(1_000_002)));
+            list.object_element(|object| object.seconds_member("t", Duration::from_micros(1_000_002)));
         });
-        json.object_in("empty", |_| {});
+        json.object_member("empty", |_| {});
         let mut text = json.into_text();
         text.push(b'}');
         let expected = r#"{"a":"\"\n","n":7,"none":null,"list":["x",{"t":1.000002}],"empty":{}}"#;

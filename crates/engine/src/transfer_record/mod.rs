@@ -41,7 +41,7 @@ pub struct TransferRecord<'a> {
     pub history: &'a [FollowedRedirect],
     /// The error of the transfer; `None` if it succeeded.
     pub error: Option<&'a Error>,
-    /// Returns the hint for an error, such as an option that helps; `None` if there is none.
+    /// Returns the hint for an error, such as an option that helps. `None` if no hint is known.
     pub remedy: fn(&Error) -> Option<&'static str>,
 }
 
@@ -57,41 +57,41 @@ impl<'a> TransferRecord<'a> {
     pub fn append_members(&self, into: &mut Vec<u8>, is_first: bool) {
         let facts = self.facts;
         let mut json = JsonWriter::members(std::mem::take(into), is_first);
-        json.text("url", self.url);
-        json.text("effective_url", self.effective_url);
-        json.text("method", facts.method.as_deref().unwrap_or(self.method));
-        json.number("status", (facts.status > 0).then_some(facts.status));
-        json.text("http_version", facts.version.map(ProtocolVersion::number));
+        json.text_member("url", self.url);
+        json.text_member("effective_url", self.effective_url);
+        json.text_member("method", facts.method.as_deref().unwrap_or(self.method));
+        json.number_member("status", (facts.status > 0).then_some(facts.status));
+        json.text_member("http_version", facts.version.map(ProtocolVersion::number));
         match self.head {
-            Some(head) => json.object_in("headers", |json| fields(head, json)),
-            None => json.text("headers", None::<&str>),
+            Some(head) => json.object_member("headers", |json| fields(head, json)),
+            None => json.text_member("headers", None::<&str>),
         }
         match self.error {
-            Some(error) => json.object_in("error", |json| self.error_members(error, json)),
-            None => json.text("error", None::<&str>),
+            Some(error) => json.object_member("error", |json| self.error_members(error, json)),
+            None => json.text_member("error", None::<&str>),
         }
-        json.object_in("attempts", |json| self.attempts(json));
-        json.array_in("redirects", |json| self.redirects(json));
-        json.object_in("times", |json| times(facts, json));
-        json.object_in("addresses", |json| addresses(facts, json));
-        json.object_in("bytes", |json| {
-            json.value("body", facts.body_bytes);
-            json.value("decoded", facts.decoded_bytes.unwrap_or(facts.body_bytes));
-            json.value("heads", facts.head_bytes);
-            json.value("requests", facts.request_bytes);
-            json.value("uploaded", facts.upload_bytes);
+        json.object_member("attempts", |json| self.attempts(json));
+        json.array_member("redirects", |json| self.redirects(json));
+        json.object_member("times", |json| times(facts, json));
+        json.object_member("addresses", |json| addresses(facts, json));
+        json.object_member("bytes", |json| {
+            json.display_member("body", facts.body_bytes);
+            json.display_member("decoded", facts.decoded_bytes.unwrap_or(facts.body_bytes));
+            json.display_member("heads", facts.head_bytes);
+            json.display_member("requests", facts.request_bytes);
+            json.display_member("uploaded", facts.upload_bytes);
         });
         tls(facts, &mut json);
         *into = json.into_text();
     }
 
     fn attempts(&self, json: &mut JsonWriter) {
-        json.value("count", attempt_count(self.facts, self.error));
-        json.array_in("failed", |json| {
+        json.display_member("count", attempt_count(self.facts, self.error));
+        json.array_member("failed", |json| {
             for attempt in &self.facts.failed_attempts {
                 json.object_element(|json| {
                     self.error_members(&attempt.error, json);
-                    json.seconds("pause", attempt.pause);
+                    json.seconds_member("pause", attempt.pause);
                 });
             }
         });
@@ -100,19 +100,19 @@ impl<'a> TransferRecord<'a> {
     fn redirects(&self, json: &mut JsonWriter) {
         for redirect in self.history {
             json.object_element(|json| {
-                json.text("url", &*redirect.target.to_url());
-                json.value("status", redirect.head.status());
+                json.text_member("url", &*redirect.target.to_url());
+                json.display_member("status", redirect.head.status());
                 let location = redirect.head.get("location").map(field_text);
-                json.text("location", location.as_deref());
+                json.text_member("location", location.as_deref());
             });
         }
     }
 
     fn error_members(&self, error: &Error, json: &mut JsonWriter) {
-        json.value("code", error.exit_code());
-        json.text("name", error.kind().name());
-        json.text("message", &*error.cause());
-        json.text("remedy", (self.remedy)(error));
+        json.display_member("code", error.exit_code());
+        json.text_member("name", error.kind().name());
+        json.text_member("message", &*error.cause());
+        json.text_member("remedy", (self.remedy)(error));
     }
 }
 
@@ -135,7 +135,7 @@ pub fn sorted_fields(head: &ResponseHead) -> Vec<(String, &[u8])> {
 /// Writes the header fields of a response. Each name has a list of values.
 fn fields(head: &ResponseHead, json: &mut JsonWriter) {
     for of_name in sorted_fields(head).chunk_by(|a, b| a.0 == b.0) {
-        json.array_in(&of_name[0].0, |json| {
+        json.array_member(&of_name[0].0, |json| {
             for (_, value) in of_name {
                 json.text_element(&field_text(value));
             }
@@ -153,7 +153,7 @@ pub fn field_text(value: &[u8]) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// Writes the times of a transfer. Their names are those of `-w` without `time_`.
+/// Writes the times of a transfer. Their names are the names in `-w` without `time_`.
 fn times(facts: &TransferFacts, json: &mut JsonWriter) {
     for (name, time) in [
         ("namelookup", facts.resolved),
@@ -164,27 +164,27 @@ fn times(facts: &TransferFacts, json: &mut JsonWriter) {
         ("redirect", facts.redirected),
         ("total", facts.total),
     ] {
-        json.seconds(name, time);
+        json.seconds_member(name, time);
     }
 }
 
 fn addresses(facts: &TransferFacts, json: &mut JsonWriter) {
     let ip = |address: Option<std::net::SocketAddr>| address.map(|address| address.ip().to_string());
-    json.text("remote_ip", ip(facts.peer).as_deref());
-    json.number("remote_port", facts.peer.map(|peer| peer.port()));
-    json.text("local_ip", ip(facts.local).as_deref());
-    json.number("local_port", facts.local.map(|local| local.port()));
-    json.value("proxy_used", facts.proxy_used);
+    json.text_member("remote_ip", ip(facts.peer).as_deref());
+    json.number_member("remote_port", facts.peer.map(|peer| peer.port()));
+    json.text_member("local_ip", ip(facts.local).as_deref());
+    json.number_member("local_port", facts.local.map(|local| local.port()));
+    json.display_member("proxy_used", facts.proxy_used);
 }
 
 /// Writes the parameters of the TLS session.
 fn tls(facts: &TransferFacts, json: &mut JsonWriter) {
-    let Some(tls) = &facts.tls else { return json.text("tls", None::<&str>) };
-    json.object_in("tls", |json| {
-        json.text("version", tls.version);
-        json.text("cipher", &*tls.cipher);
-        json.text("alpn", tls.alpn.as_deref());
-        json.value("resumed", tls.resumed);
-        json.text("certificate_fault", facts.certificate_fault.as_deref());
+    let Some(tls) = &facts.tls else { return json.text_member("tls", None::<&str>) };
+    json.object_member("tls", |json| {
+        json.text_member("version", tls.version);
+        json.text_member("cipher", &*tls.cipher);
+        json.text_member("alpn", tls.alpn.as_deref());
+        json.display_member("resumed", tls.resumed);
+        json.text_member("certificate_fault", facts.certificate_fault.as_deref());
     });
 }

@@ -67,9 +67,9 @@ fn cve_2022_27782_tls_settings_separate_connections() {
     for (what, change) in changes {
         let mut options = base.clone();
         change(&mut options);
-        assert!(ConnectionKey::new(&target, &options) != key && !key.fits(&target, &options), "{what}");
+        assert!(ConnectionKey::new(&target, &options) != key && !key.matches_request(&target, &options), "{what}");
     }
-    assert!(key.fits(&target, &base) && ConnectionKey::new(&target, &base) == key);
+    assert!(key.matches_request(&target, &base) && ConnectionKey::new(&target, &base) == key);
 }
 
 #[test]
@@ -77,7 +77,10 @@ fn cve_2022_27775_address_zone_separates_connections() {
     let options = RequestOptions::default();
     let key = |url: &str| ConnectionKey::new(&Target::parse(url).unwrap(), &options);
     let one = Target::parse("http://[fe80::1%251]/").unwrap();
-    assert!(key("http://[fe80::1%251]/").fits(&one, &options) && !key("http://[fe80::1%252]/").fits(&one, &options));
+    assert!(
+        key("http://[fe80::1%251]/").matches_request(&one, &options)
+            && !key("http://[fe80::1%252]/").matches_request(&one, &options)
+    );
     assert!(key("http://[fe80::1%251]/") != key("http://[fe80::1%252]/"));
     assert!(key("http://[fe80::1%251]/") != key("http://[fe80::1]/"));
     assert!(key("http://[fe80::1%251]/") == key("http://[FE80:0::1%251]/"));

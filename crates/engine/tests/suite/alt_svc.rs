@@ -45,7 +45,7 @@ impl OriginWithAlternative {
     /// on this port.
     fn announce(&self, protocol: &str, port: u16) {
         let target = Target::parse(&self.url("/")).unwrap();
-        self.known.take(&target, format!("{protocol}=\":{port}\"").as_bytes());
+        self.known.store_field(&target, format!("{protocol}=\":{port}\"").as_bytes());
     }
 
     /// Returns the numbers of requests that the origin and the other server have received, and

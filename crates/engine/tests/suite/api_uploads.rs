@@ -364,7 +364,7 @@ fn pipe_upload_is_whole_for_any_piece_size() {
             let client = client(&options);
             for waits_for_100 in [false, true] {
                 let (body, mut write) = silent_pipe();
-                let content = testkit::byte_pattern::text(7, 3_000_000);
+                let content = testkit::byte_pattern::compressible_text(7, 3_000_000);
                 let expected = content.clone();
                 let writer = std::thread::spawn(move || {
                     let (mut rest, mut length) = (&content[..], 1);

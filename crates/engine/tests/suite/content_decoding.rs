@@ -10,7 +10,7 @@ use testkit::h1_peer::{RawPeer, ScriptStep};
 #[test]
 fn content_codings_are_decoded() {
     let origin = start_origin();
-    let text = testkit::byte_pattern::text(origin.site().seed(), 300_000);
+    let text = testkit::byte_pattern::compressible_text(origin.site().seed(), 300_000);
     for driver in DRIVERS {
         let client = Client::new();
         let decoding = RequestOptions { decode: true, ..RequestOptions::default() };
@@ -30,7 +30,8 @@ fn content_codings_are_decoded() {
 
 #[test]
 fn broken_content_coding_is_an_error() {
-    let coded = testkit::content_coding::ContentCoding::Gzip.encode(&testkit::byte_pattern::text(1, 100_000));
+    let coded =
+        testkit::content_coding::ContentCoding::Gzip.encode(&testkit::byte_pattern::compressible_text(1, 100_000));
     let head = |length: usize, coding: &str| {
         format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nContent-Encoding: {coding}\r\n\r\n").into_bytes()
     };

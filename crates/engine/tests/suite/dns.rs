@@ -53,7 +53,7 @@ fn repeated_lookups_use_the_cached_answer() {
     for _ in 0..3 {
         assert_eq!(resolve(&resolver, "web.example").unwrap(), [local(1)]);
     }
-    assert_eq!((server.queries().len(), resolver.lookups()), (2, 1));
+    assert_eq!((server.queries().len(), resolver.lookup_count()), (2, 1));
 }
 
 #[test]

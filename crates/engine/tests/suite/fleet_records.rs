@@ -67,7 +67,7 @@ fn run(items: Vec<FleetItem>, reporter: ChecksumReporter) -> Vec<(String, Option
 }
 
 fn checksum(path: &Path) -> Option<Vec<u8>> {
-    Some(HashAlgorithm::Sha256.of_file(&File::open(path).unwrap()).unwrap())
+    Some(HashAlgorithm::Sha256.hash_file(&File::open(path).unwrap()).unwrap())
 }
 
 #[test]

@@ -12,7 +12,7 @@ use common::{
 use haul::body::upload::RequestBody;
 use haul::fleet::FleetOptions;
 use haul::{Client, ProtocolVersion, RequestOptions};
-use testkit::byte_pattern::text;
+use testkit::byte_pattern::compressible_text;
 use testkit::origin::Origin;
 
 /// Runs `test` with HTTP/2 by prior knowledge without TLS, and again with HTTP/2 by ALPN over TLS.
@@ -64,7 +64,7 @@ fn http2_request_fields_reach_the_server() {
 #[test]
 fn http2_uploads_wait_for_windows() {
     let origin = http2_origin(100);
-    let content: Arc<[u8]> = text(5, 20_000_000).into();
+    let content: Arc<[u8]> = compressible_text(5, 20_000_000).into();
     both(&origin, |how, url, options| {
         for driver in DRIVERS {
             for len in [0, 1, 65_535, 65_536, 20_000_000] {
@@ -86,7 +86,7 @@ fn http2_uploads_share_one_connection() {
     let origin = http2_origin(100);
     let mut options = with_prior_knowledge(RequestOptions::default());
     options.method = "PUT".into();
-    options.body = Some(text(6, 1_000_000).into());
+    options.body = Some(compressible_text(6, 1_000_000).into());
     let run =
         run(&Client::new(), single_stage(&options), one_thread(), (0..20).map(|n| origin.url(&format!("/small/{n}"))));
     assert_eq!(run.output, (0..20).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
@@ -226,7 +226,7 @@ fn http2_content_codings_are_decoded() {
     for driver in DRIVERS {
         for coding in ["gzip", "br", "zstd", "deflate"] {
             let got = driver.get(&Client::new(), &origin.url(&format!("/{coding}/500000")), &options);
-            assert!(got.ok() == text(origin.site().seed(), 500_000), "{coding}");
+            assert!(got.ok() == compressible_text(origin.site().seed(), 500_000), "{coding}");
         }
     }
 }

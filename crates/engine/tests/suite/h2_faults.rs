@@ -303,7 +303,7 @@ fn broken_stream_without_retries_delivers_exact_prefix() {
                     conn.send(rst(asked.stream, code))?;
                     return conn.drain();
                 }
-                conn.cut()
+                conn.close_without_notify()
             });
             let got = driver.get(&Client::new(), &peer.url("/"), &defaults());
             assert_eq!(got.exit, exit, "{driver:?}, {end:?}: {}", got.message);
@@ -351,7 +351,7 @@ fn lost_connection_resumes_on_another() {
             conn.greet(&[])?;
             let asked = conn.request()?;
             send_from(conn, &asked, &all, [30_011, 70_007, all.len()][number.min(2)])?;
-            if number < 2 { conn.cut() } else { conn.drain() }
+            if number < 2 { conn.close_without_notify() } else { conn.drain() }
         });
         let got = driver.get(&Client::new(), &peer.url("/"), &with_prior_knowledge(retrying(2)));
         assert!(got.ok() == body(100_000), "{driver:?}");
@@ -370,7 +370,7 @@ fn broken_connection_resumes_all_its_transfers() {
             for (n, asked) in asked.iter().enumerate() {
                 send_from(conn, asked, &all, 1 + n * 9_000)?;
             }
-            return conn.cut();
+            return conn.close_without_notify();
         }
         loop {
             let asked = conn.request()?;
@@ -410,7 +410,7 @@ fn idempotent_request_lost_on_reuse_is_resent() {
                 if number == 0 {
                     // The server reads the second request and closes.
                     conn.request()?;
-                    return conn.cut();
+                    return conn.close_without_notify();
                 }
                 conn.drain()
             });
@@ -431,7 +431,7 @@ fn connection_closed_before_response_is_empty_reply() {
         let peer = FramePeer::start(|_, conn| {
             conn.greet(&[])?;
             conn.request()?;
-            conn.cut()
+            conn.close_without_notify()
         });
         let got = driver.get(&Client::new(), &peer.url("/"), &defaults());
         assert_eq!((got.exit, got.body.len()), (52, 0), "{driver:?}: {}", got.message);

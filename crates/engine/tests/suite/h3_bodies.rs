@@ -10,7 +10,7 @@ use haul::body::upload::RequestBody;
 use haul::fleet::FleetOptions;
 use haul::request::Http3Policy;
 use haul::{Client, ErrorKind, ProtocolVersion, RequestOptions};
-use testkit::byte_pattern::text;
+use testkit::byte_pattern::compressible_text;
 use testkit::http3::Http3Settings;
 use testkit::origin::Origin;
 
@@ -61,7 +61,7 @@ fn http3_request_fields_reach_the_server() {
 fn http3_uploads_wait_for_windows() {
     let origin = http3_origin(Http3Settings::new());
     let (options, _ca) = only_http3(&origin);
-    let content: Arc<[u8]> = text(5, 20_000_000).into();
+    let content: Arc<[u8]> = compressible_text(5, 20_000_000).into();
     for driver in DRIVERS {
         for len in [0, 1, 65_535, 65_536, 20_000_000] {
             origin.forget();
@@ -81,7 +81,7 @@ fn http3_uploads_share_one_connection() {
     let origin = http3_origin(Http3Settings::new());
     let (mut options, _ca) = only_http3(&origin);
     options.method = "PUT".into();
-    options.body = Some(text(6, 1_000_000).into());
+    options.body = Some(compressible_text(6, 1_000_000).into());
     let urls = (0..20).map(|n| origin.https_url(&format!("/small/{n}")));
     let run = run(&Client::new(), single_stage(&options), one_thread(), urls);
     assert_eq!(run.output, (0..20).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());

@@ -12,7 +12,7 @@ use testkit::http3::Http3Settings;
 use testkit::origin::Origin;
 use testkit::packet_link::LinkConditions;
 use testkit::test_certificates::TestCertificates;
-use testkit::udp_relay::{Direction, UdpRelay, Verdict};
+use testkit::udp_relay::{DatagramVerdict, Direction, UdpRelay};
 
 /// Starts an origin, and returns options that use only HTTP/3 and connect to it through the relay.
 fn relayed(relay: impl FnOnce(&Origin) -> UdpRelay) -> (Origin, UdpRelay, RequestOptions, tempfile::NamedTempFile) {
@@ -74,8 +74,8 @@ fn connection_survives_a_nat_that_forgets_its_flows() {
 fn handshake_survives_the_loss_of_its_first_datagram() {
     let (origin, _relay, options, _ca) = relayed(|origin| {
         let filter = |direction: Direction, number: u64, _: &[u8]| match direction {
-            Direction::Up if number == 0 => Verdict::Drop,
-            _ => Verdict::Pass,
+            Direction::Up if number == 0 => DatagramVerdict::Drop,
+            _ => DatagramVerdict::Pass,
         };
         UdpRelay::to(origin.https_addr()).filter(filter).start().unwrap()
     });
@@ -102,9 +102,9 @@ fn forged_datagrams_do_not_disturb_a_transfer() {
         let filter = move |direction: Direction, number: u64, datagram: &[u8]| match direction {
             // A Version Negotiation packet or a Retry is believed only before the first valid packet.
             Direction::Down if number > 1 => {
-                Verdict::Replace(vec![noise(number, datagram), datagram.to_vec(), vec![0x40], Vec::new()])
+                DatagramVerdict::Replace(vec![noise(number, datagram), datagram.to_vec(), vec![0x40], Vec::new()])
             }
-            _ => Verdict::Pass,
+            _ => DatagramVerdict::Pass,
         };
         UdpRelay::to(origin.https_addr()).filter(filter).start().unwrap()
     });

@@ -93,7 +93,7 @@ fn close_notify_is_distinguished_from_plain_close() {
         assert_eq!(pair.server_to_client(b"").unwrap(), b"");
         assert_eq!(pair.last_state, TlsStreamState::PeerClosed);
         let mut rest = *b"whatever follows";
-        let opened = pair.client.open(&mut rest).unwrap();
+        let opened = pair.client.decrypt(&mut rest).unwrap();
         assert_eq!((opened.consumed, opened.payload, opened.state), (rest.len(), None, TlsStreamState::PeerClosed));
 
         let mut out = Vec::new();
@@ -117,14 +117,14 @@ fn key_updates_are_followed_and_answered() {
         // In even rounds the answer is sent alone, otherwise before the data.
         if round % 2 == 0 {
             let mut out = Vec::new();
-            pair.client.take_output(&mut out);
+            pair.client.take_control_output(&mut out);
             assert!(!out.is_empty(), "our own key update is due");
             pair.server_takes(&out).unwrap();
         }
         assert_eq!(pair.client_to_server(&data), data);
     }
     let mut out = Vec::new();
-    pair.client.take_output(&mut out);
+    pair.client.take_control_output(&mut out);
     assert!(out.is_empty());
 }
 
@@ -141,7 +141,7 @@ fn key_update_flood_is_answered_once_and_refused() {
         }
         pair.server_to_client(b"data ends the row").unwrap();
         let before = answered.len();
-        pair.client.take_output(&mut answered);
+        pair.client.take_control_output(&mut answered);
         assert_eq!(answered.len() - before, 5 + 5 + 1 + 16, "one record, however many were asked for");
     }
     pair.server_takes(&answered).unwrap();
@@ -169,7 +169,7 @@ fn every_changed_record_byte_is_detected() {
             pair.server.writer().write_all(b"secret").unwrap();
             let mut wire = pair.server_flight();
             wire[place] ^= 0x10;
-            match pair.client.open(&mut wire) {
+            match pair.client.decrypt(&mut wire) {
                 // A longer record length: the client waits for bytes that never arrive.
                 Ok(opened) => assert!(
                     matches!(place, 3 | 4) && opened.state == TlsStreamState::NeedMore,
@@ -177,9 +177,9 @@ fn every_changed_record_byte_is_detected() {
                 ),
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::Receive);
-                    assert!(pair.client.open(&mut wire).is_err(), "it stays broken");
+                    assert!(pair.client.decrypt(&mut wire).is_err(), "it stays broken");
                     let mut alert = Vec::new();
-                    pair.client.take_output(&mut alert);
+                    pair.client.take_control_output(&mut alert);
                     let told = pair.server_takes(&alert).unwrap_err().to_string();
                     assert!(told.contains("alert"), "{told}");
                 }
@@ -201,7 +201,7 @@ fn alert_instead_of_data_is_an_error() {
         garbage[..5].copy_from_slice(&[23, 3, 3, 0, 32]);
         assert!(pair.server_takes(&garbage).is_err());
         let mut flight = pair.server_flight();
-        let error = pair.client.open(&mut flight).unwrap_err();
+        let error = pair.client.decrypt(&mut flight).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Receive);
         assert!(error.to_string().ends_with("alert: BadRecordMac"), "{error}");
     }
@@ -224,7 +224,7 @@ fn session_is_not_resumed_on_another_port() {
     };
     for (port, resumed) in [(443, false), (443, true), (8443, false), (443, true), (8443, true)] {
         let mut pair = TlsPair::with(&config, &contexts, &options, "localhost");
-        pair.client = TlsConnection::new(&context.at(place(port)), "localhost").unwrap();
+        pair.client = TlsConnection::new(&context.for_server(place(port)), "localhost").unwrap();
         pair.complete_handshake().unwrap();
         assert_eq!(pair.server_to_client(b"tickets").unwrap(), b"tickets");
         assert_eq!(pair.client.resumed(), resumed, "{port}");
@@ -285,7 +285,7 @@ fn certificate_of_unknown_issuer_is_refused() {
     assert_eq!((error.kind(), error.exit_code()), (ErrorKind::PeerCertificate, 60));
     assert!(error.to_string().contains("no trusted certificate has signed it"), "{error}");
     assert!(!pair.to_server.is_empty(), "the server is told by an alert");
-    assert!(pair.client.seal(b"secret", &mut Vec::new()).is_err());
+    assert!(pair.client.encrypt(b"secret", &mut Vec::new()).is_err());
 
     let mut anyone = options(&authority);
     anyone.verify = false;
@@ -463,7 +463,7 @@ fn illegal_records_are_receive_errors() {
         let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
         pair.complete_handshake().unwrap();
         pair.server_to_client(b"").unwrap();
-        let error = pair.client.open(&mut hostile.to_vec()).unwrap_err();
+        let error = pair.client.decrypt(&mut hostile.to_vec()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Receive, "{hostile:?}");
     }
 }

@@ -18,7 +18,7 @@ use haul::sink::file::{AppendPosition, FileOptions, FileSink};
 use haul::sink::naming::ClobberMode;
 use haul::sink::partial::PartialFile;
 use haul::{Client, RequestOptions, Target};
-use haul_policy::range::checkpoint::{self, SLOT};
+use haul_policy::range::checkpoint::{self, SLOT_SIZE};
 use haul_policy::range::validator::Validator;
 use ranges::{MIB, NonRestartableSink, SIZE, assert_success, content, exit_code, fetch, origin, ranges};
 use tempfile::TempDir;
@@ -45,7 +45,7 @@ fn names(dir: &Path) -> Vec<String> {
 fn download_paths() -> (TempDir, PathBuf, PathBuf) {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("file");
-    let beside = PartialFile::beside(&file).unwrap();
+    let beside = PartialFile::partial_path(&file).unwrap();
     (dir, file, beside)
 }
 
@@ -71,7 +71,7 @@ fn rewrite_checkpoint(beside: &Path, change: impl FnOnce(&mut checkpoint::Checkp
     let (sequence, mut note) = checkpoint::latest(&bytes[SIZE as usize..]).unwrap();
     change(&mut note);
     let file = fs::File::options().write(true).open(beside).unwrap();
-    file.write_all_at(&note.encode(sequence + 2), SIZE + (sequence % 2) * SLOT).unwrap();
+    file.write_all_at(&note.encode(sequence + 2), SIZE + (sequence % 2) * SLOT_SIZE).unwrap();
 }
 
 /// Fetches a URL of the origin into `file`, asserts that the file is complete, and returns the
@@ -216,7 +216,7 @@ fn partial_file_in_use_is_left_alone() {
     let before = fs::read(&beside).unwrap();
     assert_eq!(assert_completes(&origin, "locked", &file), [""; 0]);
     assert!(fs::read(&beside).unwrap() == before, "it was written to");
-    assert_eq!(held.done().covered(), MIB);
+    assert_eq!(held.present_ranges().byte_count(), MIB);
     drop(held);
     assert_eq!(names(dir.path()), [".file.haul-part", "file"]);
 }
@@ -275,8 +275,9 @@ fn named(clobber: ClobberMode) -> FileOptions {
 fn response_named_file_replaces_none_by_default() {
     let (dir, file, _) = download_paths();
     let peer = peer_suggesting_name("suggested.txt");
-    let get =
-        |clobber| exit_code(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::with(&file, named(clobber))));
+    let get = |clobber| {
+        exit_code(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::with_options(&file, named(clobber))))
+    };
     assert_eq!(get(ClobberMode::Own), 0);
     assert_eq!(names(dir.path()), ["suggested.txt"]);
     fs::write(dir.path().join("suggested.txt"), "mine").unwrap();
@@ -294,7 +295,7 @@ fn suggested_file_name_stays_in_its_directory() {
     for name in ["../../up", "/etc/absolute", "..", ".", "a/b/c", "..\\\\up"] {
         let dir = outer.path().join("inner");
         fs::create_dir(&dir).unwrap();
-        let sink = FileSink::with(dir.join("own"), named(ClobberMode::Own));
+        let sink = FileSink::with_options(dir.join("own"), named(ClobberMode::Own));
         assert_success(&fetch(&Client::new(), &peer_suggesting_name(name).url("/"), &options(), sink));
         assert_eq!(names(outer.path()), ["inner"], "{name}");
         assert_eq!(names(&dir).len(), 1, "{name}: {:?}", names(&dir));
@@ -310,7 +311,8 @@ fn clobber_numbers_stop_at_one_hundred() {
     for number in 1..100 {
         fs::write(dir.path().join(format!("file.{number}")), "").unwrap();
     }
-    let numbered = || FileSink::with(&file, FileOptions { clobber: ClobberMode::Number, ..FileOptions::default() });
+    let numbered =
+        || FileSink::with_options(&file, FileOptions { clobber: ClobberMode::Number, ..FileOptions::default() });
     // A download with a checkpoint, and one without.
     for (size, code) in [(MIB * 2, 0), (10, 23)] {
         let url = origin.url(&origin.serve(&size.to_string(), FaultPlan { size, ..FaultPlan::default() }));
@@ -333,7 +335,7 @@ fn file_with_wrong_checksum_is_not_renamed() {
         let (dir, file, _) = download_paths();
         let with = |checksum, remove_on_error| {
             let options = FileOptions { checksum: Some(checksum), remove_on_error, ..FileOptions::default() };
-            FileSink::with(&file, options)
+            FileSink::with_options(&file, options)
         };
         let outcome = fetch(&Client::new(), &url, &options(), with(checksum(b"x"), true));
         assert_eq!((exit_code(&outcome), names(dir.path()).len()), (56, 0), "{:?}", names(dir.path()));
@@ -353,20 +355,25 @@ fn checksum_covers_resumed_split_and_appended_files() {
     let url = origin.url(&origin.serve("resumed", FaultPlan::default()));
     leave_partial_file(&beside, &url, "\"1-0\"", &[5..MIB]);
     let with = |checksum| FileOptions { checksum: Some(checksum), ..FileOptions::default() };
-    assert_success(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, with(checksum(&all())))));
+    assert_success(&fetch(&Client::new(), &url, &options(), FileSink::with_options(&file, with(checksum(&all())))));
 
     let url = origin.url(&origin.serve("split", ranges::rate_limited_plan()));
-    assert_success(&fetch(&Client::new(), &url, &ranges::splitting(), FileSink::with(&file, with(checksum(&all())))));
+    assert_success(&fetch(
+        &Client::new(),
+        &url,
+        &ranges::splitting(),
+        FileSink::with_options(&file, with(checksum(&all()))),
+    ));
     assert!(!ranges(&origin.seen("split")).is_empty());
 
     let url = origin.url(&origin.serve("added", FaultPlan::default()));
     let adding = |sum: &[u8]| FileOptions { append: Some(AppendPosition::AtEnd), ..with(checksum(sum)) };
     for there in [1000, SIZE as usize] {
         fs::write(&file, &all()[..there]).unwrap();
-        assert_success(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, adding(&all()))));
+        assert_success(&fetch(&Client::new(), &url, &options(), FileSink::with_options(&file, adding(&all()))));
         assert_same(&fs::read(&file).unwrap(), &all());
         fs::write(&file, &all()[..there]).unwrap();
-        let outcome = fetch(&Client::new(), &url, &options(), FileSink::with(&file, adding(&all()[there..])));
+        let outcome = fetch(&Client::new(), &url, &options(), FileSink::with_options(&file, adding(&all()[there..])));
         assert_eq!(exit_code(&outcome), 56, "a checksum of what was added is none of the file");
     }
 }
@@ -381,7 +388,7 @@ fn checksum_is_verified_for_pipes_and_devices() {
         assert_eq!(exit_code(&outcome), code);
         assert_same(&once.taken(), &all());
         let device = FileOptions { checksum: Some(sum), ..FileOptions::default() };
-        let outcome = fetch(&Client::new(), &url, &options(), FileSink::with("/dev/null", device));
+        let outcome = fetch(&Client::new(), &url, &options(), FileSink::with_options("/dev/null", device));
         assert_eq!(exit_code(&outcome), code);
     }
 }
@@ -393,10 +400,13 @@ fn remove_on_error_leaves_no_files() {
     let url = origin.url(&origin.serve("broken", FaultPlan { breaks, ..FaultPlan::default() }));
     let (dir, file, beside) = download_paths();
     let removing = FileOptions { remove_on_error: true, ..FileOptions::default() };
-    assert_eq!(exit_code(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, removing.clone()))), 18);
+    assert_eq!(
+        exit_code(&fetch(&Client::new(), &url, &options(), FileSink::with_options(&file, removing.clone()))),
+        18
+    );
     assert_eq!(names(dir.path()), [""; 0]);
     leave_partial_file(&beside, &url, "\"1-0\"", &[0..MIB]);
-    assert_eq!(exit_code(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, removing))), 18);
+    assert_eq!(exit_code(&fetch(&Client::new(), &url, &options(), FileSink::with_options(&file, removing))), 18);
     assert_eq!(names(dir.path()), [""; 0]);
 }
 
@@ -407,7 +417,7 @@ fn old_file_stays_until_replacement_is_whole() {
     let url = origin.url(&origin.serve("broken", FaultPlan { breaks, ..FaultPlan::default() }));
     let (dir, file, _) = download_paths();
     fs::write(&file, "old").unwrap();
-    let syncing = || FileSink::with(&file, FileOptions { sync: true, ..FileOptions::default() });
+    let syncing = || FileSink::with_options(&file, FileOptions { sync: true, ..FileOptions::default() });
     assert_eq!(exit_code(&fetch(&Client::new(), &url, &options(), syncing())), 18);
     assert_eq!(fs::read(&file).unwrap(), b"old");
     assert_success(&fetch(&Client::new(), &url, &options(), syncing()));
@@ -429,10 +439,10 @@ fn failed_download_reserves_only_received_bytes() {
         let file = dir.path().join("file");
         let peer = peer_announcing_1_gib("ETag: \"x\"\r\n");
         assert_eq!(exit_code(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::new(&file))), 18);
-        let beside = PartialFile::beside(&file).unwrap();
+        let beside = PartialFile::partial_path(&file).unwrap();
         assert_eq!(names(dir.path()), [".file.haul-part"]);
         let metadata = fs::metadata(&beside).unwrap();
-        assert_eq!(metadata.len(), (1 << 30) + 2 * SLOT, "the note can be found");
+        assert_eq!(metadata.len(), (1 << 30) + 2 * SLOT_SIZE, "the note can be found");
         let taken = metadata.blocks() * 512;
         assert!((20 * MIB..21 * MIB).contains(&taken), "{} takes {taken}", place.display());
         // A download that cannot be resumed leaves nothing.

@@ -86,7 +86,8 @@ fn unusable_proxy_does_not_fall_back_to_direct() {
         assert_fails(&driver.get(&Client::new(), &origin.url("/"), &nowhere), ErrorKind::ProxyResolve, 5, "proxy");
         let refused = with_proxy(&format!("socks5://127.0.0.1:{}", unused_port()), &RequestOptions::default());
         assert_eq!(driver.get(&Client::new(), &origin.url("/"), &refused).exit, 7);
-        let environment = ProxyEnvironment::read(|name| (name == "http_proxy").then_some("ftp://me:secret@x"));
+        let environment =
+            ProxyEnvironment::from_variables(|name| (name == "http_proxy").then_some("ftp://me:secret@x"));
         let mut proxy = ProxyOptions::default();
         proxy.environment = environment;
         let options = RequestOptions { proxy: Some(proxy), ..RequestOptions::default() };

@@ -193,7 +193,7 @@ fn broken_tunnel_is_an_error() {
     };
     assert_ends(&cut(|conn, stream| conn.send(data(stream, true, b""))), 18, "", b"hello");
     assert_ends(&cut(|conn, stream| conn.send(rst(stream, 8))), 56, "closed the tunnel", b"hello");
-    assert_ends(&cut(|conn, _| conn.cut()), 18, "", b"hello");
+    assert_ends(&cut(|conn, _| conn.close_without_notify()), 18, "", b"hello");
     // A protocol violation by the proxy breaks the tunnels.
     assert_ends(&cut(|conn, _| conn.send(window_update(0, 0))), 56, "nothing", b"hello");
 }

@@ -268,7 +268,7 @@ fn cookies_and_netrc_go_only_to_their_hosts() {
         let mut netrc = String::new();
         for (host, tls) in [("127.0.0.1", false), ("localhost", true)] {
             let site = Target::parse(&format!("http://{host}/")).unwrap();
-            jar.take(&site, [format!("sid=cookie-{}", mark_of(tls)).as_bytes()]);
+            jar.store_fields(&site, [format!("sid=cookie-{}", mark_of(tls)).as_bytes()]);
             netrc.push_str(&format!("machine {host} login netrc password {}\n", mark_of(tls)));
         }
         let auth = AuthOptions { netrc: NetrcText::Required(netrc.as_bytes().into()), ..AuthOptions::default() };

@@ -132,7 +132,7 @@ fn given(
 ) -> (RequestOptions, String) {
     let mut options = world.base.clone();
     let mut proxy = ProxyOptions::default();
-    proxy.environment = ProxyEnvironment::read(|name| match name {
+    proxy.environment = ProxyEnvironment::from_variables(|name| match name {
         "http_proxy" => world.proxy_url(0, ways[0].0),
         "https_proxy" => world.proxy_url(1, ways[1].0),
         _ => None,
@@ -148,7 +148,7 @@ fn given(
     let jar = SharedCookieJar::new();
     for host in ["127.0.0.1", "localhost"] {
         let site = Target::parse(&format!("http://{host}/")).unwrap();
-        jar.take(&site, [format!("sid=of-{host}-{mark}").as_bytes()]);
+        jar.store_fields(&site, [format!("sid=of-{host}-{mark}").as_bytes()]);
     }
     options.jar = Some(jar);
     let mut url = url.to_owned();

@@ -240,7 +240,9 @@ impl SessionRequest for Http2Request {
     fn request(&self, client: &Client) -> RequestBuilder {
         match self.asks {
             RequestedBody::Content(..) => client.get(&self.url),
-            RequestedBody::Echo(number, sends) => sends.put(client.put(&self.url), byte_pattern::text(number, sends.0)),
+            RequestedBody::Echo(number, sends) => {
+                sends.put(client.put(&self.url), byte_pattern::compressible_text(number, sends.0))
+            }
         }
     }
 
@@ -255,7 +257,7 @@ impl SessionRequest for Http2Request {
             RequestedBody::Echo(number, sends) if got.is_whole => {
                 let echo: serde_json::Value = serde_json::from_slice(&got.body).expect("JSON");
                 assert_eq!(echo["body_len"], sends.0);
-                assert!(echo["body"].as_str().unwrap().as_bytes() == byte_pattern::text(number, sends.0));
+                assert!(echo["body"].as_str().unwrap().as_bytes() == byte_pattern::compressible_text(number, sends.0));
                 return;
             }
             RequestedBody::Echo(..) => return,

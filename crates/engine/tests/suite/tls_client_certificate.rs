@@ -135,7 +135,11 @@ fn client_certificate_is_part_of_the_pool_key() {
     let target = Target::parse(&rig.url).unwrap();
     let (me, nobody) = (rig.options(Some(&rig.path("both")), None), rig.options(None, None));
     let key = ConnectionKey::new(&target, &me);
-    assert!(key != ConnectionKey::new(&target, &nobody) && key.fits(&target, &me) && !key.fits(&target, &nobody));
+    assert!(
+        key != ConnectionKey::new(&target, &nobody)
+            && key.matches_request(&target, &me)
+            && !key.matches_request(&target, &nobody)
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@
 //! known.on_field(&site, AlpnProtocol::H1, b"h3=\":443\"; ma=60, h2=\"alt.example:8443\"", now);
 //! let h2 = known.find(&site, now, |protocol| protocol == AlpnProtocol::H2).unwrap();
 //! assert_eq!((h2.host.as_str(), h2.port), ("alt.example", 8443));
-//! assert!(known.write(now).contains("h1 example.com 443 h3 example.com 443 \"20270115 08:01:00\" 0 0\n"));
+//! assert!(known.to_text(now).contains("h1 example.com 443 h3 example.com 443 \"20270115 08:01:00\" 0 0\n"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -32,7 +32,7 @@ pub const MAX_ALTERNATIVES: usize = 16;
 /// first.
 pub const MAX_ENTRIES: usize = 1000;
 /// The lifetime in seconds of an alternative without `ma`: 24 hours (§3.1).
-pub const DEFAULT_AGE: u64 = 86_400;
+pub const DEFAULT_MAX_AGE_SECONDS: u64 = 86_400;
 
 /// An application protocol, named as in curl's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -157,12 +157,12 @@ fn parse_value(value: &str) -> Option<AltSvcOffer> {
     let mut pieces = split_unquoted(value, ';').map(str::trim);
     let (id, authority) = pieces.next()?.split_once('=')?;
     let protocol = AlpnProtocol::parse(&percent_decoded(id.trim())?)?;
-    let (host, port) = unquoted(authority.trim()).rsplit_once(':')?;
+    let (host, port) = remove_quotes(authority.trim()).rsplit_once(':')?;
     let port = port.parse().ok().filter(|_| port.bytes().all(|b| b.is_ascii_digit())).filter(|port| *port != 0)?;
     let host = if host.is_empty() { String::new() } else { host_text(host)? };
-    let (mut max_age, mut persist) = (DEFAULT_AGE, false);
+    let (mut max_age, mut persist) = (DEFAULT_MAX_AGE_SECONDS, false);
     for (name, value) in pieces.filter_map(|piece| piece.split_once('=')) {
-        let value = unquoted(value.trim());
+        let value = remove_quotes(value.trim());
         match name.trim() {
             name if name.eq_ignore_ascii_case("ma") => {
                 let is_number = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
@@ -183,7 +183,7 @@ fn host_text(host: &str) -> Option<String> {
     is_host.then(|| target.host_text().to_owned())
 }
 
-fn unquoted(text: &str) -> &str {
+fn remove_quotes(text: &str) -> &str {
     text.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).unwrap_or(text)
 }
 
@@ -213,7 +213,7 @@ impl AltSvcStore {
     }
 
     /// Creates an empty store that writes files in the given style.
-    pub fn of(style: CookieFileStyle) -> AltSvcStore {
+    pub fn with_style(style: CookieFileStyle) -> AltSvcStore {
         AltSvcStore { style, ..AltSvcStore::default() }
     }
 
@@ -233,7 +233,7 @@ impl AltSvcStore {
         let (Scheme::Https, Some(field)) = (target.scheme(), parse(field)) else { return };
         let origin = (target.host_text().to_owned(), target.port());
         let before = self.entries.len();
-        self.entries.retain(|entry| !entry.is_of(&origin));
+        self.entries.retain(|entry| !entry.is_for_origin(&origin));
         let found = match field {
             AltSvcField::Clear => Vec::new(),
             AltSvcField::Alternatives(found) => found,
@@ -313,12 +313,12 @@ impl AltSvcStore {
     }
 
     /// Applies the changes since the file was read to `file`. Read `file` again from the disk just
-    /// before the call, because other processes write it too. Call [`saved`](Self::saved)
+    /// before the call, because other processes write it too. Call [`mark_saved`](Self::saved)
     /// afterwards.
-    pub fn apply_to(&self, file: &mut AltSvcStore) {
+    pub fn apply_changes_to(&self, file: &mut AltSvcStore) {
         file.style = self.style;
-        file.entries.retain(|entry| !self.changed.iter().any(|origin| entry.is_of(origin)));
-        for entry in self.entries.iter().filter(|entry| self.changed.iter().any(|origin| entry.is_of(origin))) {
+        file.entries.retain(|entry| !self.changed.iter().any(|origin| entry.is_for_origin(origin)));
+        for entry in self.entries.iter().filter(|entry| self.changed.iter().any(|origin| entry.is_for_origin(origin))) {
             file.push(entry.clone());
         }
     }
@@ -330,13 +330,13 @@ impl AltSvcStore {
 
     /// Marks all changes as written. To write without holding the store's lock, clone the store,
     /// call `saved`, then write from the clone.
-    pub fn saved(&mut self) {
+    pub fn mark_saved(&mut self) {
         self.changed.clear();
     }
 
     /// Returns the text of an Alt-Svc file in curl's format, without alternatives that have expired
     /// at `now`.
-    pub fn write(&self, now: u64) -> String {
+    pub fn to_text(&self, now: u64) -> String {
         let heading = match self.style {
             CookieFileStyle::Standard => "# Alt-Svc cache, as curl has it. Written by haul.\n",
             CookieFileStyle::Curl => {
@@ -350,7 +350,7 @@ impl AltSvcStore {
             if *expires > now {
                 let (source, protocol) = (source.as_str(), protocol.as_str());
                 let (host, to) = (bracketed(host), bracketed(to));
-                let (expires, persist) = (CalendarTime::from_unix(*expires).compact(), u8::from(*persist));
+                let (expires, persist) = (CalendarTime::from_unix(*expires).to_compact_digits(), u8::from(*persist));
                 out.push_str(&format!("{source} {host} {port} {protocol} {to} {to_port} \"{expires}\" {persist} 0\n"));
             }
         }
@@ -364,7 +364,7 @@ impl AltSvcStore {
             if let Some(at) = first {
                 let gone = self.entries.remove(at);
                 if !self.entries.iter().any(|entry| entry.host == gone.host && entry.port == gone.port) {
-                    self.changed.retain(|origin| !gone.is_of(origin));
+                    self.changed.retain(|origin| !gone.is_for_origin(origin));
                 }
             }
         }
@@ -372,7 +372,7 @@ impl AltSvcStore {
 }
 
 impl AltSvcEntry {
-    fn is_of(&self, origin: &(String, u16)) -> bool {
+    fn is_for_origin(&self, origin: &(String, u16)) -> bool {
         self.host == origin.0 && self.port == origin.1
     }
 }

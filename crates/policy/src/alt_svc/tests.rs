@@ -21,11 +21,11 @@ fn field_values_are_parsed() {
     let is = |protocol, host: &str, port, max_age, persist| {
         Some(AltSvcOffer { protocol, host: host.to_owned(), port, max_age, persist })
     };
-    assert_eq!(one("h2=\":443\""), is(AlpnProtocol::H2, "", 443, DEFAULT_AGE, false));
+    assert_eq!(one("h2=\":443\""), is(AlpnProtocol::H2, "", 443, DEFAULT_MAX_AGE_SECONDS, false));
     assert_eq!(one("h3=\"A.example:1\" ; ma=5; persist=1; x=\"y,z\""), is(AlpnProtocol::H3, "a.example", 1, 5, true));
     assert_eq!(one("http%2F1.1=\"[::1]:80\";MA=\"7\""), is(AlpnProtocol::H1, "::1", 80, 7, false));
-    assert_eq!(one("h2=alt:443"), is(AlpnProtocol::H2, "alt", 443, DEFAULT_AGE, false));
-    assert_eq!(one("h3-29=\":443\", h2=\":1\""), is(AlpnProtocol::H2, "", 1, DEFAULT_AGE, false));
+    assert_eq!(one("h2=alt:443"), is(AlpnProtocol::H2, "alt", 443, DEFAULT_MAX_AGE_SECONDS, false));
+    assert_eq!(one("h3-29=\":443\", h2=\":1\""), is(AlpnProtocol::H2, "", 1, DEFAULT_MAX_AGE_SECONDS, false));
     assert_eq!(parse(b" Clear "), Some(AltSvcField::Clear));
     for field in [
         "",
@@ -79,13 +79,13 @@ fn processes_merge_their_changes_into_the_file() {
     let mut ours = AltSvcStore::new();
     ours.load(text, NOW);
     assert_eq!(ours.len(), 2);
-    assert!(ours.write(NOW).contains("h2 a 443 h3 [::1] 8443 \"20270115 09:00:00\" 1 0\n"));
+    assert!(ours.to_text(NOW).contains("h2 a 443 h3 [::1] 8443 \"20270115 09:00:00\" 1 0\n"));
     ours.on_field(&target("https://a/"), AlpnProtocol::H1, b"clear", NOW);
     ours.on_field(&target("https://d/"), AlpnProtocol::H1, b"h2=\":2\"", NOW);
     let mut file = AltSvcStore::new();
     file.load(&format!("{text}h1 e 443 h2 e 1 \"20300101 00:00:00\" 0 0\n"), NOW);
-    ours.apply_to(&mut file);
-    ours.saved();
+    ours.apply_changes_to(&mut file);
+    ours.mark_saved();
     let hosts: Vec<&str> = file.entries.iter().map(|entry| entry.host.as_str()).collect();
     assert_eq!(hosts, ["c", "e", "d"]);
     assert!(!ours.is_changed());

@@ -34,12 +34,12 @@ pub enum AuthScheme {
 impl AuthScheme {
     /// Returns the scheme of the credentials in an Authorization value: its first word (RFC 9110
     /// §11.4).
-    pub fn of(credentials: &[u8]) -> AuthScheme {
+    pub fn from_credentials(credentials: &[u8]) -> AuthScheme {
         AuthScheme::parse(credentials.split(|&byte| byte == b' ').next().unwrap_or_default())
     }
 
     /// Returns `true` if the scheme authenticates a whole connection, not single requests.
-    pub fn is_of_connection(&self) -> bool {
+    pub fn authenticates_connection(&self) -> bool {
         matches!(self, AuthScheme::Ntlm | AuthScheme::Negotiate)
     }
 
@@ -101,7 +101,7 @@ pub fn parse_challenges<'f>(fields: impl IntoIterator<Item = &'f [u8]>) -> Vec<C
                 break;
             }
             // The rest of an item, and an item that is malformed, is skipped.
-            cursor.items(&mut found, first);
+            cursor.parse_item_with_parameters(&mut found, first);
             cursor.skip_item();
         }
     }
@@ -114,7 +114,7 @@ pub(super) fn parse_parameters(field: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut found = vec![Challenge { scheme: AuthScheme::Digest, token68: None, parameters: Vec::new() }];
     let mut cursor = ChallengeParser { rest: field };
     while cursor.skip_separators() && found.len() == 1 {
-        cursor.items(&mut found, 0);
+        cursor.parse_item_with_parameters(&mut found, 0);
         cursor.skip_item();
     }
     found.swap_remove(0).parameters
@@ -154,18 +154,18 @@ impl<'f> ChallengeParser<'f> {
         self.rest = &self.rest[end.unwrap_or(self.rest.len())..];
     }
 
-    fn at_end_of_item(&self) -> bool {
+    fn is_at_end_of_item(&self) -> bool {
         self.rest.first().is_none_or(|b| *b == b',')
     }
 
     /// Parses an item of the list. Also parses parameters that follow it without a comma, because
     /// some servers forget commas; curl tolerates that too.
-    fn items(&mut self, found: &mut Vec<Challenge>, first: usize) {
-        while self.item(found, first).is_some() && self.at_parameter() {}
+    fn parse_item_with_parameters(&mut self, found: &mut Vec<Challenge>, first: usize) {
+        while self.parse_item(found, first).is_some() && self.is_at_parameter() {}
     }
 
     /// Returns `true` if a parameter of the challenge follows: a name and `=`.
-    fn at_parameter(&mut self) -> bool {
+    fn is_at_parameter(&mut self) -> bool {
         self.skip_blanks();
         let count = self.rest.iter().take_while(|b| is_tchar(**b)).count();
         count > 0 && self.rest.get(count) == Some(&b'=')
@@ -173,37 +173,37 @@ impl<'f> ChallengeParser<'f> {
 
     /// Parses one item: a parameter of the last challenge, or the start of a new challenge with its
     /// first parameter or token68.
-    fn item(&mut self, found: &mut Vec<Challenge>, first: usize) -> Option<()> {
-        let word = self.token()?;
+    fn parse_item(&mut self, found: &mut Vec<Challenge>, first: usize) -> Option<()> {
+        let word = self.parse_token()?;
         let blanks = self.skip_blanks();
         if self.rest.first() == Some(&b'=') {
-            let value = self.value()?;
+            let value = self.parse_parameter_value()?;
             let challenge = found.get_mut(first..)?.last_mut()?;
             if challenge.parameters.len() < MAX_PARAMETERS {
                 challenge.parameters.push((String::from_utf8_lossy(word).to_ascii_lowercase(), value));
             }
             return Some(());
         }
-        if !blanks && !self.at_end_of_item() {
+        if !blanks && !self.is_at_end_of_item() {
             return None;
         }
         found.push(Challenge { scheme: AuthScheme::parse(word), token68: None, parameters: Vec::new() });
-        if self.at_end_of_item() {
+        if self.is_at_end_of_item() {
             return Some(());
         }
         let challenge = found.last_mut()?;
-        if let Some(token) = self.token68() {
+        if let Some(token) = self.parse_token68() {
             challenge.token68 = Some(token.to_vec());
             return Some(());
         }
-        let name = String::from_utf8_lossy(self.token()?).to_ascii_lowercase();
+        let name = String::from_utf8_lossy(self.parse_token()?).to_ascii_lowercase();
         self.skip_blanks();
-        let value = self.value()?;
+        let value = self.parse_parameter_value()?;
         challenge.parameters.push((name, value));
         Some(())
     }
 
-    fn token(&mut self) -> Option<&'f [u8]> {
+    fn parse_token(&mut self) -> Option<&'f [u8]> {
         let count = self.rest.iter().take_while(|b| is_tchar(**b)).count();
         let (token, rest) = self.rest.split_at(count);
         self.rest = rest;
@@ -211,7 +211,7 @@ impl<'f> ChallengeParser<'f> {
     }
 
     /// Parses a token68 if it is the whole item. `realm=x` looks like a token68 up to the `=`.
-    fn token68(&mut self) -> Option<&'f [u8]> {
+    fn parse_token68(&mut self) -> Option<&'f [u8]> {
         let is_char = |b: &u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(b);
         let chars = self.rest.iter().take_while(|b| is_char(b)).count();
         let padding = self.rest[chars..].iter().take_while(|b| **b == b'=').count();
@@ -226,7 +226,7 @@ impl<'f> ChallengeParser<'f> {
 
     /// Parses a value after `=`: a token or a closed quoted string. Other text up to a comma or
     /// blank counts as a token, since some servers forget the quotes.
-    fn value(&mut self) -> Option<Vec<u8>> {
+    fn parse_parameter_value(&mut self) -> Option<Vec<u8>> {
         self.rest = self.rest.strip_prefix(b"=")?;
         self.skip_blanks();
         let Some(mut rest) = self.rest.strip_prefix(b"\"") else {

@@ -28,7 +28,7 @@ impl Credentials {
 
     /// Splits the argument of `-u` at its first colon into user and password. Without a colon the
     /// password is `None`, and curl prompts for it.
-    pub fn split(text: &[u8]) -> (&[u8], Option<&[u8]>) {
+    pub fn split_user_and_password(text: &[u8]) -> (&[u8], Option<&[u8]>) {
         match text.iter().position(|b| *b == b':') {
             Some(colon) => (&text[..colon], Some(&text[colon + 1..])),
             None => (text, None),
@@ -53,7 +53,7 @@ impl Credentials {
 
     /// Returns the value of Authorization or Proxy-Authorization for Basic. A user name with a
     /// colon is sent unchanged, as by curl; [`check_basic`](Self::check_basic) detects it.
-    pub fn basic(&self) -> Vec<u8> {
+    pub fn basic_authorization(&self) -> Vec<u8> {
         let pair = [&self.user[..], b":", &self.password].concat();
         let mut value = b"Basic ".to_vec();
         value.extend_from_slice(STANDARD.encode(pair).as_bytes());
@@ -69,7 +69,7 @@ impl fmt::Debug for Credentials {
 
 /// Returns the value of Authorization for a bearer token (RFC 6750 §2.1). Any visible ASCII is
 /// accepted, since tokens in use are not always a token68.
-pub fn bearer(token: &[u8]) -> Result<Vec<u8>, AuthError> {
+pub fn bearer_authorization(token: &[u8]) -> Result<Vec<u8>, AuthError> {
     if token.is_empty() || !token.iter().all(u8::is_ascii_graphic) {
         return Err(AuthError::ControlByte);
     }

@@ -96,7 +96,7 @@ impl DigestChallenge {
     /// origin. If the challenge names domains, `target` must lie below one of them. Domains on
     /// other origins are ignored: a server must not choose further recipients of a proof of the
     /// password.
-    pub fn covers(&self, asked: &Target, target: &Target) -> bool {
+    pub fn is_in_protection_space(&self, asked: &Target, target: &Target) -> bool {
         if asked.origin() != target.origin() {
             return false;
         }
@@ -121,8 +121,8 @@ fn best_qop(offered: Option<&[u8]>) -> Result<Qop, AuthError> {
     }
 }
 
-/// The answers to one challenge. Keep one `DigestSession` for the lifetime of the server's nonce,
-/// because it counts the requests made with the nonce. `Debug` shows no secret.
+/// The state for answers to one challenge. Keep one `DigestSession` for the lifetime of the
+/// server's nonce, because it counts the requests made with the nonce. `Debug` shows no secret.
 #[derive(Clone)]
 pub struct DigestSession {
     challenge: DigestChallenge,
@@ -143,9 +143,9 @@ impl DigestSession {
     }
 
     /// Returns the value of Authorization or Proxy-Authorization for one request. `uri` is the
-    /// request target as it is sent (for CONNECT `host:port`). `body_hash` is the hex digest of the
-    /// body by [`DigestAlgorithm::hasher`], which [`Qop::AuthInt`] needs; `None` means an empty
-    /// body. `cnonce` must be fresh for each request: see [`cnonce`].
+    /// request target exactly as it is sent (for CONNECT `host:port`). `body_hash` is the hex
+    /// digest of the body by [`DigestAlgorithm::hasher`], which [`Qop::AuthInt`] needs; `None`
+    /// means an empty body. `cnonce` must be fresh for each request: see [`cnonce`].
     pub fn authorize(
         &mut self,
         credentials: &Credentials,
@@ -159,66 +159,66 @@ impl DigestSession {
         }
         self.count = self.count.saturating_add(1);
         let count = format!("{:08x}", self.count);
-        let (a1, cnonce) = self.key(credentials, cnonce);
+        let (a1, cnonce) = self.user_hash_and_cnonce(credentials, cnonce);
         let challenge = &self.challenge;
         let algorithm = challenge.algorithm;
         let (a2, qop) = match challenge.qop {
-            Qop::Legacy => (algorithm.of(&[method.as_bytes(), uri.as_bytes()]), None),
-            Qop::Auth => (algorithm.of(&[method.as_bytes(), uri.as_bytes()]), Some("auth")),
+            Qop::Legacy => (algorithm.hash_joined(&[method.as_bytes(), uri.as_bytes()]), None),
+            Qop::Auth => (algorithm.hash_joined(&[method.as_bytes(), uri.as_bytes()]), Some("auth")),
             Qop::AuthInt => {
-                let empty = algorithm.of(&[b""]);
+                let empty = algorithm.hash_joined(&[b""]);
                 let body = body_hash.unwrap_or(&empty);
-                (algorithm.of(&[method.as_bytes(), uri.as_bytes(), body.as_bytes()]), Some("auth-int"))
+                (algorithm.hash_joined(&[method.as_bytes(), uri.as_bytes(), body.as_bytes()]), Some("auth-int"))
             }
         };
         let nonce = &challenge.nonce[..];
         let response = match qop {
-            None => algorithm.of(&[a1.as_bytes(), nonce, a2.as_bytes()]),
+            None => algorithm.hash_joined(&[a1.as_bytes(), nonce, a2.as_bytes()]),
             Some(qop) => {
                 let parts = [a1.as_bytes(), nonce, count.as_bytes(), cnonce.as_bytes(), qop.as_bytes(), a2.as_bytes()];
-                algorithm.of(&parts)
+                algorithm.hash_joined(&parts)
             }
         };
         let mut value = AuthorizationWriter(b"Digest ".to_vec());
-        value.user(credentials.user(), challenge);
-        value.quoted("realm", &challenge.realm);
-        value.quoted("nonce", &challenge.nonce);
-        value.quoted("uri", uri.as_bytes());
+        value.push_user_name(credentials.user(), challenge);
+        value.push_quoted("realm", &challenge.realm);
+        value.push_quoted("nonce", &challenge.nonce);
+        value.push_quoted("uri", uri.as_bytes());
         // The order is curl's: some servers accept no other.
         if qop.is_some() || challenge.session {
-            value.quoted("cnonce", cnonce.as_bytes());
+            value.push_quoted("cnonce", cnonce.as_bytes());
         }
         if let Some(qop) = qop {
-            value.plain("nc", &count);
-            value.plain("qop", qop);
+            value.push_unquoted("nc", &count);
+            value.push_unquoted("qop", qop);
         }
-        value.quoted("response", response.as_bytes());
+        value.push_quoted("response", response.as_bytes());
         if let Some(opaque) = &challenge.opaque {
-            value.quoted("opaque", opaque);
+            value.push_quoted("opaque", opaque);
         }
         if challenge.names_algorithm {
             let suffix = if challenge.session { "-sess" } else { "" };
-            value.plain("algorithm", &format!("{}{suffix}", algorithm.as_str()));
+            value.push_unquoted("algorithm", &format!("{}{suffix}", algorithm.as_str()));
         }
         if challenge.userhash {
-            value.plain("userhash", "true");
+            value.push_unquoted("userhash", "true");
         }
         Ok(value.0)
     }
 
     /// Returns the hash of user, realm and password, and the client nonce to send. With a `-sess`
     /// algorithm, returns the session key made from that hash instead (§3.4.2).
-    fn key(&mut self, credentials: &Credentials, cnonce: &str) -> (String, String) {
+    fn user_hash_and_cnonce(&mut self, credentials: &Credentials, cnonce: &str) -> (String, String) {
         let challenge = &self.challenge;
         let algorithm = challenge.algorithm;
-        let key = || algorithm.of(&[credentials.user(), &challenge.realm, credentials.password()]);
+        let key = || algorithm.hash_joined(&[credentials.user(), &challenge.realm, credentials.password()]);
         if !challenge.session {
             return (key(), cnonce.to_owned());
         }
         // One client nonce for the life of the key: then servers that compute the key each time
         // agree with those that keep it.
         let session = self.session.get_or_insert_with(|| {
-            let key = algorithm.of(&[key().as_bytes(), &challenge.nonce, cnonce.as_bytes()]);
+            let key = algorithm.hash_joined(&[key().as_bytes(), &challenge.nonce, cnonce.as_bytes()]);
             (key, cnonce.to_owned())
         });
         session.clone()
@@ -243,7 +243,7 @@ impl DigestSession {
 
     /// Returns `true` if this session already answers the challenge, `stale` aside. The caller then
     /// keeps the session, so that its nonce count continues (§3.4).
-    pub fn answers(&self, challenge: &DigestChallenge) -> bool {
+    pub fn has_same_challenge(&self, challenge: &DigestChallenge) -> bool {
         self.challenge == DigestChallenge { stale: self.challenge.stale, ..challenge.clone() }
     }
 }
@@ -266,7 +266,7 @@ pub fn cnonce(entropy: [u8; 16]) -> String {
 struct AuthorizationWriter(Vec<u8>);
 
 impl AuthorizationWriter {
-    fn name(&mut self, name: &str) {
+    fn push_name(&mut self, name: &str) {
         if !self.0.ends_with(b" ") {
             self.0.extend_from_slice(b", ");
         }
@@ -274,13 +274,13 @@ impl AuthorizationWriter {
         self.0.push(b'=');
     }
 
-    fn plain(&mut self, name: &str, value: &str) {
-        self.name(name);
+    fn push_unquoted(&mut self, name: &str, value: &str) {
+        self.push_name(name);
         self.0.extend_from_slice(value.as_bytes());
     }
 
-    fn quoted(&mut self, name: &str, value: &[u8]) {
-        self.name(name);
+    fn push_quoted(&mut self, name: &str, value: &[u8]) {
+        self.push_name(name);
         self.0.push(b'"');
         for b in value {
             if matches!(b, b'"' | b'\\') {
@@ -291,16 +291,17 @@ impl AuthorizationWriter {
         self.0.push(b'"');
     }
 
-    /// Writes the user name (§3.4): the name's hash if the server asks for a hash, the extended
-    /// form if a quoted string cannot contain the name, and otherwise the name.
-    fn user(&mut self, user: &[u8], challenge: &DigestChallenge) {
+    /// Writes the user name (§3.4). If the server asks for a hash, this is the hash of the name. If
+    /// a quoted string cannot contain the name, it is the extended form. Otherwise it is the name
+    /// itself.
+    fn push_user_name(&mut self, user: &[u8], challenge: &DigestChallenge) {
         if challenge.userhash {
-            let hash = challenge.algorithm.of(&[user, &challenge.realm]);
-            return self.quoted("username", hash.as_bytes());
+            let hash = challenge.algorithm.hash_joined(&[user, &challenge.realm]);
+            return self.push_quoted("username", hash.as_bytes());
         }
         let is_plain = user.iter().all(|b| (b' '..0x7f).contains(b));
         if is_plain || !challenge.utf8 || core::str::from_utf8(user).is_err() {
-            return self.quoted("username", user);
+            return self.push_quoted("username", user);
         }
         let mut encoded = String::from("UTF-8''");
         for b in user {
@@ -311,6 +312,6 @@ impl AuthorizationWriter {
                 push_byte(&mut encoded, *b);
             }
         }
-        self.plain("username*", &encoded);
+        self.push_unquoted("username*", &encoded);
     }
 }

@@ -48,7 +48,7 @@ impl DigestAlgorithm {
     }
 
     /// Returns the digest of `parts` joined by colons, in lower-case hex.
-    pub(super) fn of(self, parts: &[&[u8]]) -> String {
+    pub(super) fn hash_joined(self, parts: &[&[u8]]) -> String {
         let mut hasher = self.hasher();
         for (index, part) in parts.iter().enumerate() {
             if index > 0 {
@@ -92,7 +92,7 @@ impl DigestHasher {
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
+    const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(HEX_DIGITS[usize::from(value)]);
     bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
 }

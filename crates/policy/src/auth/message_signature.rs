@@ -8,13 +8,13 @@
 //! let target = Target::parse("https://h.example/a?b")?;
 //! let request =
 //!     UnsignedRequest { method: "GET", target: &target, host: b"h.example", fields: &[], content: None, unix: 1 };
-//! let base = signature.base(&request)?;
+//! let base = signature.signature_base(&request)?;
 //! assert_eq!(
 //!     base.text(),
 //!     b"\"@method\": GET\n\"@authority\": h.example\n\"@path\": /a\n\"@query\": ?b\n\"@signature-params\": \
 //!       (\"@method\" \"@authority\" \"@path\" \"@query\");created=1;keyid=\"my-key\";alg=\"hmac-sha256\""
 //! );
-//! let [(_, input), (_, value)] = base.fields(&signature.hmac(&base));
+//! let [(_, input), (_, value)] = base.signature_fields(&signature.hmac(&base));
 //! assert!(input.starts_with("sig1=(\"@method\"") && value.starts_with("sig1=:"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -32,10 +32,10 @@ use super::sigv4::{UnsignedRequest, hmac};
 const MAX_COMPONENTS: usize = 16;
 
 /// The length of the private key of Ed25519 in bytes.
-const ED25519_KEY: usize = 32;
+const ED25519_KEY_LENGTH: usize = 32;
 
 /// The label of the signature in both fields.
-const LABEL: &str = "sig1";
+const SIGNATURE_LABEL: &str = "sig1";
 
 /// The algorithm of a message signature (RFC 9421 §3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl fmt::Display for MessageSignatureError {
         match self {
             MessageSignatureError::Key => f.write_str("the key of the signature is not hexadecimal"),
             MessageSignatureError::KeyLength(length) => {
-                write!(f, "ed25519 needs a key of {ED25519_KEY} bytes, not of {length}")
+                write!(f, "ed25519 needs a key of {ED25519_KEY_LENGTH} bytes, not of {length}")
             }
             MessageSignatureError::KeyId => f.write_str("the identifier of the key is empty or not ASCII"),
             MessageSignatureError::Component(name) => {
@@ -158,14 +158,14 @@ impl MessageSignature {
         key_id: &str,
         components: Option<&str>,
     ) -> Result<MessageSignature, MessageSignatureError> {
-        let key = key_of_hex(hex_key.trim_ascii_end()).ok_or(MessageSignatureError::Key)?;
-        if algorithm == SignatureAlgorithm::Ed25519 && key.len() != ED25519_KEY {
+        let key = parse_hex_key(hex_key.trim_ascii_end()).ok_or(MessageSignatureError::Key)?;
+        if algorithm == SignatureAlgorithm::Ed25519 && key.len() != ED25519_KEY_LENGTH {
             return Err(MessageSignatureError::KeyLength(key.len()));
         }
         if key_id.is_empty() || !key_id.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
             return Err(MessageSignatureError::KeyId);
         }
-        let components = components.map(components_of).transpose()?;
+        let components = components.map(parse_components).transpose()?;
         Ok(MessageSignature { algorithm, key, key_id: key_id.into(), components })
     }
 
@@ -180,7 +180,7 @@ impl MessageSignature {
     }
 
     /// Returns the text to sign (RFC 9421 §2.5) for a request, at the time in the request.
-    pub fn base(&self, request: &UnsignedRequest<'_>) -> Result<SignatureBase, MessageSignatureError> {
+    pub fn signature_base(&self, request: &UnsignedRequest<'_>) -> Result<SignatureBase, MessageSignatureError> {
         let usual = [SignatureComponent::Method, SignatureComponent::Authority, SignatureComponent::Path];
         let components: Vec<SignatureComponent> = match &self.components {
             Some(named) => named.to_vec(),
@@ -189,7 +189,7 @@ impl MessageSignature {
         let mut text = Vec::new();
         for component in &components {
             text.extend_from_slice(format!("\"{}\": ", component.identifier()).as_bytes());
-            text.extend_from_slice(&value_of(component, request)?);
+            text.extend_from_slice(&component_value(component, request)?);
             text.push(b'\n');
         }
         let names: Vec<String> = components.iter().map(|one| format!("\"{}\"", one.identifier())).collect();
@@ -224,15 +224,15 @@ impl SignatureBase {
     }
 
     /// Returns the fields to add to the request, with the signature of the text.
-    pub fn fields(&self, signature: &[u8]) -> [(String, String); 2] {
+    pub fn signature_fields(&self, signature: &[u8]) -> [(String, String); 2] {
         [
-            ("Signature-Input".to_owned(), format!("{LABEL}={}", self.params)),
-            ("Signature".to_owned(), format!("{LABEL}=:{}:", STANDARD.encode(signature))),
+            ("Signature-Input".to_owned(), format!("{SIGNATURE_LABEL}={}", self.params)),
+            ("Signature".to_owned(), format!("{SIGNATURE_LABEL}=:{}:", STANDARD.encode(signature))),
         ]
     }
 }
 
-fn key_of_hex(text: &[u8]) -> Option<Box<[u8]>> {
+fn parse_hex_key(text: &[u8]) -> Option<Box<[u8]>> {
     if text.is_empty() || !text.len().is_multiple_of(2) {
         return None;
     }
@@ -240,7 +240,7 @@ fn key_of_hex(text: &[u8]) -> Option<Box<[u8]>> {
     text.chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
 }
 
-fn components_of(text: &str) -> Result<Box<[SignatureComponent]>, MessageSignatureError> {
+fn parse_components(text: &str) -> Result<Box<[SignatureComponent]>, MessageSignatureError> {
     let mut components: Vec<SignatureComponent> = Vec::new();
     for word in text.split([' ', '\t']).filter(|word| !word.is_empty()) {
         let lower = word.to_ascii_lowercase();
@@ -264,7 +264,10 @@ fn components_of(text: &str) -> Result<Box<[SignatureComponent]>, MessageSignatu
 }
 
 /// Returns the value of a component (RFC 9421 §2.1 and §2.2). Several fields of one name are joined.
-fn value_of(component: &SignatureComponent, request: &UnsignedRequest<'_>) -> Result<Vec<u8>, MessageSignatureError> {
+fn component_value(
+    component: &SignatureComponent,
+    request: &UnsignedRequest<'_>,
+) -> Result<Vec<u8>, MessageSignatureError> {
     Ok(match component {
         SignatureComponent::Method => request.method.as_bytes().to_vec(),
         SignatureComponent::Authority => authority(request),
@@ -311,7 +314,7 @@ mod tests {
             content: None,
             unix: 1618884473,
         };
-        signature.base(&request).map(|base| String::from_utf8(base.text).unwrap())
+        signature.signature_base(&request).map(|base| String::from_utf8(base.text).unwrap())
     }
 
     #[test]
@@ -342,7 +345,7 @@ mod tests {
             let target = Target::parse(url).unwrap();
             let host = host.as_bytes();
             let request = UnsignedRequest { method: "GET", target: &target, host, fields: &[], content: None, unix: 1 };
-            let base = signature.base(&request).unwrap();
+            let base = signature.signature_base(&request).unwrap();
             let text = String::from_utf8_lossy(base.text()).into_owned();
             assert!(text.starts_with(&format!("\"@authority\": {expected}\n")), "{text}");
         }

@@ -10,7 +10,7 @@
 //! let mut digest = DigestSession::new(challenge);
 //! let value = digest.authorize(&me, "GET", "/", None, "0a4f113b")?;
 //! assert!(value.starts_with(b"Digest username=\"me\", realm=\"x\", nonce=\"n\", uri=\"/\""));
-//! assert_eq!(me.basic(), b"Basic bWU6c2VjcmV0");
+//! assert_eq!(me.basic_authorization(), b"Basic bWU6c2VjcmV0");
 //! # Ok::<(), haul_policy::auth::AuthError>(())
 //! ```
 //!
@@ -42,11 +42,13 @@ mod sigv4;
 mod tests;
 
 pub use challenge::{AuthScheme, Challenge, MAX_CHALLENGES, MAX_PARAMETERS, parse_challenges};
-pub use credentials::{Credentials, bearer};
+pub use credentials::{Credentials, bearer_authorization};
 pub use digest::{DigestChallenge, DigestSession, Qop, cnonce};
 pub use digest_algorithm::{DigestAlgorithm, DigestHasher};
 pub use error::AuthError;
 pub use message_signature::{MessageSignature, MessageSignatureError, SignatureAlgorithm, SignatureBase};
-pub use request_credentials::{CredentialsError, NetrcLookup, RequestCredentials, UserCredentials, identity_for};
-pub use scheme_choice::{AllowedAuthSchemes, ChosenAuthScheme, choose};
+pub use request_credentials::{
+    CredentialsError, NetrcLookup, RequestCredentials, UserCredentials, credentials_for_target,
+};
+pub use scheme_choice::{AllowedAuthSchemes, ChosenAuthScheme, choose_scheme};
 pub use sigv4::{SigV4Parameters, SigV4Signature, UnsignedRequest};

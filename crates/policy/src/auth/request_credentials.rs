@@ -2,14 +2,14 @@
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::auth::{Credentials, UserCredentials, NetrcLookup, identity_for};
+//! use haul_policy::auth::{Credentials, UserCredentials, NetrcLookup, credentials_for_target};
 //! use haul_policy::redirect::SecretHandling;
 //!
 //! let file = b"machine a.example login ann password secret";
 //! let given = UserCredentials { netrc: NetrcLookup::Optional(file), ..UserCredentials::default() };
-//! let a = identity_for(&given, &Target::parse("https://a.example/")?, SecretHandling::Keep, false)?;
+//! let a = credentials_for_target(&given, &Target::parse("https://a.example/")?, SecretHandling::Keep, false)?;
 //! assert_eq!(a.credentials, Some(Credentials::new("ann", "secret")?));
-//! let b = identity_for(&given, &Target::parse("https://b.example/")?, SecretHandling::Drop, false)?;
+//! let b = credentials_for_target(&given, &Target::parse("https://b.example/")?, SecretHandling::Drop, false)?;
 //! assert_eq!(b.credentials, None);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -24,15 +24,15 @@ use crate::target::Target;
 /// The credentials that the user gave. `Debug` shows no secret.
 #[derive(Clone, Copy, Default)]
 pub struct UserCredentials<'g> {
-    /// The user and password of `-u`, sent only to the first URL's origin. They replace those from
-    /// netrc, like curl's.
+    /// The user and password of `-u`, sent only to the first URL's origin. They replace credentials
+    /// from netrc, as in curl.
     pub user: Option<&'g Credentials>,
     /// The token of `--oauth2-bearer`, sent only to the first URL's origin.
     pub bearer: Option<&'g [u8]>,
     /// True if the user's Kerberos ticket may be used (`--negotiate`), only with the first URL's
     /// origin.
     pub negotiate: bool,
-    /// Says whether netrc is used (`-n`, `--netrc-optional`), and contains its text.
+    /// Whether netrc is used (`-n`, `--netrc-optional`), and its text.
     pub netrc: NetrcLookup<'g>,
 }
 
@@ -54,9 +54,9 @@ pub enum NetrcLookup<'g> {
 /// `Debug` shows no secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RequestCredentials {
-    /// The user and password for Basic and Digest; `None` if there are none.
+    /// The user name and password for Basic and Digest, or `None`.
     pub credentials: Option<Credentials>,
-    /// The token for Bearer; `None` if there is none.
+    /// The token for Bearer, or `None`.
     pub bearer: Option<Vec<u8>>,
     /// True if the user's Kerberos ticket may be used with the target.
     pub negotiate: bool,
@@ -68,7 +68,7 @@ pub struct RequestCredentials {
 ///
 /// A netrc entry is bound to its host: each hop is looked up again, and nothing of one hop's entry
 /// is kept for the next (CVE-2024-11053). A hop from https to http gets no credentials.
-pub fn identity_for(
+pub fn credentials_for_target(
     given: &UserCredentials<'_>,
     target: &Target,
     secrets: SecretHandling,

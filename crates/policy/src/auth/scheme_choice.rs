@@ -39,7 +39,8 @@ pub enum ChosenAuthScheme {
     Bearer,
     /// Answer with a [`DigestSession`](super::DigestSession) for this challenge.
     Digest(DigestChallenge),
-    /// Answer with Basic: send [`Credentials::basic`](super::Credentials::basic).
+    /// Answer with Basic: send
+    /// [`Credentials::basic_authorization`](super::Credentials::basic_authorization).
     Basic,
     /// No challenge can be answered, so the caller delivers the response.
     Nothing,
@@ -52,7 +53,7 @@ pub enum ChosenAuthScheme {
 /// Fails if no challenge can be answered: NTLM alone, Negotiate alone that is not
 /// allowed, or an unknown or malformed
 /// Digest without Basic.
-pub fn choose(challenges: &[Challenge], allowed: AllowedAuthSchemes) -> Result<ChosenAuthScheme, AuthError> {
+pub fn choose_scheme(challenges: &[Challenge], allowed: AllowedAuthSchemes) -> Result<ChosenAuthScheme, AuthError> {
     let offered = |scheme: AuthScheme| challenges.iter().any(|challenge| challenge.scheme == scheme);
     if allowed.negotiate
         && let Some(challenge) = challenges.iter().find(|challenge| challenge.scheme == AuthScheme::Negotiate)
@@ -77,7 +78,7 @@ pub fn choose(challenges: &[Challenge], allowed: AllowedAuthSchemes) -> Result<C
     if let Some(error) = trouble {
         return Err(error);
     }
-    if challenges.is_empty() || !challenges.iter().all(|challenge| challenge.scheme.is_of_connection()) {
+    if challenges.is_empty() || !challenges.iter().all(|challenge| challenge.scheme.authenticates_connection()) {
         return Ok(ChosenAuthScheme::Nothing);
     }
     let mut names: Vec<String> = challenges.iter().map(|challenge| challenge.scheme.to_string()).collect();

@@ -35,17 +35,17 @@ use super::digest_algorithm::hex;
 use super::{AuthError, Credentials};
 use crate::calendar::CalendarTime;
 use crate::target::{Host, Target};
-use crate::urlencode::{decoded, percent};
+use crate::urlencode::{percent_decode, percent_encode};
 
 /// The argument that an empty `--aws-sigv4 ''` stands for.
-const DEFAULT: &str = "aws:amz";
+const DEFAULT_PROVIDERS: &str = "aws:amz";
 /// The largest length of one part of the argument in bytes, as in curl.
-const MAX_PART: usize = 64;
+const MAX_PARAMETER_LENGTH: usize = 64;
 /// The placeholder for the SHA-256 of content that was not read.
 const UNSIGNED_PAYLOAD: &str = "UNSIGNED-PAYLOAD";
 /// Services that sign the path as it is sent and need the content's SHA-256 as a field. All other
 /// services percent-encode the path once more before signing it.
-const STORES: [&str; 5] = ["s3", "s3-express", "s3express", "s3-object-lambda", "s3-outposts"];
+const S3_SERVICES: [&str; 5] = ["s3", "s3-express", "s3express", "s3-object-lambda", "s3-outposts"];
 
 /// The parsed argument of `--aws-sigv4`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,11 +93,13 @@ impl SigV4Parameters {
     /// # Errors
     /// [`AuthError::SigV4`]: no provider, or a part that is too long or not a single word.
     pub fn parse(text: &str) -> Result<SigV4Parameters, AuthError> {
-        let mut parts = if text.is_empty() { DEFAULT } else { text }.split(':');
+        let mut parts = if text.is_empty() { DEFAULT_PROVIDERS } else { text }.split(':');
         let mut part = || match parts.next().unwrap_or_default() {
             "" => Ok(None),
-            part if part.len() > MAX_PART => Err(AuthError::SigV4("a part of it is too long")),
-            part if percent(part.as_bytes()) != part => Err(AuthError::SigV4("a part of it is more than a word")),
+            part if part.len() > MAX_PARAMETER_LENGTH => Err(AuthError::SigV4("a part of it is too long")),
+            part if percent_encode(part.as_bytes()) != part => {
+                Err(AuthError::SigV4("a part of it is more than a word"))
+            }
             part => Ok(Some(part.to_owned())),
         };
         let algorithm = part()?.ok_or(AuthError::SigV4("it names no provider"))?.to_ascii_lowercase();
@@ -105,17 +107,17 @@ impl SigV4Parameters {
         Ok(SigV4Parameters { algorithm, vendor, region: part()?, service: part()? })
     }
 
-    /// Returns the target to sign and send instead of `target`; `None` if it need not change. Some
-    /// storage services sign the path as it was sent; others, AWS's included, encode it again
-    /// first. The returned encoding gives the same signature with both.
+    /// Returns the target that must be signed and sent instead of `target`. `None` if `target` can
+    /// be used. Some storage services sign the path as it was sent. Other services, such as AWS,
+    /// encode it again before they sign it. The returned target gives the same signature with both.
     pub fn signed_target(&self, target: &Target) -> Option<Target> {
         let (_, service) = self.region_and_service(target.host()).ok()?;
-        if !is_store(&service) {
+        if !is_s3_service(&service) {
             return None;
         }
         // To them an encoded slash is like any other slash; but it stays encoded where an
         // intermediary could take its neighbour for a dot segment.
-        let path = percent_path(&decoded(target.path().as_bytes()));
+        let path = percent_path(&percent_decode(target.path().as_bytes()));
         let has_dots = path.split('/').any(|segment| matches!(segment, "." | ".."));
         (path != target.path() && !has_dots).then(|| target.with_path(&path))
     }
@@ -128,14 +130,14 @@ impl SigV4Parameters {
     /// unsigned content.
     pub fn sign(&self, credentials: &Credentials, request: &UnsignedRequest<'_>) -> Result<SigV4Signature, AuthError> {
         let (region, service) = self.region_and_service(request.target.host())?;
-        let is_store = is_store(&service);
+        let is_store = is_s3_service(&service);
         let (date_name, hash_name) = (format!("x-{}-date", self.vendor), format!("x-{}-content-sha256", self.vendor));
         let own = |name: &str| request.fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name));
 
         let mut fields = Vec::new();
         let time = match own(&date_name) {
-            Some((_, value)) => stated_time(value)?,
-            None => CalendarTime::from_unix(request.unix).basic(),
+            Some((_, value)) => parse_date_field(value)?,
+            None => CalendarTime::from_unix(request.unix).to_iso_basic(),
         };
         if own(&date_name).is_none() {
             fields.push((format!("X-{}-Date", capitalised(&self.vendor)), time.clone()));
@@ -143,18 +145,18 @@ impl SigV4Parameters {
         let hash = match (own(&hash_name), request.content) {
             (Some((_, value)), _) => String::from_utf8_lossy(value.trim_ascii()).into_owned(),
             (None, Some(content)) => hex(&Sha256::digest(content)),
-            (None, None) if self.is_of_aws() && is_store => UNSIGNED_PAYLOAD.to_owned(),
+            (None, None) if self.is_aws() && is_store => UNSIGNED_PAYLOAD.to_owned(),
             (None, None) => {
                 return Err(AuthError::SigV4("the content is not in memory, and the service wants it signed"));
             }
         };
-        if own(&hash_name).is_none() && self.is_of_aws() && is_store {
+        if own(&hash_name).is_none() && self.is_aws() && is_store {
             fields.push((hash_name, hash.clone()));
         }
 
         let (lines, names) = canonical_fields(request, &fields);
         let path = request.target.path();
-        let path = if is_store { path.to_owned() } else { percent_path(normal_path(path).as_bytes()) };
+        let path = if is_store { path.to_owned() } else { percent_path(normalize_path(path).as_bytes()) };
         let query = canonical_query(request.target.query().unwrap_or_default());
         let head = format!("{}\n{path}\n{query}\n", request.method);
         let canonical = [head.as_bytes(), &lines, format!("\n{names}\n{hash}").as_bytes()].concat();
@@ -167,7 +169,7 @@ impl SigV4Parameters {
         let steps = [day, &*region, &*service, &*last, &*to_sign];
         let signature = steps.iter().fold(secret, |key, step| hmac(&key, step.as_bytes()));
 
-        let user = percent(credentials.user());
+        let user = percent_encode(credentials.user());
         let authorization = format!(
             "{upper}4-HMAC-SHA256 Credential={user}/{scope}, SignedHeaders={names}, Signature={}",
             hex(&signature)
@@ -175,7 +177,7 @@ impl SigV4Parameters {
         Ok(SigV4Signature { authorization, fields })
     }
 
-    fn is_of_aws(&self) -> bool {
+    fn is_aws(&self) -> bool {
         self.algorithm == "aws"
     }
 
@@ -222,7 +224,7 @@ fn with_single_blanks(value: &[u8]) -> Vec<u8> {
 fn canonical_query(query: &str) -> String {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (encoded_anew(name), encoded_anew(value))
+        (reencode_percent(name), reencode_percent(value))
     };
     let mut pairs: Vec<_> = query.split('&').filter(|text| !text.is_empty()).map(pair).collect();
     pairs.sort();
@@ -231,18 +233,18 @@ fn canonical_query(query: &str) -> String {
 }
 
 /// Decodes a text and percent-encodes it again. A plus sign means a blank, as in forms.
-fn encoded_anew(text: &str) -> String {
-    percent(&decoded(text.replace('+', " ").as_bytes()))
+fn reencode_percent(text: &str) -> String {
+    percent_encode(&percent_decode(text.replace('+', " ").as_bytes()))
 }
 
 /// Percent-encodes a URL path, except its slashes.
 fn percent_path(path: &[u8]) -> String {
-    path.split(|byte| *byte == b'/').map(percent).collect::<Vec<_>>().join("/")
+    path.split(|byte| *byte == b'/').map(percent_encode).collect::<Vec<_>>().join("/")
 }
 
-/// Removes dot segments and repeated slashes, as every service except [`STORES`] does before it
-/// checks a signature.
-fn normal_path(path: &str) -> String {
+/// Removes dot segments and repeated slashes, as every service except [`S3_SERVICES`] does before
+/// it checks a signature.
+fn normalize_path(path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
     for segment in path.split('/') {
         match segment {
@@ -255,12 +257,12 @@ fn normal_path(path: &str) -> String {
     format!("/{}{end}", segments.join("/"))
 }
 
-fn is_store(service: &str) -> bool {
-    STORES.contains(&service)
+fn is_s3_service(service: &str) -> bool {
+    S3_SERVICES.contains(&service)
 }
 
 /// Returns the time in the request's own date field, in the form `20150830T123600Z`.
-fn stated_time(value: &[u8]) -> Result<String, AuthError> {
+fn parse_date_field(value: &[u8]) -> Result<String, AuthError> {
     let value = value.trim_ascii();
     let is_right = |(at, byte): (usize, &u8)| match at {
         8 => *byte == b'T',
@@ -402,7 +404,7 @@ mod tests {
             ("/a/b/../", "/a/"),
             ("/a%2Fb//.x/..y", "/a%2Fb/.x/..y"),
         ] {
-            assert_eq!(normal_path(path), expected, "{path}");
+            assert_eq!(normalize_path(path), expected, "{path}");
         }
         let target = somewhere();
         let made = |service: &str, url: &str| {

@@ -74,13 +74,13 @@ fn hostile_challenges_are_bounded_in_number() {
         for byte in [0u8, b'"', b'\\', b',', b'=', b' ', 0xff] {
             let mut mutated = field.to_vec();
             mutated[end] = byte;
-            let _ = choose(&parse_challenges([&mutated[..], &field[..end]]), AllowedAuthSchemes::ANY);
+            let _ = choose_scheme(&parse_challenges([&mutated[..], &field[..end]]), AllowedAuthSchemes::ANY);
         }
     }
 }
 
 fn chosen(fields: &[&str], allowed: AllowedAuthSchemes) -> Result<ChosenAuthScheme, AuthError> {
-    choose(&parse_challenges(fields.iter().map(|f| f.as_bytes())), allowed)
+    choose_scheme(&parse_challenges(fields.iter().map(|f| f.as_bytes())), allowed)
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn negotiate_is_chosen_first_where_it_is_allowed() {
 
 #[test]
 fn basic_and_bearer_values_are_encoded() {
-    let basic = |user: &[u8], password: &[u8]| Credentials::new(user, password).unwrap().basic();
+    let basic = |user: &[u8], password: &[u8]| Credentials::new(user, password).unwrap().basic_authorization();
     assert_eq!(basic(b"Aladdin", b"open sesame"), b"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
     // RFC 7617 §2.1, in UTF-8.
     assert_eq!(basic(b"test", "123\u{a3}".as_bytes()), b"Basic dGVzdDoxMjPCow==");
@@ -139,12 +139,16 @@ fn basic_and_bearer_values_are_encoded() {
     for bad in ["a\rb", "a\nb", "a\0b"] {
         assert_eq!(Credentials::new(bad, "").unwrap_err(), AuthError::ControlByte);
         assert_eq!(Credentials::new("", bad).unwrap_err(), AuthError::ControlByte);
-        assert_eq!(bearer(bad.as_bytes()), Err(AuthError::ControlByte));
+        assert_eq!(bearer_authorization(bad.as_bytes()), Err(AuthError::ControlByte));
     }
-    assert_eq!(bearer(b"mF_9.B5f-4.1JqM"), Ok(b"Bearer mF_9.B5f-4.1JqM".to_vec()));
-    assert!(bearer(b"").is_err() && bearer(b"a b").is_err() && bearer(b"\xe9").is_err());
-    assert_eq!(Credentials::split(b"u:p:q"), (&b"u"[..], Some(&b"p:q"[..])));
-    assert_eq!(Credentials::split(b"u"), (&b"u"[..], None));
+    assert_eq!(bearer_authorization(b"mF_9.B5f-4.1JqM"), Ok(b"Bearer mF_9.B5f-4.1JqM".to_vec()));
+    assert!(
+        bearer_authorization(b"").is_err()
+            && bearer_authorization(b"a b").is_err()
+            && bearer_authorization(b"\xe9").is_err()
+    );
+    assert_eq!(Credentials::split_user_and_password(b"u:p:q"), (&b"u"[..], Some(&b"p:q"[..])));
+    assert_eq!(Credentials::split_user_and_password(b"u"), (&b"u"[..], None));
     assert!(!format!("{:?}", Credentials::new("u", "hunter2").unwrap()).contains("hunter2"));
 }
 
@@ -234,9 +238,14 @@ fn auth_int_covers_the_body() {
     };
     assert_eq!(response(None), response(Some(b"")));
     assert_ne!(response(None), response(Some(b"a=1")));
-    let a2 = DigestAlgorithm::Sha256.of(&[b"POST", b"/", DigestAlgorithm::Sha256.of(&[b"a=1"]).as_bytes()]);
-    let a1 = DigestAlgorithm::Sha256.of(&[b"u", b"r", b"p"]);
-    let expected = DigestAlgorithm::Sha256.of(&[a1.as_bytes(), b"n", b"00000001", b"c", b"auth-int", a2.as_bytes()]);
+    let a2 = DigestAlgorithm::Sha256.hash_joined(&[
+        b"POST",
+        b"/",
+        DigestAlgorithm::Sha256.hash_joined(&[b"a=1"]).as_bytes(),
+    ]);
+    let a1 = DigestAlgorithm::Sha256.hash_joined(&[b"u", b"r", b"p"]);
+    let expected =
+        DigestAlgorithm::Sha256.hash_joined(&[a1.as_bytes(), b"n", b"00000001", b"c", b"auth-int", a2.as_bytes()]);
     assert_eq!(response(Some(b"a=1")), expected);
 }
 
@@ -258,11 +267,12 @@ fn digest_counts_uses_and_takes_next_nonces() {
 
     let mut session = digest("Digest realm=r, nonce=n, qop=auth, algorithm=MD5-sess");
     let value = session.authorize(&me, "GET", "/", None, "c1").unwrap();
-    let key = DigestAlgorithm::Md5.of(&[b"u", b"r", b"p"]);
-    let a1 = DigestAlgorithm::Md5.of(&[key.as_bytes(), b"n", b"c1"]);
-    let a2 = DigestAlgorithm::Md5.of(&[b"GET", b"/"]);
-    let expected =
-        |nonce: &[u8]| DigestAlgorithm::Md5.of(&[a1.as_bytes(), nonce, b"00000001", b"c1", b"auth", a2.as_bytes()]);
+    let key = DigestAlgorithm::Md5.hash_joined(&[b"u", b"r", b"p"]);
+    let a1 = DigestAlgorithm::Md5.hash_joined(&[key.as_bytes(), b"n", b"c1"]);
+    let a2 = DigestAlgorithm::Md5.hash_joined(&[b"GET", b"/"]);
+    let expected = |nonce: &[u8]| {
+        DigestAlgorithm::Md5.hash_joined(&[a1.as_bytes(), nonce, b"00000001", b"c1", b"auth", a2.as_bytes()])
+    };
     assert_eq!(parameter(&value, "response"), expected(b"n"));
     assert_eq!(parameter(&value, "algorithm"), "MD5-sess");
     // The key is made once (§3.4.2).
@@ -282,15 +292,17 @@ fn digest_answers_again_only_when_stale() {
     assert!(first.may_answer_again(&again("Digest realm=r, nonce=m, qop=auth, stale=TRUE")));
     assert!(!first.may_answer_again(&again("Digest realm=r, nonce=n, qop=auth, stale=true")));
     // Whose count goes on is another matter.
-    assert!(first.answers(&again("Digest realm=r, nonce=n, qop=auth, stale=true")));
-    assert!(!first.answers(&again("Digest realm=r, nonce=m, qop=auth")));
+    assert!(first.has_same_challenge(&again("Digest realm=r, nonce=n, qop=auth, stale=true")));
+    assert!(!first.has_same_challenge(&again("Digest realm=r, nonce=m, qop=auth")));
 }
 
 #[test]
 fn digest_covers_paths_below_its_domains() {
     let asked = target("https://h/a/b");
     let covers = |domain: &str, url: &str| {
-        digest(&format!("Digest realm=r, nonce=n, domain=\"{domain}\"")).challenge().covers(&asked, &target(url))
+        digest(&format!("Digest realm=r, nonce=n, domain=\"{domain}\""))
+            .challenge()
+            .is_in_protection_space(&asked, &target(url))
     };
     assert!(covers("", "https://h/x") && !covers("", "http://h/x") && !covers("", "https://i/x"));
     assert!(covers("/a https://h/c", "https://h/a/z") && covers("/a https://h/c", "https://h/c"));
@@ -317,7 +329,7 @@ fn credentials_come_from_user_url_or_netrc() {
     let file = b"machine a login ann password 1\nmachine b login bob password 2\ndefault login d password 3";
     let user = Credentials::new("cli", "0").unwrap();
     let pair = |given: &UserCredentials<'_>, url: &str, secrets, downgraded| {
-        let identity = identity_for(given, &target(url), secrets, downgraded).unwrap();
+        let identity = credentials_for_target(given, &target(url), secrets, downgraded).unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         identity.credentials.map(|c| format!("{}:{}", text(c.user()), text(c.password()))).unwrap_or_default()
     };
@@ -352,20 +364,23 @@ fn credentials_come_from_user_url_or_netrc() {
     }
     for url in ["https://@a/", "https://:@a/"] {
         for (given, expected) in [(&UserCredentials::default(), None), (&optional, Credentials::new("ann", "1").ok())] {
-            let identity = identity_for(given, &target(url), keep, false).unwrap();
+            let identity = credentials_for_target(given, &target(url), keep, false).unwrap();
             assert_eq!(identity.credentials, expected, "{given:?} {url}");
         }
     }
     let token = UserCredentials { bearer: Some(b"t"), ..UserCredentials::default() };
-    let bearer = |secrets, downgraded| identity_for(&token, &target("http://a/"), secrets, downgraded).unwrap().bearer;
+    let bearer =
+        |secrets, downgraded| credentials_for_target(&token, &target("http://a/"), secrets, downgraded).unwrap().bearer;
     assert_eq!((bearer(keep, false), bearer(drop, false), bearer(keep, true)), (Some(b"t".to_vec()), None, None));
     let ticket = UserCredentials { negotiate: true, ..UserCredentials::default() };
-    let may = |secrets, downgraded| identity_for(&ticket, &target("http://a/"), secrets, downgraded).unwrap().negotiate;
+    let may = |secrets, downgraded| {
+        credentials_for_target(&ticket, &target("http://a/"), secrets, downgraded).unwrap().negotiate
+    };
     assert_eq!((may(keep, false), may(drop, false), may(keep, true)), (true, false, false));
     let broken =
         UserCredentials { netrc: NetrcLookup::Optional(b"machine a password \"x\\n\""), ..UserCredentials::default() };
     assert_eq!(
-        identity_for(&broken, &target("http://a/"), keep, false),
+        credentials_for_target(&broken, &target("http://a/"), keep, false),
         Err(CredentialsError::Auth(AuthError::ControlByte))
     );
 }

@@ -3,7 +3,7 @@
 //!
 //! Writing the whole jar would undo the changes of other processes; curl loses cookies that way. A
 //! save therefore is: lock the file, read it again, [`CookieChanges::apply_to`] it, write, unlock,
-//! [`CookieStore::saved`].
+//! [`CookieStore::mark_saved`].
 //!
 //! ```
 //! use haul_policy::Target;
@@ -20,7 +20,7 @@
 //!
 //! let changes = ours.changes();
 //! changes.apply_to(&mut file);
-//! ours.saved(&changes);
+//! ours.mark_saved(&changes);
 //! assert_eq!(file.cookie_for(&site, 9).unwrap(), b"theirs=1; mine=1");
 //! assert!(ours.changes().is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -62,12 +62,12 @@ impl CookieChanges {
     }
 
     /// Returns the cookies to write, in the order in which they were created.
-    pub fn set(&self) -> &[Cookie] {
+    pub fn cookies_to_set(&self) -> &[Cookie] {
         &self.set
     }
 
     /// Returns the keys of the cookies to delete.
-    pub fn removed(&self) -> &[CookieKey] {
+    pub fn cookies_to_remove(&self) -> &[CookieKey] {
         &self.removed
     }
 

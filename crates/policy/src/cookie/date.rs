@@ -17,7 +17,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<u64> {
         {
             time = Some(found);
         } else if day.is_none()
-            && let Some(found) = number(token, 1, 2)
+            && let Some(found) = parse_number(token, 1, 2)
         {
             day = Some(found);
         } else if month.is_none()
@@ -25,7 +25,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<u64> {
         {
             month = Some(found);
         } else if year.is_none() {
-            year = number(token, 2, 4);
+            year = parse_number(token, 2, 4);
         }
     }
     let ((hour, minute, second), day, month) = (time?, day?, month?);
@@ -48,7 +48,7 @@ fn is_delimiter(b: u8) -> bool {
 
 /// Parses the number at the start of a token of a cookie date. It must have `min` to `max` digits;
 /// else returns `None`.
-fn number(token: &[u8], min: usize, max: usize) -> Option<u64> {
+fn parse_number(token: &[u8], min: usize, max: usize) -> Option<u64> {
     let digits = token.iter().take_while(|b| b.is_ascii_digit()).count();
     (min..=max).contains(&digits).then(|| token[..digits].iter().fold(0, |sum, b| sum * 10 + u64::from(b - b'0')))
 }
@@ -56,9 +56,10 @@ fn number(token: &[u8], min: usize, max: usize) -> Option<u64> {
 fn parse_time(token: &[u8]) -> Option<(u64, u64, u64)> {
     let mut fields = token.splitn(3, |b| *b == b':');
     // Only digits before a colon; anything but a digit after the seconds.
-    let mut exact = || fields.next().filter(|field| field.iter().all(u8::is_ascii_digit)).and_then(|f| number(f, 1, 2));
+    let mut exact =
+        || fields.next().filter(|field| field.iter().all(u8::is_ascii_digit)).and_then(|f| parse_number(f, 1, 2));
     let (hour, minute) = (exact()?, exact()?);
-    Some((hour, minute, number(fields.next()?, 1, 2)?))
+    Some((hour, minute, parse_number(fields.next()?, 1, 2)?))
 }
 
 fn parse_month(token: &[u8]) -> Option<u64> {

@@ -21,18 +21,18 @@ use super::netscape::CookieFile;
 use super::{Cookie, CookieError, CookieParts, CookieStore, SameSite, scope};
 use crate::calendar::CalendarTime;
 
-const MAGIC: &[u8] = b"#LWP-Cookies-";
-const LINE: &[u8] = b"Set-Cookie3:";
+const FILE_HEADER: &[u8] = b"#LWP-Cookies-";
+const COOKIE_LINE_PREFIX: &[u8] = b"Set-Cookie3:";
 
 /// Parses a file. `now` is in seconds since 1970. Returns `None` if the first line belongs to
 /// another kind of file.
 pub fn read(text: &[u8], now: u64) -> Option<CookieFile> {
     let mut lines = text.split(|b| *b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    if !lines.next()?.starts_with(MAGIC) {
+    if !lines.next()?.starts_with(FILE_HEADER) {
         return None;
     }
     let mut found = CookieFile::default();
-    for line in lines.filter_map(|line| line.strip_prefix(LINE)) {
+    for line in lines.filter_map(|line| line.strip_prefix(COOKIE_LINE_PREFIX)) {
         match parse_line(line) {
             Ok(cookies) => found.cookies.extend(cookies.filter(|cookie| !cookie.is_expired(now))),
             Err(_) => found.refused += 1,
@@ -59,7 +59,7 @@ pub fn write(jar: &CookieStore, now: u64) -> Vec<u8> {
 }
 
 fn push_line(out: &mut Vec<u8>, cookie: &CookieParts) {
-    out.extend_from_slice(LINE);
+    out.extend_from_slice(COOKIE_LINE_PREFIX);
     out.push(b' ');
     push_pair(out, &cookie.name, Some(&cookie.value));
     let dot = if cookie.host_only { "" } else { "." };

@@ -57,7 +57,7 @@ pub use error::CookieError;
 pub use store::{CookieFileStyle, CookieStore, SetCookieOutcome};
 
 /// The largest length of name and value together, in bytes (§5.6). A longer cookie is refused.
-pub const MAX_PAIR: usize = 4096;
+pub const MAX_NAME_AND_VALUE: usize = 4096;
 /// The largest length of an attribute's value, in bytes (§5.6). A longer attribute is ignored, and
 /// the cookie is accepted without it.
 pub const MAX_ATTRIBUTE: usize = 1024;
@@ -68,10 +68,10 @@ pub const MAX_PER_SITE: usize = 180;
 /// a peer needs 17 domains to fill the jar.
 pub const MAX_COOKIES: usize = 3000;
 /// The largest number of cookies in one request, like curl's limit.
-pub const MAX_SENT: usize = 150;
+pub const MAX_COOKIES_PER_REQUEST: usize = 150;
 /// The largest length of a Cookie field that is sent, in bytes, as in curl. Servers refuse longer
 /// ones.
-pub const MAX_FIELD: usize = 8190;
+pub const MAX_COOKIE_FIELD: usize = 8190;
 /// The largest lifetime of a cookie in seconds: 400 days (§5.5).
 pub const MAX_AGE: u64 = 400 * 86_400;
 
@@ -113,7 +113,7 @@ impl SameSite {
 pub struct CookieParts {
     /// The cookie's name, which is not empty.
     pub name: Vec<u8>,
-    /// The value of the cookie, as it is sent.
+    /// The value of the cookie, exactly as it is sent.
     pub value: Vec<u8>,
     /// The host, or the domain whose hosts receive the cookie. Without a leading dot; an IPv6
     /// address without brackets, with its zone after a `%`.
@@ -145,7 +145,7 @@ impl Cookie {
     /// the cookie becomes host-only. A path without a leading slash becomes `/`.
     pub fn new(mut parts: CookieParts) -> Result<Cookie, CookieError> {
         check_pair(&parts.name, &parts.value)?;
-        let (domain, widest) = scope::canonical(&parts.domain, parts.host_only)?;
+        let (domain, widest) = scope::canonical_domain(&parts.domain, parts.host_only)?;
         parts.domain = domain;
         parts.host_only |= widest == scope::MaxCookieScope::Host;
         if parts.path.first() != Some(&b'/') {
@@ -224,7 +224,7 @@ fn check_pair(name: &[u8], value: &[u8]) -> Result<(), CookieError> {
     if name.is_empty() {
         return Err(CookieError::NoName);
     }
-    if name.len() + value.len() > MAX_PAIR {
+    if name.len() + value.len() > MAX_NAME_AND_VALUE {
         return Err(CookieError::TooLong);
     }
     let bad = |b: &u8| is_control(*b) || *b == b';';

@@ -38,9 +38,9 @@ pub(super) fn is_secure(target: &Target) -> bool {
 }
 
 /// Returns the key under which cookies are stored and counted: the registrable domain, or the host
-/// if it has none. All hosts that can share a cookie have the same key. One look-up therefore finds
-/// all their cookies, and all subdomains of a domain share one limit.
-pub(super) fn site(host: &str) -> &str {
+/// if it has none. All hosts that can share a cookie have the same key. Therefore, one look-up
+/// finds all cookies of a host, and one limit applies to all subdomains of a domain.
+pub(super) fn registrable_domain(host: &str) -> &str {
     if is_address(host) {
         return host;
     }
@@ -55,9 +55,9 @@ pub(super) fn is_public_suffix(domain: &str) -> bool {
 
 /// Returns the stored form of a domain that a program or a file supplies, and the widest scope that
 /// it allows.
-pub(super) fn canonical(text: &str, host_only: bool) -> Result<(String, MaxCookieScope), CookieError> {
+pub(super) fn canonical_domain(text: &str, host_only: bool) -> Result<(String, MaxCookieScope), CookieError> {
     let text = text.strip_prefix('.').unwrap_or(text);
-    if let Some(address) = address(text) {
+    if let Some(address) = canonical_address(text) {
         return Ok((address, MaxCookieScope::Host));
     }
     let name = text.to_ascii_lowercase();
@@ -71,7 +71,7 @@ pub(super) fn canonical(text: &str, host_only: bool) -> Result<(String, MaxCooki
 
 /// Checks the Domain attribute of a cookie that `host` sent (§5.6.3). Returns the domain, or `None`
 /// if the cookie belongs to the host alone.
-pub(super) fn from_attribute(value: &[u8], host: &str) -> Result<Option<String>, CookieError> {
+pub(super) fn parse_domain_attribute(value: &[u8], host: &str) -> Result<Option<String>, CookieError> {
     let value = value.strip_prefix(b".").unwrap_or(value);
     if value.is_empty() {
         return Ok(None);
@@ -79,7 +79,8 @@ pub(super) fn from_attribute(value: &[u8], host: &str) -> Result<Option<String>,
     let domain = core::str::from_utf8(value).map_err(|_| CookieError::Domain)?.to_ascii_lowercase();
     if is_address(host) {
         // Servers do write their own address here; one written in another form is a different text.
-        let own = address(domain.trim_start_matches('[').trim_end_matches(']')).is_some_and(|address| address == host);
+        let own = canonical_address(domain.trim_start_matches('[').trim_end_matches(']'))
+            .is_some_and(|address| address == host);
         return if own { Ok(None) } else { Err(CookieError::ForeignDomain) };
     }
     if check_name(&domain)? == MaxCookieScope::Host {
@@ -121,7 +122,7 @@ fn check_name(name: &str) -> Result<MaxCookieScope, CookieError> {
     Ok(if labels.len() < name.len() { MaxCookieScope::Host } else { MaxCookieScope::Domain })
 }
 
-fn address(text: &str) -> Option<String> {
+fn canonical_address(text: &str) -> Option<String> {
     if let Ok(ip) = text.parse::<Ipv4Addr>() {
         return Some(ip.to_string());
     }
@@ -160,10 +161,10 @@ mod tests {
             ("::1", "::1"),
             ("xn--55qx5d.cn", "xn--55qx5d.cn"),
         ] {
-            assert_eq!(site(host), expected);
+            assert_eq!(registrable_domain(host), expected);
         }
         // Whatever its key is, a name with a trailing dot has one of its own.
-        assert_ne!(site("www.example.com."), site("www.example.com"));
+        assert_ne!(registrable_domain("www.example.com."), registrable_domain("www.example.com"));
     }
 
     #[test]

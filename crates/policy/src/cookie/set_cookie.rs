@@ -43,12 +43,12 @@ pub(super) fn parse(field: &[u8], now: u64, style: CookieFileStyle) -> Result<Se
         let (key, value) = (key.trim_ascii(), value.trim_ascii());
         // curl unquotes paths, and takes no long text for a date.
         let value = match style {
-            CookieFileStyle::Curl if key.eq_ignore_ascii_case(b"path") => unquoted(value),
+            CookieFileStyle::Curl if key.eq_ignore_ascii_case(b"path") => remove_quotes(value),
             CookieFileStyle::Curl if key.eq_ignore_ascii_case(b"expires") && value.len() >= CURL_MAX_DATE => continue,
             _ => value,
         };
         if value.len() <= MAX_ATTRIBUTE {
-            cookie.take_attribute(key, value, now, &mut max_age);
+            cookie.apply_attribute(key, value, now, &mut max_age);
         }
     }
     cookie.expires = max_age.or(cookie.expires);
@@ -59,18 +59,18 @@ pub(super) fn parse(field: &[u8], now: u64, style: CookieFileStyle) -> Result<Se
 const CURL_MAX_DATE: usize = 80;
 
 /// Returns the value without a quote at either end.
-fn unquoted(value: &[u8]) -> &[u8] {
+fn remove_quotes(value: &[u8]) -> &[u8] {
     let value = value.strip_prefix(b"\"").unwrap_or(value);
     value.strip_suffix(b"\"").unwrap_or(value)
 }
 
 impl<'h> SetCookie<'h> {
-    fn take_attribute(&mut self, key: &[u8], value: &'h [u8], now: u64, max_age: &mut Option<u64>) {
+    fn apply_attribute(&mut self, key: &[u8], value: &'h [u8], now: u64, max_age: &mut Option<u64>) {
         let is = |name: &str| key.eq_ignore_ascii_case(name.as_bytes());
         if is("expires") {
             self.expires = date::parse(value).map(|at| at.min(now.saturating_add(MAX_AGE))).or(self.expires);
         } else if is("max-age") {
-            *max_age = seconds(value).map(|age| if age == 0 { 0 } else { now.saturating_add(age) }).or(*max_age);
+            *max_age = parse_seconds(value).map(|age| if age == 0 { 0 } else { now.saturating_add(age) }).or(*max_age);
         } else if is("domain") {
             self.domain = value;
         } else if is("path") {
@@ -85,9 +85,9 @@ impl<'h> SetCookie<'h> {
     }
 }
 
-/// Parses Max-Age (§5.6.2): digits, or a minus sign and digits, which give 0. A number above
-/// [`MAX_AGE`] gives [`MAX_AGE`], however many digits it has.
-fn seconds(value: &[u8]) -> Option<u64> {
+/// Parses Max-Age (§5.6.2): digits, or a minus sign and digits. A negative number gives 0. A number
+/// above [`MAX_AGE`] gives [`MAX_AGE`], however many digits it has.
+fn parse_seconds(value: &[u8]) -> Option<u64> {
     let digits = value.strip_prefix(b"-").unwrap_or(value);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;

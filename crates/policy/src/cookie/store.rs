@@ -6,14 +6,15 @@ use std::collections::BTreeMap;
 use super::scope::{self, MaxCookieScope};
 use super::set_cookie::{self, SetCookie};
 use super::{
-    Cookie, CookieChanges, CookieError, CookieKey, CookieParts, MAX_AGE, MAX_COOKIES, MAX_FIELD, MAX_PER_SITE, MAX_SENT,
+    Cookie, CookieChanges, CookieError, CookieKey, CookieParts, MAX_AGE, MAX_COOKIE_FIELD, MAX_COOKIES,
+    MAX_COOKIES_PER_REQUEST, MAX_PER_SITE,
 };
 use crate::target::Target;
 
 /// A store for cookies of any number of hosts, at most [`MAX_COOKIES`].
 ///
-/// Reading takes `&self`, so that many requests can read a shared jar at once. Eviction therefore
-/// depends on the time a cookie was last *set*, not on the time it was last sent.
+/// Reading takes `&self`, so that many threads can read a shared jar at the same time. Eviction
+/// therefore depends on the time a cookie was last *set*, not on the time it was last sent.
 #[derive(Clone, Debug, Default)]
 pub struct CookieStore {
     /// Cookies by registrable domain. The map is sorted, so that eviction and files do not depend
@@ -71,7 +72,7 @@ impl CookieStore {
     }
 
     /// Creates an empty jar that follows the conventions of this style.
-    pub fn of(style: CookieFileStyle) -> CookieStore {
+    pub fn with_style(style: CookieFileStyle) -> CookieStore {
         CookieStore { style, ..CookieStore::default() }
     }
 
@@ -96,7 +97,7 @@ impl CookieStore {
         let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } =
             set_cookie::parse(set_cookie, now, self.style)?;
         let host = scope::host_of(target);
-        let own_domain = scope::from_attribute(domain, &host)?;
+        let own_domain = scope::parse_domain_attribute(domain, &host)?;
         let is_secure = scope::is_secure(target);
         if secure && !is_secure {
             return Err(CookieError::Insecure);
@@ -125,25 +126,25 @@ impl CookieStore {
             same_site,
             expires,
         })?);
-        if !is_secure && self.hides_secure(&cookie) {
+        if !is_secure && self.shadows_secure_cookie(&cookie) {
             return Err(CookieError::HidesSecure);
         }
         if cookie.is_expired(now) {
             return Ok(if self.remove(&cookie.key()) { SetCookieOutcome::Removed } else { SetCookieOutcome::Nothing });
         }
-        Ok(self.put(cookie, Some(now), false))
+        Ok(self.store_or_reject(cookie, Some(now), false))
     }
 
     /// Adds a cookie that a program made. The next save writes it. Does not check the expiry.
     pub fn insert(&mut self, cookie: Cookie) -> SetCookieOutcome {
-        self.put(self.in_style(cookie), None, false)
+        self.store_or_reject(self.in_style(cookie), None, false)
     }
 
     /// Adds the cookies of the jar's own file, which need not be saved again. For the cookies of
     /// another file, use [`insert`](CookieStore::insert).
     pub fn load(&mut self, cookies: impl IntoIterator<Item = Cookie>) {
         for cookie in cookies {
-            self.put(self.in_style(cookie), None, true);
+            self.store_or_reject(self.in_style(cookie), None, true);
         }
     }
 
@@ -155,9 +156,9 @@ impl CookieStore {
             return None;
         }
         let mut field = Vec::new();
-        for cookie in self.matching(target, now).into_iter().take(MAX_SENT) {
+        for cookie in self.cookies_to_send(target, now).into_iter().take(MAX_COOKIES_PER_REQUEST) {
             let separator = if field.is_empty() { 0 } else { 2 };
-            if field.len() + separator + cookie.name().len() + 1 + cookie.value().len() > MAX_FIELD {
+            if field.len() + separator + cookie.name().len() + 1 + cookie.value().len() > MAX_COOKIE_FIELD {
                 break;
             }
             if separator > 0 {
@@ -171,9 +172,9 @@ impl CookieStore {
     }
 
     /// Returns all cookies for a request to `target`, in the order in which they are sent.
-    pub fn matching(&self, target: &Target, now: u64) -> Vec<&Cookie> {
+    pub fn cookies_to_send(&self, target: &Target, now: u64) -> Vec<&Cookie> {
         let host = scope::host_of(target);
-        let Some(entries) = self.sites.get(scope::site(&host)) else { return Vec::new() };
+        let Some(entries) = self.sites.get(scope::registrable_domain(&host)) else { return Vec::new() };
         let (is_secure, path) = (scope::is_secure(target), target.path().as_bytes());
         let fits = |entry: &&StoredCookie| {
             let cookie = entry.cookie.parts();
@@ -190,7 +191,7 @@ impl CookieStore {
             }
             CookieFileStyle::Curl => {
                 // curl first collects this many and then sorts them.
-                found.truncate(MAX_SENT);
+                found.truncate(MAX_COOKIES_PER_REQUEST);
                 found.sort_by_key(|entry| {
                     let parts = entry.cookie.parts();
                     Reverse((parts.path.len(), parts.domain.len(), parts.name.len(), entry.born))
@@ -244,7 +245,7 @@ impl CookieStore {
         };
         match only {
             Some(key) => {
-                if let Some(entries) = self.sites.get_mut(scope::site(&key.domain)) {
+                if let Some(entries) = self.sites.get_mut(scope::registrable_domain(&key.domain)) {
                     sweep(entries);
                 }
             }
@@ -254,7 +255,7 @@ impl CookieStore {
         self.len = self.sites.values().map(Vec::len).sum();
     }
 
-    /// Returns the changes since the file was read or last [`saved`](CookieStore::saved).
+    /// Returns the changes since the file was read or last [`mark_saved`](CookieStore::mark_saved).
     pub fn changes(&self) -> CookieChanges {
         let mut set: Vec<&StoredCookie> =
             self.sites.values().flatten().filter(|entry| entry.changed > self.saved).collect();
@@ -267,11 +268,12 @@ impl CookieStore {
     }
 
     /// Marks these changes as written. Later changes remain to be written.
-    pub fn saved(&mut self, changes: &CookieChanges) {
+    pub fn mark_saved(&mut self, changes: &CookieChanges) {
         self.saved = self.saved.max(changes.upto);
         self.removed.retain(|_, when| *when > changes.upto);
         for key in changes.set.iter().map(Cookie::key) {
-            let entry = self.sites.get_mut(scope::site(&key.domain)).and_then(|entries| position(entries, &key));
+            let entry =
+                self.sites.get_mut(scope::registrable_domain(&key.domain)).and_then(|entries| position(entries, &key));
             match entry {
                 Some(entry) => entry.in_file = true,
                 // It was removed while it was being written.
@@ -293,13 +295,13 @@ impl CookieStore {
         cookie
     }
 
-    fn put(&mut self, cookie: Cookie, now: Option<u64>, from_file: bool) -> SetCookieOutcome {
+    fn store_or_reject(&mut self, cookie: Cookie, now: Option<u64>, from_file: bool) -> SetCookieOutcome {
         self.clock += 1;
         let (key, clock) = (cookie.key(), self.clock);
         let changed = if from_file { 0 } else { clock };
         // A cookie that is set again must not be deleted from the file.
         let was_in_file = self.removed.remove(&key).is_some();
-        let site = Box::from(scope::site(&key.domain));
+        let site = Box::from(scope::registrable_domain(&key.domain));
         let entries = self.sites.entry(site).or_default();
         if let Some(entry) = position(entries, &key) {
             entry.cookie = cookie;
@@ -310,7 +312,7 @@ impl CookieStore {
         entries.push(StoredCookie { cookie, born: clock, changed, in_file: from_file || was_in_file });
         self.len += 1;
         if entries.len() > MAX_PER_SITE {
-            evict(entries, now);
+            remove_least_important(entries, now);
             self.len -= 1;
         }
         if self.len > MAX_COOKIES
@@ -318,7 +320,7 @@ impl CookieStore {
         {
             // From the site that has most: many cookies of one site go before one of a quiet site
             // does.
-            evict(entries, now);
+            remove_least_important(entries, now);
             self.len -= 1;
         }
         SetCookieOutcome::Added
@@ -326,9 +328,9 @@ impl CookieStore {
 
     /// Returns `true` if a cookie from an insecure peer would shadow a Secure one of the same name
     /// for the same hosts and paths (§5.7, step 18).
-    fn hides_secure(&self, new: &Cookie) -> bool {
+    fn shadows_secure_cookie(&self, new: &Cookie) -> bool {
         let new = new.parts();
-        self.sites.get(scope::site(&new.domain)).into_iter().flatten().any(|entry| {
+        self.sites.get(scope::registrable_domain(&new.domain)).into_iter().flatten().any(|entry| {
             let old = entry.cookie.parts();
             old.secure
                 && old.name == new.name
@@ -348,9 +350,9 @@ fn position<'e>(entries: &'e mut [StoredCookie], key: &CookieKey) -> Option<&'e 
     })
 }
 
-/// Removes one cookie (§5.7, at its end): an expired one if there is one, else one without Secure,
-/// else any. Among these it is the one that was set longest ago.
-fn evict(entries: &mut Vec<StoredCookie>, now: Option<u64>) {
+/// Removes one cookie (§5.7, at its end): an expired cookie, otherwise a cookie without Secure,
+/// otherwise any cookie. Of several candidates, it is the cookie that was set longest ago.
+fn remove_least_important(entries: &mut Vec<StoredCookie>, now: Option<u64>) {
     let rank = |entry: &StoredCookie| {
         let ended = now.is_some_and(|now| entry.cookie.is_expired(now));
         (!ended, entry.cookie.parts().secure, entry.changed, entry.born)
@@ -368,7 +370,7 @@ pub(super) fn from_header_line(field: &[u8], now: u64, host: Option<&str>) -> Re
         set_cookie::parse(field, now, CookieFileStyle::Curl)?;
     let text = core::str::from_utf8(domain).map_err(|_| CookieError::Domain)?;
     let is_told = host.filter(|_| text.is_empty());
-    let (domain, widest) = scope::canonical(is_told.unwrap_or(text), false)?;
+    let (domain, widest) = scope::canonical_domain(is_told.unwrap_or(text), false)?;
     let host_only = widest == MaxCookieScope::Host || is_told.is_some();
     let (name, value, path) = (name.to_vec(), value.to_vec(), path.unwrap_or(b"/").to_vec());
     Cookie::new(CookieParts { name, value, domain, host_only, path, secure, http_only, same_site, expires })

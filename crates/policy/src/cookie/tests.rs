@@ -42,7 +42,7 @@ fn name_and_value_are_parsed_like_browsers() {
     ] {
         assert_eq!(sent(&jar_of("https://h.example/", &[field]), "https://h.example/"), expected, "{field:?}");
     }
-    let long = "x".repeat(MAX_PAIR);
+    let long = "x".repeat(MAX_NAME_AND_VALUE);
     for (field, why) in [
         ("", CookieError::NoName),
         ("a", CookieError::NoName),
@@ -276,16 +276,16 @@ fn storage_limits_evict_cookies() {
 #[test]
 fn request_limits_bound_the_cookie_field() {
     let mut jar = CookieStore::new();
-    for i in 0..MAX_SENT + 10 {
+    for i in 0..MAX_COOKIES_PER_REQUEST + 10 {
         jar.set(&target("https://h/"), format!("n{i}=1").as_bytes(), NOW).unwrap();
     }
-    assert_eq!(sent(&jar, "https://h/").split("; ").count(), MAX_SENT);
+    assert_eq!(sent(&jar, "https://h/").split("; ").count(), MAX_COOKIES_PER_REQUEST);
     let mut jar = CookieStore::new();
     for i in 0..5 {
         jar.set(&target("https://h/"), format!("n{i}={}", "x".repeat(4000)).as_bytes(), NOW).unwrap();
     }
     let field = sent(&jar, "https://h/");
-    assert!(field.len() <= MAX_FIELD && field.split("; ").count() == 2);
+    assert!(field.len() <= MAX_COOKIE_FIELD && field.split("; ").count() == 2);
 }
 
 #[test]
@@ -378,7 +378,7 @@ fn session_cookies_end_with_the_session() {
     jar.clear_session();
     assert_eq!(sent(&jar, "http://h/"), "p=1");
     let changes = jar.changes();
-    assert_eq!((changes.set().len(), changes.removed().len()), (0, 1));
+    assert_eq!((changes.cookies_to_set().len(), changes.cookies_to_remove().len()), (0, 1));
 }
 
 #[test]
@@ -388,16 +388,16 @@ fn changes_while_being_saved_are_kept() {
     let changes = jar.changes();
     jar.set(&at, b"a=2", NOW).unwrap();
     jar.set(&at, b"b=; max-age=0", NOW).unwrap();
-    jar.saved(&changes);
+    jar.mark_saved(&changes);
     let later = jar.changes();
-    assert_eq!(later.set().iter().map(Cookie::value).collect::<Vec<_>>(), [b"2"]);
-    assert_eq!(later.removed().iter().map(|key| key.name.as_slice()).collect::<Vec<_>>(), [b"b"]);
+    assert_eq!(later.cookies_to_set().iter().map(Cookie::value).collect::<Vec<_>>(), [b"2"]);
+    assert_eq!(later.cookies_to_remove().iter().map(|key| key.name.as_slice()).collect::<Vec<_>>(), [b"b"]);
     // One that the file has, gone while another is written.
     jar.set(&at, b"a=; max-age=0", NOW).unwrap();
-    jar.saved(&later);
+    jar.mark_saved(&later);
     let last = jar.changes();
-    assert_eq!(last.removed().iter().map(|key| key.name.as_slice()).collect::<Vec<_>>(), [b"a"]);
-    jar.saved(&last);
+    assert_eq!(last.cookies_to_remove().iter().map(|key| key.name.as_slice()).collect::<Vec<_>>(), [b"a"]);
+    jar.mark_saved(&last);
     assert!(jar.changes().is_empty());
     // What never reached the file leaves no trace.
     for i in 0..1000 {
@@ -417,7 +417,7 @@ fn debug_shows_no_value() {
 fn curl_style_sets_order_and_heading() {
     let site = Target::parse("https://www.h.example/dir/page").unwrap();
     let now = 1_800_000_001;
-    let mut jar = CookieStore::of(CookieFileStyle::Curl);
+    let mut jar = CookieStore::with_style(CookieFileStyle::Curl);
     for field in ["a=1", "b=2; Domain=h.example", "long=3", "c=4; Max-Age=99999999", "a=5"] {
         jar.set(&site, field.as_bytes(), now).unwrap();
     }
@@ -439,8 +439,8 @@ fn curl_style_sets_order_and_heading() {
 
 #[test]
 fn curl_style_sorts_the_cookies_that_fit() {
-    let mut jar = CookieStore::of(CookieFileStyle::Curl);
-    for i in 0..MAX_SENT + 3 {
+    let mut jar = CookieStore::with_style(CookieFileStyle::Curl);
+    for i in 0..MAX_COOKIES_PER_REQUEST + 3 {
         jar.set(&target("https://h/"), format!("n{i:03}=1").as_bytes(), NOW).unwrap();
     }
     let field = sent(&jar, "https://h/");
@@ -450,13 +450,13 @@ fn curl_style_sorts_the_cookies_that_fit() {
 #[test]
 fn curl_style_ignores_a_paths_trailing_slash() {
     let site = target("https://h.example/p");
-    let mut jar = CookieStore::of(CookieFileStyle::Curl);
+    let mut jar = CookieStore::with_style(CookieFileStyle::Curl);
     jar.load(netscape::read(b"h.example\tFALSE\t/p/\tFALSE\t0\told\t1\n", NOW).cookies);
     jar.set(&site, b"a=1; Path=/p/", NOW).unwrap();
     assert_eq!(jar.set(&site, b"a=2; Path=/p", NOW), Ok(SetCookieOutcome::Replaced));
     assert_eq!(sent(&jar, "https://h.example/p"), "old=1; a=2");
     assert_eq!(jar.set(&site, b"old=; Path=/p; Max-Age=0", NOW), Ok(SetCookieOutcome::Removed));
-    assert_eq!(jar.changes().removed()[0].path, b"/p");
+    assert_eq!(jar.changes().cookies_to_remove()[0].path, b"/p");
     // The root stays what it is, and the standard's style keeps what was written.
     jar.set(&site, b"b=1; Path=/", NOW).unwrap();
     assert_eq!(sent(&jar, "https://h.example/x"), "b=1");
@@ -465,7 +465,7 @@ fn curl_style_ignores_a_paths_trailing_slash() {
 
 #[test]
 fn curl_style_removes_only_one_trailing_slash() {
-    let mut jar = CookieStore::of(CookieFileStyle::Curl);
+    let mut jar = CookieStore::with_style(CookieFileStyle::Curl);
     jar.set(&target("https://h.example/a"), b"n=1; Path=/a//", NOW).unwrap();
     assert_eq!(jar.iter().map(|cookie| &cookie.parts().path).collect::<Vec<_>>(), [b"/a/"]);
 }
@@ -473,7 +473,7 @@ fn curl_style_removes_only_one_trailing_slash() {
 #[test]
 fn curl_style_rounds_the_longest_expiry_to_minutes() {
     for (second, expected) in [(0, 0), (29, 0), (30, 60), (59, 60)] {
-        let mut jar = CookieStore::of(CookieFileStyle::Curl);
+        let mut jar = CookieStore::with_style(CookieFileStyle::Curl);
         let minute = NOW / 60 * 60;
         jar.set(&target("https://h.example/"), b"n=1; Max-Age=99999999", minute + second).unwrap();
         let ends: Vec<_> = jar.iter().filter_map(|cookie| cookie.parts().expires).collect();

@@ -33,7 +33,7 @@ pub struct DestinationAddress {
 
 /// The policy table of RFC 6724 §2.1. A row is a prefix, its length in bits, its precedence and its
 /// label.
-const POLICY: [(Ipv6Addr, u32, u8, u8); 9] = [
+const POLICY_TABLE: [(Ipv6Addr, u32, u8, u8); 9] = [
     (Ipv6Addr::LOCALHOST, 128, 50, 0),
     (Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96, 35, 4),
     (Ipv6Addr::UNSPECIFIED, 96, 1, 3),
@@ -58,12 +58,12 @@ fn compare(a: &DestinationAddress, b: &DestinationAddress) -> Ordering {
         (source_a, source_b) => return source_b.is_some().cmp(&source_a.is_some()),
     };
     let (scope_a, scope_b) = (scope(a.address), scope(b.address));
-    let (policy_a, policy_b) = (policy(a.address), policy(b.address));
+    let (policy_a, policy_b) = (precedence_and_label(a.address), precedence_and_label(b.address));
     // Rule 2: the same scope as the source's.
     (scope(source_b) == scope_b)
         .cmp(&(scope(source_a) == scope_a))
         // Rule 5: the same label as the source's.
-        .then((policy(source_b).1 == policy_b.1).cmp(&(policy(source_a).1 == policy_a.1)))
+        .then((precedence_and_label(source_b).1 == policy_b.1).cmp(&(precedence_and_label(source_a).1 == policy_a.1)))
         // Rule 6: higher precedence.
         .then(policy_b.0.cmp(&policy_a.0))
         // Rule 8: smaller scope.
@@ -78,9 +78,9 @@ fn compare(a: &DestinationAddress, b: &DestinationAddress) -> Ordering {
 }
 
 /// Returns the precedence and the label of an address in the policy table.
-fn policy(address: IpAddr) -> (u8, u8) {
-    let bits = u128::from(mapped(address));
-    let matching = POLICY.iter().find(|(prefix, length, ..)| {
+fn precedence_and_label(address: IpAddr) -> (u8, u8) {
+    let bits = u128::from(to_ipv6_mapped(address));
+    let matching = POLICY_TABLE.iter().find(|(prefix, length, ..)| {
         let shift = 128 - length;
         *length == 0 || (bits >> shift) == (u128::from(*prefix) >> shift)
     });
@@ -103,10 +103,10 @@ fn scope(address: IpAddr) -> u8 {
 /// Returns the number of leading bits that two addresses share. It is at most 64, because the rest
 /// names the interface (RFC 6724 §2.2).
 fn common_prefix(a: IpAddr, b: IpAddr) -> u32 {
-    (u128::from(mapped(a)) ^ u128::from(mapped(b))).leading_zeros().min(64)
+    (u128::from(to_ipv6_mapped(a)) ^ u128::from(to_ipv6_mapped(b))).leading_zeros().min(64)
 }
 
-fn mapped(address: IpAddr) -> Ipv6Addr {
+fn to_ipv6_mapped(address: IpAddr) -> Ipv6Addr {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
         IpAddr::V6(address) => address,

@@ -27,7 +27,7 @@ impl HostsFile {
             let mut words = line.split_ascii_whitespace();
             let Some(Ok(address)) = words.next().map(str::parse::<IpAddr>) else { continue };
             for name in words {
-                let addresses = by_name.entry(key(name).into()).or_default();
+                let addresses = by_name.entry(normalize_name(name).into()).or_default();
                 if !addresses.contains(&address) {
                     addresses.push(address);
                 }
@@ -40,11 +40,11 @@ impl HostsFile {
     /// Upper and lower case are the same.
     #[must_use]
     pub fn addresses(&self, name: &str) -> &[IpAddr] {
-        self.by_name.get(&*key(name)).map_or(&[], Vec::as_slice)
+        self.by_name.get(&*normalize_name(name)).map_or(&[], Vec::as_slice)
     }
 }
 
-fn key(name: &str) -> String {
+fn normalize_name(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 

@@ -150,7 +150,7 @@ pub(super) fn parse(data: &Https<&[u8], ParsedName<&[u8]>>, owner: &impl ToName)
 }
 
 /// Combines the records of one response.
-pub(super) fn combine(records: Vec<ParsedHttpsRecord>) -> HttpsRecordSet {
+pub(super) fn choose_record_set(records: Vec<ParsedHttpsRecord>) -> HttpsRecordSet {
     let (mut services, mut alias) = (Vec::new(), None);
     for record in records {
         match record {

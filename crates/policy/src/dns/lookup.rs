@@ -34,7 +34,7 @@ const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
 /// The largest number of HTTPS records in AliasMode that are followed.
 const MAX_HTTPS_ALIASES: u32 = 8;
 /// The time after which an unanswered query is first sent to the next server. It doubles each time.
-const FIRST_RETRY: Duration = Duration::from_secs(1);
+const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// A query to send. [`NameLookup::query`] returns its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,16 +52,16 @@ pub struct OutgoingQuery {
 pub enum DnsLookupState {
     /// At least one response is outstanding.
     Waiting,
-    /// The name has these addresses.
+    /// The name exists and has these addresses.
     Found {
         /// The addresses: IPv6 first, then IPv4.
         addresses: Vec<IpAddr>,
         /// The time for which the addresses may be cached.
         ttl: Duration,
     },
-    /// The name has these HTTPS records. The lookup is one for HTTPS records.
+    /// The name has these HTTPS records. Only a lookup of HTTPS records gives this result.
     FoundHttps {
-        /// The endpoints, the preferred one first. Empty if there are none.
+        /// The endpoints, the preferred endpoint first. Empty if the name has no HTTPS records.
         records: Vec<HttpsRecord>,
         /// The time for which the records may be cached.
         ttl: Duration,
@@ -86,7 +86,7 @@ pub enum LookupSubject {
     HttpsRecords,
 }
 
-/// One lookup of a name: the queries, their servers and the answers so far.
+/// The state of looking up one name: the queries, their servers and the answers so far.
 #[derive(Debug)]
 pub struct NameLookup {
     subject: LookupSubject,
@@ -151,7 +151,7 @@ impl NameLookup {
         config: &Arc<ResolvConf>,
         first_server: usize,
     ) -> Result<Self, DnsNameError> {
-        candidates.retain(|name| is_writable(name));
+        candidates.retain(|name| fits_dns_name_syntax(name));
         if candidates.is_empty() {
             return Err(DnsNameError);
         }
@@ -186,8 +186,8 @@ impl NameLookup {
         };
         let (server, tcp, edns) = (self.first_server, self.config.use_tcp, self.config.edns0);
         // Over TCP nothing is lost, so that a server is not asked twice within its time.
-        let patience = if tcp { self.config.timeout } else { self.config.timeout.min(FIRST_RETRY) };
-        let (due, ends) = (now + patience, now + self.config.timeout * self.most_tries());
+        let patience = if tcp { self.config.timeout } else { self.config.timeout.min(FIRST_RETRY_DELAY) };
+        let (due, ends) = (now + patience, now + self.config.timeout * self.max_tries());
         let question = |&record_type| RecordQuestion {
             record_type,
             server,
@@ -253,7 +253,7 @@ impl NameLookup {
             DnsResponse::ServerFailure(cause) => self.on_failure(now, record_type, server, cause),
             answer => {
                 question.answer = Some(answer);
-                self.conclude(now)
+                self.finish_candidate(now)
             }
         }
     }
@@ -296,7 +296,7 @@ impl NameLookup {
                 transmits.push(question.transmit_at(now));
             }
         }
-        transmits.extend(self.conclude(now));
+        transmits.extend(self.finish_candidate(now));
         transmits
     }
 
@@ -309,7 +309,7 @@ impl NameLookup {
         failed: usize,
         cause: Cow<'static, str>,
     ) -> Vec<OutgoingQuery> {
-        let most = self.most_tries();
+        let most = self.max_tries();
         let Some(question) = self.questions.iter_mut().find(|question| question.record_type == record_type) else {
             return Vec::new();
         };
@@ -319,7 +319,7 @@ impl NameLookup {
         question.failures += 1;
         if question.failures >= most {
             question.answer = Some(DnsResponse::ServerFailure(cause));
-            return self.conclude(now);
+            return self.finish_candidate(now);
         }
         question.server = (question.server + 1) % self.config.servers.len().max(1);
         question.tcp = self.config.use_tcp;
@@ -328,18 +328,18 @@ impl NameLookup {
     }
 
     /// Returns the number of failures after which a question has failed.
-    fn most_tries(&self) -> u32 {
+    fn max_tries(&self) -> u32 {
         let servers = u32::try_from(self.config.servers.len()).unwrap_or(u32::MAX);
         self.config.attempts.max(1).saturating_mul(servers.max(1))
     }
 
     /// Ends the lookup if the answers suffice, or starts on the next name of the search list.
-    fn conclude(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
+    fn finish_candidate(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
         if self.state != DnsLookupState::Waiting {
             return Vec::new();
         }
         if self.subject == LookupSubject::HttpsRecords {
-            return self.conclude_https(now);
+            return self.finish_https_candidate(now);
         }
         let found = self.questions.iter().any(
             |question| matches!(&question.answer, Some(DnsResponse::Addresses { addresses, .. }) if !addresses.is_empty()),
@@ -352,7 +352,7 @@ impl NameLookup {
             return Vec::new();
         }
         if found {
-            self.state = self.found();
+            self.state = self.found_addresses();
             return Vec::new();
         }
         for question in &self.questions {
@@ -380,7 +380,7 @@ impl NameLookup {
     }
 
     /// Ends a lookup of HTTPS records, or follows a record in AliasMode.
-    fn conclude_https(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
+    fn finish_https_candidate(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
         let Some(answer) = self.questions.first_mut().and_then(|question| question.answer.take()) else {
             return Vec::new();
         };
@@ -390,7 +390,7 @@ impl NameLookup {
             }
             DnsResponse::HttpsRecords { records: HttpsRecordSet::Alias(target), ttl } => {
                 self.https_aliases = (self.https_aliases.0 + 1, ttl.min(self.https_aliases.1));
-                if self.https_aliases.0 <= MAX_HTTPS_ALIASES && is_writable(&target) {
+                if self.https_aliases.0 <= MAX_HTTPS_ALIASES && fits_dns_name_syntax(&target) {
                     self.candidates = vec![target];
                     return self.start(now);
                 }
@@ -405,7 +405,7 @@ impl NameLookup {
         Vec::new()
     }
 
-    fn found(&self) -> DnsLookupState {
+    fn found_addresses(&self) -> DnsLookupState {
         let mut all = Vec::new();
         let mut least: Option<Duration> = None;
         // IPv6 is asked second and comes first.
@@ -422,7 +422,7 @@ impl NameLookup {
     }
 }
 
-fn is_writable(name: &str) -> bool {
+fn fits_dns_name_syntax(name: &str) -> bool {
     let query = DnsQuery { name, record_type: DnsRecordType::A, id: 0, edns: false, trust_ad: false };
     query.to_bytes().is_ok()
 }

@@ -79,22 +79,22 @@ pub struct DnsQuery<'a> {
     pub id: u16,
     /// True to announce a receive buffer of [`UDP_PAYLOAD_SIZE`] bytes (EDNS).
     pub edns: bool,
-    /// True to set the AD bit, which asks the server whether it validated the answer (RFC 6840
-    /// §5.7).
+    /// True to set the AD bit, which asks the server to tell whether it has validated the answer
+    /// (RFC 6840 §5.7).
     pub trust_ad: bool,
 }
 
 /// The meaning of a response to an [`DnsQuery`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DnsResponse {
-    /// The name exists. It has these addresses, possibly none of the requested type.
+    /// The name exists. The list is empty if the name has no address of the requested type.
     Addresses {
         /// The addresses, in the order of the response.
         addresses: Vec<IpAddr>,
         /// The time for which the answer may be cached.
         ttl: Duration,
     },
-    /// The name exists. It has these HTTPS records, possibly none.
+    /// The name exists. The list is empty if the name has no HTTPS records.
     HttpsRecords {
         /// The usable records.
         records: HttpsRecordSet,
@@ -117,10 +117,10 @@ pub enum DnsResponse {
 }
 
 impl DnsResponse {
-    /// Returns the response with the rest of its lifetime, after it has spent `age` in a cache on
-    /// the way (RFC 8484 section 5.1).
+    /// Returns the response with its lifetime reduced by `age`, the time that it has spent in an
+    /// HTTP cache (RFC 8484 section 5.1).
     #[must_use]
-    pub fn aged(mut self, age: Duration) -> Self {
+    pub fn with_age(mut self, age: Duration) -> Self {
         if let Self::Addresses { ttl, .. } | Self::HttpsRecords { ttl, .. } | Self::NoSuchName { ttl } = &mut self {
             *ttl = ttl.saturating_sub(age);
         }
@@ -211,13 +211,13 @@ impl DnsQuery<'_> {
                 if record.class() != Class::IN || !owner.matches(&record.owner()) {
                     continue;
                 }
-                match (found.take(self.record_type, &record), record.to_record::<Cname<ParsedName<&[u8]>>>()) {
+                match (found.add_if_wanted(self.record_type, &record), record.to_record::<Cname<ParsedName<&[u8]>>>()) {
                     (Ok(true), _) => {}
                     (_, Ok(Some(cname))) => alias = Some(*cname.data().cname()),
                     (Err(_), _) | (_, Err(_)) => return malformed,
                     _ => continue,
                 }
-                ttl = ttl.min(lifetime(record.ttl()));
+                ttl = ttl.min(capped_ttl(record.ttl()));
             }
             match alias {
                 Some(next) if found.is_empty() => owner = DnsNameRef::Parsed(next),
@@ -240,7 +240,7 @@ struct FoundRecords {
 
 impl FoundRecords {
     /// Adds a record if it is of the type `wanted`. Returns true if it is.
-    fn take(&mut self, wanted: DnsRecordType, record: &ParsedRecord<'_, &[u8]>) -> Result<bool, ParseError> {
+    fn add_if_wanted(&mut self, wanted: DnsRecordType, record: &ParsedRecord<'_, &[u8]>) -> Result<bool, ParseError> {
         match wanted {
             DnsRecordType::A => {
                 let Some(found) = record.to_record::<A>()? else { return Ok(false) };
@@ -265,7 +265,9 @@ impl FoundRecords {
 
     fn into_response(self, wanted: DnsRecordType, ttl: Duration) -> DnsResponse {
         match wanted {
-            DnsRecordType::Https => DnsResponse::HttpsRecords { records: https_record::combine(self.https), ttl },
+            DnsRecordType::Https => {
+                DnsResponse::HttpsRecords { records: https_record::choose_record_set(self.https), ttl }
+            }
             _ => DnsResponse::Addresses { addresses: self.addresses, ttl },
         }
     }
@@ -287,7 +289,7 @@ impl DnsNameRef<'_> {
 
 /// Returns the time for which a record may be cached. A TTL with the highest bit set counts as 0
 /// (RFC 2181 §8).
-fn lifetime(ttl: Ttl) -> Duration {
+fn capped_ttl(ttl: Ttl) -> Duration {
     let seconds = ttl.as_secs();
     if seconds > i32::MAX as u32 { Duration::ZERO } else { Duration::from_secs(seconds.into()).min(MAX_TTL) }
 }
@@ -298,7 +300,7 @@ fn negative_ttl(message: &Message<&[u8]>) -> Duration {
     let Ok(authority) = message.authority() else { return Duration::ZERO };
     let zone = authority.limit_to::<Soa<ParsedName<&[u8]>>>().flatten().next();
     zone.map_or(Duration::ZERO, |record| {
-        lifetime(record.ttl()).min(lifetime(record.data().minimum())).min(MAX_NEGATIVE_TTL)
+        capped_ttl(record.ttl()).min(capped_ttl(record.data().minimum())).min(MAX_NEGATIVE_TTL)
     })
 }
 

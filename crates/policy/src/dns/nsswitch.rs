@@ -1,10 +1,10 @@
 //! `/etc/nsswitch.conf`: the sources of host names on a system with glibc (nsswitch.conf(5)).
 //!
 //! ```
-//! use haul_policy::dns::nsswitch::{HostLookupSources, host_sources};
+//! use haul_policy::dns::nsswitch::{HostLookupSources, parse_host_sources};
 //!
-//! assert_eq!(host_sources("hosts: files dns\n"), HostLookupSources::FilesThenDns);
-//! assert_eq!(host_sources("hosts: files mdns4_minimal [NOTFOUND=return] dns\n"), HostLookupSources::SystemOnly);
+//! assert_eq!(parse_host_sources("hosts: files dns\n"), HostLookupSources::FilesThenDns);
+//! assert_eq!(parse_host_sources("hosts: files mdns4_minimal [NOTFOUND=return] dns\n"), HostLookupSources::SystemOnly);
 //! ```
 
 /// The sources of host names, as far as this resolver distinguishes them.
@@ -23,19 +23,19 @@ pub enum HostLookupSources {
 /// Parses the line `hosts:` of the file. Without such a line, returns glibc's default: the hosts
 /// file, then DNS.
 #[must_use]
-pub fn host_sources(text: &str) -> HostLookupSources {
+pub fn parse_host_sources(text: &str) -> HostLookupSources {
     let mut sources = HostLookupSources::FilesThenDns;
     for line in text.lines() {
         let line = line.split_once('#').map_or(line, |(line, _)| line).trim();
         let Some((database, services)) = line.split_once(':') else { continue };
         if database.trim_end() == "hosts" {
-            sources = of_services(services);
+            sources = sources_from_services(services);
         }
     }
     sources
 }
 
-fn of_services(services: &str) -> HostLookupSources {
+fn sources_from_services(services: &str) -> HostLookupSources {
     // An action such as `[NOTFOUND=return]` changes what follows a source. glibc's defaults have
     // none that matter here.
     if services.contains('[') && !services.trim_end().ends_with("dns [!UNAVAIL=return] files") {
@@ -57,10 +57,10 @@ mod tests {
 
     #[test]
     fn order_of_files_and_dns_is_kept() {
-        assert_eq!(host_sources("passwd: files\nhosts:\tfiles dns # both\n"), HostLookupSources::FilesThenDns);
-        assert_eq!(host_sources("hosts: dns [!UNAVAIL=return] files\n"), HostLookupSources::DnsThenFiles);
-        assert_eq!(host_sources("hosts: files\n"), HostLookupSources::FilesOnly);
-        assert_eq!(host_sources(""), HostLookupSources::FilesThenDns);
+        assert_eq!(parse_host_sources("passwd: files\nhosts:\tfiles dns # both\n"), HostLookupSources::FilesThenDns);
+        assert_eq!(parse_host_sources("hosts: dns [!UNAVAIL=return] files\n"), HostLookupSources::DnsThenFiles);
+        assert_eq!(parse_host_sources("hosts: files\n"), HostLookupSources::FilesOnly);
+        assert_eq!(parse_host_sources(""), HostLookupSources::FilesThenDns);
     }
 
     #[test]
@@ -72,13 +72,17 @@ mod tests {
             "db files",
             "",
         ] {
-            assert_eq!(host_sources(&format!("hosts: {services}\n")), HostLookupSources::SystemOnly, "{services}");
+            assert_eq!(
+                parse_host_sources(&format!("hosts: {services}\n")),
+                HostLookupSources::SystemOnly,
+                "{services}"
+            );
         }
     }
 
     #[test]
     fn myhostname_source_is_ignored() {
         // nss-myhostname answers for the machine's own name and localhost, after files and dns.
-        assert_eq!(host_sources("hosts: files dns myhostname\n"), HostLookupSources::FilesThenDns);
+        assert_eq!(parse_host_sources("hosts: files dns myhostname\n"), HostLookupSources::FilesThenDns);
     }
 }

@@ -136,8 +136,8 @@ impl ResolvConf {
             let mut words = line.split_ascii_whitespace();
             match words.next() {
                 Some("nameserver") => servers.extend(words.next().and_then(NameServer::parse)),
-                Some("domain") => config.search = words.next().and_then(as_domain).into_iter().collect(),
-                Some("search") => config.search = words.filter_map(as_domain).collect(),
+                Some("domain") => config.search = words.next().and_then(parse_domain).into_iter().collect(),
+                Some("search") => config.search = words.filter_map(parse_domain).collect(),
                 Some("options") => config.apply_options(words),
                 _ => {}
             }
@@ -172,7 +172,7 @@ impl ResolvConf {
     /// Sets the search list to the value of the variable `LOCALDOMAIN`: domains separated by
     /// blanks.
     pub fn set_search(&mut self, domains: &str) {
-        self.search = domains.split_ascii_whitespace().filter_map(as_domain).collect();
+        self.search = domains.split_ascii_whitespace().filter_map(parse_domain).collect();
     }
 
     /// Returns the names to look up for `name`, in order: `name` with each domain of the search
@@ -195,7 +195,7 @@ impl ResolvConf {
 
 /// Returns a domain of a search list without dots at its ends; `None` for the root domain, which
 /// adds nothing.
-fn as_domain(text: &str) -> Option<String> {
+fn parse_domain(text: &str) -> Option<String> {
     let domain = text.trim_matches('.');
     (!domain.is_empty()).then(|| domain.to_ascii_lowercase())
 }

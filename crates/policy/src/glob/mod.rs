@@ -37,7 +37,7 @@ pub struct UrlGlob {
 #[derive(Debug)]
 struct GlobPiece {
     kind: GlobKind,
-    /// The name that a template uses for the glob; `None` if it has none.
+    /// The name that a template uses for the glob. `None` for a glob without a name.
     name: Option<String>,
 }
 
@@ -79,7 +79,7 @@ pub struct GlobValues {
 
 impl GlobValues {
     /// Returns the values of the globs, in order.
-    pub fn numbered(&self) -> &[String] {
+    pub fn by_number(&self) -> &[String] {
         &self.numbered
     }
 
@@ -90,7 +90,7 @@ impl GlobValues {
         self
     }
 
-    fn named(&self, name: &str) -> Option<&String> {
+    fn by_name(&self, name: &str) -> Option<&String> {
         self.named.iter().find(|(known, _)| known == name).map(|(_, part)| part)
     }
 }
@@ -133,7 +133,7 @@ pub enum GlobErrorKind {
 impl UrlGlob {
     /// Parses a URL with or without globs. A URL without globs has one expansion, itself.
     pub fn parse(text: &str) -> Result<UrlGlob, GlobError> {
-        Ok(UrlGlob { pieces: parse::pieces(text)?.into() })
+        Ok(UrlGlob { pieces: parse::parse_pieces(text)?.into() })
     }
 
     /// Iterates over all expansions, which are made on demand. The iterator owns its data.
@@ -141,13 +141,13 @@ impl UrlGlob {
         GlobExpansions { pieces: self.pieces.clone(), at: vec![0; self.pieces.len()], done: false }
     }
 
-    /// Returns the number of expansions; `None` if a `u64` cannot hold it.
+    /// Returns the number of expansions. `None` if a `u64` cannot hold that number.
     pub fn count(&self) -> Option<u64> {
-        self.pieces.iter().try_fold(1u64, |product, piece| product.checked_mul(piece.last().checked_add(1)?))
+        self.pieces.iter().try_fold(1u64, |product, piece| product.checked_mul(piece.last_index().checked_add(1)?))
     }
 
     /// Returns `true` if the text contains no glob.
-    pub fn is_plain(&self) -> bool {
+    pub fn has_no_glob(&self) -> bool {
         self.pieces.iter().all(|piece| matches!(piece.kind, GlobKind::Text(_)))
     }
 
@@ -168,7 +168,7 @@ impl IntoIterator for &UrlGlob {
 
 impl GlobPiece {
     /// Returns the index of the last value of this glob.
-    fn last(&self) -> u64 {
+    fn last_index(&self) -> u64 {
         match &self.kind {
             GlobKind::Text(_) => 0,
             GlobKind::Set(elements) => elements.len() as u64 - 1,
@@ -176,7 +176,7 @@ impl GlobPiece {
         }
     }
 
-    fn write(&self, index: u64, out: &mut String) {
+    fn append_value(&self, index: u64, out: &mut String) {
         match &self.kind {
             GlobKind::Text(text) => out.push_str(text),
             GlobKind::Set(elements) => out.push_str(&elements[index as usize]),
@@ -203,7 +203,7 @@ pub struct GlobExpansions {
 impl GlobExpansions {
     fn advance(&mut self) {
         for (piece, at) in self.pieces.iter().zip(&mut self.at).rev() {
-            if *at < piece.last() {
+            if *at < piece.last_index() {
                 *at += 1;
                 return;
             }
@@ -223,7 +223,7 @@ impl Iterator for GlobExpansions {
         let mut expansion = GlobExpansion { url: String::new(), parts: GlobValues::default() };
         for (piece, at) in self.pieces.iter().zip(&self.at) {
             let start = expansion.url.len();
-            piece.write(*at, &mut expansion.url);
+            piece.append_value(*at, &mut expansion.url);
             if matches!(piece.kind, GlobKind::Text(_)) {
                 continue;
             }
@@ -248,8 +248,8 @@ pub fn fill_template(template: &str, parts: &GlobValues) -> String {
         out.push_str(before);
         let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let numbered = || after[..digits].parse::<usize>().ok().and_then(|n| parts.numbered.get(n.checked_sub(1)?));
-        let (part, length) = match parse::name(after) {
-            Some((name, length)) => (parts.named(name), length),
+        let (part, length) = match parse::parse_name(after) {
+            Some((name, length)) => (parts.by_name(name), length),
             None => (numbered(), digits),
         };
         match part {
@@ -284,7 +284,7 @@ pub fn fill_by_value(template: &[u8], value: &[u8]) -> Vec<u8> {
         let length = match placeholder(rest) {
             Some((_, length)) => {
                 let begins = out.iter().rev().take_while(|byte| **byte != b'/').all(|byte| *byte == b'.');
-                filename::push_harmless(&mut out, value, begins);
+                filename::push_with_safe_characters(&mut out, value, begins);
                 length
             }
             None => {
@@ -324,14 +324,14 @@ fn placeholder(text: &[u8]) -> Option<(GlobPlaceholder<'_>, usize)> {
         return Some((GlobPlaceholder::Number(std::str::from_utf8(&after[..digits]).ok()?), digits + 1));
     }
     let end = after.iter().position(|&byte| byte == b'>')?;
-    let (name, length) = parse::name(std::str::from_utf8(&after[..=end]).ok()?)?;
+    let (name, length) = parse::parse_name(std::str::from_utf8(&after[..=end]).ok()?)?;
     Some((GlobPlaceholder::Name(name), length + 1))
 }
 
 /// Returns the glob names in a template, each with the position after it.
 pub fn template_names(template: &str) -> impl Iterator<Item = (&str, usize)> {
     template.match_indices('#').filter_map(|(hash, _)| {
-        let (name, length) = parse::name(&template[hash + 1..])?;
+        let (name, length) = parse::parse_name(&template[hash + 1..])?;
         Some((name, hash + 1 + length))
     })
 }

@@ -14,7 +14,7 @@ const MAX_PIECES: usize = 255;
 /// The largest length of a glob's name in bytes, as in curl.
 const MAX_NAME: usize = 64;
 
-pub(super) fn pieces(text: &str) -> Result<Vec<GlobPiece>, GlobError> {
+pub(super) fn parse_pieces(text: &str) -> Result<Vec<GlobPiece>, GlobError> {
     let mut pieces: Vec<GlobPiece> = Vec::new();
     let mut plain = String::new();
     let mut at = 0;
@@ -23,8 +23,8 @@ pub(super) fn pieces(text: &str) -> Result<Vec<GlobPiece>, GlobError> {
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
         match c {
-            '[' if literal_bracket(rest) > 0 => {
-                let len = literal_bracket(rest);
+            '[' if literal_bracket_length(rest) > 0 => {
+                let len = literal_bracket_length(rest);
                 plain.push_str(&rest[..len]);
                 (at, uncounted) = (at + len, uncounted + len);
                 continue;
@@ -38,9 +38,9 @@ pub(super) fn pieces(text: &str) -> Result<Vec<GlobPiece>, GlobError> {
                 continue;
             }
         }
-        add(&mut pieces, &mut plain, at - uncounted)?;
+        push_literal_piece(&mut pieces, &mut plain, at - uncounted)?;
         at += 1;
-        let name = match name(&text[at..]) {
+        let name = match parse_name(&text[at..]) {
             Some((name, length)) => {
                 at += length;
                 if pieces.iter().any(|piece| piece.name.as_deref() == Some(name)) {
@@ -50,7 +50,7 @@ pub(super) fn pieces(text: &str) -> Result<Vec<GlobPiece>, GlobError> {
             }
             None => None,
         };
-        let parsed = if c == '{' { set(&text[at..]) } else { range(&text[at..]) };
+        let parsed = if c == '{' { parse_set(&text[at..]) } else { parse_range(&text[at..]) };
         let (kind, used) = parsed.map_err(|(kind, offset)| error(kind, at - uncounted + offset))?;
         at += used;
         if c == '{' {
@@ -58,12 +58,12 @@ pub(super) fn pieces(text: &str) -> Result<Vec<GlobPiece>, GlobError> {
         }
         push(&mut pieces, GlobPiece { kind, name }, at - uncounted)?;
     }
-    add(&mut pieces, &mut plain, at - uncounted)?;
+    push_literal_piece(&mut pieces, &mut plain, at - uncounted)?;
     Ok(pieces)
 }
 
 /// Adds the text before a glob to `pieces`, if there is any.
-fn add(pieces: &mut Vec<GlobPiece>, plain: &mut String, at: usize) -> Result<(), GlobError> {
+fn push_literal_piece(pieces: &mut Vec<GlobPiece>, plain: &mut String, at: usize) -> Result<(), GlobError> {
     if plain.is_empty() {
         return Ok(());
     }
@@ -80,7 +80,7 @@ fn push(pieces: &mut Vec<GlobPiece>, piece: GlobPiece, at: usize) -> Result<(), 
 
 /// Returns the name in angle brackets at the start of `text`, and its length including the
 /// brackets. Returns `None` for text that cannot be a name, which is then ordinary text.
-pub(super) fn name(text: &str) -> Option<(&str, usize)> {
+pub(super) fn parse_name(text: &str) -> Option<(&str, usize)> {
     let (name, _) = text.strip_prefix('<')?.split_once('>')?;
     (1..=MAX_NAME).contains(&name.len()).then_some((name, name.len() + 2))
 }
@@ -91,7 +91,7 @@ fn error(kind: GlobErrorKind, offset: usize) -> GlobError {
 
 /// Returns the length of an IPv6 address in brackets (with or without a zone) or of `[]`, and 0 for
 /// any other text.
-fn literal_bracket(text: &str) -> usize {
+fn literal_bracket_length(text: &str) -> usize {
     let Some(end) = text.find(']') else { return 0 };
     let inner = &text[1..end];
     let address = inner.split_once('%').map_or(inner, |(address, _zone)| address);
@@ -103,7 +103,7 @@ type ParsedGlob = Result<(GlobKind, usize), (GlobErrorKind, usize)>;
 
 /// Parses the text after `{`, up to the closing brace. A backslash makes the next character
 /// literal.
-fn set(text: &str) -> ParsedGlob {
+fn parse_set(text: &str) -> ParsedGlob {
     let mut elements = vec![String::new()];
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
@@ -123,15 +123,15 @@ fn set(text: &str) -> ParsedGlob {
 
 /// Parses the text after `[`, up to the closing bracket. An error has the position at which parsing
 /// stopped, as in curl.
-fn range(text: &str) -> ParsedGlob {
+fn parse_range(text: &str) -> ParsedGlob {
     match text.bytes().next() {
-        Some(b) if b.is_ascii_alphabetic() => chars(text),
-        Some(b) if b.is_ascii_digit() => numbers(text),
+        Some(b) if b.is_ascii_alphabetic() => parse_character_range(text),
+        Some(b) if b.is_ascii_digit() => parse_number_range(text),
         _ => Err((GlobErrorKind::RangeSpecification, 0)),
     }
 }
 
-fn chars(text: &str) -> ParsedGlob {
+fn parse_character_range(text: &str) -> ParsedGlob {
     let mut reader = GlobRangeParser { text, at: 0 };
     let bad = |at| Err((GlobErrorKind::Range, at));
     let (from, to, step) = match *text.as_bytes() {
@@ -141,7 +141,7 @@ fn chars(text: &str) -> ParsedGlob {
         }
         [from, b'-', to, b':', ..] => {
             reader.at = 4;
-            let Some(step) = reader.number().filter(|_| reader.single(b']')) else { return bad(reader.at) };
+            let Some(step) = reader.parse_number().filter(|_| reader.consume_byte(b']')) else { return bad(reader.at) };
             (from, to, step)
         }
         _ => return bad(0),
@@ -154,11 +154,11 @@ fn chars(text: &str) -> ParsedGlob {
     }
 }
 
-fn numbers(text: &str) -> ParsedGlob {
+fn parse_number_range(text: &str) -> ParsedGlob {
     let mut reader = GlobRangeParser { text, at: 0 };
     let zeros = text.bytes().take_while(u8::is_ascii_digit).count();
     let width = if text.starts_with('0') { zeros } else { 0 };
-    let Some((from, to, step)) = reader.span() else { return Err((GlobErrorKind::Range, reader.at)) };
+    let Some((from, to, step)) = reader.parse_span() else { return Err((GlobErrorKind::Range, reader.at)) };
     let Some(last) = last_index(from, to, step) else { return Err((GlobErrorKind::Range, reader.at)) };
     if MAX_NUMBER - step < to {
         return Err((GlobErrorKind::RangeEnd, reader.at));
@@ -173,27 +173,27 @@ struct GlobRangeParser<'a> {
 
 impl GlobRangeParser<'_> {
     /// Parses the numbers of a range: `from-to]` or `from-to:step]`. The step is 1 by default.
-    fn span(&mut self) -> Option<(u64, u64, u64)> {
-        let from = self.number()?;
-        if !self.single(b'-') {
+    fn parse_span(&mut self) -> Option<(u64, u64, u64)> {
+        let from = self.parse_number()?;
+        if !self.consume_byte(b'-') {
             return None;
         }
-        while self.single(b' ') || self.single(b'\t') {}
-        let to = self.number()?;
-        if self.single(b']') {
+        while self.consume_byte(b' ') || self.consume_byte(b'\t') {}
+        let to = self.parse_number()?;
+        if self.consume_byte(b']') {
             return Some((from, to, 1));
         }
-        let step = if self.single(b':') { self.number()? } else { return None };
-        self.single(b']').then_some((from, to, step))
+        let step = if self.consume_byte(b':') { self.parse_number()? } else { return None };
+        self.consume_byte(b']').then_some((from, to, step))
     }
 
-    fn single(&mut self, byte: u8) -> bool {
+    fn consume_byte(&mut self, byte: u8) -> bool {
         let is_there = self.text.as_bytes().get(self.at) == Some(&byte);
         self.at += usize::from(is_there);
         is_there
     }
 
-    fn number(&mut self) -> Option<u64> {
+    fn parse_number(&mut self) -> Option<u64> {
         let rest = &self.text[self.at..];
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let value = rest[..digits].parse().ok().filter(|n| *n <= MAX_NUMBER)?;

@@ -116,7 +116,7 @@ fn huge_globs_expand_lazily() {
     let huge = UrlGlob::parse("[0-9223372036854775806][0-9223372036854775806]{a,b}").unwrap();
     assert_eq!(huge.count(), None);
     let last = huge.iter().nth(3).unwrap();
-    assert_eq!((last.url.as_str(), last.parts.numbered()), ("01b", &["0", "1", "b"].map(String::from)[..]));
+    assert_eq!((last.url.as_str(), last.parts.by_number()), ("01b", &["0", "1", "b"].map(String::from)[..]));
     let wide = format!("[{}1-3]", "0".repeat(100_000));
     let first = UrlGlob::parse(&wide).unwrap().iter().next().unwrap();
     assert_eq!(first.url.len(), 100_001);

@@ -2,9 +2,9 @@
 //!
 //! ```
 //! use haul_policy::MonotonicTime;
-//! use haul_policy::http3::{Http3Choice, Http3Failure, Http3Memory, Http3Policy, QuicEndpoint};
+//! use haul_policy::http3::{Http3Choice, Http3Failure, Http3FailureHistory, Http3Policy, QuicEndpoint};
 //!
-//! let mut memory = Http3Memory::default();
+//! let mut memory = Http3FailureHistory::default();
 //! let site = QuicEndpoint::new("example.com", 443);
 //! let now = MonotonicTime(0);
 //! assert_eq!(memory.choose(Http3Policy::Learned, &site, [], now), Http3Choice::Off);
@@ -20,11 +20,11 @@
 //! | [`Race`](Http3Policy::Race) | those, then the origin itself |
 //! | [`Only`](Http3Policy::Only) | those, then the origin itself, even if it is broken |
 //!
-//! An endpoint that fails is broken for [`BROKEN`], and twice as long after each further failure
-//! (RFC 7838 §2.4). The first attempt starts some time before TCP. Once an endpoint was silent, a
-//! later attempt has none, so that a network that drops UDP costs the head start once. After
-//! [`SILENT_ENDPOINTS`] endpoints were silent and none answered, the network is taken to drop UDP:
-//! no endpoint has a head start, and none is tried for [`BROKEN`].
+//! An endpoint that fails is broken for [`FIRST_BROKEN_TIME`], and twice as long after each further
+//! failure (RFC 7838 §2.4). The first attempt starts some time before TCP. Once an endpoint was
+//! silent, a later attempt has none, so that a network that drops UDP costs the head start once.
+//! After [`UDP_BLOCKED_AFTER_ENDPOINTS`] endpoints were silent and none answered, the network is
+//! taken to drop UDP: no endpoint has a head start, and none is tried for [`FIRST_BROKEN_TIME`].
 //!
 //! The memory has no clock: times are passed in.
 
@@ -37,11 +37,11 @@ use std::collections::HashMap;
 use crate::time::MonotonicTime;
 
 /// The time for which an endpoint is not tried after its first failure.
-pub const BROKEN: Duration = Duration::from_secs(300);
+pub const FIRST_BROKEN_TIME: Duration = Duration::from_secs(300);
 /// The longest time for which an endpoint is not tried.
-pub const LONGEST_BROKEN: Duration = Duration::from_secs(2 * 24 * 3600);
+pub const MAX_BROKEN_TIME: Duration = Duration::from_secs(2 * 24 * 3600);
 /// The number of silent endpoints after which the network is taken to drop UDP.
-pub const SILENT_ENDPOINTS: u32 = 4;
+pub const UDP_BLOCKED_AFTER_ENDPOINTS: u32 = 4;
 /// The largest number of endpoints whose failures are remembered. At the limit, the one that may be
 /// tried first is forgotten.
 pub const MAX_FAILURES: usize = 4096;
@@ -122,7 +122,7 @@ struct FailureRecord {
 
 /// The memory of endpoints that failed, by origin and endpoint.
 #[derive(Clone, Debug, Default)]
-pub struct Http3Memory {
+pub struct Http3FailureHistory {
     failures: HashMap<(QuicEndpoint, QuicEndpoint), FailureRecord>,
     /// The number of endpoints that were silent since one last answered.
     silent: u32,
@@ -130,7 +130,7 @@ pub struct Http3Memory {
     blocked_until: Option<MonotonicTime>,
 }
 
-impl Http3Memory {
+impl Http3FailureHistory {
     /// Decides how to connect to `origin`. `offered` has the endpoints that the origin's Alt-Svc
     /// field and HTTPS records offer for HTTP/3, the preferred one first.
     #[must_use]
@@ -204,7 +204,7 @@ impl Http3Memory {
         let is_silent = failure == Http3Failure::Silent;
         let was_silent = before.is_some_and(|record| record.was_silent);
         let count = before.map_or(0, |record| record.count).saturating_add(1);
-        let life = BROKEN.saturating_mul(1 << (count - 1).min(16)).min(LONGEST_BROKEN);
+        let life = FIRST_BROKEN_TIME.saturating_mul(1 << (count - 1).min(16)).min(MAX_BROKEN_TIME);
         let record = FailureRecord { count, until: now + life, was_silent: is_silent || was_silent };
         self.failures.insert((origin.clone(), endpoint.clone()), record);
         match failure {
@@ -212,8 +212,8 @@ impl Http3Memory {
             Http3Failure::Silent if was_silent => {}
             Http3Failure::Silent => {
                 self.silent = self.silent.saturating_add(1);
-                if self.silent >= SILENT_ENDPOINTS {
-                    self.blocked_until = Some(now + BROKEN);
+                if self.silent >= UDP_BLOCKED_AFTER_ENDPOINTS {
+                    self.blocked_until = Some(now + FIRST_BROKEN_TIME);
                 }
             }
         }

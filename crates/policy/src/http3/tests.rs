@@ -12,13 +12,13 @@ fn endpoint(number: u16) -> QuicEndpoint {
 
 #[test]
 fn policy_off_never_tries_http3() {
-    let memory = Http3Memory::default();
+    let memory = Http3FailureHistory::default();
     assert_eq!(memory.choose(Http3Policy::Off, &site(), [endpoint(1)], NOW), Http3Choice::Off);
 }
 
 #[test]
 fn learned_policy_tries_only_offered_endpoints() {
-    let memory = Http3Memory::default();
+    let memory = Http3FailureHistory::default();
     assert_eq!(memory.choose(Http3Policy::Learned, &site(), [], NOW), Http3Choice::Off);
     let offered = [endpoint(1), endpoint(2)];
     assert_eq!(memory.choose(Http3Policy::Learned, &site(), offered, NOW), Http3Choice::Race(endpoint(1)));
@@ -26,8 +26,8 @@ fn learned_policy_tries_only_offered_endpoints() {
 
 #[test]
 fn broken_endpoint_is_followed_by_the_next() {
-    let mut memory = Http3Memory::default();
-    let choose = |memory: &Http3Memory, policy| memory.choose(policy, &site(), [endpoint(1)], NOW);
+    let mut memory = Http3FailureHistory::default();
+    let choose = |memory: &Http3FailureHistory, policy| memory.choose(policy, &site(), [endpoint(1)], NOW);
     memory.on_failed(&site(), &endpoint(1), Http3Failure::Broken, NOW);
     assert_eq!(choose(&memory, Http3Policy::Race), Http3Choice::Race(site()));
     memory.on_failed(&site(), &site(), Http3Failure::Broken, NOW);
@@ -40,9 +40,9 @@ fn broken_endpoint_is_followed_by_the_next() {
 
 #[test]
 fn broken_time_doubles_until_the_endpoint_works() {
-    let mut memory = Http3Memory::default();
+    let mut memory = Http3FailureHistory::default();
     let mut now = NOW;
-    let mut life = BROKEN;
+    let mut life = FIRST_BROKEN_TIME;
     for _ in 0..20 {
         memory.on_failed(&site(), &site(), Http3Failure::Broken, now);
         // Further reports of the same time do not count.
@@ -51,19 +51,19 @@ fn broken_time_doubles_until_the_endpoint_works() {
         assert!(
             memory.is_broken(&site(), &site(), MonotonicTime(end.0 - 1)) && !memory.is_broken(&site(), &site(), end)
         );
-        (now, life) = (end, (life * 2).min(LONGEST_BROKEN));
+        (now, life) = (end, (life * 2).min(MAX_BROKEN_TIME));
     }
     memory.on_connected(&site(), &site());
     memory.on_failed(&site(), &site(), Http3Failure::Broken, now);
-    assert!(!memory.is_broken(&site(), &site(), now + BROKEN));
+    assert!(!memory.is_broken(&site(), &site(), now + FIRST_BROKEN_TIME));
 }
 
 #[test]
 fn silence_costs_the_head_start_once() {
-    let mut memory = Http3Memory::default();
+    let mut memory = Http3FailureHistory::default();
     assert!(memory.has_head_start(&site(), &site()));
     memory.on_failed(&site(), &site(), Http3Failure::Silent, NOW);
-    let later = NOW + BROKEN;
+    let later = NOW + FIRST_BROKEN_TIME;
     assert_eq!(memory.choose(Http3Policy::Race, &site(), [], later), Http3Choice::Race(site()));
     assert!(!memory.has_head_start(&site(), &site()));
     memory.on_connected(&site(), &site());
@@ -72,7 +72,7 @@ fn silence_costs_the_head_start_once() {
 
 #[test]
 fn silence_of_several_endpoints_stops_all_attempts() {
-    let mut memory = Http3Memory::default();
+    let mut memory = Http3FailureHistory::default();
     let fresh = QuicEndpoint::new("fresh.example", 443);
     for number in 0..4 {
         assert_eq!(memory.choose(Http3Policy::Race, &fresh, [], NOW), Http3Choice::Race(fresh.clone()));
@@ -80,7 +80,7 @@ fn silence_of_several_endpoints_stops_all_attempts() {
     }
     assert_eq!(memory.choose(Http3Policy::Race, &fresh, [], NOW), Http3Choice::Off);
     assert_eq!(memory.choose(Http3Policy::Only, &fresh, [], NOW), Http3Choice::Only(fresh.clone()));
-    assert_eq!(memory.choose(Http3Policy::Race, &fresh, [], NOW + BROKEN), Http3Choice::Race(fresh.clone()));
+    assert_eq!(memory.choose(Http3Policy::Race, &fresh, [], NOW + FIRST_BROKEN_TIME), Http3Choice::Race(fresh.clone()));
     assert!(!memory.has_head_start(&fresh, &fresh));
     memory.on_connected(&fresh, &fresh);
     assert!(memory.has_head_start(&fresh, &fresh));
@@ -88,7 +88,7 @@ fn silence_of_several_endpoints_stops_all_attempts() {
 
 #[test]
 fn number_of_remembered_failures_is_bounded() {
-    let mut memory = Http3Memory::default();
+    let mut memory = Http3FailureHistory::default();
     for number in 0..MAX_FAILURES + 10 {
         let origin = QuicEndpoint::new(&format!("h{number}"), 443);
         memory.on_failed(&origin, &origin, Http3Failure::Broken, MonotonicTime(number as u64));
@@ -103,7 +103,7 @@ proptest::proptest! {
     /// enough, and that the head start is paid at most once between two successes.
     #[test]
     fn memory_agrees_with_its_model(steps in proptest::collection::vec((0u8..3, 0u64..2_000), 1..60)) {
-        let mut memory = Http3Memory::default();
+        let mut memory = Http3FailureHistory::default();
         let mut now = NOW;
         let (mut until, mut count, mut was_silent) = (NOW, 0u32, false);
         for (event, seconds) in steps {
@@ -121,7 +121,7 @@ proptest::proptest! {
             }
             let failure = if event == 1 { Http3Failure::Silent } else { Http3Failure::Broken };
             memory.on_failed(&site(), &site(), failure, now);
-            until = now + BROKEN.saturating_mul(1 << count.min(16)).min(LONGEST_BROKEN);
+            until = now + FIRST_BROKEN_TIME.saturating_mul(1 << count.min(16)).min(MAX_BROKEN_TIME);
             (count, was_silent) = (count + 1, was_silent || event == 1);
         }
     }

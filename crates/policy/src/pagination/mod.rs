@@ -38,7 +38,7 @@ use crate::target::{Origin, Target};
 pub const DEFAULT_MAX_PAGES: u64 = 1000;
 
 /// The status that ends a listing whose pages are counted.
-const NOT_FOUND: u16 = 404;
+const STATUS_NOT_FOUND: u16 = 404;
 
 /// The source of the next page's URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,12 +80,12 @@ impl PaginationRules {
     /// exist.
     #[must_use]
     pub fn ends_at(&self, number: u64, status: u16) -> bool {
-        matches!(self.source, NextPageSource::Count(_)) && number > 1 && status == NOT_FOUND
+        matches!(self.source, NextPageSource::Count(_)) && number > 1 && status == STATUS_NOT_FOUND
     }
 
     /// Returns true if pages are counted, so that an empty page ends the listing.
     #[must_use]
-    pub fn counts(&self) -> bool {
+    pub fn counts_pages(&self) -> bool {
         matches!(self.source, NextPageSource::Count(_))
     }
 }
@@ -108,7 +108,7 @@ pub enum PageValue {
     None,
     /// A text.
     Text(String),
-    /// A number, as it is written in the page.
+    /// A number in the spelling of the page.
     Number(String),
     /// `true`: there is a next page.
     True,
@@ -174,7 +174,7 @@ pub enum ListingEnd {
         /// The URL of that page.
         url: String,
     },
-    /// The page has the same content as the one before it.
+    /// The page has the same content as the previous page.
     SameContent,
 }
 
@@ -182,7 +182,7 @@ impl ListingEnd {
     /// Returns true if the user should learn of the end, because the listing may have more pages or
     /// contains one twice.
     #[must_use]
-    pub fn is_remarkable(&self) -> bool {
+    pub fn needs_warning(&self) -> bool {
         matches!(self, Self::KnownUrl { .. } | Self::RedirectedToKnownUrl { .. } | Self::SameContent)
     }
 }
@@ -206,8 +206,8 @@ impl fmt::Display for ListingEnd {
     }
 }
 
-/// The state of a listing: the pages so far. It takes some 16 bytes for each page whose URL a page
-/// chose.
+/// The state of a listing: a record of its pages. Each page whose URL came from the page before
+/// takes about 16 bytes.
 #[derive(Clone, Debug)]
 pub struct PageChain {
     /// The URL of the first page, as the user or a template gave it.
@@ -238,7 +238,7 @@ impl PageChain {
             NextPageSource::LinkHeader | NextPageSource::Reference => 0,
         };
         let mut known = HashSet::default();
-        known.insert(digest_of(first));
+        known.insert(url_digest(first));
         Ok(Self { first: first.clone(), requested: first.clone(), page: 1, count, known, digest: None })
     }
 
@@ -260,7 +260,7 @@ impl PageChain {
     /// The page names a next page that must not or cannot be requested, or there are more pages than
     /// [`DEFAULT_MAX_PAGES`].
     pub fn next(&mut self, rules: &PaginationRules, page: &FinishedPage<'_>) -> Result<PageStep, PaginationError> {
-        if rules.counts()
+        if rules.counts_pages()
             && let Some(end) = self.end_of_counting(rules, page)
         {
             return Ok(PageStep::End(end));
@@ -268,9 +268,9 @@ impl PageChain {
         if page.status >= 400 {
             return Ok(PageStep::End(ListingEnd::ErrorStatus(page.status)));
         }
-        self.known.insert(digest_of(page.url));
+        self.known.insert(url_digest(page.url));
         let Some(next) = self.next_target(rules, page)? else { return Ok(PageStep::End(ListingEnd::NoNextPage)) };
-        if !self.known.insert(digest_of(&next)) {
+        if !self.known.insert(url_digest(&next)) {
             return Ok(PageStep::End(ListingEnd::KnownUrl { url: next.to_url() }));
         }
         match rules.max_pages {
@@ -298,8 +298,8 @@ impl PageChain {
             return Some(ListingEnd::EmptyPage);
         }
         // A server that has no such page may lead back to another one.
-        let is_redirected = digest_of(page.url) != digest_of(&self.requested);
-        if is_redirected && self.known.contains(&digest_of(page.url)) {
+        let is_redirected = url_digest(page.url) != url_digest(&self.requested);
+        if is_redirected && self.known.contains(&url_digest(page.url)) {
             return Some(ListingEnd::RedirectedToKnownUrl { url: page.url.to_url() });
         }
         let is_same = page.digest.is_some() && page.digest == self.digest;
@@ -315,11 +315,11 @@ impl PageChain {
     ) -> Result<Option<Target>, PaginationError> {
         match (&rules.source, &page.value) {
             (NextPageSource::LinkHeader, _) => {
-                let link = page.links.iter().find(|link| is_of_page(link, page.url));
+                let link = page.links.iter().find(|link| is_link_from_page(link, page.url));
                 link.map(|link| self.resolve(rules, page.url, &location_text(link.target))).transpose()
             }
             (NextPageSource::Count(parameter), _) | (NextPageSource::Value(parameter), PageValue::True) => {
-                self.count = parameter.after(self.count)?;
+                self.count = parameter.number_after(self.count)?;
                 Ok(Some(parameter.set(&self.first, &self.count.to_string())))
             }
             (_, PageValue::None) => Ok(None),
@@ -349,7 +349,10 @@ impl PageChain {
         let origin = next.origin();
         let is_first = origin == self.first.origin();
         if !is_first && !rules.any_origin && origin != base.origin() {
-            return Err(PaginationError::OtherOrigin { url: next.to_url(), page: base.origin().text().to_owned() });
+            return Err(PaginationError::OtherOrigin {
+                url: next.to_url(),
+                page: base.origin().url_prefix().to_owned(),
+            });
         }
         next.drop_userinfo();
         if is_first {
@@ -361,14 +364,14 @@ impl PageChain {
 
 /// Returns true if the link leads from the page at `url`, and not from a part of it or from another
 /// resource.
-fn is_of_page(link: &NextLink<'_>, url: &Target) -> bool {
+fn is_link_from_page(link: &NextLink<'_>, url: &Target) -> bool {
     let Some(anchor) = link.anchor else { return true };
     let same = |context: Target| context.origin() == url.origin() && context.path_and_query() == url.path_and_query();
     !anchor.contains(&b'#') && url.join(&location_text(anchor)).is_ok_and(same)
 }
 
 /// Returns a digest of the parts of a URL that a server sees.
-fn digest_of(target: &Target) -> u64 {
+fn url_digest(target: &Target) -> u64 {
     let hasher: BuildHasherDefault<DefaultHasher> = BuildHasherDefault::default();
     hasher.hash_one((target.origin(), target.path_and_query()))
 }

@@ -3,7 +3,7 @@ use std::fmt;
 
 use super::PaginationError;
 use crate::target::Target;
-use crate::urlencode::{decoded, percent};
+use crate::urlencode::{percent_decode, percent_encode};
 
 /// The parameter of a query that selects the page: its name, and the step by which it is counted.
 ///
@@ -67,17 +67,17 @@ impl QueryParameter {
     ///
     /// # Errors
     /// The number would be too large.
-    pub(super) fn after(&self, number: u64) -> Result<u64, PaginationError> {
+    pub(super) fn number_after(&self, number: u64) -> Result<u64, PaginationError> {
         let next = number.checked_add(self.step.unwrap_or(1));
         next.ok_or_else(|| PaginationError::NumberTooLarge { name: self.name.clone() })
     }
 
-    /// Returns the URL with this value of the parameter, which is percent-encoded. The parameter
-    /// keeps its place and its spelling in the query. Further parameters of the same name are
-    /// removed; a new one is added at the end.
+    /// Returns the URL with this value of the parameter, percent-encoded. An existing parameter
+    /// keeps its position and its spelling in the query, and further parameters of the same name
+    /// are removed. A new parameter is added at the end of the query.
     #[must_use]
     pub fn set(&self, url: &Target, value: &str) -> Target {
-        let value = percent(value.as_bytes());
+        let value = percent_encode(value.as_bytes());
         let mut query = String::new();
         let mut is_set = false;
         for part in url.query().unwrap_or_default().split('&').filter(|part| !part.is_empty()) {
@@ -100,7 +100,7 @@ impl QueryParameter {
             if !query.is_empty() {
                 query.push('&');
             }
-            query.extend([&percent(self.name.as_bytes()), "=", &value]);
+            query.extend([&percent_encode(self.name.as_bytes()), "=", &value]);
         }
         url.with_query(&query)
     }
@@ -109,10 +109,10 @@ impl QueryParameter {
     pub(super) fn value_in<'q>(&self, part: &'q str) -> Option<Cow<'q, [u8]>> {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         let is_mine = match name.contains('+') {
-            true => *decoded(name.replace('+', " ").as_bytes()) == *self.name.as_bytes(),
-            false => *decoded(name.as_bytes()) == *self.name.as_bytes(),
+            true => *percent_decode(name.replace('+', " ").as_bytes()) == *self.name.as_bytes(),
+            false => *percent_decode(name.as_bytes()) == *self.name.as_bytes(),
         };
-        is_mine.then(|| decoded(value.as_bytes()))
+        is_mine.then(|| percent_decode(value.as_bytes()))
     }
 }
 

@@ -118,7 +118,7 @@ fn loops_end() {
     assert_eq!(listing.link("/2").unwrap(), "http://h/2");
     assert_eq!(listing.link("/3").unwrap(), "http://h/3");
     assert_eq!(listing.link("/1#x").unwrap(), r#"KnownUrl { url: "http://h/1" }"#);
-    assert!(ListingEnd::KnownUrl { url: "x".into() }.is_remarkable());
+    assert!(ListingEnd::KnownUrl { url: "x".into() }.needs_warning());
     // A redirect's target was fetched, too.
     listing.at = url("http://h/3b");
     assert_eq!(listing.link("/4").unwrap(), "http://h/4");
@@ -302,10 +302,10 @@ proptest! {
                 0 | 1 => "http://h",
                 2 => "http://g",
                 3 => "https://h",
-                _ => at.origin().text().to_owned().leak(),
+                _ => at.origin().url_prefix().to_owned().leak(),
             };
             let expected = format!("{origin}/{path}");
-            if !any_origin && origin != "http://h" && origin != at.origin().text() {
+            if !any_origin && origin != "http://h" && origin != at.origin().url_prefix() {
                 let is_refused = matches!(step, Err(PaginationError::OtherOrigin { .. }));
                 prop_assert!(is_refused);
                 break;

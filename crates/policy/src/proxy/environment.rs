@@ -20,8 +20,8 @@ impl ProxyEnvironment {
     /// Reads the variables through `get`, as text or as the system's bytes. Bytes that are not
     /// UTF-8 are percent-encoded. In a proxy's user and password they keep their meaning; anywhere
     /// else the URL is refused. Such a variable is never ignored.
-    pub fn read<V: Into<Vec<u8>>>(get: impl Fn(&str) -> Option<V>) -> ProxyEnvironment {
-        let value = |name: &&str| get(name).map(|value| text_of(value.into())).filter(|value| !value.is_empty());
+    pub fn from_variables<V: Into<Vec<u8>>>(get: impl Fn(&str) -> Option<V>) -> ProxyEnvironment {
+        let value = |name: &&str| get(name).map(|value| decode_text(value.into())).filter(|value| !value.is_empty());
         let first = |names: &[&str]| names.iter().find_map(value);
         let no_proxy = first(&["no_proxy", "NO_PROXY"]);
         let all = first(&["all_proxy", "ALL_PROXY"]);
@@ -53,15 +53,15 @@ impl ProxyEnvironment {
         [&self.http, &self.https].into_iter().flatten().any(is_https)
     }
 
-    /// Returns variables from which [`ProxyEnvironment::read`] reads an equal value, for another
-    /// process. Their values are secrets.
+    /// Returns variables from which [`ProxyEnvironment::from_variables`] reads an equal value, for
+    /// another process. Their values are secrets.
     ///
     /// ```
     /// use haul_policy::{Target, proxy::ProxyEnvironment};
     ///
     /// let given = |name: &str| (name == "ALL_PROXY").then(|| "http://u:p@proxy:1".to_owned());
-    /// let pairs = ProxyEnvironment::read(given).variables();
-    /// let again = ProxyEnvironment::read(|name| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone()));
+    /// let pairs = ProxyEnvironment::from_variables(given).variables();
+    /// let again = ProxyEnvironment::from_variables(|name| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone()));
     /// assert_eq!(again.proxy_for(&Target::parse("https://h/").unwrap()), Some("http://u:p@proxy:1"));
     /// ```
     pub fn variables(&self) -> Vec<(&'static str, String)> {
@@ -90,7 +90,7 @@ impl ProxyEnvironment {
     }
 }
 
-fn text_of(bytes: Vec<u8>) -> String {
+fn decode_text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| {
         let mut text = String::new();
         for chunk in error.as_bytes().utf8_chunks() {

@@ -10,7 +10,7 @@
 //!     "no_proxy" => Some(".internal, 10.0.0.0/8".to_owned()),
 //!     _ => None,
 //! };
-//! let environment = ProxyEnvironment::read(variables);
+//! let environment = ProxyEnvironment::from_variables(variables);
 //! let target = Target::parse("https://example.com/")?;
 //! let proxy = Proxy::parse(environment.proxy_for(&target).unwrap())?;
 //! assert_eq!((proxy.kind().as_str(), proxy.port()), ("socks5h", 9050));
@@ -39,5 +39,5 @@ mod url;
 
 pub use environment::ProxyEnvironment;
 pub use no_proxy::NoProxy;
-pub use route::{ProxyFields, ProxyMode, absolute_form, connect_authority, connect_fields, forward_fields};
+pub use route::{ProxyFields, ProxyMode, absolute_form_target, connect_authority, connect_fields, forward_fields};
 pub use url::{Proxy, ProxyKind, ProxyParseError};

@@ -44,8 +44,8 @@ pub fn connect_authority(target: &Target) -> String {
 ///
 /// `authorization` is the value of Proxy-Authorization: from
 /// [`DigestSession`](crate::auth::DigestSession) or
-/// [`Credentials::basic`](crate::auth::Credentials::basic). No field of the request to the target
-/// is included.
+/// [`Credentials::basic_authorization`](crate::auth::Credentials::basic_authorization). No field of
+/// the request to the target is included.
 pub fn connect_fields(
     target: &Target,
     authorization: Option<&[u8]>,
@@ -56,7 +56,7 @@ pub fn connect_fields(
     fields.extend(authorization.map(|value| ("Proxy-Authorization".to_owned(), value.to_vec())));
     fields.extend(user_agent.map(|value| ("User-Agent".to_owned(), value.to_vec())));
     fields.push(("Proxy-Connection".to_owned(), b"Keep-Alive".to_vec()));
-    replaced(fields, proxy_fields)
+    replace_fields(fields, proxy_fields)
 }
 
 /// Returns the fields to add to a forwarded request: Proxy-Authorization, `Proxy-Connection`, and
@@ -65,12 +65,12 @@ pub fn forward_fields(authorization: Option<&[u8]>, proxy_fields: &[(String, Vec
     let mut fields: ProxyFields = Vec::new();
     fields.extend(authorization.map(|value| ("Proxy-Authorization".to_owned(), value.to_vec())));
     fields.push(("Proxy-Connection".to_owned(), b"Keep-Alive".to_vec()));
-    replaced(fields, proxy_fields)
+    replace_fields(fields, proxy_fields)
 }
 
 /// Returns the request target of a forwarded request (RFC 9112 §3.2.2): the URL without userinfo
 /// and fragment.
-pub fn absolute_form(target: &Target, as_written: bool) -> String {
+pub fn absolute_form_target(target: &Target, as_written: bool) -> String {
     let authority = if as_written { target.written_authority() } else { target.authority() };
     format!("{}://{}{}", target.scheme().as_str(), authority, target.path_and_query())
 }
@@ -79,7 +79,7 @@ fn without_zone(target: &Target) -> String {
     if target.host_text().contains(':') { format!("[{}]", target.host_text()) } else { target.host_text().to_owned() }
 }
 
-fn replaced(mut fields: ProxyFields, by: &[(String, Vec<u8>)]) -> ProxyFields {
+fn replace_fields(mut fields: ProxyFields, by: &[(String, Vec<u8>)]) -> ProxyFields {
     fields.retain(|(name, _)| !by.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)));
     fields.extend_from_slice(by);
     fields

@@ -12,11 +12,11 @@
 //! let proxy = Proxy::parse("socks5h://127.0.0.1")?;
 //! let mut handshake = SocksHandshake::new(proxy.kind(), SocksDestination::Name("h.example"), 80, proxy.credentials())?;
 //! assert_eq!(handshake.start(), [5, 1, 0]);
-//! let (used, step) = handshake.feed(&[5, 0])?;
+//! let (used, step) = handshake.receive(&[5, 0])?;
 //! assert_eq!((used, step), (2, SocksStep::Send([&[5, 1, 0, 3, 9], &b"h.example"[..], &[0, 80]].concat())));
 //! // A reply in two pieces; what the destination sends is not touched.
-//! assert_eq!(handshake.feed(&[5, 0, 0])?, (3, SocksStep::NeedMore));
-//! assert_eq!(handshake.feed(&[1, 0, 0, 0, 0, 0, 0, b'H', b'T'])?, (7, SocksStep::Done));
+//! assert_eq!(handshake.receive(&[5, 0, 0])?, (3, SocksStep::NeedMore));
+//! assert_eq!(handshake.receive(&[1, 0, 0, 0, 0, 0, 0, b'H', b'T'])?, (7, SocksStep::Done));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -40,7 +40,7 @@ pub enum SocksDestination<'d> {
 /// The next action of the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocksStep {
-    /// Read more bytes, at most [`SocksHandshake::wants`].
+    /// Read more bytes, at most [`SocksHandshake::missing_bytes`].
     NeedMore,
     /// Send the bytes, then read.
     Send(Vec<u8>),
@@ -88,10 +88,10 @@ impl SocksHandshake {
             return Err(SocksError::Unresolved);
         }
         let (state, first, request) = if is_four {
-            (SocksState::Reply4, request_4(destination, port, credentials)?, Vec::new())
+            (SocksState::Reply4, socks4_request(destination, port, credentials)?, Vec::new())
         } else {
             let methods: &[u8] = if credentials.is_some() { &[5, 2, 0, 2] } else { &[5, 1, 0] };
-            (SocksState::Choice, methods.to_vec(), request_5(destination, port)?)
+            (SocksState::Choice, methods.to_vec(), socks5_request(destination, port)?)
         };
         if let Some(credentials) = credentials.filter(|_| !is_four) {
             let fits = |text: &[u8]| text.len() <= usize::from(u8::MAX);
@@ -109,7 +109,7 @@ impl SocksHandshake {
 
     /// Returns the number of bytes to read next; 0 after the handshake. Do not read more, so that
     /// the bytes of the destination stay in the socket.
-    pub fn wants(&self) -> usize {
+    pub fn missing_bytes(&self) -> usize {
         let whole = match self.state {
             SocksState::Reply4 => 8,
             SocksState::Choice | SocksState::Verdict => 2,
@@ -128,10 +128,10 @@ impl SocksHandshake {
 
     /// Processes received bytes; returns the number of bytes used, which is 0 after
     /// [`SocksStep::Done`] and after an error.
-    pub fn feed(&mut self, input: &[u8]) -> Result<(usize, SocksStep), SocksError> {
+    pub fn receive(&mut self, input: &[u8]) -> Result<(usize, SocksStep), SocksError> {
         let mut used = 0;
         loop {
-            let wants = self.wants();
+            let wants = self.missing_bytes();
             if self.state == SocksState::Done {
                 return Ok((used, SocksStep::Done));
             }
@@ -139,19 +139,19 @@ impl SocksHandshake {
             self.have.extend_from_slice(&input[used..used + take]);
             used += take;
             if take < wants {
-                self.check_early()?;
+                self.check_incomplete_message()?;
                 return Ok((used, SocksStep::NeedMore));
             }
-            self.check_early()?;
-            if self.wants() == 0 {
-                return self.message().map(|step| (used, step));
+            self.check_incomplete_message()?;
+            if self.missing_bytes() == 0 {
+                return self.handle_message().map(|step| (used, step));
             }
         }
     }
 
     /// Checks the first bytes of a message before it is complete. A proxy that refuses may close
     /// before the rest, and an HTTP server answers with text.
-    fn check_early(&self) -> Result<(), SocksError> {
+    fn check_incomplete_message(&self) -> Result<(), SocksError> {
         let is_version = |expected: u8| self.have.first().is_none_or(|version| *version == expected);
         match self.state {
             SocksState::Reply4 if !is_version(0) => Err(SocksError::NotAProxy),
@@ -165,11 +165,11 @@ impl SocksHandshake {
         }
     }
 
-    fn message(&mut self) -> Result<SocksStep, SocksError> {
+    fn handle_message(&mut self) -> Result<SocksStep, SocksError> {
         let message = core::mem::take(&mut self.have);
         let answer = message[1];
         match self.state {
-            SocksState::Reply4 if answer == 90 => Ok(self.done()),
+            SocksState::Reply4 if answer == 90 => Ok(self.finish()),
             SocksState::Reply4 => Err(SocksError::Refused4(answer)),
             SocksState::Choice => match (answer, &self.credentials) {
                 (0, _) => Ok(self.send_request()),
@@ -187,11 +187,11 @@ impl SocksHandshake {
             // The version of this sub-negotiation is 1, but many proxies send 5.
             SocksState::Verdict if answer == 0 => Ok(self.send_request()),
             SocksState::Verdict => Err(SocksError::WrongCredentials),
-            SocksState::Reply5 | SocksState::Done => Ok(self.done()),
+            SocksState::Reply5 | SocksState::Done => Ok(self.finish()),
         }
     }
 
-    fn done(&mut self) -> SocksStep {
+    fn finish(&mut self) -> SocksStep {
         self.state = SocksState::Done;
         self.credentials = None;
         SocksStep::Done
@@ -203,7 +203,7 @@ impl SocksHandshake {
     }
 }
 
-fn request_4(
+fn socks4_request(
     destination: SocksDestination<'_>,
     port: u16,
     credentials: Option<&Credentials>,
@@ -212,7 +212,7 @@ fn request_4(
     let (address, name) = match destination {
         SocksDestination::Address(IpAddr::V4(ip)) => (ip, None),
         SocksDestination::Address(IpAddr::V6(_)) => return Err(SocksError::NoIpv6),
-        SocksDestination::Name(name) => (Ipv4Addr::new(0, 0, 0, 1), Some(checked(name)?)),
+        SocksDestination::Name(name) => (Ipv4Addr::new(0, 0, 0, 1), Some(check_host_name(name)?)),
     };
     let user = credentials.map_or(&b""[..], Credentials::user);
     if user.len() > usize::from(u8::MAX) {
@@ -230,7 +230,7 @@ fn request_4(
     Ok(request)
 }
 
-fn request_5(destination: SocksDestination<'_>, port: u16) -> Result<Vec<u8>, SocksError> {
+fn socks5_request(destination: SocksDestination<'_>, port: u16) -> Result<Vec<u8>, SocksError> {
     let mut request = vec![5, 1, 0];
     match destination {
         SocksDestination::Address(IpAddr::V4(ip)) => {
@@ -242,7 +242,7 @@ fn request_5(destination: SocksDestination<'_>, port: u16) -> Result<Vec<u8>, So
             request.extend_from_slice(&ip.octets());
         }
         SocksDestination::Name(name) => {
-            let name = checked(name)?;
+            let name = check_host_name(name)?;
             request.extend_from_slice(&[3, name.len() as u8]);
             request.extend_from_slice(name.as_bytes());
         }
@@ -253,7 +253,7 @@ fn request_5(destination: SocksDestination<'_>, port: u16) -> Result<Vec<u8>, So
 
 /// Checks that a name fits its length byte and contains no NUL. A shortened name would be another
 /// host (CVE-2023-38545 was worse).
-fn checked(name: &str) -> Result<&str, SocksError> {
+fn check_host_name(name: &str) -> Result<&str, SocksError> {
     if name.is_empty() || name.len() > usize::from(u8::MAX) || name.contains('\0') {
         return Err(SocksError::TooLong);
     }

@@ -63,7 +63,9 @@ fn malformed_urls_are_refused() {
 fn environment_selects_the_proxy() {
     let read = |pairs: &[(&str, &str)]| {
         let pairs: Vec<(String, String)> = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        ProxyEnvironment::read(move |name| pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()))
+        ProxyEnvironment::from_variables(move |name| {
+            pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+        })
     };
     let (http, https) = (target("http://h/"), target("https://h/"));
     let both = |environment: &ProxyEnvironment| {
@@ -147,7 +149,7 @@ fn routes_carry_only_their_own_fields() {
     assert_eq!(http.route(&plain, true), ProxyMode::Tunnel);
     assert_eq!(http.route(&tls, false), ProxyMode::Tunnel);
     assert_eq!(socks.route(&plain, false), ProxyMode::Socks);
-    assert_eq!(absolute_form(&plain, false), "http://h.example/p?q");
+    assert_eq!(absolute_form_target(&plain, false), "http://h.example/p?q");
     assert_eq!(connect_authority(&plain), "h.example:80");
     assert_eq!(connect_authority(&tls), "[fe80::1]:443");
 
@@ -155,7 +157,7 @@ fn routes_carry_only_their_own_fields() {
         let line = |(name, value): (String, Vec<u8>)| format!("{name}: {}", String::from_utf8(value).unwrap());
         fields.into_iter().map(line).collect::<Vec<_>>()
     };
-    let basic = http.credentials().unwrap().basic();
+    let basic = http.credentials().unwrap().basic_authorization();
     assert_eq!(
         text(connect_fields(&plain, Some(&basic), Some(b"x/1"), &[("X-P".to_owned(), b"1".to_vec())])),
         [
@@ -188,7 +190,7 @@ fn play(handshake: &mut SocksHandshake, replies: &[u8], size: usize) -> (Vec<Vec
             }
             piece_end = (piece_end + size).min(replies.len());
         }
-        match handshake.feed(&replies[at..piece_end]) {
+        match handshake.receive(&replies[at..piece_end]) {
             Err(error) => return (sent, Err(error)),
             Ok((used, step)) => {
                 at += used;
@@ -237,14 +239,14 @@ fn socks_messages_do_not_depend_on_reply_cuts() {
             let mut handshake = SocksHandshake::new(kind, destination, 80, credentials).unwrap();
             let (sent, end) = play(&mut handshake, &replies, size);
             assert_eq!((sent, end), (expected.clone(), Ok(length)), "{kind:?} {size}");
-            assert_eq!(handshake.wants(), 0);
-            assert_eq!(handshake.feed(b"more").unwrap(), (0, SocksStep::Done));
+            assert_eq!(handshake.missing_bytes(), 0);
+            assert_eq!(handshake.receive(b"more").unwrap(), (0, SocksStep::Done));
         }
         // No truncated handshake succeeds.
         for end in 0..length {
             let mut handshake = SocksHandshake::new(kind, destination, 80, credentials).unwrap();
             assert_eq!(play(&mut handshake, &replies[..end], 1).1, Ok(usize::MAX));
-            assert!(handshake.wants() > 0);
+            assert!(handshake.missing_bytes() > 0);
         }
     }
 }
@@ -310,7 +312,7 @@ fn no_proxy_drops_entries_with_ports_on_request() {
         "no_proxy" => Some("a:80"),
         _ => None,
     };
-    let environment = ProxyEnvironment::read(pairs);
+    let environment = ProxyEnvironment::from_variables(pairs);
     assert_eq!(environment.proxy_for(&target("http://a/")), None);
     assert_eq!(environment.without_ports().proxy_for(&target("http://a/")), Some("p"));
 }

@@ -137,8 +137,7 @@ impl Proxy {
         self.port
     }
 
-    /// Returns the credentials for the proxy; `None` if there are none. No other peer receives
-    /// them.
+    /// Returns the credentials for the proxy, or `None`. No other peer receives them.
     pub fn credentials(&self) -> Option<&Credentials> {
         self.credentials.as_ref()
     }
@@ -149,7 +148,8 @@ impl Proxy {
         self.socket_path.as_deref()
     }
 
-    /// Returns the proxy with these credentials instead of the URL's, as `-U` does.
+    /// Returns the proxy with these credentials. They replace the credentials of its URL, as `-U`
+    /// does.
     #[must_use]
     pub fn with_credentials(self, credentials: Option<Credentials>) -> Proxy {
         Proxy { credentials, ..self }

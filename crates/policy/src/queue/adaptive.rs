@@ -4,11 +4,13 @@ use core::hash::Hash;
 use core::time::Duration;
 
 use super::{HostId, JobQueue};
-use crate::concurrency::{CompletionKind, CompletionSample, ConcurrencyLimit, INITIAL_LIMIT, RefusedLoad, SILENCE};
+use crate::concurrency::{
+    CompletionKind, CompletionSample, ConcurrencyLimit, INITIAL_LIMIT, RefusedLoad, SILENCE_BEFORE_GROWTH,
+};
 use crate::time::MonotonicTime;
 
 /// The time for which the cap of a host without jobs is remembered.
-const REMEMBERED: Duration = Duration::from_secs(60);
+const CAP_REMEMBERED_FOR: Duration = Duration::from_secs(60);
 
 /// The end of a job, without the number of jobs that were running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,19 +38,19 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
 
     /// Returns an empty queue with the same caps, adaptive ones included.
     #[must_use]
-    pub fn emptied(&self) -> Self {
+    pub fn empty_with_same_caps(&self) -> Self {
         Self { adaptive_max: self.adaptive_max, ..Self::new(self.caps) }
     }
 
-    /// Takes the end of a job on `host` into account, before its slot is released. Returns the
-    /// load that may have made the host refuse the job: it may be tried again as soon as the cap
-    /// allows.
-    pub fn on_end(&mut self, host: HostId, end: JobEnd) -> Option<RefusedLoad> {
-        self.set_answered(host);
+    /// Adapts the cap of `host` to the end of a job. Call it before the slot of the job is
+    /// released. Returns the load that may have made the host refuse the job, if the job may be
+    /// tried again as soon as the cap allows.
+    pub fn adapt_cap_on_end(&mut self, host: HostId, end: JobEnd) -> Option<RefusedLoad> {
+        self.on_host_answered(host);
         let max = self.adaptive_max?;
-        let index = self.resolve(host)?;
+        let index = self.host_index(host)?;
         let per_host = self.caps.per_host;
-        let state = self.state(index);
+        let state = self.host_at(index);
         let JobEnd { now, first_byte, total, on_new_connection, kind } = end;
         let sample = CompletionSample { now, first_byte, total, in_flight: state.running, on_new_connection, kind };
         let concurrency = match &mut state.concurrency {
@@ -59,18 +61,18 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         };
         let before = concurrency.limit();
         let limit = concurrency.on_completion(sample);
-        state.remembered_until = Some(now + REMEMBERED);
+        state.remembered_until = Some(now + CAP_REMEMBERED_FOR);
         if limit != before {
             state.cap = Some(limit);
-            self.relist(index);
+            self.update_host_state(index);
         }
-        sample.load()
+        sample.refused_load()
     }
 
     /// Returns false if caps may have to be raised because no job ends, and
     /// [`next_wakeup`](JobQueue::next_wakeup) does not include the time of that increase. Then call
     /// [`next`](JobQueue::next) after a push for a host that is full.
-    pub fn is_watched(&self, now: MonotonicTime) -> bool {
+    pub fn includes_silence_timeout(&self, now: MonotonicTime) -> bool {
         self.adaptive_max.is_none() || self.silent_at.is_some_and(|at| now < at)
     }
 
@@ -79,8 +81,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     pub(super) fn raise_silent_caps(&mut self, now: MonotonicTime) {
         let Some(max) = self.adaptive_max else { return };
         // A time long past is of an earlier wait.
-        let Some(at) = self.silent_at.filter(|at| now.since(*at) < SILENCE) else {
-            self.silent_at = (self.running < self.total()).then_some(now + SILENCE);
+        let Some(at) = self.silent_at.filter(|at| now.since(*at) < SILENCE_BEFORE_GROWTH) else {
+            self.silent_at = (self.running < self.total_cap_with_lent()).then_some(now + SILENCE_BEFORE_GROWTH);
             return;
         };
         if now < at {
@@ -94,25 +96,25 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
                 && state.paused_until.is_none()
                 && state.running >= state.cap.unwrap_or(per_host);
             if is_held_back {
-                self.silent_at = Some(now + SILENCE);
+                self.silent_at = Some(now + SILENCE_BEFORE_GROWTH);
                 let concurrency = state.concurrency.get_or_insert_with(|| Box::new(ConcurrencyLimit::new(max)));
                 let limit = concurrency.on_silence(now);
                 if state.cap.unwrap_or(per_host) != limit {
                     state.cap = Some(limit);
-                    self.relist(u32::try_from(index).expect("an index in use"));
+                    self.update_host_state(u32::try_from(index).expect("an index in use"));
                 }
             }
         }
     }
 
-    /// Notes whether the jobs of `host` share one connection, so that the peer limits their number.
-    /// The cap becomes the total one; if caps adapt, it shrinks after refusals. When the jobs need
-    /// a connection each again, the cap starts as for a new host.
+    /// Records whether the jobs of `host` share one connection, so that the peer limits their
+    /// number. If they do, the cap is the total cap, and an adaptive cap shrinks after refusals.
+    /// When the jobs need separate connections again, the cap starts as for a new host.
     pub fn set_shared_connection(&mut self, host: HostId, is_shared: bool) {
         let total = self.caps.total;
         let adapts = self.adaptive_max.is_some();
-        let Some(index) = self.resolve(host) else { return };
-        let state = self.state(index);
+        let Some(index) = self.host_index(host) else { return };
+        let state = self.host_at(index);
         let was_shared = match &state.concurrency {
             Some(concurrency) => concurrency.is_shared(),
             None => !adapts && state.cap.is_some(),
@@ -125,7 +127,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             (true, false) => (None, Some(usize::MAX)),
             (true, true) => (Some(Box::new(ConcurrencyLimit::of_shared_connection(total))), Some(total)),
         };
-        self.relist(index);
+        self.update_host_state(index);
     }
 }
 
@@ -165,14 +167,14 @@ mod tests {
         fn end_all(&mut self, time: Duration, kind: CompletionKind) {
             self.now = self.now + time;
             for host in std::mem::take(&mut self.running) {
-                self.queue.on_end(
+                self.queue.adapt_cap_on_end(
                     host,
                     JobEnd { now: self.now, first_byte: time, total: time, on_new_connection: false, kind },
                 );
                 if self.queue.next_for(host, self.now, None).is_some() {
                     self.running.push(host);
                 } else {
-                    self.queue.release(host);
+                    self.queue.on_job_end(host);
                 }
             }
             self.start();
@@ -203,7 +205,7 @@ mod tests {
             let mut host = OneHostQueue::new(64, 12);
             host.end_all(100 * MS, CompletionKind::Served);
             host.end_all(100 * MS, CompletionKind::Served);
-            assert_eq!((host.running.len(), host.queue.hosts()), (0, 1));
+            assert_eq!((host.running.len(), host.queue.host_count()), (0, 1));
             host.now = host.now + pause;
             host.start();
             (0..100).for_each(|job| {
@@ -218,9 +220,9 @@ mod tests {
     fn cap_grows_while_no_job_ends() {
         let mut host = OneHostQueue::new(64, 200);
         let at = host.queue.next_wakeup(host.now).expect("jobs wait");
-        assert_eq!(at, host.now + SILENCE);
+        assert_eq!(at, host.now + SILENCE_BEFORE_GROWTH);
         for expected in [7, 9, 11] {
-            host.now = host.now + SILENCE;
+            host.now = host.now + SILENCE_BEFORE_GROWTH;
             host.start();
             assert_eq!(host.running.len(), expected);
         }
@@ -246,7 +248,7 @@ mod tests {
         host.queue.set_shared_connection(id, false);
         // Those above the cap go on, and no others take their places.
         for (ended, running) in [(10, 54), (49, 6)] {
-            host.running.drain(..ended).for_each(|id| host.queue.release(id));
+            host.running.drain(..ended).for_each(|id| host.queue.on_job_end(id));
             host.start();
             assert_eq!(host.running.len(), running);
         }
@@ -264,7 +266,7 @@ mod tests {
             queue.set_shared_connection(host, is_shared);
             let others = std::iter::from_fn(|| queue.next(now, None)).count();
             assert_eq!(1 + others, most);
-            (0..most).for_each(|_| queue.release(host));
+            (0..most).for_each(|_| queue.on_job_end(host));
         }
     }
 }

@@ -10,7 +10,7 @@
 //! assert_eq!(there.iter().collect::<Vec<_>>(), [0..150, 300..400]);
 //! assert_eq!(there.gaps(500).collect::<Vec<_>>(), [150..300, 400..500]);
 //! assert_eq!(there.first_gap(310, 500), Some(400..500));
-//! assert_eq!((there.covered(), there.is_complete(500)), (250, false));
+//! assert_eq!((there.byte_count(), there.is_complete(500)), (250, false));
 //! ```
 
 use core::ops::Range;
@@ -62,17 +62,17 @@ impl ByteRanges {
 
     /// Returns `true` if the set contains this byte.
     pub fn contains(&self, offset: u64) -> bool {
-        self.holding(offset).is_some()
+        self.range_containing(offset).is_some()
     }
 
     /// Returns `true` if the set contains every byte of the range. An empty range is always
     /// contained.
-    pub fn covers(&self, range: Range<u64>) -> bool {
-        range.is_empty() || self.holding(range.start).is_some_and(|span| range.end <= span.end)
+    pub fn contains_range(&self, range: Range<u64>) -> bool {
+        range.is_empty() || self.range_containing(range.start).is_some_and(|span| range.end <= span.end)
     }
 
     /// Returns the number of bytes in the set.
-    pub fn covered(&self) -> u64 {
+    pub fn byte_count(&self) -> u64 {
         self.sorted.iter().map(|span| span.end - span.start).sum()
     }
 
@@ -116,10 +116,10 @@ impl ByteRanges {
 
     /// Returns `true` if no byte of a body of `total` bytes is missing.
     pub fn is_complete(&self, total: u64) -> bool {
-        self.covers(0..total)
+        self.contains_range(0..total)
     }
 
-    fn holding(&self, offset: u64) -> Option<&Range<u64>> {
+    fn range_containing(&self, offset: u64) -> Option<&Range<u64>> {
         let next = self.sorted.partition_point(|span| span.end <= offset);
         self.sorted.get(next).filter(|span| span.start <= offset)
     }
@@ -136,12 +136,12 @@ mod tests {
         let mut spans = ByteRanges::new();
         spans.insert(u64::MAX - 5..u64::MAX);
         spans.insert(0..1);
-        assert_eq!(spans.covered(), 6);
+        assert_eq!(spans.byte_count(), 6);
         assert!(spans.gaps(u64::MAX).eq(core::iter::once(1..u64::MAX - 5)));
         assert_eq!(spans.first_gap(u64::MAX, u64::MAX), None);
         spans.insert(1..u64::MAX);
         assert!(spans.is_complete(u64::MAX));
-        assert_eq!(spans.covered(), u64::MAX);
+        assert_eq!(spans.byte_count(), u64::MAX);
         spans.remove(0..u64::MAX);
         assert_eq!(spans, ByteRanges::new());
     }
@@ -157,7 +157,7 @@ mod tests {
         spans.remove(5..5);
         spans.remove(9..3);
         assert!(spans.iter().eq(core::iter::once(0..10)));
-        assert!(spans.covers(50..50) && spans.covers(9..3));
+        assert!(spans.contains_range(50..50) && spans.contains_range(9..3));
         assert!(ByteRanges::new().is_complete(0));
         assert_eq!((ByteRanges::new().first_gap(0, 0), ByteRanges::new().last_gap(0)), (None, None));
         assert_eq!(ByteRanges::new().gaps(0).count(), 0);
@@ -190,7 +190,7 @@ mod tests {
 
                 let there = runs(&bits, true);
                 prop_assert_eq!(spans.iter().collect::<Vec<_>>(), there);
-                prop_assert_eq!(spans.covered(), bits.iter().filter(|bit| **bit).count() as u64);
+                prop_assert_eq!(spans.byte_count(), bits.iter().filter(|bit| **bit).count() as u64);
             }
             let body = &bits[..total as usize];
             let missing = runs(body, false);
@@ -202,7 +202,7 @@ mod tests {
                 let first = missing.iter().find(|gap| at < gap.end).map(|gap| gap.start.max(at)..gap.end);
                 prop_assert_eq!(spans.first_gap(at, total), first);
                 for end in at..SIZE {
-                    prop_assert_eq!(spans.covers(at..end), bits[at as usize..end as usize].iter().all(|bit| *bit));
+                    prop_assert_eq!(spans.contains_range(at..end), bits[at as usize..end as usize].iter().all(|bit| *bit));
                 }
             }
         }

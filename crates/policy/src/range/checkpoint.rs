@@ -2,7 +2,7 @@
 //! failure.
 //!
 //! ```
-//! use haul_policy::range::checkpoint::{Checkpoint, SLOT, latest};
+//! use haul_policy::range::checkpoint::{Checkpoint, SLOT_SIZE, latest};
 //! use haul_policy::range::{ByteRanges, Validator};
 //!
 //! let mut checkpoint = Checkpoint {
@@ -18,17 +18,17 @@
 //! slots.extend(checkpoint.encode(2));
 //! assert_eq!(latest(&slots), Some((2, checkpoint.clone())));
 //!
-//! slots[SLOT as usize + 100] ^= 1; // the second write was torn: the one before it still holds
+//! slots[SLOT_SIZE as usize + 100] ^= 1; // the second write was torn: the one before it still holds
 //! let (sequence, before) = latest(&slots).unwrap();
-//! assert_eq!((sequence, before.done.covered()), (1, 0));
-//! assert!(before.holds_after(b"0f1e") && !before.holds_after(b"2d3c"));
+//! assert_eq!((sequence, before.done.byte_count()), (1, 0));
+//! assert!(before.is_reliable_in_boot(b"0f1e") && !before.is_reliable_in_boot(b"2d3c"));
 //! ```
 //!
-//! Checkpoints alternate between two slots of [`SLOT`] bytes after the end of the partial file, so
-//! a torn write destroys only the checkpoint that it replaces. A reader decodes both slots, and the
-//! valid checkpoint with the higher sequence number counts. The slots are in the partial file and
-//! not in a second file: there is only one name to rename or remove, and no second file can be
-//! forgotten.
+//! Checkpoints alternate between two slots of [`SLOT_SIZE`] bytes after the end of the partial
+//! file, so a torn write destroys only the checkpoint that it replaces. A reader decodes both
+//! slots, and the valid checkpoint with the higher sequence number counts. The slots are in the
+//! partial file and not in a second file: there is only one name to rename or remove, and no second
+//! file can be forgotten.
 //!
 //! # Format
 //!
@@ -61,16 +61,16 @@ use super::{ByteRanges, Validator};
 
 /// The size in bytes of one checkpoint in the file: a page, which file systems usually write as a
 /// whole.
-pub const SLOT: u64 = 4096;
+pub const SLOT_SIZE: u64 = 4096;
 
 /// The largest length of a boot id in bytes.
 pub const MAX_BOOT: usize = 64;
 
-const SIZE: usize = SLOT as usize;
+const ENCODED_SIZE: usize = SLOT_SIZE as usize;
 const MAGIC: &[u8; 8] = b"haulnote";
 const VERSION: u8 = 1;
-const SPAN: usize = 16;
-const SUM: usize = 4;
+const ENCODED_RANGE_SIZE: usize = 16;
+const CHECKSUM_SIZE: usize = 4;
 
 /// The state of a partial file, written to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,8 +92,8 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Encodes the checkpoint into [`SLOT`] bytes. Of two checkpoints in a file, the one with the
-    /// higher `sequence` counts.
+    /// Encodes the checkpoint into [`SLOT_SIZE`] bytes. Of two checkpoints in a file, the one with
+    /// the higher `sequence` counts.
     ///
     /// The encoding never claims more bytes than `done`: ranges are cut at `total`. If there are
     /// more ranges than fit (about 250, or 183 with the longest validator), the smallest are left
@@ -102,13 +102,14 @@ impl Checkpoint {
     pub fn encode(&self, sequence: u64) -> Vec<u8> {
         let boot = if self.boot.len() <= MAX_BOOT { &self.boot[..] } else { &[] };
         let validator = self.validator.to_bytes();
-        let mut out = Vec::with_capacity(SIZE);
+        let mut out = Vec::with_capacity(ENCODED_SIZE);
         out.extend(MAGIC);
         out.extend([VERSION, u8::from(self.is_synced), boot.len() as u8, 0]);
         // At most `validator::MAX_ETAG` and `SIZE / SPAN`: both fit.
         out.extend((validator.len() as u16).to_le_bytes());
-        let room = (SIZE - SUM - (out.len() + 2 + 8 + 8 + 32) - boot.len() - validator.len()) / SPAN;
-        let spans = self.largest(room);
+        let room = (ENCODED_SIZE - CHECKSUM_SIZE - (out.len() + 2 + 8 + 8 + 32) - boot.len() - validator.len())
+            / ENCODED_RANGE_SIZE;
+        let spans = self.largest_ranges(room);
         out.extend((spans.len() as u16).to_le_bytes());
         out.extend(sequence.to_le_bytes());
         out.extend(self.total.to_le_bytes());
@@ -119,7 +120,7 @@ impl Checkpoint {
             out.extend(span.start.to_le_bytes());
             out.extend(span.end.to_le_bytes());
         }
-        out.resize(SIZE - SUM, 0);
+        out.resize(ENCODED_SIZE - CHECKSUM_SIZE, 0);
         out.extend(crc32fast::hash(&out).to_le_bytes());
         out
     }
@@ -127,13 +128,13 @@ impl Checkpoint {
     /// Returns `true` if the bytes of `done` are surely in the file during the boot with the id
     /// `boot`. After kill -9 they are in the page cache; after a power failure they are in the file
     /// only if they were synced first. An unknown (empty) boot id equals no other.
-    pub fn holds_after(&self, boot: &[u8]) -> bool {
+    pub fn is_reliable_in_boot(&self, boot: &[u8]) -> bool {
         self.is_synced || (!boot.is_empty() && self.boot == boot)
     }
 
     /// Returns the received ranges, cut at the total length. If there are more than `most`, only
     /// the largest `most` are returned, sorted by position.
-    fn largest(&self, most: usize) -> Vec<Range<u64>> {
+    fn largest_ranges(&self, most: usize) -> Vec<Range<u64>> {
         let inside = self.done.iter().map(|span| span.start..span.end.min(self.total));
         let mut spans: Vec<_> = inside.filter(|span| !span.is_empty()).collect();
         if spans.len() > most {
@@ -145,34 +146,34 @@ impl Checkpoint {
     }
 }
 
-/// Decodes the [`SLOT`] bytes that [`Checkpoint::encode`] wrote, and returns the sequence number
-/// too. Returns `None` for any other bytes: torn, truncated, too long, changed, or of another
-/// version. The ranges of the result are in order, not adjacent, and below the total.
+/// Decodes the [`SLOT_SIZE`] bytes that [`Checkpoint::encode`] wrote, and returns the sequence
+/// number too. Returns `None` for any other bytes: torn, truncated, too long, changed, or of
+/// another version. The ranges of the result are in order, not adjacent, and below the total.
 pub fn decode(bytes: &[u8]) -> Option<(u64, Checkpoint)> {
-    if bytes.len() != SIZE {
+    if bytes.len() != ENCODED_SIZE {
         return None;
     }
-    let (body, sum) = bytes.split_last_chunk::<SUM>()?;
+    let (body, sum) = bytes.split_last_chunk::<CHECKSUM_SIZE>()?;
     let mut rest = CheckpointReader(body);
     // The magic is checked first: most of what is read is not a checkpoint, and needs no checksum.
-    if &rest.array()? != MAGIC || crc32fast::hash(body) != u32::from_le_bytes(*sum) {
+    if &rest.read_array()? != MAGIC || crc32fast::hash(body) != u32::from_le_bytes(*sum) {
         return None;
     }
-    let [version, synced, boot, zero] = rest.array()?;
+    let [version, synced, boot, zero] = rest.read_array()?;
     if version != VERSION || synced > 1 || usize::from(boot) > MAX_BOOT || zero != 0 {
         return None;
     }
-    let validator = u16::from_le_bytes(rest.array()?);
-    let count = u16::from_le_bytes(rest.array()?);
-    let sequence = u64::from_le_bytes(rest.array()?);
-    let total = u64::from_le_bytes(rest.array()?);
-    let identity = rest.array()?;
-    let boot = rest.take(boot.into())?.to_vec();
-    let validator = Validator::from_bytes(rest.take(validator.into())?)?;
+    let validator = u16::from_le_bytes(rest.read_array()?);
+    let count = u16::from_le_bytes(rest.read_array()?);
+    let sequence = u64::from_le_bytes(rest.read_array()?);
+    let total = u64::from_le_bytes(rest.read_array()?);
+    let identity = rest.read_array()?;
+    let boot = rest.read_bytes(boot.into())?.to_vec();
+    let validator = Validator::from_bytes(rest.read_bytes(validator.into())?)?;
     let mut done = ByteRanges::new();
     let mut free = 0;
     for _ in 0..count {
-        let span = u64::from_le_bytes(rest.array()?)..u64::from_le_bytes(rest.array()?);
+        let span = u64::from_le_bytes(rest.read_array()?)..u64::from_le_bytes(rest.read_array()?);
         if span.start < free || span.is_empty() || span.end > total {
             return None;
         }
@@ -185,25 +186,25 @@ pub fn decode(bytes: &[u8]) -> Option<(u64, Checkpoint)> {
     is_clean.then_some((sequence, Checkpoint { identity, boot, is_synced: synced == 1, total, validator, done }))
 }
 
-/// Returns the newest valid checkpoint in `slots`, with its sequence number; `None` if there is
-/// none. `slots` consists of pieces of [`SLOT`] bytes; a truncated one is not valid.
+/// Returns the newest valid checkpoint in `slots`, with its sequence number, or `None`. `slots`
+/// consists of pieces of [`SLOT_SIZE`] bytes. A truncated piece is not valid.
 ///
-/// The caller knows where the slots begin. A checkpoint found at `at` belongs to this file only if
-/// its `total` is `at`: the last bytes of a whole body may look like a checkpoint.
+/// The caller must know where the slots begin. A checkpoint found at `at` belongs to this file only
+/// if its `total` is `at`, because the last bytes of a complete body may look like a checkpoint.
 pub fn latest(slots: &[u8]) -> Option<(u64, Checkpoint)> {
-    slots.chunks(SIZE).filter_map(decode).max_by_key(|(sequence, _)| *sequence)
+    slots.chunks(ENCODED_SIZE).filter_map(decode).max_by_key(|(sequence, _)| *sequence)
 }
 
 struct CheckpointReader<'b>(&'b [u8]);
 
 impl<'b> CheckpointReader<'b> {
-    fn take(&mut self, count: usize) -> Option<&'b [u8]> {
+    fn read_bytes(&mut self, count: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+    fn read_array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(*taken)

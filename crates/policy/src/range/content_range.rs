@@ -39,22 +39,22 @@ impl ContentRange {
 /// requests), although some clients accept that: a server that confuses the two cannot be trusted
 /// with offsets.
 pub fn parse(value: &[u8]) -> Option<ContentRange> {
-    let value = trim(value);
+    let value = trim_blanks(value);
     let (unit, rest) = value.split_at_checked(5)?;
     if !unit.eq_ignore_ascii_case(b"bytes") {
         return None;
     }
-    let said = trim(rest);
+    let said = trim_blanks(rest);
     if said.len() == rest.len() {
         return None;
     }
-    let (span, total) = cut(said, b'/')?;
-    let total = if total == b"*" { None } else { Some(number(total)?) };
+    let (span, total) = split_at_byte(said, b'/')?;
+    let total = if total == b"*" { None } else { Some(parse_number(total)?) };
     if span == b"*" {
         return total.is_some().then_some(ContentRange { span: None, total });
     }
-    let (first, last) = cut(span, b'-')?;
-    let (first, last) = (number(first)?, number(last)?);
+    let (first, last) = split_at_byte(span, b'-')?;
+    let (first, last) = (parse_number(first)?, parse_number(last)?);
     let end = last.checked_add(1)?;
     let inside = total.is_none_or(|total| end <= total);
     (first < end && inside).then_some(ContentRange { span: Some(first..end), total })
@@ -62,14 +62,14 @@ pub fn parse(value: &[u8]) -> Option<ContentRange> {
 
 /// Splits at the first occurrence of a byte. A second one stays in the latter half, which then
 /// fails to parse as a number.
-fn cut(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
+fn split_at_byte(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     let place = memchr::memchr(at, text)?;
     Some((&text[..place], &text[place + 1..]))
 }
 
 /// Removes blanks and tabs at both ends. (`trim_ascii` would also remove line ends, which no field
 /// contains.)
-fn trim(mut text: &[u8]) -> &[u8] {
+fn trim_blanks(mut text: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = text {
         text = rest;
     }
@@ -77,7 +77,7 @@ fn trim(mut text: &[u8]) -> &[u8] {
 }
 
 /// Parses decimal digits; leading zeros are allowed.
-fn number(digits: &[u8]) -> Option<u64> {
+fn parse_number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
     }

@@ -21,7 +21,7 @@
 //!
 //! let part = content_range::parse(field).expect("a valid Content-Range");
 //! assert!(part.is_exactly(500, 1000, 2000));
-//! assert_eq!(first.agrees(Some(etag), None), ValidatorMatch::Same);
+//! assert_eq!(first.compare(Some(etag), None), ValidatorMatch::Same);
 //! let mut there = ByteRanges::new();
 //! there.insert(500..1000);
 //! assert_eq!(there.gaps(2000).collect::<Vec<_>>(), [0..500, 1000..2000]);

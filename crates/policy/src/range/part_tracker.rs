@@ -18,12 +18,12 @@
 //! use haul_policy::range::byte_ranges::ByteRanges;
 //! use haul_policy::range::part_tracker::{PartOrder, PartTracker};
 //! let mut window = PartTracker::new(1000, ByteRanges::new(), PartOrder::Anywhere);
-//! let first = window.first(100);
-//! let part = window.claim(200, 10).unwrap();
-//! assert_eq!((part.span.clone(), window.end_of(first)), (800..1000, Some(800)));
-//! window.received(part.id, 1000);
-//! window.release(part.id);
-//! assert_eq!(window.missing(), 700);
+//! let first = window.claim_for_first_stream(100);
+//! let part = window.claim_part(200, 10).unwrap();
+//! assert_eq!((part.span.clone(), window.claim_end(first)), (800..1000, Some(800)));
+//! window.on_received(part.id, 1000);
+//! window.release_claim(part.id);
+//! assert_eq!(window.missing_bytes(), 700);
 //! ```
 
 use core::ops::Range;
@@ -79,14 +79,14 @@ impl PartTracker {
 
     /// Claims everything from `at` to the next present or claimed byte for the first stream.
     /// Returns the claim's id.
-    pub fn first(&mut self, at: u64) -> usize {
+    pub fn claim_for_first_stream(&mut self, at: u64) -> usize {
         self.done.insert(self.out..at.max(self.out));
         self.out = self.out.max(if matches!(self.order, PartOrder::InOrder { .. }) { at } else { self.out });
         let end = self.end_of_free_bytes(at, None);
-        self.push(at, end, true)
+        self.push_claim(at, end, true)
     }
 
-    fn push(&mut self, at: u64, end: u64, is_open: bool) -> usize {
+    fn push_claim(&mut self, at: u64, end: u64, is_open: bool) -> usize {
         let id = self.next_id;
         self.next_id += 1;
         self.claims.push(PartClaim { id, at, end, is_open });
@@ -106,14 +106,14 @@ impl PartTracker {
 
     /// Ends the first stream's claim at the byte `at`. Other connections may then claim the bytes
     /// after it.
-    pub fn cut(&mut self, id: usize, at: u64) {
+    pub fn shorten_first_claim(&mut self, id: usize, at: u64) {
         if let Some(claim) = self.claims.iter_mut().find(|claim| claim.id == id && claim.is_open) {
             claim.end = claim.end.min(at.max(claim.at));
         }
     }
 
     /// Extends the first stream's claim to the next present or claimed byte.
-    pub fn extend(&mut self, id: usize) {
+    pub fn extend_claim(&mut self, id: usize) {
         let Some(index) = self.claims.iter().position(|claim| claim.id == id && claim.is_open) else { return };
         let end = self.end_of_free_bytes(self.claims[index].at, Some(id));
         self.claims[index].end = end;
@@ -121,24 +121,24 @@ impl PartTracker {
 
     /// Claims a part of about `size` bytes for another connection; `None` if nothing can be
     /// claimed. A part that is cut off the first stream's claim has at least `least` bytes.
-    pub fn claim(&mut self, size: u64, least: u64) -> Option<ClaimedPart> {
+    pub fn claim_part(&mut self, size: u64, least: u64) -> Option<ClaimedPart> {
         let (size, least) = (size.max(1), least.max(1));
         let span = match self.order {
             PartOrder::InOrder { ahead } => {
                 let limit = self.out.saturating_add(ahead).min(self.total);
-                let free = self.free().next()?;
+                let free = self.unclaimed_gaps().next()?;
                 // A remainder that is not worth a request of its own is included.
                 let end = if free.end - free.start < size + size / 2 { free.end } else { free.start + size };
                 free.start..end.min(limit)
             }
-            PartOrder::Anywhere => match self.free().last() {
+            PartOrder::Anywhere => match self.unclaimed_gaps().last() {
                 Some(free) if free.end - free.start < size + size / 2 => free,
                 Some(free) => free.end - size..free.end,
                 None => self.take_from_first(size, least)?,
             },
         };
         let is_enough = span.end > span.start;
-        is_enough.then(|| ClaimedPart { id: self.push(span.start, span.end, false), span })
+        is_enough.then(|| ClaimedPart { id: self.push_claim(span.start, span.end, false), span })
     }
 
     /// Cuts a part off the end of the first stream's claim, at most half of it. Returns `None` if
@@ -155,7 +155,7 @@ impl PartTracker {
     }
 
     /// Iterates over the ranges that are neither present nor claimed.
-    fn free(&self) -> impl Iterator<Item = Range<u64>> {
+    fn unclaimed_gaps(&self) -> impl Iterator<Item = Range<u64>> {
         let mut taken = self.done.clone();
         for claim in &self.claims {
             taken.insert(claim.at..claim.end);
@@ -165,7 +165,7 @@ impl PartTracker {
     }
 
     /// Records that the bytes of this claim before the offset `to` have arrived.
-    pub fn received(&mut self, id: usize, to: u64) {
+    pub fn on_received(&mut self, id: usize, to: u64) {
         if let Some(claim) = self.claims.iter_mut().find(|claim| claim.id == id) {
             let to = to.min(claim.end).max(claim.at);
             self.done.insert(claim.at..to);
@@ -174,34 +174,34 @@ impl PartTracker {
     }
 
     /// Drops this claim. Its missing bytes can be claimed again.
-    pub fn release(&mut self, id: usize) {
+    pub fn release_claim(&mut self, id: usize) {
         self.claims.retain(|claim| claim.id != id);
     }
 
     /// Returns the end of this claim; `None` if there is no such claim.
-    pub fn end_of(&self, id: usize) -> Option<u64> {
+    pub fn claim_end(&self, id: usize) -> Option<u64> {
         self.claims.iter().find(|claim| claim.id == id).map(|claim| claim.end)
     }
 
     /// Records that the output has reached the offset `to`.
-    pub fn emitted(&mut self, to: u64) {
+    pub fn on_output(&mut self, to: u64) {
         self.out = self.out.max(to);
     }
 
     /// Returns the number of missing bytes.
-    pub fn missing(&self) -> u64 {
-        self.total - self.done.covered()
+    pub fn missing_bytes(&self) -> u64 {
+        self.total - self.done.byte_count()
     }
 
-    /// Returns the number of bytes that another connection could claim: unclaimed ones, and the
-    /// rest of the first stream's claim, which can be cut.
-    pub fn to_share(&self) -> u64 {
+    /// Returns the number of bytes that another connection could claim: the unclaimed bytes, and
+    /// the part of the first stream's claim that can be cut off.
+    pub fn bytes_left_to_claim(&self) -> u64 {
         let of_first = self.claims.iter().filter(|claim| claim.is_open).map(|claim| claim.end - claim.at);
-        self.free().map(|free| free.end - free.start).chain(of_first).sum()
+        self.unclaimed_gaps().map(|free| free.end - free.start).chain(of_first).sum()
     }
 
     /// Returns the offset of the first missing byte; the total length if no byte is missing.
-    pub fn first_missing(&self) -> u64 {
+    pub fn first_missing_offset(&self) -> u64 {
         self.done.first_gap(0, self.total).map_or(self.total, |gap| gap.start)
     }
 }
@@ -213,60 +213,60 @@ mod tests {
     #[test]
     fn pipe_parts_stay_within_the_memory() {
         let mut window = PartTracker::new(10_000, ByteRanges::new(), PartOrder::InOrder { ahead: 1000 });
-        let first = window.first(500);
-        assert_eq!(window.claim(300, 1), None, "all of it is the first stream's");
-        window.cut(first, 700);
-        let parts: Vec<_> = std::iter::from_fn(|| window.claim(300, 1)).map(|part| part.span).collect();
+        let first = window.claim_for_first_stream(500);
+        assert_eq!(window.claim_part(300, 1), None, "all of it is the first stream's");
+        window.shorten_first_claim(first, 700);
+        let parts: Vec<_> = std::iter::from_fn(|| window.claim_part(300, 1)).map(|part| part.span).collect();
         assert_eq!(parts, [700..1000, 1000..1300, 1300..1500]);
-        window.emitted(600);
-        assert_eq!(window.claim(300, 1).unwrap().span, 1500..1600);
+        window.on_output(600);
+        assert_eq!(window.claim_part(300, 1).unwrap().span, 1500..1600);
     }
 
     #[test]
     fn released_parts_are_claimed_first() {
         let mut window = PartTracker::new(10_000, ByteRanges::new(), PartOrder::InOrder { ahead: 5000 });
-        let first = window.first(0);
-        window.cut(first, 1000);
-        let part = window.claim(1000, 1).unwrap();
-        window.claim(1000, 1).unwrap();
-        window.received(part.id, 1300);
-        window.release(part.id);
-        assert_eq!(window.claim(1000, 1).unwrap().span, 1300..2000);
+        let first = window.claim_for_first_stream(0);
+        window.shorten_first_claim(first, 1000);
+        let part = window.claim_part(1000, 1).unwrap();
+        window.claim_part(1000, 1).unwrap();
+        window.on_received(part.id, 1300);
+        window.release_claim(part.id);
+        assert_eq!(window.claim_part(1000, 1).unwrap().span, 1300..2000);
     }
 
     #[test]
     fn first_stream_extends_over_unclaimed_bytes() {
         let mut window = PartTracker::new(10_000, ByteRanges::new(), PartOrder::InOrder { ahead: 5000 });
-        let first = window.first(0);
-        window.cut(first, 1000);
-        let part = window.claim(1000, 1).unwrap();
-        window.extend(first);
-        assert_eq!(window.end_of(first), Some(1000));
-        window.release(part.id);
-        window.extend(first);
-        assert_eq!(window.end_of(first), Some(10_000));
+        let first = window.claim_for_first_stream(0);
+        window.shorten_first_claim(first, 1000);
+        let part = window.claim_part(1000, 1).unwrap();
+        window.extend_claim(first);
+        assert_eq!(window.claim_end(first), Some(1000));
+        window.release_claim(part.id);
+        window.extend_claim(first);
+        assert_eq!(window.claim_end(first), Some(10_000));
     }
 
     #[test]
     fn bytes_in_flight_are_not_shared() {
         let mut window = PartTracker::new(10_000, ByteRanges::new(), PartOrder::InOrder { ahead: 5000 });
-        let first = window.first(500);
-        assert_eq!(window.to_share(), 9500);
-        window.cut(first, 700);
-        window.claim(300, 1).unwrap();
-        assert_eq!((window.to_share(), window.missing()), (200 + 9000, 9500));
-        window.release(first);
-        assert_eq!(window.to_share(), 200 + 9000, "what it left is anybody's");
+        let first = window.claim_for_first_stream(500);
+        assert_eq!(window.bytes_left_to_claim(), 9500);
+        window.shorten_first_claim(first, 700);
+        window.claim_part(300, 1).unwrap();
+        assert_eq!((window.bytes_left_to_claim(), window.missing_bytes()), (200 + 9000, 9500));
+        window.release_claim(first);
+        assert_eq!(window.bytes_left_to_claim(), 200 + 9000, "what it left is anybody's");
     }
 
     #[test]
     fn claimed_file_parts_halve_the_remainder() {
         let mut window = PartTracker::new(1000, ByteRanges::new(), PartOrder::Anywhere);
-        let first = window.first(0);
+        let first = window.claim_for_first_stream(0);
         let sizes: Vec<_> =
-            std::iter::from_fn(|| window.claim(400, 20)).map(|part| part.span.end - part.span.start).collect();
+            std::iter::from_fn(|| window.claim_part(400, 20)).map(|part| part.span.end - part.span.start).collect();
         assert_eq!(sizes, [400, 300, 150, 75, 37]);
-        assert_eq!(window.end_of(first), Some(38));
+        assert_eq!(window.claim_end(first), Some(38));
     }
 
     #[test]
@@ -275,11 +275,11 @@ mod tests {
         done.insert(0..100);
         done.insert(500..800);
         let mut window = PartTracker::new(1000, done, PartOrder::Anywhere);
-        let first = window.first(100);
-        assert_eq!(window.end_of(first), Some(500));
-        assert_eq!(window.claim(1000, 10).unwrap().span, 800..1000);
-        assert_eq!(window.claim(1000, 10).unwrap().span, 300..500);
-        assert_eq!((window.missing(), window.first_missing()), (600, 100));
+        let first = window.claim_for_first_stream(100);
+        assert_eq!(window.claim_end(first), Some(500));
+        assert_eq!(window.claim_part(1000, 10).unwrap().span, 800..1000);
+        assert_eq!(window.claim_part(1000, 10).unwrap().span, 300..500);
+        assert_eq!((window.missing_bytes(), window.first_missing_offset()), (600, 100));
     }
 
     proptest::proptest! {
@@ -293,37 +293,37 @@ mod tests {
             let total = 5000;
             let order = if in_order { PartOrder::InOrder { ahead: 1500 } } else { PartOrder::Anywhere };
             let mut window = PartTracker::new(total, ByteRanges::new(), order);
-            let first = window.first(0);
+            let first = window.claim_for_first_stream(0);
             let mut live = vec![first];
             let mut got = ByteRanges::new();
             for (step, number) in steps {
                 match step {
-                    0 => window.cut(first, number * 10),
-                    1 => window.extend(first),
-                    2 => live.extend(window.claim(number, 10).map(|part| part.id)),
-                    3 if live.len() > 1 => window.release(live.remove(1 + number as usize % (live.len() - 1))),
+                    0 => window.shorten_first_claim(first, number * 10),
+                    1 => window.extend_claim(first),
+                    2 => live.extend(window.claim_part(number, 10).map(|part| part.id)),
+                    3 if live.len() > 1 => window.release_claim(live.remove(1 + number as usize % (live.len() - 1))),
                     _ => {
                         let id = live[number as usize % live.len()];
                         let claim = window.claims.iter().find(|claim| claim.id == id).unwrap().clone();
                         let to = claim.end.min(claim.at + number);
                         proptest::prop_assert!(got.gaps(total).any(|gap| gap.start <= claim.at && to <= gap.end) || to == claim.at);
                         got.insert(claim.at..to);
-                        window.received(id, to);
-                        window.emitted(window.first_missing());
+                        window.on_received(id, to);
+                        window.on_output(window.first_missing_offset());
                     }
                 }
             }
             for id in live {
-                window.release(id);
+                window.release_claim(id);
             }
-            while let Some(part) = window.claim(700, 1) {
-                proptest::prop_assert!(!got.covers(part.span.clone()));
+            while let Some(part) = window.claim_part(700, 1) {
+                proptest::prop_assert!(!got.contains_range(part.span.clone()));
                 got.insert(part.span.clone());
-                window.received(part.id, part.span.end);
-                window.release(part.id);
-                window.emitted(window.first_missing());
+                window.on_received(part.id, part.span.end);
+                window.release_claim(part.id);
+                window.on_output(window.first_missing_offset());
             }
-            proptest::prop_assert_eq!((got.covered(), window.missing()), (total, 0));
+            proptest::prop_assert_eq!((got.byte_count(), window.missing_bytes()), (total, 0));
         }
     }
 }

@@ -39,25 +39,25 @@ use crate::MonotonicTime;
 
 /// The time over which the rate of one stream is measured. The rate of several streams is measured
 /// over the same time if the gain is obvious.
-const WINDOW: Duration = Duration::from_millis(100);
+const SHORT_MEASUREMENT: Duration = Duration::from_millis(100);
 /// The time over which the rate of several streams is measured if the gain is not obvious.
-const MEASURED: Duration = Duration::from_millis(200);
+const LONG_MEASUREMENT: Duration = Duration::from_millis(200);
 /// The time allowed for new connections to open. After it, the measurement begins without the
 /// missing ones.
-const OPENING: Duration = Duration::from_secs(1);
+const MAX_OPENING_TIME: Duration = Duration::from_secs(1);
 /// The rate in bytes a second from which more connections would cost more than they gain.
-const FAST: u64 = 200_000_000;
+const MAX_RATE_TO_SPLIT: u64 = 200_000_000;
 /// The rate of one stream in bytes a second from which a processor may be its limit.
-const BRISK: u64 = 50_000_000;
+const CPU_BOUND_RATE_OF_ONE: u64 = 50_000_000;
 /// The total rate of several connections, in bytes a second, from which a processor may be their
 /// limit.
-const BRISK_TOGETHER: u64 = 100_000_000;
+const CPU_BOUND_RATE_OF_SEVERAL: u64 = 100_000_000;
 /// The interval at which several connections are judged after the first measurement.
-const JUDGED: Duration = Duration::from_millis(500);
+const REVIEW_INTERVAL: Duration = Duration::from_millis(500);
 /// The least remaining time, at the present rate, for which a trial is worthwhile.
-const WORTH: Duration = Duration::from_millis(250);
+const MIN_REMAINING_TIME: Duration = Duration::from_millis(250);
 /// The number of connections during the first measurement.
-const FIRST: usize = 4;
+const FIRST_CONNECTIONS: usize = 4;
 
 /// A measurement of the first stream at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,10 +127,10 @@ impl SplitPlanner {
     /// idle, counted from any moment, if it is known. It is called twice in each window.
     pub fn is_worth_trying(&mut self, seen: FirstStreamSample, idle: impl FnOnce() -> Option<Duration>) -> bool {
         let elapsed = seen.now.since(self.since);
-        if self.most < 2 || elapsed < WINDOW / 2 {
+        if self.most < 2 || elapsed < SHORT_MEASUREMENT / 2 {
             return false;
         }
-        let Some(middle) = self.middle.filter(|_| elapsed >= WINDOW) else {
+        let Some(middle) = self.middle.filter(|_| elapsed >= SHORT_MEASUREMENT) else {
             if self.middle.is_none() {
                 self.middle = Some(MiddleOfWindow { at: seen.now, received: seen.received, idle: idle() });
             }
@@ -144,8 +144,9 @@ impl SplitPlanner {
         let rate = per_second(seen.received.saturating_sub(self.received), elapsed);
         (self.since, self.received, self.waited) = (seen.now, seen.received, seen.waited);
         let is_steady = first_half.max(second_half) / 2 <= first_half.min(second_half);
-        let is_limited = rate < BRISK || is_steady && is_core_idle(middle.idle, idle(), rest);
-        let is_worth = waited * 2 >= elapsed && rate < FAST && is_long(seen.remaining, rate) && is_limited;
+        let is_limited = rate < CPU_BOUND_RATE_OF_ONE || is_steady && is_core_idle(middle.idle, idle(), rest);
+        let is_worth =
+            waited * 2 >= elapsed && rate < MAX_RATE_TO_SPLIT && lasts_long_enough(seen.remaining, rate) && is_limited;
         if is_worth {
             self.single = rate;
             self.phase = SplitPhase::Probing;
@@ -170,20 +171,20 @@ impl SplitPlanner {
     /// that all connections received so far. `delivering` is the number of connections that deliver
     /// bytes. `idle` has the meaning that [`SplitPlanner::is_worth_trying`] describes. It is called
     /// once for each measurement.
-    pub fn wanted(
+    pub fn wanted_connections(
         &mut self,
         now: MonotonicTime,
         received: u64,
         delivering: usize,
         idle: impl FnOnce() -> Option<Duration>,
     ) -> usize {
-        let first = self.most.min(FIRST);
+        let first = self.most.min(FIRST_CONNECTIONS);
         match self.phase {
             SplitPhase::Single => 1,
             SplitPhase::Probing => 2.min(self.most),
             SplitPhase::Opening(since) => {
-                if delivering >= first || now.since(since) >= OPENING {
-                    self.phase = SplitPhase::Measuring(now + WINDOW);
+                if delivering >= first || now.since(since) >= MAX_OPENING_TIME {
+                    self.phase = SplitPhase::Measuring(now + SHORT_MEASUREMENT);
                     (self.since, self.received, self.idle) = (now, received, idle());
                 }
                 first
@@ -195,14 +196,14 @@ impl SplitPlanner {
                 let elapsed = now.since(self.since);
                 let rate = per_second(received.saturating_sub(self.received), elapsed);
                 let idle_now = idle();
-                let is_brisk = rate >= BRISK_TOGETHER;
+                let is_brisk = rate >= CPU_BOUND_RATE_OF_SEVERAL;
                 let wanted = match () {
                     () if is_brisk && !is_core_idle(self.idle, idle_now, elapsed) => 1,
                     // Nearly each delivers as much as the one did: measuring longer would not
                     // change the result.
                     () if rate >= self.single.saturating_mul(5) / 2 => self.most,
-                    () if elapsed < MEASURED => {
-                        self.phase = SplitPhase::Measuring(self.since + MEASURED);
+                    () if elapsed < LONG_MEASUREMENT => {
+                        self.phase = SplitPhase::Measuring(self.since + LONG_MEASUREMENT);
                         return first;
                     }
                     () if is_brisk => 1,
@@ -211,26 +212,26 @@ impl SplitPlanner {
                     () => 1,
                 };
                 (self.since, self.received, self.idle) = (now, received, idle_now);
-                self.settle(wanted)
+                self.finish_measurement(wanted)
             }
             SplitPhase::Settled(wanted) => {
                 let elapsed = now.since(self.since);
-                if wanted < 2 || elapsed < JUDGED {
+                if wanted < 2 || elapsed < REVIEW_INTERVAL {
                     return wanted;
                 }
                 let rate = per_second(received.saturating_sub(self.received), elapsed);
                 let idle_before = core::mem::replace(&mut self.idle, idle());
                 (self.since, self.received) = (now, received);
-                let is_busy = rate >= BRISK_TOGETHER && !is_core_idle(idle_before, self.idle, elapsed);
+                let is_busy = rate >= CPU_BOUND_RATE_OF_SEVERAL && !is_core_idle(idle_before, self.idle, elapsed);
                 // Fewer may deliver for a while, at the end of the body and after failures.
                 let is_slow = rate <= self.single && delivering >= wanted;
-                if is_busy || is_slow { self.settle(1) } else { wanted }
+                if is_busy || is_slow { self.finish_measurement(1) } else { wanted }
             }
         }
     }
 
     /// Ends the measurement. A return to one connection is final.
-    fn settle(&mut self, wanted: usize) -> usize {
+    fn finish_measurement(&mut self, wanted: usize) -> usize {
         if wanted < 2 {
             self.most = 1;
         }
@@ -240,31 +241,31 @@ impl SplitPlanner {
     }
 
     /// Returns `true` if the number of connections will not grow any more.
-    pub fn is_settled(&self) -> bool {
+    pub fn has_finished_measuring(&self) -> bool {
         matches!(self.phase, SplitPhase::Settled(_))
     }
 
     /// Records that the server refused one of `connections` connections. The limit then becomes one
     /// less than `connections`, but at least 1.
-    pub fn refused(&mut self, connections: usize) {
+    pub fn on_connection_refused(&mut self, connections: usize) {
         self.most = self.most.min(connections.saturating_sub(1)).max(1);
         self.phase = SplitPhase::Settled(self.most);
     }
 
-    /// Returns the time of the next timeout; `None` if there is none. Call [`SplitPlanner::wanted`]
-    /// then, even without an event.
+    /// Returns the time of the next timeout. `None` without a timeout. Call
+    /// [`SplitPlanner::wanted_connections`] then, even without an event.
     pub fn next_timeout(&self) -> Option<MonotonicTime> {
         match self.phase {
-            SplitPhase::Opening(since) => Some(since + OPENING),
+            SplitPhase::Opening(since) => Some(since + MAX_OPENING_TIME),
             SplitPhase::Measuring(look) => Some(look),
-            SplitPhase::Settled(wanted) if wanted > 1 => Some(self.since + JUDGED),
+            SplitPhase::Settled(wanted) if wanted > 1 => Some(self.since + REVIEW_INTERVAL),
             SplitPhase::Single | SplitPhase::Probing | SplitPhase::Settled(_) => None,
         }
     }
 }
 
-fn is_long(bytes: u64, rate: u64) -> bool {
-    rate > 0 && u128::from(bytes) * 1000 >= u128::from(rate) * WORTH.as_millis()
+fn lasts_long_enough(bytes: u64, rate: u64) -> bool {
+    rate > 0 && u128::from(bytes) * 1000 >= u128::from(rate) * MIN_REMAINING_TIME.as_millis()
 }
 
 /// Returns true if a core was idle for most of the time `elapsed`, or if that is unknown.
@@ -312,9 +313,9 @@ mod tests {
         let mut wanted = 2;
         for ms in 150..2000 {
             received += rate(wanted) / 1000;
-            wanted = splitter.wanted(MonotonicTime(0) + MS * ms, received, wanted, || Some(MS * ms));
+            wanted = splitter.wanted_connections(MonotonicTime(0) + MS * ms, received, wanted, || Some(MS * ms));
         }
-        assert!(splitter.is_settled());
+        assert!(splitter.has_finished_measuring());
         wanted
     }
 
@@ -329,12 +330,12 @@ mod tests {
         let settles_by = |rate: u64| {
             let mut splitter = probing(6, 5_000_000);
             splitter.on_first_part(MonotonicTime(0));
-            assert_eq!(splitter.wanted(MonotonicTime(0), 0, 4, || None), 4);
+            assert_eq!(splitter.wanted_connections(MonotonicTime(0), 0, 4, || None), 4);
             let look = |ms: u32| (MonotonicTime(0) + MS * ms, rate * u64::from(ms) / 1000);
             (1..).find(|&ms| {
                 let (now, received) = look(ms);
-                splitter.wanted(now, received, 4, || None);
-                splitter.is_settled()
+                splitter.wanted_connections(now, received, 4, || None);
+                splitter.has_finished_measuring()
             })
         };
         assert_eq!(settles_by(20_000_000), Some(100));
@@ -364,7 +365,7 @@ mod tests {
             let end = FirstStreamSample { waited, ..sample(ms + 100, begin + received) };
             tries(&mut splitter, middle, end, [ms, ms + 100])
         };
-        assert!(!next(FAST / 10, 100, 1 << 30));
+        assert!(!next(MAX_RATE_TO_SPLIT / 10, 100, 1 << 30));
         assert!(!next(500_000, 20, 1 << 30), "it waits for the output, not for the network");
         assert!(!next(500_000, 100, 1_000_000), "little is left");
         assert!(!next(0, 100, 1 << 30), "nothing came at all");
@@ -409,7 +410,8 @@ mod tests {
                 is_split = true;
                 splitter.on_first_part(now);
             }
-            let wanted = if is_split { splitter.wanted(now, received, last, || Some(MS * idle)) } else { 1 };
+            let wanted =
+                if is_split { splitter.wanted_connections(now, received, last, || Some(MS * idle)) } else { 1 };
             if wanted != last {
                 connections.push(wanted);
             }
@@ -462,9 +464,9 @@ mod tests {
     fn refused_connections_lower_the_limit() {
         let mut splitter = probing(6, 5_000_000);
         splitter.on_first_part(MonotonicTime(1));
-        splitter.refused(4);
-        assert_eq!(splitter.wanted(MonotonicTime(2), 0, 3, || None), 3);
-        splitter.refused(1);
-        assert_eq!(splitter.wanted(MonotonicTime(3), 0, 0, || None), 1);
+        splitter.on_connection_refused(4);
+        assert_eq!(splitter.wanted_connections(MonotonicTime(2), 0, 3, || None), 3);
+        splitter.on_connection_refused(1);
+        assert_eq!(splitter.wanted_connections(MonotonicTime(3), 0, 0, || None), 1);
     }
 }

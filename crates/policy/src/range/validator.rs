@@ -7,8 +7,8 @@
 //! let (etag, modified) = (b"\"5f3a-c0\"", b"Sun, 06 Nov 1994 08:49:37 GMT");
 //! let first = Validator::strong(Some(etag), Some(modified), None).unwrap();
 //! assert_eq!(first.if_range(), etag);
-//! assert_eq!(first.agrees(Some(b"\"5f3a-c1\""), None), ValidatorMatch::Different);
-//! assert_eq!(first.agrees(None, None), ValidatorMatch::Unsaid);
+//! assert_eq!(first.compare(Some(b"\"5f3a-c1\""), None), ValidatorMatch::Different);
+//! assert_eq!(first.compare(None, None), ValidatorMatch::Unsaid);
 //!
 //! // A weak entity-tag may stay while bytes change, so the response has no strong validator.
 //! let date = b"Sun, 06 Nov 1994 09:00:00 GMT";
@@ -25,12 +25,12 @@ pub const MAX_ETAG: usize = 1024;
 
 /// 1 January 1990 as Unix time, before the first web server. An older Last-Modified is a constant
 /// that a build system set, see [`Validator::strong`].
-const FIRST_SERVER: u64 = 631_152_000;
+const FIRST_WEB_SERVER_TIME: u64 = 631_152_000;
 
 /// The strong validator of a representation: a strong entity-tag, or a Last-Modified that counts as
 /// strong.
 ///
-/// `==` compares the text; to compare with a later response use [`agrees`](Validator::agrees).
+/// `==` compares the text; to compare with a later response use [`compare`](Validator::compare).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validator {
     /// The value as received. Only an entity-tag begins with a quote, so the first byte tells the
@@ -41,8 +41,8 @@ pub struct Validator {
 /// The result of comparing a later response with a validator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValidatorMatch {
-    /// The response has the same representation, by strong comparison: its bytes may be joined with
-    /// the earlier ones.
+    /// The response has the same representation, by strong comparison. Its bytes may be joined with
+    /// the bytes received earlier.
     Same,
     /// The response has another representation, or may have: its bytes must not be joined with the
     /// earlier ones.
@@ -53,8 +53,8 @@ pub enum ValidatorMatch {
 }
 
 impl Validator {
-    /// Returns the strong validator in a response's ETag, Last-Modified and Date; `None` if there
-    /// is none. Blanks around the values are accepted.
+    /// Returns the strong validator in a response's ETag, Last-Modified and Date. `None` without a
+    /// strong validator. Blanks around the values are accepted.
     ///
     /// A strong entity-tag takes precedence: `"…"` of valid bytes (RFC 9110 §8.8.3), at most
     /// [`MAX_ETAG`]. The alternative is a Last-Modified that is strong by §8.8.2.2: it and Date are
@@ -80,8 +80,8 @@ impl Validator {
                 return None;
             }
         }
-        let (value, at) = modified(last_modified?)?;
-        let date = http_date(date?)?;
+        let (value, at) = parse_last_modified(last_modified?)?;
+        let date = parse_http_date(date?)?;
         (at + Duration::from_secs(1) <= date).then(|| Validator { value: value.to_vec() })
     }
 
@@ -95,13 +95,13 @@ impl Validator {
     /// Only the field from which this validator was made is compared. A tag is compared byte for
     /// byte, so a weak or malformed one always differs (strong comparison, RFC 9110 §8.8.3.2).
     /// Dates are compared as points in time, in any format.
-    pub fn agrees(&self, etag: Option<&[u8]>, last_modified: Option<&[u8]>) -> ValidatorMatch {
+    pub fn compare(&self, etag: Option<&[u8]>, last_modified: Option<&[u8]>) -> ValidatorMatch {
         let same = if self.is_entity_tag() {
             let Some(tag) = etag else { return ValidatorMatch::Unsaid };
             tag.trim_ascii() == self.value
         } else {
             let Some(text) = last_modified else { return ValidatorMatch::Unsaid };
-            http_date(text).is_some_and(|at| http_date(&self.value) == Some(at))
+            parse_http_date(text).is_some_and(|at| parse_http_date(&self.value) == Some(at))
         };
         if same { ValidatorMatch::Same } else { ValidatorMatch::Different }
     }
@@ -116,7 +116,7 @@ impl Validator {
     /// a line.
     pub fn from_bytes(bytes: &[u8]) -> Option<Validator> {
         let tag = is_entity_tag(bytes) && bytes.len() <= MAX_ETAG;
-        let date = || modified(bytes).is_some_and(|(value, _)| value == bytes);
+        let date = || parse_last_modified(bytes).is_some_and(|(value, _)| value == bytes);
         (tag || date()).then(|| Validator { value: bytes.to_vec() })
     }
 
@@ -135,16 +135,16 @@ fn is_entity_tag(tag: &[u8]) -> bool {
 }
 
 /// Parses a Last-Modified; `None` if it is invalid or before 1990.
-fn modified(value: &[u8]) -> Option<(&[u8], SystemTime)> {
-    let at = http_date(value)?;
-    (at >= SystemTime::UNIX_EPOCH + Duration::from_secs(FIRST_SERVER)).then_some((value.trim_ascii(), at))
+fn parse_last_modified(value: &[u8]) -> Option<(&[u8], SystemTime)> {
+    let at = parse_http_date(value)?;
+    (at >= SystemTime::UNIX_EPOCH + Duration::from_secs(FIRST_WEB_SERVER_TIME)).then_some((value.trim_ascii(), at))
 }
 
 /// Parses an HTTP-date in any of its three formats (RFC 9110 §5.6.7).
 ///
 /// Checks the bytes first: httpdate accepts any byte between the date and the time of the RFC 850
 /// format, even a line end.
-fn http_date(value: &[u8]) -> Option<SystemTime> {
+fn parse_http_date(value: &[u8]) -> Option<SystemTime> {
     let value = value.trim_ascii();
     if !value.iter().all(|byte| matches!(byte, b' '..=b'~')) {
         return None;
@@ -260,7 +260,7 @@ mod tests {
             (None, ValidatorMatch::Unsaid),
         ];
         for (etag, want) in table {
-            assert_eq!(tag(b"\"a\"").unwrap().agrees(etag, Some(LATER)), want, "{etag:?}");
+            assert_eq!(tag(b"\"a\"").unwrap().compare(etag, Some(LATER)), want, "{etag:?}");
         }
         let table = [
             (Some(MODIFIED), ValidatorMatch::Same),
@@ -272,7 +272,7 @@ mod tests {
         ];
         let first = Validator::strong(None, Some(MODIFIED), Some(LATER)).unwrap();
         for (modified, want) in table {
-            assert_eq!(first.agrees(Some(b"\"new\""), modified), want, "{modified:?}");
+            assert_eq!(first.compare(Some(b"\"new\""), modified), want, "{modified:?}");
         }
     }
 
@@ -300,7 +300,7 @@ mod tests {
         ) {
             if let Some(made) = Validator::strong(Some(&etag), Some(modified.as_bytes()), Some(LATER)) {
                 prop_assert!(!made.if_range().iter().any(|b| b"\r\n\0".contains(b)));
-                prop_assert_eq!(made.agrees(Some(&etag), Some(modified.as_bytes())), ValidatorMatch::Same);
+                prop_assert_eq!(made.compare(Some(&etag), Some(modified.as_bytes())), ValidatorMatch::Same);
                 prop_assert_eq!(Validator::from_bytes(&made.to_bytes()), Some(made));
             }
         }

@@ -40,14 +40,14 @@ pub(super) fn parse(text: &str) -> Result<Authority<'_>, TargetError> {
     }
     let (written_host, port) = split_port(host_port)?;
     let host = match written_host.strip_prefix('[') {
-        Some(rest) => bracketed(rest)?,
-        None => name_or_v4(written_host)?,
+        Some(rest) => parse_bracketed(rest)?,
+        None => parse_name_or_ipv4(written_host)?,
     };
     Ok(Authority { userinfo, host, written_host, port: parse_port(port)? })
 }
 
 fn check_userinfo(userinfo: &str, after: &str) -> Result<(), TargetError> {
-    let forbidden = urlencode::decoded(userinfo.as_bytes()).iter().any(|b| matches!(b, 0 | b'\r' | b'\n'));
+    let forbidden = urlencode::percent_decode(userinfo.as_bytes()).iter().any(|b| matches!(b, 0 | b'\r' | b'\n'));
     if forbidden || userinfo.contains('\\') || after.contains('@') {
         return Err(UrlErrorKind::Userinfo.into());
     }
@@ -81,7 +81,7 @@ fn parse_port(digits: &str) -> Result<Option<u16>, TargetError> {
     digits.parse().map(Some).map_err(|_| UrlErrorKind::Port.into())
 }
 
-fn bracketed(text: &str) -> Result<Host, TargetError> {
+fn parse_bracketed(text: &str) -> Result<Host, TargetError> {
     let (address, zone) = match text.split_once('%') {
         Some((address, zone)) => {
             // RFC 6874 puts the zone after `%25`. A bare `%` is accepted, too, unless it could be
@@ -100,7 +100,7 @@ fn bracketed(text: &str) -> Result<Host, TargetError> {
     Ok(Host::V6(ip, zone))
 }
 
-fn name_or_v4(text: &str) -> Result<Host, TargetError> {
+fn parse_name_or_ipv4(text: &str) -> Result<Host, TargetError> {
     if text.is_empty() {
         return Err(UrlErrorKind::NoHost.into());
     }
@@ -108,7 +108,7 @@ fn name_or_v4(text: &str) -> Result<Host, TargetError> {
         return Err(UrlErrorKind::Host.into());
     }
     let decoded = if memchr(b'%', text.as_bytes()).is_some() {
-        let bytes = urlencode::decoded(text.as_bytes()).into_owned();
+        let bytes = urlencode::percent_decode(text.as_bytes()).into_owned();
         Cow::Owned(String::from_utf8(bytes).map_err(|_| UrlErrorKind::Host)?)
     } else {
         Cow::Borrowed(text)
@@ -125,7 +125,7 @@ fn name_or_v4(text: &str) -> Result<Host, TargetError> {
     name.make_ascii_lowercase();
     // After IDNA, which makes digits, dots and slashes out of their full-width forms.
     check_name(&name)?;
-    Ok(match lenient_v4(&name) {
+    Ok(match parse_lenient_ipv4(&name) {
         Some(ip) => Host::V4(ip),
         None => Host::Name(name),
     })
@@ -150,7 +150,7 @@ fn check_name(name: &str) -> Result<(), TargetError> {
 /// Parses an IPv4 address in the forms that `inet_aton`, and so every resolver, accepts: `127.1`,
 /// `0x7f.1`, `0177.0.0.1`, `2130706433`. A trailing dot is accepted, as in browsers and curl.
 /// Returns `None` for other text (a part too large, five parts, `08`), which is a name.
-fn lenient_v4(name: &str) -> Option<Ipv4Addr> {
+fn parse_lenient_ipv4(name: &str) -> Option<Ipv4Addr> {
     if !name.as_bytes()[0].is_ascii_digit() {
         return None;
     }
@@ -158,7 +158,7 @@ fn lenient_v4(name: &str) -> Option<Ipv4Addr> {
     let mut parts = [0u32; 4];
     let mut count = 0;
     for part in name.split('.') {
-        *parts.get_mut(count)? = v4_number(part)?;
+        *parts.get_mut(count)? = parse_ipv4_number(part)?;
         count += 1;
     }
     let last = parts[count - 1];
@@ -172,7 +172,7 @@ fn lenient_v4(name: &str) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::from(high | last))
 }
 
-fn v4_number(part: &str) -> Option<u32> {
+fn parse_ipv4_number(part: &str) -> Option<u32> {
     let (digits, radix) = match part.as_bytes() {
         [b'0', b'x', ..] => (&part[2..], 16),
         [b'0', _, ..] => (&part[1..], 8),

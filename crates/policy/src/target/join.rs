@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::{PathQueryFragment, Target, TargetError, check_bytes, known, skip_slashes, split_scheme};
+use super::{PathQueryFragment, Target, TargetError, check_bytes, parse_scheme, skip_slashes, split_scheme};
 
 impl Target {
     /// Resolves `reference` against this target.
@@ -17,7 +17,7 @@ impl Target {
         let reference = escape_spaces(reference.trim_matches([' ', '\t', '\r', '\n']));
         check_bytes(&reference)?;
         let mut target = if let Some((scheme, rest)) = split_scheme(&reference) {
-            Target::from_authority(known(scheme)?, skip_slashes(rest)?, false)?
+            Target::from_authority(parse_scheme(scheme)?, skip_slashes(rest)?, false)?
         } else if reference.starts_with("//") {
             // A third slash is ignored, as after a scheme.
             Target::from_authority(self.scheme(), skip_slashes(&reference)?, false)?
@@ -41,13 +41,13 @@ impl Target {
         target.path_as_is = false;
         target.fragment = tail.fragment.map(Box::from);
         if tail.path.starts_with('/') {
-            target.set_line(tail.path, tail.query);
+            target.set_path_and_query(tail.path, tail.query);
         } else if !tail.path.is_empty() {
             let base = self.path();
             let directory = &base[..=base.rfind('/').expect("a path begins with a slash")];
-            target.set_line(&format!("{directory}{}", tail.path), tail.query);
+            target.set_path_and_query(&format!("{directory}{}", tail.path), tail.query);
         } else if tail.query.is_some() {
-            target.set_line(self.path(), tail.query);
+            target.set_path_and_query(self.path(), tail.query);
         }
         target
     }

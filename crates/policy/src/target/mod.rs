@@ -36,7 +36,7 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr2, memchr3};
 
-use written_host::WrittenHost;
+use written_host::HostAsWritten;
 
 pub use error::{TargetError, UrlErrorKind};
 pub use origin::{Host, Origin, Scheme};
@@ -49,7 +49,7 @@ pub const MAX_LEN: usize = 8_000_000;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Target {
     origin: Origin,
-    written: WrittenHost,
+    written: HostAsWritten,
     userinfo: Option<Box<str>>,
     explicit_port: Option<u16>,
     /// Path and query, as the request line sends them (origin-form, RFC 9112 §3.2.1).
@@ -82,7 +82,7 @@ impl Target {
         }
         // A scheme only if a slash follows: `localhost:8080` and `user:pw@host` have none.
         let (scheme, rest) = match split_scheme(text) {
-            Some((scheme, rest)) if rest.starts_with('/') => (known(scheme)?, skip_slashes(rest)?),
+            Some((scheme, rest)) if rest.starts_with('/') => (parse_scheme(scheme)?, skip_slashes(rest)?),
             _ => {
                 check_no_scheme(text)?;
                 (default_scheme, text)
@@ -91,8 +91,8 @@ impl Target {
         Target::from_authority(scheme, rest, path_as_is)
     }
 
-    /// Parses a URL that probably has the same origin as `last`. If the text begins with that
-    /// origin, only the rest is parsed. Use it for lists of URLs, where it saves time.
+    /// Parses a URL that probably has the same origin as `last`. If it does, only the text after
+    /// the origin is parsed. This saves time for lists of URLs.
     ///
     /// ```
     /// use haul_policy::{Scheme, Target};
@@ -108,7 +108,7 @@ impl Target {
         path_as_is: bool,
     ) -> Result<Target, TargetError> {
         let begins = |origin: &Origin| {
-            let rest = text.strip_prefix(origin.text())?;
+            let rest = text.strip_prefix(origin.url_prefix())?;
             // Only if the authority ends there: a longer port or name begins alike. A zone has more
             // than one spelling.
             let ends = matches!(rest.as_bytes().first(), None | Some(b'/' | b'?' | b'#'));
@@ -119,7 +119,7 @@ impl Target {
         };
         check_bytes(text)?;
         let port = Some(origin.port()).filter(|port| *port != origin.scheme().default_port());
-        Ok(Target::of(origin.clone(), None, port, rest, path_as_is))
+        Ok(Target::from_origin(origin.clone(), None, port, rest, path_as_is))
     }
 
     /// Parses the part of a URL after `scheme://`.
@@ -127,25 +127,31 @@ impl Target {
         let end = memchr3(b'/', b'?', b'#', rest.as_bytes()).unwrap_or(rest.len());
         let parsed = authority::parse(&rest[..end])?;
         let port = parsed.port.unwrap_or(scheme.default_port());
-        let written = WrittenHost::new(parsed.written_host, &parsed.host);
+        let written = HostAsWritten::new(parsed.written_host, &parsed.host);
         let origin = Origin::new(scheme, parsed.host, port);
-        let target = Target::of(origin, parsed.userinfo, parsed.port, &rest[end..], path_as_is);
+        let target = Target::from_origin(origin, parsed.userinfo, parsed.port, &rest[end..], path_as_is);
         Ok(Target { written, ..target })
     }
 
     /// Creates a target from an origin and the part of a URL after it.
-    fn of(origin: Origin, userinfo: Option<&str>, explicit_port: Option<u16>, tail: &str, path_as_is: bool) -> Target {
+    fn from_origin(
+        origin: Origin,
+        userinfo: Option<&str>,
+        explicit_port: Option<u16>,
+        tail: &str,
+        path_as_is: bool,
+    ) -> Target {
         let (line, path_len, fragment) = (Box::default(), 0, None);
         let userinfo = userinfo.map(Box::from);
-        let written = WrittenHost::default();
+        let written = HostAsWritten::default();
         let mut target = Target { origin, written, userinfo, explicit_port, line, path_len, fragment, path_as_is };
         let tail = PathQueryFragment::split(tail);
-        target.set_line(tail.path, tail.query);
+        target.set_path_and_query(tail.path, tail.query);
         target.fragment = tail.fragment.map(Box::from);
         target
     }
 
-    fn set_line(&mut self, path: &str, query: Option<&str>) {
+    fn set_path_and_query(&mut self, path: &str, query: Option<&str>) {
         let mut line = String::with_capacity(path.len().max(1) + query.map_or(0, |q| q.len() + 1));
         path::push_path(&mut line, path, self.path_as_is);
         self.path_len = line.len();
@@ -196,7 +202,7 @@ impl Target {
         self.line.get(self.path_len + 1..)
     }
 
-    /// Returns the fragment as written, without the `#`; `None` if there is none.
+    /// Returns the fragment as written, without the `#`. `None` if the URL has no fragment.
     pub fn fragment(&self) -> Option<&str> {
         self.fragment.as_deref()
     }
@@ -205,7 +211,7 @@ impl Target {
     /// not UTF-8 are replaced; use [`userinfo_bytes`](Target::userinfo_bytes) for credentials.
     pub fn userinfo(&self) -> Option<(String, String)> {
         let (user, password) = self.userinfo_bytes()?;
-        Some((lossy(user), lossy(password)))
+        Some((to_lossy_text(user), to_lossy_text(password)))
     }
 
     /// Returns user and password, percent-decoded; `None` if there is no userinfo. They never
@@ -213,7 +219,7 @@ impl Target {
     pub fn userinfo_bytes(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let text = self.userinfo.as_deref()?;
         let (user, password) = text.split_once(':').unwrap_or((text, ""));
-        let decode = |text: &str| crate::urlencode::decoded(text.as_bytes()).into_owned();
+        let decode = |text: &str| crate::urlencode::percent_decode(text.as_bytes()).into_owned();
         Some((decode(user), decode(password)))
     }
 
@@ -266,13 +272,13 @@ impl Target {
 
     /// Returns the URL without userinfo and fragment, which is safe to print.
     pub fn to_url(&self) -> String {
-        [self.origin.text(), &self.line].concat()
+        [self.origin.url_prefix(), &self.line].concat()
     }
 
     /// Appends the text of [`to_url`](Target::to_url) to `out`, so that the buffer can be reused.
     pub fn push_url(&self, out: &mut String) {
-        out.reserve(self.origin.text().len() + self.line.len());
-        out.push_str(self.origin.text());
+        out.reserve(self.origin.url_prefix().len() + self.line.len());
+        out.push_str(self.origin.url_prefix());
         out.push_str(&self.line);
     }
 
@@ -350,7 +356,7 @@ fn check_no_scheme(text: &str) -> Result<(), TargetError> {
     if text[..end].ends_with(':') { Err(UrlErrorKind::Port.into()) } else { Ok(()) }
 }
 
-fn known(scheme: &str) -> Result<Scheme, TargetError> {
+fn parse_scheme(scheme: &str) -> Result<Scheme, TargetError> {
     if scheme.eq_ignore_ascii_case("http") {
         Ok(Scheme::Http)
     } else if scheme.eq_ignore_ascii_case("https") {
@@ -369,6 +375,6 @@ fn skip_slashes(rest: &str) -> Result<&str, TargetError> {
     }
 }
 
-fn lossy(bytes: Vec<u8>) -> String {
+fn to_lossy_text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }

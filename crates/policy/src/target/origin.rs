@@ -36,7 +36,7 @@ impl Scheme {
 /// A host in normalised form, the same for DNS, Host, SNI, cookies and comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Host {
-    /// A name in lower-case ASCII, after IDNA. It keeps its trailing dot, if it has one.
+    /// A host name in lower-case ASCII, after IDNA. A trailing dot is kept.
     Name(String),
     /// An IPv4 address. URLs may write it in other forms, such as `0x7f.1`.
     V4(Ipv4Addr),
@@ -135,15 +135,15 @@ impl Origin {
     /// Returns the host in the form for DNS, SNI and certificates: without brackets and zone.
     pub fn host_text(&self) -> &str {
         let bracket = usize::from(matches!(self.0.host, Host::V6(..)));
-        &self.after_scheme()[bracket..][..self.0.host_len]
+        &self.authority_text()[bracket..][..self.0.host_len]
     }
 
     /// Returns the text with which URLs of this origin begin, such as `http://h.example:8080`.
-    pub fn text(&self) -> &str {
+    pub fn url_prefix(&self) -> &str {
         &self.0.text
     }
 
-    pub(super) fn after_scheme(&self) -> &str {
+    pub(super) fn authority_text(&self) -> &str {
         &self.0.text[self.0.scheme.as_str().len() + "://".len()..]
     }
 
@@ -155,7 +155,7 @@ impl Origin {
     /// Returns the value of the Host field (RFC 9110 §7.2). IPv6 is in brackets and has no zone,
     /// which means nothing to the peer (RFC 6874 §1). The port is left out if it is the default.
     pub fn authority(&self) -> Cow<'_, str> {
-        let text = self.after_scheme();
+        let text = self.authority_text();
         match &self.0.host {
             Host::V6(_, Some(_)) => {
                 let port = text.rsplit_once(']').map_or("", |(_, port)| port);
@@ -186,7 +186,7 @@ fn push_number(text: &mut String, number: u16) {
 impl fmt::Display for Origin {
     /// Formats the ASCII serialisation (RFC 6454 §6.2), which is also the start of a URL.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text())
+        f.write_str(self.url_prefix())
     }
 }
 

@@ -2,7 +2,7 @@
 
 /// The kinds of path segments that dot-segment removal distinguishes (RFC 3986 §5.2.4).
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DotSegment {
+pub(crate) enum DotSegmentKind {
     None,
     One,
     Two,
@@ -10,20 +10,20 @@ pub(crate) enum DotSegment {
 
 /// Returns the kind of a segment. `%2e` counts as a dot: servers and newer clients decode it, so a
 /// path that looks harmless here would lead to the parent directory there.
-pub(crate) fn dots(segment: &str) -> DotSegment {
+pub(crate) fn dot_segment_kind(segment: &str) -> DotSegmentKind {
     let mut rest = segment.as_bytes();
     let mut count = 0;
     while count < 3 && !rest.is_empty() {
         rest = match rest {
             [b'.', tail @ ..] | [b'%', b'2', b'e' | b'E', tail @ ..] => tail,
-            _ => return DotSegment::None,
+            _ => return DotSegmentKind::None,
         };
         count += 1;
     }
     match (count, rest.is_empty()) {
-        (1, true) => DotSegment::One,
-        (2, true) => DotSegment::Two,
-        _ => DotSegment::None,
+        (1, true) => DotSegmentKind::One,
+        (2, true) => DotSegmentKind::Two,
+        _ => DotSegmentKind::None,
     }
 }
 
@@ -39,15 +39,15 @@ pub(super) fn push_path(line: &mut String, path: &str, as_is: bool) {
     }
 }
 
-/// Appends a path without its dot segments (RFC 3986 §5.2.4). Needs no buffer besides `line`.
+/// Appends a path without its dot segments (RFC 3986 §5.2.4). Needs no buffer other than `line`.
 fn push_without_dots(line: &mut String, path: &str) {
     let mut segments = path[1..].split('/').peekable();
     while let Some(segment) = segments.next() {
-        let kind = dots(segment);
-        if kind == DotSegment::Two {
+        let kind = dot_segment_kind(segment);
+        if kind == DotSegmentKind::Two {
             line.truncate(line.rfind('/').unwrap_or(0));
         }
-        if kind == DotSegment::None {
+        if kind == DotSegmentKind::None {
             line.push('/');
             push_encoded(line, segment);
         } else if segments.peek().is_none() {

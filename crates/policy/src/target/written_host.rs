@@ -5,35 +5,35 @@ use std::borrow::Cow;
 
 use super::{Host, Target};
 
-/// The host's name as written, if it differs from the normalised one: in capital letters, or in
-/// other letters than those of ASCII. All values are equal, because the spelling makes no
+/// The host's name as written. `None` if it equals the normalised name: it differs by capital
+/// letters or by non-ASCII letters. All values compare equal, because the spelling makes no
 /// difference between two targets.
 #[derive(Clone, Debug, Default)]
-pub(super) struct WrittenHost(Option<Box<str>>);
+pub(super) struct HostAsWritten(Option<Box<str>>);
 
-impl WrittenHost {
-    pub(super) fn new(written: &str, host: &Host) -> WrittenHost {
-        let Host::Name(name) = host else { return WrittenHost(None) };
+impl HostAsWritten {
+    pub(super) fn new(written: &str, host: &Host) -> HostAsWritten {
+        let Host::Name(name) = host else { return HostAsWritten(None) };
         let differs = written != name && !written.contains('%');
-        WrittenHost(differs.then(|| written.into()))
+        HostAsWritten(differs.then(|| written.into()))
     }
 }
 
-impl PartialEq for WrittenHost {
-    fn eq(&self, _: &WrittenHost) -> bool {
+impl PartialEq for HostAsWritten {
+    fn eq(&self, _: &HostAsWritten) -> bool {
         true
     }
 }
 
-impl Eq for WrittenHost {}
+impl Eq for HostAsWritten {}
 
-impl Hash for WrittenHost {
+impl Hash for HostAsWritten {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 impl Target {
-    /// Returns the [`authority`](Target::authority) with the host in the letters that the URL has,
-    /// as curl sends it. A name with other letters than those of ASCII is in its encoded form.
+    /// Returns the [`authority`](Target::authority) with the host in the spelling of the URL, as
+    /// curl sends it. A name with non-ASCII letters is in its encoded form.
     pub fn written_authority(&self) -> Cow<'_, str> {
         match self.written_host().filter(|written| written.is_ascii()) {
             Some(written) => Cow::Owned([written, self.port_suffix()].concat()),
@@ -41,8 +41,8 @@ impl Target {
         }
     }
 
-    /// Returns the host as the URL has it, if that differs from the normalised form. Spellings that
-    /// are percent-encoded, and those of addresses, are not kept.
+    /// Returns the host as the URL spells it, if that differs from the normalised form.
+    /// Percent-encoded spellings, and spellings of addresses, are not kept.
     pub fn written_host(&self) -> Option<&str> {
         self.written.0.as_deref()
     }
@@ -50,7 +50,7 @@ impl Target {
     /// Returns the colon and the port of the authority; empty for the default port.
     fn port_suffix(&self) -> &str {
         let host = self.host_text();
-        self.origin.after_scheme().strip_prefix(host).unwrap_or_default()
+        self.origin.authority_text().strip_prefix(host).unwrap_or_default()
     }
 }
 

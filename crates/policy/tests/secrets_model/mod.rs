@@ -10,12 +10,12 @@ mod expected_secrets;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use haul_policy::Target;
-use haul_policy::auth::{Credentials, NetrcLookup, UserCredentials, identity_for};
+use haul_policy::auth::{Credentials, NetrcLookup, UserCredentials, credentials_for_target};
 use haul_policy::cookie::CookieStore;
 use haul_policy::proxy::socks::{SocksDestination, SocksHandshake, SocksStep};
-use haul_policy::proxy::{Proxy, ProxyEnvironment, ProxyMode, absolute_form, connect_fields, forward_fields};
-use haul_policy::redirect::{RedirectRules, SecretHandling, decide};
-use haul_policy::secrets::fields_for;
+use haul_policy::proxy::{Proxy, ProxyEnvironment, ProxyMode, absolute_form_target, connect_fields, forward_fields};
+use haul_policy::redirect::{RedirectRules, SecretHandling, redirected_request};
+use haul_policy::secrets::fields_to_send;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -56,19 +56,19 @@ fn messages(
     let netrc = if world.netrc { NetrcLookup::Optional(NETRC.as_bytes()) } else { NetrcLookup::Off };
     let given =
         UserCredentials { user: user.as_ref(), bearer: world.bearer.then_some(b"t0ken"), negotiate: false, netrc };
-    let identity = identity_for(&given, target, secrets, downgraded).unwrap();
+    let identity = credentials_for_target(&given, target, secrets, downgraded).unwrap();
     let own = [("X-Api-Key".to_owned(), b"api-key".to_vec())];
-    let mut fields: Vec<(String, Vec<u8>)> = fields_for(&own, secrets).cloned().collect();
+    let mut fields: Vec<(String, Vec<u8>)> = fields_to_send(&own, secrets).cloned().collect();
     // An engine sends one of the two; either way it must be allowed to.
-    fields.extend(identity.credentials.map(|c| ("Authorization".to_owned(), c.basic())));
+    fields.extend(identity.credentials.map(|c| ("Authorization".to_owned(), c.basic_authorization())));
     fields.extend(identity.bearer.map(|token| ("Authorization".to_owned(), token)));
     fields.extend(jar.cookie_for(target, NOW).map(|value| ("Cookie".to_owned(), value)));
-    let line = ("line".to_owned(), absolute_form(target, false).into_bytes());
+    let line = ("line".to_owned(), absolute_form_target(target, false).into_bytes());
     let request = readable(&[&[line][..], &fields].concat());
 
     let Some(url) = environment.proxy_for(target) else { return vec![(SecretReceiver::Origin, request)] };
     let proxy = Proxy::parse(url).unwrap();
-    let authorization = proxy.credentials().map(Credentials::basic);
+    let authorization = proxy.credentials().map(Credentials::basic_authorization);
     let to_proxy = match proxy.route(target, world.tunnel) {
         ProxyMode::Forward => format!("{request}{}", readable(&forward_fields(authorization.as_deref(), &[]))),
         ProxyMode::Tunnel => readable(&connect_fields(target, authorization.as_deref(), None, &[])),
@@ -89,7 +89,7 @@ fn socks(proxy: &Proxy, target: &Target) -> String {
         _ => &[&[5, 2], &[1, 0], &[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]],
     };
     for reply in replies {
-        if let (_, SocksStep::Send(bytes)) = handshake.feed(reply).unwrap() {
+        if let (_, SocksStep::Send(bytes)) = handshake.receive(reply).unwrap() {
             told.extend_from_slice(&bytes);
         }
     }
@@ -103,7 +103,7 @@ fn run(world: &ModelUserOptions, first: ModelPeer, steps: &[ModelRedirect]) -> R
         "no_proxy" => Some(world.no_proxy_text()),
         _ => None,
     };
-    let environment = ProxyEnvironment::read(variable);
+    let environment = ProxyEnvironment::from_variables(variable);
     let rules = RedirectRules::default();
     let mut account = expected_secrets::SecretsModel::new(world, first);
     let mut jar = CookieStore::new();
@@ -121,7 +121,7 @@ fn run(world: &ModelUserOptions, first: ModelPeer, steps: &[ModelRedirect]) -> R
             prop_assert_eq!(taken, account.on_cookie(cookie, number), "{} from {:?}", field, account.peer());
         }
         let (location, next) = step.location(account.peer());
-        let hop = decide(&rules, hops as u32, 302, Some(location.as_bytes()), "GET", &target, &origin);
+        let hop = redirected_request(&rules, hops as u32, 302, Some(location.as_bytes()), "GET", &target, &origin);
         let hop = hop.map_err(|e| TestCaseError::fail(format!("{location}: {e}")))?.expect("followed");
         account.moved(next, step.userinfo);
         (target, secrets, downgraded) = (hop.target, hop.secrets, hop.downgraded);

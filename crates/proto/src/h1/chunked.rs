@@ -5,10 +5,10 @@
 //! bytes in extensions, payload that is not followed by a line end.
 //!
 //! Two breaches leave no doubt about the payload, and are delivered: blanks between a size and its
-//! line end, and lines that end in LF without CR. The decoder is [loose](ChunkedDecoder::is_loose)
-//! then, and its connection takes no further request: a proxy on the way may have read the rest
-//! differently. Extensions are skipped and counted. Since each byte is decided on by itself, the
-//! result does not depend on how the input was cut.
+//! line end, and lines that end in LF without CR. The decoder is
+//! [loose](ChunkedDecoder::has_tolerated_faults) then, and its connection takes no further request:
+//! a proxy on the way may have read the rest differently. Extensions are skipped and counted. Since
+//! each byte is decided on by itself, the result does not depend on how the input was cut.
 //!
 //! ```text
 //!  Size ──digits── ';' ─► Extension ─┐               ┌── size 0 ──► Trailers ── empty line ──► End
@@ -53,8 +53,8 @@ enum ChunkState {
 #[derive(Default, Debug)]
 pub(crate) struct ChunkedDecoder {
     state: ChunkState,
-    /// While the size line is read: the chunk's size so far. After it: the number of payload bytes
-    /// of the chunk still to come.
+    /// Before the end of the size line: the chunk size read so far. After it: the number of payload
+    /// bytes of the chunk that have not arrived.
     size: u64,
     digits: u8,
     /// The number of bytes of the current chunk-size line so far.
@@ -69,13 +69,13 @@ pub(crate) struct ChunkedDecoder {
 
 impl ChunkedDecoder {
     /// Returns the number of payload bytes decoded so far.
-    pub(crate) fn got(&self) -> u64 {
+    pub(crate) fn decoded_bytes(&self) -> u64 {
         self.got
     }
 
     /// Returns `true` if the chunked framing so far breaks RFC 9112, although only one reading of
     /// it is possible.
-    pub(crate) fn is_loose(&self) -> bool {
+    pub(crate) fn has_tolerated_faults(&self) -> bool {
         self.is_loose
     }
 
@@ -99,14 +99,14 @@ impl ChunkedDecoder {
                     return Ok((end, ChunkEvent::Data(at..end)));
                 }
                 ChunkState::Trailers => {
-                    let (consumed, decoded) = self.trailers(limits, &input[at..])?;
+                    let (consumed, decoded) = self.decode_trailers(limits, &input[at..])?;
                     return Ok((at + consumed, decoded));
                 }
                 _ => {
                     let Some(&byte) = input.get(at) else {
                         return Ok((at, ChunkEvent::NeedInput));
                     };
-                    self.frame(limits, byte)?;
+                    self.decode_framing_byte(limits, byte)?;
                     at += 1;
                 }
             }
@@ -114,7 +114,7 @@ impl ChunkedDecoder {
     }
 
     /// Processes one byte of the chunked framing, i.e. one that is not payload.
-    fn frame(&mut self, limits: &ResponseLimits, byte: u8) -> Result<(), H1Error> {
+    fn decode_framing_byte(&mut self, limits: &ResponseLimits, byte: u8) -> Result<(), H1Error> {
         let fault = |fault| Err(H1Error::Chunk(fault));
         if matches!(self.state, ChunkState::Size | ChunkState::Padding | ChunkState::Extension | ChunkState::SizeLf) {
             self.line += 1;
@@ -134,7 +134,7 @@ impl ChunkedDecoder {
                     return fault(ChunkFault::SizeOverflow);
                 }
                 self.digits += 1;
-                self.size = (self.size << 4) | u64::from(hex(byte));
+                self.size = (self.size << 4) | u64::from(hex_digit_value(byte));
                 ChunkState::Size
             }
             (ChunkState::Size, _) if self.digits == 0 => return fault(ChunkFault::Size),
@@ -164,7 +164,7 @@ impl ChunkedDecoder {
         Ok(())
     }
 
-    fn trailers(&mut self, limits: &ResponseLimits, input: &[u8]) -> Result<(usize, ChunkEvent), H1Error> {
+    fn decode_trailers(&mut self, limits: &ResponseLimits, input: &[u8]) -> Result<(usize, ChunkEvent), H1Error> {
         match input {
             [] | [b'\r'] => return Ok((0, ChunkEvent::NeedInput)),
             [b'\r', b'\n', ..] => return Ok((2, ChunkEvent::End(None))),
@@ -179,7 +179,7 @@ impl ChunkedDecoder {
         match self.trailers.find_end(&input[..input.len().min(limit)]) {
             Some(end) => {
                 let section = &input[..end];
-                let fields = parse::trailers(section, &self.trailers, limits.trailer_fields)?;
+                let fields = parse::parse_trailers(section, &self.trailers, limits.trailer_fields)?;
                 self.is_loose |= memchr_iter(b'\n', section).any(|at| at == 0 || section[at - 1] != b'\r');
                 Ok((end, ChunkEvent::End(Some(fields))))
             }
@@ -189,7 +189,7 @@ impl ChunkedDecoder {
     }
 }
 
-fn hex(digit: u8) -> u8 {
+fn hex_digit_value(digit: u8) -> u8 {
     match digit {
         b'0'..=b'9' => digit - b'0',
         _ => (digit | 0x20) - b'a' + 10,

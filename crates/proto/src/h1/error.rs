@@ -21,7 +21,7 @@ use core::fmt;
 pub enum H1Error {
     /// A violation, or an end of the connection, that can happen in every HTTP version.
     Response(ResponseError),
-    /// The response does not begin with a status line: it is HTTP/0.9, another protocol, or the
+    /// The response does not begin with a status line. It may be HTTP/0.9, another protocol, or the
     /// rest of an earlier response.
     NotHttp {
         /// True if no other response was received on the connection before, not even an interim
@@ -120,8 +120,8 @@ pub enum FieldLineFault {
 pub enum TransferCodingFault {
     /// Transfer-Encoding is present but names no coding.
     Empty,
-    /// A coding that the request did not ask for: any but `chunked` and `identity`, or one of these
-    /// two with parameters.
+    /// The response has a transfer coding that the request did not allow: a coding other than
+    /// `chunked` and `identity`, or one of these two with parameters.
     Unsupported,
     /// The coding `chunked` occurs twice.
     Repeated,

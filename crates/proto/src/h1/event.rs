@@ -44,9 +44,10 @@ pub enum H1Event {
     },
     /// Bytes of the response's body.
     Body {
-        /// The request whose response has this body.
+        /// The request to which the body belongs.
         id: RequestId,
-        /// The range of these bytes in the buffer given to `step`, without chunk framing.
+        /// The range of these body bytes in the buffer given to `step`. It contains no chunk
+        /// framing.
         range: Range<usize>,
     },
     /// The response has been read to its end.

@@ -21,17 +21,17 @@
 
 use super::error::{H1Error, TransferCodingFault};
 use super::{BodyFraming, CloseReason, ContentLengthFault, H1Config};
-use crate::framing::{ResponseFramingContext, content_length};
+use crate::framing::{ResponseFramingContext, parse_content_length};
 use crate::head::{ProtocolVersion, ResponseHead};
 use crate::response_error::ResponseError;
-use crate::syntax::list;
+use crate::syntax::list_elements;
 
 /// Returns the framing of a final response that is not a tunnel, and the reason to close the
 /// connection afterwards; `None` if it may be reused.
 ///
 /// With [`H1Deviations::ignore_length`](super::H1Deviations::ignore_length), Content-Length is
 /// ignored.
-pub(crate) fn of_response(
+pub(crate) fn response_framing(
     head: &ResponseHead,
     response_to: ResponseFramingContext,
     asks_coding: bool,
@@ -47,7 +47,7 @@ pub(crate) fn of_response(
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"connection") => connection.read(value),
             14 if !bodiless && !deviations.ignore_length && name.eq_ignore_ascii_case(b"content-length") => {
-                let one = content_length(value).map_err(ResponseError::ContentLength)?;
+                let one = parse_content_length(value).map_err(ResponseError::ContentLength)?;
                 if length.is_some_and(|known| known != one) {
                     return Err(H1Error::Response(ResponseError::ContentLength(ContentLengthFault::Conflicting)));
                 }
@@ -111,7 +111,7 @@ struct TransferCodings {
     is_loose: bool,
 }
 
-/// The transfer codings that a response may have besides one `chunked`.
+/// The transfer codings that a response may have in addition to one `chunked`.
 #[derive(Copy, Clone)]
 struct AcceptedCodings {
     /// Codings other than `chunked` and `identity`.
@@ -122,7 +122,7 @@ struct AcceptedCodings {
 
 impl TransferCodings {
     fn read(&mut self, value: &[u8], accepted: AcceptedCodings) -> Result<(), H1Error> {
-        for element in list(value) {
+        for element in list_elements(value) {
             let one = if element.eq_ignore_ascii_case(b"chunked") {
                 LastCoding::Chunked
             } else if element.eq_ignore_ascii_case(b"identity") {
@@ -167,7 +167,7 @@ impl ConnectionFieldTokens {
             self.keep_alive = true;
             return;
         }
-        for token in list(value) {
+        for token in list_elements(value) {
             self.close |= token.eq_ignore_ascii_case(b"close");
             self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
         }

@@ -68,10 +68,10 @@ impl H1Machine {
 
     /// Returns `true` if [`H1Machine::enqueue`] would accept a valid request now.
     pub fn can_enqueue(&self) -> bool {
-        self.refusal().is_none()
+        self.enqueue_error().is_none()
     }
 
-    fn refusal(&self) -> Option<RequestError> {
+    fn enqueue_error(&self) -> Option<RequestError> {
         if let Some(reason) = self.closing {
             return Some(RequestError::Closed(reason));
         }
@@ -93,21 +93,21 @@ impl H1Machine {
     /// Appends a request head to the output, and returns the request's number. If the request is
     /// refused, the connection is unchanged.
     pub fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
-        if let Some(refusal) = self.refusal() {
+        if let Some(refusal) = self.enqueue_error() {
             return Err(refusal);
         }
-        let facts = request::check(request, self.config.deviations.verbatim_fields)?;
+        let facts = request::check_request(request, self.config.deviations.verbatim_fields)?;
         let http10 = request.http10 || self.sends_http10();
         if http10 && request.body == BodyLength::Chunked {
             return Err(RequestError::ChunksInHttp10);
         }
-        let start = self.sender.output.position();
-        request::write(request, &facts, http10, self.sender.output.tail());
-        self.sender.begin(request.body, request.expect_continue.then(|| now + self.config.expect_timeout));
+        let start = self.sender.output.end_position();
+        request::write_request(request, &facts, http10, self.sender.output.append_buffer());
+        self.sender.begin_body(request.body, request.expect_continue.then(|| now + self.config.expect_timeout));
         let id = RequestId(self.next_id);
         self.next_id += 1;
         self.exchanges.push_back(UnansweredRequest { id, facts, start, end: None });
-        self.note_end();
+        self.record_request_end();
         Ok(id)
     }
 
@@ -120,7 +120,7 @@ impl H1Machine {
     /// Returns the number of bytes that [`H1Machine::send_body`] accepts now of the last request's
     /// body; `None` if no more body bytes are expected. At most 64 KiB of output are buffered.
     pub fn body_credit(&self) -> Option<u64> {
-        self.sender.credit()
+        self.sender.body_credit()
     }
 
     /// Appends body bytes to the output, as a chunk if the body is chunked. Returns the number of
@@ -129,8 +129,8 @@ impl H1Machine {
     ///
     /// Bytes given right after [`H1Machine::enqueue`] follow the head in one output slice.
     pub fn send_body(&mut self, data: &[u8]) -> Result<usize, RequestError> {
-        let taken = self.sender.send(data).map_err(|error| self.or_closed(error))?;
-        self.note_end();
+        let taken = self.sender.append_body(data).map_err(|error| self.closed_or(error))?;
+        self.record_request_end();
         Ok(taken)
     }
 
@@ -138,8 +138,8 @@ impl H1Machine {
     /// their number, which `fill` returns. Apart from that, it does what [`H1Machine::send_body`]
     /// does, without a copy.
     pub fn fill_body(&mut self, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Result<usize, RequestError> {
-        let taken = self.sender.fill(room, fill).map_err(|error| self.or_closed(error))?;
-        self.note_end();
+        let taken = self.sender.fill_body(room, fill).map_err(|error| self.closed_or(error))?;
+        self.record_request_end();
         Ok(taken)
     }
 
@@ -148,7 +148,7 @@ impl H1Machine {
         self.sender.may_begin_chunk()
     }
 
-    /// Returns true if a chunk has been begun whose payload was not given or sent to its end.
+    /// Returns true if a chunk has begun whose payload has not been supplied or sent completely.
     pub fn is_in_chunk(&self) -> bool {
         self.sender.is_in_chunk()
     }
@@ -166,26 +166,26 @@ impl H1Machine {
     /// by a call that moves them from a file to the socket. 0 unless the body has a known length or a
     /// chunk has been begun, it may be sent now, and all output has been sent.
     pub fn direct_body_credit(&self) -> u64 {
-        self.sender.direct_credit()
+        self.sender.direct_body_credit()
     }
 
     /// Records body bytes that the driver sent itself, as [`H1Machine::direct_body_credit`] allows.
     pub fn advance_direct_body(&mut self, n: u64) {
-        self.sender.advance_direct(n);
-        self.note_end();
+        self.sender.advance_direct_body(n);
+        self.record_request_end();
     }
 
     /// Ends a chunked body, and sends the given trailers after it. For a body of known length,
     /// checks that the caller gave all bytes.
     pub fn finish_body(&mut self, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
-        self.sender.finish(trailers)?;
-        self.note_end();
+        self.sender.finish_body(trailers)?;
+        self.record_request_end();
         Ok(())
     }
 
     /// Replaces [`RequestError::NoBodyExpected`] by [`RequestError::Closed`] if the connection is
     /// closing. Closing dropped the rest of the body, so the caller made no mistake.
-    fn or_closed(&self, error: RequestError) -> RequestError {
+    fn closed_or(&self, error: RequestError) -> RequestError {
         match (error, self.closing) {
             (RequestError::NoBodyExpected, Some(reason)) => RequestError::Closed(reason),
             _ => error,
@@ -194,11 +194,11 @@ impl H1Machine {
 
     /// Records the position at which the last request ends in the output, if its body is finished.
     /// Earlier requests are finished already.
-    fn note_end(&mut self) {
+    fn record_request_end(&mut self) {
         if self.sender.is_finished()
             && let Some(exchange) = self.exchanges.back_mut()
         {
-            exchange.end.get_or_insert(self.sender.output.position());
+            exchange.end.get_or_insert(self.sender.output.end_position());
         }
     }
 
@@ -258,17 +258,17 @@ impl H1Machine {
     pub(crate) fn close(&mut self, reason: CloseReason) {
         self.closing.get_or_insert(reason);
         self.receiver.close();
-        self.sender.abandon();
+        self.sender.abandon_body();
     }
 
     /// Returns `true` if at least one byte of this request has been sent.
-    pub(crate) fn has_left(&self, exchange: &UnansweredRequest) -> bool {
-        self.sender.output.sent() > exchange.start
+    pub(crate) fn has_sent_any_of(&self, exchange: &UnansweredRequest) -> bool {
+        self.sender.output.sent_bytes() > exchange.start
     }
 
     /// Returns `true` if all bytes of this request have been sent.
-    pub(crate) fn has_left_wholly(&self, exchange: &UnansweredRequest) -> bool {
-        exchange.end.is_some_and(|end| self.sender.output.sent() >= end)
+    pub(crate) fn has_sent_all_of(&self, exchange: &UnansweredRequest) -> bool {
+        exchange.end.is_some_and(|end| self.sender.output.sent_bytes() >= end)
     }
 
     /// Returns the number of payload bytes that come next on the wire; `None` if something else may
@@ -278,24 +278,24 @@ impl H1Machine {
     /// First pass the bytes that the driver has already read into its buffer to
     /// [`H1Machine::step`].
     pub fn direct_body(&self) -> Option<u64> {
-        self.receiver.direct()
+        self.receiver.direct_body_bytes()
     }
 
     /// Records payload bytes that the driver moved itself, as [`H1Machine::direct_body`] allows.
     /// Returns [`H1Event::Complete`] if they end the response, else `None`. If the response ended
-    /// before its request was sent completely, returns `None` too; [`H1Machine::has_due`] becomes
-    /// true when the request has been sent.
+    /// before its request was sent completely, returns `None` too;
+    /// [`H1Machine::has_completion_to_report`] becomes true when the request has been sent.
     ///
     /// Reporting more bytes than [`H1Machine::direct_body`] allows is a bug in the driver: debug
     /// builds panic, other builds count only the allowed bytes.
     pub fn advance_body(&mut self, n: u64) -> Option<H1Event> {
-        let is_whole = self.receiver.advance_direct(n);
-        is_whole.then(|| self.complete(None, false)).filter(|event| *event != H1Event::NeedInput)
+        let is_whole = self.receiver.advance_direct_body(n);
+        is_whole.then(|| self.complete_response(None, false)).filter(|event| *event != H1Event::NeedInput)
     }
 
     /// Returns the request whose response is being read, or is read next; `None` if no request is
     /// unanswered.
-    pub fn current(&self) -> Option<RequestId> {
+    pub fn current_request(&self) -> Option<RequestId> {
         self.exchanges.front().map(|exchange| exchange.id)
     }
 
@@ -306,23 +306,23 @@ impl H1Machine {
         self.exchanges.iter().map(|exchange| exchange.id)
     }
 
-    /// Returns `true` if at least one byte of the response to the [current](H1Machine::current)
-    /// request was received.
+    /// Returns `true` if at least one byte of the response to the
+    /// [current](H1Machine::current_request) request was received.
     pub fn response_started(&self) -> bool {
-        self.receiver.started()
+        self.receiver.has_started()
     }
 
-    /// Returns the time of the next timeout, when [`H1Machine::handle_timeout`] has to be called;
-    /// `None` if there is none. Only a request that waits for `100 Continue` has a timeout.
+    /// Returns the time of the next timeout, when [`H1Machine::handle_timeout`] has to be called.
+    /// `None` without a timeout. Only a request that waits for `100 Continue` has a timeout.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        self.sender.hold_until()
+        self.sender.continue_deadline()
     }
 
     /// Ends the wait for `100 Continue` if `now` is past the deadline of the wait. Call
     /// [`H1Machine::body_credit`] afterwards.
     pub fn handle_timeout(&mut self, now: Timestamp) {
-        if self.sender.hold_until().is_some_and(|until| until <= now) {
-            self.sender.release();
+        if self.sender.continue_deadline().is_some_and(|until| until <= now) {
+            self.sender.end_continue_wait();
         }
     }
 
@@ -332,8 +332,8 @@ impl H1Machine {
         self.closing.is_none() && self.exchanges.is_empty() && self.output().is_empty()
     }
 
-    /// Returns the reason why the connection accepts no further request; `None` if it accepts
-    /// requests so far. The reason is known as soon as the head that states it has been read.
+    /// Returns the reason why the connection accepts no further request. `None` while it accepts
+    /// requests. The reason is known as soon as the head that states it has been read.
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.closing
     }

@@ -82,7 +82,7 @@ pub use crate::response_error::ResponseError;
 pub use error::{ChunkFault, FieldLineFault, H1Error, TransferCodingFault};
 pub use event::{H1Event, H1Step};
 pub use machine::H1Machine;
-pub(crate) use parse::reread;
+pub(crate) use parse::parse_stored_head;
 
 use crate::ResponseLimits;
 use core::time::Duration;
@@ -90,7 +90,7 @@ use core::time::Duration;
 /// The settings of one HTTP/1 connection.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct H1Config {
-    /// Limits on the parts of a response besides its body.
+    /// Limits on the parts of a response other than its body.
     pub limits: ResponseLimits,
     /// The longest time for which a request's body waits for `100 Continue`, counted from
     /// [`H1Machine::enqueue`].
@@ -116,7 +116,7 @@ pub struct H1Config {
     pub deviations: H1Deviations,
 }
 
-/// Deviations from RFC 9112, for a user who knows what the server does. All are off by default.
+/// Deviations from RFC 9112, for users who know how their server behaves. By default, all are off.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct H1Deviations {
     /// Sends requests as `HTTP/1.0`, which cannot carry a body of unknown length.
@@ -135,8 +135,9 @@ pub struct H1Deviations {
     /// Transfer-Encoding names before chunked.
     pub codings: bool,
     /// Accepts more responses, as curl does: with `chunked` named twice (the body is chunked once),
-    /// and with [`raw`](Self::raw) those that have a Content-Length beside other transfer codings
-    /// (the body is that long). The connection takes no further request after them.
+    /// and with [`raw`](Self::raw) responses that have both Content-Length and other transfer
+    /// codings (Content-Length is the length of the body). The connection accepts no further
+    /// request after such a response.
     pub tolerant: bool,
     /// Sends requests as `HTTP/1.0` once the peer has answered with that version.
     pub follows_http10: bool,

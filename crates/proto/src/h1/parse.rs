@@ -9,7 +9,7 @@ use super::error::{FieldLineFault, H1Error};
 use crate::fields::{FieldSpan, Fields};
 use crate::head::{ProtocolVersion, ResponseHead};
 use crate::response_error::ResponseError;
-use crate::syntax::{is_tchar, is_token, spells_framing};
+use crate::syntax::{is_tchar, is_token, resembles_framing_field};
 use alloc::borrow::Cow;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -45,7 +45,7 @@ impl FieldSectionScan {
         let mut at = self.resume.min(input.len());
         self.seen = input.len();
         loop {
-            let Some(line_feed) = line_feed(&input[at..]).map(|found| at + found) else {
+            let Some(line_feed) = find_line_feed(&input[at..]).map(|found| at + found) else {
                 self.examine(input.len() - at);
                 self.has_line |= at > self.resume;
                 self.resume = input.len();
@@ -69,12 +69,12 @@ impl FieldSectionScan {
     }
 
     /// Returns the number of bytes of the field section seen so far.
-    pub(crate) fn seen(&self) -> usize {
+    pub(crate) fn examined_bytes(&self) -> usize {
         self.seen
     }
 
     /// Returns `true` if the first line of the section has ended.
-    pub(crate) fn has_line(&self) -> bool {
+    pub(crate) fn has_complete_line(&self) -> bool {
         self.has_line
     }
 
@@ -87,9 +87,9 @@ impl FieldSectionScan {
     fn examine(&mut self, _bytes: usize) {}
 }
 
-/// Returns the position of the first line feed; `None` if there is none. Lines of a head are short:
-/// examining eight bytes at a time takes half the time of a `memchr` call for each line.
-fn line_feed(input: &[u8]) -> Option<usize> {
+/// Returns the position of the first line feed, or `None`. Lines of a head are short. Examining
+/// eight bytes at a time takes half the time of a `memchr` call for each line.
+fn find_line_feed(input: &[u8]) -> Option<usize> {
     const LINE_FEEDS: u64 = u64::from_ne_bytes([b'\n'; 8]);
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH_BITS: u64 = u64::from_ne_bytes([0x80; 8]);
@@ -110,9 +110,9 @@ fn line_feed(input: &[u8]) -> Option<usize> {
 /// Checks the received part of a status line, so that input of another protocol is recognised at
 /// its first wrong byte and not only at the length limit.
 pub(crate) fn check_start(input: &[u8]) -> Result<(), H1Error> {
-    const NAME: &[u8] = b"HTTP/";
-    let common = input.len().min(NAME.len());
-    if input[..common] != NAME[..common] {
+    const HTTP_PREFIX: &[u8] = b"HTTP/";
+    let common = input.len().min(HTTP_PREFIX.len());
+    if input[..common] != HTTP_PREFIX[..common] {
         return Err(H1Error::NotHttp { first: true });
     }
     match &input[common..] {
@@ -128,16 +128,16 @@ pub(crate) fn check_start(input: &[u8]) -> Result<(), H1Error> {
 /// Parses a complete response head, whose end `scan` has found. Keeps control bytes in values and
 /// in the reason phrase, except CR, LF and NUL (RFC 9110 §5.5). Skips a line whose name is not a
 /// token (`Feature Policy: x`), as browsers and curl do.
-pub(crate) fn head(input: &[u8], scan: &FieldSectionScan, limit: usize) -> Result<ResponseHead, H1Error> {
+pub(crate) fn parse_head(input: &[u8], scan: &FieldSectionScan, limit: usize) -> Result<ResponseHead, H1Error> {
     // RFC 9112 §5.2: a user agent replaces a fold by spaces; only a server may refuse it.
-    let whole = if scan.folded { Cow::Owned(unfolded(input)) } else { Cow::Borrowed(input) };
-    match head_of(&whole, &whole, limit) {
+    let whole = if scan.folded { Cow::Owned(unfold_lines(input)) } else { Cow::Borrowed(input) };
+    match parse_head_text(&whole, &whole, limit) {
         Err(error @ (H1Error::Field(FieldLineFault::Name | FieldLineFault::Value) | H1Error::StatusLine)) => {
-            let text = harmless(&whole);
+            let text = replace_invalid_bytes(&whole);
             if error == H1Error::StatusLine && first_line(&whole).contains(&0) {
                 return Err(H1Error::Field(FieldLineFault::Value));
             }
-            if text == *whole { Err(error) } else { head_of(&whole, &text, limit) }
+            if text == *whole { Err(error) } else { parse_head_text(&whole, &text, limit) }
         }
         read => read,
     }
@@ -150,7 +150,7 @@ fn first_line(input: &[u8]) -> &[u8] {
 
 /// Returns a copy of the response head in which each fold, with the blanks around it, is replaced
 /// by one space. The line after the status line cannot be a fold.
-fn unfolded(input: &[u8]) -> Vec<u8> {
+fn unfold_lines(input: &[u8]) -> Vec<u8> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let first = memchr(b'\n', input).map_or(input.len(), |line_feed| line_feed + 1);
     let (status_line, fields) = input.split_at(first);
@@ -175,11 +175,11 @@ fn unfolded(input: &[u8]) -> Vec<u8> {
 /// Returns a copy of the response head for `httparse`, in which bytes that `httparse` refuses but
 /// haul tolerates are replaced. Control bytes become 0x80, and the non-token bytes of an [odd
 /// name](is_odd_name) become `x`. The length stays the same.
-fn harmless(input: &[u8]) -> Vec<u8> {
+fn replace_invalid_bytes(input: &[u8]) -> Vec<u8> {
     let is_control = |byte: u8| byte.is_ascii_control() && !matches!(byte, 0 | b'\t' | b'\r' | b'\n');
     let mut text = input.to_vec();
     for (number, line) in text.split_mut(|&byte| byte == b'\n').enumerate() {
-        let end = memchr(b':', line).filter(|&colon| number > 0 && is_odd_name(&line[..colon])).unwrap_or(0);
+        let end = memchr(b':', line).filter(|&colon| number > 0 && is_invalid_name(&line[..colon])).unwrap_or(0);
         line[..end].iter_mut().filter(|byte| !is_tchar(**byte)).for_each(|byte| *byte = b'x');
         line.iter_mut().filter(|byte| is_control(**byte)).for_each(|byte| *byte = 0x80);
     }
@@ -191,16 +191,16 @@ fn harmless(input: &[u8]) -> Vec<u8> {
 ///
 /// A line that begins with a blank gets here only if it follows the status line, where it continues
 /// nothing (RFC 9112 §2.2).
-fn is_odd_name(name: &[u8]) -> bool {
+fn is_invalid_name(name: &[u8]) -> bool {
     !is_token(name)
         && !name.is_empty()
         && !name.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t')
-        && !spells_framing(name)
+        && !resembles_framing_field(name)
 }
 
 /// Parses the response head in `text`, and returns a head with the bytes of `input`. Both have the
 /// same length, so that a position in one is the same position in the other.
-fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<ResponseHead, H1Error> {
+fn parse_head_text(input: &[u8], text: &[u8], limit: usize) -> Result<ResponseHead, H1Error> {
     let too_many = H1Error::Response(ResponseError::TooManyFields { limit });
     let mut stack = [const { MaybeUninit::<Header<'_>>::uninit() }; FIELDS_ON_STACK];
     let mut response = Response::new(&mut []);
@@ -209,11 +209,11 @@ fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<ResponseHead, H1Er
     let mut parsed = config.parse_response_with_uninit_headers(&mut response, text, room);
     let mut heap: Vec<Header<'_>>;
     if parsed == Err(httparse::Error::TooManyHeaders) && limit > FIELDS_ON_STACK {
-        heap = vec![EMPTY_HEADER; limit.min(lines(input))];
+        heap = vec![EMPTY_HEADER; limit.min(count_lines(input))];
         response = Response::new(&mut heap);
         parsed = config.parse_response(&mut response, text);
     }
-    if parsed.map_err(|error| syntax(error, too_many))? != Status::Complete(input.len()) {
+    if parsed.map_err(|error| syntax_error(error, too_many))? != Status::Complete(input.len()) {
         return Err(H1Error::StatusLine);
     }
     let version = match response.version {
@@ -225,52 +225,52 @@ fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<ResponseHead, H1Er
         Some(code @ 100..=999) => code,
         _ => return Err(H1Error::StatusLine),
     };
-    Ok(ResponseHead::new(version, status, reason(input), fields(input, text, response.headers)))
+    Ok(ResponseHead::new(version, status, find_reason_phrase(input), to_fields(input, text, response.headers)))
 }
 
 /// Parses a response head of any HTTP version from the bytes of [`ResponseHead::raw`]; `None` if
 /// they are not a head.
-pub(crate) fn reread(raw: &[u8]) -> Option<ResponseHead> {
-    const HTTP2: &[u8] = b"HTTP/2 ";
-    const HTTP3: &[u8] = b"HTTP/3 ";
+pub(crate) fn parse_stored_head(raw: &[u8]) -> Option<ResponseHead> {
+    const HTTP2_PREFIX: &[u8] = b"HTTP/2 ";
+    const HTTP3_PREFIX: &[u8] = b"HTTP/3 ";
     let mut scan = FieldSectionScan::default();
     if scan.find_end(raw) != Some(raw.len()) {
         return None;
     }
-    let (version, rest) = match (raw.strip_prefix(HTTP2), raw.strip_prefix(HTTP3)) {
+    let (version, rest) = match (raw.strip_prefix(HTTP2_PREFIX), raw.strip_prefix(HTTP3_PREFIX)) {
         (Some(rest), _) => (ProtocolVersion::Http2, rest),
         (_, Some(rest)) => (ProtocolVersion::Http3, rest),
-        _ => return head(raw, &scan, lines(raw)).ok(),
+        _ => return parse_head(raw, &scan, count_lines(raw)).ok(),
     };
     let (status, rest) = rest.split_at_checked(3)?;
     let status = core::str::from_utf8(status).ok()?.parse::<u16>().ok().filter(|status| *status >= 100)?;
-    let mut headers = vec![EMPTY_HEADER; lines(raw)];
+    let mut headers = vec![EMPTY_HEADER; count_lines(raw)];
     let Ok(Status::Complete((_, headers))) = httparse::parse_headers(rest.strip_prefix(b" \r\n")?, &mut headers) else {
         return None;
     };
-    let end = (HTTP2.len() + "200 ".len()) as u32;
-    Some(ResponseHead::new(version, status, (end, end), fields(raw, raw, headers)))
+    let end = (HTTP2_PREFIX.len() + "200 ".len()) as u32;
+    Some(ResponseHead::new(version, status, (end, end), to_fields(raw, raw, headers)))
 }
 
 /// Parses a complete trailer section, whose end `scan` has found.
-pub(crate) fn trailers(input: &[u8], scan: &FieldSectionScan, limit: usize) -> Result<Fields, H1Error> {
+pub(crate) fn parse_trailers(input: &[u8], scan: &FieldSectionScan, limit: usize) -> Result<Fields, H1Error> {
     if scan.folded {
         return Err(H1Error::Field(FieldLineFault::Folded));
     }
-    let mut headers = vec![EMPTY_HEADER; limit.min(lines(input))];
+    let mut headers = vec![EMPTY_HEADER; limit.min(count_lines(input))];
     match httparse::parse_headers(input, &mut headers) {
-        Ok(Status::Complete((end, headers))) if end == input.len() => Ok(fields(input, input, headers)),
+        Ok(Status::Complete((end, headers))) if end == input.len() => Ok(to_fields(input, input, headers)),
         Ok(_) => Err(H1Error::Field(FieldLineFault::LineEnd)),
-        Err(error) => Err(syntax(error, H1Error::Response(ResponseError::TooManyTrailers { limit }))),
+        Err(error) => Err(syntax_error(error, H1Error::Response(ResponseError::TooManyTrailers { limit }))),
     }
 }
 
 /// Returns the number of lines in `input`, which is an upper bound of its number of fields.
-fn lines(input: &[u8]) -> usize {
+fn count_lines(input: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', input).count()
 }
 
-fn syntax(error: httparse::Error, too_many: H1Error) -> H1Error {
+fn syntax_error(error: httparse::Error, too_many: H1Error) -> H1Error {
     match error {
         httparse::Error::HeaderName => H1Error::Field(FieldLineFault::Name),
         httparse::Error::HeaderValue => H1Error::Field(FieldLineFault::Value),
@@ -282,7 +282,7 @@ fn syntax(error: httparse::Error, too_many: H1Error) -> H1Error {
 
 /// Returns the start and end of the reason phrase in a response head, which follows `HTTP/1.x NNN
 /// `. It is needed because `httparse` returns no phrase that contains bytes above 127.
-fn reason(input: &[u8]) -> (u32, u32) {
+fn find_reason_phrase(input: &[u8]) -> (u32, u32) {
     let line_end = memchr(b'\n', input).unwrap_or(input.len());
     let end = if line_end > 0 && input[line_end - 1] == b'\r' { line_end - 1 } else { line_end };
     let start = end.min("HTTP/1.1 200 ".len());
@@ -291,7 +291,7 @@ fn reason(input: &[u8]) -> (u32, u32) {
 
 /// Copies a field section and records the positions of its fields. `headers` borrow from `text`,
 /// which is as long as `input`; both lengths fit in 32 bits.
-fn fields(input: &[u8], text: &[u8], headers: &[Header<'_>]) -> Fields {
+fn to_fields(input: &[u8], text: &[u8], headers: &[Header<'_>]) -> Fields {
     let base = text.as_ptr() as usize;
     let place = |part: &[u8]| {
         let start = part.as_ptr() as usize - base;
@@ -334,11 +334,11 @@ mod tests {
         // Neighbouring values that the word arithmetic might mistake for a line feed.
         for filler in [0x00, 0x09, 0x0b, 0x0d, 0x7f, 0x8a, 0xff] {
             let mut text = [filler; 40];
-            assert_eq!(line_feed(&text), None);
+            assert_eq!(find_line_feed(&text), None);
             for place in (0..text.len()).rev() {
                 text[place] = b'\n';
                 for start in 0..=place {
-                    assert_eq!(line_feed(&text[start..]), Some(place - start), "{filler:x} {start} {place}");
+                    assert_eq!(find_line_feed(&text[start..]), Some(place - start), "{filler:x} {start} {place}");
                 }
             }
         }

@@ -28,7 +28,7 @@ impl H1Machine {
         self.head_of_lines(&input[..*ends.get(good.checked_sub(1)?)?]).ok()
     }
 
-    /// Parses complete lines of a response head and judges its framing, as if the head ended after
+    /// Parses complete lines of a response head. Determines the framing as if the head ended after
     /// them.
     fn head_of_lines(&self, lines: &[u8]) -> Result<ResponseHead, H1Error> {
         let text = [lines, b"\r\n"].concat();
@@ -37,11 +37,11 @@ impl H1Machine {
         if scan.find_end(&text) != Some(text.len()) {
             return Err(H1Error::StatusLine);
         }
-        let head = parse::head(&text, &scan, self.config.limits.head_fields)?;
+        let head = parse::parse_head(&text, &scan, self.config.limits.head_fields)?;
         if let Some(exchange) = self.exchanges.front()
             && head.status() >= 200
         {
-            framing::of_response(&head, exchange.facts.response_to, exchange.facts.asks_coding, &self.config)?;
+            framing::response_framing(&head, exchange.facts.response_to, exchange.facts.asks_coding, &self.config)?;
         }
         Ok(head.without_last_line())
     }

@@ -12,7 +12,7 @@ use crate::response_error::ResponseError;
 
 /// The number of empty lines accepted before a status line. RFC 9112 §2.2 asks servers to skip such
 /// a line before a request; some servers send an extra line end after a body.
-const EMPTY_LINES: usize = 4;
+const MAX_EMPTY_LINES: usize = 4;
 
 /// The part of a response that the connection expects next in its input.
 #[derive(Debug)]
@@ -66,16 +66,16 @@ impl ResponseReceiver {
         self.state = ReceiveState::Closed;
     }
 
-    /// Returns `true` if a response head, or the rest of one, comes next.
+    /// Returns `true` if the next bytes must belong to a response head.
     pub(crate) fn expects_head(&self) -> bool {
         matches!(self.state, ReceiveState::Head(_))
     }
 
-    pub(crate) fn started(&self) -> bool {
+    pub(crate) fn has_started(&self) -> bool {
         self.started
     }
 
-    pub(crate) fn direct(&self) -> Option<u64> {
+    pub(crate) fn direct_body_bytes(&self) -> Option<u64> {
         match self.state {
             ReceiveState::Length { left: left @ 1.., .. } => Some(left),
             _ => None,
@@ -83,7 +83,7 @@ impl ResponseReceiver {
     }
 
     /// Records payload bytes that the driver moved itself. Returns `true` if they end the body.
-    pub(crate) fn advance_direct(&mut self, n: u64) -> bool {
+    pub(crate) fn advance_direct_body(&mut self, n: u64) -> bool {
         let ReceiveState::Length { left, .. } = &mut self.state else {
             debug_assert!(n == 0, "no direct body was granted");
             return false;
@@ -100,7 +100,7 @@ fn step(consumed: usize, event: H1Event) -> Result<H1Step, H1Error> {
 
 impl H1Machine {
     pub(crate) fn receive(&mut self, input: &[u8]) -> Result<H1Step, H1Error> {
-        let Some(id) = self.current() else {
+        let Some(id) = self.current_request() else {
             return match (self.closing, input) {
                 (Some(reason), _) => Err(H1Error::Response(ResponseError::Closed(reason))),
                 (None, []) => step(0, H1Event::NeedInput),
@@ -110,15 +110,15 @@ impl H1Machine {
         match &mut self.receiver.state {
             ReceiveState::Head(_) => self.receive_head(id, input),
             ReceiveState::Length { left: 0, .. } => {
-                let event = self.complete(None, !input.is_empty());
+                let event = self.complete_response(None, !input.is_empty());
                 step(0, event)
             }
             ReceiveState::Early(trailers) => {
                 let trailers = trailers.take();
-                let event = self.complete(trailers, !input.is_empty());
+                let event = self.complete_response(trailers, !input.is_empty());
                 step(0, event)
             }
-            ReceiveState::Closed => Err(self.closed()),
+            ReceiveState::Closed => Err(self.closed_error()),
             _ if input.is_empty() => step(0, H1Event::NeedInput),
             ReceiveState::Length { left, .. } => {
                 let take = (*left).min(input.len() as u64);
@@ -131,16 +131,16 @@ impl H1Machine {
             }
             ReceiveState::Chunked(decoder) => {
                 let (consumed, decoded) = decoder.decode(&self.config.limits, input)?;
-                if decoder.is_loose() {
+                if decoder.has_tolerated_faults() {
                     self.closing.get_or_insert(CloseReason::LooseFraming);
                 }
                 let event = if self.config.deviations.raw {
-                    self.raw_chunk(id, consumed, &decoded)
+                    self.raw_chunk_event(id, consumed, &decoded)
                 } else {
                     match decoded {
                         ChunkEvent::NeedInput => H1Event::NeedInput,
                         ChunkEvent::Data(range) => H1Event::Body { id, range },
-                        ChunkEvent::End(trailers) => self.complete(trailers, consumed < input.len()),
+                        ChunkEvent::End(trailers) => self.complete_response(trailers, consumed < input.len()),
                     }
                 };
                 step(consumed, event)
@@ -150,7 +150,7 @@ impl H1Machine {
 
     /// Returns a body event for decoded bytes of a chunked body, in which the chunked framing is
     /// part of the body ([`H1Deviations::raw`](super::H1Deviations::raw)).
-    fn raw_chunk(&mut self, id: RequestId, consumed: usize, decoded: &ChunkEvent) -> H1Event {
+    fn raw_chunk_event(&mut self, id: RequestId, consumed: usize, decoded: &ChunkEvent) -> H1Event {
         if let ChunkEvent::End(_) = decoded {
             self.receiver.state = ReceiveState::Length { total: 0, left: 0 };
         }
@@ -160,7 +160,7 @@ impl H1Machine {
         }
     }
 
-    fn closed(&self) -> H1Error {
+    fn closed_error(&self) -> H1Error {
         H1Error::Response(ResponseError::Closed(self.closing.unwrap_or(CloseReason::Broken)))
     }
 
@@ -169,7 +169,7 @@ impl H1Machine {
             return step(0, H1Event::NeedInput);
         }
         // A response that precedes the first byte of its request is not meant for it.
-        if self.exchanges.front().is_some_and(|exchange| !self.has_left(exchange)) {
+        if self.exchanges.front().is_some_and(|exchange| !self.has_sent_any_of(exchange)) {
             return Err(H1Error::UnsolicitedBytes);
         }
         let limits = self.config.limits;
@@ -185,8 +185,8 @@ impl H1Machine {
                 _ => break,
             };
             receiver.empty_lines += 1;
-            if receiver.empty_lines > EMPTY_LINES {
-                return Err(H1Error::EmptyLines { limit: EMPTY_LINES });
+            if receiver.empty_lines > MAX_EMPTY_LINES {
+                return Err(H1Error::EmptyLines { limit: MAX_EMPTY_LINES });
             }
         }
         let input = &input[skipped..];
@@ -218,19 +218,20 @@ impl H1Machine {
                 step(skipped, H1Event::NeedInput)
             };
         };
-        let head = parse::head(&input[..end], scan, limits.head_fields)?;
+        let head = parse::parse_head(&input[..end], scan, limits.head_fields)?;
         *scan = FieldSectionScan::default();
         receiver.head_bytes += end;
         receiver.empty_lines = 0;
         self.has_answered = true;
         self.saw_http10 = head.version() == ProtocolVersion::Http10;
-        let event = self.judge(id, head)?;
+        let event = self.begin_response(id, head)?;
         step(skipped + end, event)
     }
 
-    /// Decides what a response head begins: an interim response, a tunnel, or a final response with
-    /// its framing (RFC 9110 §15.2, §9.3.6; RFC 9112 §6.3).
-    fn judge(&mut self, id: RequestId, head: ResponseHead) -> Result<H1Event, H1Error> {
+    /// Decides what follows a response head: after an interim response, another head; after a
+    /// tunnel response, tunnel data; after a final response, a body with its framing (RFC 9110
+    /// §15.2, §9.3.6; RFC 9112 §6.3).
+    fn begin_response(&mut self, id: RequestId, head: ResponseHead) -> Result<H1Event, H1Error> {
         let Some(facts) = self.exchanges.front().map(|exchange| exchange.facts) else {
             return Err(H1Error::UnsolicitedBytes);
         };
@@ -241,7 +242,7 @@ impl H1Machine {
                 self.receiver.state = ReceiveState::UntilClose { got: 0 };
                 Ok(H1Event::Head { id, head, framing: BodyFraming::UntilClose })
             }
-            101 if facts.upgrade => Ok(self.tunnel(id, head)),
+            101 if facts.upgrade => Ok(self.begin_tunnel(id, head)),
             101 => Err(H1Error::UnexpectedUpgrade),
             status @ 100..=199 => {
                 self.receiver.interim += 1;
@@ -250,29 +251,29 @@ impl H1Machine {
                 }
                 // The body that is held back is that of the last request.
                 if status == 100 && only_one {
-                    self.sender.release();
+                    self.sender.end_continue_wait();
                 }
                 Ok(H1Event::Interim { id, head })
             }
-            200..=299 if facts.response_to == ResponseFramingContext::Connect => Ok(self.tunnel(id, head)),
+            200..=299 if facts.response_to == ResponseFramingContext::Connect => Ok(self.begin_tunnel(id, head)),
             _ => {
                 let (framing, closing) =
-                    framing::of_response(&head, facts.response_to, facts.asks_coding, &self.config)?;
+                    framing::response_framing(&head, facts.response_to, facts.asks_coding, &self.config)?;
                 if self.closing.is_none() {
                     self.closing = closing;
                 }
                 let is_success = (200..300).contains(&head.status());
                 self.receiver.reads_on = is_success && self.closing.is_none() && !facts.close;
-                if only_one && self.sender.hold_until().is_some() {
+                if only_one && self.sender.continue_deadline().is_some() {
                     // A response while the body is held back: the body is not wanted, unless the
                     // server keeps the connection open to read it (RFC 9110 §10.1.1). A success
                     // that closes says neither, since servers that respond while they read end the
                     // response after the body. So the body is sent when the wait is over, unless
                     // the response is complete before.
                     if self.receiver.reads_on {
-                        self.sender.release();
+                        self.sender.end_continue_wait();
                     } else if !is_success {
-                        self.sender.abandon();
+                        self.sender.abandon_body();
                     }
                 }
                 self.receiver.state = match framing {
@@ -286,33 +287,33 @@ impl H1Machine {
         }
     }
 
-    fn tunnel(&mut self, id: RequestId, head: ResponseHead) -> H1Event {
+    fn begin_tunnel(&mut self, id: RequestId, head: ResponseHead) -> H1Event {
         self.exchanges.pop_front();
         self.close(CloseReason::Tunnel);
         H1Event::Tunnel { id, head }
     }
 
-    /// Returns `true` if [`H1Machine::step`] has a completion to report without any input. That is
-    /// so when a response was complete before its request was sent, and now the request has been
-    /// sent too.
+    /// Returns `true` if [`H1Machine::step`] will report a completed exchange without any input.
+    /// That is the case if a response was complete before its request was sent, and the request has
+    /// been sent since.
     ///
-    /// An early success on a connection that stays open does not cut its request short, because the
-    /// server reads the rest of the request (RFC 9112 §9.3).
-    pub fn has_due(&self) -> bool {
-        matches!(self.receiver.state, ReceiveState::Early(_)) && self.front_has_left()
+    /// After an early success, a connection that stays open still sends the rest of the request,
+    /// because the server reads it (RFC 9112 §9.3).
+    pub fn has_completion_to_report(&self) -> bool {
+        matches!(self.receiver.state, ReceiveState::Early(_)) && self.has_sent_front_request()
     }
 
     /// Returns `true` if the first unanswered request has been sent completely, or if no request is
     /// unanswered.
-    fn front_has_left(&self) -> bool {
-        self.exchanges.front().is_none_or(|exchange| self.has_left_wholly(exchange))
+    fn has_sent_front_request(&self) -> bool {
+        self.exchanges.front().is_none_or(|exchange| self.has_sent_all_of(exchange))
     }
 
     /// Ends the current response and returns [`H1Event::Complete`]. `more` is true if bytes follow
     /// the response in the input. Returns [`H1Event::NeedInput`] if the rest of the request has to
     /// be sent first.
-    pub(crate) fn complete(&mut self, trailers: Option<Fields>, more: bool) -> H1Event {
-        let has_left = self.front_has_left();
+    pub(crate) fn complete_response(&mut self, trailers: Option<Fields>, more: bool) -> H1Event {
+        let has_left = self.has_sent_front_request();
         if self.receiver.reads_on && !has_left {
             self.receiver.state = ReceiveState::Early(trailers);
             return H1Event::NeedInput;
@@ -337,23 +338,25 @@ impl H1Machine {
     pub(crate) fn receive_end(&mut self, clean: bool) -> Result<H1Event, H1Error> {
         let receiver = &self.receiver;
         let early = match &receiver.state {
-            ReceiveState::Closed => return Err(self.closed()),
+            ReceiveState::Closed => return Err(self.closed_error()),
             ReceiveState::Head(_) if self.exchanges.is_empty() => H1Error::Response(ResponseError::EndedIdle),
-            ReceiveState::Head(scan) if scan.seen() == 0 => H1Error::Response(ResponseError::EndedBeforeResponse),
+            ReceiveState::Head(scan) if scan.examined_bytes() == 0 => {
+                H1Error::Response(ResponseError::EndedBeforeResponse)
+            }
             ReceiveState::Head(scan) => {
-                let got = (receiver.head_bytes + scan.seen()) as u64;
-                if scan.has_line() { H1Error::EndedInHead { got } } else { H1Error::EndedInStatusLine { got } }
+                let got = (receiver.head_bytes + scan.examined_bytes()) as u64;
+                if scan.has_complete_line() { H1Error::EndedInHead { got } } else { H1Error::EndedInStatusLine { got } }
             }
             ReceiveState::Length { left: 0, .. } | ReceiveState::Early(_) => {
                 self.closing.get_or_insert(CloseReason::PeerClosed);
-                return match self.complete(None, false) {
+                return match self.complete_response(None, false) {
                     H1Event::NeedInput => Err(H1Error::EndedInRequest),
                     event => Ok(event),
                 };
             }
             ReceiveState::Length { total, left } => H1Error::EndedInBody { expected: *total, got: total - left },
-            ReceiveState::Chunked(decoder) => H1Error::EndedInChunks { got: decoder.got() },
-            ReceiveState::UntilClose { .. } if clean => return Ok(self.complete(None, false)),
+            ReceiveState::Chunked(decoder) => H1Error::EndedInChunks { got: decoder.decoded_bytes() },
+            ReceiveState::UntilClose { .. } if clean => return Ok(self.complete_response(None, false)),
             ReceiveState::UntilClose { got } => H1Error::EndedUncleanly { got: *got },
         };
         Err(early)

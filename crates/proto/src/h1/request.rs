@@ -5,8 +5,8 @@
 
 use super::framing::ConnectionFieldTokens;
 use crate::framing::ResponseFramingContext;
-use crate::request::{BodyLength, RequestError, RequestHead, check_fields, has_any, push_decimal};
-use crate::syntax::{decimal, is_token, list, spells_framing, trim_ows};
+use crate::request::{BodyLength, RequestError, RequestHead, check_fields, contains_byte, push_decimal};
+use crate::syntax::{is_token, list_elements, parse_decimal, resembles_framing_field, trim_ows};
 use alloc::vec::Vec;
 
 /// The properties of a request that the connection remembers until the response is complete.
@@ -32,15 +32,15 @@ struct MissingFields {
 }
 
 /// Validates a request for HTTP/1.1 without writing anything. Returns the properties that
-/// [`write()`] needs.
+/// [`write_request()`] needs.
 ///
 /// With `verbatim`, names that are not tokens are valid
 /// ([`H1Deviations::verbatim_fields`](super::H1Deviations::verbatim_fields)).
-pub(crate) fn check(request: &RequestHead<'_>, verbatim: bool) -> Result<RequestProperties, RequestError> {
+pub(crate) fn check_request(request: &RequestHead<'_>, verbatim: bool) -> Result<RequestProperties, RequestError> {
     if !is_token(request.method.as_bytes()) {
         return Err(RequestError::Method);
     }
-    if request.target.is_empty() || has_any(request.target.as_bytes(), |byte| byte <= b' ' || byte == 0x7f) {
+    if request.target.is_empty() || contains_byte(request.target.as_bytes(), |byte| byte <= b' ' || byte == 0x7f) {
         return Err(RequestError::Target);
     }
     if verbatim {
@@ -65,9 +65,9 @@ pub(crate) fn check(request: &RequestHead<'_>, verbatim: bool) -> Result<Request
         } else if name.eq_ignore_ascii_case("expect") {
             missing.expect = false;
         } else if name.eq_ignore_ascii_case("te") {
-            asks_coding |= list(value).any(|element| !element.eq_ignore_ascii_case(b"trailers"));
-        } else if is_framing(name) {
-            if framed || !agrees(name, value, request.body) {
+            asks_coding |= list_elements(value).any(|element| !element.eq_ignore_ascii_case(b"trailers"));
+        } else if is_framing_field(name) {
+            if framed || !matches_body_length(name, value, request.body) {
                 return Err(RequestError::FramingField { index });
             }
             framed = true;
@@ -77,25 +77,25 @@ pub(crate) fn check(request: &RequestHead<'_>, verbatim: bool) -> Result<Request
     Ok(RequestProperties { response_to: request.response_to(), upgrade, close: connection.close, asks_coding, missing })
 }
 
-/// Checks fields whose names need not be tokens: a line stays one line, and no such name can be
-/// taken for that of a field that frames the body.
+/// Checks fields whose names need not be tokens. No field may contain a line end, and no such name
+/// may resemble the name of a field that frames the body.
 fn check_verbatim(fields: &[(&str, &[u8])]) -> Result<(), RequestError> {
     for (index, (name, value)) in fields.iter().enumerate() {
         let name = name.as_bytes();
         let breaks_line = |byte| matches!(byte, b'\r' | b'\n' | 0);
-        let is_wrong = name.is_empty() || has_any(name, |byte| breaks_line(byte) || byte == b':');
-        if is_wrong || !is_token(name) && spells_framing(name) {
+        let is_wrong = name.is_empty() || contains_byte(name, |byte| breaks_line(byte) || byte == b':');
+        if is_wrong || !is_token(name) && resembles_framing_field(name) {
             return Err(RequestError::FieldName { index });
         }
-        if has_any(value, breaks_line) {
+        if contains_byte(value, breaks_line) {
             return Err(RequestError::FieldValue { index });
         }
     }
     Ok(())
 }
 
-/// Writes the HTTP/1 head of a request that passed [`check`].
-pub(crate) fn write(request: &RequestHead<'_>, facts: &RequestProperties, http10: bool, out: &mut Vec<u8>) {
+/// Writes the HTTP/1 head of a request that passed [`check_request`].
+pub(crate) fn write_request(request: &RequestHead<'_>, facts: &RequestProperties, http10: bool, out: &mut Vec<u8>) {
     let fields: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
     out.reserve(request.method.len() + request.target.len() + fields + 64);
     out.extend_from_slice(request.method.as_bytes());
@@ -120,7 +120,7 @@ pub(crate) fn write(request: &RequestHead<'_>, facts: &RequestProperties, http10
 /// Validates the fields of a trailer section without writing anything.
 pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
     check_fields(trailers)?;
-    match trailers.iter().position(|(name, _)| is_framing(name)) {
+    match trailers.iter().position(|(name, _)| is_framing_field(name)) {
         Some(index) => Err(RequestError::FramingField { index }),
         None => Ok(()),
     }
@@ -136,23 +136,23 @@ pub(crate) fn write_fields(fields: &[(&str, &[u8])], out: &mut Vec<u8>) {
     }
 }
 
-fn is_framing(name: &str) -> bool {
+fn is_framing_field(name: &str) -> bool {
     name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding")
 }
 
 /// Returns `true` if a Content-Length or Transfer-Encoding field given by the caller agrees with
 /// the length of the body (RFC 9112 §6.1, §6.2).
-fn agrees(name: &str, value: &[u8], body: BodyLength) -> bool {
+fn matches_body_length(name: &str, value: &[u8], body: BodyLength) -> bool {
     let is_length = name.eq_ignore_ascii_case("content-length");
     match body {
-        BodyLength::None => is_length && decimal(trim_ows(value)) == Ok(0),
-        BodyLength::Known(length) => is_length && decimal(trim_ows(value)) == Ok(length),
+        BodyLength::None => is_length && parse_decimal(trim_ows(value)) == Ok(0),
+        BodyLength::Known(length) => is_length && parse_decimal(trim_ows(value)) == Ok(length),
         // Other codings may precede chunked: the caller has applied them.
         BodyLength::Chunked => {
             let chunked = |coding: &&[u8]| coding.eq_ignore_ascii_case(b"chunked");
             !is_length
-                && list(value).last().is_some_and(|last| chunked(&last))
-                && list(value).filter(chunked).count() == 1
+                && list_elements(value).last().is_some_and(|last| chunked(&last))
+                && list_elements(value).filter(chunked).count() == 1
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct RequestSender {
 impl RequestSender {
     /// Prepares for the body of the request whose head was just written. If there is a
     /// `hold_until`, the body waits for `100 Continue` until that time.
-    pub(crate) fn begin(&mut self, body: BodyLength, hold_until: Option<Timestamp>) {
+    pub(crate) fn begin_body(&mut self, body: BodyLength, hold_until: Option<Timestamp>) {
         self.body = match body {
             BodyLength::None | BodyLength::Known(0) => UnsentBody::Finished,
             BodyLength::Known(left) => UnsentBody::Known { left },
@@ -56,23 +56,23 @@ impl RequestSender {
         self.body == UnsentBody::Finished
     }
 
-    pub(crate) fn hold_until(&self) -> Option<Timestamp> {
+    pub(crate) fn continue_deadline(&self) -> Option<Timestamp> {
         self.hold_until
     }
 
     /// Ends the wait for `100 Continue`, so that the request's body may be sent.
-    pub(crate) fn release(&mut self) {
+    pub(crate) fn end_continue_wait(&mut self) {
         self.hold_until = None;
     }
 
-    /// Gives up the part of the request's body that the caller has not given yet.
-    pub(crate) fn abandon(&mut self) {
+    /// Abandons the part of the request's body that the caller has not supplied yet.
+    pub(crate) fn abandon_body(&mut self) {
         self.body = UnsentBody::Finished;
         self.hold_until = None;
         self.output.keep_capacity(false);
     }
 
-    pub(crate) fn credit(&self) -> Option<u64> {
+    pub(crate) fn body_credit(&self) -> Option<u64> {
         let room = OUTPUT_LIMIT.saturating_sub(self.output.pending().len());
         match self.body {
             UnsentBody::Finished => None,
@@ -82,32 +82,36 @@ impl RequestSender {
         }
     }
 
-    pub(crate) fn send(&mut self, data: &[u8]) -> Result<usize, RequestError> {
+    pub(crate) fn append_body(&mut self, data: &[u8]) -> Result<usize, RequestError> {
         if data.is_empty() {
             // As a chunk this would end the body.
             return Ok(0);
         }
-        let Some(credit) = self.credit() else { return Err(RequestError::NoBodyExpected) };
+        let Some(credit) = self.body_credit() else { return Err(RequestError::NoBodyExpected) };
         if let UnsentBody::Known { left } = self.body
             && data.len() as u64 > left
         {
             return Err(RequestError::BodyTooLong { expected: left });
         }
         let data = &data[..data.len().min(credit as usize)];
-        self.fill(data.len(), |room| {
+        self.fill_body(data.len(), |room| {
             room.copy_from_slice(data);
             data.len()
         })
     }
 
     /// Appends at most `room` body bytes that `fill` writes and counts. Returns their number.
-    pub(crate) fn fill(&mut self, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Result<usize, RequestError> {
-        let Some(credit) = self.credit() else { return Err(RequestError::NoBodyExpected) };
+    pub(crate) fn fill_body(
+        &mut self,
+        room: usize,
+        fill: impl FnOnce(&mut [u8]) -> usize,
+    ) -> Result<usize, RequestError> {
+        let Some(credit) = self.body_credit() else { return Err(RequestError::NoBodyExpected) };
         let room = room.min(credit as usize);
         if room == 0 {
             return Ok(0);
         }
-        let out = self.output.tail();
+        let out = self.output.append_buffer();
         let at = out.len();
         if self.body == UnsentBody::Chunked {
             let n = fill_chunk(out, room, fill);
@@ -121,13 +125,14 @@ impl RequestSender {
         Ok(n)
     }
 
-    /// Counts body bytes that are framed already: those of a body of known length, or of a chunk.
+    /// Counts sent body bytes that need no further framing: bytes of a body of known length, or of
+    /// a chunk.
     fn advance_body(&mut self, n: u64) {
         self.body = match self.body {
             UnsentBody::Known { left } if n < left => UnsentBody::Known { left: left - n },
             UnsentBody::Chunk { left } if n < left => UnsentBody::Chunk { left: left - n },
             UnsentBody::Chunk { .. } => {
-                self.output.tail().extend_from_slice(b"\r\n");
+                self.output.append_buffer().extend_from_slice(b"\r\n");
                 UnsentBody::Chunked
             }
             UnsentBody::Known { .. } | UnsentBody::Chunked | UnsentBody::Finished => UnsentBody::Finished,
@@ -148,13 +153,14 @@ impl RequestSender {
         let may_begin = self.may_begin_chunk() && size > 0;
         debug_assert!(may_begin, "no chunk may begin");
         if may_begin {
-            write_chunk_size(self.output.tail(), size);
+            write_chunk_size(self.output.append_buffer(), size);
             self.body = UnsentBody::Chunk { left: size };
         }
     }
 
-    /// Returns the number of body bytes that may be sent past the output; 0 if none may.
-    pub(crate) fn direct_credit(&self) -> u64 {
+    /// Returns the number of body bytes that may be written directly to the socket, without the
+    /// output buffer. 0 if the output buffer must be used.
+    pub(crate) fn direct_body_credit(&self) -> u64 {
         match self.body {
             UnsentBody::Known { left } | UnsentBody::Chunk { left }
                 if self.hold_until.is_none() && self.output.pending().is_empty() =>
@@ -166,16 +172,16 @@ impl RequestSender {
     }
 
     /// Records body bytes that were sent past the output.
-    pub(crate) fn advance_direct(&mut self, n: u64) {
-        debug_assert!(n <= self.direct_credit(), "more was sent than allowed");
-        let n = n.min(self.direct_credit());
+    pub(crate) fn advance_direct_body(&mut self, n: u64) {
+        debug_assert!(n <= self.direct_body_credit(), "more was sent than allowed");
+        let n = n.min(self.direct_body_credit());
         if n > 0 {
-            self.output.skip(n);
+            self.output.count_direct_bytes(n);
             self.advance_body(n);
         }
     }
 
-    pub(crate) fn finish(&mut self, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
+    pub(crate) fn finish_body(&mut self, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
         match self.body {
             UnsentBody::Known { left } | UnsentBody::Chunk { left } => {
                 Err(RequestError::BodyTooShort { missing: left })
@@ -184,11 +190,11 @@ impl RequestSender {
             UnsentBody::Finished => Err(RequestError::TrailersWithoutChunks),
             UnsentBody::Chunked => {
                 request::check_trailers(trailers)?;
-                let out = self.output.tail();
+                let out = self.output.append_buffer();
                 out.extend_from_slice(b"0\r\n");
                 request::write_fields(trailers, out);
                 out.extend_from_slice(b"\r\n");
-                self.abandon();
+                self.abandon_body();
                 Ok(())
             }
         }
@@ -231,67 +237,70 @@ mod tests {
     #[test]
     fn known_length_body_bypasses_an_empty_output() {
         let mut sender = RequestSender::default();
-        sender.output.tail().extend_from_slice(b"head");
-        sender.begin(BodyLength::Known(100), None);
-        assert_eq!(sender.direct_credit(), 0, "the head comes first");
+        sender.output.append_buffer().extend_from_slice(b"head");
+        sender.begin_body(BodyLength::Known(100), None);
+        assert_eq!(sender.direct_body_credit(), 0, "the head comes first");
         sender.output.advance(4);
-        assert_eq!(sender.direct_credit(), 100);
-        sender.advance_direct(60);
-        assert_eq!((sender.direct_credit(), sender.credit(), sender.output.position()), (40, Some(40), 64));
-        sender.send(&[b'x'; 10]).unwrap();
-        assert_eq!(sender.direct_credit(), 0, "bytes before these wait");
+        assert_eq!(sender.direct_body_credit(), 100);
+        sender.advance_direct_body(60);
+        assert_eq!(
+            (sender.direct_body_credit(), sender.body_credit(), sender.output.end_position()),
+            (40, Some(40), 64)
+        );
+        sender.append_body(&[b'x'; 10]).unwrap();
+        assert_eq!(sender.direct_body_credit(), 0, "bytes before these wait");
         sender.output.advance(10);
-        sender.advance_direct(30);
+        sender.advance_direct_body(30);
         assert!(sender.is_finished());
-        assert_eq!((sender.direct_credit(), sender.credit(), sender.output.position()), (0, None, 104));
+        assert_eq!((sender.direct_body_credit(), sender.body_credit(), sender.output.end_position()), (0, None, 104));
     }
 
     #[test]
     fn begun_chunk_continues_past_or_through_output() {
         let mut sender = RequestSender::default();
-        sender.begin(BodyLength::Chunked, None);
+        sender.begin_body(BodyLength::Chunked, None);
         sender.begin_chunk(0x1_0000);
-        assert_eq!((sender.output.pending(), sender.direct_credit()), (&b"10000\r\n"[..], 0));
+        assert_eq!((sender.output.pending(), sender.direct_body_credit()), (&b"10000\r\n"[..], 0));
         sender.output.advance(7);
-        assert_eq!(sender.direct_credit(), 0x1_0000);
-        sender.advance_direct(0xffff);
-        assert_eq!(sender.finish(&[]), Err(RequestError::BodyTooShort { missing: 1 }));
-        assert_eq!(sender.credit(), Some(1));
-        assert_eq!(sender.send(b"xy"), Ok(1), "only the chunk's rest is taken");
-        assert_eq!((sender.output.pending(), sender.output.position()), (&b"x\r\n"[..], 7 + 0x1_0000 + 2));
+        assert_eq!(sender.direct_body_credit(), 0x1_0000);
+        sender.advance_direct_body(0xffff);
+        assert_eq!(sender.finish_body(&[]), Err(RequestError::BodyTooShort { missing: 1 }));
+        assert_eq!(sender.body_credit(), Some(1));
+        assert_eq!(sender.append_body(b"xy"), Ok(1), "only the chunk's rest is taken");
+        assert_eq!((sender.output.pending(), sender.output.end_position()), (&b"x\r\n"[..], 7 + 0x1_0000 + 2));
         sender.output.advance(3);
         sender.begin_chunk(2);
         sender.output.advance(3);
-        sender.advance_direct(2);
-        sender.finish(&[]).unwrap();
+        sender.advance_direct_body(2);
+        sender.finish_body(&[]).unwrap();
         assert_eq!(sender.output.pending(), b"\r\n0\r\n\r\n");
     }
 
     #[test]
     fn chunk_has_the_size_that_was_filled() {
         let mut sender = RequestSender::default();
-        sender.begin(BodyLength::Chunked, None);
+        sender.begin_body(BodyLength::Chunked, None);
         let fill = |room: &mut [u8], n| {
             room[..n].fill(b'x');
             n
         };
-        assert_eq!(sender.fill(1000, |room| fill(room, 0)), Ok(0));
+        assert_eq!(sender.fill_body(1000, |room| fill(room, 0)), Ok(0));
         assert_eq!(sender.output.pending(), b"");
-        assert_eq!(sender.fill(1000, |room| fill(room, 3)), Ok(3));
+        assert_eq!(sender.fill_body(1000, |room| fill(room, 3)), Ok(3));
         assert_eq!(sender.output.pending(), b"3\r\nxxx\r\n");
         sender.output.advance(8);
-        assert_eq!(sender.fill(16, |room| fill(room, 16)), Ok(16));
+        assert_eq!(sender.fill_body(16, |room| fill(room, 16)), Ok(16));
         assert_eq!(sender.output.pending(), b"10\r\nxxxxxxxxxxxxxxxx\r\n");
     }
 
     #[test]
     fn chunked_and_held_bodies_use_the_output() {
         let mut sender = RequestSender::default();
-        sender.begin(BodyLength::Chunked, None);
-        assert_eq!(sender.direct_credit(), 0);
-        sender.begin(BodyLength::Known(9), Some(Timestamp(7)));
-        assert_eq!(sender.direct_credit(), 0);
-        sender.release();
-        assert_eq!(sender.direct_credit(), 9);
+        sender.begin_body(BodyLength::Chunked, None);
+        assert_eq!(sender.direct_body_credit(), 0);
+        sender.begin_body(BodyLength::Known(9), Some(Timestamp(7)));
+        assert_eq!(sender.direct_body_credit(), 0);
+        sender.end_continue_wait();
+        assert_eq!(sender.direct_body_credit(), 9);
     }
 }

@@ -24,20 +24,20 @@ pub(crate) struct ClosedStreamAllowance {
 }
 
 impl ClosedStreamAllowance {
-    pub(crate) fn add(&mut self, window: i64) {
+    pub(crate) fn add_closed_stream(&mut self, window: i64) {
         self.bytes += window.max(0) as u64;
         // A head, trailers, and a few interim heads between.
         self.blocks = self.blocks.saturating_add(4);
         self.any = true;
     }
 
-    pub(crate) fn data(&mut self, length: u32) -> bool {
+    pub(crate) fn take_data(&mut self, length: u32) -> bool {
         let left = self.bytes.checked_sub(u64::from(length)).filter(|_| self.any);
         self.bytes = left.unwrap_or(self.bytes);
         left.is_some()
     }
 
-    pub(crate) fn block(&mut self) -> bool {
+    pub(crate) fn take_header_block(&mut self) -> bool {
         let left = self.blocks.checked_sub(1);
         self.blocks = left.unwrap_or(0);
         left.is_some()

@@ -10,9 +10,9 @@ use alloc::vec::Vec;
 
 /// The payload of the client's PINGs. At most one is unanswered at a time, so that all PINGs can
 /// have one payload.
-const PING: &[u8; 8] = b"haulping";
+const PING_PAYLOAD: &[u8; 8] = b"haulping";
 
-fn word(payload: &[u8], at: usize) -> u32 {
+fn read_u32(payload: &[u8], at: usize) -> u32 {
     payload.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes)
 }
 
@@ -21,7 +21,7 @@ impl H2Machine {
         self.tally.count(now, FloodKind::Settings)?;
         if header.has(flag::ACK) {
             if let Some(sent) = self.clocks.settings.take() {
-                self.intake.round_trip(now - sent);
+                self.intake.add_rtt_sample(now - sent);
                 self.clocks.settings_done = true;
                 self.decoder.set_limit(self.config.header_table_size);
             }
@@ -29,7 +29,7 @@ impl H2Machine {
         }
         for entry in payload.chunks_exact(6) {
             let id = u16::from_be_bytes([entry[0], entry[1]]);
-            let value = word(entry, 2);
+            let value = read_u32(entry, 2);
             let impossible = Err(H2Error::Setting { id, value });
             match id {
                 setting::HEADER_TABLE_SIZE => self.encoder.set_peer_limit(value),
@@ -37,7 +37,7 @@ impl H2Machine {
                 setting::ENABLE_PUSH if value != 0 => return impossible,
                 setting::MAX_CONCURRENT_STREAMS => self.peer.max_streams = value,
                 setting::INITIAL_WINDOW_SIZE if i64::from(value) > MAX_WINDOW => return impossible,
-                setting::INITIAL_WINDOW_SIZE => self.shift_windows(value)?,
+                setting::INITIAL_WINDOW_SIZE => self.shift_send_windows(value)?,
                 setting::MAX_FRAME_SIZE if !FRAME_SIZES.contains(&value) => return impossible,
                 setting::MAX_FRAME_SIZE => self.peer.max_frame = value,
                 setting::MAX_HEADER_LIST_SIZE => self.peer.max_head = Some(value),
@@ -45,14 +45,14 @@ impl H2Machine {
             }
         }
         self.peer.seen = true;
-        frame::settings_ack(self.output.tail());
+        frame::settings_ack(self.output.append_buffer());
         self.due.push_back(H2Event::Settings { max_concurrent: self.max_concurrent() });
-        self.acknowledged()
+        self.on_settings_ack()
     }
 
     /// Applies a new `SETTINGS_INITIAL_WINDOW_SIZE` of the peer to open streams. Each send window
     /// changes by the difference from the old value and may become negative (RFC 9113 §6.9.2).
-    fn shift_windows(&mut self, value: u32) -> Result<(), H2Error> {
+    fn shift_send_windows(&mut self, value: u32) -> Result<(), H2Error> {
         let difference = i64::from(value) - i64::from(self.peer.window);
         self.peer.window = value;
         for stream in self.streams.iter_mut() {
@@ -66,24 +66,24 @@ impl H2Machine {
 
     /// Counts an acknowledgement that was written to the output. Fails if too many acknowledgements
     /// are unsent because the peer does not read.
-    fn acknowledged(&mut self) -> Result<(), H2Error> {
+    fn on_settings_ack(&mut self) -> Result<(), H2Error> {
         self.unread += 1;
         self.tally.check_absolute(FloodKind::Unread, self.unread)
     }
 
     pub(crate) fn on_ping(&mut self, now: Timestamp, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
         if header.has(flag::ACK) {
-            if payload == PING
+            if payload == PING_PAYLOAD
                 && let Some(sent) = self.clocks.ping.take()
             {
-                self.intake.round_trip(now - sent);
+                self.intake.add_rtt_sample(now - sent);
                 return Ok(());
             }
             return self.tally.count(now, FloodKind::Ping);
         }
         self.tally.count(now, FloodKind::Ping)?;
-        frame::ping(flag::ACK, payload, self.output.tail());
-        self.acknowledged()
+        frame::ping(flag::ACK, payload, self.output.append_buffer());
+        self.on_settings_ack()
     }
 
     pub(crate) fn on_window_update(
@@ -93,7 +93,7 @@ impl H2Machine {
         payload: &[u8],
     ) -> Result<(), H2Error> {
         self.tally.count(now, FloodKind::WindowUpdate)?;
-        let increment = i64::from(word(payload, 0) & 0x7fff_ffff);
+        let increment = i64::from(read_u32(payload, 0) & 0x7fff_ffff);
         let window = match header.stream {
             0 => &mut self.send_window,
             // It may cross the end of the stream on the wire.
@@ -113,12 +113,12 @@ impl H2Machine {
         if header.stream == 0 {
             return Err(fault);
         }
-        self.violated(header.stream, fault);
+        self.reset_for_violation(header.stream, fault);
         Ok(())
     }
 
     pub(crate) fn on_rst_stream(&mut self, now: Timestamp, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
-        let code = ErrorCode(word(payload, 0));
+        let code = ErrorCode(read_u32(payload, 0));
         let Some(stream) = self.drop_stream(header.stream, None) else {
             return self.tally.count(now, FloodKind::Reset);
         };
@@ -137,7 +137,7 @@ impl H2Machine {
 
     pub(crate) fn on_go_away(&mut self, now: Timestamp, payload: &[u8]) -> Result<(), H2Error> {
         self.tally.count(now, FloodKind::GoAway)?;
-        let (last, code) = (word(payload, 0) & 0x7fff_ffff, ErrorCode(word(payload, 4)));
+        let (last, code) = (read_u32(payload, 0) & 0x7fff_ffff, ErrorCode(read_u32(payload, 4)));
         // A later one may lower the number and must not raise it (RFC 9113 §6.8).
         self.last_allowed = self.last_allowed.min(last);
         self.closing = Some(CloseReason::GoAway(code));
@@ -161,8 +161,8 @@ impl H2Machine {
         }
     }
 
-    /// Returns the time of the next timeout, when [`H2Machine::handle_timeout`] has to be called;
-    /// `None` if there is none. Timeouts exist for the acknowledgement of the client's SETTINGS,
+    /// Returns the time of the next timeout, when [`H2Machine::handle_timeout`] has to be called.
+    /// `None` without a timeout. Timeouts exist for the acknowledgement of the client's SETTINGS,
     /// for a keep-alive PING, and for a body that waits for `100 Continue`.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         if self.is_over() {
@@ -184,14 +184,14 @@ impl H2Machine {
         if self.is_over() {
             return Ok(());
         }
-        let result = self.check_times(now);
+        let result = self.check_deadlines(now);
         if let Err(error) = result {
             self.fail(error);
         }
         result
     }
 
-    fn check_times(&mut self, now: Timestamp) -> Result<(), H2Error> {
+    fn check_deadlines(&mut self, now: Timestamp) -> Result<(), H2Error> {
         if self.clocks.settings.is_some_and(|sent| sent + self.config.settings_timeout <= now) {
             return Err(H2Error::SettingsTimeout);
         }
@@ -201,7 +201,7 @@ impl H2Machine {
                 Some(_) => return Err(H2Error::PingTimeout),
                 None => {
                     self.clocks.ping = Some(now);
-                    frame::ping(0, PING, self.output.tail());
+                    frame::ping(0, PING_PAYLOAD, self.output.append_buffer());
                 }
             }
         }
@@ -220,7 +220,7 @@ impl H2Machine {
 
     /// Ends the wait of a request's body for `100 Continue`. `wanted` is true if the body may be
     /// sent now, and false if the server sent a final response in place of 100 (RFC 9110 §10.1.1).
-    pub(crate) fn stop_holding(&mut self, id: u32, wanted: bool) {
+    pub(crate) fn end_continue_wait(&mut self, id: u32, wanted: bool) {
         if let Some(stream) = self.streams.get_mut(id)
             && stream.hold_until.take().is_some()
         {

@@ -153,7 +153,7 @@ impl H2Error {
             H2Error::Setting { id: super::frame::setting::INITIAL_WINDOW_SIZE, .. } => ErrorCode::FLOW_CONTROL_ERROR,
             H2Error::Flood { .. } => ErrorCode::ENHANCE_YOUR_CALM,
             H2Error::Response(error) if error.is_limit() => ErrorCode::ENHANCE_YOUR_CALM,
-            H2Error::Response(error) if error.is_end() => ErrorCode::NO_ERROR,
+            H2Error::Response(error) if error.is_early_end() => ErrorCode::NO_ERROR,
             H2Error::SettingsTimeout => ErrorCode::SETTINGS_TIMEOUT,
             H2Error::PingTimeout | H2Error::EndedInResponse { .. } => ErrorCode::NO_ERROR,
             _ => ErrorCode::PROTOCOL_ERROR,

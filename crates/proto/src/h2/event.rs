@@ -58,7 +58,7 @@ pub enum H2Event {
     /// Bytes of a response's body. Call [`H2Machine::release`](super::H2Machine::release) when they
     /// have been consumed.
     Body {
-        /// The request whose response has this body.
+        /// The request to which the body belongs.
         id: RequestId,
         /// The range of these bytes in the buffer given to `step`, without framing and padding.
         range: Range<usize>,

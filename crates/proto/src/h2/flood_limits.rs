@@ -6,7 +6,7 @@ use crate::flood_counts::Flood;
 /// Limits on HTTP/2 frames without progress: for each kind, the number of frames that may arrive in
 /// ten seconds.
 ///
-/// Such frames cost no memory, except those that [`FloodLimits::unread`] counts.
+/// Such frames cost no memory. Only [`FloodLimits::unread`] is a limit on memory.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct FloodLimits {
     /// The number of PING frames. Default 1,000. Hazard: some servers send a PING to measure each

@@ -32,7 +32,7 @@ use core::time::Duration;
 
 /// The smallest increment of the connection's receive window, in bytes, that is worth a
 /// WINDOW_UPDATE frame. It does not apply if the peer's window is 0.
-const WORTH_A_FRAME: u64 = 4 * 1024;
+const MIN_WINDOW_UPDATE: u64 = 4 * 1024;
 
 /// The receive window of one HTTP/2 stream.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub(crate) struct StreamReceiveWindow {
 impl StreamReceiveWindow {
     /// Subtracts the payload length of a received DATA frame from the stream's window. Returns
     /// `false` if the frame exceeds the window.
-    pub(crate) fn take(&mut self, length: u32) -> bool {
+    pub(crate) fn consume(&mut self, length: u32) -> bool {
         self.window -= i64::from(length);
         self.window >= 0
     }
@@ -95,21 +95,21 @@ impl ReceiveWindow {
     /// Returns the increment of the connection's first WINDOW_UPDATE, which raises the window from
     /// the size that RFC 9113 prescribes to the configured total. `None` if no increment is worth a
     /// frame.
-    pub(crate) fn open(&mut self) -> Option<u32> {
-        self.announce()
+    pub(crate) fn first_increment(&mut self) -> Option<u32> {
+        self.take_increment()
     }
 
     pub(crate) fn rtt(&self) -> Option<Duration> {
         self.rtt
     }
 
-    pub(crate) fn round_trip(&mut self, sample: Duration) {
+    pub(crate) fn add_rtt_sample(&mut self, sample: Duration) {
         self.rtt = Some(self.rtt.map_or(sample, |known| known.min(sample)));
     }
 
     /// Returns `true` if the memory budget has room for another stream in addition to `open`
     /// streams.
-    pub(crate) fn admits(&self, open: usize) -> bool {
+    pub(crate) fn admits_stream(&self, open: usize) -> bool {
         self.has_room(self.initial, open)
     }
 
@@ -120,7 +120,7 @@ impl ReceiveWindow {
     /// Raises the initial receive window of streams. Does nothing if `initial` is not larger, or if
     /// the memory budget does not allow it for all open streams and one more. Returns the increment
     /// for each open stream.
-    pub(crate) fn widen(&mut self, initial: u32, open: usize) -> Option<u32> {
+    pub(crate) fn raise_initial_window(&mut self, initial: u32, open: usize) -> Option<u32> {
         let wider = u64::from(initial);
         let difference = wider.checked_sub(self.initial).filter(|difference| *difference > 0)?;
         if !self.has_room(wider, open) {
@@ -130,19 +130,19 @@ impl ReceiveWindow {
         Some(difference as u32)
     }
 
-    pub(crate) fn begin(&self) -> StreamReceiveWindow {
+    pub(crate) fn begin_stream(&self) -> StreamReceiveWindow {
         StreamReceiveWindow { window: self.initial as i64, held: 0, target: self.initial, since: None }
     }
 
     /// Subtracts the payload length of a received DATA frame from the connection's window. Returns
     /// `false` if the frame exceeds the window.
-    pub(crate) fn take(&mut self, length: u32) -> bool {
+    pub(crate) fn consume(&mut self, length: u32) -> bool {
         self.window -= i64::from(length);
         self.window >= 0
     }
 
     /// Records that a stream has ended. The driver may still release the stream's remaining bytes.
-    pub(crate) fn end(&mut self, inbound: &StreamReceiveWindow) {
+    pub(crate) fn end_stream(&mut self, inbound: &StreamReceiveWindow) {
         self.grown -= inbound.target - self.initial;
         self.orphaned += inbound.held;
     }
@@ -153,10 +153,14 @@ impl ReceiveWindow {
     ///
     /// Call this with 0 after each received frame too. The frame may have reduced the peer's window
     /// so far that released bytes are worth an announcement now, and no other release may follow.
-    pub(crate) fn give(&mut self, bytes: u64) -> Option<u32> {
+    pub(crate) fn release_without_stream(&mut self, bytes: u64) -> Option<u32> {
         self.pending += bytes;
         let left = self.window.max(0) as u64;
-        if self.pending >= left && (self.pending >= WORTH_A_FRAME || left == 0) { self.announce() } else { None }
+        if self.pending >= left && (self.pending >= MIN_WINDOW_UPDATE || left == 0) {
+            self.take_increment()
+        } else {
+            None
+        }
     }
 
     /// Releases bytes of streams that have ended, at most as many as the driver has not released
@@ -164,10 +168,10 @@ impl ReceiveWindow {
     pub(crate) fn release_orphaned(&mut self, bytes: u64) -> Option<u32> {
         let bytes = bytes.min(self.orphaned);
         self.orphaned -= bytes;
-        self.give(bytes)
+        self.release_without_stream(bytes)
     }
 
-    fn announce(&mut self) -> Option<u32> {
+    fn take_increment(&mut self) -> Option<u32> {
         let increment = self.pending.min((MAX_WINDOW - self.window.max(0)) as u64);
         self.pending -= increment;
         self.window += increment as i64;
@@ -180,7 +184,7 @@ impl ReceiveWindow {
     /// `left` is the number of bytes of the response's body still to come, if known. `open` is the
     /// number of open streams. `expected` is the number of streams that may be open at the same
     /// time.
-    pub(crate) fn release(
+    pub(crate) fn release_of_stream(
         &mut self,
         inbound: &mut StreamReceiveWindow,
         bytes: u64,
@@ -190,10 +194,10 @@ impl ReceiveWindow {
     ) -> (Option<u32>, Option<u32>) {
         let bytes = bytes.min(inbound.held);
         inbound.held -= bytes;
-        (self.raise(inbound, now, left, open, expected), self.give(bytes))
+        (self.raise_stream_target(inbound, now, left, open, expected), self.release_without_stream(bytes))
     }
 
-    fn raise(
+    fn raise_stream_target(
         &mut self,
         inbound: &mut StreamReceiveWindow,
         now: Timestamp,
@@ -215,7 +219,7 @@ impl ReceiveWindow {
         if let (Some(since), Some(rtt)) = (inbound.since, self.rtt)
             && now - since <= rtt
         {
-            let more = self.growth(inbound, open, expected);
+            let more = self.allowed_growth(inbound, open, expected);
             inbound.target += more;
             self.grown += more;
         }
@@ -230,7 +234,7 @@ impl ReceiveWindow {
     ///
     /// The pool is the part of the budget that further streams do not need, but at least half of
     /// it.
-    fn growth(&self, inbound: &StreamReceiveWindow, open: usize, expected: u64) -> u64 {
+    fn allowed_growth(&self, inbound: &StreamReceiveWindow, open: usize, expected: u64) -> u64 {
         let needed = self.initial.saturating_mul(expected.max(open as u64)).min(self.total / 2);
         let pool = self.total - needed;
         let share = pool / open.max(1) as u64;
@@ -258,19 +262,19 @@ mod tests {
         bytes: u32,
         now: Timestamp,
     ) -> (Option<u32>, Option<u32>) {
-        assert!(stream.take(bytes) && intake.take(bytes));
+        assert!(stream.consume(bytes) && intake.consume(bytes));
         stream.held += u64::from(bytes);
-        intake.release(stream, u64::from(bytes), now, None, (1, 100))
+        intake.release_of_stream(stream, u64::from(bytes), now, None, (1, 100))
     }
 
     #[test]
     fn window_grows_if_half_lasts_under_a_roundtrip() {
         let mut intake = ReceiveWindow::new(4096 * KIB, 64 * KIB);
-        assert_eq!(intake.open(), Some(4096 * KIB - INITIAL_WINDOW));
-        intake.round_trip(Duration::from_nanos(300));
-        intake.round_trip(Duration::from_nanos(100));
-        intake.round_trip(Duration::from_nanos(200));
-        let mut stream = intake.begin();
+        assert_eq!(intake.first_increment(), Some(4096 * KIB - INITIAL_WINDOW));
+        intake.add_rtt_sample(Duration::from_nanos(300));
+        intake.add_rtt_sample(Duration::from_nanos(100));
+        intake.add_rtt_sample(Duration::from_nanos(200));
+        let mut stream = intake.begin_stream();
         assert_eq!(used_up(&mut intake, &mut stream, 31 * KIB, Timestamp(0)), (None, None));
         assert_eq!(
             used_up(&mut intake, &mut stream, KIB, Timestamp(0)),
@@ -285,22 +289,22 @@ mod tests {
             used_up(&mut intake, &mut stream, half, later);
         }
         assert_eq!(stream.target, 64 * 1024 + 2048 * 1024, "its share: half of the budget is for others");
-        intake.end(&stream);
+        intake.end_stream(&stream);
         assert_eq!(intake.grown, 0);
     }
 
     #[test]
     fn connection_window_withholds_no_remainder() {
         let mut intake = ReceiveWindow::new(1024 * KIB, 256 * KIB);
-        intake.open();
-        let mut stuck = [(); 3].map(|()| intake.begin());
+        intake.first_increment();
+        let mut stuck = [(); 3].map(|()| intake.begin_stream());
         for stream in &mut stuck {
-            assert!(stream.take(256 * KIB) && intake.take(256 * KIB));
+            assert!(stream.consume(256 * KIB) && intake.consume(256 * KIB));
             stream.held += u64::from(256 * KIB);
         }
-        assert!(intake.admits(3));
-        assert!(!intake.admits(4));
-        let mut moving = intake.begin();
+        assert!(intake.admits_stream(3));
+        assert!(!intake.admits_stream(4));
+        let mut moving = intake.begin_stream();
         let mut announced = 0;
         for _ in 0..100 {
             announced += used_up(&mut intake, &mut moving, 64 * KIB, Timestamp(0)).1.unwrap_or(0);
@@ -311,12 +315,12 @@ mod tests {
     #[test]
     fn known_remainder_needs_no_window_update() {
         let mut intake = ReceiveWindow::new(1024 * KIB, 64 * KIB);
-        let mut stream = intake.begin();
-        assert!(stream.take(48 * KIB));
+        let mut stream = intake.begin_stream();
+        assert!(stream.consume(48 * KIB));
         stream.held = u64::from(48 * KIB);
         let left = Some(u64::from(16 * KIB) - 1);
-        assert_eq!(intake.release(&mut stream, 48 * 1024, Timestamp(0), left, (1, 1)).0, None);
+        assert_eq!(intake.release_of_stream(&mut stream, 48 * 1024, Timestamp(0), left, (1, 1)).0, None);
         let left = Some(u64::from(16 * KIB));
-        assert_eq!(intake.release(&mut stream, 0, Timestamp(0), left, (1, 1)).0, Some(48 * KIB));
+        assert_eq!(intake.release_of_stream(&mut stream, 0, Timestamp(0), left, (1, 1)).0, Some(48 * KIB));
     }
 }

@@ -4,7 +4,7 @@ use super::ErrorCode;
 use alloc::vec::Vec;
 
 /// The length of a frame's header in bytes.
-pub(crate) const HEADER: usize = 9;
+pub(crate) const HEADER_LENGTH: usize = 9;
 
 /// The connection preface: the first bytes that a client sends (RFC 9113 §3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -58,7 +58,7 @@ pub(crate) struct FrameHeader {
 }
 
 impl FrameHeader {
-    pub(crate) fn read(bytes: &[u8; HEADER]) -> FrameHeader {
+    pub(crate) fn read(bytes: &[u8; HEADER_LENGTH]) -> FrameHeader {
         let [a, b, c, kind, flags, stream @ ..] = *bytes;
         FrameHeader {
             length: u32::from_be_bytes([0, a, b, c]),
@@ -74,7 +74,7 @@ impl FrameHeader {
     }
 }
 
-pub(crate) fn header(length: usize, kind: u8, flags: u8, stream: u32) -> [u8; HEADER] {
+pub(crate) fn header(length: usize, kind: u8, flags: u8, stream: u32) -> [u8; HEADER_LENGTH] {
     let [_, a, b, c] = (length as u32).to_be_bytes();
     let [d, e, f, g] = stream.to_be_bytes();
     [a, b, c, kind, flags, d, e, f, g]
@@ -117,17 +117,22 @@ pub(crate) fn go_away(code: ErrorCode, out: &mut Vec<u8>) {
 
 /// Splits the header block that begins at `start` in `out` into HEADERS and CONTINUATION frames.
 /// The caller has left room before `start` for the header of the first frame.
-pub(crate) fn wrap_block(start: usize, stream: u32, end_stream: bool, max_frame: u32, out: &mut Vec<u8>) {
+pub(crate) fn split_into_frames(start: usize, stream: u32, end_stream: bool, max_frame: u32, out: &mut Vec<u8>) {
     let max_frame = max_frame as usize;
-    let length = out.len() - start - HEADER;
+    let length = out.len() - start - HEADER_LENGTH;
     let end = if end_stream { flag::END_STREAM } else { 0 };
     if length <= max_frame {
-        out[start..start + HEADER].copy_from_slice(&header(length, kind::HEADERS, end | flag::END_HEADERS, stream));
+        out[start..start + HEADER_LENGTH].copy_from_slice(&header(
+            length,
+            kind::HEADERS,
+            end | flag::END_HEADERS,
+            stream,
+        ));
         return;
     }
     // Rare: a block above the peer's frame size (16 KiB at least).
-    let rest = out.split_off(start + HEADER + max_frame);
-    out[start..start + HEADER].copy_from_slice(&header(max_frame, kind::HEADERS, end, stream));
+    let rest = out.split_off(start + HEADER_LENGTH + max_frame);
+    out[start..start + HEADER_LENGTH].copy_from_slice(&header(max_frame, kind::HEADERS, end, stream));
     let mut fragments = rest.chunks(max_frame).peekable();
     while let Some(fragment) = fragments.next() {
         let last = if fragments.peek().is_none() { flag::END_HEADERS } else { 0 };

@@ -25,7 +25,7 @@ pub(super) struct PartialHeaderBlock {
 }
 
 impl H2Machine {
-    pub(super) fn headers(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
+    pub(super) fn on_headers(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
         let fault = H2Error::Frame(FrameFault::Padding);
         let mut fragment = payload;
         let mut padding = 0;
@@ -41,14 +41,14 @@ impl H2Machine {
         let fragment = &fragment[..end];
         let end_stream = header.has(flag::END_STREAM);
         if header.has(flag::END_HEADERS) {
-            return self.block(header.stream, end_stream, fragment);
+            return self.on_header_block(header.stream, end_stream, fragment);
         }
         let bytes = fragment.to_vec();
         self.reader.block = Some(PartialHeaderBlock { id: header.stream, end_stream, bytes, continuations: 0 });
         Ok(())
     }
 
-    pub(super) fn continuation(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
+    pub(super) fn on_continuation(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
         let Some(block) = &mut self.reader.block else {
             return Err(H2Error::Frame(FrameFault::StrayContinuation));
         };
@@ -59,15 +59,15 @@ impl H2Machine {
             return Ok(());
         }
         let Some(block) = self.reader.block.take() else { return Ok(()) };
-        self.block(block.id, block.end_stream, &block.bytes)
+        self.on_header_block(block.id, block.end_stream, &block.bytes)
     }
 
     /// Decodes a complete header block of stream `id`, and processes it as a response head or as
     /// trailers.
-    fn block(&mut self, id: u32, end_stream: bool, bytes: &[u8]) -> Result<(), H2Error> {
+    fn on_header_block(&mut self, id: u32, end_stream: bool, bytes: &[u8]) -> Result<(), H2Error> {
         let section = match self.streams.get_mut(id) {
             // Decoded only so that the dynamic table stays equal to the peer's.
-            None if self.stale.block() => None,
+            None if self.stale.take_header_block() => None,
             None => return Err(H2Error::Frame(FrameFault::ClosedStream)),
             Some(stream) => {
                 stream.started = true;
@@ -81,28 +81,28 @@ impl H2Machine {
         let decoded = match decoded {
             None => return Ok(()),
             Some(Err(fault)) => {
-                self.violated(id, fault.into());
+                self.reset_for_violation(id, fault.into());
                 return Ok(());
             }
             Some(Ok(decoded)) => decoded,
         };
-        self.tally.useful(1);
+        self.tally.count_useful(1);
         let judged = if section == Some(FieldSectionKind::Trailers) {
-            self.trailers(id, end_stream, decoded)
+            self.on_trailers(id, end_stream, decoded)
         } else {
             if let Some(stream) = self.streams.get_mut(id) {
                 stream.head_bytes += decoded.size;
             }
-            self.head(id, end_stream, decoded.into_head())
+            self.on_head(id, end_stream, decoded.into_head())
         };
         if let Err(fault) = judged {
-            self.violated(id, fault);
+            self.reset_for_violation(id, fault);
         }
         Ok(())
     }
 
     /// Processes the response head of stream `id`. An error ends only this stream.
-    fn head(&mut self, id: u32, end_stream: bool, head: ResponseHead) -> Result<(), H2Error> {
+    fn on_head(&mut self, id: u32, end_stream: bool, head: ResponseHead) -> Result<(), H2Error> {
         let Some(stream) = self.streams.get_mut(id) else { return Ok(()) };
         let request = RequestId(u64::from(id));
         let status = head.status();
@@ -116,7 +116,7 @@ impl H2Machine {
                 return Err(H2Error::Response(ResponseError::TooManyInterim { limit }));
             }
             if status == 100 {
-                self.stop_holding(id, true);
+                self.end_continue_wait(id, true);
             }
             self.due.push_back(H2Event::Interim { id: request, head });
             return Ok(());
@@ -131,10 +131,10 @@ impl H2Machine {
         stream.reads_on = (200..300).contains(&status) && !tunnel;
         let wanted = stream.reads_on;
         let was_head = stream.response_to == ResponseFramingContext::Head;
-        self.stop_holding(id, wanted);
+        self.end_continue_wait(id, wanted);
         self.due.push_back(H2Event::Head { id: request, head, framing });
         if end_stream {
-            self.complete(id, None);
+            self.complete_response(id, None);
         } else if was_head {
             // A HEAD request ends with the head. Some servers never end the stream, or send the
             // body of a GET.
@@ -144,17 +144,17 @@ impl H2Machine {
         Ok(())
     }
 
-    fn trailers(&mut self, id: u32, end_stream: bool, decoded: DecodedFieldSection) -> Result<(), H2Error> {
+    fn on_trailers(&mut self, id: u32, end_stream: bool, decoded: DecodedFieldSection) -> Result<(), H2Error> {
         if !end_stream {
             return Err(H2Error::Frame(FrameFault::HeadInBody));
         }
         if self.streams.get(id).is_some_and(|stream| stream.phase == ResponsePhase::Ended) {
             return Err(H2Error::Frame(FrameFault::ClosedStream));
         }
-        if let Some(fault) = self.shortfall(id) {
+        if let Some(fault) = self.content_length_error(id) {
             return Err(fault);
         }
-        self.complete(id, Some(decoded));
+        self.complete_response(id, Some(decoded));
         Ok(())
     }
 }
@@ -162,7 +162,7 @@ impl H2Machine {
 /// The factor by which a header block may exceed the size limit of a head before the connection is
 /// ended. Up to that size, a block is decoded only so that the dynamic table stays equal to the
 /// peer's. A limit is needed because a block of 300 KiB can expand to a gigabyte.
-const FOLLOWED: usize = 16;
+const MAX_BLOCK_FACTOR: usize = 16;
 
 /// Decodes a header block. The outer error ends the connection, the inner one only the stream.
 ///
@@ -182,15 +182,17 @@ fn decode(
     }
     loop {
         if let Some(reader) = &mut reading {
-            let Some(line) = decoder.line(&mut block, reader.text()).map_err(H2Error::Hpack)? else { break };
-            if let Err(error) = reader.line(line) {
+            let Some(line) = decoder.next_line(&mut block, reader.line_buffer()).map_err(H2Error::Hpack)? else {
+                break;
+            };
+            if let Err(error) = reader.push_line(line) {
                 (fault, reading) = (Some(error), None);
             }
         } else {
             text.clear();
-            let Some(line) = decoder.line(&mut block, &mut text).map_err(H2Error::Hpack)? else { break };
+            let Some(line) = decoder.next_line(&mut block, &mut text).map_err(H2Error::Hpack)? else { break };
             unwanted += line.value.end;
-            if unwanted > limits.head_bytes.saturating_mul(FOLLOWED) {
+            if unwanted > limits.head_bytes.saturating_mul(MAX_BLOCK_FACTOR) {
                 return Err(H2Error::Response(ResponseError::HeadTooLarge { limit: limits.head_bytes }));
             }
         }

@@ -31,11 +31,11 @@ use core::time::Duration;
 
 /// The number of parallel streams assumed before the peer's SETTINGS arrive. RFC 9113 §6.5.2
 /// advises peers to allow at least that many.
-const STREAMS_ASSUMED: u32 = 100;
+const ASSUMED_MAX_STREAMS: u32 = 100;
 
 /// The size in bytes of the HPACK table with which the client compresses requests. A larger table
 /// would help only with very many different cookies.
-const ENCODER_TABLE: u32 = 4096;
+const ENCODER_TABLE_SIZE: u32 = 4096;
 
 /// The client's side of one HTTP/2 connection, without I/O.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl H2Machine {
         config.stream_window = config.stream_window.clamp(1, config.connection_window);
         let mut intake = ReceiveWindow::new(config.connection_window, config.stream_window);
         let mut output = OutputBuffer::default();
-        let out = output.tail();
+        let out = output.append_buffer();
         out.extend_from_slice(frame::PREFACE);
         frame::settings(
             &[
@@ -90,21 +90,21 @@ impl H2Machine {
             ],
             out,
         );
-        if let Some(increment) = intake.open() {
+        if let Some(increment) = intake.first_increment() {
             frame::window_update(0, increment, out);
         }
         H2Machine {
             output,
             streams: OpenStreams::default(),
-            encoder: HpackEncoder::new(ENCODER_TABLE),
+            encoder: HpackEncoder::new(ENCODER_TABLE_SIZE),
             // Until our SETTINGS are acknowledged, the peer may use the defaults.
-            decoder: HpackDecoder::new(config.header_table_size.max(ENCODER_TABLE)),
+            decoder: HpackDecoder::new(config.header_table_size.max(ENCODER_TABLE_SIZE)),
             reader: H2FrameReader::default(),
             intake,
             tally: FloodCounts::new(config.floods.by_kind()),
             peer: PeerSettings {
                 seen: false,
-                max_streams: STREAMS_ASSUMED,
+                max_streams: ASSUMED_MAX_STREAMS,
                 window: INITIAL_WINDOW,
                 max_frame: *FRAME_SIZES.start(),
                 max_head: None,
@@ -124,10 +124,10 @@ impl H2Machine {
 
     /// Returns `true` if [`H2Machine::enqueue`] would accept a valid request now.
     pub fn can_enqueue(&self) -> bool {
-        self.refusal().is_none()
+        self.enqueue_error().is_none()
     }
 
-    fn refusal(&self) -> Option<RequestError> {
+    fn enqueue_error(&self) -> Option<RequestError> {
         let limit = self.max_concurrent();
         if let Some(reason) = self.closing {
             Some(RequestError::Closed(reason))
@@ -135,7 +135,7 @@ impl H2Machine {
             Some(RequestError::Closed(CloseReason::StreamsExhausted))
         } else if self.streams.len() >= limit as usize {
             Some(RequestError::TooManyStreams { limit })
-        } else if !self.intake.admits(self.streams.len()) {
+        } else if !self.intake.admits_stream(self.streams.len()) {
             Some(RequestError::NoWindow)
         } else {
             None
@@ -151,35 +151,35 @@ impl H2Machine {
     /// Raises the initial receive window of responses to this many bytes, also for open requests.
     /// Does nothing if [`H2Config::stream_window`] is larger already or the connection's window is
     /// too small. A window never shrinks, since the peer may be using all of it.
-    pub fn widen(&mut self, stream_window: u32) {
+    pub fn raise_stream_window(&mut self, stream_window: u32) {
         if self.is_over() {
             return;
         }
-        let Some(difference) = self.intake.widen(stream_window, self.streams.len()) else { return };
-        frame::settings(&[(setting::INITIAL_WINDOW_SIZE, stream_window)], self.output.tail());
+        let Some(difference) = self.intake.raise_initial_window(stream_window, self.streams.len()) else { return };
+        frame::settings(&[(setting::INITIAL_WINDOW_SIZE, stream_window)], self.output.append_buffer());
         self.streams.iter_mut().for_each(|stream| stream.inbound.widen(difference));
     }
 
     /// Appends a request head to the output, and returns the request's number. If the request is
     /// refused, the connection is unchanged.
     pub fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
-        if let Some(refusal) = self.refusal() {
+        if let Some(refusal) = self.enqueue_error() {
             return Err(refusal);
         }
-        let facts = request_section::check(request, self.peer.max_head)?;
+        let facts = request_section::check_request(request, self.peer.max_head)?;
         self.start_clocks(now);
         let id = self.next_id;
         self.next_id += 2;
         let upload = UploadState::new(request.body);
         let hold = request.expect_continue && upload != UploadState::Finished;
         self.clocks.holding += u32::from(hold);
-        let start = self.output.position();
-        let out = self.output.tail();
+        let start = self.output.end_position();
+        let out = self.output.append_buffer();
         let place = out.len();
-        out.resize(place + frame::HEADER, 0);
+        out.resize(place + frame::HEADER_LENGTH, 0);
         let mut block = OpenHeaderBlock::begin(&mut self.encoder, out);
-        request_section::write(request, &facts, &mut block, &mut self.name);
-        frame::wrap_block(place, id, upload == UploadState::Finished, self.peer.max_frame, out);
+        request_section::write_request(request, &facts, &mut block, &mut self.name);
+        frame::split_into_frames(place, id, upload == UploadState::Finished, self.peer.max_frame, out);
         self.streams.insert(
             id,
             RequestStreamState {
@@ -187,7 +187,7 @@ impl H2Machine {
                 upload,
                 hold_until: hold.then(|| now + self.config.expect_timeout),
                 send_window: i64::from(self.peer.window),
-                inbound: self.intake.begin(),
+                inbound: self.intake.begin_stream(),
                 phase: ResponsePhase::Head,
                 interim: 0,
                 head_bytes: 0,
@@ -239,11 +239,11 @@ impl H2Machine {
     /// complete or was reset. Unreleased bytes stop the peer, which bounds the memory.
     pub fn release(&mut self, now: Timestamp, id: RequestId, n: u64) {
         let (open, expected) = (self.streams.len(), u64::from(self.max_concurrent()));
-        let number = number(id);
+        let number = stream_id(id);
         let (stream, conn) = match self.streams.get_mut(number) {
             Some(stream) => {
-                let left = stream.left();
-                self.intake.release(&mut stream.inbound, n, now, left, (open, expected))
+                let left = stream.remaining_body();
+                self.intake.release_of_stream(&mut stream.inbound, n, now, left, (open, expected))
             }
             None => (None, self.intake.release_orphaned(n)),
         };
@@ -252,7 +252,7 @@ impl H2Machine {
         }
         for (number, increment) in [(number, stream), (0, conn)] {
             if let Some(increment) = increment {
-                frame::window_update(number, increment, self.output.tail());
+                frame::window_update(number, increment, self.output.append_buffer());
             }
         }
     }
@@ -260,7 +260,7 @@ impl H2Machine {
     /// Cancels a response: sends RST_STREAM with this code, usually [`ErrorCode::CANCEL`]. No event
     /// with this id follows. Returns `true` if the request was open.
     pub fn reset(&mut self, id: RequestId, code: ErrorCode) -> bool {
-        let open = self.drop_stream(number(id), Some(code)).is_some();
+        let open = self.drop_stream(stream_id(id), Some(code)).is_some();
         // Its last events may be due already.
         let before = self.due.len();
         self.due.retain(|event| event.id() != Some(id));
@@ -275,28 +275,28 @@ impl H2Machine {
         self.clocks.holding -= u32::from(stream.hold_until.is_some());
         if let Some(code) = code {
             if !self.is_over() {
-                frame::rst_stream(id, code, self.output.tail());
+                frame::rst_stream(id, code, self.output.append_buffer());
             }
-            self.stale.add(stream.inbound.window);
+            self.stale.add_closed_stream(stream.inbound.window);
         }
         let undelivered = self.reader.abandon(id);
         stream.inbound.held -= undelivered.min(stream.inbound.held);
-        self.intake.end(&stream.inbound);
-        self.give_back(undelivered);
+        self.intake.end_stream(&stream.inbound);
+        self.release_without_stream(undelivered);
         Some(stream)
     }
 
     /// Releases received bytes that belong to no open stream: padding, and payload of closed
     /// streams.
-    pub(crate) fn give_back(&mut self, bytes: u64) {
-        if let Some(increment) = self.intake.give(bytes) {
-            frame::window_update(0, increment, self.output.tail());
+    pub(crate) fn release_without_stream(&mut self, bytes: u64) {
+        if let Some(increment) = self.intake.release_without_stream(bytes) {
+            frame::window_update(0, increment, self.output.append_buffer());
         }
     }
 
     /// Resets the stream of a malformed response and reports the error as an event. The connection
     /// continues.
-    pub(crate) fn violated(&mut self, id: u32, error: H2Error) {
+    pub(crate) fn reset_for_violation(&mut self, id: u32, error: H2Error) {
         if self.drop_stream(id, Some(error.code())).is_some() {
             let reason = ResetReason::Violation(error);
             self.due.push_back(H2Event::Reset { id: RequestId(u64::from(id)), reason, retryable: false });
@@ -328,7 +328,7 @@ impl H2Machine {
         if matches!(error, H2Error::Response(ResponseError::Closed(_))) {
             return;
         }
-        frame::go_away(error.code(), self.output.tail());
+        frame::go_away(error.code(), self.output.append_buffer());
         self.reader.close();
         self.due.clear();
         self.closing = Some(CloseReason::Broken);
@@ -339,7 +339,7 @@ impl H2Machine {
     pub fn go_away(&mut self) {
         if self.closing.is_none() {
             self.closing = Some(CloseReason::Local);
-            frame::go_away(ErrorCode::NO_ERROR, self.output.tail());
+            frame::go_away(ErrorCode::NO_ERROR, self.output.append_buffer());
         }
     }
 
@@ -351,13 +351,13 @@ impl H2Machine {
 
     /// Returns `true` if any part of the response to this open request was received.
     pub fn response_started(&self, id: RequestId) -> bool {
-        self.streams.get(number(id)).is_some_and(|stream| stream.started)
+        self.streams.get(stream_id(id)).is_some_and(|stream| stream.started)
     }
 
-    /// Returns `true` if at least one byte of this open request was sent. If none was sent, the
+    /// Returns `true` if at least one byte of this open request was sent. If no byte was sent, the
     /// request may be sent on another connection, whatever its method.
-    pub fn request_left(&self, id: RequestId) -> bool {
-        self.streams.get(number(id)).is_some_and(|stream| self.output.sent() > stream.start)
+    pub fn has_sent_any_of(&self, id: RequestId) -> bool {
+        self.streams.get(stream_id(id)).is_some_and(|stream| self.output.sent_bytes() > stream.start)
     }
 
     /// Returns the shortest round-trip time measured so far; `None` before the first measurement.
@@ -384,6 +384,6 @@ impl H2Machine {
 
 /// Returns the stream identifier of a request. For an id above 2³²−1 it is 0, which is no request's
 /// stream.
-pub(crate) fn number(id: RequestId) -> u32 {
+pub(crate) fn stream_id(id: RequestId) -> u32 {
     u32::try_from(id.0).unwrap_or(0)
 }

@@ -98,8 +98,8 @@ use core::time::Duration;
 /// The settings of one HTTP/2 connection.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct H2Config {
-    /// Limits on the parts of a response besides its body. `head_bytes` and `trailer_bytes` count
-    /// as in RFC 9113 §6.5.2: 32 bytes for each field in addition to its name and value.
+    /// Limits on the parts of a response other than its body. `head_bytes` and `trailer_bytes`
+    /// count as in RFC 9113 §6.5.2: 32 bytes for each field in addition to its name and value.
     pub limits: ResponseLimits,
     /// Limits on HTTP/2 frames that make no progress.
     pub floods: FloodLimits,

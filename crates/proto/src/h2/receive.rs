@@ -37,7 +37,7 @@ enum FrameReadState {
         padding: u32,
         end: bool,
     },
-    /// Bytes to skip, this many: padding, or the rest of an unwanted frame.
+    /// The number of bytes to skip: padding, or the rest of an unwanted frame.
     Skip(u32),
     Closed,
 }
@@ -85,42 +85,42 @@ impl H2Machine {
             if let FrameReadState::Data { id, left, padding, end } = self.reader.state {
                 if left > 0 && !rest.is_empty() {
                     let take = (left as usize).min(rest.len());
-                    self.delivered(id, left - take as u32, padding, end);
+                    self.on_data_delivered(id, left - take as u32, padding, end);
                     let event = H2Event::Body { id: RequestId(u64::from(id)), range: at..at + take };
                     return Ok(H2Step { consumed: at + take, event });
                 }
                 if left == 0 {
-                    self.delivered(id, 0, padding, end);
+                    self.on_data_delivered(id, 0, padding, end);
                     continue;
                 }
             }
             if rest.is_empty() {
                 return Ok(H2Step { consumed: at, event: H2Event::NeedInput });
             }
-            at += self.advance(now, rest)?;
+            at += self.consume_input(now, rest)?;
         }
     }
 
     /// Updates the state after payload of stream `id` was delivered. `left` is the number of
     /// payload bytes of the DATA frame still to come, without its padding.
-    fn delivered(&mut self, id: u32, left: u32, padding: u32, end: bool) {
+    fn on_data_delivered(&mut self, id: u32, left: u32, padding: u32, end: bool) {
         if left > 0 {
             self.reader.state = FrameReadState::Data { id, left, padding, end };
             return;
         }
-        self.skip(padding);
+        self.skip_payload(padding);
         if end {
             // The received part of a body that ends early has been delivered by now.
-            match self.shortfall(id) {
-                Some(fault) => self.violated(id, fault),
-                None => self.complete(id, None),
+            match self.content_length_error(id) {
+                Some(fault) => self.reset_for_violation(id, fault),
+                None => self.complete_response(id, None),
             }
         }
     }
 
     /// Returns an error if the body of stream `id`, ending here, would have another length than its
     /// Content-Length.
-    pub(super) fn shortfall(&self, id: u32) -> Option<H2Error> {
+    pub(super) fn content_length_error(&self, id: u32) -> Option<H2Error> {
         match self.streams.get(id)?.phase {
             ResponsePhase::Body { expected: Some(expected), got, .. } if got != expected => {
                 Some(H2Error::Length { expected, got })
@@ -129,15 +129,15 @@ impl H2Machine {
         }
     }
 
-    fn skip(&mut self, bytes: u32) {
+    fn skip_payload(&mut self, bytes: u32) {
         self.reader.state = if bytes > 0 { FrameReadState::Skip(bytes) } else { FrameReadState::Header };
     }
 
     /// Consumes input bytes that are not payload of DATA, and returns their number. `input` must
     /// not be empty.
-    fn advance(&mut self, now: Timestamp, input: &[u8]) -> Result<usize, H2Error> {
+    fn consume_input(&mut self, now: Timestamp, input: &[u8]) -> Result<usize, H2Error> {
         match self.reader.state {
-            FrameReadState::Header => self.header(now, input),
+            FrameReadState::Header => self.read_header(now, input),
             FrameReadState::Payload(header) => {
                 let missing = header.length as usize - self.reader.partial.len();
                 let take = missing.min(input.len());
@@ -145,7 +145,7 @@ impl H2Machine {
                 if take == missing {
                     self.reader.state = FrameReadState::Header;
                     let mut payload = mem::take(&mut self.reader.partial);
-                    self.frame(now, header, &payload)?;
+                    self.on_frame(now, header, &payload)?;
                     payload.clear();
                     // A large frame is rare, and a connection in a pool should cost little.
                     payload.shrink_to(1024);
@@ -154,12 +154,12 @@ impl H2Machine {
                 Ok(take)
             }
             FrameReadState::PadLength(header) => {
-                self.data(now, header, Some(input[0]))?;
+                self.on_data_header(now, header, Some(input[0]))?;
                 Ok(1)
             }
             FrameReadState::Skip(left) => {
                 let take = (left as usize).min(input.len());
-                self.skip(left - take as u32);
+                self.skip_payload(left - take as u32);
                 Ok(take)
             }
             // Not reached: the caller handles these first.
@@ -167,56 +167,56 @@ impl H2Machine {
         }
     }
 
-    fn header(&mut self, now: Timestamp, input: &[u8]) -> Result<usize, H2Error> {
+    fn read_header(&mut self, now: Timestamp, input: &[u8]) -> Result<usize, H2Error> {
         if self.reader.partial.is_empty()
             && let Some((bytes, behind)) = input.split_first_chunk()
         {
-            let header = self.judge_header(bytes)?;
+            let header = self.parse_header(bytes)?;
             let length = header.length as usize;
-            return match is_gathered(header.kind) {
+            return match is_buffered_frame(header.kind) {
                 true if behind.len() >= length => {
-                    self.frame(now, header, &behind[..length])?;
-                    Ok(frame::HEADER + length)
+                    self.on_frame(now, header, &behind[..length])?;
+                    Ok(frame::HEADER_LENGTH + length)
                 }
-                _ => self.begin(now, header).map(|()| frame::HEADER),
+                _ => self.begin_frame(now, header).map(|()| frame::HEADER_LENGTH),
             };
         }
-        let take = (frame::HEADER - self.reader.partial.len()).min(input.len());
+        let take = (frame::HEADER_LENGTH - self.reader.partial.len()).min(input.len());
         self.reader.partial.extend_from_slice(&input[..take]);
-        if let Ok(bytes) = <&[u8; frame::HEADER]>::try_from(&self.reader.partial[..]) {
+        if let Ok(bytes) = <&[u8; frame::HEADER_LENGTH]>::try_from(&self.reader.partial[..]) {
             let bytes = *bytes;
             self.reader.partial.clear();
-            let header = self.judge_header(&bytes)?;
-            self.begin(now, header)?;
+            let header = self.parse_header(&bytes)?;
+            self.begin_frame(now, header)?;
         }
         Ok(take)
     }
 
-    /// Begins a frame whose header has been read: processes the frame at once, or sets the state
-    /// for reading its payload.
-    fn begin(&mut self, now: Timestamp, header: FrameHeader) -> Result<(), H2Error> {
+    /// Begins a frame whose header has been read. Processes the frame if it is complete, or sets
+    /// the state for reading its payload.
+    fn begin_frame(&mut self, now: Timestamp, header: FrameHeader) -> Result<(), H2Error> {
         match header.kind {
             kind::DATA if header.has(flag::PADDED) && header.length == 0 => Err(H2Error::Frame(FrameFault::Padding)),
             kind::DATA if header.has(flag::PADDED) => {
                 self.reader.state = FrameReadState::PadLength(header);
                 Ok(())
             }
-            kind::DATA => self.data(now, header, None),
-            _ if is_gathered(header.kind) && header.length > 0 => {
+            kind::DATA => self.on_data_header(now, header, None),
+            _ if is_buffered_frame(header.kind) && header.length > 0 => {
                 self.reader.state = FrameReadState::Payload(header);
                 Ok(())
             }
-            _ if is_gathered(header.kind) => self.frame(now, header, &[]),
+            _ if is_buffered_frame(header.kind) => self.on_frame(now, header, &[]),
             other => {
                 let of = if other == kind::PRIORITY { FloodKind::Priority } else { FloodKind::Unknown };
                 self.tally.count(now, of)?;
-                self.skip(header.length);
+                self.skip_payload(header.length);
                 Ok(())
             }
         }
     }
 
-    fn judge_header(&self, bytes: &[u8; frame::HEADER]) -> Result<FrameHeader, H2Error> {
+    fn parse_header(&self, bytes: &[u8; frame::HEADER_LENGTH]) -> Result<FrameHeader, H2Error> {
         let header = FrameHeader::read(bytes);
         // The server's preface is a SETTINGS frame (RFC 9113 §3.4).
         if !self.peer.seen && (header.kind != kind::SETTINGS || header.has(flag::ACK)) {
@@ -242,10 +242,10 @@ impl H2Machine {
     }
 
     /// Processes a complete frame other than DATA.
-    fn frame(&mut self, now: Timestamp, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
+    fn on_frame(&mut self, now: Timestamp, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
         match header.kind {
-            kind::HEADERS => self.headers(header, payload),
-            kind::CONTINUATION => self.continuation(header, payload),
+            kind::HEADERS => self.on_headers(header, payload),
+            kind::CONTINUATION => self.on_continuation(header, payload),
             kind::SETTINGS => self.on_settings(now, header, payload),
             kind::PING => self.on_ping(now, header, payload),
             kind::GOAWAY => self.on_go_away(now, payload),
@@ -255,31 +255,31 @@ impl H2Machine {
     }
 
     /// Processes the header of a DATA frame, and the length of its padding if it has one.
-    fn data(&mut self, now: Timestamp, header: FrameHeader, padding: Option<u8>) -> Result<(), H2Error> {
+    fn on_data_header(&mut self, now: Timestamp, header: FrameHeader, padding: Option<u8>) -> Result<(), H2Error> {
         let (id, length) = (header.stream, header.length);
         let behind = u32::from(padding.unwrap_or(0));
         let overhead = behind + u32::from(padding.is_some());
         let payload = length.checked_sub(overhead).ok_or(H2Error::Frame(FrameFault::Padding))?;
-        if !self.intake.take(length) {
+        if !self.intake.consume(length) {
             return Err(H2Error::FlowControl);
         }
-        self.give_back(0);
+        self.release_without_stream(0);
         let end = header.has(flag::END_STREAM);
         if payload > 0 {
-            self.tally.useful(1);
+            self.tally.count_useful(1);
         } else if !end || self.streams.get(id).is_none() {
             self.tally.count(now, FloodKind::EmptyData)?;
         }
         let Some(stream) = self.streams.get_mut(id) else {
-            if !self.stale.data(length) {
+            if !self.stale.take_data(length) {
                 return Err(H2Error::Frame(FrameFault::ClosedStream));
             }
-            self.give_back(u64::from(length));
-            self.skip(payload + behind);
+            self.release_without_stream(u64::from(length));
+            self.skip_payload(payload + behind);
             return Ok(());
         };
         stream.started = true;
-        if !stream.inbound.take(length) {
+        if !stream.inbound.consume(length) {
             return Err(H2Error::FlowControl);
         }
         let fault = match &mut stream.phase {
@@ -293,9 +293,9 @@ impl H2Machine {
             }
         };
         if let Some(fault) = fault {
-            self.violated(id, fault);
-            self.give_back(u64::from(length));
-            self.skip(payload + behind);
+            self.reset_for_violation(id, fault);
+            self.release_without_stream(u64::from(length));
+            self.skip_payload(payload + behind);
             return Ok(());
         }
         stream.inbound.held += u64::from(length);
@@ -303,13 +303,13 @@ impl H2Machine {
             // Padding is released as soon as its length is known.
             self.release(now, RequestId(u64::from(id)), u64::from(overhead));
         }
-        self.delivered(id, payload, behind, end);
+        self.on_data_delivered(id, payload, behind, end);
         Ok(())
     }
 
-    /// Ends the response on stream `id`, and reports its completion if its request was sent
-    /// completely too.
-    pub(super) fn complete(&mut self, id: u32, trailers: Option<DecodedFieldSection>) {
+    /// Ends the response on stream `id`. Reports that the exchange is complete if its request was
+    /// sent completely, too.
+    pub(super) fn complete_response(&mut self, id: u32, trailers: Option<DecodedFieldSection>) {
         let Some(stream) = self.streams.get_mut(id) else { return };
         let trailers = trailers.map(DecodedFieldSection::into_fields);
         let unfinished = stream.upload != UploadState::Finished;
@@ -325,7 +325,7 @@ impl H2Machine {
 
     /// Reports the completion of a response that ended before its request was sent, once the caller
     /// has given all of the request.
-    pub(super) fn complete_early(&mut self, id: u32) {
+    pub(super) fn complete_before_request(&mut self, id: u32) {
         if self.streams.get(id).is_some_and(|stream| stream.phase == ResponsePhase::Ended)
             && let Some(stream) = self.drop_stream(id, None)
         {
@@ -334,13 +334,13 @@ impl H2Machine {
     }
 
     /// Returns `true` if [`H2Machine::step`] has an event to report without any input.
-    pub fn has_due(&self) -> bool {
+    pub fn has_pending_event(&self) -> bool {
         !self.due.is_empty()
     }
 }
 
 /// Returns `true` if a frame of this type is buffered until all of it has arrived.
-fn is_gathered(of: u8) -> bool {
+fn is_buffered_frame(of: u8) -> bool {
     matches!(
         of,
         kind::HEADERS

@@ -1,7 +1,7 @@
 //! Request bodies: DATA within the windows, and the end of the stream.
 
 use super::frame::{self, flag, kind};
-use super::machine::{H2Machine, number};
+use super::machine::{H2Machine, stream_id};
 use super::{CloseReason, RequestError, RequestId};
 use crate::exchange::UploadState;
 use crate::hpack::OpenHeaderBlock;
@@ -17,7 +17,7 @@ impl H2Machine {
     /// body; `None` if no more body bytes are expected. At most 64 KiB of output are buffered for
     /// all bodies.
     pub fn body_credit(&self, id: RequestId) -> Option<u64> {
-        let stream = self.streams.get(number(id))?;
+        let stream = self.streams.get(stream_id(id))?;
         let room = OUTPUT_LIMIT.saturating_sub(self.output.pending().len()) as u64;
         let window = self.send_window.min(stream.send_window).max(0) as u64;
         match stream.upload {
@@ -36,8 +36,8 @@ impl H2Machine {
     /// several uploads, the driver decides which one sends next; by alternating, they share the
     /// connection's window.
     pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, RequestError> {
-        let credit = self.body_credit(id).ok_or_else(|| self.no_body(id))?;
-        let number = number(id);
+        let credit = self.body_credit(id).ok_or_else(|| self.missing_body_error(id))?;
+        let number = stream_id(id);
         let Some(stream) = self.streams.get(number) else { return Err(RequestError::UnknownRequest) };
         if let UploadState::Known { left } = stream.upload
             && data.len() as u64 > left
@@ -54,27 +54,27 @@ impl H2Machine {
         Ok(data.len())
     }
 
-    /// Appends body bytes that `fill` writes into the output, at most `room` of them and at most one
-    /// DATA frame, and returns their number, which `fill` returns. Apart from that, it does what
-    /// [`H2Machine::send_body`] does, without a copy.
+    /// Lets `fill` write body bytes directly into the output: at most `room` bytes, and at most one
+    /// DATA frame. Returns their number, which `fill` returns. Otherwise it does the same as
+    /// [`H2Machine::send_body`], but without a copy.
     pub fn fill_body(
         &mut self,
         id: RequestId,
         room: usize,
         fill: impl FnOnce(&mut [u8]) -> usize,
     ) -> Result<usize, RequestError> {
-        let credit = self.body_credit(id).ok_or_else(|| self.no_body(id))?;
+        let credit = self.body_credit(id).ok_or_else(|| self.missing_body_error(id))?;
         let room = room.min(credit as usize).min(self.peer.max_frame as usize);
-        Ok(if room == 0 { 0 } else { self.append_data(number(id), room, fill) })
+        Ok(if room == 0 { 0 } else { self.append_data(stream_id(id), room, fill) })
     }
 
     /// Appends a DATA frame with at most `room` bytes that `fill` writes and counts. The windows and
     /// the body allow that many.
     fn append_data(&mut self, number: u32, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> usize {
         let Some(stream) = self.streams.get_mut(number) else { return 0 };
-        let out = self.output.tail();
+        let out = self.output.append_buffer();
         let at = out.len();
-        let payload = at + frame::HEADER;
+        let payload = at + frame::HEADER_LENGTH;
         out.resize(payload + room, 0);
         let n = fill(&mut out[payload..]).min(room);
         if n == 0 {
@@ -95,9 +95,9 @@ impl H2Machine {
         self.send_window -= n as i64;
         self.output.keep_capacity(!finished);
         // The peer may answer each with updates of two windows, in two halves.
-        self.tally.useful(4);
+        self.tally.count_useful(4);
         if finished {
-            self.complete_early(number);
+            self.complete_before_request(number);
         }
         n
     }
@@ -105,8 +105,8 @@ impl H2Machine {
     /// Ends a body of unknown length, and sends the given trailers after it. For a body of known
     /// length, checks that the caller gave all bytes.
     pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
-        let number = number(id);
-        let Some(stream) = self.streams.get_mut(number) else { return Err(self.no_body(id)) };
+        let number = stream_id(id);
+        let Some(stream) = self.streams.get_mut(number) else { return Err(self.missing_body_error(id)) };
         match stream.upload {
             UploadState::Known { left } => Err(RequestError::BodyTooShort { missing: left }),
             UploadState::Finished if !trailers.is_empty() => Err(RequestError::TrailersWithoutChunks),
@@ -116,25 +116,25 @@ impl H2Machine {
                 stream.upload = UploadState::Finished;
                 let held = stream.hold_until.take().is_some();
                 self.clocks.holding -= u32::from(held);
-                let out = self.output.tail();
+                let out = self.output.append_buffer();
                 if trailers.is_empty() {
                     out.extend_from_slice(&frame::header(0, kind::DATA, flag::END_STREAM, number));
                 } else {
                     let start = out.len();
-                    out.resize(start + frame::HEADER, 0);
+                    out.resize(start + frame::HEADER_LENGTH, 0);
                     let mut block = OpenHeaderBlock::begin(&mut self.encoder, out);
                     request_section::write_trailers(trailers, &mut block, &mut self.name);
-                    frame::wrap_block(start, number, true, self.peer.max_frame, out);
+                    frame::split_into_frames(start, number, true, self.peer.max_frame, out);
                 }
-                self.complete_early(number);
+                self.complete_before_request(number);
                 Ok(())
             }
         }
     }
 
-    fn no_body(&self, id: RequestId) -> RequestError {
+    fn missing_body_error(&self, id: RequestId) -> RequestError {
         match self.closing {
-            _ if self.streams.get(number(id)).is_some() => RequestError::NoBodyExpected,
+            _ if self.streams.get(stream_id(id)).is_some() => RequestError::NoBodyExpected,
             Some(reason) => RequestError::Closed(reason),
             None => RequestError::UnknownRequest,
         }

@@ -32,7 +32,7 @@ pub(crate) struct RequestStreamState {
 
 impl RequestStreamState {
     /// Returns the number of bytes of the response's body still to come; `None` if unknown.
-    pub(crate) fn left(&self) -> Option<u64> {
+    pub(crate) fn remaining_body(&self) -> Option<u64> {
         match self.phase {
             ResponsePhase::Body { expected: Some(expected), got, .. } => Some(expected.saturating_sub(got)),
             _ => None,

@@ -150,7 +150,7 @@ impl H3Error {
     pub fn code(&self) -> H3ErrorCode {
         match self {
             H3Error::Response(error) if error.is_limit() => H3ErrorCode::EXCESSIVE_LOAD,
-            H3Error::Response(error) if error.is_end() => H3ErrorCode::NO_ERROR,
+            H3Error::Response(error) if error.is_early_end() => H3ErrorCode::NO_ERROR,
             H3Error::Frame(fault) => match fault {
                 H3FrameFault::MissingSettings => H3ErrorCode::MISSING_SETTINGS,
                 H3FrameFault::Layout { .. } | H3FrameFault::Truncated => H3ErrorCode::FRAME_ERROR,

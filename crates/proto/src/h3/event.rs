@@ -59,15 +59,15 @@ pub enum H3Event {
         id: RequestId,
         /// The head of the final response.
         head: ResponseHead,
-        /// The framing of the response's body. It does not depend on whether the stream ends with
-        /// the head: without Content-Length it is [`BodyFraming::Chunked`].
+        /// The framing of the response body. Without Content-Length it is [`BodyFraming::Chunked`],
+        /// even if the stream ends with the head.
         framing: BodyFraming,
     },
     /// Bytes of a response's body.
     Body {
-        /// The request whose response has this body.
+        /// The request to which the body belongs.
         id: RequestId,
-        /// The range of these bytes in the buffer given to `step`, without framing.
+        /// The range of these body bytes in the buffer given to `step`. It contains no framing.
         range: Range<usize>,
     },
     /// The response is complete and has its announced length. No further event has this id.

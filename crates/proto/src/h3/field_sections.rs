@@ -14,11 +14,11 @@ impl H3Machine {
     /// Decodes a complete field section of stream `id`, and processes it as a response head or as
     /// trailers. If the section needs QPACK insertions that have not arrived, the stream waits for
     /// them. `is_last` is true if the stream is known to end after the section.
-    pub(crate) fn section(&mut self, id: u64, payload: Cow<'_, [u8]>, is_last: bool) -> Result<(), H3Error> {
-        let mut section = self.decoder.begin(&payload)?;
-        let required = section.required();
-        if required > self.decoder.inserted() {
-            return self.wait_for(id, required, payload);
+    pub(crate) fn on_section(&mut self, id: u64, payload: Cow<'_, [u8]>, is_last: bool) -> Result<(), H3Error> {
+        let mut section = self.decoder.begin_section(&payload)?;
+        let required = section.required_insert_count();
+        if required > self.decoder.insert_count() {
+            return self.wait_for_insertions(id, required, payload);
         }
         let Some(stream) = self.requests.get(id) else { return Ok(()) };
         let section_kind = match stream.phase {
@@ -27,39 +27,39 @@ impl H3Machine {
         };
         let mut reader = FieldSectionReader::new(section_kind, ProtocolVersion::Http3, &self.config.limits, &self.hint);
         let fault = loop {
-            let Some(line) = self.decoder.line(&mut section, reader.text())? else { break None };
-            if let Err(fault) = reader.line(line) {
+            let Some(line) = self.decoder.next_line(&mut section, reader.line_buffer())? else { break None };
+            if let Err(fault) = reader.push_line(line) {
                 break Some(fault);
             }
         };
         let decoded = match fault.map_or_else(|| reader.finish(&mut self.hint), Err) {
             Ok(decoded) => decoded,
             Err(fault) => {
-                self.violated(id, fault.into());
+                self.reset_for_violation(id, fault.into());
                 return Ok(());
             }
         };
         if required > 0 {
-            self.decoder.acknowledge(id, required, self.outputs.decoder.buffer.tail());
-            self.check_unread()?;
+            self.decoder.acknowledge_section(id, required, self.outputs.decoder.buffer.append_buffer());
+            self.check_unsent_instructions()?;
         }
-        self.tally.useful(1);
+        self.tally.count_useful(1);
         let judged = if section_kind == FieldSectionKind::Trailers {
-            self.trailers(id, decoded.into_fields())
+            self.on_trailers(id, decoded.into_fields())
         } else {
             if let Some(stream) = self.requests.get_mut(id) {
                 stream.head_bytes += decoded.size;
             }
-            self.head(id, decoded.into_head(), is_last)
+            self.on_head(id, decoded.into_head(), is_last)
         };
         if let Err(fault) = judged {
-            self.violated(id, fault);
+            self.reset_for_violation(id, fault);
         }
         Ok(())
     }
 
     /// Keeps a field section until the peer has made `required` insertions into the QPACK table.
-    fn wait_for(&mut self, id: u64, required: u64, payload: Cow<'_, [u8]>) -> Result<(), H3Error> {
+    fn wait_for_insertions(&mut self, id: u64, required: u64, payload: Cow<'_, [u8]>) -> Result<(), H3Error> {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
         let limit = self.config.qpack_blocked_streams;
         if self.blocked.len() >= limit as usize {
@@ -69,13 +69,13 @@ impl H3Machine {
         self.buffered += payload.len();
         stream.waits_for = Some(required);
         stream.reader.partial = payload.into_owned();
-        self.check_buffered(id);
+        self.abandon_if_over_limit(id);
         Ok(())
     }
 
     /// Reports the streams whose field section has waited for insertions that have arrived now.
     pub(crate) fn unblock_streams(&mut self) {
-        let inserted = self.decoder.inserted();
+        let inserted = self.decoder.insert_count();
         let (requests, due) = (&self.requests, &mut self.due);
         self.blocked.retain(|&id| {
             let waits =
@@ -87,14 +87,15 @@ impl H3Machine {
         });
     }
 
-    /// Fails if too many decoder instructions are unsent because the peer gives no credit for them.
-    pub(crate) fn check_unread(&self) -> Result<(), H3Error> {
+    /// Fails if too many decoder instructions are unsent because the peer gives no flow-control
+    /// credit for them.
+    pub(crate) fn check_unsent_instructions(&self) -> Result<(), H3Error> {
         let unsent = self.outputs.decoder.buffer.pending().len();
         self.tally.check_absolute(H3FloodKind::Unread, u32::try_from(unsent).unwrap_or(u32::MAX))
     }
 
     /// Processes the response head of stream `id`. An error ends only this stream.
-    fn head(&mut self, id: u64, head: ResponseHead, is_last: bool) -> Result<(), H3Error> {
+    fn on_head(&mut self, id: u64, head: ResponseHead, is_last: bool) -> Result<(), H3Error> {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
         let request = RequestId(id);
         let status = head.status();
@@ -105,7 +106,7 @@ impl H3Machine {
                 return Err(H3Error::Response(ResponseError::TooManyInterim { limit }));
             }
             if status == 100 {
-                self.stop_holding(id, true);
+                self.end_continue_wait(id, true);
             }
             self.due.push_back(H3Event::Interim { id: request, head });
             return Ok(());
@@ -117,7 +118,7 @@ impl H3Machine {
         stream.is_tunnel = tunnel;
         let is_wanted = stream.reads_on;
         let was_head = stream.response_to == ResponseFramingContext::Head;
-        self.stop_holding(id, is_wanted);
+        self.end_continue_wait(id, is_wanted);
         self.due.push_back(H3Event::Head { id: request, head, framing: body.framing(false) });
         if was_head {
             // A HEAD request ends with the head. Some servers never end the stream, or send the
@@ -128,14 +129,14 @@ impl H3Machine {
             if self.requests.get(id).is_some_and(|stream| stream.upload != UploadState::Finished) {
                 self.abandon_upload(id, H3ErrorCode::REQUEST_CANCELLED);
             }
-            self.finish(id);
+            self.remove_finished_request(id);
         }
         Ok(())
     }
 
     /// Ends the wait of a request's body for `100 Continue`. `is_wanted` is true if the body may be
     /// sent now, and false if the server sent a final response in place of 100 (RFC 9110 §10.1.1).
-    fn stop_holding(&mut self, id: u64, is_wanted: bool) {
+    fn end_continue_wait(&mut self, id: u64, is_wanted: bool) {
         if let Some(stream) = self.requests.get_mut(id)
             && stream.hold_until.take().is_some()
         {
@@ -146,8 +147,8 @@ impl H3Machine {
         }
     }
 
-    fn trailers(&mut self, id: u64, trailers: Fields) -> Result<(), H3Error> {
-        if let Some(fault) = self.shortfall(id) {
+    fn on_trailers(&mut self, id: u64, trailers: Fields) -> Result<(), H3Error> {
+        if let Some(fault) = self.content_length_error(id) {
             return Err(fault);
         }
         if let Some(stream) = self.requests.get_mut(id) {

@@ -3,10 +3,10 @@
 use super::{H3Error, H3FloodKind};
 use crate::flood_counts::Flood;
 
-/// Limits on HTTP/3 data without progress: for each kind, the number of units that may arrive in
-/// ten seconds, in addition to one for each frame that made progress.
+/// Limits on HTTP/3 frames without progress. For each kind, this many frames may arrive in ten
+/// seconds, and one more for each frame that made progress.
 ///
-/// Such data cost no memory, except those that [`H3FloodLimits::unread`] counts.
+/// Such frames cost no memory. Only [`H3FloodLimits::unread`] is a limit on memory.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct H3FloodLimits {
     /// The number of frames of unknown types, on all streams together. Default 1,000.
@@ -26,8 +26,8 @@ pub struct H3FloodLimits {
     /// The number of Stream Cancellation instructions on the peer's QPACK decoder stream. Default
     /// 1,000.
     pub stream_cancellation: u32,
-    /// The number of bytes of QPACK decoder instructions that are still unsent because the peer
-    /// gives no flow-control credit for them, whatever their age. Default 32,768.
+    /// The maximum number of bytes of QPACK decoder instructions that wait because the peer gives
+    /// no flow-control credit for them, whatever their age. Default 32,768.
     pub unread: u32,
 }
 

@@ -106,7 +106,7 @@ impl H3FrameReader {
 
     /// Reads bytes of a frame header. Returns the number of bytes consumed, and the header if it is
     /// complete. The state does not change.
-    pub(crate) fn header(&mut self, input: &[u8]) -> (usize, Option<H3FrameHeader>) {
+    pub(crate) fn read_header(&mut self, input: &[u8]) -> (usize, Option<H3FrameHeader>) {
         if self.partial.is_empty() {
             let mut rest = input;
             if let Some(header) = H3FrameHeader::decode(&mut rest) {
@@ -125,7 +125,7 @@ impl H3FrameReader {
 
     /// Buffers bytes of a payload with this length. Returns the number of bytes consumed, and the
     /// payload if it is complete.
-    pub(crate) fn gather(&mut self, length: u64, input: &[u8]) -> (usize, Option<Vec<u8>>) {
+    pub(crate) fn buffer_payload(&mut self, length: u64, input: &[u8]) -> (usize, Option<Vec<u8>>) {
         let missing = length as usize - self.partial.len();
         let take = missing.min(input.len());
         self.partial.extend_from_slice(&input[..take]);
@@ -137,7 +137,7 @@ impl H3FrameReader {
     }
 
     /// Skips up to `left` bytes. Returns the number of bytes consumed.
-    pub(crate) fn skip(&mut self, left: u64, input: &[u8]) -> usize {
+    pub(crate) fn skip_payload(&mut self, left: u64, input: &[u8]) -> usize {
         let take = left.min(input.len() as u64);
         self.state = if take < left { H3FrameReadState::Skip(left - take) } else { H3FrameReadState::Header };
         take as usize

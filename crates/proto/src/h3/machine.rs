@@ -32,7 +32,7 @@ use alloc::vec::Vec;
 
 /// The size in bytes of the QPACK table with which the client compresses requests. A larger table
 /// would help only with very many different cookies.
-const ENCODER_TABLE: u32 = 4096;
+const ENCODER_TABLE_SIZE: u32 = 4096;
 
 /// The client's side of one HTTP/3 connection, without I/O.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl H3Machine {
         config.limits.head_bytes = config.limits.head_bytes.min(u32::MAX as usize);
         config.limits.trailer_bytes = config.limits.trailer_bytes.min(u32::MAX as usize);
         let mut outputs = H3Outputs::default();
-        let out = outputs.control.buffer.tail();
+        let out = outputs.control.buffer.append_buffer();
         varint::encode(stream_type::CONTROL, out);
         frame::settings(
             &[
@@ -82,13 +82,13 @@ impl H3Machine {
             out,
         );
         if config.qpack_table_capacity > 0 {
-            varint::encode(stream_type::QPACK_DECODER, outputs.decoder.buffer.tail());
+            varint::encode(stream_type::QPACK_DECODER, outputs.decoder.buffer.append_buffer());
         }
         H3Machine {
             outputs,
             requests: OpenStreams::default(),
             peer_streams: ServerStreams::default(),
-            encoder: QpackEncoder::new(ENCODER_TABLE),
+            encoder: QpackEncoder::new(ENCODER_TABLE_SIZE),
             decoder: QpackDecoder::new(config.qpack_table_capacity),
             tally: FloodCounts::new(config.floods.by_kind()),
             peer: H3PeerSettings::default(),
@@ -109,10 +109,10 @@ impl H3Machine {
     /// Returns `true` if [`H3Machine::enqueue`] would accept a valid request now. The peer's limit
     /// on QUIC streams does not count here.
     pub fn can_enqueue(&self) -> bool {
-        self.refusal().is_none()
+        self.enqueue_error().is_none()
     }
 
-    fn refusal(&self) -> Option<RequestError> {
+    fn enqueue_error(&self) -> Option<RequestError> {
         let limit = self.config.max_streams;
         if let Some(reason) = self.closing {
             Some(RequestError::Closed(reason))
@@ -132,21 +132,21 @@ impl H3Machine {
         stream: u64,
         request: &RequestHead<'_>,
     ) -> Result<RequestId, RequestError> {
-        if let Some(refusal) = self.refusal() {
+        if let Some(refusal) = self.enqueue_error() {
             return Err(refusal);
         }
-        if stream & 3 != 0 || stream > varint::LARGEST || self.is_in_use(stream) {
+        if stream & 3 != 0 || stream > varint::MAX_VALUE || self.is_in_use(stream) {
             return Err(RequestError::StreamIdentifier);
         }
         let max_head = self.peer.max_head.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
-        let facts = request_section::check(request, max_head)?;
+        let facts = request_section::check_request(request, max_head)?;
         let upload = UploadState::new(request.body);
         let hold = request.expect_continue && upload != UploadState::Finished;
         self.holding += u32::from(hold);
-        self.encoder.begin();
-        request_section::write(request, &facts, &mut self.encoder, &mut self.name);
-        self.outputs.open(stream);
-        self.finish_section(stream, upload == UploadState::Finished);
+        self.encoder.begin_section();
+        request_section::write_request(request, &facts, &mut self.encoder, &mut self.name);
+        self.outputs.add_request(stream);
+        self.finish_request_section(stream, upload == UploadState::Finished);
         self.requests.insert(
             stream,
             H3RequestStream {
@@ -169,24 +169,24 @@ impl H3Machine {
     }
 
     fn is_in_use(&self, stream: u64) -> bool {
-        self.requests.get(stream).is_some() || self.outputs.pending(stream).is_some()
+        self.requests.get(stream).is_some() || self.outputs.pending_bytes(stream).is_some()
     }
 
     /// Ends the field section that the encoder has begun, and appends it to the output of `stream`
     /// in a HEADERS frame. `fin` ends the stream.
-    pub(crate) fn finish_section(&mut self, stream: u64, fin: bool) {
+    pub(crate) fn finish_request_section(&mut self, stream: u64, fin: bool) {
         self.section.clear();
-        self.encoder.finish(stream, &mut self.section);
+        self.encoder.finish_section(stream, &mut self.section);
         let section = &self.section;
         self.outputs.append(stream, fin, |out| {
             frame::header(frame::kind::HEADERS, section.len() as u64, out);
             out.extend_from_slice(section);
         });
-        let instructions = self.encoder.instructions();
+        let instructions = self.encoder.encoder_stream_output();
         if !instructions.is_empty() {
             let encoder = &mut self.outputs.encoder.buffer;
-            let is_new = encoder.position() == 0;
-            let out = encoder.tail();
+            let is_new = encoder.end_position() == 0;
+            let out = encoder.append_buffer();
             if is_new {
                 varint::encode(stream_type::QPACK_ENCODER, out);
             }
@@ -204,16 +204,16 @@ impl H3Machine {
     /// more can be read ([`ResponseError::Closed`]): close the QUIC connection with
     /// [`H3Error::code`]; [`H3Machine::unanswered`] lists the lost requests.
     pub fn step(&mut self, now: Timestamp, stream: u64, input: &[u8], fin: bool) -> Result<H3Step, H3Error> {
-        if self.is_over() {
+        if self.has_failed_or_ended() {
             let reason = self.closing.unwrap_or(CloseReason::Broken);
             return Err(H3Error::Response(ResponseError::Closed(reason)));
         }
         let result = self.receive(now, stream, input, fin);
-        self.settle(result)
+        self.close_on_error(result)
     }
 
     /// Ends the connection if `result` is an error.
-    pub(crate) fn settle<T>(&mut self, result: Result<T, H3Error>) -> Result<T, H3Error> {
+    pub(crate) fn close_on_error<T>(&mut self, result: Result<T, H3Error>) -> Result<T, H3Error> {
         if result.is_err() {
             self.due.clear();
             self.commands.clear();
@@ -229,7 +229,7 @@ impl H3Machine {
     }
 
     /// Returns `true` if [`H3Machine::next_event`] has an event.
-    pub fn has_due(&self) -> bool {
+    pub fn has_pending_event(&self) -> bool {
         !self.due.is_empty()
     }
 
@@ -265,7 +265,7 @@ impl H3Machine {
     pub(crate) fn remove_request(&mut self, id: u64) -> Option<H3RequestStream> {
         let stream = self.requests.remove(id)?;
         self.holding -= u32::from(stream.hold_until.is_some());
-        self.buffered -= stream.buffered();
+        self.buffered -= stream.buffered_bytes();
         if stream.waits_for.is_some() {
             self.blocked.retain(|&other| other != id);
         }
@@ -282,12 +282,12 @@ impl H3Machine {
     /// Stops the receiving half of a request's stream.
     pub(crate) fn abandon_response(&mut self, id: u64, code: H3ErrorCode) {
         self.commands.push_back(H3Command::StopSending { stream: id, code });
-        self.decoder.cancel(id, self.outputs.decoder.buffer.tail());
+        self.decoder.cancel_stream(id, self.outputs.decoder.buffer.append_buffer());
     }
 
     /// Resets the stream of a malformed response and reports the error as an event. The connection
     /// continues.
-    pub(crate) fn violated(&mut self, id: u64, error: H3Error) {
+    pub(crate) fn reset_for_violation(&mut self, id: u64, error: H3Error) {
         if self.abandon(id, error.code()).is_some() {
             let reason = H3ResetReason::Violation(error);
             self.due.push_back(H3Event::Reset { id: RequestId(id), reason, retryable: false });
@@ -318,7 +318,7 @@ impl H3Machine {
     pub fn go_away(&mut self) {
         if self.closing.is_none() {
             self.closing = Some(CloseReason::Local);
-            frame::go_away(self.outputs.control.buffer.tail());
+            frame::go_away(self.outputs.control.buffer.append_buffer());
         }
     }
 
@@ -332,10 +332,10 @@ impl H3Machine {
         self.requests.get(id.0).is_some_and(|stream| stream.started)
     }
 
-    /// Returns `true` if QUIC took at least one byte of this open request. If it took none, the
-    /// request may be sent on another connection, whatever its method.
-    pub fn request_left(&self, id: RequestId) -> bool {
-        self.requests.get(id.0).is_some() && self.outputs.has_left(id.0)
+    /// Returns `true` if QUIC has accepted at least one byte of this open request. If QUIC has
+    /// accepted none, the request may be sent on another connection, whatever its method.
+    pub fn has_sent_any_of(&self, id: RequestId) -> bool {
+        self.requests.get(id.0).is_some() && self.outputs.has_sent_any_of(id.0)
     }
 
     /// Returns `true` if the connection is open, has nothing to send, and has no unanswered
@@ -351,14 +351,14 @@ impl H3Machine {
         self.closing
     }
 
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn has_failed_or_ended(&self) -> bool {
         matches!(self.closing, Some(CloseReason::Broken | CloseReason::PeerClosed))
     }
 
-    /// Returns the time of the next timeout, when [`H3Machine::handle_timeout`] has to be called;
-    /// `None` if there is none. Timeouts exist for bodies that wait for `100 Continue`.
+    /// Returns the time of the next timeout, when [`H3Machine::handle_timeout`] has to be called.
+    /// `None` without a timeout. Timeouts exist for bodies that wait for `100 Continue`.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        if self.is_over() || self.holding == 0 {
+        if self.has_failed_or_ended() || self.holding == 0 {
             return None;
         }
         self.requests.iter().filter_map(|stream| stream.hold_until).min()
@@ -379,10 +379,10 @@ impl H3Machine {
     /// Records that the peer stopped reading a stream of the client (STOP_SENDING). An error ends
     /// the connection.
     pub fn on_stop_sending(&mut self, stream: H3SendStream, code: H3ErrorCode) -> Result<(), H3Error> {
-        if self.is_over() {
+        if self.has_failed_or_ended() {
             return Ok(());
         }
-        let result = self.stopped(stream, code);
-        self.settle(result)
+        let result = self.on_stopped(stream, code);
+        self.close_on_error(result)
     }
 }

@@ -104,8 +104,8 @@ use core::time::Duration;
 /// The settings of one HTTP/3 connection.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct H3Config {
-    /// Limits on the parts of a response besides its body. `head_bytes` and `trailer_bytes` count
-    /// as in RFC 9114 §4.2.2: 32 bytes for each field in addition to its name and value.
+    /// Limits on the parts of a response other than its body. `head_bytes` and `trailer_bytes`
+    /// count as in RFC 9114 §4.2.2: 32 bytes for each field in addition to its name and value.
     pub limits: ResponseLimits,
     /// Limits on HTTP/3 data that make no progress.
     pub floods: H3FloodLimits,

@@ -1,4 +1,4 @@
-//! The bytes to send: those of the client's unidirectional streams and of its requests.
+//! The bytes to send on the client's unidirectional streams and on its request streams.
 
 use super::machine::H3Machine;
 use super::{H3Output, H3SendStream, RequestId};
@@ -21,7 +21,7 @@ pub(crate) struct RequestOutput {
     /// True if the stream ends after the bytes in the buffer.
     fin: bool,
     is_blocked: bool,
-    /// True if the stream is in the list of those that have something to send.
+    /// True if the stream is in the list of streams that have bytes to send.
     is_ready: bool,
 }
 
@@ -44,25 +44,25 @@ impl H3Outputs {
     }
 
     /// Adds a request's stream.
-    pub(crate) fn open(&mut self, id: u64) {
+    pub(crate) fn add_request(&mut self, id: u64) {
         self.requests.insert(id, RequestOutput::default());
     }
 
     /// Returns the number of bytes of this request that wait to be sent; `None` if the request was
     /// sent to its end.
-    pub(crate) fn pending(&self, id: u64) -> Option<usize> {
+    pub(crate) fn pending_bytes(&self, id: u64) -> Option<usize> {
         self.requests.get(id).map(|request| request.buffer.pending().len())
     }
 
     /// Returns `true` if QUIC took a byte of this request.
-    pub(crate) fn has_left(&self, id: u64) -> bool {
-        self.requests.get(id).is_none_or(|request| request.buffer.sent() > 0)
+    pub(crate) fn has_sent_any_of(&self, id: u64) -> bool {
+        self.requests.get(id).is_none_or(|request| request.buffer.sent_bytes() > 0)
     }
 
     /// Appends to the output of a request by `write`. `fin` ends the stream.
     pub(crate) fn append(&mut self, id: u64, fin: bool, write: impl FnOnce(&mut Vec<u8>)) {
         let Some(request) = self.requests.get_mut(id) else { return };
-        write(request.buffer.tail());
+        write(request.buffer.append_buffer());
         request.fin |= fin;
         if !request.is_blocked && !request.is_ready {
             request.is_ready = true;
@@ -74,12 +74,12 @@ impl H3Outputs {
     pub(crate) fn drop_request(&mut self, id: u64) -> bool {
         let Some(request) = self.requests.remove(id) else { return false };
         if request.is_ready {
-            self.leave_ready(id);
+            self.remove_from_ready(id);
         }
         true
     }
 
-    fn critical(&mut self, stream: H3SendStream) -> Option<&mut CriticalOutput> {
+    fn critical_output(&mut self, stream: H3SendStream) -> Option<&mut CriticalOutput> {
         match stream {
             H3SendStream::Control => Some(&mut self.control),
             H3SendStream::QpackEncoder => Some(&mut self.encoder),
@@ -88,7 +88,7 @@ impl H3Outputs {
         }
     }
 
-    fn next(&self) -> Option<H3Output<'_>> {
+    fn next_output(&self) -> Option<H3Output<'_>> {
         for (stream, output) in [
             (H3SendStream::Control, &self.control),
             (H3SendStream::QpackEncoder, &self.encoder),
@@ -114,12 +114,13 @@ impl H3Outputs {
         if request.fin {
             self.drop_request(id);
         } else if core::mem::take(&mut request.is_ready) {
-            self.leave_ready(id);
+            self.remove_from_ready(id);
         }
     }
 
-    /// Removes a request from the list of those that have something to send. It is mostly the first.
-    fn leave_ready(&mut self, id: u64) {
+    /// Removes a request from the list of streams that have bytes to send. In most cases, it is the
+    /// first in the list.
+    fn remove_from_ready(&mut self, id: u64) {
         if self.ready.front() == Some(&id) {
             self.ready.pop_front();
         } else {
@@ -136,18 +137,18 @@ impl H3Outputs {
             if is_ready {
                 self.ready.push_back(id);
             } else {
-                self.leave_ready(id);
+                self.remove_from_ready(id);
             }
         }
     }
 }
 
 impl H3Machine {
-    /// Returns the next bytes to write, and their stream; `None` if there are none, or only for
-    /// streams that are blocked. The control stream and the QPACK streams come first, then requests
-    /// in turn.
+    /// Returns the next bytes to write, and the stream on which to write them. `None` if no bytes
+    /// wait, or if they wait only for blocked streams. The control stream and the QPACK streams
+    /// come first, then the requests in turn.
     pub fn next_output(&self) -> Option<H3Output<'_>> {
-        if self.is_over() { None } else { self.outputs.next() }
+        if self.has_failed_or_ended() { None } else { self.outputs.next_output() }
     }
 
     /// Records that QUIC accepted the first `n` bytes of this stream's output. If that is all of
@@ -156,7 +157,7 @@ impl H3Machine {
         match stream {
             H3SendStream::Request(RequestId(id)) => self.outputs.advance_request(id, n),
             critical => {
-                if let Some(output) = self.outputs.critical(critical) {
+                if let Some(output) = self.outputs.critical_output(critical) {
                     output.buffer.advance(n);
                 }
             }
@@ -178,7 +179,7 @@ impl H3Machine {
         match stream {
             H3SendStream::Request(RequestId(id)) => self.outputs.set_blocked(id, is_blocked),
             critical => {
-                if let Some(output) = self.outputs.critical(critical) {
+                if let Some(output) = self.outputs.critical_output(critical) {
                     output.is_blocked = is_blocked;
                 }
             }

@@ -23,7 +23,7 @@ pub(crate) struct H3PeerSettings {
 /// The state of one unidirectional stream of the server.
 #[derive(Debug)]
 enum ServerStream {
-    /// The type of the stream is incomplete; these are its bytes.
+    /// The bytes of a stream whose type has not arrived completely.
     Typeless(Vec<u8>),
     Control(H3FrameReader),
     QpackEncoder,
@@ -39,12 +39,12 @@ pub(crate) struct ServerStreams {
 }
 
 impl ServerStreams {
-    fn take(&mut self, id: u64) -> Option<ServerStream> {
+    fn remove(&mut self, id: u64) -> Option<ServerStream> {
         let place = self.streams.iter().position(|&(other, _)| other == id)?;
         Some(self.streams.swap_remove(place).1)
     }
 
-    fn has(&self, is: impl Fn(&ServerStream) -> bool) -> bool {
+    fn has_stream(&self, is: impl Fn(&ServerStream) -> bool) -> bool {
         self.streams.iter().any(|(_, stream)| is(stream))
     }
 }
@@ -52,12 +52,18 @@ impl ServerStreams {
 impl H3Machine {
     /// Reads from a unidirectional stream of the server until an event is due or `input` is used up.
     /// Returns the number of bytes consumed.
-    pub(crate) fn peer_stream(&mut self, now: Timestamp, id: u64, input: &[u8], fin: bool) -> Result<usize, H3Error> {
+    pub(crate) fn receive_uni_stream(
+        &mut self,
+        now: Timestamp,
+        id: u64,
+        input: &[u8],
+        fin: bool,
+    ) -> Result<usize, H3Error> {
         let mut rest = input;
-        let mut stream = match self.peer_streams.take(id) {
+        let mut stream = match self.peer_streams.remove(id) {
             Some(stream) => stream,
             // RFC 9114 §6.2: a stream may end before its type.
-            None if input.is_empty() => return if fin { self.peer_stream_ended(now, id).map(|()| 0) } else { Ok(0) },
+            None if input.is_empty() => return if fin { self.on_uni_stream_end(now, id).map(|()| 0) } else { Ok(0) },
             None => ServerStream::Typeless(Vec::new()),
         };
         if let ServerStream::Typeless(partial) = &mut stream {
@@ -65,20 +71,20 @@ impl H3Machine {
                 rest = behind;
                 partial.push(byte);
                 if let Some(of) = varint::decode(&mut &partial[..]) {
-                    stream = self.accept(now, id, of)?;
+                    stream = self.accept_uni_stream(now, id, of)?;
                     break;
                 }
             }
         }
         match &mut stream {
             ServerStream::Control(reader) => {
-                rest = self.control(now, reader, rest)?;
+                rest = self.receive_control(now, reader, rest)?;
                 if !rest.is_empty() {
                     self.peer_streams.streams.push((id, stream));
                     return Ok(input.len() - rest.len());
                 }
             }
-            ServerStream::QpackEncoder => self.insertions(now, rest)?,
+            ServerStream::QpackEncoder => self.on_encoder_instructions(now, rest)?,
             ServerStream::QpackDecoder => {
                 let cancellations = self.encoder.on_decoder_stream(rest)?;
                 self.tally.count_many(now, H3FloodKind::StreamCancellation, cancellations)?;
@@ -87,25 +93,25 @@ impl H3Machine {
         }
         self.peer_streams.streams.push((id, stream));
         if fin && self.due.is_empty() {
-            self.peer_stream_ended(now, id)?;
+            self.on_uni_stream_end(now, id)?;
         }
         Ok(input.len())
     }
 
     /// Returns the state of a new stream of type `of`.
-    fn accept(&mut self, now: Timestamp, id: u64, of: u64) -> Result<ServerStream, H3Error> {
+    fn accept_uni_stream(&mut self, now: Timestamp, id: u64, of: u64) -> Result<ServerStream, H3Error> {
         let (stream, is_open) = match of {
             stream_type::CONTROL => (
                 ServerStream::Control(H3FrameReader::default()),
-                self.peer_streams.has(|stream| matches!(stream, ServerStream::Control(_))),
+                self.peer_streams.has_stream(|stream| matches!(stream, ServerStream::Control(_))),
             ),
             stream_type::QPACK_ENCODER => (
                 ServerStream::QpackEncoder,
-                self.peer_streams.has(|stream| matches!(stream, ServerStream::QpackEncoder)),
+                self.peer_streams.has_stream(|stream| matches!(stream, ServerStream::QpackEncoder)),
             ),
             stream_type::QPACK_DECODER => (
                 ServerStream::QpackDecoder,
-                self.peer_streams.has(|stream| matches!(stream, ServerStream::QpackDecoder)),
+                self.peer_streams.has_stream(|stream| matches!(stream, ServerStream::QpackDecoder)),
             ),
             // The client has sent no MAX_PUSH_ID.
             stream_type::PUSH => return Err(H3Error::Push),
@@ -120,8 +126,8 @@ impl H3Machine {
     }
 
     /// Processes the end of a unidirectional stream of the server, or its reset.
-    pub(crate) fn peer_stream_ended(&mut self, now: Timestamp, id: u64) -> Result<(), H3Error> {
-        match self.peer_streams.take(id) {
+    pub(crate) fn on_uni_stream_end(&mut self, now: Timestamp, id: u64) -> Result<(), H3Error> {
+        match self.peer_streams.remove(id) {
             // RFC 9114 §6.2: a stream may end before its type.
             Some(ServerStream::Typeless(_)) | None => self.tally.count(now, H3FloodKind::UnknownStream),
             Some(ServerStream::Unwanted) => Ok(()),
@@ -130,17 +136,17 @@ impl H3Machine {
     }
 
     /// Carries out the instructions of the peer's QPACK encoder.
-    fn insertions(&mut self, now: Timestamp, input: &[u8]) -> Result<(), H3Error> {
+    fn on_encoder_instructions(&mut self, now: Timestamp, input: &[u8]) -> Result<(), H3Error> {
         let count = self.decoder.on_encoder_stream(input)?;
         self.tally.count_many(now, H3FloodKind::TableChange, count)?;
-        self.decoder.acknowledge_insertions(self.outputs.decoder.buffer.tail());
-        self.check_unread()?;
+        self.decoder.acknowledge_insertions(self.outputs.decoder.buffer.append_buffer());
+        self.check_unsent_instructions()?;
         self.unblock_streams();
         Ok(())
     }
 
     /// Reads frames of the control stream until an event is due. Returns the rest of the input.
-    fn control<'a>(
+    fn receive_control<'a>(
         &mut self,
         now: Timestamp,
         reader: &mut H3FrameReader,
@@ -149,20 +155,20 @@ impl H3Machine {
         while !input.is_empty() && self.due.is_empty() {
             let consumed = match reader.state {
                 H3FrameReadState::Header => {
-                    let (consumed, header) = reader.header(input);
+                    let (consumed, header) = reader.read_header(input);
                     if let Some(header) = header {
                         self.begin_control_frame(now, reader, header)?;
                     }
                     consumed
                 }
                 H3FrameReadState::Payload(header) => {
-                    let (consumed, payload) = reader.gather(header.length, input);
+                    let (consumed, payload) = reader.buffer_payload(header.length, input);
                     if let Some(payload) = payload {
-                        self.control_frame(now, header.kind, &payload)?;
+                        self.on_control_frame(now, header.kind, &payload)?;
                     }
                     consumed
                 }
-                H3FrameReadState::Skip(left) | H3FrameReadState::Data(left) => reader.skip(left, input),
+                H3FrameReadState::Skip(left) | H3FrameReadState::Data(left) => reader.skip_payload(left, input),
             };
             input = &input[consumed..];
         }
@@ -184,7 +190,7 @@ impl H3Machine {
             kind::DATA | kind::HEADERS | kind::PUSH_PROMISE | kind::MAX_PUSH_ID => {
                 Err(H3Error::Frame(H3FrameFault::WrongStream { kind }))
             }
-            kind::SETTINGS | kind::GOAWAY | kind::CANCEL_PUSH if length == 0 => self.control_frame(now, kind, &[]),
+            kind::SETTINGS | kind::GOAWAY | kind::CANCEL_PUSH if length == 0 => self.on_control_frame(now, kind, &[]),
             kind::SETTINGS | kind::GOAWAY | kind::CANCEL_PUSH => {
                 self.check_frame_size(header)?;
                 reader.state = H3FrameReadState::Payload(header);
@@ -201,17 +207,17 @@ impl H3Machine {
     }
 
     /// Processes a complete frame of the control stream.
-    fn control_frame(&mut self, now: Timestamp, kind: u64, payload: &[u8]) -> Result<(), H3Error> {
+    fn on_control_frame(&mut self, now: Timestamp, kind: u64, payload: &[u8]) -> Result<(), H3Error> {
         match kind {
             kind::SETTINGS => self.on_settings(payload),
             kind::GOAWAY => {
                 self.tally.count(now, H3FloodKind::GoAway)?;
-                self.on_go_away(only_integer(kind, payload)?)
+                self.on_go_away(decode_single_integer(kind, payload)?)
             }
             _ => {
                 self.tally.count(now, H3FloodKind::CancelPush)?;
                 // No push identifier is allowed.
-                only_integer(kind, payload)?;
+                decode_single_integer(kind, payload)?;
                 Err(H3Error::Push)
             }
         }
@@ -262,7 +268,7 @@ impl H3Machine {
 }
 
 /// Returns the integer that is the whole payload of a frame.
-fn only_integer(kind: u64, mut payload: &[u8]) -> Result<u64, H3Error> {
+fn decode_single_integer(kind: u64, mut payload: &[u8]) -> Result<u64, H3Error> {
     let value = varint::decode(&mut payload).filter(|_| payload.is_empty());
     value.ok_or(H3Error::Frame(H3FrameFault::Layout { kind }))
 }

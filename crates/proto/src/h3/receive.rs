@@ -23,16 +23,16 @@ impl H3Machine {
         // The low bits of an identifier say who opened the stream, and its directions (RFC 9000
         // §2.1).
         let consumed = match stream & 3 {
-            0 => return self.response(now, stream, input, fin),
+            0 => return self.receive_response(now, stream, input, fin),
             1 => return Err(H3Error::Stream(H3StreamFault::ServerBidirectional)),
-            3 => self.peer_stream(now, stream, input, fin)?,
+            3 => self.receive_uni_stream(now, stream, input, fin)?,
             _ => input.len(),
         };
         let event = self.due.pop_front().unwrap_or(H3Event::NeedInput);
         Ok(H3Step { consumed, event })
     }
 
-    fn response(&mut self, now: Timestamp, id: u64, input: &[u8], fin: bool) -> Result<H3Step, H3Error> {
+    fn receive_response(&mut self, now: Timestamp, id: u64, input: &[u8], fin: bool) -> Result<H3Step, H3Error> {
         let mut at = 0;
         loop {
             if let Some(event) = self.due.pop_front() {
@@ -44,13 +44,13 @@ impl H3Machine {
             };
             stream.started |= !rest.is_empty();
             if let Some(required) = stream.waits_for {
-                if required > self.decoder.inserted() {
+                if required > self.decoder.insert_count() {
                     return Ok(H3Step { consumed: at, event: H3Event::Blocked { id: RequestId(id) } });
                 }
                 stream.waits_for = None;
                 let payload = mem::take(&mut stream.reader.partial);
                 self.buffered -= payload.len();
-                self.section(id, Cow::Owned(payload), fin && rest.is_empty())?;
+                self.on_section(id, Cow::Owned(payload), fin && rest.is_empty())?;
                 continue;
             }
             if let H3FrameReadState::Data(left) = stream.reader.state
@@ -63,9 +63,9 @@ impl H3Machine {
                 return Ok(H3Step { consumed: range.end, event: H3Event::Body { id: RequestId(id), range } });
             }
             if !rest.is_empty() {
-                at += self.advance(now, id, rest, fin)?;
+                at += self.consume_input(now, id, rest, fin)?;
             } else if fin && stream.phase != ResponsePhase::Ended {
-                self.ended(id)?;
+                self.on_stream_end(id)?;
             } else {
                 return Ok(H3Step { consumed: at, event: H3Event::NeedInput });
             }
@@ -74,18 +74,18 @@ impl H3Machine {
 
     /// Consumes input bytes that are not payload of DATA, and returns their number. `input` must
     /// not be empty; `fin` is true if the stream ends after it.
-    fn advance(&mut self, now: Timestamp, id: u64, input: &[u8], fin: bool) -> Result<usize, H3Error> {
+    fn consume_input(&mut self, now: Timestamp, id: u64, input: &[u8], fin: bool) -> Result<usize, H3Error> {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(input.len()) };
         match stream.reader.state {
             H3FrameReadState::Header => {
-                let (consumed, header) = stream.reader.header(input);
+                let (consumed, header) = stream.reader.read_header(input);
                 match header {
                     Some(header) => Ok(consumed + self.begin_frame(now, id, header, &input[consumed..], fin)?),
                     None => Ok(consumed),
                 }
             }
             H3FrameReadState::Payload(header) => self.gather_section(id, header, input, fin),
-            H3FrameReadState::Skip(left) => Ok(stream.reader.skip(left, input)),
+            H3FrameReadState::Skip(left) => Ok(stream.reader.skip_payload(left, input)),
             // Not reached: the caller handles it first.
             H3FrameReadState::Data(_) => Ok(0),
         }
@@ -106,17 +106,17 @@ impl H3Machine {
         match kind {
             kind::DATA | kind::HEADERS if stream.is_trailed => Err(H3Error::Frame(H3FrameFault::AfterTrailers)),
             kind::HEADERS if stream.is_tunnel => Err(H3Error::Frame(H3FrameFault::WrongStream { kind })),
-            kind::DATA => self.data(now, id, length).map(|()| 0),
+            kind::DATA => self.on_data_header(now, id, length).map(|()| 0),
             kind::HEADERS => {
                 let limit = self.config.limits.head_bytes.max(self.config.limits.trailer_bytes);
                 // Before any of it is buffered.
                 if length > limit as u64 {
-                    self.violated(id, H3Error::Response(ResponseError::HeadTooLarge { limit }));
+                    self.reset_for_violation(id, H3Error::Response(ResponseError::HeadTooLarge { limit }));
                     return Ok(0);
                 }
                 let length = length as usize;
                 if let Some((payload, after)) = behind.split_at_checked(length) {
-                    self.section(id, Cow::Borrowed(payload), fin && after.is_empty())?;
+                    self.on_section(id, Cow::Borrowed(payload), fin && after.is_empty())?;
                     return Ok(length);
                 }
                 stream.reader.state = H3FrameReadState::Payload(header);
@@ -161,34 +161,34 @@ impl H3Machine {
     fn gather_section(&mut self, id: u64, header: H3FrameHeader, input: &[u8], fin: bool) -> Result<usize, H3Error> {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(input.len()) };
         let before = stream.reader.partial.len();
-        let (consumed, payload) = stream.reader.gather(header.length, input);
+        let (consumed, payload) = stream.reader.buffer_payload(header.length, input);
         match payload {
             Some(payload) => {
                 self.buffered -= before;
-                self.section(id, Cow::Owned(payload), fin && consumed == input.len())?;
+                self.on_section(id, Cow::Owned(payload), fin && consumed == input.len())?;
             }
             None => {
                 self.buffered += consumed;
-                self.check_buffered(id);
+                self.abandon_if_over_limit(id);
             }
         }
         Ok(consumed)
     }
 
     /// Resets this response if the buffered field sections of all responses exceed their limit.
-    pub(crate) fn check_buffered(&mut self, id: u64) {
+    pub(crate) fn abandon_if_over_limit(&mut self, id: u64) {
         let limit = self.config.partial_head_bytes;
         if self.buffered > limit {
-            self.violated(id, H3Error::PartialHeads { limit });
+            self.reset_for_violation(id, H3Error::PartialHeads { limit });
         }
     }
 
     /// Processes the header of a DATA frame.
-    fn data(&mut self, now: Timestamp, id: u64, length: u64) -> Result<(), H3Error> {
+    fn on_data_header(&mut self, now: Timestamp, id: u64, length: u64) -> Result<(), H3Error> {
         if length == 0 {
             self.tally.count(now, H3FloodKind::EmptyData)?;
         } else {
-            self.tally.useful(1);
+            self.tally.count_useful(1);
         }
         let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
         let fault = match &mut stream.phase {
@@ -201,7 +201,7 @@ impl H3Machine {
             }
         };
         if let Some(fault) = fault {
-            self.violated(id, fault);
+            self.reset_for_violation(id, fault);
         } else if length > 0 {
             stream.reader.state = H3FrameReadState::Data(length);
         }
@@ -210,7 +210,7 @@ impl H3Machine {
 
     /// Returns an error if the body of stream `id`, ending here, would have another length than its
     /// Content-Length.
-    pub(crate) fn shortfall(&self, id: u64) -> Option<H3Error> {
+    pub(crate) fn content_length_error(&self, id: u64) -> Option<H3Error> {
         match self.requests.get(id)?.phase {
             ResponsePhase::Body { expected: Some(expected), got, .. } if got != expected => {
                 Some(H3Error::Length { expected, got })
@@ -220,24 +220,24 @@ impl H3Machine {
     }
 
     /// Processes the end of the receiving half of stream `id`.
-    fn ended(&mut self, id: u64) -> Result<(), H3Error> {
+    fn on_stream_end(&mut self, id: u64) -> Result<(), H3Error> {
         let Some(stream) = self.requests.get(id) else { return Ok(()) };
         if !stream.reader.is_at_boundary() {
             return Err(H3Error::Frame(H3FrameFault::Truncated));
         }
         let fault = match stream.phase {
             ResponsePhase::Head => Some(H3Error::MissingHead),
-            _ => self.shortfall(id),
+            _ => self.content_length_error(id),
         };
         match fault {
-            Some(error) => self.fail_ended(id, error),
-            None => self.complete(id),
+            Some(error) => self.reset_for_incomplete_response(id, error),
+            None => self.complete_response(id),
         }
         Ok(())
     }
 
     /// Ends a request whose response has ended and is malformed.
-    fn fail_ended(&mut self, id: u64, error: H3Error) {
+    fn reset_for_incomplete_response(&mut self, id: u64, error: H3Error) {
         if self.remove_request(id).is_some() {
             self.abandon_upload(id, error.code());
             let reason = H3ResetReason::Violation(error);
@@ -245,9 +245,9 @@ impl H3Machine {
         }
     }
 
-    /// Processes the end of a response on stream `id`, and reports its completion if its request
-    /// was sent completely too.
-    pub(crate) fn complete(&mut self, id: u64) {
+    /// Ends the response on stream `id`. Reports that the exchange is complete if its request was
+    /// sent completely, too.
+    pub(crate) fn complete_response(&mut self, id: u64) {
         let Some(stream) = self.requests.get_mut(id) else { return };
         let is_unfinished = matches!(stream.upload, UploadState::Known { .. } | UploadState::Open);
         if is_unfinished && stream.reads_on {
@@ -259,18 +259,18 @@ impl H3Machine {
             // The rest of a refused request is useless.
             self.abandon_upload(id, H3ErrorCode::REQUEST_CANCELLED);
         }
-        self.finish(id);
+        self.remove_finished_request(id);
     }
 
     /// Reports the completion of a response that ended before its request was sent, once the caller
     /// has given all of the request.
-    pub(crate) fn complete_early(&mut self, id: u64) {
+    pub(crate) fn complete_before_request(&mut self, id: u64) {
         if self.requests.get(id).is_some_and(|stream| stream.phase == ResponsePhase::Ended) {
-            self.finish(id);
+            self.remove_finished_request(id);
         }
     }
 
-    pub(crate) fn finish(&mut self, id: u64) {
+    pub(crate) fn remove_finished_request(&mut self, id: u64) {
         if let Some(stream) = self.remove_request(id) {
             self.due.push_back(H3Event::Complete { id: RequestId(id), trailers: stream.trailers });
         }
@@ -279,33 +279,33 @@ impl H3Machine {
     /// Records that the peer reset a stream (RESET_STREAM), so that no more of it can be read. An
     /// error ends the connection.
     pub fn on_stream_reset(&mut self, now: Timestamp, stream: u64, code: H3ErrorCode) -> Result<(), H3Error> {
-        if self.is_over() {
+        if self.has_failed_or_ended() {
             return Ok(());
         }
         let result = match stream & 3 {
             0 => {
-                self.response_reset(stream, code);
+                self.on_response_reset(stream, code);
                 Ok(())
             }
-            3 => self.peer_stream_ended(now, stream),
+            3 => self.on_uni_stream_end(now, stream),
             _ => Ok(()),
         };
-        self.settle(result)
+        self.close_on_error(result)
     }
 
-    fn response_reset(&mut self, id: u64, code: H3ErrorCode) {
+    fn on_response_reset(&mut self, id: u64, code: H3ErrorCode) {
         // A response that has ended cannot be reset.
         let Some(stream) = self.requests.get(id).filter(|stream| stream.phase != ResponsePhase::Ended) else { return };
         let has_begun = stream.started;
         self.remove_request(id);
         self.abandon_upload(id, H3ErrorCode::REQUEST_CANCELLED);
-        self.decoder.cancel(id, self.outputs.decoder.buffer.tail());
+        self.decoder.cancel_stream(id, self.outputs.decoder.buffer.append_buffer());
         // A request with the beginning of a response was processed, whatever the code says (RFC 9114 §4.1.1).
         let (reason, retryable) = (H3ResetReason::Peer(code), code == H3ErrorCode::REQUEST_REJECTED && !has_begun);
         self.due.push_back(H3Event::Reset { id: RequestId(id), reason, retryable });
     }
 
-    pub(crate) fn stopped(&mut self, stream: H3SendStream, code: H3ErrorCode) -> Result<(), H3Error> {
+    pub(crate) fn on_stopped(&mut self, stream: H3SendStream, code: H3ErrorCode) -> Result<(), H3Error> {
         let H3SendStream::Request(RequestId(id)) = stream else {
             return Err(H3Error::Stream(H3StreamFault::ClosedCritical));
         };
@@ -314,7 +314,7 @@ impl H3Machine {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
         if stream.phase == ResponsePhase::Ended {
             // The peer has answered, and wants no more of the request (RFC 9114 §4.1).
-            self.finish(id);
+            self.remove_finished_request(id);
         } else if stream.upload != UploadState::Finished {
             stream.upload = UploadState::Abandoned;
             self.holding -= u32::from(stream.hold_until.take().is_some());

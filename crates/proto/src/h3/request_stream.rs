@@ -15,8 +15,8 @@ pub(crate) struct H3RequestStream {
     pub(crate) hold_until: Option<Timestamp>,
     pub(crate) phase: ResponsePhase,
     pub(crate) reader: H3FrameReader,
-    /// The number of QPACK insertions for which the field section in `reader.partial` waits; `None`
-    /// if none waits.
+    /// The number of QPACK insertions that must arrive before the field section in `reader.partial`
+    /// can be decoded. `None` if no field section waits.
     pub(crate) waits_for: Option<u64>,
     pub(crate) interim: u32,
     pub(crate) head_bytes: usize,
@@ -34,7 +34,7 @@ pub(crate) struct H3RequestStream {
 
 impl H3RequestStream {
     /// Returns the number of buffered bytes of a field section.
-    pub(crate) fn buffered(&self) -> usize {
+    pub(crate) fn buffered_bytes(&self) -> usize {
         use super::frame::H3FrameReadState;
         match self.reader.state {
             H3FrameReadState::Payload(_) => self.reader.partial.len(),

@@ -17,10 +17,10 @@ impl H3Machine {
     /// each request.
     pub fn body_credit(&self, id: RequestId) -> Option<u64> {
         let stream = self.requests.get(id.0)?;
-        let room = OUTPUT_LIMIT.saturating_sub(self.outputs.pending(id.0).unwrap_or(OUTPUT_LIMIT)) as u64;
+        let room = OUTPUT_LIMIT.saturating_sub(self.outputs.pending_bytes(id.0).unwrap_or(OUTPUT_LIMIT)) as u64;
         match stream.upload {
             UploadState::Finished | UploadState::Abandoned => None,
-            _ if stream.hold_until.is_some() || self.is_over() => Some(0),
+            _ if stream.hold_until.is_some() || self.has_failed_or_ended() => Some(0),
             UploadState::Known { left } => Some(left.min(room)),
             UploadState::Open => Some(room),
         }
@@ -30,7 +30,7 @@ impl H3Machine {
     /// number of bytes accepted: all of `data`, or as much as [`H3Machine::body_credit`] allowed. A
     /// body of known length ends with its last byte.
     pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, RequestError> {
-        let credit = self.body_credit(id).ok_or_else(|| self.no_body(id))?;
+        let credit = self.body_credit(id).ok_or_else(|| self.missing_body_error(id))?;
         let Some(stream) = self.requests.get_mut(id.0) else { return Err(RequestError::UnknownRequest) };
         if let UploadState::Known { left } = stream.upload
             && data.len() as u64 > left
@@ -52,9 +52,9 @@ impl H3Machine {
             frame::header(kind::DATA, data.len() as u64, out);
             out.extend_from_slice(data);
         });
-        self.tally.useful(1);
+        self.tally.count_useful(1);
         if finished {
-            self.complete_early(id.0);
+            self.complete_before_request(id.0);
         }
         Ok(data.len())
     }
@@ -62,7 +62,7 @@ impl H3Machine {
     /// Ends a body of unknown length, and sends the given trailers after it. For a body of known
     /// length, checks that the caller gave all bytes.
     pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
-        let Some(stream) = self.requests.get_mut(id.0) else { return Err(self.no_body(id)) };
+        let Some(stream) = self.requests.get_mut(id.0) else { return Err(self.missing_body_error(id)) };
         match stream.upload {
             UploadState::Known { left } => Err(RequestError::BodyTooShort { missing: left }),
             UploadState::Finished if !trailers.is_empty() => Err(RequestError::TrailersWithoutChunks),
@@ -75,17 +75,17 @@ impl H3Machine {
                 if trailers.is_empty() {
                     self.outputs.append(id.0, true, |_| {});
                 } else {
-                    self.encoder.begin();
+                    self.encoder.begin_section();
                     request_section::write_trailers(trailers, &mut self.encoder, &mut self.name);
-                    self.finish_section(id.0, true);
+                    self.finish_request_section(id.0, true);
                 }
-                self.complete_early(id.0);
+                self.complete_before_request(id.0);
                 Ok(())
             }
         }
     }
 
-    fn no_body(&self, id: RequestId) -> RequestError {
+    fn missing_body_error(&self, id: RequestId) -> RequestError {
         match self.closing {
             _ if self.requests.get(id.0).is_some() => RequestError::NoBodyExpected,
             Some(reason) => RequestError::Closed(reason),

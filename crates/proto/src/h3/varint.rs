@@ -3,11 +3,11 @@
 use alloc::vec::Vec;
 
 /// The largest integer that can be encoded.
-pub(crate) const LARGEST: u64 = (1 << 62) - 1;
+pub(crate) const MAX_VALUE: u64 = (1 << 62) - 1;
 
 /// Appends an integer in the shortest form.
 pub(crate) fn encode(value: u64, out: &mut Vec<u8>) {
-    let value = value.min(LARGEST);
+    let value = value.min(MAX_VALUE);
     match value {
         0..0x40 => out.push(value as u8),
         0x40..0x4000 => out.extend_from_slice(&(value as u16 | 0x4000).to_be_bytes()),
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn limits_survive_a_round_trip() {
-        for value in [0, 63, 64, 16_383, 16_384, (1 << 30) - 1, 1 << 30, LARGEST] {
+        for value in [0, 63, 64, 16_383, 16_384, (1 << 30) - 1, 1 << 30, MAX_VALUE] {
             let mut out = vec![];
             encode(value, &mut out);
             let mut input = &out[..];

@@ -52,7 +52,7 @@ impl HpackDecoder {
     /// Only the coding is checked, not the field. Decode every block of a connection to its end, in
     /// order, even if its fields are not wanted. If a block is skipped, the tables of the two ends
     /// differ from then on.
-    pub fn line(
+    pub fn next_line(
         &mut self,
         block: &mut HeaderBlock<'_>,
         out: &mut Vec<u8>,
@@ -64,7 +64,7 @@ impl HpackDecoder {
                     return Err(HpackError::MissingTableSize);
                 }
                 block.begun = true;
-                return self.field(first, block, out).map(Some);
+                return self.decode_field(first, block, out).map(Some);
             }
             if block.begun {
                 return Err(HpackError::LateTableSize);
@@ -77,7 +77,7 @@ impl HpackDecoder {
         }
     }
 
-    fn field(
+    fn decode_field(
         &mut self,
         first: u8,
         block: &mut HeaderBlock<'_>,
@@ -109,9 +109,9 @@ impl HpackDecoder {
     fn entry(&self, index: u32) -> Result<(&[u8], &[u8]), HpackError> {
         let unknown = HpackError::Index { index };
         let place = (index as usize).checked_sub(1).ok_or(unknown)?;
-        match static_table::TABLE.get(place) {
+        match static_table::ENTRIES.get(place) {
             Some(&entry) => Ok(entry),
-            None => self.table.get(place - static_table::TABLE.len()).ok_or(unknown),
+            None => self.table.get(place - static_table::ENTRIES.len()).ok_or(unknown),
         }
     }
 }

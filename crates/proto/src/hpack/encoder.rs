@@ -19,14 +19,14 @@ pub struct HpackEncoder {
 }
 
 /// The size in bytes of a dynamic table before any SETTINGS (RFC 9113 §6.5.2).
-const INITIAL: u32 = 4096;
+const INITIAL_TABLE_SIZE: u32 = 4096;
 
 impl HpackEncoder {
     /// Creates an encoder. `own` is the largest size in bytes of its dynamic table; the peer may
     /// make the table smaller.
     pub fn new(own: u32) -> HpackEncoder {
-        let size = own.min(INITIAL);
-        HpackEncoder { table: DynamicTable::new(size as usize), own, lowest: size, changed: size < INITIAL }
+        let size = own.min(INITIAL_TABLE_SIZE);
+        HpackEncoder { table: DynamicTable::new(size as usize), own, lowest: size, changed: size < INITIAL_TABLE_SIZE }
     }
 
     /// Sets the limit on the dynamic table that the peer sent in `SETTINGS_HEADER_TABLE_SIZE`. The
@@ -41,7 +41,7 @@ impl HpackEncoder {
     }
 
     /// Begins a header block. Every block that was begun must be sent, in order.
-    pub fn begin(&mut self, out: &mut Vec<u8>) {
+    pub fn begin_block(&mut self, out: &mut Vec<u8>) {
         if self.changed {
             self.changed = false;
             let size = self.table.max() as u32;
@@ -59,7 +59,7 @@ impl HpackEncoder {
         // one.
         for (place, (known, known_value)) in self.table.iter().enumerate() {
             if known == name {
-                let here = (static_table::TABLE.len() + place) as u32 + 1;
+                let here = (static_table::ENTRIES.len() + place) as u32 + 1;
                 if known_value == value && indexing != FieldIndexing::Never {
                     return prefix_integer::encode(u64::from(here), 0x80, 7, out);
                 }
@@ -100,13 +100,13 @@ pub(crate) struct OpenHeaderBlock<'a> {
 impl<'a> OpenHeaderBlock<'a> {
     /// Begins a header block, which must be sent.
     pub(crate) fn begin(encoder: &'a mut HpackEncoder, out: &'a mut Vec<u8>) -> OpenHeaderBlock<'a> {
-        encoder.begin(out);
+        encoder.begin_block(out);
         OpenHeaderBlock { encoder, out }
     }
 }
 
 impl FieldSectionEncoder for OpenHeaderBlock<'_> {
-    fn field(&mut self, name: &[u8], value: &[u8], indexing: FieldIndexing) {
+    fn push_field(&mut self, name: &[u8], value: &[u8], indexing: FieldIndexing) {
         self.encoder.encode(name, value, indexing, self.out);
     }
 }

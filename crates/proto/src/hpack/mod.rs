@@ -22,14 +22,14 @@
 //!
 //! let mut encoder = HpackEncoder::new(4096);
 //! let mut block = Vec::new();
-//! encoder.begin(&mut block);
+//! encoder.begin_block(&mut block);
 //! encoder.encode(b":method", b"GET", FieldIndexing::Add, &mut block);
 //! encoder.encode(b"authorization", b"Basic YTpi", FieldIndexing::Never, &mut block);
 //! assert_eq!(block[0], 0x82, "the static table has the method");
 //!
 //! let mut decoder = HpackDecoder::new(4096);
 //! let (mut input, mut text) = (HeaderBlock::new(&block), Vec::new());
-//! while let Some(line) = decoder.line(&mut input, &mut text)? {
+//! while let Some(line) = decoder.next_line(&mut input, &mut text)? {
 //!     assert_eq!(line.sensitive, &text[line.name.clone()] == b"authorization");
 //! }
 //! assert_eq!(text, b":method: GET\r\nauthorization: Basic YTpi\r\n");

@@ -3,7 +3,7 @@
 use crate::field_coding::StaticTableMatch;
 
 /// The entries of the static table in the order of the appendix. The first entry has index 1.
-pub(super) const TABLE: [(&[u8], &[u8]); 61] = [
+pub(super) const ENTRIES: [(&[u8], &[u8]); 61] = [
     (b":authority", b""),
     (b":method", b"GET"),
     (b":method", b"POST"),
@@ -68,14 +68,14 @@ pub(super) const TABLE: [(&[u8], &[u8]); 61] = [
 ];
 
 /// The number of entries for pseudo-fields, which come first in the static table.
-const PSEUDO: usize = 14;
+const PSEUDO_FIELD_ENTRIES: usize = 14;
 
 /// Looks up a field in the static table. Few names have equal lengths, so that the search compares
 /// little more than lengths; computing a hash of the name would cost as much.
 pub(super) fn find(name: &[u8], value: &[u8]) -> StaticTableMatch {
     let mut found = StaticTableMatch::Nothing;
-    let part = if name.first() == Some(&b':') { 0..PSEUDO } else { PSEUDO..TABLE.len() };
-    for (place, (known, known_value)) in part.clone().zip(&TABLE[part]) {
+    let part = if name.first() == Some(&b':') { 0..PSEUDO_FIELD_ENTRIES } else { PSEUDO_FIELD_ENTRIES..ENTRIES.len() };
+    for (place, (known, known_value)) in part.clone().zip(&ENTRIES[part]) {
         if known.len() != name.len() || *known != name {
             continue;
         }
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(find(b"www-authenticate", b""), StaticTableMatch::Field(61));
         assert_eq!(find(b"www-authenticate", b"x"), StaticTableMatch::Name(61));
         assert_eq!(find(b"x-other", b""), StaticTableMatch::Nothing);
-        for (place, (name, value)) in TABLE.iter().enumerate() {
+        for (place, (name, value)) in ENTRIES.iter().enumerate() {
             assert_eq!(find(name, value), StaticTableMatch::Field(place as u32 + 1));
         }
     }

@@ -9,7 +9,7 @@ use super::*;
 /// Returns the links of a field as `target name=value ...`, so that a test can compare them.
 fn shown(value: &str) -> Vec<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    links(value.as_bytes())
+    parse_links(value.as_bytes())
         .map(|link| {
             link.parameters()
                 .fold(text(link.target()), |all, (name, value)| format!("{all} {}={}", text(name), text(&value)))
@@ -18,7 +18,7 @@ fn shown(value: &str) -> Vec<String> {
 }
 
 fn next_of(value: &str) -> Option<String> {
-    let link = links(value.as_bytes()).find(|link| link.has_relation("next"))?;
+    let link = parse_links(value.as_bytes()).find(|link| link.has_relation("next"))?;
     Some(String::from_utf8_lossy(link.target()).into_owned())
 }
 
@@ -28,12 +28,12 @@ fn examples_of_rfc_8288_are_parsed() {
     assert_eq!(shown(previous), ["http://example.com/TheBook/chapter2 rel=previous title=previous chapter"]);
     assert_eq!(shown("</>; rel=\"http://example.net/foo\""), ["/ rel=http://example.net/foo"]);
     let terms = "</terms>; rel=\"copyright\"; anchor=\"#foo\"";
-    assert_eq!(links(terms.as_bytes()).next().unwrap().anchor().as_deref(), Some(&b"#foo"[..]));
+    assert_eq!(parse_links(terms.as_bytes()).next().unwrap().anchor().as_deref(), Some(&b"#foo"[..]));
     let german = "</TheBook/chapter2>; rel=\"previous\"; title*=UTF-8'de'letztes%20Kapitel, \
                   </TheBook/chapter4>; rel=\"next\"; title*=UTF-8'de'n%c3%a4chstes%20Kapitel";
     assert_eq!(next_of(german).as_deref(), Some("/TheBook/chapter4"));
     let several = "<http://example.org/>; rel=\"start http://example.net/relation/other\"";
-    let link = links(several.as_bytes()).next().unwrap();
+    let link = parse_links(several.as_bytes()).next().unwrap();
     assert!(link.has_relation("start") && link.has_relation("http://example.net/relation/other"));
     let two = "<https://example.org/>; rel=\"start\", <https://example.org/index>; rel=\"index\"";
     assert_eq!(shown(two).len(), 2);
@@ -107,7 +107,7 @@ fn large_fields_take_linear_time() {
     // A quadratic parser would take minutes.
     for piece in ["<a>;rel=x,", "<", ";", "<a>;", "\"", "<a>;a=\"", "<a>;a=\"\\", ",", "<a>;a=b;"] {
         let field = piece.repeat(2_000_000 / piece.len());
-        let found = links(field.as_bytes()).map(|link| link.parameters().count()).sum::<usize>();
+        let found = parse_links(field.as_bytes()).map(|link| link.parameters().count()).sum::<usize>();
         assert!(found <= field.len(), "{piece}");
     }
 }
@@ -131,7 +131,7 @@ proptest! {
     ) {
         let field = written(&given);
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        let read: Vec<_> = links(field.as_bytes())
+        let read: Vec<_> = parse_links(field.as_bytes())
             .map(|link| {
                 let parameters = link.parameters().map(|(name, value)| (text(name), text(&value))).collect::<Vec<_>>();
                 (text(link.target()), parameters)
@@ -142,7 +142,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_read_to_an_end(field in prop::collection::vec(any::<u8>(), 0..64)) {
-        for link in links(&field) {
+        for link in parse_links(&field) {
             prop_assert!(!link.target().contains(&b'>'));
             let _ = (link.has_relation("next"), link.anchor(), link.parameters().count());
         }

@@ -3,7 +3,7 @@
 
 use super::instruction::{self, EncoderInstruction, InstructionName};
 use super::{QpackError, QpackFault, integer, static_table};
-use crate::dynamic_table::{DynamicTable, OVERHEAD};
+use crate::dynamic_table::{DynamicTable, ENTRY_OVERHEAD};
 use crate::field_coding::{DecodedFieldLine, push_table_line};
 use crate::{huffman, prefix_integer};
 use alloc::vec::Vec;
@@ -18,9 +18,9 @@ pub struct EncodedFieldSection<'a> {
 
 impl EncodedFieldSection<'_> {
     /// Returns the Required Insert Count: the section can be decoded as soon as that many entries
-    /// have been inserted ([`QpackDecoder::inserted`]). If it is not 0, a decoded section must be
-    /// acknowledged.
-    pub fn required(&self) -> u64 {
+    /// have been inserted ([`QpackDecoder::insert_count`]). If it is not 0, a decoded section must
+    /// be acknowledged.
+    pub fn required_insert_count(&self) -> u64 {
         self.required
     }
 }
@@ -31,7 +31,7 @@ pub struct QpackDecoder {
     table: DynamicTable,
     /// The largest capacity in bytes that the peer may choose for the dynamic table.
     limit: u32,
-    /// The beginning of an instruction whose rest has not arrived.
+    /// The first bytes of an instruction that has not arrived completely.
     partial: Vec<u8>,
     /// Scratch space for the name and the value of a new entry.
     entry: Vec<u8>,
@@ -49,17 +49,17 @@ impl QpackDecoder {
     }
 
     /// Returns the number of entries that the peer has inserted.
-    pub fn inserted(&self) -> u64 {
-        self.table.inserted()
+    pub fn insert_count(&self) -> u64 {
+        self.table.insert_count()
     }
 
     /// Carries out the instructions in `input`, the next bytes of the peer's encoder stream, and
     /// returns their number. All input is consumed. After an error, the connection must end.
     pub fn on_encoder_stream(&mut self, input: &[u8]) -> Result<u32, QpackError> {
-        self.instructions(input).map_err(QpackError::EncoderStream)
+        self.process_instructions(input).map_err(QpackError::EncoderStream)
     }
 
-    fn instructions(&mut self, input: &[u8]) -> Result<u32, QpackFault> {
+    fn process_instructions(&mut self, input: &[u8]) -> Result<u32, QpackFault> {
         let mut count = 0;
         if self.partial.is_empty() {
             let rest = self.complete_instructions(input, &mut count)?;
@@ -78,7 +78,7 @@ impl QpackDecoder {
         Ok(count)
     }
 
-    /// Carries out all complete instructions, and returns the rest of the input.
+    /// Executes all complete instructions, and returns the bytes after them.
     fn complete_instructions<'a>(&mut self, mut input: &'a [u8], count: &mut u32) -> Result<&'a [u8], QpackFault> {
         while !input.is_empty() {
             let mut rest = input;
@@ -103,7 +103,7 @@ impl QpackDecoder {
                 return Ok(());
             }
             EncoderInstruction::Duplicate(index) => {
-                let (name, value) = relative(&self.table, self.table.inserted(), index)?;
+                let (name, value) = entry_at_relative_index(&self.table, self.table.insert_count(), index)?;
                 self.entry.extend_from_slice(name);
                 self.entry.extend_from_slice(value);
                 name.len()
@@ -112,7 +112,7 @@ impl QpackDecoder {
                 match *name {
                     InstructionName::Static(index) => self.entry.extend_from_slice(static_entry(index)?.0),
                     InstructionName::Dynamic(index) => {
-                        let (name, _) = relative(&self.table, self.table.inserted(), index)?;
+                        let (name, _) = entry_at_relative_index(&self.table, self.table.insert_count(), index)?;
                         self.entry.extend_from_slice(name);
                     }
                     InstructionName::Literal(ref text) => text.decode(&mut self.entry)?,
@@ -122,7 +122,7 @@ impl QpackDecoder {
                 length
             }
         };
-        if self.entry.len() + OVERHEAD > self.table.max() {
+        if self.entry.len() + ENTRY_OVERHEAD > self.table.max() {
             return Err(QpackFault::EntryTooLarge);
         }
         let (name, value) = self.entry.split_at(name);
@@ -131,12 +131,12 @@ impl QpackDecoder {
     }
 
     /// Begins to decode a complete field section. If it requires more insertions than
-    /// [`QpackDecoder::inserted`], wait for them and begin again.
-    pub fn begin<'a>(&self, section: &'a [u8]) -> Result<EncodedFieldSection<'a>, QpackError> {
-        self.prefix(section).map_err(QpackError::Section)
+    /// [`QpackDecoder::insert_count`], wait for them and begin again.
+    pub fn begin_section<'a>(&self, section: &'a [u8]) -> Result<EncodedFieldSection<'a>, QpackError> {
+        self.decode_prefix(section).map_err(QpackError::Section)
     }
 
-    fn prefix<'a>(&self, section: &'a [u8]) -> Result<EncodedFieldSection<'a>, QpackFault> {
+    fn decode_prefix<'a>(&self, section: &'a [u8]) -> Result<EncodedFieldSection<'a>, QpackFault> {
         let mut rest = section;
         let required = self.required_insert_count(integer(&mut rest, 8)?)?;
         let &first = rest.first().ok_or(QpackFault::Truncated)?;
@@ -155,12 +155,12 @@ impl QpackDecoder {
         if encoded == 0 {
             return Ok(0);
         }
-        let entries = u64::from(self.limit) / OVERHEAD as u64;
+        let entries = u64::from(self.limit) / ENTRY_OVERHEAD as u64;
         let range = 2 * entries;
         if encoded > range {
             return Err(QpackFault::Prefix);
         }
-        let highest = self.table.inserted() + entries;
+        let highest = self.table.insert_count() + entries;
         let required = highest / range * range + encoded - 1;
         match required {
             _ if required <= highest && required > 0 => Ok(required),
@@ -173,18 +173,18 @@ impl QpackDecoder {
     /// returns the positions of name and value in `out`; `None` at the end of the section.
     ///
     /// Only the coding is checked, not the field.
-    pub fn line(
+    pub fn next_line(
         &self,
         section: &mut EncodedFieldSection<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Option<DecodedFieldLine>, QpackError> {
         match section.rest.first() {
             None => Ok(None),
-            Some(&first) => self.field(first, section, out).map(Some).map_err(QpackError::Section),
+            Some(&first) => self.decode_field(first, section, out).map(Some).map_err(QpackError::Section),
         }
     }
 
-    fn field(
+    fn decode_field(
         &self,
         first: u8,
         section: &mut EncodedFieldSection<'_>,
@@ -195,12 +195,13 @@ impl QpackDecoder {
             0x80.. => {
                 let index = integer(&mut section.rest, 6)?;
                 let (name, value) =
-                    if first & 0x40 != 0 { static_entry(index)? } else { self.before_base(section, index)? };
+                    if first & 0x40 != 0 { static_entry(index)? } else { self.entry_before_base(section, index)? };
                 return Ok(push_table_line(name, value, out));
             }
             0x40.. => {
                 let index = integer(&mut section.rest, 4)?;
-                let entry = if first & 0x10 != 0 { static_entry(index)? } else { self.before_base(section, index)? };
+                let entry =
+                    if first & 0x10 != 0 { static_entry(index)? } else { self.entry_before_base(section, index)? };
                 out.extend_from_slice(entry.0);
                 first & 0x20 != 0
             }
@@ -210,12 +211,12 @@ impl QpackDecoder {
             }
             0x10.. => {
                 let index = integer(&mut section.rest, 4)?;
-                let (name, value) = self.after_base(section, index)?;
+                let (name, value) = self.entry_after_base(section, index)?;
                 return Ok(push_table_line(name, value, out));
             }
             _ => {
                 let index = integer(&mut section.rest, 3)?;
-                out.extend_from_slice(self.after_base(section, index)?.0);
+                out.extend_from_slice(self.entry_after_base(section, index)?.0);
                 first & 0x08 != 0
             }
         };
@@ -228,16 +229,16 @@ impl QpackDecoder {
         Ok(DecodedFieldLine { name, value, sensitive })
     }
 
-    fn before_base(&self, section: &EncodedFieldSection<'_>, index: u64) -> Result<(&[u8], &[u8]), QpackFault> {
+    fn entry_before_base(&self, section: &EncodedFieldSection<'_>, index: u64) -> Result<(&[u8], &[u8]), QpackFault> {
         let absolute = section.base.checked_sub(1).and_then(|newest| newest.checked_sub(index));
-        self.absolute(section, index, absolute)
+        self.entry_at_absolute_index(section, index, absolute)
     }
 
-    fn after_base(&self, section: &EncodedFieldSection<'_>, index: u64) -> Result<(&[u8], &[u8]), QpackFault> {
-        self.absolute(section, index, section.base.checked_add(index))
+    fn entry_after_base(&self, section: &EncodedFieldSection<'_>, index: u64) -> Result<(&[u8], &[u8]), QpackFault> {
+        self.entry_at_absolute_index(section, index, section.base.checked_add(index))
     }
 
-    fn absolute(
+    fn entry_at_absolute_index(
         &self,
         section: &EncodedFieldSection<'_>,
         index: u64,
@@ -248,9 +249,9 @@ impl QpackDecoder {
     }
 
     /// Appends a Section Acknowledgment to `out`, the client's decoder stream. Call this when a
-    /// section of this stream whose [`EncodedFieldSection::required`] is `required` was decoded; no
-    /// acknowledgement is necessary if that is 0.
-    pub fn acknowledge(&mut self, stream: u64, required: u64, out: &mut Vec<u8>) {
+    /// section of this stream whose [`EncodedFieldSection::required_insert_count`] is `required`
+    /// was decoded; no acknowledgement is necessary if that is 0.
+    pub fn acknowledge_section(&mut self, stream: u64, required: u64, out: &mut Vec<u8>) {
         if required > 0 {
             self.acknowledged = self.acknowledged.max(required);
             prefix_integer::encode(stream, 0x80, 7, out);
@@ -259,7 +260,7 @@ impl QpackDecoder {
 
     /// Appends a Stream Cancellation to `out`, the client's decoder stream. Call this when a stream
     /// is reset, or no longer read, before all of its sections were decoded.
-    pub fn cancel(&self, stream: u64, out: &mut Vec<u8>) {
+    pub fn cancel_stream(&self, stream: u64, out: &mut Vec<u8>) {
         // Without a table, the peer cannot have referred to it (RFC 9204 §2.2.2.2).
         if self.limit > 0 {
             prefix_integer::encode(stream, 0x40, 6, out);
@@ -269,21 +270,21 @@ impl QpackDecoder {
     /// Appends an Insert Count Increment to `out`, the client's decoder stream, if entries were
     /// inserted that no acknowledgement has reported.
     pub fn acknowledge_insertions(&mut self, out: &mut Vec<u8>) {
-        let increment = self.table.inserted() - self.acknowledged;
+        let increment = self.table.insert_count() - self.acknowledged;
         if increment > 0 {
-            self.acknowledged = self.table.inserted();
+            self.acknowledged = self.table.insert_count();
             prefix_integer::encode(increment, 0, 6, out);
         }
     }
 }
 
 fn static_entry(index: u64) -> Result<(&'static [u8], &'static [u8]), QpackFault> {
-    let entry = usize::try_from(index).ok().and_then(|place| static_table::TABLE.get(place));
+    let entry = usize::try_from(index).ok().and_then(|place| static_table::ENTRIES.get(place));
     entry.copied().ok_or(QpackFault::Index { index })
 }
 
 /// Returns the entry with this index relative to `base`.
-fn relative(table: &DynamicTable, base: u64, index: u64) -> Result<(&[u8], &[u8]), QpackFault> {
+fn entry_at_relative_index(table: &DynamicTable, base: u64, index: u64) -> Result<(&[u8], &[u8]), QpackFault> {
     let absolute = base.checked_sub(1).and_then(|newest| newest.checked_sub(index));
     absolute.and_then(|absolute| table.get_absolute(absolute)).ok_or(QpackFault::Index { index })
 }

@@ -3,18 +3,18 @@
 
 use super::instruction::{self, DecoderInstruction};
 use super::{LONGEST_INTEGER, QpackError, QpackFault, static_table};
-use crate::dynamic_table::{DynamicTable, OVERHEAD};
+use crate::dynamic_table::{DynamicTable, ENTRY_OVERHEAD};
 use crate::field_coding::{FieldIndexing, FieldSectionEncoder, StaticTableMatch, encode_string};
 use crate::prefix_integer;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 /// The number of fields that the encoder remembers as sent once.
-const REMEMBERED: usize = 64;
+const REMEMBERED_FIELDS: usize = 64;
 
 /// The maximum number of unacknowledged sections. Above it, further sections refer to no dynamic
 /// entry. A peer that never acknowledges costs 24 KiB.
-const MOST_UNACKNOWLEDGED: usize = 1024;
+const MAX_UNACKNOWLEDGED_SECTIONS: usize = 1024;
 
 /// A section that refers to dynamic entries, and that the peer has not acknowledged.
 #[derive(Copy, Clone, Debug)]
@@ -28,7 +28,7 @@ struct UnacknowledgedSection {
 
 /// The section that is being encoded.
 #[derive(Default, Debug)]
-struct OpenSection {
+struct UnfinishedSection {
     lines: Vec<u8>,
     required: u64,
     lowest: Option<u64>,
@@ -37,8 +37,8 @@ struct OpenSection {
 
 /// The sending end of QPACK: an encoder with its dynamic table.
 ///
-/// Call [`QpackEncoder::begin`], then [`QpackEncoder::encode`] for each field, then
-/// [`QpackEncoder::finish`].
+/// Call [`QpackEncoder::begin_section`], then [`QpackEncoder::encode`] for each field, then
+/// [`QpackEncoder::finish_section`].
 #[derive(Debug)]
 pub struct QpackEncoder {
     table: DynamicTable,
@@ -50,12 +50,12 @@ pub struct QpackEncoder {
     /// The number of insertions that the peer has acknowledged.
     known_received: u64,
     unacknowledged: VecDeque<UnacknowledgedSection>,
-    open: OpenSection,
+    open: UnfinishedSection,
     /// Hashes of fields that were sent once and are not in a table.
-    seen: [u32; REMEMBERED],
+    seen: [u32; REMEMBERED_FIELDS],
     next_seen: usize,
     instructions: Vec<u8>,
-    /// The beginning of a decoder instruction whose rest has not arrived.
+    /// The first bytes of a decoder instruction that has not arrived completely.
     partial: Vec<u8>,
 }
 
@@ -70,8 +70,8 @@ impl QpackEncoder {
             announced: false,
             known_received: 0,
             unacknowledged: VecDeque::new(),
-            open: OpenSection::default(),
-            seen: [0; REMEMBERED],
+            open: UnfinishedSection::default(),
+            seen: [0; REMEMBERED_FIELDS],
             next_seen: 0,
             instructions: Vec::new(),
             partial: Vec::new(),
@@ -88,12 +88,12 @@ impl QpackEncoder {
 
     /// Returns the bytes for the client's encoder stream that were made since the last call. They
     /// must be sent in order.
-    pub fn instructions(&mut self) -> &mut Vec<u8> {
+    pub fn encoder_stream_output(&mut self) -> &mut Vec<u8> {
         &mut self.instructions
     }
 
     /// Begins a field section.
-    pub fn begin(&mut self) {
+    pub fn begin_section(&mut self) {
         self.open.lines.clear();
         (self.open.required, self.open.lowest, self.open.base) = (0, None, self.known_received);
     }
@@ -112,11 +112,11 @@ impl QpackEncoder {
             StaticTableMatch::Nothing => None,
         };
         match self.find(name, value) {
-            Some(index) if index < self.known_received && self.may_refer() && !is_secret => {
-                let relative = self.refer(index);
+            Some(index) if index < self.known_received && self.may_refer_to_dynamic_table() && !is_secret => {
+                let relative = self.record_reference(index);
                 return prefix_integer::encode(relative, 0x80, 6, &mut self.open.lines);
             }
-            None if indexing == FieldIndexing::Add => self.consider_insertion(name, value, static_name),
+            None if indexing == FieldIndexing::Add => self.insert_if_repeated(name, value, static_name),
             _ => {}
         }
         if let Some(index) = static_name {
@@ -128,13 +128,13 @@ impl QpackEncoder {
     }
 
     /// Ends the section, and appends it to `out`. It must be sent on the QUIC stream `stream`.
-    pub fn finish(&mut self, stream: u64, out: &mut Vec<u8>) {
-        let OpenSection { required, lowest, base, .. } = self.open;
+    pub fn finish_section(&mut self, stream: u64, out: &mut Vec<u8>) {
+        let UnfinishedSection { required, lowest, base, .. } = self.open;
         match lowest {
             // No entry is referred to, and the Base does not matter.
             None => out.extend_from_slice(&[0, 0]),
             Some(lowest) => {
-                let range = 2 * (self.peer_limit / OVERHEAD as u64);
+                let range = 2 * (self.peer_limit / ENTRY_OVERHEAD as u64);
                 prefix_integer::encode(required % range + 1, 0, 8, out);
                 prefix_integer::encode(base - required, 0, 7, out);
                 self.unacknowledged.push_back(UnacknowledgedSection { stream, required, lowest });
@@ -147,38 +147,38 @@ impl QpackEncoder {
     /// name alone would keep an entry in use whose value does not occur any more.)
     fn find(&self, name: &[u8], value: &[u8]) -> Option<u64> {
         let place = self.table.iter().position(|entry| entry == (name, value))?;
-        Some(self.table.inserted() - 1 - place as u64)
+        Some(self.table.insert_count() - 1 - place as u64)
     }
 
-    fn may_refer(&self) -> bool {
-        self.unacknowledged.len() < MOST_UNACKNOWLEDGED
+    fn may_refer_to_dynamic_table(&self) -> bool {
+        self.unacknowledged.len() < MAX_UNACKNOWLEDGED_SECTIONS
     }
 
     /// Records that the section refers to the entry with this absolute index, and returns its index
     /// relative to the section's Base.
-    fn refer(&mut self, index: u64) -> u64 {
+    fn record_reference(&mut self, index: u64) -> u64 {
         self.open.required = self.open.required.max(index + 1);
         self.open.lowest = Some(self.open.lowest.map_or(index, |lowest| lowest.min(index)));
         self.open.base - 1 - index
     }
 
     /// Inserts a field if it is sent for the second time and evicts no entry that is in use.
-    fn consider_insertion(&mut self, name: &[u8], value: &[u8], static_name: Option<u64>) {
-        let size = name.len() + value.len() + OVERHEAD;
+    fn insert_if_repeated(&mut self, name: &[u8], value: &[u8], static_name: Option<u64>) {
+        let size = name.len() + value.len() + ENTRY_OVERHEAD;
         if size > self.table.max() {
             return;
         }
         let hash = hash(name, value);
         if !self.seen.contains(&hash) {
             self.seen[self.next_seen] = hash;
-            self.next_seen = (self.next_seen + 1) % REMEMBERED;
+            self.next_seen = (self.next_seen + 1) % REMEMBERED_FIELDS;
             return;
         }
         // RFC 9204 §2.1.1: an entry that is evicted must be acknowledged, and no unacknowledged
         // section may refer to it.
         let in_use = self.unacknowledged.iter().map(|section| section.lowest).chain(self.open.lowest);
         let first_in_use = in_use.fold(self.known_received, u64::min);
-        if self.table.first_after_insert(size) > first_in_use {
+        if self.table.first_index_after_insert(size) > first_in_use {
             return;
         }
         if !self.announced {
@@ -197,10 +197,10 @@ impl QpackEncoder {
     /// the number of Stream Cancellations. All input is consumed. After an error, the connection
     /// must end.
     pub fn on_decoder_stream(&mut self, input: &[u8]) -> Result<u32, QpackError> {
-        self.acknowledgements(input).map_err(QpackError::DecoderStream)
+        self.process_instructions(input).map_err(QpackError::DecoderStream)
     }
 
-    fn acknowledgements(&mut self, mut input: &[u8]) -> Result<u32, QpackFault> {
+    fn process_instructions(&mut self, mut input: &[u8]) -> Result<u32, QpackFault> {
         let mut cancellations = 0;
         while !self.partial.is_empty()
             && let Some((&byte, behind)) = input.split_first()
@@ -244,7 +244,7 @@ impl QpackEncoder {
                 return Ok(1);
             }
             DecoderInstruction::InsertCountIncrement(increment) => {
-                let missing = self.table.inserted() - self.known_received;
+                let missing = self.table.insert_count() - self.known_received;
                 if increment == 0 || increment > missing {
                     return Err(QpackFault::Increment { increment });
                 }
@@ -256,7 +256,7 @@ impl QpackEncoder {
 }
 
 impl FieldSectionEncoder for QpackEncoder {
-    fn field(&mut self, name: &[u8], value: &[u8], indexing: FieldIndexing) {
+    fn push_field(&mut self, name: &[u8], value: &[u8], indexing: FieldIndexing) {
         self.encode(name, value, indexing);
     }
 }

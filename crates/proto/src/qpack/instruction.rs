@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 /// The factor by which the coded form of a string may exceed the capacity of the table. The longest
 /// Huffman code has 30 bits for a byte.
-const LONGEST_CODING: usize = 4;
+const MAX_CODING_FACTOR: usize = 4;
 
 /// A string of an instruction, still in its coded form.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -74,7 +74,7 @@ fn string<'a>(input: &mut &'a [u8], prefix: u32, capacity: usize) -> Result<Inst
     let &first = input.first().ok_or(QpackFault::Truncated)?;
     let length = integer(input, prefix)?;
     let huffman = first & 1 << prefix != 0;
-    let limit = if huffman { capacity * LONGEST_CODING } else { capacity };
+    let limit = if huffman { capacity * MAX_CODING_FACTOR } else { capacity };
     // Before any of it is buffered.
     let length = usize::try_from(length).ok().filter(|&length| length <= limit).ok_or(QpackFault::EntryTooLarge)?;
     let (coded, behind) = input.split_at_checked(length).ok_or(QpackFault::Truncated)?;

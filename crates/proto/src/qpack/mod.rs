@@ -23,17 +23,17 @@
 //!
 //! let mut encoder = QpackEncoder::new(4096);
 //! let mut section = Vec::new();
-//! encoder.begin();
+//! encoder.begin_section();
 //! encoder.encode(b":method", b"GET", FieldIndexing::Add);
 //! encoder.encode(b"authorization", b"Basic YTpi", FieldIndexing::Never);
-//! encoder.finish(0, &mut section);
+//! encoder.finish_section(0, &mut section);
 //! assert_eq!(section[..3], [0, 0, 0xd1], "no dynamic entry, and the static table has the method");
 //!
 //! let decoder = QpackDecoder::new(4096);
-//! let mut input = decoder.begin(&section)?;
-//! assert!(input.required() <= decoder.inserted(), "it need not wait");
+//! let mut input = decoder.begin_section(&section)?;
+//! assert!(input.required_insert_count() <= decoder.insert_count(), "it need not wait");
 //! let mut text = Vec::new();
-//! while let Some(line) = decoder.line(&mut input, &mut text)? {
+//! while let Some(line) = decoder.next_line(&mut input, &mut text)? {
 //!     assert_eq!(line.sensitive, &text[line.name.clone()] == b"authorization");
 //! }
 //! assert_eq!(text, b":method: GET\r\nauthorization: Basic YTpi\r\n");
@@ -57,8 +57,8 @@ use core::fmt;
 /// 62 (RFC 9204 §4.1.1).
 const LONGEST_INTEGER: u32 = 9;
 
-/// An error of the peer's QPACK, by the place where it occurred. Each ends the connection with a
-/// code of its own (RFC 9204 §6).
+/// An error in the peer's QPACK data. Each variant ends the connection with its own error code (RFC
+/// 9204 §6).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum QpackError {

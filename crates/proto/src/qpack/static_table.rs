@@ -4,7 +4,7 @@ use crate::field_coding::StaticTableMatch;
 
 /// The entries of the static table in the order of the appendix. The first entry has index 0.
 #[rustfmt::skip]
-pub(super) const TABLE: [(&[u8], &[u8]); 99] = [
+pub(super) const ENTRIES: [(&[u8], &[u8]); 99] = [
     (b":authority", b""),
     (b":path", b"/"),
     (b"age", b"0"),
@@ -107,26 +107,26 @@ pub(super) const TABLE: [(&[u8], &[u8]); 99] = [
 ];
 
 /// The length of the longest name in the static table.
-const LONGEST: usize = 32;
+const LONGEST_NAME: usize = 32;
 
 /// The entries of the static table, arranged by the lengths of their names.
-struct ByLength {
+struct EntriesByNameLength {
     /// The indices of the entries. Entries of one length are in the order of the table.
-    indices: [u8; TABLE.len()],
+    indices: [u8; ENTRIES.len()],
     /// For each length, the position in `indices` of its first entry.
-    first: [u8; LONGEST + 2],
+    first: [u8; LONGEST_NAME + 2],
 }
 
-static BY_LENGTH: ByLength = by_length();
+static BY_LENGTH: EntriesByNameLength = by_length();
 
-const fn by_length() -> ByLength {
-    let mut arranged = ByLength { indices: [0; TABLE.len()], first: [0; LONGEST + 2] };
+const fn by_length() -> EntriesByNameLength {
+    let mut arranged = EntriesByNameLength { indices: [0; ENTRIES.len()], first: [0; LONGEST_NAME + 2] };
     let (mut length, mut place) = (0, 0);
-    while length <= LONGEST {
+    while length <= LONGEST_NAME {
         arranged.first[length] = place as u8;
         let mut index = 0;
-        while index < TABLE.len() {
-            if TABLE[index].0.len() == length {
+        while index < ENTRIES.len() {
+            if ENTRIES[index].0.len() == length {
                 arranged.indices[place] = index as u8;
                 place += 1;
             }
@@ -134,20 +134,20 @@ const fn by_length() -> ByLength {
         }
         length += 1;
     }
-    arranged.first[LONGEST + 1] = place as u8;
+    arranged.first[LONGEST_NAME + 1] = place as u8;
     arranged
 }
 
-/// Looks up a field in the static table. Only entries whose name has the same length are compared.
+/// Looks up a field in the static table.
 pub(super) fn find(name: &[u8], value: &[u8]) -> StaticTableMatch {
     let mut found = StaticTableMatch::Nothing;
     let length = name.len();
-    if length > LONGEST {
+    if length > LONGEST_NAME {
         return found;
     }
     let places = usize::from(BY_LENGTH.first[length])..usize::from(BY_LENGTH.first[length + 1]);
     for &index in &BY_LENGTH.indices[places] {
-        let (known, known_value) = TABLE[usize::from(index)];
+        let (known, known_value) = ENTRIES[usize::from(index)];
         if known != name {
             continue;
         }
@@ -173,8 +173,8 @@ mod tests {
         assert_eq!(find(b"x-frame-options", b"sameorigin"), StaticTableMatch::Field(98));
         assert_eq!(find(b"x-other", b""), StaticTableMatch::Nothing);
         assert_eq!(find(&[b'x'; 99], b""), StaticTableMatch::Nothing);
-        assert_eq!(BY_LENGTH.first[LONGEST + 1], 99, "no name is longer");
-        for (place, (name, value)) in TABLE.iter().enumerate() {
+        assert_eq!(BY_LENGTH.first[LONGEST_NAME + 1], 99, "no name is longer");
+        for (place, (name, value)) in ENTRIES.iter().enumerate() {
             assert_eq!(find(name, value), StaticTableMatch::Field(place as u32));
         }
     }

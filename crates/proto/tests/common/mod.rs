@@ -115,7 +115,7 @@ pub(crate) fn answer(wire: &[u8], end: InputEnd) -> Vec<H1Observation> {
 }
 
 /// Sends a GET on a new connection and passes `wire` to the connection as the response. Returns the
-/// error that ends the connection; `None` if there is none.
+/// error that ends the connection. `None` without an error.
 pub(crate) fn error_of(wire: &[u8], end: InputEnd) -> Option<H1Error> {
     match answer(wire, end).pop() {
         Some(H1Observation::Error(error)) => Some(error),

@@ -166,7 +166,7 @@ impl WindowModel {
             }
             WindowOp::Later(nanos) => self.now = Timestamp(self.now.0 + u64::from(nanos)),
             WindowOp::Widen(window) => {
-                self.conn.widen(window);
+                self.conn.raise_stream_window(window);
                 self.hear();
             }
         }

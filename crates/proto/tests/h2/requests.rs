@@ -13,7 +13,7 @@ const OK: &[(&str, &str)] = &[(":status", "200")];
 
 fn text(decoder: &mut HpackDecoder, bytes: &[u8]) -> (String, Vec<String>) {
     let (mut block, mut out, mut secret) = (HeaderBlock::new(bytes), Vec::new(), Vec::new());
-    while let Some(line) = decoder.line(&mut block, &mut out).expect("a valid block") {
+    while let Some(line) = decoder.next_line(&mut block, &mut out).expect("a valid block") {
         if line.sensitive {
             secret.push(String::from_utf8_lossy(&out[line.name]).into_owned());
         }
@@ -226,12 +226,12 @@ fn an_early_success_does_not_end_the_upload() {
         conn
     };
     let mut conn = answered(BodyLength::Known(9));
-    assert_eq!((conn.send_body(id, b"12345"), conn.has_due()), (Ok(5), false));
-    assert_eq!((conn.send_body(id, b"6789"), conn.has_due()), (Ok(4), true));
+    assert_eq!((conn.send_body(id, b"12345"), conn.has_pending_event()), (Ok(5), false));
+    assert_eq!((conn.send_body(id, b"6789"), conn.has_pending_event()), (Ok(4), true));
     assert_eq!(feed(&mut conn, b"", &[]), [complete(1)]);
     assert!(sent(&mut conn).iter().all(|frame| frame.0 != RST_STREAM));
     let mut conn = answered(BodyLength::Chunked);
-    assert_eq!((conn.finish_body(id, &[]), conn.has_due()), (Ok(()), true));
+    assert_eq!((conn.finish_body(id, &[]), conn.has_pending_event()), (Ok(()), true));
     assert_eq!(feed(&mut conn, b"", &[]), [complete(1)]);
     // A peer that wants no more of it says so; anything else is a failure, and so is what comes
     // behind the end.

@@ -277,7 +277,7 @@ fn timeouts_follow_the_settings() {
 #[test]
 fn early_ends_name_the_truncated_part() {
     let mut conn = asked(H2Config::default(), &get(), 2);
-    assert!(conn.request_left(RequestId(1)) && !conn.response_started(RequestId(1)));
+    assert!(conn.has_sent_any_of(RequestId(1)) && !conn.response_started(RequestId(1)));
     assert_eq!(conn.end_of_input(), H2Error::Response(ResponseError::EndedBeforeResponse));
     assert_eq!(conn.end_of_input(), H2Error::Response(ResponseError::Closed(CloseReason::PeerClosed)));
     assert_eq!(
@@ -291,5 +291,5 @@ fn early_ends_name_the_truncated_part() {
     assert_eq!(conn.unanswered().count(), 2, "what was lost");
     let mut conn = H2Machine::new(H2Config::default());
     conn.enqueue(Timestamp(0), &get()).expect("valid");
-    assert!(!conn.request_left(RequestId(1)));
+    assert!(!conn.has_sent_any_of(RequestId(1)));
 }

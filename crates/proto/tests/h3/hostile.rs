@@ -28,7 +28,7 @@ fn refused(what: &str, pieces: &[Piece], error: H3Error, code: H3ErrorCode) {
     assert_eq!(conn.close_reason(), Some(CloseReason::Broken));
     let closed = Err(H3Error::Response(ResponseError::Closed(CloseReason::Broken)));
     assert_eq!(conn.step(Timestamp(0), 0, b"x", false), closed);
-    assert!(!conn.has_output() && !conn.has_due() && conn.next_command().is_none() && !conn.can_enqueue());
+    assert!(!conn.has_output() && !conn.has_pending_event() && conn.next_command().is_none() && !conn.can_enqueue());
     assert!(conn.unanswered().count() > 0 && conn.poll_timeout().is_none());
 }
 

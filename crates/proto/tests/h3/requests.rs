@@ -16,8 +16,8 @@ const ID: RequestId = RequestId(0);
 /// Decodes a section that refers to no dynamic entry.
 fn fields(section: &[u8]) -> String {
     let decoder = QpackDecoder::new(0);
-    let (mut section, mut text) = (decoder.begin(section).expect("a prefix"), Vec::new());
-    while decoder.line(&mut section, &mut text).expect("a field").is_some() {}
+    let (mut section, mut text) = (decoder.begin_section(section).expect("a prefix"), Vec::new());
+    while decoder.next_line(&mut section, &mut text).expect("a field").is_some() {}
     String::from_utf8(text).expect("text").replace("\r\n", "\n")
 }
 
@@ -37,9 +37,9 @@ fn request_is_one_headers_frame() {
         ..RequestHead::default()
     };
     assert_eq!(conn.enqueue(Timestamp(0), 0, &request), Ok(ID));
-    assert!(!conn.request_left(ID));
+    assert!(!conn.has_sent_any_of(ID));
     let taken = sent(&mut conn);
-    assert!(conn.request_left(ID) && taken.len() == 3);
+    assert!(conn.has_sent_any_of(ID) && taken.len() == 3);
     // SETTINGS: the capacity of the QPACK table, 16 blocked streams, 300 KiB of head.
     let expected = [&[0][..], &[4, 10, 1, 0x50, 0, 7, 16, 6, 0x80, 4, 0xb0, 0]].concat();
     assert_eq!(taken[&H3SendStream::Control], (expected, false));
@@ -164,7 +164,7 @@ fn early_success_waits_for_the_request() {
     let third = H3SendStream::Request(RequestId(8));
     assert_eq!(conn.send_body(RequestId(8), b"unsent"), Ok(6));
     assert_eq!(conn.on_stop_sending(third, H3ErrorCode::NO_ERROR), Ok(()));
-    assert_eq!((conn.body_credit(RequestId(8)), conn.has_due(), conn.has_output()), (None, false, false));
+    assert_eq!((conn.body_credit(RequestId(8)), conn.has_pending_event(), conn.has_output()), (None, false, false));
     assert_eq!(answer(&mut conn, 8, &ok, true).last(), Some(&complete(8)));
     let no_error = H3ErrorCode::NO_ERROR;
     assert_eq!(commands(&mut conn), [reset_stream(4, no_error), reset_stream(8, no_error)]);

@@ -124,7 +124,7 @@ fn peer_resets_say_whether_to_retry() {
         assert_eq!(commands(&mut conn), [reset_stream(0, H3ErrorCode::REQUEST_CANCELLED)], "its body ends too");
         assert_eq!(sent(&mut conn)[&H3SendStream::QpackDecoder].0, [0x40], "the stream is cancelled for QPACK");
         assert_eq!(conn.on_stream_reset(Timestamp(0), 0, code), Ok(()), "once");
-        assert!(!conn.has_due());
+        assert!(!conn.has_pending_event());
     }
 }
 
@@ -179,7 +179,7 @@ fn cancelled_request_yields_no_more_events() {
     assert!(answer(&mut conn, 0, &[data(b"more")], true).is_empty());
     // An event that is due already is taken back.
     conn.on_stream_reset(Timestamp(0), 4, H3ErrorCode::INTERNAL_ERROR).expect("no fault");
-    assert!(conn.has_due() && conn.reset(RequestId(4), code) && !conn.has_due());
+    assert!(conn.has_pending_event() && conn.reset(RequestId(4), code) && !conn.has_pending_event());
 }
 
 #[test]

@@ -12,9 +12,9 @@ use crate::run_haul::HaulCommand;
 use crate::{FaultRunner, Result, report};
 
 /// The largest allowed peak memory of a run of haul, in bytes.
-pub(crate) const MOST_RSS: u64 = 32 << 20;
+pub(crate) const MAX_RSS: u64 = 32 << 20;
 /// The rate at which a slow reader reads haul's output, in bytes a second.
-const SLOW: u64 = 1_000_000;
+const SLOW_RATE: u64 = 1_000_000;
 
 /// The result of one download by haul: exit code, output and peak memory.
 pub(crate) struct BodySizeRun {
@@ -28,8 +28,8 @@ pub(crate) struct BodySizeRun {
 }
 
 impl BodySizeRun {
-    pub(crate) fn right(&self) -> bool {
-        self.equal && self.code == Some(0) && self.rss <= MOST_RSS
+    pub(crate) fn is_right(&self) -> bool {
+        self.equal && self.code == Some(0) && self.rss <= MAX_RSS
     }
 
     pub(crate) fn to_json(&self) -> Value {
@@ -45,28 +45,29 @@ impl BodySizeRun {
     }
 }
 
-pub(crate) fn all(bench: &FaultRunner) -> Result<Vec<BodySizeRun>> {
+pub(crate) fn run_all(bench: &FaultRunner) -> Result<Vec<BodySizeRun>> {
     let mut out = Vec::new();
     for &size in &bench.options.sizes {
         let plan = FaultPlan { size, seed: size, ..FaultPlan::default() };
-        let source = content_checker::hex(&content_checker::source(&plan));
+        let source = content_checker::hex(&content_checker::source_digest(&plan));
         for bits in 0..8 {
-            let size = one(bench, &plan, &source, bits, None)?;
-            report::size(&size, bench.options.quiet);
+            let size = run_once(bench, &plan, &source, bits, None)?;
+            report::print_size(&size, bench.options.quiet);
             out.push(size);
         }
     }
     if bench.options.slow_body > 0 {
         let plan = FaultPlan { size: bench.options.slow_body, seed: bench.options.slow_body, ..FaultPlan::default() };
-        let source = content_checker::hex(&content_checker::source(&plan));
+        let source = content_checker::hex(&content_checker::source_digest(&plan));
         // At the same time: they only wait.
         let slow = thread::scope(|scope| {
             let (plan, source) = (&plan, &source);
-            let runs: Vec<_> =
-                [0, 1, 4, 5].map(|bits| scope.spawn(move || one(bench, plan, source, bits, Some(SLOW)))).into();
+            let runs: Vec<_> = [0, 1, 4, 5]
+                .map(|bits| scope.spawn(move || run_once(bench, plan, source, bits, Some(SLOW_RATE))))
+                .into();
             runs.into_iter().map(|run| run.join().map_err(|_| "a run panicked")?).collect::<Result<Vec<_>>>()
         })?;
-        slow.iter().for_each(|size| report::size(size, bench.options.quiet));
+        slow.iter().for_each(|size| report::print_size(size, bench.options.quiet));
         out.extend(slow);
     }
     Ok(out)
@@ -74,7 +75,7 @@ pub(crate) fn all(bench: &FaultRunner) -> Result<Vec<BodySizeRun>> {
 
 /// Downloads the source once under the conditions in `bits`: bit 4 means TLS, bit 2 a file instead
 /// of a pipe, bit 1 a single stream. A `reader` reads the pipe at this many bytes a second.
-fn one(bench: &FaultRunner, plan: &FaultPlan, source: &str, bits: u8, reader: Option<u64>) -> Result<BodySizeRun> {
+fn run_once(bench: &FaultRunner, plan: &FaultPlan, source: &str, bits: u8, reader: Option<u64>) -> Result<BodySizeRun> {
     let (tls, to_file, one_stream) = (bits & 4 != 0, bits & 2 != 0, bits & 1 != 0);
     let name = format!("{}-{bits}-{}", plan.size, reader.unwrap_or(0));
     let path = bench.origin.serve(&name, plan.clone());
@@ -92,13 +93,13 @@ fn one(bench: &FaultRunner, plan: &FaultPlan, source: &str, bits: u8, reader: Op
         limit: max_time + Duration::from_secs(10),
         reader,
     };
-    let mut checker = ContentChecker::of(plan);
+    let mut checker = ContentChecker::for_plan(plan);
     let outcome = bench.haul.run(&job, |bytes| checker.add(bytes))?;
     if to_file && file.exists() {
         checker.add_file(&file)?;
     }
     let sha256 = content_checker::hex(&checker.finish().sha256);
-    bench.origin.forget(&name);
+    bench.origin.remove_plan(&name);
     Ok(BodySizeRun {
         name: format!(
             "{} bytes/{}/{}/{}{}",

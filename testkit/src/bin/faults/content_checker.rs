@@ -34,7 +34,7 @@ pub(crate) struct ContentCheckResult {
 }
 
 impl ContentChecker {
-    pub(crate) fn of(plan: &FaultPlan) -> ContentChecker {
+    pub(crate) fn for_plan(plan: &FaultPlan) -> ContentChecker {
         let content = |version: u64, size| SourceContent {
             pattern: BytePattern::new(plan.seed.wrapping_add(version)),
             size,
@@ -82,7 +82,7 @@ impl ContentChecker {
 }
 
 /// Returns the SHA-256 of the unchanged body that the plan describes.
-pub(crate) fn source(plan: &FaultPlan) -> Digest {
+pub(crate) fn source_digest(plan: &FaultPlan) -> Digest {
     let pattern = BytePattern::new(plan.seed);
     let mut digest = Context::new(&SHA256);
     let mut buffer = vec![0; 256 << 10];
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     fn found(plan: &FaultPlan, bytes: &[u8]) -> (bool, bool) {
-        let mut checker = ContentChecker::of(plan);
+        let mut checker = ContentChecker::for_plan(plan);
         bytes.chunks(7).for_each(|piece| checker.add(piece));
         let found = checker.finish();
         (found.prefix, found.whole)
@@ -126,8 +126,8 @@ mod tests {
         assert_eq!(found(&plan, &[]), (true, false));
         assert_eq!(found(&FaultPlan { change: None, ..plan.clone() }, &new[..90]), (false, false));
         assert_eq!(found(&plan, &[&old[..50], &old[51..]].concat()), (false, false));
-        let mut checker = ContentChecker::of(&plan);
+        let mut checker = ContentChecker::for_plan(&plan);
         checker.add(&old);
-        assert_eq!(hex(&checker.finish().sha256), hex(&source(&plan)));
+        assert_eq!(hex(&checker.finish().sha256), hex(&source_digest(&plan)));
     }
 }

@@ -10,8 +10,8 @@ use testkit::rng::Rng;
 pub(crate) struct FaultCase {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    /// Exit codes of haul that are acceptable besides 0. If empty, haul must succeed in spite of
-    /// the fault.
+    /// Exit codes of haul that are acceptable in addition to 0. If the list is empty, haul must
+    /// succeed in spite of the fault.
     pub(crate) codes: &'static [i32],
     /// The `--max-time` of haul, for a fault that only a time limit ends. `None` means two thirds
     /// of the limit after which the runner kills haul.
@@ -35,7 +35,8 @@ pub(crate) enum FaultVersions {
     Http1,
     /// HTTP/2 and HTTP/3, which have streams.
     Streams,
-    /// HTTP/2 alone: quinn discards the GOAWAY of a connection that it then closes.
+    /// Only HTTP/2 has this fault: quinn discards the GOAWAY of a connection that it closes
+    /// afterwards.
     Http2,
 }
 
@@ -88,33 +89,33 @@ impl FaultRandomChoices {
     }
 
     /// Returns a random number from 1 up to `most`.
-    fn some(&mut self, most: u64) -> u64 {
+    fn from_one_to(&mut self, most: u64) -> u64 {
         1 + self.rng.below(most)
     }
 
     /// Returns a random offset from 1 up to `most`, with a random sign.
-    fn off(&mut self, most: i64) -> i64 {
-        let by = self.some(most as u64) as i64;
+    fn nonzero_difference(&mut self, most: i64) -> i64 {
+        let by = self.from_one_to(most as u64) as i64;
         if self.rng.below(2) == 0 { by } else { -by }
     }
 
     /// Adds a break to the plan that closes the first body at the chosen offset, once. Even a
     /// client with a single stream then has to request a range for the rest.
-    fn cut(&self, plan: &mut FaultPlan) {
+    fn add_close(&self, plan: &mut FaultPlan) {
         plan.breaks.push(BodyBreak::close_at(self.offset).times(1));
     }
 }
 
 /// The curl exit codes that are acceptable for an incomplete body.
-const BROKEN: &[i32] = &[18, 52, 55, 56];
+const BROKEN_CODES: &[i32] = &[18, 52, 55, 56];
 /// The curl exit codes that are acceptable for a range that was refused or answered wrongly.
-const RANGE: &[i32] = &[18, 33, 36, 56];
+const RANGE_CODES: &[i32] = &[18, 33, 36, 56];
 /// The curl exit codes that are acceptable for refused ranges and an error status.
-const STATUS: &[i32] = &[18, 22, 33, 36, 56];
+const STATUS_CODES: &[i32] = &[18, 22, 33, 36, 56];
 /// The curl exit codes that are acceptable for refused ranges and an unknown content coding.
-const CODED: &[i32] = &[18, 33, 36, 56, 61];
-const LATE: &[i32] = &[28];
-const MUST: &[i32] = &[];
+const CODING_CODES: &[i32] = &[18, 33, 36, 56, 61];
+const TIMEOUT_CODES: &[i32] = &[28];
+const NO_ERROR_CODES: &[i32] = &[];
 
 const SHORT_TIME: Duration = Duration::from_secs(2);
 
@@ -127,47 +128,54 @@ const fn fault(
     FaultCase { name, about, codes, max_time: None, over: FaultVersions::All, make }
 }
 
-const fn quick(fault: FaultCase) -> FaultCase {
+const fn with_short_timeout(fault: FaultCase) -> FaultCase {
     FaultCase { max_time: Some(SHORT_TIME), ..fault }
 }
 
-const fn over(over: FaultVersions, fault: FaultCase) -> FaultCase {
+const fn with_versions(over: FaultVersions, fault: FaultCase) -> FaultCase {
     FaultCase { over, ..fault }
 }
 
 pub(crate) const FAULTS: &[FaultCase] = &[
-    fault("honest", "nothing is wrong", MUST, |_, _| {}),
+    fault("honest", "nothing is wrong", NO_ERROR_CODES, |_, _| {}),
     // Breaks.
-    fault("reset-once", "one reset at the offset", MUST, |c, p| p.breaks.push(BodyBreak::reset_at(c.offset).times(1))),
-    fault("reset-twice", "two resets at the offset", MUST, |c, p| {
+    fault("reset-once", "one reset at the offset", NO_ERROR_CODES, |c, p| {
+        p.breaks.push(BodyBreak::reset_at(c.offset).times(1))
+    }),
+    fault("reset-twice", "two resets at the offset", NO_ERROR_CODES, |c, p| {
         p.breaks.push(BodyBreak::reset_at(c.offset).times(2))
     }),
-    fault("reset-always", "a reset whenever the offset is reached", BROKEN, |c, p| {
+    fault("reset-always", "a reset whenever the offset is reached", BROKEN_CODES, |c, p| {
         p.breaks.push(BodyBreak::reset_at(c.offset));
     }),
-    fault("reset-each", "every body is reset after some bytes", BROKEN, |c, p| {
+    fault("reset-each", "every body is reset after some bytes", BROKEN_CODES, |c, p| {
         let place = BodyBreakOffset::After(p.size / 4 + c.offset / 2);
         p.breaks.push(BodyBreak { place, ..BodyBreak::reset_at(0) });
     }),
-    fault("close-once", "one early close at the offset", MUST, |c, p| c.cut(p)),
-    fault("close-twice", "two early closes at the offset", MUST, |c, p| {
+    fault("close-once", "one early close at the offset", NO_ERROR_CODES, |c, p| c.add_close(p)),
+    fault("close-twice", "two early closes at the offset", NO_ERROR_CODES, |c, p| {
         p.breaks.push(BodyBreak::close_at(c.offset).times(2));
     }),
-    fault("close-always", "an early close whenever the offset is reached", BROKEN, |c, p| {
+    fault("close-always", "an early close whenever the offset is reached", BROKEN_CODES, |c, p| {
         p.breaks.push(BodyBreak::close_at(c.offset));
     }),
-    fault("close-each", "every body is closed after some bytes", BROKEN, |c, p| {
+    fault("close-each", "every body is closed after some bytes", BROKEN_CODES, |c, p| {
         let place = BodyBreakOffset::After(p.size / 4 + c.offset / 2);
         p.breaks.push(BodyBreak { place, ..BodyBreak::close_at(0) });
     }),
-    fault("stall-short", "200 ms of nothing at the offset", MUST, |c, p| {
+    fault("stall-short", "200 ms of nothing at the offset", NO_ERROR_CODES, |c, p| {
         p.breaks.push(BodyBreak::stall_at(c.offset).times(1));
         p.stall = Some(Duration::from_millis(200));
     }),
-    quick(fault("stall-once", "nothing more, for ever, for the first body at the offset", LATE, |c, p| {
-        p.breaks.push(BodyBreak::stall_at(c.offset).times(1));
-    })),
-    quick(fault("stall-always", "nothing more, for ever, at the offset", LATE, |c, p| {
+    with_short_timeout(fault(
+        "stall-once",
+        "nothing more, for ever, for the first body at the offset",
+        TIMEOUT_CODES,
+        |c, p| {
+            p.breaks.push(BodyBreak::stall_at(c.offset).times(1));
+        },
+    )),
+    with_short_timeout(fault("stall-always", "nothing more, for ever, at the offset", TIMEOUT_CODES, |c, p| {
         p.breaks.push(BodyBreak::stall_at(c.offset));
     })),
     fault("storm", "a reset, a stall, a close and a 503 at several places", &[18, 22, 33, 36, 52, 55, 56], |c, p| {
@@ -178,191 +186,198 @@ pub(crate) const FAULTS: &[FaultCase] = &[
         (p.unavailable, p.retry_after) = (1, Some(0));
     }),
     // Ranges.
-    fault("ignore-range", "200 for every range", RANGE, |c, p| {
-        c.cut(p);
+    fault("ignore-range", "200 for every range", RANGE_CODES, |c, p| {
+        c.add_close(p);
         p.ignore_range = true;
     }),
-    fault("range-start", "Content-Range begins elsewhere", RANGE, |c, p| {
-        c.cut(p);
-        p.content_range = Some(WrongContentRange::Start(c.off(1000)));
+    fault("range-start", "Content-Range begins elsewhere", RANGE_CODES, |c, p| {
+        c.add_close(p);
+        p.content_range = Some(WrongContentRange::Start(c.nonzero_difference(1000)));
     }),
-    fault("range-end", "Content-Range ends elsewhere", RANGE, |c, p| {
-        c.cut(p);
-        p.content_range = Some(WrongContentRange::End(c.off(1000)));
+    fault("range-end", "Content-Range ends elsewhere", RANGE_CODES, |c, p| {
+        c.add_close(p);
+        p.content_range = Some(WrongContentRange::End(c.nonzero_difference(1000)));
     }),
-    fault("range-total", "Content-Range has another total", RANGE, |c, p| {
-        c.cut(p);
-        p.content_range = Some(WrongContentRange::Total(c.off(1000)));
+    fault("range-total", "Content-Range has another total", RANGE_CODES, |c, p| {
+        c.add_close(p);
+        p.content_range = Some(WrongContentRange::Total(c.nonzero_difference(1000)));
     }),
-    fault("range-unit", "Content-Range has another unit", RANGE, |c, p| {
-        c.cut(p);
+    fault("range-unit", "Content-Range has another unit", RANGE_CODES, |c, p| {
+        c.add_close(p);
         p.content_range = Some(WrongContentRange::Unit);
     }),
-    fault("range-missing", "a 206 without Content-Range", RANGE, |c, p| {
-        c.cut(p);
+    fault("range-missing", "a 206 without Content-Range", RANGE_CODES, |c, p| {
+        c.add_close(p);
         p.content_range = Some(WrongContentRange::Missing);
     }),
-    fault("part-short", "every part ends early", RANGE, |c, p| {
-        c.cut(p);
-        p.short = c.some(5000);
+    fault("part-short", "every part ends early", RANGE_CODES, |c, p| {
+        c.add_close(p);
+        p.short = c.from_one_to(5000);
     }),
-    fault("part-length-less", "Content-Length of a part is too small, and so is the part", RANGE, |c, p| {
-        c.cut(p);
-        p.part_length = -(c.some(5000) as i64);
+    fault("part-length-less", "Content-Length of a part is too small, and so is the part", RANGE_CODES, |c, p| {
+        c.add_close(p);
+        p.part_length = -(c.from_one_to(5000) as i64);
     }),
-    fault("part-length-more", "Content-Length of a part is too large", RANGE, |c, p| {
-        c.cut(p);
-        p.part_length = c.some(5000) as i64;
+    fault("part-length-more", "Content-Length of a part is too large", RANGE_CODES, |c, p| {
+        c.add_close(p);
+        p.part_length = c.from_one_to(5000) as i64;
     }),
-    fault("chunked", "parts are chunked", RANGE, |c, p| {
-        c.cut(p);
+    fault("chunked", "parts are chunked", RANGE_CODES, |c, p| {
+        c.add_close(p);
         p.chunked = true;
     }),
-    fault("chunked-short", "parts are chunked and end early, in order", RANGE, |c, p| {
-        c.cut(p);
-        (p.chunked, p.short) = (true, c.some(5000));
+    fault("chunked-short", "parts are chunked and end early, in order", RANGE_CODES, |c, p| {
+        c.add_close(p);
+        (p.chunked, p.short) = (true, c.from_one_to(5000));
     }),
-    fault("gzip", "parts are gzip-coded", CODED, |c, p| {
-        c.cut(p);
+    fault("gzip", "parts are gzip-coded", CODING_CODES, |c, p| {
+        c.add_close(p);
         p.gzip = true;
     }),
-    fault("slow-ranges", "parts have a quarter of the rate", MUST, |c, p| {
-        c.cut(p);
+    fault("slow-ranges", "parts have a quarter of the rate", NO_ERROR_CODES, |c, p| {
+        c.add_close(p);
         p.range_rate = p.rate.map(|rate| rate / 4);
     }),
-    fault("unavailable-once", "503, Retry-After: 0, for the first range", STATUS, |c, p| {
-        c.cut(p);
+    fault("unavailable-once", "503, Retry-After: 0, for the first range", STATUS_CODES, |c, p| {
+        c.add_close(p);
         (p.unavailable, p.retry_after) = (1, Some(0));
     }),
-    fault("unavailable-later", "503, Retry-After: 1, for the first range", STATUS, |c, p| {
-        c.cut(p);
+    fault("unavailable-later", "503, Retry-After: 1, for the first range", STATUS_CODES, |c, p| {
+        c.add_close(p);
         (p.unavailable, p.retry_after) = (1, Some(1));
     }),
-    fault("unavailable-always", "503 for every range", STATUS, |c, p| {
-        c.cut(p);
+    fault("unavailable-always", "503 for every range", STATUS_CODES, |c, p| {
+        c.add_close(p);
         p.unavailable = u64::MAX / 2;
     }),
-    fault("refuse-416-once", "a wrong 416 for the first range", STATUS, |c, p| {
-        c.cut(p);
+    fault("refuse-416-once", "a wrong 416 for the first range", STATUS_CODES, |c, p| {
+        c.add_close(p);
         p.refuse_416 = 1;
     }),
-    fault("refuse-416-always", "a wrong 416 for every range", STATUS, |c, p| {
-        c.cut(p);
+    fault("refuse-416-always", "a wrong 416 for every range", STATUS_CODES, |c, p| {
+        c.add_close(p);
         p.refuse_416 = u64::MAX / 2;
     }),
-    fault("connections-1", "one body at a time, the others are reset", MUST, |_, p| p.connections = Some(1)),
-    fault("connections-2", "two bodies at a time, the others are reset", MUST, |_, p| p.connections = Some(2)),
-    over(
+    fault("connections-1", "one body at a time, the others are reset", NO_ERROR_CODES, |_, p| p.connections = Some(1)),
+    fault("connections-2", "two bodies at a time, the others are reset", NO_ERROR_CODES, |_, p| {
+        p.connections = Some(2)
+    }),
+    with_versions(
         FaultVersions::Http1,
-        fault("garbage", "bytes of no reply after each whole", MUST, |c, p| p.garbage = c.some(100)),
+        fault("garbage", "bytes of no reply after each whole", NO_ERROR_CODES, |c, p| p.garbage = c.from_one_to(100)),
     ),
-    over(
+    with_versions(
         FaultVersions::Http1,
-        fault("garbage-parts", "the same, after a cut", RANGE, |c, p| {
-            c.cut(p);
-            p.garbage = c.some(100);
+        fault("garbage-parts", "the same, after a cut", RANGE_CODES, |c, p| {
+            c.add_close(p);
+            p.garbage = c.from_one_to(100);
         }),
     ),
     // The first reply.
-    fault("whole-longer", "Content-Length of the 200 is too large", RANGE, |c, p| {
-        p.whole_length = c.some(5000) as i64;
+    fault("whole-longer", "Content-Length of the 200 is too large", RANGE_CODES, |c, p| {
+        p.whole_length = c.from_one_to(5000) as i64;
     }),
-    fault("whole-shorter", "Content-Length of the 200 is too small: what is beyond cannot be seen", RANGE, |c, p| {
-        p.whole_length = -(c.some(5000) as i64);
-    }),
+    fault(
+        "whole-shorter",
+        "Content-Length of the 200 is too small: what is beyond cannot be seen",
+        RANGE_CODES,
+        |c, p| {
+            p.whole_length = -(c.from_one_to(5000) as i64);
+        },
+    ),
     fault("unasked-206", "206 for a request without Range", &[8, 18, 33, 56], |_, p| p.unasked_206 = Some(0)),
     fault("unasked-206-later", "the same, from the offset on", &[8, 18, 33, 36, 56], |c, p| {
         p.unasked_206 = Some(c.offset);
     }),
     // Other content.
-    fault("change", "other content after the offset, said by 200", RANGE, |c, p| {
-        c.cut(p);
+    fault("change", "other content after the offset, said by 200", RANGE_CODES, |c, p| {
+        c.add_close(p);
         p.change = Some(ContentChange::Bytes(c.offset));
     }),
-    fault("change-206", "other content after the offset, sent as a part with the new ETag", RANGE, |c, p| {
-        c.cut(p);
+    fault("change-206", "other content after the offset, sent as a part with the new ETag", RANGE_CODES, |c, p| {
+        c.add_close(p);
         (p.change, p.ignore_if_range) = (Some(ContentChange::Bytes(c.offset)), true);
     }),
-    fault("change-size", "other content of another size, said by 200", RANGE, |c, p| {
-        c.cut(p);
+    fault("change-size", "other content of another size, said by 200", RANGE_CODES, |c, p| {
+        c.add_close(p);
         p.change = Some(ContentChange::Bytes(c.offset));
-        p.new_size = Some(p.size.saturating_add_signed(c.off(5000)));
+        p.new_size = Some(p.size.saturating_add_signed(c.nonzero_difference(5000)));
     }),
-    fault("change-size-206", "other content of another size, sent as a part", RANGE, |c, p| {
-        c.cut(p);
+    fault("change-size-206", "other content of another size, sent as a part", RANGE_CODES, |c, p| {
+        c.add_close(p);
         (p.change, p.ignore_if_range) = (Some(ContentChange::Bytes(c.offset)), true);
-        p.new_size = Some(p.size.saturating_add_signed(c.off(5000)));
+        p.new_size = Some(p.size.saturating_add_signed(c.nonzero_difference(5000)));
     }),
-    fault("change-at-once", "other content from the second request on, nothing breaks", RANGE, |_, p| {
+    fault("change-at-once", "other content from the second request on, nothing breaks", RANGE_CODES, |_, p| {
         p.change = Some(ContentChange::Requests(1));
     }),
-    fault("change-in-time", "other content after a moment, and a cut", RANGE, |c, p| {
-        c.cut(p);
-        p.change = Some(ContentChange::Time(Duration::from_millis(c.some(400))));
+    fault("change-in-time", "other content after a moment, and a cut", RANGE_CODES, |c, p| {
+        c.add_close(p);
+        p.change = Some(ContentChange::Time(Duration::from_millis(c.from_one_to(400))));
         p.ignore_if_range = c.rng.below(2) == 0;
     }),
-    fault("change-weak", "the same with weak ETags", RANGE, |c, p| {
-        c.cut(p);
+    fault("change-weak", "the same with weak ETags", RANGE_CODES, |c, p| {
+        c.add_close(p);
         (p.change, p.ignore_if_range) = (Some(ContentChange::Bytes(c.offset)), true);
         p.etag = EtagKind::Weak;
     }),
-    fault("change-dated", "the same with Last-Modified alone", RANGE, |c, p| {
-        c.cut(p);
+    fault("change-dated", "the same with Last-Modified alone", RANGE_CODES, |c, p| {
+        c.add_close(p);
         (p.change, p.ignore_if_range) = (Some(ContentChange::Bytes(c.offset)), true);
         p.etag = EtagKind::None;
     }),
     // Requests refused before they are processed: a reset instead of a reply, REFUSED_STREAM,
     // H3_REQUEST_REJECTED.
-    fault("refused-once", "the first request is refused", MUST, |_, p| p.refuse = 1),
+    fault("refused-once", "the first request is refused", NO_ERROR_CODES, |_, p| p.refuse = 1),
     fault("refused-always", "every request is refused", &[52, 55, 56], |_, p| p.refuse = u64::MAX),
     // Faults of streams.
-    over(
+    with_versions(
         FaultVersions::Streams,
-        fault("rst-once", "the stream is reset at the offset, once", MUST, |c, p| {
+        fault("rst-once", "the stream is reset at the offset, once", NO_ERROR_CODES, |c, p| {
             p.breaks.push(BodyBreak::rst_at(c.offset).times(1));
         }),
     ),
-    over(
+    with_versions(
         FaultVersions::Streams,
-        fault("rst-twice", "the stream is reset at the offset, twice", MUST, |c, p| {
+        fault("rst-twice", "the stream is reset at the offset, twice", NO_ERROR_CODES, |c, p| {
             p.breaks.push(BodyBreak::rst_at(c.offset).times(2));
         }),
     ),
-    over(
+    with_versions(
         FaultVersions::Streams,
-        fault("rst-always", "the stream is reset whenever the offset is reached", BROKEN, |c, p| {
+        fault("rst-always", "the stream is reset whenever the offset is reached", BROKEN_CODES, |c, p| {
             p.breaks.push(BodyBreak::rst_at(c.offset));
         }),
     ),
-    over(
+    with_versions(
         FaultVersions::Streams,
-        fault("goaway", "GOAWAY at the offset; what is under way goes on", MUST, |c, p| {
+        fault("goaway", "GOAWAY at the offset; what is under way goes on", NO_ERROR_CODES, |c, p| {
             p.breaks.push(BodyBreak { how: BreakKind::GoAway, ..BodyBreak::rst_at(c.offset) });
         }),
     ),
-    over(
+    with_versions(
         FaultVersions::Streams,
-        fault("goaway-rst", "GOAWAY at the offset, the stream is reset at another", MUST, |c, p| {
+        fault("goaway-rst", "GOAWAY at the offset, the stream is reset at another", NO_ERROR_CODES, |c, p| {
             p.breaks.push(BodyBreak { how: BreakKind::GoAway, ..BodyBreak::rst_at(c.offset) }.times(1));
             p.breaks.push(BodyBreak::rst_at(c.rng.below(p.size)).times(1));
         }),
     ),
-    over(
+    with_versions(
         FaultVersions::Http2,
-        fault("goaway-cut-once", "GOAWAY and the connection's end at the offset, once", MUST, |c, p| {
+        fault("goaway-cut-once", "GOAWAY and the connection's end at the offset, once", NO_ERROR_CODES, |c, p| {
             p.breaks.push(BodyBreak { how: BreakKind::GoAwayCut, ..BodyBreak::rst_at(c.offset) }.times(1));
         }),
     ),
-    over(
+    with_versions(
         FaultVersions::Http2,
-        fault("goaway-cut-always", "the same whenever the offset is reached", BROKEN, |c, p| {
+        fault("goaway-cut-always", "the same whenever the offset is reached", BROKEN_CODES, |c, p| {
             p.breaks.push(BodyBreak { how: BreakKind::GoAwayCut, ..BodyBreak::rst_at(c.offset) });
         }),
     ),
 ];
 
 /// Prints each fault of the table: its name, description and acceptable exit codes.
-pub(crate) fn list() {
+pub(crate) fn print_faults() {
     for fault in FAULTS {
         let codes: Vec<_> = fault.codes.iter().map(i32::to_string).collect();
         println!(

@@ -29,23 +29,23 @@ use crate::{FaultRunner, Result};
 const PART: u64 = 16 << 20;
 /// The largest number of bytes in flight on a connection when haul is killed: sent by the origin,
 /// but not received.
-const UNDER_WAY: u64 = 1 << 20;
+const MIN_SENT_BEFORE_KILL: u64 = 1 << 20;
 /// The interval at which the runner checks how many bytes the origin has sent.
-const GLANCE: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// The largest number of runs of a command after its last kill. If more are needed, the try has
 /// failed.
 const MOST_RUNS: u32 = 3;
-/// The kinds of downloads that are killed, in turn.
+/// The kinds of downloads that the test kills, one kind after the other.
 const KINDS: [&str; 3] = ["split", "one stream", "many files"];
 /// The number of files in a download of the kind "many files". Their total length equals the length
 /// of the one file of the other kinds.
-const MANY: u64 = 8;
+const MANY_FILES: u64 = 8;
 
 /// The results of all tries. A try is a command that is killed and run again until it succeeds.
 #[derive(Default)]
 pub(crate) struct KillTally {
     pub(crate) tried: u64,
-    /// For each kind, the number of tries and the number of those that survived.
+    /// For each kind, the number of tries and the number of tries that survived.
     kinds: [(u64, u64); KINDS.len()],
     /// The number of processes killed. A process that ends before the moment of its kill is not
     /// counted.
@@ -66,7 +66,7 @@ pub(crate) struct KillTally {
 }
 
 impl KillTally {
-    pub(crate) fn right(&self) -> bool {
+    pub(crate) fn is_right(&self) -> bool {
         self.survived == self.tried && self.over_bound == 0
     }
 
@@ -101,7 +101,7 @@ struct KillTry {
     told: String,
 }
 
-pub(crate) fn all(bench: &FaultRunner) -> Result<KillTally> {
+pub(crate) fn run_all(bench: &FaultRunner) -> Result<KillTally> {
     let count = bench.options.kills;
     if count == 0 {
         return Ok(KillTally::default());
@@ -123,7 +123,7 @@ pub(crate) fn all(bench: &FaultRunner) -> Result<KillTally> {
                 0 => format!("http://{}", plain.addr()),
                 _ => format!("https://localhost:{}", tls.addr().port()),
             };
-            let tried = one(bench, number, &base)?;
+            let tried = run_once(bench, number, &base)?;
             kills.lock().unwrap_or_else(PoisonError::into_inner).add(tried);
         }
     };
@@ -151,12 +151,12 @@ impl KilledFiles<'_> {
 
     fn are_equal(&self) -> Result<bool> {
         for (_, plan, file) in &self.files {
-            let mut checker = ContentChecker::of(plan);
+            let mut checker = ContentChecker::for_plan(plan);
             if !file.exists() {
                 return Ok(false);
             }
             checker.add_file(file)?;
-            if checker.finish().sha256.as_ref() != content_checker::source(plan).as_ref() {
+            if checker.finish().sha256.as_ref() != content_checker::source_digest(plan).as_ref() {
                 return Ok(false);
             }
         }
@@ -166,15 +166,15 @@ impl KilledFiles<'_> {
 
 impl Drop for KilledFiles<'_> {
     fn drop(&mut self) {
-        self.files.iter().for_each(|(name, ..)| self.bench.origin.forget(name));
+        self.files.iter().for_each(|(name, ..)| self.bench.origin.remove_plan(name));
     }
 }
 
-fn one(bench: &FaultRunner, number: u64, base: &str) -> Result<KillTry> {
+fn run_once(bench: &FaultRunner, number: u64, base: &str) -> Result<KillTry> {
     let options = &bench.options;
     let mut rng = Rng::new(mix(options.seed ^ 0x6b69_6c6c, number));
     let kind = (number % KINDS.len() as u64) as usize;
-    let count = if kind == 2 { MANY } else { 1 };
+    let count = if kind == 2 { MANY_FILES } else { 1 };
     let size = options.kill_body / count;
     let dir = tempfile::tempdir_in(bench.work.path())?;
     let mut files = KilledFiles { bench, files: Vec::new() };
@@ -228,7 +228,7 @@ fn one(bench: &FaultRunner, number: u64, base: &str) -> Result<KillTry> {
         done,
         equal: done && files.are_equal()?,
         twice: files.sum(FaultyRequestLog::twice),
-        bound: connections * part + files.sum(|seen| seen.connections) * UNDER_WAY,
+        bound: connections * part + files.sum(|seen| seen.connections) * MIN_SENT_BEFORE_KILL,
         told: format!(
             "kill {number}, {}: {killed} killed, {connections} connections, part {part}; {told}",
             KINDS[kind]
@@ -250,7 +250,7 @@ fn kill_at(bench: &FaultRunner, job: &HaulCommand, moment: u64, sent: impl Fn() 
             child.wait()?;
             return Ok(true);
         }
-        thread::sleep(GLANCE);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

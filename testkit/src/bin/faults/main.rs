@@ -42,7 +42,7 @@ fn main() -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     if options.list {
-        fault_table::list();
+        fault_table::print_faults();
         return Ok(ExitCode::SUCCESS);
     }
     let work = tempfile::Builder::new().prefix("haul-faults").tempdir_in(&options.work)?;
@@ -58,12 +58,12 @@ fn main() -> Result<ExitCode> {
     let bench = FaultRunner { options, haul, origin, origin_h2, origin_h3, work };
 
     // First, while this process is small: see `haul::ChildOutcome::rss`.
-    let sizes = body_sizes::all(&bench)?;
-    let rows = rows::all(&bench)?;
-    let kills = kills::all(&bench)?;
-    let right = sizes.iter().all(body_sizes::BodySizeRun::right)
-        && rows.iter().all(rows::FaultRowTally::right)
-        && kills.right();
+    let sizes = body_sizes::run_all(&bench)?;
+    let rows = rows::run_all(&bench)?;
+    let kills = kills::run_all(&bench)?;
+    let right = sizes.iter().all(body_sizes::BodySizeRun::is_right)
+        && rows.iter().all(rows::FaultRowTally::is_right)
+        && kills.is_right();
     let value = json!({
         "haul": bench.haul.version,
         "split": bench.haul.splits,
@@ -76,6 +76,6 @@ fn main() -> Result<ExitCode> {
         "right": right,
     });
     report::write(&bench.options, value)?;
-    report::summary(&rows, &kills, &sizes, right);
+    report::print_summary(&rows, &kills, &sizes, right);
     Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

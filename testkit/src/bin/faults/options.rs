@@ -55,8 +55,8 @@ pub(crate) struct FaultOptions {
 }
 
 impl FaultOptions {
-    /// Returns the command line of `faults` as the report shows it. Paths are left out, since they
-    /// differ between computers.
+    /// Returns the command line of `faults` for the report, without the paths, which differ between
+    /// computers.
     pub(crate) fn command(&self) -> String {
         let mut words = format!(
             "faults --seed {} --offsets {} --body {} --rate {} --jobs {} --limit {} --kills {} --kill-body {} --kill-rate {} \

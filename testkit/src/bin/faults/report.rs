@@ -11,15 +11,15 @@ use crate::kills::KillTally;
 use crate::options::FaultOptions;
 use crate::rows::FaultRowTally;
 
-pub(crate) fn head() {
+pub(crate) fn print_head() {
     println!(
         "{:38} {:>6} {:>9} {:>8} {:>15} {:>11} {:>10} {:>6} {:>8}",
         "row", "tried", "survived", "refused", "false-successes", "wrong-bytes", "unexpected", "hangs", "parallel"
     );
 }
 
-pub(crate) fn row(tally: &FaultRowTally, quiet: bool) {
-    if quiet && tally.right() {
+pub(crate) fn print_row(tally: &FaultRowTally, quiet: bool) {
+    if quiet && tally.is_right() {
         return;
     }
     println!(
@@ -33,15 +33,15 @@ pub(crate) fn row(tally: &FaultRowTally, quiet: bool) {
         tally.unexpected,
         tally.hangs,
         tally.parallel,
-        if tally.right() { "" } else { "  FALSE" },
+        if tally.is_right() { "" } else { "  FALSE" },
     );
     if let Some(failure) = tally.failures.first() {
         println!("    {failure}");
     }
 }
 
-pub(crate) fn size(size: &BodySizeRun, quiet: bool) {
-    if quiet && size.right() {
+pub(crate) fn print_size(size: &BodySizeRun, quiet: bool) {
+    if quiet && size.is_right() {
         return;
     }
     let code = size.code.map_or_else(|| "signal".to_owned(), |code| code.to_string());
@@ -50,11 +50,11 @@ pub(crate) fn size(size: &BodySizeRun, quiet: bool) {
         size.name,
         if size.equal { "equal" } else { "OTHER" },
         size.rss as f64 / f64::from(1 << 20),
-        if size.right() { "" } else { "  FALSE" },
+        if size.is_right() { "" } else { "  FALSE" },
     );
 }
 
-pub(crate) fn summary(rows: &[FaultRowTally], kills: &KillTally, sizes: &[BodySizeRun], right: bool) {
+pub(crate) fn print_summary(rows: &[FaultRowTally], kills: &KillTally, sizes: &[BodySizeRun], right: bool) {
     if kills.tried > 0 {
         println!(
             "kills: {} tried, {} killed, {} survived, {} wrong hash, {} not done, {} over bound, {} bytes twice",
@@ -74,7 +74,7 @@ pub(crate) fn summary(rows: &[FaultRowTally], kills: &KillTally, sizes: &[BodySi
         sum(|tally| tally.unexpected),
         sum(|tally| tally.hangs),
         sizes.len(),
-        sizes.iter().filter(|size| !size.right()).count(),
+        sizes.iter().filter(|size| !size.is_right()).count(),
     );
     println!("{}", if right { "all true" } else { "FALSE" });
 }

@@ -18,13 +18,13 @@ use crate::run_haul::{ChildOutcome, HaulCommand};
 use crate::{FaultRunner, Result, report};
 
 /// The content of the output file before haul runs. The file exists in every second try.
-const BEFORE: &[u8] = b"what was there before\n";
+const EARLIER_CONTENT: &[u8] = b"what was there before\n";
 /// The versions of HTTP, each with a term that it adds to the seed, so that the random choices of a
 /// row differ between versions.
 const VERSIONS: [(TestedVersion, u64); 3] =
     [(TestedVersion::Http1, 0), (TestedVersion::Http2, 1 << 32), (TestedVersion::Http3, 2 << 32)];
 /// The number of failures of a row whose messages are kept for the report.
-const SHOWN: usize = 5;
+const MAX_SHOWN_SEEDS: usize = 5;
 
 /// A row of the report: a fault of the table, and the conditions under which haul runs against it.
 struct FaultRow {
@@ -67,7 +67,7 @@ pub(crate) struct FaultRowTally {
 }
 
 impl FaultRowTally {
-    pub(crate) fn right(&self) -> bool {
+    pub(crate) fn is_right(&self) -> bool {
         self.false_successes + self.wrong_bytes + self.unexpected + self.hangs == 0
     }
 
@@ -105,13 +105,13 @@ struct FaultRowTry {
     told: String,
 }
 
-pub(crate) fn all(bench: &FaultRunner) -> Result<Vec<FaultRowTally>> {
+pub(crate) fn run_all(bench: &FaultRunner) -> Result<Vec<FaultRowTally>> {
     let rows = rows(&bench.options.rows);
     let tries = bench.options.offsets;
     if tries == 0 {
         return Ok(Vec::new());
     }
-    report::head();
+    report::print_head();
     let next = AtomicUsize::new(0);
     let tallies: Vec<_> =
         rows.iter().map(|row| FaultRowTally { name: row.name(), ..FaultRowTally::default() }).collect();
@@ -127,7 +127,7 @@ pub(crate) fn all(bench: &FaultRunner) -> Result<Vec<FaultRowTally>> {
             tallies[row].add(result);
             // In the order of the table, whichever row is done first.
             while tallies.get(*printed).is_some_and(|tally| tally.tried == tries) {
-                report::row(&tallies[*printed], bench.options.quiet);
+                report::print_row(&tallies[*printed], bench.options.quiet);
                 *printed += 1;
             }
         }
@@ -167,8 +167,7 @@ impl FaultRow {
         format!("{}/{link}{version}/{sink}/{}", self.fault.name, choose(self.one_stream, "one", "split"))
     }
 
-    /// Runs haul once: the run with this number. Equal seeds give equal runs, whichever other runs
-    /// take place.
+    /// Runs haul for the run with this number. Equal seeds and numbers give equal runs.
     fn run(&self, bench: &FaultRunner, number: u64) -> Result<FaultRowTry> {
         let options = &bench.options;
         let bits = u64::from(self.tls) << 2 | u64::from(self.file) << 1 | u64::from(self.one_stream);
@@ -189,7 +188,7 @@ impl FaultRow {
         let file = dir.path().join("out");
         let before = number % 2 == 1;
         if self.file && before {
-            std::fs::write(&file, BEFORE)?;
+            std::fs::write(&file, EARLIER_CONTENT)?;
         }
         let job = HaulCommand {
             url: if self.tls { origin.https_url(&path) } else { origin.url(&path) },
@@ -202,7 +201,7 @@ impl FaultRow {
             limit: options.limit,
             reader: None,
         };
-        let mut checker = ContentChecker::of(&plan);
+        let mut checker = ContentChecker::for_plan(&plan);
         let outcome = bench.haul.run(&job, |bytes| checker.add(bytes))?;
         let verdict = if self.file {
             self.judge_file(&outcome, checker, &plan, &file, before)?
@@ -210,20 +209,25 @@ impl FaultRow {
             self.judge_pipe(&outcome, checker, &plan)
         };
         let seen = origin.seen(&name);
-        origin.forget(&name);
+        origin.remove_plan(&name);
         let code = outcome.code.unwrap_or(-1);
         Ok(FaultRowTry {
             code,
-            parallel: seen.connections > 1 && overlapped(&seen),
-            told: format!("try {number}: {} → exit {code}: {}; asked {}", plan.query(), outcome.said, asked(&seen)),
+            parallel: seen.connections > 1 && ranges_overlapped(&seen),
+            told: format!(
+                "try {number}: {} → exit {code}: {}; asked {}",
+                plan.query(),
+                outcome.said,
+                requests_text(&seen)
+            ),
             verdict,
         })
     }
 
     fn judge_pipe(&self, outcome: &ChildOutcome, checker: ContentChecker, plan: &FaultPlan) -> FaultRowVerdict {
         let found = checker.finish();
-        let right =
-            found.whole && (!one_content(plan) || found.sha256.as_ref() == content_checker::source(plan).as_ref());
+        let right = found.whole
+            && (!has_one_content(plan) || found.sha256.as_ref() == content_checker::source_digest(plan).as_ref());
         self.judge(outcome, right, found.prefix)
     }
 
@@ -239,7 +243,8 @@ impl FaultRow {
             checker.add_file(file)?;
             return Ok(self.judge_pipe(outcome, checker, plan));
         }
-        let untouched = if before { std::fs::read(file).is_ok_and(|held| held == BEFORE) } else { !file.exists() };
+        let untouched =
+            if before { std::fs::read(file).is_ok_and(|held| held == EARLIER_CONTENT) } else { !file.exists() };
         Ok(self.judge(outcome, false, untouched))
     }
 
@@ -257,19 +262,19 @@ impl FaultRow {
 
 /// Returns `true` if only one content is right under this plan, so that the hash of haul's output
 /// can be compared.
-fn one_content(plan: &FaultPlan) -> bool {
+fn has_one_content(plan: &FaultPlan) -> bool {
     plan.change.is_none() && plan.whole_length >= 0
 }
 
 /// Returns `true` if the client requested ranges with an end, as for the parts of a split download.
 /// (A resumed download requests a range without an end.)
-fn overlapped(seen: &testkit::faulty::FaultyRequestLog) -> bool {
+fn ranges_overlapped(seen: &testkit::faulty::FaultyRequestLog) -> bool {
     let ends = seen.requests.iter().filter_map(|asking| asking.range.as_deref());
     // A resumed stream asks for all the rest; a split one asks for parts that end.
     ends.filter(|range| !range.ends_with('-')).count() > 0
 }
 
-fn asked(seen: &testkit::faulty::FaultyRequestLog) -> String {
+fn requests_text(seen: &testkit::faulty::FaultyRequestLog) -> String {
     let one = |asking: &testkit::faulty::AnsweredRequest| {
         format!("{}={}", asking.range.as_deref().unwrap_or("all"), asking.status)
     };
@@ -291,7 +296,7 @@ impl FaultRowTally {
         };
         *count += 1;
         if let Some(what) = what
-            && self.failures.len() < SHOWN
+            && self.failures.len() < MAX_SHOWN_SEEDS
         {
             self.failures.push(format!("{what}: {}", result.told));
         }

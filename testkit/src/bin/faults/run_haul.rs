@@ -92,7 +92,7 @@ impl HaulProgram {
         Ok(self.command(job).stderr(Stdio::null()).spawn()?)
     }
 
-    /// Runs haul to its end. Each piece of its standard output is passed to `take`.
+    /// Runs haul until it ends. Each piece of its standard output is passed to `take`.
     pub(crate) fn run(&self, job: &HaulCommand, mut take: impl FnMut(&[u8])) -> Result<ChildOutcome> {
         let mut command = self.command(job);
         Ok(run(&mut command, job.limit, |bytes| {

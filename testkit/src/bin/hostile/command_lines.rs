@@ -24,7 +24,7 @@ pub(crate) enum HostileBodyDestination {
 }
 
 /// Lists of options with which haul delivers the body of a reply unchanged.
-const PLAIN: &[&[&str]] = &[
+const COMMON_OPTIONS: &[&[&str]] = &[
     &[],
     &[],
     &["-v"],
@@ -39,7 +39,7 @@ const PLAIN: &[&[&str]] = &[
 ];
 
 /// Lists of options that change how haul processes a reply.
-const OTHER: &[&[&str]] = &[
+const RARE_OPTIONS: &[&[&str]] = &[
     &["--compressed"],
     &["-i"],
     &["-OJ"],
@@ -72,7 +72,12 @@ const OTHER: &[&[&str]] = &[
 ///
 /// # Errors
 /// If a file cannot be written.
-pub(crate) fn line(rng: &mut Rng, protocol: HostileProtocol, url: &str, dir: &Path) -> io::Result<HostileCommand> {
+pub(crate) fn random_command(
+    rng: &mut Rng,
+    protocol: HostileProtocol,
+    url: &str,
+    dir: &Path,
+) -> io::Result<HostileCommand> {
     std::fs::write(dir.join("partial"), b"a part of something\n")?;
     let mut args: Vec<String> = Vec::new();
     if rng.below(5) == 0 {
@@ -87,7 +92,7 @@ pub(crate) fn line(rng: &mut Rng, protocol: HostileProtocol, url: &str, dir: &Pa
     let mut may_stall = false;
     match rng.below(12) {
         0..=5 => {
-            args.extend(own(PLAIN[rng.below(PLAIN.len() as u64) as usize]));
+            args.extend(own(COMMON_OPTIONS[rng.below(COMMON_OPTIONS.len() as u64) as usize]));
             place = HostileBodyDestination::Stdout;
             if rng.below(3) == 0 {
                 args.extend(own(&["-o", "out"]));
@@ -120,7 +125,7 @@ pub(crate) fn line(rng: &mut Rng, protocol: HostileProtocol, url: &str, dir: &Pa
             may_stall = true;
         }
         _ => {
-            args.extend(own(OTHER[rng.below(OTHER.len() as u64) as usize]));
+            args.extend(own(RARE_OPTIONS[rng.below(RARE_OPTIONS.len() as u64) as usize]));
             args.push(url.to_owned());
             may_stall = args.iter().any(|arg| arg == "-T" || arg == "--then" || arg == "--split");
         }

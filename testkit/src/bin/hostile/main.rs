@@ -32,9 +32,9 @@ use tally::{ReplyTally, ReplyTry, ReplyVerdict};
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 /// The `--max-time` of haul against a reply that may end in silence. Against other replies it is
-/// [`LONG`], which haul never reaches.
-const SHORT: Duration = Duration::from_secs(1);
-const LONG: Duration = Duration::from_secs(20);
+/// [`LONG_TIME_LIMIT`], which haul never reaches.
+const SHORT_TIME_LIMIT: Duration = Duration::from_secs(1);
+const LONG_TIME_LIMIT: Duration = Duration::from_secs(20);
 
 fn main() -> Result<ExitCode> {
     let Some(options) = options::parse()? else {
@@ -71,14 +71,14 @@ fn main() -> Result<ExitCode> {
 /// command lines.
 fn attempt(options: &HostileOptions, work: &std::path::Path, number: u64) -> Result<ReplyTry> {
     let seed = mix(options.seed, number);
-    let reply = HostileReply::of(seed);
+    let reply = HostileReply::from_seed(seed);
     let server = HostileServer::start(reply.clone())?;
     // Files that a server can make it write must stay in the inner directory.
     let outer = tempfile::tempdir_in(work)?;
     let inner = outer.path().join("inner");
     std::fs::create_dir(&inner)?;
-    let line = command_lines::line(&mut Rng::new(mix(seed, 1)), reply.protocol, &server.url(), &inner)?;
-    let max_time = if reply.may_stall() || line.may_stall { SHORT } else { LONG };
+    let line = command_lines::random_command(&mut Rng::new(mix(seed, 1)), reply.protocol, &server.url(), &inner)?;
+    let max_time = if reply.may_stall() || line.may_stall { SHORT_TIME_LIMIT } else { LONG_TIME_LIMIT };
     let mut command = Command::new(&options.haul);
     command.env_clear().env("HOME", &inner).env("LC_ALL", "C").current_dir(&inner);
     command.args(&line.args).args(["--max-time", &max_time.as_secs().to_string()]);

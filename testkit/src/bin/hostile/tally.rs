@@ -11,7 +11,7 @@ use crate::Result;
 use crate::options::HostileOptions;
 
 /// The number of failed runs that the report shows in full.
-const SHOWN: usize = 40;
+const MAX_SHOWN: usize = 40;
 
 /// The verdict on one run of haul against one hostile reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,10 +82,10 @@ impl ReplyTally {
             (self.rss, self.largest) = (tried.rss, tried.told.clone());
         }
         let is_false = tried.verdict != ReplyVerdict::Survived;
-        if in_full || is_false && self.failures.len() < SHOWN {
+        if in_full || is_false && self.failures.len() < MAX_SHOWN {
             println!("{}: {}", tried.verdict.name(), tried.told);
         }
-        if is_false && self.failures.len() < SHOWN {
+        if is_false && self.failures.len() < MAX_SHOWN {
             self.failures.push(format!("{}: {}", tried.verdict.name(), tried.told));
         }
     }

@@ -41,7 +41,7 @@ pub const MAX_FRAME: usize = 1 << 20;
 
 /// The number of bytes before the content of a message (frame): four for its length and one for its
 /// kind.
-const HEADER: usize = 5;
+const HEADER_LENGTH: usize = 5;
 
 /// A message from a caller to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,8 +89,8 @@ pub struct ResponseStart {
     /// The complete length of the content, of which the response may be only a range; `None` if it
     /// is unknown.
     pub total: Option<u64>,
-    /// The validator with which the rest of the content can be requested; `None` if the response
-    /// has no strong one.
+    /// The strong validator with which the rest of the content can be requested. `None` if the
+    /// response has no strong validator.
     pub validator: Option<Validator>,
 }
 
@@ -132,7 +132,7 @@ impl From<AgentCallError> for Error {
             None => error,
         };
         match failure.asked {
-            Some(asked) => error.asked_as(asked),
+            Some(asked) => error.with_requested_url(asked),
             None => error,
         }
     }
@@ -149,9 +149,9 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// Returns the identity of the file as it is now.
+    /// Returns the current identity of the file.
     #[must_use]
-    pub fn of(path: &Path) -> Self {
+    pub fn read(path: &Path) -> Self {
         let metadata = rustix::fs::stat(path).map_or([0; 4], |stat| {
             #[allow(
                 clippy::cast_sign_loss,
@@ -169,7 +169,7 @@ impl FileIdentity {
 /// The error kinds that the agent can send to a caller. The index of a kind in this list is the
 /// number that is sent. An unlisted kind is sent as the first listed kind with the same exit code,
 /// or as the last kind of the list if none has that exit code.
-const KINDS: [ErrorKind; 33] = [
+const ERROR_KINDS: [ErrorKind; 33] = [
     ErrorKind::UnsupportedScheme,
     ErrorKind::Setup,
     ErrorKind::Url,
@@ -205,10 +205,10 @@ const KINDS: [ErrorKind; 33] = [
     ErrorKind::Receive,
 ];
 
-fn number_of(kind: ErrorKind) -> u64 {
-    let exact = KINDS.iter().position(|known| *known == kind);
-    let alike = || KINDS.iter().position(|known| known.exit_code() == kind.exit_code());
-    exact.or_else(alike).unwrap_or(KINDS.len() - 1) as u64
+fn error_kind_number(kind: ErrorKind) -> u64 {
+    let exact = ERROR_KINDS.iter().position(|known| *known == kind);
+    let alike = || ERROR_KINDS.iter().position(|known| known.exit_code() == kind.exit_code());
+    exact.or_else(alike).unwrap_or(ERROR_KINDS.len() - 1) as u64
 }
 
 mod kind {
@@ -222,7 +222,7 @@ mod kind {
     pub(super) const STOPS: u8 = 20;
 }
 
-fn frame(kind: u8, writer: AgentFrameWriter) -> Vec<u8> {
+fn encode_frame(kind: u8, writer: AgentFrameWriter) -> Vec<u8> {
     let content = writer.into_bytes();
     let length = u32::try_from(content.len()).unwrap_or(u32::MAX);
     [&length.to_le_bytes()[..], &[kind], &content].concat()
@@ -235,14 +235,14 @@ impl CallerMessage {
         let mut writer = AgentFrameWriter::default();
         let kind = match self {
             Self::Call { request, files } => {
-                files.put(&mut writer);
-                request.put(&mut writer);
+                files.encode(&mut writer);
+                request.encode(&mut writer);
                 kind::CALL
             }
             Self::Status => kind::STATUS,
             Self::Stop => kind::STOP,
         };
-        frame(kind, writer)
+        encode_frame(kind, writer)
     }
 
     /// Decodes a message of a caller from the kind and the content of a frame.
@@ -253,14 +253,14 @@ impl CallerMessage {
         let mut reader = AgentFrameReader::new(content);
         let message = match kind {
             kind::CALL => {
-                let files = AgentFrameValue::get(&mut reader)?;
-                Self::Call { files, request: AgentFrameValue::get(&mut reader)? }
+                let files = AgentFrameValue::decode(&mut reader)?;
+                Self::Call { files, request: AgentFrameValue::decode(&mut reader)? }
             }
             kind::STATUS => Self::Status,
             kind::STOP => Self::Stop,
             _ => return Err(MalformedAgentFrame),
         };
-        reader.end()?;
+        reader.check_end()?;
         Ok(message)
     }
 }
@@ -272,21 +272,21 @@ impl AgentMessage {
         let mut writer = AgentFrameWriter::default();
         let kind = match self {
             Self::Began(start) => {
-                start.put(&mut writer);
+                start.encode(&mut writer);
                 kind::BEGAN
             }
             Self::Done(result) => {
-                result.put(&mut writer);
+                result.encode(&mut writer);
                 kind::DONE
             }
             Self::Refused => kind::REFUSED,
             Self::State(text) => {
-                text.put(&mut writer);
+                text.encode(&mut writer);
                 kind::STATE
             }
             Self::Stops => kind::STOPS,
         };
-        frame(kind, writer)
+        encode_frame(kind, writer)
     }
 
     /// Decodes a message of the agent from the kind and the content of a frame. The times in its
@@ -297,19 +297,19 @@ impl AgentMessage {
     pub fn from_frame(kind: u8, content: &[u8], started: Instant) -> Result<Self, MalformedAgentFrame> {
         let mut reader = AgentFrameReader::new(content);
         let message = match kind {
-            kind::BEGAN => Self::Began(AgentFrameValue::get(&mut reader)?),
+            kind::BEGAN => Self::Began(AgentFrameValue::decode(&mut reader)?),
             kind::DONE => {
-                let mut result = AgentCallResult::get(&mut reader)?;
+                let mut result = AgentCallResult::decode(&mut reader)?;
                 (result.facts.started, result.facts.phase_began) = (started, started);
                 result.facts.placed_at = started;
                 Self::Done(Box::new(result))
             }
             kind::REFUSED => Self::Refused,
-            kind::STATE => Self::State(AgentFrameValue::get(&mut reader)?),
+            kind::STATE => Self::State(AgentFrameValue::decode(&mut reader)?),
             kind::STOPS => Self::Stops,
             _ => return Err(MalformedAgentFrame),
         };
-        reader.end()?;
+        reader.check_end()?;
         Ok(message)
     }
 }
@@ -370,12 +370,12 @@ frame_fields! {
 }
 
 impl AgentFrameValue for ErrorKind {
-    fn put(&self, writer: &mut AgentFrameWriter) {
-        number_of(*self).put(writer);
+    fn encode(&self, writer: &mut AgentFrameWriter) {
+        error_kind_number(*self).encode(writer);
     }
 
-    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
-        KINDS.get(usize::get(reader)?).copied().ok_or(MalformedAgentFrame)
+    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        ERROR_KINDS.get(usize::decode(reader)?).copied().ok_or(MalformedAgentFrame)
     }
 }
 
@@ -413,14 +413,14 @@ impl AgentFrameBuffer {
     /// be read either.
     #[expect(clippy::should_implement_trait, reason = "it can fail, and after `None` there may be more")]
     pub fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, MalformedAgentFrame> {
-        let Some((header, rest)) = self.bytes.split_at_checked(HEADER) else { return Ok(None) };
+        let Some((header, rest)) = self.bytes.split_at_checked(HEADER_LENGTH) else { return Ok(None) };
         let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
         if length > MAX_FRAME {
             return Err(MalformedAgentFrame);
         }
         let Some(content) = rest.get(..length) else { return Ok(None) };
         let found = (header[4], content.to_vec());
-        self.bytes.drain(..HEADER + length);
+        self.bytes.drain(..HEADER_LENGTH + length);
         if self.bytes.is_empty() {
             // Secrets of the last one do not lie about in what was reserved for it.
             self.bytes = Vec::new();

@@ -99,8 +99,8 @@ fn agent_messages_survive_the_round_trip() {
 
 #[test]
 fn error_kinds_survive_the_round_trip() {
-    for kind in KINDS {
-        let sent = KINDS[usize::try_from(number_of(kind)).unwrap()];
+    for kind in ERROR_KINDS {
+        let sent = ERROR_KINDS[usize::try_from(error_kind_number(kind)).unwrap()];
         assert_eq!(sent, kind);
     }
 }

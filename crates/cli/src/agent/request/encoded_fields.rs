@@ -216,84 +216,84 @@ frame_numbers!(ProxyAuthScheme { Basic = 0, Digest = 1, Any = 2, Negotiate = 3 }
 frame_numbers!(TlsVersion as open { V1_2 = 2, V1_3 = 3 });
 
 impl AgentFrameValue for Credentials {
-    fn put(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameWriter) {
         writer.put_bytes(self.user());
         writer.put_bytes(self.password());
     }
 
-    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
         Credentials::new(reader.get_bytes()?, reader.get_bytes()?).map_err(|_| MalformedAgentFrame)
     }
 }
 
 impl AgentFrameValue for Validator {
-    fn put(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameWriter) {
         writer.put_bytes(&self.to_bytes());
     }
 
-    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
         Validator::from_bytes(reader.get_bytes()?).ok_or(MalformedAgentFrame)
     }
 }
 
 impl AgentFrameValue for ContentSpan {
-    fn put(&self, writer: &mut AgentFrameWriter) {
-        matches!(self, ContentSpan::Opening(_)).put(writer);
+    fn encode(&self, writer: &mut AgentFrameWriter) {
+        matches!(self, ContentSpan::Opening(_)).encode(writer);
         match self {
-            ContentSpan::Opening(bytes) => bytes.put(writer),
+            ContentSpan::Opening(bytes) => bytes.encode(writer),
             ContentSpan::Rest { from, to, total, validator } => {
-                from.put(writer);
-                to.put(writer);
-                total.put(writer);
-                validator.put(writer);
+                from.encode(writer);
+                to.encode(writer);
+                total.encode(writer);
+                validator.encode(writer);
             }
         }
     }
 
-    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
-        if bool::get(reader)? {
-            return Ok(ContentSpan::Opening(u64::get(reader)?));
+    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        if bool::decode(reader)? {
+            return Ok(ContentSpan::Opening(u64::decode(reader)?));
         }
-        let (from, to, total) = (u64::get(reader)?, Option::<u64>::get(reader)?, u64::get(reader)?);
-        let validator = Validator::get(reader)?;
+        let (from, to, total) = (u64::decode(reader)?, Option::<u64>::decode(reader)?, u64::decode(reader)?);
+        let validator = Validator::decode(reader)?;
         let fits = from < to.unwrap_or(total) && to.is_none_or(|to| to <= total);
         if fits { Ok(ContentSpan::Rest { from, to, total, validator }) } else { Err(MalformedAgentFrame) }
     }
 }
 
 impl AgentFrameValue for Proxy {
-    fn put(&self, writer: &mut AgentFrameWriter) {
-        self.to_string().put(writer);
-        self.credentials().cloned().put(writer);
+    fn encode(&self, writer: &mut AgentFrameWriter) {
+        self.to_string().encode(writer);
+        self.credentials().cloned().encode(writer);
     }
 
-    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
-        let proxy = Proxy::parse(&String::get(reader)?).map_err(|_| MalformedAgentFrame)?;
-        Ok(proxy.with_credentials(AgentFrameValue::get(reader)?))
+    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        let proxy = Proxy::parse(&String::decode(reader)?).map_err(|_| MalformedAgentFrame)?;
+        Ok(proxy.with_credentials(AgentFrameValue::decode(reader)?))
     }
 }
 
 impl AgentFrameValue for NoProxy {
-    fn put(&self, writer: &mut AgentFrameWriter) {
-        self.to_string().put(writer);
+    fn encode(&self, writer: &mut AgentFrameWriter) {
+        self.to_string().encode(writer);
     }
 
-    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
-        String::get(reader).map(|text| NoProxy::parse(&text))
+    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        String::decode(reader).map(|text| NoProxy::parse(&text))
     }
 }
 
 /// Encodes the names and values of the environment variables that name proxies.
 impl AgentFrameValue for ProxyEnvironment {
-    fn put(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameWriter) {
         let variables: Vec<(String, String)> =
             self.variables().into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        variables.put(writer);
+        variables.encode(writer);
     }
 
-    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
-        let variables = Vec::<(String, String)>::get(reader)?;
+    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        let variables = Vec::<(String, String)>::decode(reader)?;
         let value_of = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-        Ok(ProxyEnvironment::read(value_of))
+        Ok(ProxyEnvironment::from_variables(value_of))
     }
 }

@@ -50,7 +50,7 @@ impl AgentRequest {
             return None;
         }
         let mut writer = AgentFrameWriter::default();
-        self.put(&mut writer);
+        self.encode(&mut writer);
         let bytes = writer.into_bytes();
         let again = Self::from_bytes(&bytes).ok()?.options;
         let ours = &self.options;
@@ -69,8 +69,8 @@ impl AgentRequest {
     /// [`MalformedAgentFrame`] for any other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, MalformedAgentFrame> {
         let mut reader = AgentFrameReader::new(bytes);
-        let request = Self::get(&mut reader)?;
-        reader.end()?;
+        let request = Self::decode(&mut reader)?;
+        reader.check_end()?;
         Ok(request)
     }
 }

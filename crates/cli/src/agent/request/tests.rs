@@ -36,7 +36,7 @@ fn proxy() -> ProxyOptions {
     let variables = [("http_proxy", "http://e:1"), ("no_proxy", "d")];
     let mut proxy = ProxyOptions::default();
     proxy.proxy = Proxy::parse("socks5h://p:1").ok().map(|proxy| proxy.with_credentials(login()));
-    proxy.environment = ProxyEnvironment::read(|name| {
+    proxy.environment = ProxyEnvironment::from_variables(|name| {
         variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
     });
     proxy.no_proxy = Some(NoProxy::parse("d,10.0.0.0/8"));

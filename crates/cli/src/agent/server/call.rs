@@ -27,7 +27,7 @@ use crate::agent::protocol::{AgentCallResult, AgentMessage, ResponseStart};
 /// The greatest length, 256 KiB, of a response that the agent receives to its end after the caller
 /// has disconnected, so that the connection to the server can be reused. A longer response is
 /// aborted, because to receive it costs more than a new connection.
-const DRAIN_MAX: u64 = 256 << 10;
+const MAX_DRAINED_PER_EVENT: u64 = 256 << 10;
 
 /// A call (one request of a caller) whose result the agent has not sent yet.
 pub(super) struct AgentCall {
@@ -45,7 +45,8 @@ struct AgentCallOutput {
     /// the bytes that did not fit.
     is_full: bool,
     is_watched: bool,
-    /// True if the response is at most [`DRAIN_MAX`] bytes long and its body goes to a pipe.
+    /// True if the response is at most [`MAX_DRAINED_PER_EVENT`] bytes long and its body goes to a
+    /// pipe.
     is_short: bool,
     /// True if the caller has disconnected while the agent still receives the response, which it
     /// then discards.
@@ -79,26 +80,26 @@ impl AgentCall {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if the call needs no more work: its descriptor is closed, and the agent does
-    /// not receive the rest of the response for a caller that has disconnected.
-    pub(super) fn is_settled(&self) -> bool {
+    /// Returns true if the call needs no more work: its descriptor is closed, and the agent
+    /// receives no rest of a response for a caller that has disconnected.
+    pub(super) fn is_finished_or_abandoned(&self) -> bool {
         let outlet = self.output();
         outlet.output.is_none() && !outlet.is_orphaned
     }
 
     /// Handles the disconnection of the caller. Returns `true` if the response is short enough
-    /// ([`DRAIN_MAX`]) to be received to its end, so that the connection to the server can be
-    /// reused.
-    pub(super) fn caller_left(&self) -> bool {
+    /// ([`MAX_DRAINED_PER_EVENT`]) to be received to its end, so that the connection to the server
+    /// can be reused.
+    pub(super) fn on_caller_left(&self) -> bool {
         let mut outlet = self.output();
         if outlet.is_short {
-            self.drain(&mut outlet);
+            self.write_pending(&mut outlet);
         }
         outlet.is_short
     }
 
     /// Closes the descriptor of the body. The rest of the response is then received and discarded.
-    fn drain(&self, outlet: &mut AgentCallOutput) {
+    fn write_pending(&self, outlet: &mut AgentCallOutput) {
         outlet.is_orphaned = outlet.end.is_none();
         outlet.is_full = false;
         let waiting = outlet.waiting.take();
@@ -110,7 +111,7 @@ impl AgentCall {
 
     /// Writes the buffered bytes of the body. The main thread calls this after the descriptor has
     /// become writable or its reader has closed it. Wakes the transfer when all bytes are written.
-    pub(super) fn is_writable(&self) {
+    pub(super) fn on_writable(&self) {
         let mut outlet = self.output();
         let Some(output) = &mut outlet.output else { return };
         match output.flush() {
@@ -220,7 +221,7 @@ impl AgentCallSink {
         // Small writes would be collected, but the next bytes may take long.
         match write(output).and_then(|_| output.flush()) {
             Ok(room) => outlet.is_full = room == OutputReadiness::Full,
-            Err(error) if outlet.is_short && is_broken_pipe(&error) => self.call.drain(&mut outlet),
+            Err(error) if outlet.is_short && is_broken_pipe(&error) => self.call.write_pending(&mut outlet),
             Err(error) => return Err(error),
         }
         Ok(())
@@ -243,12 +244,12 @@ impl Sink for AgentCallSink {
         });
         let mut outlet = self.call.output();
         // Another process may own a file that its caller has left.
-        outlet.is_short = self.file.is_none() && begin.length.is_some_and(|length| length <= DRAIN_MAX);
+        outlet.is_short = self.file.is_none() && begin.length.is_some_and(|length| length <= MAX_DRAINED_PER_EVENT);
         if !outlet.is_orphaned && !self.call.send(&began.to_frame()) {
             if !outlet.is_short {
                 return Err(Error::new(ErrorKind::Interrupted, "the call is gone"));
             }
-            self.call.drain(&mut outlet);
+            self.call.write_pending(&mut outlet);
         }
         Ok(())
     }

@@ -88,7 +88,7 @@ struct AgentServer {
     files: HashMap<PathBuf, [u64; 4]>,
     next_token: usize,
     next_call: u64,
-    /// The endpoints by HTTP/3 that calls have learned, and those that failed.
+    /// The HTTP/3 endpoints that calls have learned, and the endpoints where HTTP/3 failed.
     http3: Http3Cache,
 }
 
@@ -110,7 +110,7 @@ impl AgentServer {
         let poll = Poll::new()?;
         poll.registry().register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)?;
         let inode = place.inode().unwrap_or(0);
-        let own = FileIdentity::of(&spawn::program()?);
+        let own = FileIdentity::read(&spawn::own_program()?);
         Ok(Self {
             poll,
             listener: Some(listener),
@@ -146,24 +146,24 @@ impl AgentServer {
                 if is_leaving {
                     return Ok(());
                 }
-                self.leave();
+                self.shut_down();
                 continue;
             }
             for event in &events {
                 match event.token() {
                     LISTENER => self.accept(),
                     Token(token) => match self.outputs.get(&token) {
-                        Some(call) => call.is_writable(),
+                        Some(call) => call.on_writable(),
                         None => self.read_messages(token),
                     },
                 }
             }
-            self.outputs.retain(|_, call| !call.is_settled());
+            self.outputs.retain(|_, call| !call.is_finished_or_abandoned());
         }
     }
 
-    /// Cancels the transfers whose callers have disconnected and whose deadline has passed. To
-    /// cancel a transfer closes its connection to the server.
+    /// Cancels each transfer whose caller has disconnected and whose deadline has passed.
+    /// Cancelling a transfer closes its connection to the server.
     fn abandon_expired(&mut self) {
         let now = Instant::now();
         while let Some(&(_, id)) = self.orphaned.front().filter(|(until, _)| *until <= now) {
@@ -174,7 +174,7 @@ impl AgentServer {
 
     /// Removes the agent's socket file and accepts no more callers, so that the next caller starts
     /// another agent.
-    fn leave(&mut self) {
+    fn shut_down(&mut self) {
         // In this order: no process replaces a socket that still has a listener, so the removed one
         // is ours.
         self.place.remove(self.inode);
@@ -234,8 +234,8 @@ impl AgentServer {
         }
         if !goes_on && let Some(peer) = self.peers.remove(&token) {
             self.outputs.remove(&peer.output_token);
-            if let Some(call) = peer.call.filter(|call| !call.is_settled()) {
-                match call.caller_left() {
+            if let Some(call) = peer.call.filter(|call| !call.is_finished_or_abandoned()) {
+                match call.on_caller_left() {
                     true => self.orphaned.push_back((Instant::now() + DRAIN_TIME, call.id())),
                     false => self.work.abandon(call.id()),
                 }
@@ -247,14 +247,14 @@ impl AgentServer {
     /// Handles a message of a caller. Returns `false` if the caller must be disconnected.
     fn handle_message(&mut self, token: usize, order: CallerMessage) -> bool {
         let answer = match order {
-            CallerMessage::Call { request, files } => match self.begin(token, &request, &files) {
+            CallerMessage::Call { request, files } => match self.begin_call(token, &request, &files) {
                 Some(true) => return true,
                 Some(false) => AgentMessage::Refused,
                 None => return false,
             },
             CallerMessage::Status => AgentMessage::State(self.state()),
             CallerMessage::Stop => {
-                self.leave();
+                self.shut_down();
                 AgentMessage::Stops
             }
         };
@@ -263,17 +263,17 @@ impl AgentServer {
 
     /// Begins the transfer of a call that a caller requests. Returns `Some(true)` if it has begun,
     /// `Some(false)` if the call is refused, and `None` if the caller must be disconnected.
-    fn begin(&mut self, token: usize, request: &[u8], files: &[FileIdentity]) -> Option<bool> {
+    fn begin_call(&mut self, token: usize, request: &[u8], files: &[FileIdentity]) -> Option<bool> {
         let registry = self.poll.registry().try_clone().ok()?;
         let peer = self.peers.get_mut(&token)?;
-        if peer.call.as_ref().is_some_and(|call| !call.is_settled()) {
+        if peer.call.as_ref().is_some_and(|call| !call.is_finished_or_abandoned()) {
             return None;
         }
         let output = peer.descriptors.pop_front()?;
         let is_known = |file: &FileIdentity| self.files.get(&file.path).is_none_or(|known| *known == file.metadata);
         if !files.iter().all(is_known) {
             // The program, or what TLS trusts, is another by now: what we know is of the past.
-            self.leave();
+            self.shut_down();
             return Some(false);
         }
         self.files.extend(files.iter().map(|file| (file.path.clone(), file.metadata)));
@@ -289,7 +289,7 @@ impl AgentServer {
         self.outputs.insert(peer.output_token, Arc::clone(&call));
         let sink = BodyDelivery::new(Box::new(AgentCallSink::new(&call)));
         let transfer = Transfer::new(target, Arc::new(options), sink, Instant::now(), call.id());
-        self.work.begin(&call, transfer).then_some(true)
+        self.work.enqueue(&call, transfer).then_some(true)
     }
 
     fn state(&self) -> String {
@@ -307,8 +307,8 @@ impl AgentServer {
     }
 }
 
-/// The flag that makes received descriptors end with an `exec`. Apple's systems have none, and the
-/// agent runs no other program.
+/// The flag with which received descriptors are closed at `exec`. Apple's systems have no such
+/// flag, and the agent runs no other program.
 #[cfg(not(target_vendor = "apple"))]
 const CLOSED_AT_EXEC: RecvFlags = RecvFlags::CMSG_CLOEXEC;
 #[cfg(target_vendor = "apple")]

@@ -50,7 +50,7 @@ impl TransferQueue {
 
     /// Queues the transfer of a call and wakes the worker thread. Returns `false` if the worker
     /// thread has ended.
-    pub(super) fn begin(&self, call: &Arc<AgentCall>, transfer: Box<Transfer>) -> bool {
+    pub(super) fn enqueue(&self, call: &Arc<AgentCall>, transfer: Box<Transfer>) -> bool {
         let mut state = self.lock();
         if state.is_over {
             return false;
@@ -65,8 +65,8 @@ impl TransferQueue {
         true
     }
 
-    /// Ends a call whose caller has disconnected: removes its transfer from the queue, or cancels
-    /// the transfer if it has begun.
+    /// Ends a call whose caller has disconnected. Its transfer is removed from the queue, or
+    /// cancelled if it has begun.
     pub(super) fn abandon(&self, id: u64) {
         let mut state = self.lock();
         if let Some(place) = state.waiting.iter().position(|transfer| transfer.scheduling.tag == id) {
@@ -101,7 +101,7 @@ impl Scheduler for TransferQueue {
         HostSlotDecision::Nothing
     }
 
-    fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
+    fn on_finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
         let (outcome, path) = transfer.into_outcome(result);
         // It holds the call's descriptor, which must be closed when the call hears that it is over.
         drop(path);
@@ -112,13 +112,13 @@ impl Scheduler for TransferQueue {
         call.finish(&outcome);
     }
 
-    fn out_of_descriptors(&self) {}
+    fn on_out_of_descriptors(&self) {}
 
     fn next_timeout(&self, _now: Instant) -> Option<Instant> {
         None
     }
 
-    fn is_over(&self) -> bool {
+    fn is_run_over(&self) -> bool {
         false
     }
 
@@ -131,7 +131,7 @@ impl Scheduler for TransferQueue {
         }
     }
 
-    fn worker_started(&self, inbox: &Arc<WorkerInbox>) {
+    fn on_worker_started(&self, inbox: &Arc<WorkerInbox>) {
         self.lock().inbox = Some(Arc::clone(inbox));
     }
 }
@@ -162,10 +162,10 @@ mod tests {
             let target = Target::parse("http://example.test/").expect("a target");
             let sink = BodyDelivery::new(Box::new(AgentCallSink::new(call)));
             let options = Arc::new(RequestOptions::default());
-            assert!(work.begin(call, Transfer::new(target, options, sink, Instant::now(), call.id())));
+            assert!(work.enqueue(call, Transfer::new(target, options, sink, Instant::now(), call.id())));
         }
         work.abandon(first.id());
-        assert!(first.is_settled() && !second.is_settled());
+        assert!(first.is_finished_or_abandoned() && !second.is_finished_or_abandoned());
         assert_eq!(work.running(), 1);
         assert_eq!(work.next(0, Instant::now()).map(|transfer| transfer.scheduling.tag), Some(2));
         assert!(work.next(0, Instant::now()).is_none());

@@ -116,12 +116,12 @@ fn forms_have_the_parts_of_curl() {
 fn uploads_pair_with_urls_by_position() {
     let operation = plan(&["-T", "body", "-T", "", "-T", "-", "a", "b", "c", "d"]).operations.remove(0);
     let request = &operation.stages[0].request;
-    let method = |at| request.method_for(operation.upload_of(at)).to_owned();
+    let method = |at| request.method_for(operation.upload_of_source(at)).to_owned();
     assert_eq!([method(0), method(1), method(2), method(3)], ["PUT", "GET", "PUT", "GET"]);
-    assert_eq!(operation.upload_of(0), Some(&UploadArg::File("body".into())));
-    assert_eq!(operation.upload_of(2), Some(&UploadArg::Stdin { interleave: false }));
+    assert_eq!(operation.upload_of_source(0), Some(&UploadArg::File("body".into())));
+    assert_eq!(operation.upload_of_source(2), Some(&UploadArg::Stdin { interleave: false }));
     let patched = plan(&["-X", "PATCH", "-T", ".", "a"]).operations.remove(0);
-    assert_eq!(patched.stages[0].request.method_for(patched.upload_of(0)), "PATCH");
+    assert_eq!(patched.stages[0].request.method_for(patched.upload_of_source(0)), "PATCH");
     assert_eq!(plan(&["-T", "body", "-T", "big", "u"]).warnings, ["Got more uploads than URLs"]);
     assert!(read(&["-T", "{body,big}", "u"]).is_ok());
     let rest = plan(&["-C", "5", "-T", "body", "u"]).operations.remove(0);

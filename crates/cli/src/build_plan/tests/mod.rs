@@ -75,11 +75,11 @@ fn url_alone_gets_the_defaults() {
     assert_eq!((stage.request.method.as_str(), stage.request.custom_method), ("GET", false));
     let agent = format!("haul/{VERSION}");
     assert_eq!(stage.request.user_agent.as_deref(), Some(agent.as_bytes()));
-    assert!(stage.transfer.options.redirects.follow && stage.transfer.options.fail && !stage.asks_compressed());
+    assert!(stage.transfer.options.redirects.follow && stage.transfer.options.fail && !stage.requests_compression());
     assert_eq!((stage.transfer.options.retry.max, stage.transfer.options.redirects.max), (3, 50));
     assert_eq!((plan.global.parallel_max, plan.global.parallel_max_host), (64, None));
     assert_eq!(plan.global.max_memory, 64 << 20);
-    assert_eq!(operation.output_of(0), &OutputArg::Stdout);
+    assert_eq!(operation.output_of_source(0), &OutputArg::Stdout);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn outputs_pair_with_urls_by_position() {
     let operation = &all.operations[0];
     let expected = [OutputArg::RemoteName, OutputArg::File("b".into()), OutputArg::Stdout, OutputArg::RemoteName];
     for (at, expected) in expected.iter().enumerate() {
-        assert_eq!(operation.output_of(at), expected);
+        assert_eq!(operation.output_of_source(at), expected);
     }
     let more = plan(&["-o", "a", "-o", "b", "u"]);
     assert_eq!(more.warnings, ["Got more output options than URLs"]);
@@ -109,9 +109,9 @@ fn output_belongs_to_the_stage_before_it() {
     let stages = ["--extract", "a", "--then", "http://h/{}"];
     let file = |name: &str| OutputArg::File(name.into());
     let first = plan(&[&["u", "-o", "x"], &stages[..]].concat()).operations.remove(0);
-    assert_eq!((first.output_of(0), &first.stages[1].output), (&file("x"), &OutputArg::Stdout));
+    assert_eq!((first.output_of_source(0), &first.stages[1].output), (&file("x"), &OutputArg::Stdout));
     let later = plan(&[&["u"], &stages[..], &["-o", "x"]].concat()).operations.remove(0);
-    assert_eq!((later.output_of(0), &later.stages[1].output), (&OutputArg::Stdout, &file("x")));
+    assert_eq!((later.output_of_source(0), &later.stages[1].output), (&OutputArg::Stdout, &file("x")));
     assert_eq!(later.shared_output(), Some(&file("x")));
     for (name, is_shared) in [("x_{}", false), ("x_#1", false), ("x_#<n>", false), ("x#", true), ("-", true)] {
         let operation = plan(&[&["u"], &stages[..], &["-o", name]].concat()).operations.remove(0);
@@ -119,7 +119,10 @@ fn output_belongs_to_the_stage_before_it() {
     }
     for remote in ["-O", "--remote-name-all"] {
         let operation = plan(&[&["u"], &stages[..], &[remote]].concat()).operations.remove(0);
-        assert_eq!((operation.output_of(0), &operation.stages[1].output), (&OutputArg::Stdout, &OutputArg::RemoteName));
+        assert_eq!(
+            (operation.output_of_source(0), &operation.stages[1].output),
+            (&OutputArg::Stdout, &OutputArg::RemoteName)
+        );
         assert_eq!(operation.shared_output(), None);
     }
     let two = plan(&[&["u"], &stages[..], &["-o", "y", "-o", "x"]].concat());
@@ -162,7 +165,7 @@ fn then_stage_texts_have_placeholders_for_the_value() {
         operation.stages[1].request.clone()
     };
     let filled = |request: &RequestArgs| match &request.body {
-        Some(BodyArg::ByValue(body)) => String::from_utf8(body.filled(b"a\" &<")).unwrap(),
+        Some(BodyArg::ByValue(body)) => String::from_utf8(body.fill(b"a\" &<")).unwrap(),
         other => panic!("{other:?}"),
     };
     for (args, expected) in [
@@ -192,7 +195,7 @@ fn unique_and_sort_require_extract() {
 
 #[test]
 fn extracting_stages_ask_for_compressed_bodies() {
-    let asks = |args: &[&str]| plan(args).operations[0].stages[0].asks_compressed();
+    let asks = |args: &[&str]| plan(args).operations[0].stages[0].requests_compression();
     assert!(asks(&["u", "--extract", "a"]));
     assert!(!asks(&["u", "--extract", "a", "--no-compressed"]));
     assert!(asks(&["u", "--compressed"]));

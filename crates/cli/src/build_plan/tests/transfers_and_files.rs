@@ -32,14 +32,14 @@ fn transfer_has_no_limits_by_default() {
     assert!(!own.remote_header_name && !own.remove_on_error && !own.fsync);
     let transfer = &own.stages[0].transfer;
     assert_eq!(
-        (transfer.options.limit_rate, transfer.slowest(), own.stages[0].request.continue_at),
+        (transfer.options.limit_rate, transfer.min_speed(), own.stages[0].request.continue_at),
         (None, None, None)
     );
 }
 
 #[test]
 fn speed_limit_and_speed_time_imply_each_other() {
-    let slowest = |args: &[&str]| transfer(args).slowest().map(|slow| (slow.bytes_per_second, slow.time.as_secs()));
+    let slowest = |args: &[&str]| transfer(args).min_speed().map(|slow| (slow.bytes_per_second, slow.time.as_secs()));
     assert_eq!(slowest(&["-Y", "300"]), Some((300, 30)));
     assert_eq!(slowest(&["-y", "7"]), Some((1, 7)));
     for args in [["-Y", "300", "-y", "7"], ["-y", "7", "-Y", "300"]] {
@@ -49,7 +49,7 @@ fn speed_limit_and_speed_time_imply_each_other() {
     for off in [&["-Y", "0"][..], &["-y", "0"], &["-Y", "5", "-y", "0"], &["-y", "5", "-Y", "0"]] {
         assert_eq!(slowest(off), None, "{off:?}");
     }
-    let both = transfer(&["--speed-limit", "2", "--speed-time", "3"]).slowest();
+    let both = transfer(&["--speed-limit", "2", "--speed-time", "3"]).min_speed();
     assert_eq!(both, Some(SpeedLimit { bytes_per_second: 2, time: Duration::from_secs(3) }));
 }
 
@@ -71,7 +71,7 @@ fn then_stage_inherits_limits() {
     let own = operation(&[&chain[..], &["--limit-rate", "0"]].concat());
     let [first, second] = &own.stages[..] else { panic!("two stages") };
     assert_eq!((first.transfer.options.limit_rate, second.transfer.options.limit_rate), (Some(1024), None));
-    assert_eq!((first.transfer.slowest(), first.transfer.split), (second.transfer.slowest(), Some(2)));
+    assert_eq!((first.transfer.min_speed(), first.transfer.split), (second.transfer.min_speed(), Some(2)));
     assert_eq!(second.transfer.split, Some(2));
 }
 
@@ -104,8 +104,8 @@ fn continue_at_resumes_at_offset_or_file_size() {
 
     let coded = plan(&["--compressed", "-C5", "u"]);
     assert_eq!(coded.warnings.len(), 1);
-    assert!(!coded.operations[0].stages[0].asks_compressed());
-    assert!(plan(&["--compressed", "-C0", "u"]).operations[0].stages[0].asks_compressed());
+    assert!(!coded.operations[0].stages[0].requests_compression());
+    assert!(plan(&["--compressed", "-C0", "u"]).operations[0].stages[0].requests_compression());
 }
 
 #[test]
@@ -170,6 +170,6 @@ fn output_named_like_a_directory_is_refused() {
         assert!(error.to_string().starts_with("haul: option -o: names a directory"), "{error}");
     }
     for name in ["...", ".a", "a.", "/dev/null", "a/#1"] {
-        assert_eq!(operation(&["-o", name, "u"]).output_of(0), &OutputArg::File(name.into()));
+        assert_eq!(operation(&["-o", name, "u"]).output_of_source(0), &OutputArg::File(name.into()));
     }
 }

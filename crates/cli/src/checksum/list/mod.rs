@@ -80,7 +80,7 @@ impl ChecksumList {
                 continue;
             }
             lines += 1;
-            match entry(line) {
+            match parse_line(line) {
                 Some(ChecksumLine { name: None, sum }) => bare = Some(sum),
                 Some(ChecksumLine { name: Some(name), sum }) => {
                     let name = match name {
@@ -101,7 +101,7 @@ impl ChecksumList {
         }
         text.append(&mut unescaped);
         entries.sort_by(|a: &ChecksumListEntry, b: &ChecksumListEntry| {
-            parts(&text[a.name.clone()]).cmp(parts(&text[b.name.clone()]))
+            components_from_last(&text[a.name.clone()]).cmp(components_from_last(&text[b.name.clone()]))
         });
         ChecksumList { text, entries, bare: bare.filter(|_| lines == 1) }
     }
@@ -117,7 +117,7 @@ impl ChecksumList {
     /// # Errors
     /// [`DigestLookupError`] if the list has no digest for the file, or several digests that
     /// contradict each other.
-    pub fn pick(&self, path: &str) -> Result<ExpectedDigest, DigestLookupError> {
+    pub fn find(&self, path: &str) -> Result<ExpectedDigest, DigestLookupError> {
         match &self.bare {
             Some(ListedChecksum::Known(digest)) => return Ok(digest.clone()),
             Some(ListedChecksum::Md5) => return Err(DigestLookupError::Md5Only),
@@ -126,21 +126,21 @@ impl ChecksumList {
         if self.entries.is_empty() {
             return Err(DigestLookupError::NotAList);
         }
-        let mut common = self.common(path);
+        let mut common = self.common_components(path);
         let mut found = DigestLookupError::NotListed;
-        let mut named = self.ending_in(path, common);
+        let mut named = self.entries_ending_in(path, common);
         while common > 0 {
             // The shortest names come first.
-            let whole = named.partition_point(|entry| parts(self.name(entry)).count() == common);
-            match digest_of(&named[..whole]).or_else(|| digest_of(named)) {
+            let whole = named.partition_point(|entry| components_from_last(self.entry_name(entry)).count() == common);
+            match single_digest(&named[..whole]).or_else(|| single_digest(named)) {
                 Some(Err(DigestLookupError::Md5Only)) => found = DigestLookupError::Md5Only,
                 Some(said) => return said,
                 None => {}
             }
             // Of names with fewer parts in common, those with further parts contradict the path.
             common -= 1;
-            named = self.ending_in(path, common);
-            let whole = named.partition_point(|entry| parts(self.name(entry)).count() == common);
+            named = self.entries_ending_in(path, common);
+            let whole = named.partition_point(|entry| components_from_last(self.entry_name(entry)).count() == common);
             named = &named[..whole];
         }
         Err(found)
@@ -148,30 +148,38 @@ impl ChecksumList {
 
     /// Returns the greatest number of final path components that the file name of an entry has in
     /// common with `path`.
-    fn common(&self, path: &str) -> usize {
-        let place = self.entries.partition_point(|entry| parts(self.name(entry)).lt(parts(path.as_bytes())));
+    fn common_components(&self, path: &str) -> usize {
+        let place = self.entries.partition_point(|entry| {
+            components_from_last(self.entry_name(entry)).lt(components_from_last(path.as_bytes()))
+        });
         let neighbours = [place.checked_sub(1), Some(place)];
         let entries = neighbours.into_iter().flatten().filter_map(|at| self.entries.get(at));
-        let common = |entry| parts(self.name(entry)).zip(parts(path.as_bytes())).take_while(|(a, b)| a == b).count();
+        let common = |entry| {
+            components_from_last(self.entry_name(entry))
+                .zip(components_from_last(path.as_bytes()))
+                .take_while(|(a, b)| a == b)
+                .count()
+        };
         entries.map(common).max().unwrap_or(0)
     }
 
     /// Returns the entries of the checksum list whose file names end in the last `common`
     /// components of `path`.
-    fn ending_in(&self, path: &str, common: usize) -> &[ChecksumListEntry] {
-        let end = || parts(path.as_bytes()).take(common);
-        let from = self.entries.partition_point(|entry| parts(self.name(entry)).take(common).lt(end()));
+    fn entries_ending_in(&self, path: &str, common: usize) -> &[ChecksumListEntry] {
+        let end = || components_from_last(path.as_bytes()).take(common);
+        let from =
+            self.entries.partition_point(|entry| components_from_last(self.entry_name(entry)).take(common).lt(end()));
         let rest = &self.entries[from..];
-        &rest[..rest.partition_point(|entry| parts(self.name(entry)).take(common).eq(end()))]
+        &rest[..rest.partition_point(|entry| components_from_last(self.entry_name(entry)).take(common).eq(end()))]
     }
 
-    fn name(&self, entry: &ChecksumListEntry) -> &[u8] {
+    fn entry_name(&self, entry: &ChecksumListEntry) -> &[u8] {
         &self.text[entry.name.clone()]
     }
 }
 
 /// Returns the components of a path (the names between slashes) from the last to the first.
-fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn components_from_last(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.rsplit(|&byte| byte == b'/').filter(|part| !matches!(*part, b"" | b"."))
 }
 
@@ -184,7 +192,7 @@ struct ChecksumListEntry {
 
 /// Returns the strongest digest of these entries, which are for one file. Returns an error if two
 /// digests of one algorithm differ or all are MD5 sums. Returns `None` without entries.
-fn digest_of(entries: &[ChecksumListEntry]) -> Option<Result<ExpectedDigest, DigestLookupError>> {
+fn single_digest(entries: &[ChecksumListEntry]) -> Option<Result<ExpectedDigest, DigestLookupError>> {
     let mut digests = [None; ChecksumAlgorithm::ALL.len()];
     let mut has_md5 = false;
     for entry in entries {
@@ -221,26 +229,26 @@ impl ListedChecksum {
         if hex.len() == 32 && hex.iter().all(u8::is_ascii_hexdigit) {
             return Some(ListedChecksum::Md5);
         }
-        let algorithm = ChecksumAlgorithm::of_length(hex.len() / 2)?;
+        let algorithm = ChecksumAlgorithm::from_digest_length(hex.len() / 2)?;
         ExpectedDigest::from_hex(algorithm, hex).map(ListedChecksum::Known)
     }
 }
 
-fn entry(line: &[u8]) -> Option<ChecksumLine<'_>> {
-    tagged(line).or_else(|| plain(line))
+fn parse_line(line: &[u8]) -> Option<ChecksumLine<'_>> {
+    parse_tagged_line(line).or_else(|| parse_plain_line(line))
 }
 
 /// Parses a line of a checksum list in the form `SHA256 (name) = HEX`. Returns `None` for any other
 /// form.
-fn tagged(line: &[u8]) -> Option<ChecksumLine<'_>> {
-    let (is_escaped, line) = escaped(line);
+fn parse_tagged_line(line: &[u8]) -> Option<ChecksumLine<'_>> {
+    let (is_escaped, line) = strip_escape_mark(line);
     let open = line.iter().position(|&byte| byte == b'(')?;
     // From the end: a name may hold parentheses.
     let close = line.iter().rposition(|&byte| byte == b')')?;
     let tag = std::str::from_utf8(line[..open].trim_ascii()).ok()?;
     let name = line.get(open + 1..close)?;
     let hex = line[close + 1..].trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
-    let sum = match ChecksumAlgorithm::named(tag) {
+    let sum = match ChecksumAlgorithm::from_name(tag) {
         Some(algorithm) => ListedChecksum::Known(ExpectedDigest::from_hex(algorithm, hex)?),
         None if tag.eq_ignore_ascii_case("md5") => match ListedChecksum::from_hex(hex)? {
             ListedChecksum::Md5 => ListedChecksum::Md5,
@@ -254,8 +262,8 @@ fn tagged(line: &[u8]) -> Option<ChecksumLine<'_>> {
 
 /// Parses a line of a checksum list in the form `HEX  name`, `HEX *name` or `HEX`. Returns `None`
 /// for any other form.
-fn plain(line: &[u8]) -> Option<ChecksumLine<'_>> {
-    let (is_escaped, line) = escaped(line);
+fn parse_plain_line(line: &[u8]) -> Option<ChecksumLine<'_>> {
+    let (is_escaped, line) = strip_escape_mark(line);
     let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
     let sum = ListedChecksum::from_hex(&line[..end])?;
     let name = line[end..].trim_ascii_start();
@@ -271,7 +279,7 @@ fn plain(line: &[u8]) -> Option<ChecksumLine<'_>> {
 
 /// Removes the backslash at the beginning of a line, with which sha256sum marks an escaped file
 /// name. Returns true if there was a backslash, and the rest of the line.
-fn escaped(line: &[u8]) -> (bool, &[u8]) {
+fn strip_escape_mark(line: &[u8]) -> (bool, &[u8]) {
     match line.strip_prefix(b"\\") {
         Some(rest) => (true, rest),
         None => (false, line),

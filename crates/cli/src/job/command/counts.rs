@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::job::job_error::DatabaseResult;
-use crate::job::schema::LATER_STAGES;
+use crate::job::schema::FIRST_LATER_STAGE_ID;
 
 /// The numbers of a job's URLs.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ pub(super) struct FailureCause {
     pub(super) exit_code: u8,
     pub(super) status: Option<u16>,
     pub(super) count: u64,
-    /// The error message of one of these failed URLs.
+    /// The error message of one of the failed URLs that are counted here.
     pub(super) error: String,
 }
 
@@ -51,7 +51,7 @@ impl JobCounts {
         let mut counts = Self::default();
         let mut states =
             connection.prepare("SELECT state, count(*), sum(size), id < ?1 FROM url GROUP BY state, id < ?1")?;
-        let mut rows = states.query([LATER_STAGES])?;
+        let mut rows = states.query([FIRST_LATER_STAGE_ID])?;
         while let Some(row) = rows.next()? {
             let count = row.get::<_, i64>(1)? as u64;
             let is_first: bool = row.get(3)?;
@@ -113,7 +113,7 @@ impl JobCounts {
     }
 
     /// Returns the number of URLs that are left, of a list with this number of URLs.
-    pub(super) fn left(&self, total: u64) -> u64 {
+    pub(super) fn unfinished_urls(&self, total: u64) -> u64 {
         total.saturating_sub(self.finished) + self.queued
     }
 }

@@ -5,15 +5,15 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use haul::{Error, ErrorKind, Result};
-use haul_policy::urlencode::percent;
+use haul_policy::urlencode::percent_encode;
 
-use super::Arguments;
-use crate::job::job_error::database;
+use super::JobCommandArguments;
+use crate::job::job_error::database_error;
 use crate::job::job_file;
-use crate::usage_error::sanitized;
+use crate::usage_error::remove_control_characters;
 
 /// Prints the URLs of a job on standard output, in the order of the list.
-pub(super) fn print(path: &Path, arguments: &Arguments) -> Result<()> {
+pub(super) fn print(path: &Path, arguments: &JobCommandArguments) -> Result<()> {
     let (connection, settings) = job_file::open_to_read(path)?;
     let change = ["fresh", "changed", "new", "vanished"].into_iter().find(|change| arguments.has(change));
     let is_bare = change.is_some() || arguments.has("failed");
@@ -42,17 +42,17 @@ pub(super) fn print(path: &Path, arguments: &Arguments) -> Result<()> {
                 let status = row.get::<_, Option<u16>>(1)?.map_or("-".to_owned(), |status| status.to_string());
                 let code = row.get::<_, Option<u8>>(2)?.unwrap_or(0);
                 let error = row.get_ref(4)?.as_str_or_null().ok().flatten().unwrap_or_default();
-                let _ = write!(line, "{state}\t{status}\t{code}\t{url}\t{}", sanitized(error));
+                let _ = write!(line, "{state}\t{status}\t{code}\t{url}\t{}", remove_control_characters(error));
             }
             let line = if shows_control { line.clone() } else { line.replace('\t', "  ") };
-            output.write_all(if shows_control { line } else { sanitized(&line) }.as_bytes())?;
+            output.write_all(if shows_control { line } else { remove_control_characters(&line) }.as_bytes())?;
             output.write_all(b"\n")?;
         }
         Ok(output.flush()?)
     };
     match write_all() {
         Ok(()) => Ok(()),
-        Err(ListError::Database(error)) => Err(database(path, error)),
+        Err(ListError::Database(error)) => Err(database_error(path, error)),
         Err(ListError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         Err(ListError::Output(error)) => Err(Error::with_source(ErrorKind::Write, "failed to write the output", error)),
     }
@@ -79,7 +79,9 @@ impl From<std::io::Error> for ListError {
 fn one_line(url: &str) -> String {
     match url.bytes().any(|byte| byte.is_ascii_control()) {
         false => url.to_owned(),
-        true => url.chars().map(|c| if c.is_ascii_control() { percent(&[c as u8]) } else { c.to_string() }).collect(),
+        true => {
+            url.chars().map(|c| if c.is_ascii_control() { percent_encode(&[c as u8]) } else { c.to_string() }).collect()
+        }
     }
 }
 

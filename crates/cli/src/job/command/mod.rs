@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use haul::{Error, ErrorKind, Result};
 
-use super::job_error::{database, refused};
+use super::job_error::{database_error, job_error};
 use super::job_file::JobFile;
 use crate::file_access::print_error_line;
 use crate::program_persona::ProgramPersona;
@@ -48,17 +48,17 @@ A job is the file of --job FILE. `haul --job FILE` goes on with it.
 /// Returns true if the command line of a program is `haul job …`.
 #[must_use]
 pub fn is_called(words: &[OsString]) -> bool {
-    let (persona, rest) = ProgramPersona::called(words.iter().cloned());
+    let (persona, rest) = ProgramPersona::from_words(words.iter().cloned());
     !persona.is_curl() && rest.first().is_some_and(|first| first == "job")
 }
 
 /// Runs the command line `haul job …`. Returns the exit code.
 #[must_use]
 pub fn run(words: &[OsString]) -> u8 {
-    match carry_out(&words[2.min(words.len())..]) {
+    match run_subcommand(&words[2.min(words.len())..]) {
         Ok(text) => print(text.as_bytes()),
         Err(error) => {
-            print_error_line(&error_message::line(ProgramPersona::Haul, &error, None));
+            print_error_line(&error_message::error_line(ProgramPersona::Haul, &error, None));
             error.exit_code()
         }
     }
@@ -75,42 +75,42 @@ fn print(text: &[u8]) -> u8 {
     }
 }
 
-fn carry_out(words: &[OsString]) -> Result<String> {
+fn run_subcommand(words: &[OsString]) -> Result<String> {
     let Some((command, rest)) = words.split_first() else { return Ok(HELP.to_owned()) };
-    let arguments = Arguments::parse(rest)?;
+    let arguments = JobCommandArguments::parse(rest)?;
     match command.to_str().unwrap_or_default() {
         "--help" | "-h" | "help" => Ok(HELP.to_owned()),
         _ if arguments.asks_help => Ok(HELP.to_owned()),
-        "status" => status::text(&arguments.only(&["json"])?, arguments.has("json")),
+        "status" => status::status_text(&arguments.only_path(&["json"])?, arguments.has("json")),
         "list" => {
-            let path = arguments.only(&["failed", "fresh", "changed", "new", "vanished"])?;
+            let path = arguments.only_path(&["failed", "fresh", "changed", "new", "vanished"])?;
             list::print(&path, &arguments).map(|()| String::new())
         }
-        "report" => super::report::page(&arguments.only(&[])?),
-        "retry" => retry::text(&arguments.only(&["status", "cause", "url", "all"])?, &arguments),
-        "vacuum" => vacuum(&arguments.only(&[])?),
-        other => Err(misused(format!(
+        "report" => super::report::page(&arguments.only_path(&[])?),
+        "retry" => retry::reset_urls(&arguments.only_path(&["status", "cause", "url", "all"])?, &arguments),
+        "vacuum" => vacuum(&arguments.only_path(&[])?),
+        other => Err(misuse_error(format!(
             "{}: no such command of 'haul job', which has status, list, retry, report and vacuum",
             crate::usage_error::printable(other.as_bytes())
         ))),
     }
 }
 
-fn misused(text: impl Into<String>) -> Error {
+fn misuse_error(text: impl Into<String>) -> Error {
     Error::new(ErrorKind::Setup, text.into())
 }
 
-/// The arguments of a command: options with their values, and one file.
-struct Arguments {
+/// The arguments of a `haul job` command: options with their values, and one file.
+struct JobCommandArguments {
     options: Vec<(String, Option<String>)>,
     files: Vec<PathBuf>,
     asks_help: bool,
 }
 
 /// The options that take a value.
-const WITH_VALUE: [&str; 3] = ["status", "cause", "url"];
+const OPTIONS_WITH_VALUE: [&str; 3] = ["status", "cause", "url"];
 
-impl Arguments {
+impl JobCommandArguments {
     fn parse(words: &[OsString]) -> Result<Self> {
         let mut parsed = Self { options: Vec::new(), files: Vec::new(), asks_help: false };
         let mut words = words.iter();
@@ -124,9 +124,12 @@ impl Arguments {
                 Some(name) => {
                     let (name, value) = match name.split_once('=') {
                         Some((name, value)) => (name, Some(value.to_owned())),
-                        None if WITH_VALUE.contains(&name) => {
+                        None if OPTIONS_WITH_VALUE.contains(&name) => {
                             let value = words.next().and_then(|value| value.to_str()).map(str::to_owned);
-                            (name, Some(value.ok_or_else(|| misused(format!("option --{name}: requires a value")))?))
+                            (
+                                name,
+                                Some(value.ok_or_else(|| misuse_error(format!("option --{name}: requires a value")))?),
+                            )
                         }
                         None => (name, None),
                     };
@@ -140,15 +143,15 @@ impl Arguments {
     }
 
     /// Returns the file of the command, which knows only these options.
-    fn only(&self, options: &[&str]) -> Result<PathBuf> {
+    fn only_path(&self, options: &[&str]) -> Result<PathBuf> {
         if let Some((name, _)) = self.options.iter().find(|(name, _)| !options.contains(&name.as_str())) {
             let name = crate::usage_error::printable(name.as_bytes());
-            return Err(misused(format!("option --{name}: is unknown to this command; see 'haul job --help'")));
+            return Err(misuse_error(format!("option --{name}: is unknown to this command; see 'haul job --help'")));
         }
         match self.files.as_slice() {
             [file] => Ok(file.clone()),
-            [] => Err(misused("no job specified; name its file")),
-            _ => Err(misused("one job at a time; name one file")),
+            [] => Err(misuse_error("no job specified; name its file")),
+            _ => Err(misuse_error("one job at a time; name one file")),
         }
     }
 
@@ -161,20 +164,20 @@ impl Arguments {
     }
 }
 
-/// Gives the unused space of a job's file back to the file system.
+/// Returns the unused space of a job's file to the file system (SQLite's `VACUUM`).
 fn vacuum(path: &Path) -> Result<String> {
     let (file, _) = JobFile::open(path, false)?;
     let size = || std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let before = size();
     let done = file.connection.execute_batch("PRAGMA temp_store = FILE; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);");
-    done.map_err(|error| database(path, error))?;
+    done.map_err(|error| database_error(path, error))?;
     let after = size();
     drop(file);
-    let name = super::shown(path.as_os_str());
+    let name = super::shown_name(path.as_os_str());
     Ok(format!("{name}: {after} bytes, {} fewer\n", before.saturating_sub(after)))
 }
 
 /// Refuses a change of a job whose output would no longer fit its rows.
-fn refuse(path: &Path, text: &str) -> Error {
-    refused(path, text)
+fn refused_change_error(path: &Path, text: &str) -> Error {
+    job_error(path, text)
 }

@@ -6,10 +6,10 @@ use haul::Result;
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
-use super::{Arguments, misused, refuse};
-use crate::job::job_error::database;
+use super::{JobCommandArguments, misuse_error, refused_change_error};
+use crate::job::job_error::database_error;
 use crate::job::job_file::JobFile;
-use crate::job::schema::LATER_STAGES;
+use crate::job::schema::FIRST_LATER_STAGE_ID;
 
 /// The URLs to set back: a condition in SQL, with its parameters.
 struct RetryFilter {
@@ -18,24 +18,26 @@ struct RetryFilter {
 }
 
 impl RetryFilter {
-    fn of(arguments: &Arguments) -> Result<Self> {
+    fn from_arguments(arguments: &JobCommandArguments) -> Result<Self> {
         let mut filter = Self { condition: "state = 'failed'".to_owned(), parameters: Vec::new() };
         if let Some(status) = arguments.value("status") {
-            let (from, to) = status_range(status)
-                .ok_or_else(|| misused("option --status: expected a status such as 503, or a class such as 5xx"))?;
-            filter.and("status BETWEEN ? AND ?", [Value::Integer(from), Value::Integer(to)]);
+            let (from, to) = status_range(status).ok_or_else(|| {
+                misuse_error("option --status: expected a status such as 503, or a class such as 5xx")
+            })?;
+            filter.add_condition("status BETWEEN ? AND ?", [Value::Integer(from), Value::Integer(to)]);
         }
         if let Some(cause) = arguments.value("cause") {
-            let code = cause.parse::<u8>().map_err(|_| misused("option --cause: expected an exit code, such as 28"))?;
-            filter.and("exit_code = ?", [Value::Integer(code.into())]);
+            let code =
+                cause.parse::<u8>().map_err(|_| misuse_error("option --cause: expected an exit code, such as 28"))?;
+            filter.add_condition("exit_code = ?", [Value::Integer(code.into())]);
         }
         if let Some(text) = arguments.value("url") {
-            filter.and("instr(url, ?) > 0", [Value::Text(text.to_owned())]);
+            filter.add_condition("instr(url, ?) > 0", [Value::Text(text.to_owned())]);
         }
         Ok(filter)
     }
 
-    fn and<const N: usize>(&mut self, condition: &str, parameters: [Value; N]) {
+    fn add_condition<const N: usize>(&mut self, condition: &str, parameters: [Value; N]) {
         self.condition.push_str(" AND ");
         self.condition.push_str(condition);
         self.parameters.extend(parameters);
@@ -43,11 +45,11 @@ impl RetryFilter {
 }
 
 /// Sets the chosen URLs of a job back. Returns the text for the user.
-pub(super) fn text(path: &Path, arguments: &Arguments) -> Result<String> {
-    let filter = RetryFilter::of(arguments)?;
+pub(super) fn reset_urls(path: &Path, arguments: &JobCommandArguments) -> Result<String> {
+    let filter = RetryFilter::from_arguments(arguments)?;
     let sets_all = arguments.has("all");
     if sets_all && !filter.parameters.is_empty() {
-        return Err(refuse(path, "--all sets everything back; leave the other options out"));
+        return Err(refused_change_error(path, "--all sets everything back; leave the other options out"));
     }
     let (file, _) = JobFile::open(path, false)?;
     let connection = &file.connection;
@@ -57,7 +59,7 @@ pub(super) fn text(path: &Path, arguments: &Arguments) -> Result<String> {
             // The next run cuts the output back to where the job's part of it begins.
             transaction.execute("UPDATE job SET output_end = output_start, durable_output = output_start", [])?;
             transaction.execute("DELETE FROM stage_values", [])?;
-            let later = transaction.execute("DELETE FROM url WHERE id >= ?1", [LATER_STAGES])?;
+            let later = transaction.execute("DELETE FROM url WHERE id >= ?1", [FIRST_LATER_STAGE_ID])?;
             later + transaction.execute("UPDATE url SET state = 'again' WHERE state <> 'again'", [])?
         } else {
             let update = format!("UPDATE url SET state = 'again' WHERE {}", filter.condition);
@@ -66,9 +68,9 @@ pub(super) fn text(path: &Path, arguments: &Arguments) -> Result<String> {
         transaction.commit()?;
         Ok(count)
     };
-    let count = set_back().map_err(|error| database(path, error))?;
+    let count = set_back().map_err(|error| database_error(path, error))?;
     drop(file);
-    let name = super::super::shown(path.as_os_str());
+    let name = super::super::shown_name(path.as_os_str());
     Ok(match count {
         0 => format!("{name}: no URL is set back\n"),
         _ => format!("{name}: {count} URLs are set back; 'haul --job {name}' fetches them again\n"),

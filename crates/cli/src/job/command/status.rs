@@ -9,11 +9,11 @@ use indicatif::{HumanBytes, HumanDuration};
 use serde_json::json;
 
 use super::counts::JobCounts;
-use crate::job::job_error::database;
+use crate::job::job_error::database_error;
 use crate::job::job_file::{self, JobSettings};
 use crate::job::url_row::now_ms;
 use crate::job::{command_line, refresh};
-use crate::usage_error::sanitized;
+use crate::usage_error::remove_control_characters;
 
 /// The state of a job as a whole.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,17 +36,17 @@ struct JobStatus<'a> {
 }
 
 /// Returns the text of `haul job status`.
-pub(super) fn text(path: &Path, as_json: bool) -> Result<String> {
+pub(super) fn status_text(path: &Path, as_json: bool) -> Result<String> {
     let (connection, settings) = job_file::open_to_read(path)?;
     let is_running = job_file::running_process(path, &connection).is_some();
-    let counts = JobCounts::read(&connection).map_err(|error| database(path, error))?;
-    let changes = refresh::changes(&connection, settings.refresh_round).map_err(|error| database(path, error))?;
+    let counts = JobCounts::read(&connection).map_err(|error| database_error(path, error))?;
+    let changes = refresh::changes(&connection, settings.refresh_round).map_err(|error| database_error(path, error))?;
     let left = match settings.total {
         Some(total) if !settings.refresh_is_complete => {
-            let left = refresh::left(&connection, settings.refresh_round, total);
-            Some(left.map_err(|error| database(path, error))?)
+            let left = refresh::unfinished_urls(&connection, settings.refresh_round, total);
+            Some(left.map_err(|error| database_error(path, error))?)
         }
-        total => total.map(|total| counts.left(total)),
+        total => total.map(|total| counts.unfinished_urls(total)),
     };
     let state = match (is_running, left) {
         (true, _) => JobState::Running,
@@ -62,10 +62,10 @@ impl JobStatus<'_> {
         let Self { path, state, settings, counts, left, changes } = self;
         let mut text = String::new();
         let mut line = |name: &str, value: &str| {
-            let _ = writeln!(text, "{name:<10} {}", sanitized(value));
+            let _ = writeln!(text, "{name:<10} {}", remove_control_characters(value));
         };
         line("job", &path.to_string_lossy());
-        line("command", &command_line::shown(&settings.command));
+        line("command", &command_line::to_shell_text(&settings.command));
         line("directory", &settings.directory.to_string_lossy());
         let process = counts.last_run.as_ref().map_or(0, |run| run.process);
         line(
@@ -93,7 +93,7 @@ impl JobStatus<'_> {
         );
         line("bytes", &format!("{} ({})", counts.bytes, HumanBytes(counts.bytes)));
         if !changes.is_empty() {
-            line("refresh", &refresh::shown(changes));
+            line("refresh", &refresh::changes_text(changes));
         }
         if let Some(rate) = self.rate() {
             line("rate", &format!("{rate:.1} URLs/s in the last run"));
@@ -127,7 +127,7 @@ impl JobStatus<'_> {
         let refreshed: serde_json::Map<_, _> = refreshed.collect();
         let value = json!({
             "job": path.to_string_lossy(),
-            "command": command_line::shown(&settings.command),
+            "command": command_line::to_shell_text(&settings.command),
             "directory": settings.directory.to_string_lossy(),
             "created": settings.created,
             "state": match state {

@@ -1,8 +1,8 @@
 //! The charts of a report as SVG. They have no text of others but in `<title>`, which is escaped. The
 //! numbers of their axes are HTML, which stays readable where a chart is narrow.
 
-use super::collect::{POINTS, Timeline, WATERFALL, WaterfallBar};
-use super::html::{HtmlPage, grouped, time_text};
+use super::collect::{MAX_TIMELINE_POINTS, MAX_WATERFALL_BARS, Timeline, WaterfallBar};
+use super::html::{HtmlPage, group_digits, time_text};
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 160.0;
@@ -10,23 +10,23 @@ const HEIGHT: f64 = 160.0;
 const BAR: f64 = 7.0;
 
 /// Adds the chart of the URLs a second over the time of the runs.
-pub(super) fn throughput(page: &mut HtmlPage, timeline: &Timeline) {
+pub(super) fn throughput_chart(page: &mut HtmlPage, timeline: &Timeline) {
     let seconds = timeline.seconds_of_point();
     let most = timeline.done.iter().zip(&timeline.failed).map(|(done, failed)| done + failed).max().unwrap_or(0);
     if most == 0 {
         return;
     }
     let most_bytes = timeline.bytes.iter().max().copied().unwrap_or(0) as f64 / seconds;
-    page.raw("<h2>Throughput</h2>\n<p class=\"key\">");
-    key(page, &[("good", "done"), ("bad", "failed")]);
-    page.raw(format_args!(
+    page.push_html("<h2>Throughput</h2>\n<p class=\"key\">");
+    chart_key(page, &[("good", "done"), ("bad", "failed")]);
+    page.push_html(format_args!(
         "At most {} URLs and {} of bodies a second.{}</p>\n",
-        grouped((most as f64 / seconds).round() as u64),
+        group_digits((most as f64 / seconds).round() as u64),
         indicatif::HumanBytes(most_bytes as u64),
         if timeline.later_runs().next().is_some() { " A dashed line is the start of another run." } else { "" }
     ));
     begin_chart(page, HEIGHT, "URLs a second over the time of the runs");
-    let (point, scale) = (WIDTH / POINTS as f64, (HEIGHT - 4.0) / most as f64);
+    let (point, scale) = (WIDTH / MAX_TIMELINE_POINTS as f64, (HEIGHT - 4.0) / most as f64);
     for (number, (&done, &failed)) in timeline.done.iter().zip(&timeline.failed).enumerate() {
         let x = number as f64 * point;
         let mut top = HEIGHT;
@@ -38,28 +38,28 @@ pub(super) fn throughput(page: &mut HtmlPage, timeline: &Timeline) {
             }
         }
     }
-    page.raw(format_args!("<line class=\"axis\" x1=\"0\" y1=\"{HEIGHT}\" x2=\"{WIDTH}\" y2=\"{HEIGHT}\"/>"));
+    page.push_html(format_args!("<line class=\"axis\" x1=\"0\" y1=\"{HEIGHT}\" x2=\"{WIDTH}\" y2=\"{HEIGHT}\"/>"));
     for start in timeline.later_runs().take(200) {
         let x = WIDTH * start as f64 / timeline.length.max(1) as f64;
-        page.raw(format_args!("<line class=\"run\" x1=\"{x:.1}\" y1=\"0\" x2=\"{x:.1}\" y2=\"{HEIGHT}\"/>"));
+        page.push_html(format_args!("<line class=\"run\" x1=\"{x:.1}\" y1=\"0\" x2=\"{x:.1}\" y2=\"{HEIGHT}\"/>"));
     }
-    page.raw("</svg>\n");
+    page.push_html("</svg>\n");
     time_axis(page, timeline.length * 1000);
 }
 
 /// Adds the waterfall of the first transfers.
-pub(super) fn waterfall(page: &mut HtmlPage, bars: &[WaterfallBar]) {
+pub(super) fn waterfall_chart(page: &mut HtmlPage, bars: &[WaterfallBar]) {
     let Some(begin) = bars.iter().map(|bar| bar.start).min() else { return };
     // A URL that a later run fetched would make the others too small to see.
     let mut starts: Vec<u64> = bars.iter().map(|bar| bar.start - begin + bar.times[4]).collect();
     starts.sort_unstable();
     let end = starts[(starts.len() - 1) * 98 / 100].max(1);
     match bars.len() {
-        WATERFALL => page.raw(format_args!("<h2>The first {WATERFALL} transfers</h2>\n")),
-        _ => page.raw("<h2>The transfers</h2>\n"),
+        MAX_WATERFALL_BARS => page.push_html(format_args!("<h2>The first {MAX_WATERFALL_BARS} transfers</h2>\n")),
+        _ => page.push_html("<h2>The transfers</h2>\n"),
     }
-    page.raw("<p class=\"key\">");
-    key(
+    page.push_html("<p class=\"key\">");
+    chart_key(
         page,
         &[
             ("dns", "name"),
@@ -70,15 +70,15 @@ pub(super) fn waterfall(page: &mut HtmlPage, bars: &[WaterfallBar]) {
             ("bad", "receiving, failed"),
         ],
     );
-    page.raw("</p>\n");
+    page.push_html("</p>\n");
     time_axis(page, end);
     begin_chart(page, bars.len() as f64 * BAR + 4.0, "The phases of each transfer");
     let scale = WIDTH / end as f64;
     for (number, bar) in bars.iter().enumerate() {
         let y = number as f64 * BAR;
-        page.raw("<g><title>");
-        page.text(&bar.url);
-        page.raw(format_args!(": {}</title>", time_text(bar.times[4])));
+        page.push_html("<g><title>");
+        page.push_text(&bar.url);
+        page.push_html(format_args!(": {}</title>", time_text(bar.times[4])));
         let start = bar.start - begin;
         let mut from = 0;
         let classes = ["dns", "connect", "tls", "wait", if bar.failed { "bad" } else { "receive" }];
@@ -90,20 +90,20 @@ pub(super) fn waterfall(page: &mut HtmlPage, bars: &[WaterfallBar]) {
             }
             from = until;
         }
-        page.raw("</g>\n");
+        page.push_html("</g>\n");
     }
-    page.raw("</svg>\n");
+    page.push_html("</svg>\n");
 }
 
 fn rectangle(page: &mut HtmlPage, class: &str, [x, y, width, height]: [f64; 4]) {
-    page.raw(format_args!(
+    page.push_html(format_args!(
         "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
     ));
 }
 
 /// Begins a chart that is as wide as the page, and as high as it says on any screen.
 fn begin_chart(page: &mut HtmlPage, height: f64, name: &str) {
-    page.raw(format_args!(
+    page.push_html(format_args!(
         "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {height:.0}\" height=\"{height:.0}\" preserveAspectRatio=\"none\" \
          role=\"img\" aria-label=\"{name}\">\n"
     ));
@@ -111,12 +111,12 @@ fn begin_chart(page: &mut HtmlPage, height: f64, name: &str) {
 
 /// Adds the ends of the axis of time, from 0 to this number of microseconds.
 fn time_axis(page: &mut HtmlPage, end: u64) {
-    page.raw(format_args!("<p class=\"ends\"><span>0</span><span>{}</span></p>\n", time_text(end)));
+    page.push_html(format_args!("<p class=\"ends\"><span>0</span><span>{}</span></p>\n", time_text(end)));
 }
 
-fn key(page: &mut HtmlPage, entries: &[(&str, &str)]) {
+fn chart_key(page: &mut HtmlPage, entries: &[(&str, &str)]) {
     for (class, name) in entries {
-        page.raw(format_args!(
+        page.push_html(format_args!(
             "<span><svg viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect class=\"{class}\" width=\"10\" \
              height=\"10\"/></svg> {name}</span>"
         ));

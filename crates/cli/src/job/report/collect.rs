@@ -11,16 +11,16 @@ use crate::job::job_error::DatabaseResult;
 /// The maximum number of hosts with separate figures. Hosts that appear later share a row.
 const MAX_HOSTS: usize = 100_000;
 /// The number of the slowest URLs that are shown.
-const SLOWEST: usize = 50;
+const MAX_SLOWEST_URLS: usize = 50;
 /// The number of transfers in the waterfall.
-pub(super) const WATERFALL: usize = 500;
+pub(super) const MAX_WATERFALL_BARS: usize = 500;
 /// The number of points in time of the throughput.
-pub(super) const POINTS: usize = 160;
+pub(super) const MAX_TIMELINE_POINTS: usize = 160;
 
 /// The outcome of URLs: the state, the exit code, and the status.
-pub(super) type Outcome = (String, u8, Option<u16>);
+pub(super) type OutcomeKey = (String, u8, Option<u16>);
 
-/// A slow URL: its time in microseconds, its text, and its status.
+/// A slow URL: its time in microseconds, the URL, and its status.
 pub(super) type SlowUrl = (u64, Box<str>, Option<u16>);
 
 /// The figures of a job.
@@ -29,7 +29,7 @@ pub(super) struct ReportFigures {
     pub(super) urls: u64,
     pub(super) bytes: u64,
     pub(super) attempts: u64,
-    pub(super) outcomes: BTreeMap<Outcome, OutcomeFigures>,
+    pub(super) outcomes: BTreeMap<OutcomeKey, OutcomeFigures>,
     pub(super) hosts: HashMap<Box<str>, HostFigures>,
     /// The URLs of hosts beyond [`MAX_HOSTS`].
     pub(super) other_hosts: HostFigures,
@@ -41,7 +41,7 @@ pub(super) struct ReportFigures {
     pub(super) timeline: Timeline,
 }
 
-/// The number of URLs with one outcome, and the message of one of them.
+/// The number of URLs with one outcome, and an example of their error messages.
 #[derive(Default)]
 pub(super) struct OutcomeFigures {
     pub(super) count: u64,
@@ -93,7 +93,7 @@ impl Timeline {
             placed.push((start, end, length));
             length += end - start;
         }
-        let zeros = || vec![0; POINTS];
+        let zeros = || vec![0; MAX_TIMELINE_POINTS];
         Self { runs: placed, length, done: zeros(), failed: zeros(), bytes: zeros() }
     }
 
@@ -106,8 +106,8 @@ impl Timeline {
         let run = self.runs.partition_point(|(start, ..)| *start <= ended).saturating_sub(1);
         let Some((start, end, before)) = self.runs.get(run) else { return };
         let at = before + ended.clamp(*start, *end) - start;
-        let point = (at as u128 * POINTS as u128 / u128::from(self.length.max(1))) as usize;
-        let point = point.min(POINTS - 1);
+        let point = (at as u128 * MAX_TIMELINE_POINTS as u128 / u128::from(self.length.max(1))) as usize;
+        let point = point.min(MAX_TIMELINE_POINTS - 1);
         let counts = if is_failed { &mut self.failed } else { &mut self.done };
         counts[point] += 1;
         self.bytes[point] += bytes;
@@ -115,7 +115,7 @@ impl Timeline {
 
     /// Returns the length of the time of a point in seconds.
     pub(super) fn seconds_of_point(&self) -> f64 {
-        (self.length as f64 / 1000.0 / POINTS as f64).max(1e-3)
+        (self.length as f64 / 1000.0 / MAX_TIMELINE_POINTS as f64).max(1e-3)
     }
 }
 
@@ -171,9 +171,9 @@ impl ReportFigures {
                 self.first_byte.add(first_byte);
             }
             self.add_slow(url, status, total);
-            if self.waterfall.len() < WATERFALL {
+            if self.waterfall.len() < MAX_WATERFALL_BARS {
                 let start = (ended * 1000).saturating_sub(total);
-                self.waterfall.push(WaterfallBar { url: cut(url).into(), failed: is_failed, start, times });
+                self.waterfall.push(WaterfallBar { url: truncate_text(url).into(), failed: is_failed, start, times });
             }
         }
         self.timeline.add(ended, is_failed, size);
@@ -181,11 +181,11 @@ impl ReportFigures {
     }
 
     fn add_slow(&mut self, url: &str, status: Option<u16>, total: u64) {
-        let is_full = self.slowest.len() >= SLOWEST;
+        let is_full = self.slowest.len() >= MAX_SLOWEST_URLS;
         if is_full && self.slowest.peek().is_some_and(|Reverse((least, ..))| *least >= total) {
             return;
         }
-        self.slowest.push(Reverse((total, cut(url).into(), status)));
+        self.slowest.push(Reverse((total, truncate_text(url).into(), status)));
         if is_full {
             self.slowest.pop();
         }
@@ -225,11 +225,11 @@ fn read_runs(connection: &Connection) -> DatabaseResult<Vec<(u64, u64)>> {
 fn host_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
-    cut(host.rsplit_once('@').map_or(host, |(_, host)| host))
+    truncate_text(host.rsplit_once('@').map_or(host, |(_, host)| host))
 }
 
 /// Returns the beginning of a long text.
-fn cut(text: &str) -> &str {
+fn truncate_text(text: &str) -> &str {
     const MOST: usize = 300;
     let end = (0..=MOST.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
@@ -260,7 +260,10 @@ mod tests {
         timeline.add(1_000_000, false, 5);
         timeline.add(9_000_000, true, 0);
         timeline.add(9_001_000, false, 0);
-        assert_eq!((timeline.done[0], timeline.failed[POINTS / 2], timeline.done[POINTS - 1]), (1, 1, 1));
+        assert_eq!(
+            (timeline.done[0], timeline.failed[MAX_TIMELINE_POINTS / 2], timeline.done[MAX_TIMELINE_POINTS - 1]),
+            (1, 1, 1)
+        );
         assert_eq!(timeline.later_runs().collect::<Vec<_>>(), [1_000]);
     }
 
@@ -269,7 +272,7 @@ mod tests {
         let mut figures = ReportFigures::default();
         (0..200_u64).for_each(|number| figures.add_slow(&number.to_string(), None, number * 7 % 200));
         let slowest = figures.take_slowest();
-        assert_eq!(slowest.len(), SLOWEST);
+        assert_eq!(slowest.len(), MAX_SLOWEST_URLS);
         assert!(slowest.iter().map(|(time, ..)| *time).eq((150..200).rev()));
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct TimeHistogram {
 
 impl TimeHistogram {
     pub(super) fn add(&mut self, micros: u64) {
-        let class = class_of(micros);
+        let class = class_of_time(micros);
         if class >= self.classes.len() {
             self.classes.resize(class + 1, 0);
         }
@@ -47,7 +47,7 @@ impl TimeHistogram {
     }
 }
 
-fn class_of(micros: u64) -> usize {
+fn class_of_time(micros: u64) -> usize {
     let bits = u64::BITS - micros.leading_zeros();
     let shift = bits.saturating_sub(CLASS_BITS + 1);
     ((u64::from(shift) << CLASS_BITS) + (micros >> shift)) as usize
@@ -69,7 +69,7 @@ mod tests {
     fn histogram_classes_are_contiguous_and_narrow() {
         let mut last = 0;
         for micros in (0..100_000_u64).chain((100_000..u64::from(u32::MAX)).step_by(9_973)) {
-            let class = class_of(micros);
+            let class = class_of_time(micros);
             assert!(class >= last, "{micros}");
             last = class;
             let end = upper_end(class);

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use crate::usage_error::sanitized;
+use crate::usage_error::remove_control_characters;
 
 /// A page under construction.
 #[derive(Default)]
@@ -11,7 +11,7 @@ pub(super) struct HtmlPage {
 }
 
 /// A cell of a table.
-pub(super) enum Cell<'a> {
+pub(super) enum TableCell<'a> {
     /// A text, which is escaped.
     Text(&'a str),
     /// A short text, which is escaped and not broken into lines.
@@ -20,39 +20,39 @@ pub(super) enum Cell<'a> {
     Number(String, f64),
 }
 
-impl<'a> Cell<'a> {
+impl<'a> TableCell<'a> {
     pub(super) fn count(count: u64) -> Self {
-        Cell::Number(grouped(count), count as f64)
+        TableCell::Number(group_digits(count), count as f64)
     }
 
     pub(super) fn bytes(bytes: u64) -> Self {
-        Cell::Number(indicatif::HumanBytes(bytes).to_string(), bytes as f64)
+        TableCell::Number(indicatif::HumanBytes(bytes).to_string(), bytes as f64)
     }
 
     /// Makes a table cell that shows a time in microseconds.
     pub(super) fn time(micros: u64) -> Self {
-        Cell::Number(time_text(micros), micros as f64)
+        TableCell::Number(time_text(micros), micros as f64)
     }
 
     pub(super) fn percent(part: u64, whole: u64) -> Self {
         let percent = part as f64 * 100.0 / whole.max(1) as f64;
-        Cell::Number(format!("{percent:.1} %"), percent)
+        TableCell::Number(format!("{percent:.1} %"), percent)
     }
 
     pub(super) fn text(text: &'a str) -> Self {
-        Cell::Text(text)
+        TableCell::Text(text)
     }
 }
 
 impl HtmlPage {
     /// Adds HTML that contains no text of others.
-    pub(super) fn raw(&mut self, html: impl Display) {
+    pub(super) fn push_html(&mut self, html: impl Display) {
         let _ = write!(self.text, "{html}");
     }
 
     /// Adds a text, escaped and without control characters.
-    pub(super) fn text(&mut self, text: &str) {
-        for character in sanitized(text).chars() {
+    pub(super) fn push_text(&mut self, text: &str) {
+        for character in remove_control_characters(text).chars() {
             match character {
                 '&' => self.text.push_str("&amp;"),
                 '<' => self.text.push_str("&lt;"),
@@ -66,47 +66,47 @@ impl HtmlPage {
 
     /// Begins a table with these columns. A name that begins with `#` marks a column of numbers.
     pub(super) fn begin_table(&mut self, columns: &[&str]) {
-        self.raw("<div class=\"wide\"><table><thead><tr>");
+        self.push_html("<div class=\"wide\"><table><thead><tr>");
         for column in columns {
             match column.strip_prefix('#') {
-                Some(name) => self.raw(format_args!("<th class=\"n\" scope=\"col\">{name}</th>")),
-                None => self.raw(format_args!("<th scope=\"col\">{column}</th>")),
+                Some(name) => self.push_html(format_args!("<th class=\"n\" scope=\"col\">{name}</th>")),
+                None => self.push_html(format_args!("<th scope=\"col\">{column}</th>")),
             }
         }
-        self.raw("</tr></thead><tbody>\n");
+        self.push_html("</tr></thead><tbody>\n");
     }
 
-    pub(super) fn row(&mut self, cells: &[Cell<'_>]) {
-        self.raw("<tr>");
+    pub(super) fn push_row(&mut self, cells: &[TableCell<'_>]) {
+        self.push_html("<tr>");
         for cell in cells {
             match cell {
-                Cell::Text(text) => {
-                    self.raw("<td class=\"t\">");
-                    self.text(text);
+                TableCell::Text(text) => {
+                    self.push_html("<td class=\"t\">");
+                    self.push_text(text);
                 }
-                Cell::Word(text) => {
-                    self.raw("<td class=\"w\">");
-                    self.text(text);
+                TableCell::Word(text) => {
+                    self.push_html("<td class=\"w\">");
+                    self.push_text(text);
                 }
-                Cell::Number(text, value) => {
-                    self.raw(format_args!("<td class=\"n\" data-v=\"{value}\">"));
-                    self.text(text);
+                TableCell::Number(text, value) => {
+                    self.push_html(format_args!("<td class=\"n\" data-v=\"{value}\">"));
+                    self.push_text(text);
                 }
             }
-            self.raw("</td>");
+            self.push_html("</td>");
         }
-        self.raw("</tr>\n");
+        self.push_html("</tr>\n");
     }
 
     pub(super) fn end_table(&mut self) {
-        self.raw("</tbody></table></div>\n");
+        self.push_html("</tbody></table></div>\n");
     }
 
     /// Adds a number with its name.
-    pub(super) fn number(&mut self, name: &str, value: &str) {
-        self.raw("<div><b>");
-        self.text(value);
-        self.raw(format_args!("</b><span class=\"soft\">{name}</span></div>\n"));
+    pub(super) fn push_named_number(&mut self, name: &str, value: &str) {
+        self.push_html("<div><b>");
+        self.push_text(value);
+        self.push_html(format_args!("</b><span class=\"soft\">{name}</span></div>\n"));
     }
 
     pub(super) fn into_text(self) -> String {
@@ -115,7 +115,7 @@ impl HtmlPage {
 }
 
 /// Returns a number with a comma before each three digits.
-pub(super) fn grouped(number: u64) -> String {
+pub(super) fn group_digits(number: u64) -> String {
     let digits = number.to_string();
     let group = |(at, digit): (usize, char)| {
         let comma = (at > 0 && (digits.len() - at).is_multiple_of(3)).then_some(',');
@@ -142,14 +142,14 @@ mod tests {
     #[test]
     fn foreign_text_never_becomes_markup() {
         let mut page = HtmlPage::default();
-        page.row(&[Cell::text("<script>alert(1)</script>\"'&\u{202e}\u{1b}[31m")]);
+        page.push_row(&[TableCell::text("<script>alert(1)</script>\"'&\u{202e}\u{1b}[31m")]);
         let html = page.into_text();
         assert_eq!(html, "<tr><td class=\"t\">&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;??[31m</td></tr>\n");
     }
 
     #[test]
     fn digits_are_grouped_by_three() {
-        let texts = [0, 999, 1_000, 123_456, 1_234_567].map(grouped);
+        let texts = [0, 999, 1_000, 123_456, 1_234_567].map(group_digits);
         assert_eq!(texts, ["0", "999", "1,000", "123,456", "1,234,567"]);
     }
 

@@ -15,10 +15,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use haul::Result;
 
 use super::command_line;
-use super::job_error::database;
+use super::job_error::database_error;
 use super::job_file::{self, JobSettings};
 use collect::{ReportFigures, SlowUrl};
-use html::{Cell, HtmlPage, grouped, time_text};
+use html::{HtmlPage, TableCell, group_digits, time_text};
 
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
@@ -27,103 +27,103 @@ const STYLE_DIGEST: &str = "tTvIu/H83RQVRRD2muUyteuU53G4Tx/rs3FXCrlKhi8=";
 const SCRIPT_DIGEST: &str = "rbEaS86+GOzNqVs9iEPW2RClumgm5ygeIS1Kw3ufDak=";
 
 /// The number of hosts that the table of hosts shows.
-const HOSTS: usize = 200;
+const MAX_HOSTS_SHOWN: usize = 200;
 
 /// Returns the page about a job.
 pub(super) fn page(path: &Path) -> Result<String> {
     let (connection, settings) = job_file::open_to_read(path)?;
-    let mut figures = ReportFigures::read(&connection).map_err(|error| database(path, error))?;
+    let mut figures = ReportFigures::read(&connection).map_err(|error| database_error(path, error))?;
     let mut page = HtmlPage::default();
     head(&mut page, path, &settings);
     summary(&mut page, &settings, &figures);
     outcomes(&mut page, &figures);
-    charts::throughput(&mut page, &figures.timeline);
+    charts::throughput_chart(&mut page, &figures.timeline);
     latency(&mut page, &figures);
     hosts(&mut page, &figures);
     slowest(&mut page, figures.take_slowest());
-    charts::waterfall(&mut page, &figures.waterfall);
-    page.raw(format_args!("<script>{SCRIPT}</script>\n</body>\n</html>\n"));
+    charts::waterfall_chart(&mut page, &figures.waterfall);
+    page.push_html(format_args!("<script>{SCRIPT}</script>\n</body>\n</html>\n"));
     Ok(page.into_text())
 }
 
 fn head(page: &mut HtmlPage, path: &Path, settings: &JobSettings) {
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    page.raw("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    page.raw(format_args!(
+    page.push_html("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.push_html(format_args!(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{STYLE_DIGEST}'; \
          script-src 'sha256-{SCRIPT_DIGEST}'; base-uri 'none'; form-action 'none'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" \
          content=\"no-referrer\">\n<title>Job "
     ));
-    page.text(&name);
-    page.raw(format_args!("</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>Job "));
-    page.text(&name);
-    page.raw("</h1>\n<p><code>");
-    page.text(&command_line::shown(&settings.command));
-    page.raw("</code></p>\n<p>In ");
-    page.text(&settings.directory.to_string_lossy());
-    page.raw(", since ");
-    page.text(&date(settings.created));
-    page.raw(".</p>\n");
+    page.push_text(&name);
+    page.push_html(format_args!("</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>Job "));
+    page.push_text(&name);
+    page.push_html("</h1>\n<p><code>");
+    page.push_text(&command_line::to_shell_text(&settings.command));
+    page.push_html("</code></p>\n<p>In ");
+    page.push_text(&settings.directory.to_string_lossy());
+    page.push_html(", since ");
+    page.push_text(&date(settings.created));
+    page.push_html(".</p>\n");
 }
 
 fn summary(page: &mut HtmlPage, settings: &JobSettings, figures: &ReportFigures) {
     let seconds = figures.timeline.length as f64 / 1000.0;
-    page.raw("<div class=\"numbers\">\n");
-    page.number("URLs", &grouped(figures.urls));
-    page.number("failed", &grouped(figures.failed()));
-    let left = settings.total.map_or("unknown".to_owned(), |total| grouped(total.saturating_sub(figures.urls)));
-    page.number("left", &left);
-    page.number("of bodies", &indicatif::HumanBytes(figures.bytes).to_string());
-    page.number("of runs", &time_text(figures.timeline.length * 1000));
+    page.push_html("<div class=\"numbers\">\n");
+    page.push_named_number("URLs", &group_digits(figures.urls));
+    page.push_named_number("failed", &group_digits(figures.failed()));
+    let left = settings.total.map_or("unknown".to_owned(), |total| group_digits(total.saturating_sub(figures.urls)));
+    page.push_named_number("left", &left);
+    page.push_named_number("of bodies", &indicatif::HumanBytes(figures.bytes).to_string());
+    page.push_named_number("of runs", &time_text(figures.timeline.length * 1000));
     let rate = figures.urls as f64 / seconds.max(1e-3);
-    let rate = if rate < 100.0 { format!("{rate:.1}") } else { grouped(rate.round() as u64) };
-    page.number("URLs a second", &rate);
-    page.number("attempts", &grouped(figures.attempts));
-    page.raw("</div>\n");
+    let rate = if rate < 100.0 { format!("{rate:.1}") } else { group_digits(rate.round() as u64) };
+    page.push_named_number("URLs a second", &rate);
+    page.push_named_number("attempts", &group_digits(figures.attempts));
+    page.push_html("</div>\n");
 }
 
 fn outcomes(page: &mut HtmlPage, figures: &ReportFigures) {
-    page.raw("<h2>Outcome by status and cause</h2>\n");
+    page.push_html("<h2>Outcome by status and cause</h2>\n");
     page.begin_table(&["State", "#Status", "#Exit code", "#URLs", "#Share", "Message of one"]);
     let mut outcomes: Vec<_> = figures.outcomes.iter().collect();
     outcomes.sort_by_key(|(_, outcome)| std::cmp::Reverse(outcome.count));
     for ((state, code, status), outcome) in outcomes.into_iter().take(100) {
         let status = match status {
-            Some(status) => Cell::Number(status.to_string(), f64::from(*status)),
-            None => Cell::Number("–".to_owned(), 0.0),
+            Some(status) => TableCell::Number(status.to_string(), f64::from(*status)),
+            None => TableCell::Number("–".to_owned(), 0.0),
         };
-        let (code, count) = (Cell::count((*code).into()), Cell::count(outcome.count));
-        let share = Cell::percent(outcome.count, figures.urls);
-        let error = Cell::text(outcome.error.as_deref().unwrap_or_default());
-        page.row(&[Cell::Word(state), status, code, count, share, error]);
+        let (code, count) = (TableCell::count((*code).into()), TableCell::count(outcome.count));
+        let share = TableCell::percent(outcome.count, figures.urls);
+        let error = TableCell::text(outcome.error.as_deref().unwrap_or_default());
+        page.push_row(&[TableCell::Word(state), status, code, count, share, error]);
     }
     page.end_table();
 }
 
 fn latency(page: &mut HtmlPage, figures: &ReportFigures) {
-    page.raw("<h2>Latency</h2>\n<p>Percentiles are at most 1.6 % above the exact values.</p>\n");
+    page.push_html("<h2>Latency</h2>\n<p>Percentiles are at most 1.6 % above the exact values.</p>\n");
     page.begin_table(&["Time to", "#Transfers", "#50 %", "#75 %", "#90 %", "#95 %", "#99 %", "#99.9 %", "#Longest"]);
     for (name, times) in [("the first byte", &figures.first_byte), ("the end", &figures.total)] {
-        let percentiles = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999].map(|part| Cell::time(times.percentile(part)));
-        let mut cells = vec![Cell::Word(name), Cell::count(times.count())];
+        let percentiles = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999].map(|part| TableCell::time(times.percentile(part)));
+        let mut cells = vec![TableCell::Word(name), TableCell::count(times.count())];
         cells.extend(percentiles);
-        cells.push(Cell::time(times.max()));
-        page.row(&cells);
+        cells.push(TableCell::time(times.max()));
+        page.push_row(&cells);
     }
     page.end_table();
 }
 
 fn hosts(page: &mut HtmlPage, figures: &ReportFigures) {
-    page.raw("<h2>Hosts</h2>\n");
+    page.push_html("<h2>Hosts</h2>\n");
     let mut hosts: Vec<_> = figures.hosts.iter().map(|(name, host)| (&**name, host)).collect();
     hosts.sort_by(|(a, first), (b, second)| (second.failed, second.urls, *a).cmp(&(first.failed, first.urls, *b)));
-    if hosts.len() > HOSTS {
-        page.raw(format_args!(
-            "<p>{HOSTS} of {} hosts: those with the most failures and URLs.</p>\n",
-            grouped(hosts.len() as u64)
+    if hosts.len() > MAX_HOSTS_SHOWN {
+        page.push_html(format_args!(
+            "<p>{MAX_HOSTS_SHOWN} of {} hosts: those with the most failures and URLs.</p>\n",
+            group_digits(hosts.len() as u64)
         ));
-        hosts.truncate(HOSTS);
+        hosts.truncate(MAX_HOSTS_SHOWN);
     }
     if figures.other_hosts.urls > 0 {
         hosts.push(("all later hosts", &figures.other_hosts));
@@ -139,27 +139,27 @@ fn hosts(page: &mut HtmlPage, figures: &ReportFigures) {
         "#Longest",
     ]);
     for (name, host) in hosts {
-        let mean = |sum: u64| Cell::time(sum / host.timed.max(1));
-        page.row(&[
-            Cell::text(name),
-            Cell::count(host.urls),
-            Cell::count(host.failed),
-            Cell::percent(host.failed, host.urls),
-            Cell::bytes(host.bytes),
+        let mean = |sum: u64| TableCell::time(sum / host.timed.max(1));
+        page.push_row(&[
+            TableCell::text(name),
+            TableCell::count(host.urls),
+            TableCell::count(host.failed),
+            TableCell::percent(host.failed, host.urls),
+            TableCell::bytes(host.bytes),
             mean(host.first_byte_us),
             mean(host.total_us),
-            Cell::time(host.max_us),
+            TableCell::time(host.max_us),
         ]);
     }
     page.end_table();
 }
 
 fn slowest(page: &mut HtmlPage, slowest: Vec<SlowUrl>) {
-    page.raw("<h2>Slowest</h2>\n");
+    page.push_html("<h2>Slowest</h2>\n");
     page.begin_table(&["URL", "#Status", "#Time"]);
     for (time, url, status) in slowest {
-        let status = status.map_or(Cell::Number("–".to_owned(), 0.0), |status| Cell::count(status.into()));
-        page.row(&[Cell::text(&url), status, Cell::time(time)]);
+        let status = status.map_or(TableCell::Number("–".to_owned(), 0.0), |status| TableCell::count(status.into()));
+        page.push_row(&[TableCell::text(&url), status, TableCell::time(time)]);
     }
     page.end_table();
 }

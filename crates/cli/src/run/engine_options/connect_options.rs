@@ -16,7 +16,7 @@ use crate::program_persona::ProgramPersona;
 
 /// Sets TCP keep-alive (`--keepalive-time`) and the local interface (`--interface`) in the engine's
 /// connection options. All other options of the plan already have the engine's form.
-pub(crate) fn connect(args: &TransferArgs, options: &mut ConnectOptions) -> Result<()> {
+pub(crate) fn set_connect_options(args: &TransferArgs, options: &mut ConnectOptions) -> Result<()> {
     options.keepalive = args.keepalive.map(|keepalive| TcpKeepalive {
         idle: keepalive.time,
         interval: keepalive.interval.unwrap_or(keepalive.time),
@@ -29,7 +29,7 @@ pub(crate) fn connect(args: &TransferArgs, options: &mut ConnectOptions) -> Resu
 
 /// Converts the proxy settings of a stage to the engine's. Returns `None` for
 /// [`ProxyChoice::Direct`], which uses no proxy.
-pub(crate) fn proxy(args: &ProxyArgs, persona: ProgramPersona) -> Result<Option<ProxyOptions>> {
+pub(crate) fn proxy_options(args: &ProxyArgs, persona: ProgramPersona) -> Result<Option<ProxyOptions>> {
     let (proxy, environment) = match &args.choice {
         ProxyChoice::Direct => return Ok(None),
         ProxyChoice::Given { proxy, environment } => (Some(proxy.clone()), environment.clone()),
@@ -57,28 +57,28 @@ pub(crate) fn proxy(args: &ProxyArgs, persona: ProgramPersona) -> Result<Option<
     options.preproxy.clone_from(&args.preproxy);
     options.credentials.clone_from(&args.user);
     options.auth = auth;
-    options.negotiate = super::credentials::negotiate(&args.negotiate);
+    options.negotiate = super::credentials::negotiate_options(&args.negotiate);
     options.tunnel = args.tunnel;
     options.http2 = args.http2;
     options.http10 = args.http10;
     options.fields = args.fields.iter().filter_map(field).collect();
     options.without = args.fields.iter().filter_map(left_out).collect();
     // The TLS options of proxies need not be valid (an invalid pin, say) if no proxy uses TLS.
-    if has_tls(options.proxy.as_ref(), &options.environment) {
-        options.tls = tls(&args.tls, HttpVersion::Http11, persona)?;
+    if has_https_proxy(options.proxy.as_ref(), &options.environment) {
+        options.tls = tls_options(&args.tls, HttpVersion::Http11, persona)?;
     }
     Ok(Some(options))
 }
 
-fn has_tls(given: Option<&Proxy>, environment: &ProxyEnvironment) -> bool {
+fn has_https_proxy(given: Option<&Proxy>, environment: &ProxyEnvironment) -> bool {
     given.map_or_else(|| environment.has_https_proxy(), |proxy| proxy.kind() == ProxyKind::Https)
 }
 
-/// Returns the TLS options for the DNS server of `--doh-url`. They are those of the stage, without
-/// options that concern only the server of the URL.
-pub(crate) fn doh_tls(args: &TransferArgs) -> Result<TlsOptions> {
+/// Returns the TLS options for the DNS server of `--doh-url`. They are the TLS options of the
+/// stage, without options that concern only the server of the URL.
+pub(crate) fn doh_tls_options(args: &TransferArgs) -> Result<TlsOptions> {
     let of_server = TlsArgs { pins: None, client: ClientCert::default(), ..args.tls.clone() };
-    let mut options = tls(&of_server, HttpVersion::Any, ProgramPersona::Haul)?;
+    let mut options = tls_options(&of_server, HttpVersion::Any, ProgramPersona::Haul)?;
     options.verify = !args.doh_insecure;
     options.require_status = false;
     Ok(options)
@@ -86,15 +86,15 @@ pub(crate) fn doh_tls(args: &TransferArgs) -> Result<TlsOptions> {
 
 /// Converts the TLS settings of the plan to the engine's. `version` determines the protocols that
 /// ALPN offers.
-pub(crate) fn tls(args: &TlsArgs, version: HttpVersion, persona: ProgramPersona) -> Result<TlsOptions> {
+pub(crate) fn tls_options(args: &TlsArgs, version: HttpVersion, persona: ProgramPersona) -> Result<TlsOptions> {
     let mut options = args.options.clone();
     if options.ca_file.is_none() && options.ca_path.is_none() {
         // Set to nothing it is not set, as to curl: so people turn it off.
         options.ca_file = haul::environment::variable("CURL_CA_BUNDLE").filter(|path| !path.is_empty()).map(Into::into);
     }
     if let Some(pins) = &args.pins {
-        options.pins = match pinned_keys::read(pins) {
-            Err(_) if persona.is_curl() => vec![pinned_keys::NO_KEY],
+        options.pins = match pinned_keys::parse_pins(pins) {
+            Err(_) if persona.is_curl() => vec![pinned_keys::UNMATCHABLE_PIN],
             pins => pins?,
         };
     }

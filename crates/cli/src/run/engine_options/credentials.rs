@@ -5,14 +5,14 @@ use haul::state::auth::{AuthOptions, NegotiateOptions, NetrcText};
 use crate::plan::{self, AuthArgs, NegotiateArgs};
 
 /// Converts the credentials of a stage to the engine's [`AuthOptions`].
-pub(crate) fn auth(args: &AuthArgs) -> AuthOptions {
+pub(crate) fn auth_options(args: &AuthArgs) -> AuthOptions {
     AuthOptions {
         user: args.user.clone(),
         bearer: args.bearer.as_ref().map(|token| token.expose().into()),
         allowed: args.allowed,
         signature: args.signature.clone(),
         message_signature: args.message_signature.clone(),
-        negotiate: negotiate(&args.negotiate),
+        negotiate: negotiate_options(&args.negotiate),
         netrc: match &args.netrc {
             plan::NetrcArg::Off | plan::NetrcArg::Missing => NetrcText::Off,
             plan::NetrcArg::Optional(text) => NetrcText::Optional(text.clone()),
@@ -23,8 +23,8 @@ pub(crate) fn auth(args: &AuthArgs) -> AuthOptions {
 }
 
 /// Converts the settings for Negotiate to the engine's. All are for one user, that of the process.
-pub(crate) fn negotiate(args: &NegotiateArgs) -> NegotiateOptions {
-    let mut options = NegotiateOptions::of_process();
+pub(crate) fn negotiate_options(args: &NegotiateArgs) -> NegotiateOptions {
+    let mut options = NegotiateOptions::with_system_library();
     options.delegation = args.delegation;
     if let Some(service) = &args.service {
         options.service.clone_from(service);

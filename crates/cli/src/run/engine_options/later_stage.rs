@@ -9,12 +9,14 @@ use haul::extraction::PageQuery;
 use haul::fleet::{BodyDestination, ExtractedValueMapper};
 use haul::sink::file::FileOptions;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
-use haul_policy::filename::decoded;
+use haul_policy::filename::from_decoded_path;
 use haul_policy::glob::{GlobPlaceholder, fill_by_value, placeholders};
-use haul_policy::output_name::{fill_url_parts, mirrored, no_columns};
-use haul_policy::urlencode::percent;
+use haul_policy::output_name::{fill_url_parts, mirrored_path, no_columns};
+use haul_policy::urlencode::percent_encode;
 
-use super::output_options::{NULL, claim_name, in_output_dir, options_for, unblocked, unnamed, with_page};
+use super::output_options::{
+    NULL_DEVICE, avoid_blocked_path, claim_name, fill_page_number, in_output_dir, options_for, unnamed_output_error,
+};
 use super::target_url::{refuse_login, refuse_protocol};
 use crate::plan::{BodyArg, OutputArg, PlaceholderEncoding, UrlGroup, append_query};
 use crate::run::transfers::output_names::OutputNames;
@@ -69,31 +71,30 @@ impl LaterStage {
 
     /// Returns the output file of the page that was requested for `value`, an extracted value.
     /// Returns `None` if all pages of this stage are written to one output.
-    fn file(&self, value: &[u8], target: &Target, page: u64) -> Result<Option<PathBuf>> {
+    fn output_path(&self, value: &[u8], target: &Target, page: u64) -> Result<Option<PathBuf>> {
         let stage = &self.operation.stages[self.number];
         let is_shared = self.number + 1 == self.operation.stages.len() && self.operation.shared_output().is_some();
         Ok(match &stage.output {
             _ if is_shared => None,
             OutputArg::Stdout => None,
-            OutputArg::Null => Some(NULL.into()),
+            OutputArg::Null => Some(NULL_DEVICE.into()),
             OutputArg::File(template) => {
-                let template = with_page(stage, template, page);
+                let template = fill_page_number(stage, template, page);
                 let template = template.as_bytes();
                 let text = |text: &[u8]| fill_by_value(text, value);
                 let name = match self.operation.in_place {
                     true => text(template),
-                    false => {
-                        fill_url_parts(template, target, &no_columns, &text).map_err(|error| unnamed(&error, target))?
-                    }
+                    false => fill_url_parts(template, target, &no_columns, &text)
+                        .map_err(|error| unnamed_output_error(&error, target))?,
                 };
                 Some(in_output_dir(&self.operation, OsString::from_vec(name)))
             }
             OutputArg::RemoteName => {
-                let name = decoded(target).map_err(|error| unnamed(&error, target))?;
+                let name = from_decoded_path(target).map_err(|error| unnamed_output_error(&error, target))?;
                 Some(in_output_dir(&self.operation, name.into()))
             }
             OutputArg::MirroredPath => {
-                let name = mirrored(target).map_err(|error| unnamed(&error, target))?;
+                let name = mirrored_path(target).map_err(|error| unnamed_output_error(&error, target))?;
                 Some(in_output_dir(&self.operation, name.into()))
             }
         })
@@ -127,7 +128,7 @@ impl ExtractedValueMapper for LaterStage {
         let scheme = self.operation.stages[self.number].transfer.redirect.default_scheme;
         let url = if self.page_names_host() { url_without_login(url, scheme) } else { url };
         match &self.operation.stages[self.number].request.query {
-            Some(query) => append_query(&url, &query.replace("{}", &percent(value))),
+            Some(query) => append_query(&url, &query.replace("{}", &percent_encode(value))),
             None => url,
         }
     }
@@ -141,8 +142,8 @@ impl ExtractedValueMapper for LaterStage {
         if has_control && self.has_field_by_value() {
             return Err(Error::new(ErrorKind::Url, "the value has control characters, which no header may have"));
         }
-        let Some(path) = self.file(value, target, 1)? else { return Ok(Some(BodyDestination::Output)) };
-        let path = unblocked(&self.operation, &self.names, &stage.output, path);
+        let Some(path) = self.output_path(value, target, 1)? else { return Ok(Some(BodyDestination::Output)) };
+        let path = avoid_blocked_path(&self.operation, &self.names, &stage.output, path);
         if !claim_name(&self.operation, &self.names, &stage.output, &path, &target.to_url())? {
             return Ok(None);
         }
@@ -153,8 +154,8 @@ impl ExtractedValueMapper for LaterStage {
     fn page_destination(&self, value: &[u8], page: u64, target: &Target) -> Result<BodyDestination> {
         let stage = &self.operation.stages[self.number];
         refuse_protocol(stage, target)?;
-        let Some(path) = self.file(value, target, page)? else { return Ok(BodyDestination::Output) };
-        let path = unblocked(&self.operation, &self.names, &stage.output, path);
+        let Some(path) = self.output_path(value, target, page)? else { return Ok(BodyDestination::Output) };
+        let path = avoid_blocked_path(&self.operation, &self.names, &stage.output, path);
         claim_name(&self.operation, &self.names, &stage.output, &path, &target.to_url())?;
         let options = self.options_for(&path);
         Ok(BodyDestination::File { path, options })
@@ -180,7 +181,7 @@ impl ExtractedValueMapper for LaterStage {
             }
         }
         if let Some(BodyArg::ByValue(body)) = &request.body {
-            filled.body = Some(body.filled(value).as_slice().into());
+            filled.body = Some(body.fill(value).as_slice().into());
         }
         Some(filled)
     }
@@ -193,5 +194,5 @@ fn contains_placeholder(text: &[u8]) -> bool {
 /// Replaces each placeholder in `text`, the value of a header field, by the extracted value
 /// `value`, without encoding.
 fn fill_value(text: &[u8], value: &[u8]) -> Vec<u8> {
-    crate::plan::ValueTemplate::of(text, PlaceholderEncoding::Plain).filled(value)
+    crate::plan::ValueTemplate::with_placeholders(text, PlaceholderEncoding::Plain).fill(value)
 }

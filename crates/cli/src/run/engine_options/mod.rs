@@ -27,10 +27,10 @@ use crate::write_out::WriteOut;
 
 /// The maximum number of bytes, 16 MiB, that a split download keeps in memory while an earlier part
 /// of the body is incomplete.
-const SPLIT_MEMORY: u64 = 16 << 20;
+const MAX_SPLIT_MEMORY: u64 = 16 << 20;
 
 /// Converts the settings of a stage of the plan to the request options of the engine.
-pub(crate) fn request(
+pub(crate) fn request_options(
     global: &GlobalArgs,
     stage: &StageArgs,
     trace: Option<Arc<dyn TransferObserver>>,
@@ -43,10 +43,10 @@ pub(crate) fn request(
         method: request.method.clone(),
         user_agent: request.user_agent.clone(),
         referer: request.referer.clone(),
-        auth: credentials::auth(&request.auth),
+        auth: credentials::auth_options(&request.auth),
         cookie: request.cookie.clone(),
         range: request.range.clone(),
-        decode: stage.asks_compressed(),
+        decode: stage.requests_compression(),
         include_head: (stage.report.include || request.head) && !stage.report.doubles_heads && stage.records.is_none(),
         head_only: request.head,
         request_target: request.request_target.clone(),
@@ -69,16 +69,16 @@ pub(crate) fn request(
             Some(ContinueAt::Offset(offset)) => Some(offset),
             _ => None,
         },
-        speed_limit: transfer.slowest(),
-        stall: transfer.stall(global.persona, RunSize::OneUrl),
+        speed_limit: transfer.min_speed(),
+        stall: transfer.stall_limit(global.persona, RunSize::OneUrl),
         split: SplitDownloadOptions {
             connections: transfer.connections(global),
-            memory: global.max_memory.min(SPLIT_MEMORY),
+            memory: global.max_memory.min(MAX_SPLIT_MEMORY),
         },
         prior_knowledge: transfer.http_version == HttpVersion::Http2PriorKnowledge,
         http3: http3_policy(global, transfer),
-        tls: connect_options::tls(&transfer.tls, transfer.http_version, global.persona)?,
-        proxy: connect_options::proxy(&stage.proxy, global.persona)?,
+        tls: connect_options::tls_options(&transfer.tls, transfer.http_version, global.persona)?,
+        proxy: connect_options::proxy_options(&stage.proxy, global.persona)?,
         wants: request.time_cond.map(|condition| Arc::new(condition) as _),
         trace,
         keep_history: stage.records.is_some() || tells(WriteOut::prints_redirect_fields),
@@ -95,9 +95,9 @@ pub(crate) fn request(
     }
     options.tls.keep_certificates = tells(WriteOut::shows_certificates);
     options.decode_limits.max_output = shared.max_size;
-    connect_options::connect(transfer, &mut options.connect)?;
+    connect_options::set_connect_options(transfer, &mut options.connect)?;
     options.connect.timeout = transfer.connect_limit(global.persona, RunSize::OneUrl);
-    stores.give(stage, &mut options)?;
+    stores.set_stores(stage, &mut options)?;
     for field in &request.fields {
         match field {
             HeaderArg::Set { name, value } => options.fields.push((name.clone(), value.clone())),
@@ -108,7 +108,7 @@ pub(crate) fn request(
     // Bytes after a 101 that the user asked for are the user's.
     options.deviations.upgraded = options.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("upgrade"));
     if let Some(body) = &request.body {
-        request_body::give_content(&mut options, body)?;
+        request_body::set_content(&mut options, body)?;
     }
     Ok(options)
 }
@@ -154,7 +154,7 @@ fn curl_compat(global: &GlobalArgs, stage: &StageArgs) -> CurlCompat {
 /// header field always meets the condition.
 impl ResponseHeadPredicate for TimeCond {
     fn wants(&self, head: &ResponseHead) -> bool {
-        let date = head.get("last-modified").and_then(crate::date::of_http);
+        let date = head.get("last-modified").and_then(crate::date::parse_http_date);
         let Some(since) = date.and_then(|date| date.duration_since(UNIX_EPOCH).ok()) else { return true };
         match *self {
             Self::NewerThan(seconds) => since.as_secs() > seconds,
@@ -165,7 +165,7 @@ impl ResponseHeadPredicate for TimeCond {
 
 /// Sets the addresses of `--resolve` and the DNS servers of `--dns-servers` or `--doh-url` in the
 /// resolver of the client.
-pub(crate) fn resolve(client: &Client, stage: &StageArgs) -> Result<()> {
+pub(crate) fn set_resolver_options(client: &Client, stage: &StageArgs) -> Result<()> {
     client.resolver().use_servers(&stage.transfer.dns);
     for entry in &stage.transfer.resolve {
         let host = if entry.host.contains(':') { format!("[{}]", entry.host) } else { entry.host.clone() };
@@ -178,7 +178,7 @@ pub(crate) fn resolve(client: &Client, stage: &StageArgs) -> Result<()> {
         client.resolver().add_override(&spec)?;
     }
     if let Some(url) = &stage.transfer.doh_url {
-        let tls = connect_options::doh_tls(&stage.transfer)?;
+        let tls = connect_options::doh_tls_options(&stage.transfer)?;
         DnsOverHttps::new(url, tls)?.use_for(client.resolver());
     }
     Ok(())

@@ -13,9 +13,9 @@ use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::{AppendPosition, FileOptions};
 use haul::sink::naming::ClobberMode;
 use haul::{Error, ErrorKind, Result, Target};
-use haul_policy::filename::decoded;
+use haul_policy::filename::from_decoded_path;
 use haul_policy::glob::{GlobValues, fill_template, placeholders};
-use haul_policy::output_name::{ColumnLookup, fill_url_parts, mirrored};
+use haul_policy::output_name::{ColumnLookup, fill_url_parts, mirrored_path};
 
 use crate::plan::{
     ContinueAt, ExistingFilePolicy, GlobalArgs, OutputArg, PAGE_PLACEHOLDER, RecordOutputFormat, StageArgs, UrlGroup,
@@ -23,15 +23,16 @@ use crate::plan::{
 use crate::run::transfers::output_names::OutputNames;
 
 /// The name of the output file for `-O`, as in curl, if the URL's path does not end in a name.
-const NAMELESS: &str = "curl_response";
+const FALLBACK_NAME: &str = "curl_response";
 
 /// The file to which the body is written for `--out-null`.
-pub(crate) const NULL: &str = "/dev/null";
+pub(crate) const NULL_DEVICE: &str = "/dev/null";
 
 /// Returns the output file for a URL of the source at the index `source`. `parts` holds the values
-/// of the globs in the URL, and `columns` those of the columns of its row. `page` is the number of
-/// the page in its listing, if the stage has listings. Returns `None` for standard output.
-pub(crate) fn file_for(
+/// of the globs in the URL, and `columns` the values of the columns of its row. `page` is the
+/// number of the page in its listing, if the stage has listings. Returns `None` for standard
+/// output.
+pub(crate) fn output_file_path(
     operation: &UrlGroup,
     source: usize,
     target: &Target,
@@ -40,25 +41,27 @@ pub(crate) fn file_for(
     columns: &ColumnLookup<'_>,
     page: u64,
 ) -> Result<Option<PathBuf>> {
-    let name = match operation.output_of(source) {
+    let name = match operation.output_of_source(source) {
         OutputArg::Stdout => return Ok(None),
         OutputArg::File(template) if template == "-" => return Ok(None),
         OutputArg::File(template) => {
-            let template = &*with_page(&operation.stages[0], template, page);
+            let template = &*fill_page_number(&operation.stages[0], template, page);
             if operation.has_url_part(template) {
                 let text = |text: &[u8]| fill_globs(OsStr::from_bytes(text), parts).into_vec();
                 let name = fill_url_parts(template.as_bytes(), target, columns, &text);
-                OsString::from_vec(name.map_err(|error| unnamed(&error, target))?)
+                OsString::from_vec(name.map_err(|error| unnamed_output_error(&error, target))?)
             } else {
                 fill_globs(template, parts)
             }
         }
-        OutputArg::MirroredPath => mirrored(target).map_err(|error| unnamed(&error, target))?.into(),
-        OutputArg::Null => return Ok(Some(NULL.into())),
+        OutputArg::MirroredPath => mirrored_path(target).map_err(|error| unnamed_output_error(&error, target))?.into(),
+        OutputArg::Null => return Ok(Some(NULL_DEVICE.into())),
         OutputArg::RemoteName if operation.in_place => {
-            haul_policy::filename::as_written(target, url).unwrap_or_else(|_| NAMELESS.to_owned()).into()
+            haul_policy::filename::from_path_as_written(target, url).unwrap_or_else(|_| FALLBACK_NAME.to_owned()).into()
         }
-        OutputArg::RemoteName => decoded(target).map_err(|error| unnamed(&error, target))?.into(),
+        OutputArg::RemoteName => {
+            from_decoded_path(target).map_err(|error| unnamed_output_error(&error, target))?.into()
+        }
     };
     let path = in_output_dir(operation, name);
     refuse_to_resume(operation, source, &path)?;
@@ -66,7 +69,7 @@ pub(crate) fn file_for(
 }
 
 /// Returns the error for a URL from which no file name can be made.
-pub(crate) fn unnamed(error: &dyn std::error::Error, target: &Target) -> Error {
+pub(crate) fn unnamed_output_error(error: &dyn std::error::Error, target: &Target) -> Error {
     Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url())
 }
 
@@ -109,16 +112,21 @@ fn has_page_value(operation: &UrlGroup, name: &OsStr) -> bool {
 /// Returns the path of an output file, or another one if a file of the run or on the disk is in the
 /// way of its directories, or a directory in the way of the file. Only names that URLs choose
 /// change.
-pub(crate) fn unblocked(operation: &UrlGroup, names: &OutputNames, output: &OutputArg, path: PathBuf) -> PathBuf {
+pub(crate) fn avoid_blocked_path(
+    operation: &UrlGroup,
+    names: &OutputNames,
+    output: &OutputArg,
+    path: PathBuf,
+) -> PathBuf {
     match chosen_below(operation, output) {
-        Some(base) => names.unblocked(&base, path),
+        Some(base) => names.avoid_blocked_path(&base, path),
         None => path,
     }
 }
 
 /// Replaces `{page}` in the name of an output file by the number of a page, if the stage has
 /// listings.
-pub(crate) fn with_page<'n>(stage: &StageArgs, name: &'n OsStr, page: u64) -> Cow<'n, OsStr> {
+pub(crate) fn fill_page_number<'n>(stage: &StageArgs, name: &'n OsStr, page: u64) -> Cow<'n, OsStr> {
     let bytes = name.as_bytes();
     let find = |from: usize| bytes[from..].windows(PAGE_PLACEHOLDER.len()).position(|text| text == PAGE_PLACEHOLDER);
     if stage.pagination.is_none() || find(0).is_none() {
@@ -149,7 +157,7 @@ fn fill_globs(template: &OsStr, parts: &GlobValues) -> OsString {
 /// of the response to such a request cannot be requested.
 fn refuse_to_resume(operation: &UrlGroup, source: usize, path: &Path) -> Result<()> {
     let request = &operation.stages[0].request;
-    let has_content = request.body.is_some() && operation.upload_of(source).is_none();
+    let has_content = request.body.is_some() && operation.upload_of_source(source).is_none();
     let goes_on = has_content && request.continue_at == Some(ContinueAt::OutputSize);
     if goes_on && path.metadata().is_ok_and(|metadata| metadata.len() > 0) {
         return Err(Error::new(ErrorKind::Setup, "cannot mix --continue-at with --data"));
@@ -159,7 +167,7 @@ fn refuse_to_resume(operation: &UrlGroup, source: usize, path: &Path) -> Result<
 
 /// Returns the engine's file options for the output of the source at the index `source`.
 pub(crate) fn file_options(operation: &UrlGroup, source: usize, checksum: Option<ExpectedChecksum>) -> FileOptions {
-    options_for(operation, operation.output_of(source), checksum, None)
+    options_for(operation, operation.output_of_source(source), checksum, None)
 }
 
 /// Returns the engine's file options for an output. If a response chooses the file name, the name
@@ -170,16 +178,16 @@ pub(crate) fn options_for(
     checksum: Option<ExpectedChecksum>,
     names: Option<&OutputNames>,
 ) -> FileOptions {
-    let existing = operation.existing_of(output);
+    let existing = operation.existing_file_policy(output);
     let is_checked = !operation.in_place && existing != ExistingFilePolicy::Number;
     FileOptions {
         create_dirs: operation.create_dirs,
         beneath: chosen_below(operation, output),
         named_by_response: is_named_by_response(operation, output),
-        name_check: names.filter(|_| is_checked).map(|names| names.check(existing == ExistingFilePolicy::Skip)),
+        name_check: names.filter(|_| is_checked).map(|names| names.path_check(existing == ExistingFilePolicy::Skip)),
         clobber: match existing {
             ExistingFilePolicy::ReplaceOwn => {
-                names.and_then(OutputNames::own_since).map_or(ClobberMode::Own, ClobberMode::OwnSince)
+                names.and_then(OutputNames::overwritable_since).map_or(ClobberMode::Own, ClobberMode::OwnSince)
             }
             ExistingFilePolicy::Skip => ClobberMode::Skip,
             ExistingFilePolicy::Replace => ClobberMode::Replace,
@@ -200,7 +208,7 @@ pub(crate) fn options_for(
 
 /// Reserves the name of an output file for a URL in [`OutputNames`]. Returns `false` if the file
 /// exists and `--skip-existing` is given. Reserves nothing with `--no-clobber`, which numbers
-/// files. A name that the response chooses is reserved later, by [`OutputNames::check`].
+/// files. A name that the response chooses is reserved later, by [`OutputNames::path_check`].
 ///
 /// # Errors
 /// Another URL of the run has already reserved the name.
@@ -212,11 +220,11 @@ pub(crate) fn claim_name(
     url: &str,
 ) -> Result<bool> {
     let is_later = is_named_by_response(operation, output);
-    match operation.existing_of(output) {
+    match operation.existing_file_policy(output) {
         ExistingFilePolicy::Number => Ok(true),
         ExistingFilePolicy::Skip if path.exists() && (is_later || !names.has(path)) => Ok(false),
         _ if is_later => Ok(true),
-        _ => names.take(path, url).map(|()| true),
+        _ => names.reserve_for_url(path, url).map(|()| true),
     }
 }
 
@@ -234,7 +242,7 @@ pub(crate) fn claims_name(
     url: &str,
 ) -> Result<bool> {
     match operation.in_place {
-        true => Ok(operation.existing_of(output) != ExistingFilePolicy::Skip || !file.exists()),
+        true => Ok(operation.existing_file_policy(output) != ExistingFilePolicy::Skip || !file.exists()),
         false => claim_name(operation, names, output, file, url),
     }
 }
@@ -247,15 +255,15 @@ pub(crate) fn is_named_by_response(operation: &UrlGroup, output: &OutputArg) -> 
 /// Returns true if response bodies are written to standard output without an explicit `-o -`, and
 /// standard output is a terminal.
 pub(crate) fn shows_content(operation: &UrlGroup) -> bool {
-    let is_unnamed = (0..operation.urls.len()).all(|source| *operation.output_of(source) == OutputArg::Stdout);
+    let is_unnamed = (0..operation.urls.len()).all(|source| *operation.output_of_source(source) == OutputArg::Stdout);
     is_unnamed
         && operation.stages.iter().all(|stage| stage.output == OutputArg::Stdout)
         && std::io::stdout().is_terminal()
 }
 
-/// Returns the limits of the records that the group prints instead of bodies; `None` if it prints
-/// none. A quarter of `--max-memory` is the limit of one record, so that one may come on top of
-/// those that wait for their turn.
+/// Returns the limits of the records that the group prints instead of bodies. `None` if the group
+/// prints no records. One record may have a quarter of `--max-memory`, so that the record in
+/// progress and the records that wait for their turn fit into the memory together.
 pub(crate) fn record_options(global: &GlobalArgs, operation: &UrlGroup) -> Option<RecordOptions> {
     let records = operation.record_output()?;
     Some(RecordOptions {
@@ -281,7 +289,7 @@ pub(crate) fn standard_output(operation: &UrlGroup) -> Descriptor {
 /// given, it refuses binary content on a terminal.
 pub(crate) fn shown_output(operation: &UrlGroup, output: Descriptor) -> Descriptor {
     let is_records = operation.record_output().is_some();
-    if is_records || names_stdout(operation) { output } else { output.text_on_terminal() }
+    if is_records || names_stdout(operation) { output } else { output.refusing_binary_on_terminal() }
 }
 
 /// Returns true if an option names standard output (`-o -`).

@@ -9,43 +9,44 @@ use crate::plan::StageArgs;
 ///
 /// # Errors
 /// An expression, a selector or a JSONPath is malformed.
-pub(crate) fn of(stage: &StageArgs) -> Result<Option<PageQuery>> {
+pub(crate) fn query_of_stage(stage: &StageArgs) -> Result<Option<PageQuery>> {
     let matches = (!stage.extract.is_empty()).then(|| ExtractPattern::all_of(&stage.extract)).transpose()?;
     let selected = match (stage.select.as_slice(), stage.select_json.as_slice()) {
-        ([], []) => return Ok(matches.map(|pattern| with_empty(stage, PageQuery::matches(pattern)))),
-        (selectors, []) => elements(selectors)?,
-        (_, paths) => json(paths)?,
+        ([], []) => return Ok(matches.map(|pattern| keep_empty_if_requested(stage, PageQuery::matches(pattern)))),
+        (selectors, []) => css_query(selectors)?,
+        (_, paths) => json_path_query(paths)?,
     };
     let query = match matches {
         Some(pattern) => selected.filtered(pattern),
         None => selected,
     };
-    Ok(Some(with_empty(stage, query)))
+    Ok(Some(keep_empty_if_requested(stage, query)))
 }
 
-/// Makes a stage with records keep empty values, so that those of one item have the same number.
-fn with_empty(stage: &StageArgs, query: PageQuery) -> PageQuery {
+/// Makes the query keep empty values if the stage prints records. The values of one item then have
+/// the same index.
+fn keep_empty_if_requested(stage: &StageArgs, query: PageQuery) -> PageQuery {
     if stage.records.is_some() { query.keeping_empty() } else { query }
 }
 
 #[cfg(feature = "select")]
-fn elements(selectors: &[String]) -> Result<PageQuery> {
+fn css_query(selectors: &[String]) -> Result<PageQuery> {
     use haul::extraction::CssQuery;
     PageQuery::css(&selectors.iter().map(|selector| CssQuery::new(selector)).collect::<Result<Vec<_>>>()?)
 }
 
 #[cfg(feature = "select")]
-fn json(paths: &[String]) -> Result<PageQuery> {
+fn json_path_query(paths: &[String]) -> Result<PageQuery> {
     use haul::extraction::JsonPathQuery;
     Ok(PageQuery::json_path(&paths.iter().map(|path| JsonPathQuery::new(path)).collect::<Result<Vec<_>>>()?))
 }
 
 #[cfg(not(feature = "select"))]
-fn elements(_: &[String]) -> Result<PageQuery> {
+fn css_query(_: &[String]) -> Result<PageQuery> {
     Err(haul::Error::new(haul::ErrorKind::Setup, "--select is not part of this build; use --extract"))
 }
 
 #[cfg(not(feature = "select"))]
-fn json(_: &[String]) -> Result<PageQuery> {
+fn json_path_query(_: &[String]) -> Result<PageQuery> {
     Err(haul::Error::new(haul::ErrorKind::Setup, "--select-json is not part of this build; use --extract"))
 }

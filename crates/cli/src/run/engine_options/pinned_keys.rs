@@ -6,13 +6,13 @@ use std::fs;
 use haul::net::tls::{PublicKeyPin, key_pin};
 use haul::{Error, ErrorKind, Result};
 
-/// A hash that no public key has. It stands for a pin that cannot be read, where curl notices this
-/// only when the server has shown its key.
-pub(crate) const NO_KEY: PublicKeyPin = [0; 32];
+/// A hash that no public key has. It replaces a pin that cannot be parsed, because curl reports
+/// such a pin only after the server has shown its key.
+pub(crate) const UNMATCHABLE_PIN: PublicKeyPin = [0; 32];
 
 /// Returns the hashes in `text`, the value of `--pinnedpubkey`. If the value names a file, returns
 /// the hash of the public key in that file.
-pub(crate) fn read(text: &str) -> Result<Vec<PublicKeyPin>> {
+pub(crate) fn parse_pins(text: &str) -> Result<Vec<PublicKeyPin>> {
     let none = |why: &str| Error::new(ErrorKind::PinnedKey, format!("no public key to compare with: {why}"));
     if !text.starts_with("sha256//") {
         let bytes = fs::read(text).map_err(|error| {
@@ -21,10 +21,10 @@ pub(crate) fn read(text: &str) -> Result<Vec<PublicKeyPin>> {
         return Ok(vec![key_pin(&bytes).ok_or_else(|| none("the file has none"))?]);
     }
     let pins: Vec<PublicKeyPin> =
-        text.split(';').filter_map(|part| decoded(part.trim().strip_prefix("sha256//")?)).collect();
+        text.split(';').filter_map(|part| decode_pin(part.trim().strip_prefix("sha256//")?)).collect();
     if pins.is_empty() { Err(none("no hash has 32 bytes of base64")) } else { Ok(pins) }
 }
 
-fn decoded(base64: &str) -> Option<PublicKeyPin> {
+fn decode_pin(base64: &str) -> Option<PublicKeyPin> {
     crate::base64::decode(base64)?.try_into().ok()
 }

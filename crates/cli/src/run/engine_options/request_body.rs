@@ -14,11 +14,11 @@ use crate::plan::{self, ContinueAt, FormArg, FormPartArg, FormPartArgContent, Fo
 
 /// Sets the request body in the request options, with the header field `Content-Range` for `-r`,
 /// and the `Content-Type` of a form.
-pub(crate) fn give_content(options: &mut RequestOptions, body: &plan::BodyArg) -> Result<()> {
+pub(crate) fn set_content(options: &mut RequestOptions, body: &plan::BodyArg) -> Result<()> {
     let content = match body {
         plan::BodyArg::Bytes(bytes) => bytes.as_slice().into(),
         // Its stage fills it in for each page.
-        plan::BodyArg::ByValue(text) => text.template().as_slice().into(),
+        plan::BodyArg::ByValue(text) => text.to_source_text().as_slice().into(),
         plan::BodyArg::File(path) => file(path)?,
         plan::BodyArg::Stdin => RequestBody::pieces([BodyPiece::Once(stdin_content())]),
         plan::BodyArg::Multipart(form) => multipart(options, form)?,
@@ -44,13 +44,13 @@ impl UploadContent {
     ///
     /// # Errors
     /// `-C` is given, which requires content of known length.
-    pub(crate) fn stdin(request: &RequestArgs) -> Result<Self> {
-        Self::of_no_length(BodyPiece::Once(stdin_content()), request)
+    pub(crate) fn from_stdin(request: &RequestArgs) -> Result<Self> {
+        Self::with_unknown_length(BodyPiece::Once(stdin_content()), request)
     }
 
     /// Returns upload content of unknown length. With `-r`, as in curl, `Content-Range` has the
     /// range of that option, without a complete length (RFC 9110 section 14.4).
-    fn of_no_length(piece: BodyPiece, request: &RequestArgs) -> Result<Self> {
+    fn with_unknown_length(piece: BodyPiece, request: &RequestArgs) -> Result<Self> {
         if let Some(ContinueAt::Offset(_)) = request.continue_at {
             return Err(Error::new(ErrorKind::Setup, "an upload of unknown length cannot be resumed; leave -C out"));
         }
@@ -65,10 +65,10 @@ impl UploadContent {
     /// # Errors
     /// The file cannot be read, or ends before the offset of `-C`. In the latter case the upload is
     /// already complete, and the error has the exit code of curl.
-    pub(crate) fn of(path: &Path, request: &RequestArgs) -> Result<Self> {
+    pub(crate) fn from_file(path: &Path, request: &RequestArgs) -> Result<Self> {
         let mut piece = BodyPiece::file(path).map_err(|error| unreadable(path, error))?;
         let BodyPiece::File { offset, length, .. } = &mut piece else {
-            return Self::of_no_length(piece, request);
+            return Self::with_unknown_length(piece, request);
         };
         let total = *length;
         let from = match request.continue_at {
@@ -122,7 +122,7 @@ fn multipart(options: &mut RequestOptions, form: &FormArg) -> Result<RequestBody
     let own = own.map(|at| String::from_utf8_lossy(&options.fields.remove(at).1).into_owned());
     let kind = own.as_deref().map(|own| own.split(';').next().unwrap_or_default().trim());
     let is_form = kind.is_none_or(|kind| kind.eq_ignore_ascii_case("multipart/form-data"));
-    let lay = if is_form { MultipartLayout::new } else { MultipartLayout::attached };
+    let lay = if is_form { MultipartLayout::new } else { MultipartLayout::with_attachments };
     let layout = lay(&form.parts_of(&lengths), &MultipartBoundary::new(entropy), form.escape)
         .map_err(|error| Error::with_source(ErrorKind::Setup, "the form cannot be sent", error))?;
     // A type of the user's own still needs the boundary.

@@ -6,7 +6,7 @@ use crate::plan::{NetrcArg, StageArgs, append_query};
 
 /// Parses a URL of a stage, and adds the query of `-G` and `--url-query`. Returns an error if the
 /// scheme of the URL is not allowed.
-pub(crate) fn target_of(stage: &StageArgs, url: &str) -> Result<Target> {
+pub(crate) fn parse_target(stage: &StageArgs, url: &str) -> Result<Target> {
     let redirect = &stage.transfer.redirect;
     let shown = || crate::usage_error::shown_url(url);
     let queried = stage.request.query.as_ref().map(|query| append_query(url, query));

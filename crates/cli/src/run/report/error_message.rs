@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use haul::net::dns::is_onion;
-use haul::trace::system_words;
+use haul::trace::system_error_text;
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, ResponseHead, Target};
 use haul_policy::glob::GlobError;
@@ -22,7 +22,7 @@ use crate::usage_error::mark_position;
 
 /// Returns the line that is printed on standard error for an error. `failed` is its transfer; `None`
 /// if the transfer did not begin.
-pub(crate) fn line(persona: ProgramPersona, error: &Error, failed: Option<&TransferReport<'_>>) -> String {
+pub(crate) fn error_line(persona: ProgramPersona, error: &Error, failed: Option<&TransferReport<'_>>) -> String {
     colored_line(persona, error, failed, MessageColors::default())
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn colored_line(
         // Never cut: the cause is at the end, and a URL may be long.
         ProgramPersona::Haul => {
             let text = crate::usage_error::one_line(&error.to_string());
-            let duration = failed.map(|report| remedy::duration(error, report)).unwrap_or_default();
+            let duration = failed.map(|report| remedy::duration_text(error, report)).unwrap_or_default();
             let remedy = remedy::remedy(error, failed);
             let separator = if remedy.is_empty() { "" } else { "; " };
             let remedy = colors.remedy(&remedy);
@@ -53,14 +53,14 @@ pub(crate) fn curl_line(error: &Error, outcome: Option<&TransferOutcome>) -> Str
     if is_lost_at_end(error, outcome) {
         return "curl: Failed writing body".to_owned();
     }
-    format!("curl: ({}) {}", error.exit_code(), text(error, outcome))
+    format!("curl: ({}) {}", error.exit_code(), haul_text(error, outcome))
 }
 
 /// Returns the message for a file other than the response body that could not be written. With the
 /// curl persona it is a warning, because such an error does not change curl's exit code.
 pub(crate) fn side_output_error(persona: ProgramPersona, error: &Error) -> String {
     match persona {
-        ProgramPersona::Haul => line(persona, error, None),
+        ProgramPersona::Haul => error_line(persona, error, None),
         ProgramPersona::Curl => format!("Warning: {}", crate::usage_error::one_line(&error.to_string())),
     }
 }
@@ -86,31 +86,31 @@ pub(crate) fn retry_notice(trouble: Trouble, wait: Duration, left: u32) -> Strin
 pub(crate) fn text_for(persona: ProgramPersona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
     match persona {
         ProgramPersona::Haul => error.to_string(),
-        ProgramPersona::Curl => text(error, outcome),
+        ProgramPersona::Curl => haul_text(error, outcome),
     }
 }
 
 /// The beginning of the engine's message for standard output that takes no more.
-const LOST_OUTPUT: &str = "failed to write the output";
+const LOST_OUTPUT_TEXT: &str = "failed to write the output";
 
 /// The size of the buffer of curl's standard output.
 const OUTPUT_BUFFER: u64 = 4096;
 
-/// The largest number of bytes that curl passes to its output at once.
+/// The maximum number of bytes that curl passes to its output in one call.
 const MAX_PASSED: u64 = 16 << 10;
 
-/// Returns true if curl notices only at the end of the transfer that standard output does not take
-/// the body, because its buffer holds the whole body.
+/// Returns true if curl's output buffer holds the whole body. curl then notices only at the end of
+/// the transfer that standard output does not accept it.
 fn is_lost_at_end(error: &Error, outcome: Option<&TransferOutcome>) -> bool {
     is_lost_output(error) && outcome.is_none_or(|outcome| outcome.facts.body_bytes < OUTPUT_BUFFER)
 }
 
 /// Returns true if standard output did not take the body.
 fn is_lost_output(error: &Error) -> bool {
-    error.kind() == ErrorKind::Write && error.cause().starts_with(LOST_OUTPUT)
+    error.kind() == ErrorKind::Write && error.cause().starts_with(LOST_OUTPUT_TEXT)
 }
 
-fn text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
+fn haul_text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
     let cause = || crate::usage_error::one_line(&error.cause());
     let Some(outcome) = outcome else {
         return match error.kind() {
@@ -142,22 +142,22 @@ fn text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
             Some((_, host)) => format!("Could not resolve proxy: {}", host.split(':').next().unwrap_or(host)),
             None => cause(),
         },
-        ErrorKind::PeerCertificate => certificate(&cause(), target),
+        ErrorKind::PeerCertificate => certificate_text(&cause(), target),
         // The proxy's no to CONNECT.
         ErrorKind::Connect if facts.connect_status >= 300 => cause(),
         ErrorKind::Connect => {
             let said = error.cause();
-            let peer = peer_of(&said, target, facts.proxy_used);
+            let peer = peer_description(&said, target, facts.proxy_used);
             format!("Failed to connect to {peer} after {millis} ms: Could not connect to server")
         }
-        ErrorKind::PartialBody => partial(outcome),
+        ErrorKind::PartialBody => partial_body_text(outcome),
         ErrorKind::Status => format!("The requested URL returned error: {}", error.status().unwrap_or(facts.status)),
         // Whatever has to be shaken hands with before a request goes out is part of connecting.
         ErrorKind::Timeout if facts.requests == 0 => {
             format!("Connection timed out after {millis} milliseconds")
         }
         ErrorKind::Timeout if error.cause().contains("slow") => cause(),
-        ErrorKind::Timeout => timed_out(outcome, millis),
+        ErrorKind::Timeout => timeout_text(outcome, millis),
         ErrorKind::Range => "HTTP server does not seem to support byte ranges. Cannot resume.".to_owned(),
         ErrorKind::TooManyRedirects => format!("Maximum ({}) redirects followed", facts.redirects),
         ErrorKind::EmptyReply => "Empty reply from server".to_owned(),
@@ -178,11 +178,11 @@ fn text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
             "SOCKS5: the destination hostname is too long to be resolved remotely by the proxy.".to_owned()
         }
         ErrorKind::Receive => match error.io_source() {
-            Some(source) => format!("Recv failure: {}", system_words(source)),
+            Some(source) => format!("Recv failure: {}", system_error_text(source)),
             None => cause(),
         },
         ErrorKind::Send => match error.io_source() {
-            Some(source) => format!("Send failure: {}", system_words(source)),
+            Some(source) => format!("Send failure: {}", system_error_text(source)),
             None => cause(),
         },
         ErrorKind::Write if is_lost_output(error) => {
@@ -221,7 +221,7 @@ pub(crate) fn is_glob_flaw(error: &Error) -> bool {
 
 /// Returns curl's message for a certificate error. It has the words of OpenSSL, for which scripts
 /// search.
-fn certificate(cause: &str, target: &Target) -> String {
+fn certificate_text(cause: &str, target: &Target) -> String {
     if cause.contains("not valid for name") {
         let host = target.host_text();
         return format!("SSL: no alternative certificate subject name matches target host name '{host}'");
@@ -277,9 +277,9 @@ pub(crate) fn verify_result(outcome: &TransferOutcome, of_proxy: bool) -> u32 {
     }
 }
 
-/// Returns the peer that did not answer, as an error message names it: the server, or the proxy on
-/// the way to it.
-fn peer_of(said: &str, target: &Target, is_proxy: bool) -> String {
+/// Returns the name of the peer that did not answer, for an error message: the server, or the proxy
+/// on the way to it.
+fn peer_description(said: &str, target: &Target, is_proxy: bool) -> String {
     let (host, port) = (target.host_text(), target.port());
     let said = said.strip_prefix("failed to connect to ").unwrap_or_default();
     if let Some((socket, _)) = said.strip_prefix("the socket ").and_then(|rest| rest.split_once(": ")) {
@@ -294,21 +294,21 @@ fn peer_of(said: &str, target: &Target, is_proxy: bool) -> String {
     }
 }
 
-fn announced(outcome: &TransferOutcome) -> Option<u64> {
+fn announced_length(outcome: &TransferOutcome) -> Option<u64> {
     let length = outcome.head.as_ref()?.get("content-length")?;
     std::str::from_utf8(length).ok()?.trim().parse().ok()
 }
 
-fn partial(outcome: &TransferOutcome) -> String {
-    match announced(outcome).and_then(|length| length.checked_sub(outcome.facts.body_bytes)) {
+fn partial_body_text(outcome: &TransferOutcome) -> String {
+    match announced_length(outcome).and_then(|length| length.checked_sub(outcome.facts.body_bytes)) {
         Some(missing) => format!("end of response with {missing} bytes missing"),
         None => "transfer closed with outstanding read data remaining".to_owned(),
     }
 }
 
-fn timed_out(outcome: &TransferOutcome, millis: u128) -> String {
+fn timeout_text(outcome: &TransferOutcome, millis: u128) -> String {
     let got = outcome.facts.body_bytes;
-    match announced(outcome).filter(|_| got > 0) {
+    match announced_length(outcome).filter(|_| got > 0) {
         Some(length) => {
             format!("Operation timed out after {millis} milliseconds with {got} out of {length} bytes received")
         }

@@ -15,12 +15,17 @@ use crate::plan::UrlGroup;
 
 /// Sets the modification time and the extended attributes of a downloaded file, as the options ask.
 /// Returns a message for each step that failed.
-pub(crate) fn file(operation: &UrlGroup, path: &Path, url: &str, outcome: &TransferOutcome) -> Vec<String> {
+pub(crate) fn set_file_metadata(
+    operation: &UrlGroup,
+    path: &Path,
+    url: &str,
+    outcome: &TransferOutcome,
+) -> Vec<String> {
     let mut failed = Vec::new();
     // For unchanged content, nothing arrived that could be stamped.
     let Some(head) = outcome.head.as_ref().filter(|_| outcome.facts.status != 304) else { return failed };
     if operation.remote_time
-        && let Err(error) = date(path, head)
+        && let Err(error) = set_modification_time(path, head)
     {
         failed.push(format!("Failed to set filetime on outfile: {error}"));
     }
@@ -40,8 +45,8 @@ pub(crate) fn file(operation: &UrlGroup, path: &Path, url: &str, outcome: &Trans
 
 /// Sets the modification time of a downloaded file to the date in the response's `Last-Modified`.
 /// Does nothing without this header field.
-pub(crate) fn date(path: &Path, head: &ResponseHead) -> std::io::Result<()> {
-    let Some(modified) = head.get("last-modified").and_then(date::of_http) else { return Ok(()) };
+pub(crate) fn set_modification_time(path: &Path, head: &ResponseHead) -> std::io::Result<()> {
+    let Some(modified) = head.get("last-modified").and_then(date::parse_http_date) else { return Ok(()) };
     let times = FileTimes::new().set_modified(modified).set_accessed(modified);
     File::options().write(true).open(path)?.set_times(times)
 }
@@ -57,7 +62,7 @@ fn without_user(url: &str) -> String {
 /// # Errors
 /// [`ErrorKind::Read`] if the file cannot be opened. The kind determines the exit code, which is
 /// curl's.
-pub(crate) fn can_be_saved(operation: &UrlGroup, path: &Path) -> Result<()> {
+pub(crate) fn check_can_be_saved(operation: &UrlGroup, path: &Path) -> Result<()> {
     if path == Path::new("-") {
         return Ok(());
     }
@@ -73,9 +78,9 @@ pub(crate) fn make_directories(operation: &UrlGroup, path: &Path) -> std::io::Re
     DirBuilder::new().recursive(true).mode(directory_mode(operation.in_place)).create(directory)
 }
 
-/// Returns the entity tag of a response with a line end; `None` if there is none to save. The tag of
-/// an error's page is not that of the content.
-pub(crate) fn tag_line(head: &ResponseHead) -> Option<Vec<u8>> {
+/// Returns the entity tag of a response, followed by a line end. `None` if the response has no tag
+/// that is worth saving: the tag of an error page does not belong to the content.
+pub(crate) fn entity_tag_line(head: &ResponseHead) -> Option<Vec<u8>> {
     let tag = head.get("etag").filter(|tag| (200..400).contains(&head.status()) && !tag.is_empty())?;
     Some([tag, b"\n"].concat())
 }
@@ -83,11 +88,11 @@ pub(crate) fn tag_line(head: &ResponseHead) -> Option<Vec<u8>> {
 /// Writes the entity tag of a response to the file of `--etag-save`. If the response has no entity
 /// tag, an existing file stays unchanged, and a missing file is created empty. Does nothing for `-`,
 /// because the tag was printed when the head arrived.
-pub(crate) fn entity_tag(path: &Path, outcome: &TransferOutcome) -> std::io::Result<()> {
+pub(crate) fn save_entity_tag(path: &Path, outcome: &TransferOutcome) -> std::io::Result<()> {
     if path == Path::new("-") {
         return Ok(());
     }
-    match outcome.head.as_ref().and_then(tag_line) {
+    match outcome.head.as_ref().and_then(entity_tag_line) {
         Some(tag) => fs::write(path, tag),
         None => File::options().create(true).append(true).open(path).map(|_| ()),
     }

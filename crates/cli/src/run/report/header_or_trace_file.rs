@@ -69,6 +69,6 @@ impl HeaderOrTraceFile {
 
     /// Returns the first error of a write to this file; `None` if all writes succeeded.
     pub(crate) fn failure(&self) -> Option<Error> {
-        self.failed.get().map(Error::again)
+        self.failed.get().map(Error::duplicate)
     }
 }

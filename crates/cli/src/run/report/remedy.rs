@@ -26,37 +26,37 @@ pub(super) const UNKNOWN_ISSUER: &str = "no trusted certificate has signed it";
 pub(super) const SELF_SIGNED: &str = "it is a CA's own and not a trusted one";
 
 /// An error message states the duration of a transfer that took at least this time.
-const LONG: Duration = Duration::from_secs(1);
+const MIN_SHOWN_DURATION: Duration = Duration::from_secs(1);
 
 /// Returns the remedy for an error, such as the name of an option that solves the problem. `failed`
-/// is the transfer, if it has begun. Returns an empty text if there is none.
+/// is the transfer, if it has begun. Returns an empty text if no remedy is known.
 pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<'static, str> {
     if let Some(listing) = listing_error(error) {
-        return of_listing(listing).into();
+        return listing_remedy(listing).into();
     }
     let facts = failed.map(|report| &*report.outcome.facts);
     let settings = failed.and_then(|report| report.settings);
     let cause = error.cause();
     match error.kind() {
-        ErrorKind::PeerCertificate => of_certificate(&cause).into(),
+        ErrorKind::PeerCertificate => certificate_remedy(&cause).into(),
         ErrorKind::Status => {
             // The agent passes on the text of an error alone.
             let status = error.status().or(facts.map(|facts| facts.status));
-            of_status(status.unwrap_or(0), settings).into()
+            status_remedy(status.unwrap_or(0), settings).into()
         }
-        ErrorKind::Connect => of_connection(error, &cause, facts).into(),
-        ErrorKind::Resolve => of_name(&cause, failed).into(),
+        ErrorKind::Connect => connection_remedy(error, &cause, facts).into(),
+        ErrorKind::Resolve => name_remedy(&cause, failed).into(),
         ErrorKind::ProxyResolve => PROXY_ORIGIN.into(),
-        ErrorKind::Timeout => of_time_limit(&cause, facts, settings),
-        ErrorKind::Write | ErrorKind::Read => of_file(error, &cause).into(),
-        ErrorKind::UnsupportedScheme if facts.is_some_and(|facts| facts.requests > 0) && !is_of_redirect(&cause) => {
-            broken_reply::of_garbage(failed).into()
+        ErrorKind::Timeout => time_limit_remedy(&cause, facts, settings),
+        ErrorKind::Write | ErrorKind::Read => file_remedy(error, &cause).into(),
+        ErrorKind::UnsupportedScheme if facts.is_some_and(|facts| facts.requests > 0) && !is_about_redirect(&cause) => {
+            broken_reply::invalid_reply_remedy(failed).into()
         }
-        ErrorKind::UnsupportedScheme => of_scheme(&cause).into(),
-        ErrorKind::Url => of_url(error, &cause).into(),
-        ErrorKind::TlsHandshake => broken_reply::of_handshake(&cause, settings),
-        ErrorKind::EmptyReply => broken_reply::of_no_reply(failed).into(),
-        ErrorKind::PartialBody => broken_reply::of_short_body(settings).into(),
+        ErrorKind::UnsupportedScheme => scheme_remedy(&cause).into(),
+        ErrorKind::Url => url_remedy(error, &cause).into(),
+        ErrorKind::TlsHandshake => broken_reply::handshake_remedy(&cause, settings),
+        ErrorKind::EmptyReply => broken_reply::no_reply_remedy(failed).into(),
+        ErrorKind::PartialBody => broken_reply::short_body_remedy(settings).into(),
         ErrorKind::Receive | ErrorKind::Send => broken_reply::BROKEN_CONNECTION.into(),
         ErrorKind::Http2 | ErrorKind::Http2Stream => "--http1.1 does without HTTP/2".into(),
         ErrorKind::Http3 | ErrorKind::QuicConnect => "--http2 does without HTTP/3".into(),
@@ -81,8 +81,8 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
         ErrorKind::CertificateStatus => {
             "without --cert-status, haul does not ask for this response; the server's operator configures it".into()
         }
-        ErrorKind::CaFile => of_ca_file(error, &cause).into(),
-        ErrorKind::ClientCertificate => of_client_certificate(error).into(),
+        ErrorKind::CaFile => ca_file_remedy(error, &cause).into(),
+        ErrorKind::ClientCertificate => client_certificate_remedy(error).into(),
         ErrorKind::Setup if cause.contains("lowest TLS version") => {
             "raise --tls-max, or lower --tlsv1.3 to --tlsv1.2".into()
         }
@@ -99,7 +99,7 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
     }
 }
 
-/// Returns the remedy for an error without its transfer; `None` if there is none.
+/// Returns the remedy for an error that belongs to no transfer. `None` if no remedy is known.
 pub(crate) fn remedy_alone(error: &Error) -> Option<&'static str> {
     match remedy(error, None) {
         Cow::Borrowed("") | Cow::Owned(_) => None,
@@ -110,18 +110,18 @@ pub(crate) fn remedy_alone(error: &Error) -> Option<&'static str> {
 /// Returns the duration of a failed transfer, the number of its attempts, and the phase in which it
 /// failed, for a message. Returns an empty text for a short transfer that was tried once and whose
 /// error names its phase.
-pub(crate) fn duration(error: &Error, report: &TransferReport<'_>) -> String {
+pub(crate) fn duration_text(error: &Error, report: &TransferReport<'_>) -> String {
     let facts = &report.outcome.facts;
     let PhaseTimes { resolve, connect, tls, wait, receive, pause } = facts.phase_times;
     let time = resolve + connect + tls + wait + receive + pause;
     let mut parts = Vec::new();
-    match (time >= LONG, facts.retries) {
+    match (time >= MIN_SHOWN_DURATION, facts.retries) {
         (false, 0) => {}
         (true, 0) => parts.push(format!("after {:.1} s", time.as_secs_f64())),
         (false, retries) => parts.push(format!("after {} attempts", retries + 1)),
         (true, retries) => parts.push(format!("after {:.1} s and {} attempts", time.as_secs_f64(), retries + 1)),
     }
-    parts.extend(phase(error, facts));
+    parts.extend(phase_text(error, facts));
     match parts.is_empty() {
         true => String::new(),
         false => format!(" ({})", parts.join(", ")),
@@ -129,7 +129,7 @@ pub(crate) fn duration(error: &Error, report: &TransferReport<'_>) -> String {
 }
 
 /// Returns the phase in which a transfer failed; `None` if its error names it.
-fn phase(error: &Error, facts: &TransferFacts) -> Option<String> {
+fn phase_text(error: &Error, facts: &TransferFacts) -> Option<String> {
     if !matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Receive | ErrorKind::Send) {
         return None;
     }
@@ -145,7 +145,7 @@ fn listing_error(error: &Error) -> Option<&PaginationError> {
     std::error::Error::source(error)?.downcast_ref()
 }
 
-fn of_listing(listing: &PaginationError) -> &'static str {
+fn listing_remedy(listing: &PaginationError) -> &'static str {
     match listing {
         PaginationError::OtherOrigin { .. } => "--paginate-any allows that",
         PaginationError::TooManyPages { .. } => "--paginate-max N sets another limit",
@@ -156,7 +156,7 @@ fn of_listing(listing: &PaginationError) -> &'static str {
     }
 }
 
-fn of_certificate(cause: &str) -> &'static str {
+fn certificate_remedy(cause: &str) -> &'static str {
     let is_proxy = cause.starts_with("the proxy");
     if [UNKNOWN_ISSUER, SELF_SIGNED].iter().any(|why| cause.ends_with(why)) {
         return match is_proxy {
@@ -178,7 +178,7 @@ fn of_certificate(cause: &str) -> &'static str {
     }
 }
 
-fn of_url(error: &Error, cause: &str) -> &'static str {
+fn url_remedy(error: &Error, cause: &str) -> &'static str {
     match glob_flaw(error).map(|flaw| flaw.kind) {
         Some(GlobErrorKind::Range) => {
             "a range goes from the smaller to the larger value, such as [1-5]; -g takes brackets literally"
@@ -189,7 +189,7 @@ fn of_url(error: &Error, cause: &str) -> &'static str {
     }
 }
 
-fn of_status(status: u16, settings: Option<&StageArgs>) -> &'static str {
+fn status_remedy(status: u16, settings: Option<&StageArgs>) -> &'static str {
     let has_credentials = settings.is_some_and(|stage| {
         let request = &stage.request;
         let auth = &request.auth;
@@ -225,7 +225,7 @@ const PROXY_ORIGIN: &str =
 const PROXY_ADDRESS: &str = "this is the proxy, which comes from -x or a variable such as https_proxy: check its address, \
                              or connect without it with --noproxy '*'";
 
-fn of_connection(error: &Error, cause: &str, facts: Option<&TransferFacts>) -> &'static str {
+fn connection_remedy(error: &Error, cause: &str, facts: Option<&TransferFacts>) -> &'static str {
     let is_proxy = facts.is_some_and(|facts| facts.proxy_used);
     if let Some(status) = error.status() {
         return if status == 407 { PROXY_LOGIN } else { PROXY_ORIGIN };
@@ -242,7 +242,7 @@ fn of_connection(error: &Error, cause: &str, facts: Option<&TransferFacts>) -> &
     }
 }
 
-fn of_name(cause: &str, failed: Option<&TransferReport<'_>>) -> &'static str {
+fn name_remedy(cause: &str, failed: Option<&TransferReport<'_>>) -> &'static str {
     match failed {
         Some(report) if is_onion(report.outcome.target.host_text()) => {
             "use a SOCKS proxy that resolves it, with -x socks5h://"
@@ -256,7 +256,7 @@ fn of_name(cause: &str, failed: Option<&TransferReport<'_>>) -> &'static str {
 }
 
 /// Returns the limit that a transfer has reached, with its value.
-fn of_time_limit(cause: &str, facts: Option<&TransferFacts>, settings: Option<&StageArgs>) -> Cow<'static, str> {
+fn time_limit_remedy(cause: &str, facts: Option<&TransferFacts>, settings: Option<&StageArgs>) -> Cow<'static, str> {
     let Some(transfer) = settings.map(|stage| &stage.transfer) else { return "".into() };
     let is_connecting = facts.is_some_and(|facts| facts.requests == 0);
     let limit = |option: &str, limit: Duration| format!("raise {option}, which is {} s", limit.as_secs_f64()).into();
@@ -275,7 +275,7 @@ fn of_time_limit(cause: &str, facts: Option<&TransferFacts>, settings: Option<&S
     }
 }
 
-fn of_file(error: &Error, cause: &str) -> &'static str {
+fn file_remedy(error: &Error, cause: &str) -> &'static str {
     if cause.starts_with("its values are no rows") {
         return "use --jsonl, or expressions that find the same number of values";
     }
@@ -299,7 +299,7 @@ fn of_file(error: &Error, cause: &str) -> &'static str {
 }
 
 /// Returns the remedy for a file of CA certificates.
-fn of_ca_file(error: &Error, cause: &str) -> &'static str {
+fn ca_file_remedy(error: &Error, cause: &str) -> &'static str {
     match error.io_source().map(io::Error::kind) {
         _ if cause.contains("No such file") => "check the name after --cacert or --capath",
         Some(io::ErrorKind::PermissionDenied) => "you may not read this file: check its permissions",
@@ -311,7 +311,7 @@ fn of_ca_file(error: &Error, cause: &str) -> &'static str {
 }
 
 /// Returns the remedy for a client certificate or its key.
-fn of_client_certificate(error: &Error) -> &'static str {
+fn client_certificate_remedy(error: &Error) -> &'static str {
     match error.io_source().map(io::Error::kind) {
         Some(io::ErrorKind::NotFound) => "check the names after --cert and --key",
         _ => "--cert names a certificate in PEM, --key its private key, --pass the password of the key",
@@ -319,16 +319,16 @@ fn of_client_certificate(error: &Error) -> &'static str {
 }
 
 /// Returns true if an error with this cause is about the target of a redirect, not about a reply.
-fn is_of_redirect(cause: &str) -> bool {
+fn is_about_redirect(cause: &str) -> bool {
     cause.contains("redirect")
 }
 
-fn of_scheme(cause: &str) -> &'static str {
+fn scheme_remedy(cause: &str) -> &'static str {
     let scheme = cause.split('"').nth(1).unwrap_or_default();
     match did_you_mean::closest(scheme, ["http", "https"]).first() {
         Some(&"http") => "did you mean http://?",
         Some(_) => "did you mean https://?",
-        None if is_of_redirect(cause) => "haul has http and https; --no-location -v shows where the redirect leads",
+        None if is_about_redirect(cause) => "haul has http and https; --no-location -v shows where the redirect leads",
         None if cause.contains("not supported") => "haul has http and https",
         None => "",
     }

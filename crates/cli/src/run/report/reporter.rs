@@ -24,7 +24,7 @@ use crate::file_access::print_error_line;
 use crate::job::JobRun;
 use crate::plan::{self, GlobalArgs, RecordOutputFormat, StageArgs, UrlGroup, WriteOut};
 use crate::program_persona::ProgramPersona;
-use crate::run::engine_options::output_options::{NULL, record_options, shows_content};
+use crate::run::engine_options::output_options::{NULL_DEVICE, record_options, shows_content};
 use crate::run::report::error_message;
 use crate::run::report::events::EventLog;
 use crate::run::report::file_metadata;
@@ -102,7 +102,7 @@ impl Reporter {
             persona: global.persona,
             shows_errors: global.shows_errors(),
             write_out: operation.stages.iter().map(|stage| stage.report.write_out.clone()).collect(),
-            traces: operation.stages.iter().map(|stage| Tracer::of(global, operation, stage)).collect::<Result<_>>()?,
+            traces: operation.stages.iter().map(|one| Tracer::open(global, operation, one)).collect::<Result<_>>()?,
             progress,
             operation: operation.clone(),
             is_silent: global.silent,
@@ -115,7 +115,7 @@ impl Reporter {
 
     /// Makes the reporter of a URL group that runs in parallel with the group of this reporter. The
     /// exit code of this reporter counts the failures of both.
-    pub(crate) fn of_joined_group(&self, global: &GlobalArgs, operation: &UrlGroup) -> Result<Self> {
+    pub(crate) fn for_joined_group(&self, global: &GlobalArgs, operation: &UrlGroup) -> Result<Self> {
         let reporter = Self::new(global, operation, Arc::clone(&self.progress), self.before.clone())?;
         Ok(Self { has_unwritten_output: Arc::clone(&self.has_unwritten_output), ..reporter })
     }
@@ -132,26 +132,26 @@ impl Reporter {
     /// Returns an observer that announces long pauses before retries, and writes the events of
     /// retries. Returns `None` without `--events` with `-s`, and for the curl persona, whose trace
     /// announces the pauses.
-    pub(crate) fn pauses(reporter: &Arc<Self>) -> Option<Arc<dyn RetryObserver>> {
+    pub(crate) fn retry_observer(reporter: &Arc<Self>) -> Option<Arc<dyn RetryObserver>> {
         let is_said = !reporter.is_silent && !reporter.persona.is_curl() || reporter.before.events.is_some();
         is_said.then(|| Arc::clone(reporter) as Arc<dyn RetryObserver>)
     }
 
     /// Waits until `--rate` allows another transfer to begin.
-    pub(crate) fn wait_for_pace(&self) {
-        if let Some(pace) = self.pace() {
+    pub(crate) fn wait_for_start_rate(&self) {
+        if let Some(pace) = self.start_rate() {
             pace.wait();
         }
     }
 
     /// Waits until `--rate-host` and `--limit-rate-total` allow another transfer to begin on a host,
     /// and counts it as begun.
-    pub(crate) fn wait_for_host(&self, host: &Origin) {
+    pub(crate) fn wait_for_host_start_rate(&self, host: &Origin) {
         let now = Instant::now();
         if let Some(at) = self.limit_rate_total().and_then(|total| total.wait_until(now)) {
             std::thread::sleep(at.saturating_duration_since(now));
         }
-        if let Some(pace) = self.host_pace() {
+        if let Some(pace) = self.host_start_rate() {
             pace.wait(host);
         }
     }
@@ -160,15 +160,15 @@ impl Reporter {
     pub(crate) fn count_retries(&self, host: &Origin, retries: u32) {
         let now = Instant::now();
         for _ in 0..retries {
-            self.pace().inspect(|pace| pace.begin(now));
-            self.host_pace().inspect(|pace| {
-                pace.begin(host, now);
+            self.start_rate().inspect(|pace| pace.record_start(now));
+            self.host_start_rate().inspect(|pace| {
+                pace.record_start(host, now);
             });
         }
     }
 
     /// Returns the limit of `--rate-host`, which all operations share.
-    pub(crate) fn host_pace(&self) -> Option<&HostStartRate> {
+    pub(crate) fn host_start_rate(&self) -> Option<&HostStartRate> {
         self.before.host_pace.as_ref()
     }
 
@@ -178,7 +178,7 @@ impl Reporter {
     }
 
     /// Returns the limit of `--rate`, which all operations of the run share.
-    pub(crate) fn pace(&self) -> Option<&StartRate> {
+    pub(crate) fn start_rate(&self) -> Option<&StartRate> {
         self.before.pace.as_ref()
     }
 
@@ -195,7 +195,7 @@ impl Reporter {
 
     /// Makes the requests of the run go to the archive of `--warc`, if there is one. An archived body is
     /// not split, because the archive would have its parts.
-    pub(crate) fn archive(&self, request: &mut RequestOptions) {
+    pub(crate) fn set_recorder(&self, request: &mut RequestOptions) {
         if let Some(archive) = &self.before.archive {
             request.recorder = Some(Arc::clone(archive));
             request.split.connections = 1;
@@ -203,7 +203,7 @@ impl Reporter {
     }
 
     /// Returns the names of output files that URLs of the run have reserved.
-    pub(crate) fn names(&self) -> &OutputNames {
+    pub(crate) fn output_names(&self) -> &OutputNames {
         &self.before.names
     }
 
@@ -220,7 +220,8 @@ impl Reporter {
     }
 
     /// Reports the end of a transfer: prints its error, and updates the progress. Returns the text
-    /// of `-w` to print on standard output after the body; `None` if there is none.
+    /// of `-w` for standard output, which is printed after the body. `None` if `-w` prints nothing
+    /// there.
     pub(crate) fn report(&self, report: &TransferReport<'_>) -> Option<Vec<u8>> {
         self.report_numbered(report, self.before.transfers.fetch_add(1, Ordering::Relaxed))
     }
@@ -232,7 +233,7 @@ impl Reporter {
         let was_reached = report.is_local(self.persona) || report.outcome.facts.requests > 0;
         let is_shown = self.progress.transfer_over(report, was_reached);
         if let Some(events) = &self.before.events {
-            events.ended(report, self.persona, self.file(report));
+            events.write_ended(report, self.persona, self.file(report));
         }
         if let (Some(error), Some(Some(tracer))) = (error, self.traces.get(report.stage)) {
             // Also where -s keeps the line below from being said.
@@ -244,11 +245,11 @@ impl Reporter {
         self.progress.end_bar();
         self.write_side_files(report);
         if let Some(Some(tracer)) = self.traces.get(report.stage)
-            && let Some(error) = tracer.lost().filter(|_| self.shows_errors)
+            && let Some(error) = tracer.write_failure().filter(|_| self.shows_errors)
         {
             self.progress.print_line(&error_message::side_output_error(ProgramPersona::Curl, &error));
         }
-        self.written_out(report, transfer)
+        self.write_out_text(report, transfer)
     }
 
     /// Returns the JSON line of a transfer, if the group prints such lines, and the checksum of the
@@ -285,7 +286,7 @@ impl Reporter {
         let facts = &report.outcome.facts;
         let delivered = facts.decoded_bytes.unwrap_or(facts.body_bytes);
         let is_stored = report.outcome.result.is_ok() && records.format != RecordOutputFormat::Csv;
-        let file = self.file(report).filter(|_| is_stored).map(|path| StoredFile::of(path, delivered, checksum));
+        let file = self.file(report).filter(|_| is_stored).map(|path| StoredFile::read(path, delivered, checksum));
         let (extracts, names) = (stage.takes_values(), &*stage.value_names);
         let is_shown = records.format == RecordOutputFormat::Csv && shows_content(&self.operation);
         Some(RecordedTransfer { report, persona: self.persona, records, file, id: None, extracts, names, is_shown })
@@ -302,7 +303,7 @@ impl Reporter {
         }
     }
 
-    /// Reports a URL whose transfer could not begin: prints its record, and writes its event.
+    /// Reports a URL whose transfer could not begin. Prints its record, and writes its event.
     pub(crate) fn report_unbegun(&self, url: &str, error: &Error) -> Result<()> {
         let is_transfer = matches!(
             error.kind(),
@@ -312,24 +313,24 @@ impl Reporter {
             return Ok(());
         }
         let target = Target::parse("http://invalid/").expect("a URL");
-        let outcome = TransferOutcome::unsent(target, error.again(), Instant::now());
+        let outcome = TransferOutcome::unsent(target, error.duplicate(), Instant::now());
         let method = &self.operation.stages[0].request.method;
         let settings = self.operation.stages.first();
         let report = TransferReport { url, number: 0, stage: 0, method, file: None, outcome: &outcome, settings };
         if let Some(events) = &self.before.events {
             self.progress.counts().add(0, true);
-            events.ended(&report, self.persona, None);
+            events.write_ended(&report, self.persona, None);
         }
         self.print_record(&report, RecordContent::default())
     }
 
     /// Formats `-w` for a transfer, and prints the parts for standard error and files. Returns the
     /// part for standard output; `None` without `-w`.
-    fn written_out(&self, report: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
+    fn write_out_text(&self, report: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
         let write_out = self.write_out.get(report.stage)?.as_ref()?;
         let stage = self.operation.stages.get(report.stage)?;
         let text = report.error().map(|error| error_message::text_for(self.persona, error, Some(report.outcome)));
-        let (scheme, url_effective) = report.effective(self.persona);
+        let (scheme, url_effective) = report.effective_scheme_and_url(self.persona);
         let url = report.shown_url(self.persona);
         let redirect_url = report.redirect_url(stage.transfer.options.redirects.follow);
         let referer = stage.request.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
@@ -342,9 +343,9 @@ impl Reporter {
             scheme,
             remote_socket: self.socket(report),
             filename: self.file(report).and_then(Path::to_str),
-            ..report.facts(&url, &url_effective, text.as_deref())
+            ..report.write_out_values(&url, &url_effective, text.as_deref())
         };
-        Some(self.printed(write_out, &facts))
+        Some(self.render_write_out(write_out, &facts))
     }
 
     /// Formats `-w` for a URL whose transfer could not begin, and prints the parts for standard
@@ -352,7 +353,7 @@ impl Reporter {
     pub(crate) fn report_unusable_url(&self, url: &str, number: u64, error: &Error) -> Option<Vec<u8>> {
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
         let write_out = self.write_out.first()?.as_ref()?;
-        let outcome = TransferOutcome::unsent(Target::parse("localhost").ok()?, error.again(), Instant::now());
+        let outcome = TransferOutcome::unsent(Target::parse("localhost").ok()?, error.duplicate(), Instant::now());
         let method = &self.operation.stages.first()?.request.method;
         let settings = self.operation.stages.first();
         let report = TransferReport { url, number, stage: 0, method, file: None, outcome: &outcome, settings };
@@ -361,14 +362,14 @@ impl Reporter {
             url_number: number + self.before.urls,
             transfer_number: transfer,
             scheme: "",
-            ..report.facts(url, url, Some(&text))
+            ..report.write_out_values(url, url, Some(&text))
         };
-        Some(self.printed(write_out, &facts))
+        Some(self.render_write_out(write_out, &facts))
     }
 
     /// Formats `-w` with the values of a transfer, and prints the parts for standard error and
     /// files. Returns the part for standard output.
-    fn printed(&self, write_out: &WriteOut, facts: &WriteOutValues<'_>) -> Vec<u8> {
+    fn render_write_out(&self, write_out: &WriteOut, facts: &WriteOutValues<'_>) -> Vec<u8> {
         let printed = write_out.render(facts, self.persona);
         if !printed.stderr.is_empty() {
             self.progress.clear();
@@ -413,7 +414,7 @@ impl Reporter {
     fn file<'t>(&self, report: &TransferReport<'t>) -> Option<&'t Path> {
         let is_dropped =
             report.outcome.facts.status == 304 && report.outcome.head.as_ref().is_some_and(|head| head.status() != 304);
-        report.file.filter(|_| !is_dropped).filter(|path| path.as_os_str() != NULL || !self.discards_body(report.stage))
+        report.file.filter(|path| !is_dropped && (path.as_os_str() != NULL_DEVICE || !self.discards_body(report.stage)))
     }
 
     /// Returns true if the response bodies of a stage are discarded (`--out-null`).
@@ -431,15 +432,15 @@ impl Reporter {
             return;
         }
         if let Some(path) = self.file(report).filter(|_| self.operation.remote_time || self.operation.xattr) {
-            for failure in file_metadata::file(&self.operation, path, report.url, report.outcome) {
+            for failure in file_metadata::set_file_metadata(&self.operation, path, report.url, report.outcome) {
                 self.warn(&failure);
             }
         }
         let saved = self.operation.stages.get(report.stage).and_then(|stage| stage.request.etag_save.as_ref());
         let tracer = self.traces.get(report.stage).and_then(Option::as_ref);
-        let lost_tag = tracer.and_then(|tracer| tracer.lost_tag());
+        let lost_tag = tracer.and_then(|tracer| tracer.entity_tag_failure());
         if let Some(path) = saved
-            && let Err(error) = lost_tag.map_or_else(|| file_metadata::entity_tag(path, report.outcome), Err)
+            && let Err(error) = lost_tag.map_or_else(|| file_metadata::save_entity_tag(path, report.outcome), Err)
         {
             self.report_unwritten(path, error);
         }
@@ -464,7 +465,7 @@ impl Reporter {
 
     fn warn(&self, text: &str) {
         if !self.is_silent {
-            self.progress.print_warning(&crate::usage_error::sanitized(text));
+            self.progress.print_warning(&crate::usage_error::remove_control_characters(text));
         }
     }
 }
@@ -473,7 +474,7 @@ impl RetryObserver for Reporter {
     fn begins(&self, pause: &RetryPause<'_>) {
         let RetryPause { url, wait, cause, .. } = *pause;
         if let Some(events) = &self.before.events {
-            events.retried(url, wait, cause);
+            events.write_retried(url, wait, cause);
         }
         self.progress.pause_begins(pause);
         if wait > LONG_PAUSE && !self.persona.is_curl() && !self.progress.is_drawn() {
@@ -485,7 +486,7 @@ impl RetryObserver for Reporter {
 
 impl FleetReporter {
     /// Returns the reporter of all transfers of a fleet whose reporter is `reporter`. `methods` are
-    /// those of the stages.
+    /// the request methods of the stages.
     pub(crate) fn new(reporter: &Arc<Reporter>, methods: Vec<String>, numbers: UrlNumbers, has_file: bool) -> Self {
         let first_transfer = reporter.before.transfers.load(Ordering::Relaxed);
         Self { reporter: Arc::clone(reporter), methods, numbers, has_file, first_transfer }
@@ -514,7 +515,7 @@ impl FleetReporter {
         };
         let method = job.method.as_deref().unwrap_or(method);
         let number = match job.stage {
-            0 if self.reporter.persona.is_curl() => self.numbers.source_of(job.number),
+            0 if self.reporter.persona.is_curl() => self.numbers.source_of_transfer(job.number),
             _ => job.number,
         };
         let settings = self.reporter_of(job).operation.stages.get(stage);
@@ -536,7 +537,7 @@ impl FleetReporter {
 
 impl TransferReporter for FleetReporter {
     fn listing_ended(&self, _job: &FleetJob, url: &Target, end: &ListingEnd) {
-        if end.is_remarkable() && self.reporter.shows_errors {
+        if end.needs_warning() && self.reporter.shows_errors {
             self.reporter.progress.print_warning(&format!("{}: {end}", url.to_url()));
         }
     }
@@ -579,8 +580,7 @@ impl TransferReporter for FleetReporter {
     }
 }
 
-/// The reporter of a URL group whose transfers run in parallel with those of other groups, and the
-/// method of its requests.
+/// The reporter of a URL group that runs in parallel with other groups, and its request method.
 pub(crate) struct GroupReport {
     pub(crate) reporter: Arc<Reporter>,
     pub(crate) method: String,
@@ -595,6 +595,6 @@ pub(crate) struct FleetReporter {
     /// True if all response bodies are written to one file. Each text of `-w` is then printed on
     /// standard output as soon as its transfer ends.
     has_file: bool,
-    /// The number of transfers before those of the fleet.
+    /// The number of transfers before the first transfer of the fleet.
     first_transfer: u64,
 }

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanBytes, HumanDuration};
 
 /// The number that stands for an unknown number of URLs.
-const UNKNOWN: u64 = u64::MAX;
+const UNKNOWN_TOTAL: u64 = u64::MAX;
 
-/// The counts of all URLs of a run. They are kept in every run, because a signal may ask for them.
+/// The counts of all URLs of a run. They are kept in every run, because a signal can request a
+/// report of them.
 #[derive(Debug)]
 pub(crate) struct RunCounts {
     began: Instant,
@@ -21,7 +22,7 @@ pub(crate) struct RunCounts {
     current: AtomicU64,
     /// The number of running transfers.
     pub(crate) running: Arc<AtomicUsize>,
-    /// The number of URLs of the run, or [`UNKNOWN`].
+    /// The number of URLs of the run, or [`UNKNOWN_TOTAL`].
     total: AtomicU64,
 }
 
@@ -54,7 +55,7 @@ impl RunCounts {
             bytes: AtomicU64::new(0),
             current: AtomicU64::new(0),
             running: Arc::default(),
-            total: AtomicU64::new(UNKNOWN),
+            total: AtomicU64::new(UNKNOWN_TOTAL),
         }
     }
 
@@ -72,7 +73,7 @@ impl RunCounts {
     }
 
     /// Counts a URL that is not fetched.
-    pub(crate) fn skip(&self) {
+    pub(crate) fn count_skipped(&self) {
         self.skipped.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -87,7 +88,7 @@ impl RunCounts {
     }
 
     /// Returns the counts of this moment.
-    pub(crate) fn now(&self) -> RunProgress {
+    pub(crate) fn snapshot(&self) -> RunProgress {
         let total = self.total.load(Ordering::Relaxed);
         RunProgress {
             elapsed: self.began.elapsed(),
@@ -96,7 +97,7 @@ impl RunCounts {
             running: self.running.load(Ordering::Relaxed),
             skipped: self.skipped.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed) + self.current.load(Ordering::Relaxed),
-            total: Some(total).filter(|total| *total != UNKNOWN),
+            total: Some(total).filter(|total| *total != UNKNOWN_TOTAL),
         }
     }
 }
@@ -111,9 +112,9 @@ impl RunProgress {
         self.elapsed.as_secs_f64().max(0.001)
     }
 
-    /// Returns the time that the other URLs will take if they are as fast as those before; `None` if
-    /// their number is not known, or no URL has ended.
-    pub(crate) fn left(&self) -> Option<Duration> {
+    /// Returns the time that the remaining URLs will take if they are as fast as the finished URLs.
+    /// `None` if the number of URLs is not known, or no URL has finished.
+    pub(crate) fn remaining_time(&self) -> Option<Duration> {
         let over = self.done + self.failed;
         let missing = self.total?.saturating_sub(over + self.skipped);
         let seconds = self.elapsed.as_secs_f64() * missing as f64 / over as f64;
@@ -134,7 +135,7 @@ impl RunProgress {
         parts.push(format!("{:.1} URLs/s", (self.done + self.failed) as f64 / self.seconds()));
         parts.push(HumanBytes(self.bytes).to_string());
         parts.push(format!("{}/s", HumanBytes(self.byte_rate())));
-        parts.extend(self.left().map(|left| format!("{:#} left", HumanDuration(left))));
+        parts.extend(self.remaining_time().map(|left| format!("{:#} left", HumanDuration(left))));
         parts.join(", ")
     }
 }
@@ -160,8 +161,8 @@ mod tests {
             known.line(),
             "17 of 200 done, 3 failed, 80 skipped, 6 running, 2.0 URLs/s, 10.00 MiB, 1.00 MiB/s, 50s left"
         );
-        assert_eq!(RunProgress { total: Some(5), ..RunProgress::default() }.left(), None);
-        assert_eq!(RunProgress { total: Some(5), done: 9, ..known }.left(), Some(Duration::ZERO));
+        assert_eq!(RunProgress { total: Some(5), ..RunProgress::default() }.remaining_time(), None);
+        assert_eq!(RunProgress { total: Some(5), done: 9, ..known }.remaining_time(), Some(Duration::ZERO));
     }
 
     #[test]
@@ -169,21 +170,21 @@ mod tests {
         let counts = RunCounts::new();
         counts.add(5, false);
         counts.add(7, true);
-        counts.skip();
-        let now = counts.now();
+        counts.count_skipped();
+        let now = counts.snapshot();
         assert_eq!((now.done, now.failed, now.skipped, now.bytes, now.total), (1, 1, 1, 12, None));
         counts.set_total(9);
-        assert_eq!(counts.now().total, Some(9));
+        assert_eq!(counts.snapshot().total, Some(9));
     }
 
     #[test]
     fn bytes_of_a_running_transfer_are_counted_once() {
         let counts = RunCounts::new();
         counts.body_bytes(30);
-        assert_eq!(counts.now().bytes, 30);
+        assert_eq!(counts.snapshot().bytes, 30);
         counts.body_begins();
         counts.body_bytes(40);
         counts.add(40, false);
-        assert_eq!(counts.now().bytes, 40);
+        assert_eq!(counts.snapshot().bytes, 40);
     }
 }

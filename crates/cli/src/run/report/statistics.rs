@@ -12,12 +12,12 @@ use crate::plan::StatsFormat;
 /// for a `--then '{}'` that are no URLs to fetch. `elapsed` is the time that the run took.
 pub(crate) fn print(totals: &TransferTotals, skipped: u64, elapsed: Duration, format: StatsFormat) {
     print_error_line(&match format {
-        StatsFormat::Text => text(totals, skipped, elapsed),
-        StatsFormat::Json => json(totals, skipped, elapsed).to_string(),
+        StatsFormat::Text => statistics_text(totals, skipped, elapsed),
+        StatsFormat::Json => statistics_json(totals, skipped, elapsed).to_string(),
     });
 }
 
-fn text(totals: &TransferTotals, skipped: u64, elapsed: Duration) -> String {
+fn statistics_text(totals: &TransferTotals, skipped: u64, elapsed: Duration) -> String {
     let phases = &totals.phases;
     let mut lines = vec![
         format!("time         {:.3} s", elapsed.as_secs_f64()),
@@ -50,7 +50,7 @@ fn text(totals: &TransferTotals, skipped: u64, elapsed: Duration) -> String {
     lines.join("\n")
 }
 
-fn json(totals: &TransferTotals, skipped: u64, elapsed: Duration) -> serde_json::Value {
+fn statistics_json(totals: &TransferTotals, skipped: u64, elapsed: Duration) -> serde_json::Value {
     let (wire, phases) = (&totals.wire, &totals.phases);
     let wire = wire.known.then(|| {
         json!({
@@ -91,10 +91,10 @@ mod tests {
     fn text_and_json_statistics_agree() {
         let totals =
             TransferTotals { transfers: 7, failed: 2, requests: 9, connections: 3, ..TransferTotals::default() };
-        let people = text(&totals, 4, Duration::from_millis(1500));
+        let people = statistics_text(&totals, 4, Duration::from_millis(1500));
         assert!(people.contains("5 done, 2 failed") && people.contains("3 opened"), "{people}");
         assert!(people.contains("4 values"), "{people}");
-        let machine = json(&totals, 4, Duration::from_millis(1500));
+        let machine = statistics_json(&totals, 4, Duration::from_millis(1500));
         assert_eq!((&machine["requests"], &machine["skipped_values"]), (&json!(9), &json!(4)));
         assert_eq!(machine["time"], 1.5);
         assert!(machine["wire"].is_null());

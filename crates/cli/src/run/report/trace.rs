@@ -20,7 +20,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use haul::trace::{TraceEvent, TransferObserver, trailer_lines};
 use haul::{Error, ResponseHead, Result};
 use haul_policy::secrets::is_hidden_field;
-use haul_policy::terminal_text::for_terminal;
+use haul_policy::terminal_text::escape_for_terminal;
 
 use crate::file_access::Stdout;
 use crate::plan::{GlobalArgs, StageArgs, TraceArgs, TraceFormat, UrlGroup};
@@ -48,8 +48,8 @@ pub(crate) struct Tracer {
     tells_retries: bool,
     /// True if the error of a failed try is printed before the transfer is retried, as curl does.
     tells_failures: bool,
-    /// True once [`Tracer::lost`] has returned the error of the trace file, so that it is reported
-    /// only once.
+    /// True once [`Tracer::write_failure`] has returned the error of the trace file, so that it is
+    /// reported only once.
     is_told: AtomicBool,
 }
 
@@ -60,9 +60,9 @@ impl fmt::Debug for Tracer {
 }
 
 impl Tracer {
-    /// Returns the observer for `-v`, `--trace`, `-D` and `--etag-save -`, and for curl's warnings about retries.
-    /// Returns `None` if none of these is wanted.
-    pub(crate) fn of(global: &GlobalArgs, operation: &UrlGroup, stage: &StageArgs) -> Result<Option<Arc<Self>>> {
+    /// Returns the observer for `-v`, `--trace`, `-D`, `--etag-save -`, and for curl's warnings
+    /// about retries. `None` if the run needs none of these.
+    pub(crate) fn open(global: &GlobalArgs, operation: &UrlGroup, stage: &StageArgs) -> Result<Option<Arc<Self>>> {
         let args = &global.trace;
         let heads = match &stage.report.dump_header {
             Some(path) => {
@@ -101,21 +101,21 @@ impl Tracer {
 
     /// Returns the error of a write to the trace file; `None` if there was none. Later calls return
     /// `None`, so that the error is reported once.
-    pub(crate) fn lost(&self) -> Option<Error> {
+    pub(crate) fn write_failure(&self) -> Option<Error> {
         self.out.failure().filter(|_| self.args.file.is_some() && !self.is_told.swap(true, Ordering::Relaxed))
     }
 
     /// Returns the error of writing the entity tag to standard output, once.
-    pub(crate) fn lost_tag(&self) -> Option<io::Error> {
+    pub(crate) fn entity_tag_failure(&self) -> Option<io::Error> {
         self.lost_tag.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Writes a response head to the file of `-D`. Does nothing if the option is not given.
     pub(crate) fn dump_head(&self, raw: &[u8]) {
-        let doubled = self.doubles_heads.then(|| twice(raw));
+        let doubled = self.doubles_heads.then(|| double_line_ends(raw));
         let raw = doubled.as_deref().unwrap_or(raw);
         match &self.heads {
-            Some(heads) if heads.is_terminal() => heads.write(&for_terminal(raw)),
+            Some(heads) if heads.is_terminal() => heads.write(&escape_for_terminal(raw)),
             Some(heads) => heads.write(raw),
             None => {}
         }
@@ -125,7 +125,7 @@ impl Tracer {
 impl TransferObserver for Tracer {
     fn event(&self, event: &TraceEvent<'_>) {
         if let TraceEvent::Response { head } = event
-            && let Some(tag) = file_metadata::tag_line(head).filter(|_| self.prints_tag)
+            && let Some(tag) = file_metadata::entity_tag_line(head).filter(|_| self.prints_tag)
         {
             *self.lost_tag.lock().unwrap_or_else(PoisonError::into_inner) = Stdout.write_all(&tag).err();
         }
@@ -181,11 +181,11 @@ impl Tracer {
             _ => return Vec::new(),
         };
         let ignored = if let TraceEvent::Connect { head } = event { ignored_fields(head) } else { String::new() };
-        let stamp = self.stamp();
+        let stamp = self.time_prefix();
         let line = |line: &str| {
             let text = line.trim_end_matches(['\r', '\n']);
             let end = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
-            format!("{stamp}{mark} {}{end}", crate::usage_error::sanitized(text))
+            format!("{stamp}{mark} {}{end}", crate::usage_error::remove_control_characters(text))
         };
         let mut text: String = text.split_inclusive('\n').map(line).collect();
         text.extend(ignored.lines().map(|line| format!("{stamp}* {line}\n")));
@@ -211,7 +211,7 @@ impl Tracer {
     }
 
     fn info(&self, text: &str) -> Vec<u8> {
-        format!("{}* {}\n", self.stamp(), crate::usage_error::sanitized(text)).into_bytes()
+        format!("{}* {}\n", self.time_prefix(), crate::usage_error::remove_control_characters(text)).into_bytes()
     }
 
     /// Formats the lines of a response head for `--trace` or `--trace-ascii`, each line with its
@@ -223,17 +223,17 @@ impl Tracer {
 
     fn block(&self, title: &str, bytes: &[u8]) -> Vec<u8> {
         let length = bytes.len();
-        let mut out = format!("{}{title}, {length} bytes (0x{length:x})\n", self.stamp()).into_bytes();
+        let mut out = format!("{}{title}, {length} bytes (0x{length:x})\n", self.time_prefix()).into_bytes();
         match self.args.form {
-            TraceFormat::Hex => hex(bytes, &mut out),
-            _ => ascii(bytes, &mut out),
+            TraceFormat::Hex => append_hex(bytes, &mut out),
+            _ => append_ascii(bytes, &mut out),
         }
         out
     }
 
     /// Returns the prefix of a trace line: the time of day in UTC for `--trace-time`, and the
     /// numbers for `--trace-ids`. Empty without these options.
-    fn stamp(&self) -> String {
+    fn time_prefix(&self) -> String {
         let ids = if self.args.ids { "[0-0] " } else { "" };
         if !self.args.time {
             return ids.to_owned();
@@ -254,17 +254,17 @@ fn ignored_fields(head: &ResponseHead) -> String {
 }
 
 /// Returns the text with each of its lines twice.
-fn twice(raw: &[u8]) -> Vec<u8> {
+fn double_line_ends(raw: &[u8]) -> Vec<u8> {
     raw.split_inclusive(|&byte| byte == b'\n').flat_map(|line| [line, line].concat()).collect()
 }
 
-fn hex(bytes: &[u8], out: &mut Vec<u8>) {
+fn append_hex(bytes: &[u8], out: &mut Vec<u8>) {
     for (row, line) in bytes.chunks(16).enumerate() {
         let mut text = format!("{:04x}: ", row * 16);
         for at in 0..16 {
             text.push_str(&line.get(at).map_or("   ".to_owned(), |byte| format!("{byte:02x} ")));
         }
-        text.extend(line.iter().map(|&byte| shown(byte)));
+        text.extend(line.iter().map(|&byte| printable_or_dot(byte)));
         text.push('\n');
         out.extend_from_slice(text.as_bytes());
     }
@@ -272,19 +272,19 @@ fn hex(bytes: &[u8], out: &mut Vec<u8>) {
 
 /// Formats bytes for `--trace-ascii`, as lines of at most 64 characters. A line also ends after CR
 /// LF.
-fn ascii(bytes: &[u8], out: &mut Vec<u8>) {
+fn append_ascii(bytes: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
         let end = rest.windows(2).take(65).position(|pair| pair == b"\r\n");
         let (length, skipped) = end.map_or((rest.len().min(64), 0), |end| (end, 2));
-        let text: String = rest[..length].iter().map(|&byte| shown(byte)).collect();
+        let text: String = rest[..length].iter().map(|&byte| printable_or_dot(byte)).collect();
         out.extend_from_slice(format!("{at:04x}: {text}\n").as_bytes());
         at += length + skipped;
     }
 }
 
-fn shown(byte: u8) -> char {
+fn printable_or_dot(byte: u8) -> char {
     if (0x20..0x7f).contains(&byte) { char::from(byte) } else { '.' }
 }
 

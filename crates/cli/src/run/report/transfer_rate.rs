@@ -2,19 +2,19 @@
 //!
 //! ```ignore
 //! let mut rate = TransferRate::default();
-//! rate.seen(Duration::from_secs(2), 10_000);
+//! rate.add_sample(Duration::from_secs(2), 10_000);
 //! assert_eq!(rate.per_second(), 5_000);
 //! ```
 //!
 //! At first the speed is the average since the beginning. Later, the weight of old samples
-//! decreases exponentially with the time constant [`MEMORY`]. A division approximates the
+//! decreases exponentially with the time constant [`AVERAGING_TIME`]. A division approximates the
 //! exponential function, whose use would make each start of the program load another library
 //! (docs/design/startup.md).
 
 use std::time::Duration;
 
 /// The time constant: after this time, an earlier speed has about a third of its weight.
-const MEMORY: Duration = Duration::from_secs(15);
+const AVERAGING_TIME: Duration = Duration::from_secs(15);
 
 /// The speed of a transfer, weighted towards the last seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -28,13 +28,13 @@ pub(crate) struct TransferRate {
 impl TransferRate {
     /// Adds a sample: `bytes`, the total number of bytes of the transfer at the time `at` since its
     /// beginning.
-    pub(crate) fn seen(&mut self, at: Duration, bytes: u64) {
+    pub(crate) fn add_sample(&mut self, at: Duration, bytes: u64) {
         let step = at.saturating_sub(self.at);
         if step.is_zero() {
             return;
         }
         let now = bytes.saturating_sub(self.bytes) as f64 / step.as_secs_f64();
-        let weight = step.div_duration_f64(at.min(MEMORY + step));
+        let weight = step.div_duration_f64(at.min(AVERAGING_TIME + step));
         self.per_second += (now - self.per_second) * weight;
         self.at = at;
         self.bytes = bytes;
@@ -62,10 +62,10 @@ mod tests {
     #[test]
     fn early_rate_is_the_average_since_start() {
         let mut once = TransferRate::default();
-        once.seen(4 * SECOND, 4_000);
+        once.add_sample(4 * SECOND, 4_000);
         let mut often = TransferRate::default();
         for (tenth, bytes) in [(1, 700), (7, 900), (20, 900), (40, 4_000)] {
-            often.seen(tenth * SECOND / 10, bytes);
+            often.add_sample(tenth * SECOND / 10, bytes);
         }
         assert_eq!(once.per_second(), 1_000);
         assert!(often.per_second().abs_diff(1_000) <= 1, "{often:?}");
@@ -77,7 +77,7 @@ mod tests {
         let mut bytes = 0;
         for second in 1..=200 {
             bytes += if second <= 100 { 1_000_000 } else { 1_000 };
-            rate.seen(second * SECOND, bytes);
+            rate.add_sample(second * SECOND, bytes);
         }
         assert!((1_000..5_000).contains(&rate.per_second()), "{rate:?}");
     }
@@ -86,11 +86,11 @@ mod tests {
     fn rate_is_zero_without_time_or_bytes() {
         let mut rate = TransferRate::default();
         assert_eq!((rate.per_second(), rate.time_for(10)), (0, None));
-        rate.seen(Duration::ZERO, 1_000);
+        rate.add_sample(Duration::ZERO, 1_000);
         assert_eq!(rate, TransferRate::default());
-        rate.seen(SECOND, 1_000);
+        rate.add_sample(SECOND, 1_000);
         assert_eq!((rate.time_for(10_500), rate.time_for(0)), (Some(11 * SECOND), Some(Duration::ZERO)));
-        rate.seen(2 * SECOND, 0);
+        rate.add_sample(2 * SECOND, 0);
         assert_eq!(rate.per_second(), 500);
     }
 }

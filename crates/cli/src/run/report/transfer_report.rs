@@ -15,7 +15,7 @@ use crate::program_persona::ProgramPersona;
 use crate::run::report::error_message;
 use crate::write_out::{WriteOutValues, url_spelling};
 
-/// A finished transfer, with its URL, its output file and its outcome.
+/// A finished transfer: its URL, its output file and its outcome.
 pub(crate) struct TransferReport<'a> {
     /// The URL of the transfer, including the query that `-G` and `--url-query` add.
     pub(crate) url: &'a str,
@@ -24,7 +24,7 @@ pub(crate) struct TransferReport<'a> {
     pub(crate) method: &'a str,
     pub(crate) file: Option<&'a Path>,
     pub(crate) outcome: &'a TransferOutcome,
-    /// The settings of the transfer's stage; `None` if they are not known.
+    /// The settings of the transfer's stage. `None` if the settings are not known.
     pub(crate) settings: Option<&'a StageArgs>,
 }
 
@@ -41,7 +41,7 @@ impl TransferReport<'_> {
 
     /// Returns the scheme and the URL of the last request, after redirects, for `%{scheme}` and
     /// `%{url_effective}`.
-    pub(crate) fn effective(&self, persona: ProgramPersona) -> (&str, String) {
+    pub(crate) fn effective_scheme_and_url(&self, persona: ProgramPersona) -> (&str, String) {
         if self.is_local(persona) {
             return ("file", self.url.to_owned());
         }
@@ -113,7 +113,7 @@ impl TransferReport<'_> {
 
     /// Returns the values for `-w` that follow from the outcome of the transfer. The caller adds
     /// the values that do not.
-    pub(crate) fn facts<'a>(
+    pub(crate) fn write_out_values<'a>(
         &'a self,
         url: &'a str,
         url_effective: &'a str,

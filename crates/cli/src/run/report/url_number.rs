@@ -18,7 +18,7 @@ struct UrlNumberRange {
 }
 
 impl UrlNumberRange {
-    fn of(&self, transfer: u64) -> u64 {
+    fn number_of_transfer(&self, transfer: u64) -> u64 {
         self.source + self.step * (transfer - self.first)
     }
 }
@@ -32,7 +32,7 @@ impl UrlNumbers {
             if transfer == run.first + 1 {
                 run.step = u64::from(source > run.source);
             }
-            if run.of(transfer) == source {
+            if run.number_of_transfer(transfer) == source {
                 return;
             }
         }
@@ -40,9 +40,9 @@ impl UrlNumbers {
     }
 
     /// Returns the number of the source from which the transfer with this number comes.
-    pub(crate) fn source_of(&self, transfer: u64) -> u64 {
+    pub(crate) fn source_of_transfer(&self, transfer: u64) -> u64 {
         let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let at = runs.partition_point(|run| run.first <= transfer);
-        at.checked_sub(1).map_or(transfer, |at| runs[at].of(transfer))
+        at.checked_sub(1).map_or(transfer, |at| runs[at].number_of_transfer(transfer))
     }
 }

@@ -24,14 +24,16 @@ pub(crate) struct ChecksumLists(Vec<(String, Arc<ChecksumList>)>);
 impl ChecksumLists {
     /// Returns the checksum list for a URL group with many URLs, with the URL or file name of the
     /// list. Returns `None` if `--checksum` names no list.
-    pub(crate) fn of_many(
+    pub(crate) fn list_for_many(
         &mut self,
         client: &Client,
         request: &RequestOptions,
         operation: &UrlGroup,
     ) -> Result<Option<(Arc<ChecksumList>, String)>> {
         match &operation.checksum {
-            Some(asked::ChecksumArg::From(place)) => Ok(Some((self.at(client, request, None, place)?, place.clone()))),
+            Some(asked::ChecksumArg::From(place)) => {
+                Ok(Some((self.list_at(client, request, None, place)?, place.clone())))
+            }
             Some(asked::ChecksumArg::Digest(_)) | None => Ok(None),
         }
     }
@@ -41,7 +43,7 @@ impl ChecksumLists {
     ///
     /// A checksum list is fetched with the request options of the body. Credentials are sent only
     /// if the list has the same origin as the body.
-    pub(crate) fn of(
+    pub(crate) fn expected_checksum(
         &mut self,
         client: &Client,
         request: &RequestOptions,
@@ -51,15 +53,15 @@ impl ChecksumLists {
     ) -> Result<Option<ExpectedChecksum>> {
         match &operation.checksum {
             None => Ok(None),
-            Some(asked::ChecksumArg::Digest(digest)) => Ok(checksum(digest)),
+            Some(asked::ChecksumArg::Digest(digest)) => Ok(to_engine_checksum(digest)),
             Some(asked::ChecksumArg::From(place)) => {
-                let list = self.at(client, request, Some(target), place)?;
-                listed(&list, place, target, file).map(Some)
+                let list = self.list_at(client, request, Some(target), place)?;
+                find_in_list(&list, place, target, file).map(Some)
             }
         }
     }
 
-    fn at(
+    fn list_at(
         &mut self,
         client: &Client,
         request: &RequestOptions,
@@ -69,7 +71,7 @@ impl ChecksumLists {
         if let Some((_, list)) = self.0.iter().find(|(known, _)| known == place) {
             return Ok(Arc::clone(list));
         }
-        let list = Arc::new(ChecksumList::new(read(client, request, target, place)?));
+        let list = Arc::new(ChecksumList::new(read_list(client, request, target, place)?));
         self.0.push((place.to_owned(), Arc::clone(&list)));
         Ok(list)
     }
@@ -77,19 +79,19 @@ impl ChecksumLists {
 
 /// Returns the digest that a checksum list contains for `target`. The entry is searched by the path
 /// of the URL, and then by the path of the output file.
-pub(crate) fn listed(
+pub(crate) fn find_in_list(
     list: &ChecksumList,
     place: &str,
     target: &Target,
     file: Option<&Path>,
 ) -> Result<ExpectedChecksum> {
     let path = target.path();
-    let decoded = urlencode::decoded(path.as_bytes());
+    let decoded = urlencode::percent_decode(path.as_bytes());
     let names = [Some(path), std::str::from_utf8(&decoded).ok(), file.and_then(Path::to_str)];
-    let mut digests = names.into_iter().flatten().map(|name| list.pick(name));
+    let mut digests = names.into_iter().flatten().map(|name| list.find(name));
     let first = digests.next().unwrap_or(Err(DigestLookupError::NotListed));
     let digest = first.or_else(|error| digests.find_map(Result::ok).ok_or(error));
-    let found = digest.map(|digest| checksum(&digest));
+    let found = digest.map(|digest| to_engine_checksum(&digest));
     found
         .map_err(|error| Error::with_source(ErrorKind::Checksum, format!("no checksum in {place}"), error))
         .and_then(|checksum| {
@@ -98,7 +100,7 @@ pub(crate) fn listed(
         .map_err(|error| error.with_url(target.to_url()))
 }
 
-fn checksum(digest: &asked::ExpectedDigest) -> Option<ExpectedChecksum> {
+fn to_engine_checksum(digest: &asked::ExpectedDigest) -> Option<ExpectedChecksum> {
     let algorithm = match digest.algorithm() {
         asked::ChecksumAlgorithm::Sha1 => HashAlgorithm::Sha1,
         asked::ChecksumAlgorithm::Sha256 => HashAlgorithm::Sha256,
@@ -109,10 +111,10 @@ fn checksum(digest: &asked::ExpectedDigest) -> Option<ExpectedChecksum> {
 }
 
 /// Reads a checksum list (SHA256SUMS). `place` is its URL or file name, or `-` for standard input.
-fn read(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
+fn read_list(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
     let scheme = place.get(..8).unwrap_or(place).to_ascii_lowercase();
     if scheme.starts_with("http://") || scheme.starts_with("https://") {
-        return fetch(client, request, target, place);
+        return fetch_list(client, request, target, place);
     }
     let mut list = Vec::new();
     SystemFileAccess
@@ -125,7 +127,7 @@ fn read(client: &Client, request: &RequestOptions, target: Option<&Target>, plac
     Ok(list)
 }
 
-fn fetch(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
+fn fetch_list(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
     let list = Target::parse(place)
         .map_err(|error| Error::with_source(ErrorKind::Url, "the URL of the checksums cannot be used", error))?;
     // A list is got: what is sent to the body's URL is not sent to that of the list.

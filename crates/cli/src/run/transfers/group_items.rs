@@ -44,9 +44,9 @@ impl GroupItems {
 
     fn open(&mut self, index: usize) -> Result<UrlItems> {
         let operation = &self.plan.operations[index];
-        let reporter = Arc::new(self.first.of_joined_group(&self.plan.global, operation)?);
+        let reporter = Arc::new(self.first.for_joined_group(&self.plan.global, operation)?);
         let options = Arc::new(request_of_many(&self.plan, operation, 0, &reporter, &mut self.stores)?);
-        let names = reporter.names().clone();
+        let names = reporter.output_names().clone();
         let method = operation.stages[0].request.method.clone();
         let context = Some(ItemContext::new(Arc::new(GroupReport { reporter, method })));
         let requests = ItemRequests { options, is_joined: true, context };

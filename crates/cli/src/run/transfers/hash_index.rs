@@ -17,13 +17,13 @@ use std::os::unix::fs::FileExt;
 /// The maximum number of entries in memory; they are then written to a sorted run on disk.
 const MAX_RECENT: usize = 64 << 10;
 /// The number of runs of one level that are merged.
-const MERGED: usize = 8;
+const RUNS_PER_MERGE: usize = 8;
 /// The bytes of an entry in a run: its hash and its number.
-const ENTRY: usize = 16;
+const ENTRY_SIZE: usize = 16;
 /// The number of entries in a block of a run.
-const BLOCK: usize = 256;
+const ENTRIES_PER_BLOCK: usize = 256;
 /// The number of bits of a filter for each entry.
-const FILTER_BITS: usize = 10;
+const FILTER_BITS_PER_ENTRY: usize = 10;
 /// The number of bits that an entry sets in its part of a filter.
 const FILTER_PROBES: u32 = 6;
 
@@ -83,10 +83,10 @@ impl HashIndex {
 
     /// Merges the last runs as long as there are enough of one level.
     fn merge(&mut self) -> io::Result<()> {
-        while let Some(first) = self.runs.len().checked_sub(MERGED)
+        while let Some(first) = self.runs.len().checked_sub(RUNS_PER_MERGE)
             && self.runs[first].level == self.runs[self.runs.len() - 1].level
         {
-            let merged = merged(&mut self.runs[first..])?;
+            let merged = merge_runs(&mut self.runs[first..])?;
             self.runs.truncate(first);
             self.runs.push(merged);
         }
@@ -108,23 +108,23 @@ struct SortedRun {
 impl SortedRun {
     fn get(&self, hash: u64) -> io::Result<Option<u64>> {
         let Some(block) = self.firsts.partition_point(|&first| first <= hash).checked_sub(1) else { return Ok(None) };
-        let count = BLOCK.min(self.entries - block * BLOCK);
-        let mut bytes = [0; BLOCK * ENTRY];
-        let bytes = &mut bytes[..count * ENTRY];
-        self.file.read_exact_at(bytes, (block * BLOCK * ENTRY) as u64)?;
-        let (entries, _) = bytes.as_chunks::<ENTRY>();
-        let found = entries.binary_search_by_key(&hash, |bytes| entry(bytes).0);
-        Ok(found.ok().map(|at| entry(&entries[at]).1))
+        let count = ENTRIES_PER_BLOCK.min(self.entries - block * ENTRIES_PER_BLOCK);
+        let mut bytes = [0; ENTRIES_PER_BLOCK * ENTRY_SIZE];
+        let bytes = &mut bytes[..count * ENTRY_SIZE];
+        self.file.read_exact_at(bytes, (block * ENTRIES_PER_BLOCK * ENTRY_SIZE) as u64)?;
+        let (entries, _) = bytes.as_chunks::<ENTRY_SIZE>();
+        let found = entries.binary_search_by_key(&hash, |bytes| decode_entry(bytes).0);
+        Ok(found.ok().map(|at| decode_entry(&entries[at]).1))
     }
 }
 
-fn entry(bytes: &[u8; ENTRY]) -> (u64, u64) {
+fn decode_entry(bytes: &[u8; ENTRY_SIZE]) -> (u64, u64) {
     let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
     (number(0), number(8))
 }
 
 /// Merges runs of one level into a run of the next level.
-fn merged(runs: &mut [SortedRun]) -> io::Result<SortedRun> {
+fn merge_runs(runs: &mut [SortedRun]) -> io::Result<SortedRun> {
     let entries = runs.iter().map(|run| run.entries).sum();
     let mut writer = RunWriter::new(runs[0].level + 1, entries)?;
     let mut readers = Vec::with_capacity(runs.len());
@@ -143,9 +143,9 @@ fn merged(runs: &mut [SortedRun]) -> io::Result<SortedRun> {
 }
 
 fn next_entry(reader: &mut impl Read) -> io::Result<Option<(u64, u64)>> {
-    let mut bytes = [0; ENTRY];
+    let mut bytes = [0; ENTRY_SIZE];
     match reader.read_exact(&mut bytes) {
-        Ok(()) => Ok(Some(entry(&bytes))),
+        Ok(()) => Ok(Some(decode_entry(&bytes))),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
         Err(error) => Err(error),
     }
@@ -167,13 +167,13 @@ impl RunWriter {
             level,
             entries: 0,
             filter: HashFilter::new(entries),
-            firsts: Vec::with_capacity(entries.div_ceil(BLOCK)),
+            firsts: Vec::with_capacity(entries.div_ceil(ENTRIES_PER_BLOCK)),
         })
     }
 
     /// Adds the entry with the next greater hash.
     fn push(&mut self, (hash, number): (u64, u64)) -> io::Result<()> {
-        if self.entries.is_multiple_of(BLOCK) {
+        if self.entries.is_multiple_of(ENTRIES_PER_BLOCK) {
             self.firsts.push(hash);
         }
         self.entries += 1;
@@ -195,10 +195,10 @@ struct HashFilter(Vec<[u64; 8]>);
 
 impl HashFilter {
     fn new(entries: usize) -> Self {
-        Self(vec![[0; 8]; (entries * FILTER_BITS).div_ceil(512).max(1)])
+        Self(vec![[0; 8]; (entries * FILTER_BITS_PER_ENTRY).div_ceil(512).max(1)])
     }
 
-    fn part(&self, hash: u64) -> usize {
+    fn block_index(&self, hash: u64) -> usize {
         ((u128::from(hash) * self.0.len() as u128) >> 64) as usize
     }
 
@@ -214,13 +214,13 @@ impl HashFilter {
     }
 
     fn add(&mut self, hash: u64) {
-        let part = self.part(hash);
+        let part = self.block_index(hash);
         Self::bits(hash).for_each(|(word, mask)| self.0[part][word] |= mask);
     }
 
     /// Returns false if the hash was not added. Returns true for one or two of a hundred others.
     fn may_have(&self, hash: u64) -> bool {
-        let part = &self.0[self.part(hash)];
+        let part = &self.0[self.block_index(hash)];
         Self::bits(hash).all(|(word, mask)| part[word] & mask != 0)
     }
 }
@@ -247,7 +247,7 @@ mod tests {
         }
         assert!(index.recent.len() < 64);
         let levels: Vec<u32> = index.runs.iter().map(|run| run.level).collect();
-        assert!(levels.is_sorted_by(|a, b| a >= b) && levels.len() < 4 * MERGED, "{levels:?}");
+        assert!(levels.is_sorted_by(|a, b| a >= b) && levels.len() < 4 * RUNS_PER_MERGE, "{levels:?}");
         let entries: usize = index.runs.iter().map(|run| run.entries).sum();
         assert_eq!(entries + index.recent.len(), 20_000);
     }

@@ -20,7 +20,7 @@ pub(crate) struct ListReader {
     line: u64,
 }
 
-/// A record with its place in the list. The id is known even if the record is wrong.
+/// A record with its position in the list. The id is known even if the record is invalid.
 pub(crate) struct NumberedRecord {
     /// The name of the list and the number of the line, for messages.
     pub(crate) place: String,
@@ -48,8 +48,8 @@ impl ListReader {
     /// `None` at the end of the list.
     pub(crate) fn next_url(&mut self) -> Result<Option<String>> {
         while let Some(line) = self.next_line().map_err(|fault| self.error(fault))? {
-            if let Some(text) = url_list::in_line(&line) {
-                return Ok(Some(url_list::as_text(text).into_owned()));
+            if let Some(text) = url_list::url_in_line(&line) {
+                return Ok(Some(url_list::to_text(text).into_owned()));
             }
         }
         Ok(None)
@@ -62,7 +62,7 @@ impl ListReader {
                 Ok(Some(line)) => line,
                 Ok(None) => return Ok(None),
                 Err(fault @ LineFault::TooLong) => {
-                    let (place, record) = (self.place(), Err(self.error(fault)));
+                    let (place, record) = (self.name_and_line(), Err(self.error(fault)));
                     return Ok(Some(NumberedRecord { place, id: None, record }));
                 }
                 Err(fault) => return Err(self.error(fault)),
@@ -72,19 +72,19 @@ impl ListReader {
             if text.trim_ascii_start().is_empty() {
                 continue;
             }
-            let place = self.place();
+            let place = self.name_and_line();
             return Ok(Some(match JsonlRequest::parse(text) {
                 Ok(mut record) => NumberedRecord { place, id: record.id.take(), record: Ok(record) },
                 Err(error) => {
                     let record = Err(Error::new(ErrorKind::Read, format!("{place}: {error}")));
-                    NumberedRecord { place, id: JsonlRequest::id_of(text), record }
+                    NumberedRecord { place, id: JsonlRequest::parse_id(text), record }
                 }
             }));
         }
     }
 
     /// Returns the name of the list and the number of the line that was read last.
-    fn place(&self) -> String {
+    fn name_and_line(&self) -> String {
         let name = if self.name == "-" { "standard input" } else { &self.name };
         format!("{name}, line {}", self.line)
     }
@@ -93,7 +93,7 @@ impl ListReader {
         match fault {
             LineFault::Unreadable(error) => unreadable(&self.name, error),
             LineFault::TooLong => {
-                let message = format!("{}: the line is longer than {} MiB", self.place(), MAX_LINE >> 20);
+                let message = format!("{}: the line is longer than {} MiB", self.name_and_line(), MAX_LINE >> 20);
                 Error::new(ErrorKind::Read, message)
             }
         }
@@ -143,7 +143,7 @@ impl OpenRows {
     }
 
     /// Returns an error with the place of the row that caused it.
-    pub(crate) fn at(&self, row: &CsvRow, error: &Error) -> Error {
+    pub(crate) fn error_at_row(&self, row: &CsvRow, error: &Error) -> Error {
         let message = format!("{}, line {}: {}", self.name, row.line, error.cause());
         let placed = Error::new(error.kind(), message);
         match error.url() {

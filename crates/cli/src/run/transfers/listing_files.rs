@@ -14,7 +14,7 @@ use haul_policy::protocols::ProtocolSet;
 use crate::plan::{OutputArg, UrlGroup};
 use crate::record_input::CsvRow;
 use crate::run::engine_options::output_options::{
-    claims_name, file_for, in_output_dir, options_for, unblocked, with_page,
+    avoid_blocked_path, claims_name, fill_page_number, in_output_dir, options_for, output_file_path,
 };
 use crate::run::engine_options::target_url::refuse_protocol;
 use crate::run::transfers::output_names::OutputNames;
@@ -43,24 +43,24 @@ impl ListingFiles {
     /// each, or whose protocol is restricted.
     pub(crate) fn are_needed(operation: &UrlGroup) -> bool {
         let first = &operation.stages[0];
-        let to_stdout = |source| operation.output_of(source).is_stdout();
+        let to_stdout = |source| operation.output_of_source(source).is_stdout();
         let is_restricted = first.transfer.redirect.protocols != ProtocolSet::default();
-        let is_one = is_shared(operation) || (0..operation.urls.len()).all(to_stdout);
+        let is_one = pages_share_file(operation) || (0..operation.urls.len()).all(to_stdout);
         // A record may name a file of its own.
         let has_records = operation.records.is_some();
         first.pagination.is_some() && (is_restricted || has_records || !is_one)
     }
 }
 
-/// Returns true if all pages of the first stage are output to one place.
-fn is_shared(operation: &UrlGroup) -> bool {
+/// Returns true if all pages of the first stage are written to one output.
+fn pages_share_file(operation: &UrlGroup) -> bool {
     operation.stages.len() == 1 && operation.shared_output().is_some()
 }
 
 /// Returns the file that a record names, inside the output directory. `page` is the number of the
 /// page in its listing, if the stage has listings.
 pub(crate) fn file_of_record(operation: &UrlGroup, name: &Path, page: u64) -> PathBuf {
-    in_output_dir(operation, with_page(&operation.stages[0], name.as_os_str(), page).into_owned())
+    in_output_dir(operation, fill_page_number(&operation.stages[0], name.as_os_str(), page).into_owned())
 }
 
 /// Returns the options for a file that a record names: it stays below the output directory.
@@ -72,17 +72,17 @@ impl PageDestination for ListingFiles {
     fn destination(&self, page: u64, target: &Target) -> Result<BodyDestination> {
         let Self { operation, source, naming, names } = self;
         refuse_protocol(&operation.stages[0], target)?;
-        if is_shared(operation) && !matches!(naming, PageNaming::Record(_)) {
+        if pages_share_file(operation) && !matches!(naming, PageNaming::Record(_)) {
             return Ok(BodyDestination::Output);
         }
         let url = target.to_url();
-        let of_command_line = operation.output_of(*source);
+        let of_command_line = operation.output_of_source(*source);
         let file = |parts: &GlobValues, row: Option<(&[String], &CsvRow)>| {
             let column = |name: &str| {
                 let (columns, row) = row?;
                 columns.iter().position(|column| column == name).map(|index| Cow::from(row.field(index)))
             };
-            file_for(operation, *source, target, &url, parts, &column, page)
+            output_file_path(operation, *source, target, &url, parts, &column, page)
         };
         let path = match naming {
             PageNaming::Record(name) => Some(file_of_record(operation, name, page)),
@@ -93,7 +93,7 @@ impl PageDestination for ListingFiles {
         let of_record = OutputArg::File(path.clone().into_os_string());
         let is_of_record = matches!(naming, PageNaming::Record(_));
         let output = if is_of_record { &of_record } else { of_command_line };
-        let path = if is_of_record { path } else { unblocked(operation, names, output, path) };
+        let path = if is_of_record { path } else { avoid_blocked_path(operation, names, output, path) };
         claims_name(operation, names, output, &path, &url)?;
         let options = options_for(operation, output, None, Some(names));
         let options = if is_of_record { options_of_record(operation, options) } else { options };

@@ -49,7 +49,7 @@ pub(crate) struct LocalFile {
 ///
 /// # Errors
 /// The URL is invalid, or `--proto` does not allow `file`.
-pub(crate) fn find(is_curl: bool, stage: &StageArgs, url: &str) -> Result<Option<LocalFile>> {
+pub(crate) fn local_file_of_url(is_curl: bool, stage: &StageArgs, url: &str) -> Result<Option<LocalFile>> {
     let by_default = stage.transfer.redirect.default_file && !url.contains("://");
     let by_default = by_default.then(|| format!("file://{url}"));
     let url = by_default.as_deref().unwrap_or(url);
@@ -61,11 +61,11 @@ pub(crate) fn find(is_curl: bool, stage: &StageArgs, url: &str) -> Result<Option
         return Err(Error::new(ErrorKind::UnsupportedScheme, message).with_url(url));
     }
     let bad = |error: &dyn std::fmt::Display| Error::new(ErrorKind::Url, error.to_string()).with_url(url);
-    let path = file_url::path(url).map_err(|error| bad(&error))?;
+    let path = file_url::parse_path(url).map_err(|error| bad(&error))?;
     let written: String = path
         .split(|&byte| byte == b'/')
         .skip(1)
-        .fold(String::new(), |before, part| format!("{before}/{}", urlencode::percent(part)));
+        .fold(String::new(), |before, part| format!("{before}/{}", urlencode::percent_encode(part)));
     let target = Target::parse_with(&format!("localhost{written}"), haul_policy::Scheme::Http, true);
     let target = target.map_err(|error| bad(&error))?;
     Ok(Some(LocalFile { path: PathBuf::from(OsStr::from_bytes(&path)), target }))
@@ -74,7 +74,7 @@ pub(crate) fn find(is_curl: bool, stage: &StageArgs, url: &str) -> Result<Option
 impl LocalFile {
     /// Transfers the local file of a `file:` URL. If `uploads` is true, writes the content of `-T`
     /// to the file. If not, copies the file to the output.
-    pub(crate) fn carry_out(
+    pub(crate) fn transfer(
         self,
         operation: &UrlGroup,
         request: &RequestOptions,
@@ -92,7 +92,7 @@ impl LocalFile {
         };
         let result = match request.body.as_ref().filter(|_| uploads) {
             Some(body) => {
-                let written = write(&self.path, operation, &mut *body.upload(), &mut reading.facts.upload_bytes);
+                let written = write_upload(&self.path, operation, &mut *body.upload(), &mut reading.facts.upload_bytes);
                 written.and_then(|()| reading.sink.finish())
             }
             None => reading.deliver(&self.path),
@@ -122,65 +122,67 @@ impl LocalFileTransfer<'_> {
         let metadata = file.metadata().map_err(unreadable)?;
         if metadata.is_dir() {
             // Names are listed anew each time: there is no place in them to go on from.
-            if self.resumed().is_some_and(|from| from > 0) {
-                return Err(not_resumed("it is a directory"));
+            if self.resume_offset().is_some_and(|from| from > 0) {
+                return Err(resume_error("it is a directory"));
             }
-            let names = names(path).map_err(unreadable)?;
-            let is_wanted = self.begin(&metadata, None, 0)?;
-            return if is_wanted { self.pour(&mut &names[..]) } else { self.sink.finish() };
+            let names = directory_listing(path).map_err(unreadable)?;
+            let is_wanted = self.begin_delivery(&metadata, None, 0)?;
+            return if is_wanted { self.copy_rest(&mut &names[..]) } else { self.sink.finish() };
         }
         // Files of the system's own (/proc) have no length that can be relied on.
         let length = Some(metadata.len()).filter(|&length| metadata.is_file() && length > 0);
-        let (from, to) = self.extent(length)?;
+        let (from, to) = self.offsets_to_copy(length)?;
         if self.request.max_size.is_some_and(|most| to.is_some_and(|to| to - from > most)) {
             return Err(Error::new(ErrorKind::TooLarge, format!("{} is larger than allowed", path.display())));
         }
         if from > 0 {
             file.seek(SeekFrom::Start(from)).map_err(unreadable)?;
         }
-        let is_wanted = self.begin(&metadata, to.map(|to| to - from), from)?;
+        let is_wanted = self.begin_delivery(&metadata, to.map(|to| to - from), from)?;
         match to {
             _ if self.request.head_only || !is_wanted => self.sink.finish(),
-            Some(to) => self.pour(&mut file.take(to - from)),
-            None => self.pour(&mut file),
+            Some(to) => self.copy_rest(&mut file.take(to - from)),
+            None => self.copy_rest(&mut file),
         }
     }
 
     /// Returns the offset in bytes at which `-C` resumes; `None` if the local file is copied from
     /// its start.
-    fn resumed(&mut self) -> Option<u64> {
+    fn resume_offset(&mut self) -> Option<u64> {
         self.request.resume_from.or_else(|| self.sink.partial(self.target).map(|partial| partial.gap.start))
     }
 
     /// Returns the offsets in the local file at which copying begins and ends, as `-C` and `-r`
     /// ask. `length` is the length of the file. The end is `None` if it is unknown.
-    fn extent(&mut self, length: Option<u64>) -> Result<(u64, Option<u64>)> {
-        let (from, last) = match (self.resumed(), &self.request.range) {
+    fn offsets_to_copy(&mut self, length: Option<u64>) -> Result<(u64, Option<u64>)> {
+        let (from, last) = match (self.resume_offset(), &self.request.range) {
             (Some(from), _) => (from, None),
-            (None, Some(range)) => within(range, length).ok_or_else(|| not_resumed("it has no such range"))?,
+            (None, Some(range)) => {
+                parse_byte_range(range, length).ok_or_else(|| resume_error("it has no such range"))?
+            }
             (None, None) => (0, None),
         };
         let end = last.map(|last| last.saturating_add(1));
         let Some(length) = length else {
-            return if from == 0 { Ok((0, end)) } else { Err(not_resumed("its length is not known")) };
+            return if from == 0 { Ok((0, end)) } else { Err(resume_error("its length is not known")) };
         };
         // The output may be complete already.
         if from > length {
-            return Err(not_resumed("it is not as long as that"));
+            return Err(resume_error("it is not as long as that"));
         }
         Ok((from, Some(end.map_or(length, |end| length.min(end)))))
     }
 
     /// Creates the header fields that curl prints for a local file, and passes them to the sink.
     /// Returns false if the condition of `-z` is not met, so that the content is not wanted.
-    fn begin(&mut self, metadata: &Metadata, length: Option<u64>, offset: u64) -> Result<bool> {
+    fn begin_delivery(&mut self, metadata: &Metadata, length: Option<u64>, offset: u64) -> Result<bool> {
         let mut fields = String::new();
         if metadata.is_file() {
             fields = format!("Content-Length: {}\r\nAccept-ranges: bytes\r\n", metadata.len());
         }
         let modified = u64::try_from(metadata.mtime()).ok();
         if let Some(modified) = modified.filter(|&seconds| seconds < YEAR_10000) {
-            fields += &format!("Last-Modified: {}\r\n", date::http(modified));
+            fields += &format!("Last-Modified: {}\r\n", date::http_date(modified));
         }
         fields += "\r\n";
         let head = ResponseHead::from_raw(format!("HTTP/1.1 200 OK\r\n{fields}").as_bytes())
@@ -213,8 +215,8 @@ impl LocalFileTransfer<'_> {
     }
 
     /// Copies all remaining bytes of the reader `from` to the sink.
-    fn pour(&mut self, from: &mut dyn Read) -> Result<()> {
-        let mut buffer = BufferPool::new(BLOCK).take();
+    fn copy_rest(&mut self, from: &mut dyn Read) -> Result<()> {
+        let mut buffer = BufferPool::new(BLOCK).take_buffer();
         loop {
             let count = match from.read(&mut buffer) {
                 Ok(0) => return self.sink.finish(),
@@ -231,13 +233,13 @@ impl LocalFileTransfer<'_> {
     }
 }
 
-fn not_resumed(why: &str) -> Error {
+fn resume_error(why: &str) -> Error {
     Error::new(ErrorKind::Changed, format!("failed to resume file:// transfer: {why}"))
 }
 
 /// Returns the offsets of the first and last byte of a range such as `0-499` (RFC 9110 section
 /// 14.1.2). The last is `None` for the end of the file. Returns `None` for an invalid range.
-fn within(range: &str, length: Option<u64>) -> Option<(u64, Option<u64>)> {
+fn parse_byte_range(range: &str, length: Option<u64>) -> Option<(u64, Option<u64>)> {
     match (range.split_once('-')?, length) {
         (("", last), length) => Some((length?.checked_sub(last.parse().ok()?)?, None)),
         ((from, ""), _) => Some((from.parse().ok()?, None)),
@@ -250,7 +252,7 @@ fn within(range: &str, length: Option<u64>) -> Option<(u64, Option<u64>)> {
 
 /// Returns the names of the files in a directory, sorted, one per line. As in curl, hidden files
 /// are left out.
-fn names(directory: &Path) -> io::Result<Vec<u8>> {
+fn directory_listing(directory: &Path) -> io::Result<Vec<u8>> {
     let mut names = fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
     names.retain(|name| !name.as_bytes().starts_with(b"."));
     names.sort();
@@ -259,7 +261,7 @@ fn names(directory: &Path) -> io::Result<Vec<u8>> {
 
 /// Writes `content`, the upload of `-T`, to the file `path`, or appends it with `-C`. Adds the
 /// number of written bytes to `sent`.
-fn write(path: &Path, operation: &UrlGroup, content: &mut dyn BodyUpload, sent: &mut u64) -> Result<()> {
+fn write_upload(path: &Path, operation: &UrlGroup, content: &mut dyn BodyUpload, sent: &mut u64) -> Result<()> {
     let unwritable =
         |error| Error::with_source(ErrorKind::Write, format!("cannot open {} for writing", path.display()), error);
     let goes_on = operation.stages[0].request.continue_at;
@@ -274,7 +276,7 @@ fn write(path: &Path, operation: &UrlGroup, content: &mut dyn BodyUpload, sent: 
     };
     let mut buffer = vec![0; BLOCK];
     loop {
-        let read = next(content, &mut buffer);
+        let read = read_upload(content, &mut buffer);
         let count = read.map_err(|error| Error::with_source(ErrorKind::Read, "failed to read what is sent", error))?;
         if count == 0 {
             return Ok(());
@@ -292,7 +294,7 @@ fn write(path: &Path, operation: &UrlGroup, content: &mut dyn BodyUpload, sent: 
 
 /// Reads bytes of the content to upload. Returns 0 at its end. Waits while a non-blocking pipe has
 /// no bytes.
-fn next(content: &mut dyn BodyUpload, buffer: &mut [u8]) -> io::Result<usize> {
+fn read_upload(content: &mut dyn BodyUpload, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match (content.read(buffer), content.source()) {
             (Err(error), Some(source)) if error.kind() == io::ErrorKind::WouldBlock => {

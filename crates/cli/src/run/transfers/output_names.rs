@@ -21,7 +21,7 @@ use crate::run::transfers::hash_index::HashIndex;
 
 /// The number of bytes of URLs that are kept in memory for messages. If there are more, they are
 /// written to a temporary file.
-const IN_MEMORY: usize = 1 << 20;
+const MAX_NAMES_IN_MEMORY: usize = 1 << 20;
 
 /// The character before the text of [`OutputNames::reserve`]. No URL begins so.
 const OWNER_MARK: char = '\0';
@@ -37,7 +37,7 @@ struct TakenNames {
     /// that reserved it.
     names: HashIndex,
     urls: UrlLog,
-    /// The hashes of the directories in which [`OutputNames::unblocked`] has put files.
+    /// The hashes of the directories in which [`OutputNames::avoid_blocked_path`] has put files.
     directories: HashIndex,
     /// A cache of one entry: the directory of the last output file as written, and its canonical
     /// path.
@@ -53,12 +53,12 @@ struct TakenNames {
 
 impl OutputNames {
     /// Sets the time when the job of the run began: files that were made since are its own.
-    pub(crate) fn set_own_since(&self, time: SystemTime) {
+    pub(crate) fn set_overwritable_since(&self, time: SystemTime) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).own_since = Some(time);
     }
 
     /// Returns the time when the job of the run began; `None` without a job.
-    pub(crate) fn own_since(&self) -> Option<SystemTime> {
+    pub(crate) fn overwritable_since(&self) -> Option<SystemTime> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).own_since
     }
 
@@ -73,7 +73,7 @@ impl OutputNames {
     /// the directory `base`. A directory whose name a file has gets the suffix `.dir`, and a file
     /// whose name a directory has gets the suffix `.file`. So `/docs` and `/docs/intro` of a site
     /// both have a file.
-    pub(crate) fn unblocked(&self, base: &Path, path: PathBuf) -> PathBuf {
+    pub(crate) fn avoid_blocked_path(&self, base: &Path, path: PathBuf) -> PathBuf {
         let Ok(below) = path.strip_prefix(base) else { return path };
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut made = base.to_owned();
@@ -97,11 +97,11 @@ impl OutputNames {
     /// Returns a check that the engine calls with the file name that a response chose, and that
     /// reserves this name. If `skips_existing` is true, the name of a file that existed before the
     /// run is not reserved.
-    pub(crate) fn check(&self, skips_existing: bool) -> FilePathCheck {
+    pub(crate) fn path_check(&self, skips_existing: bool) -> FilePathCheck {
         let names = self.clone();
         FilePathCheck::new(move |path, target| match skips_existing && path.exists() && !names.has(path) {
             true => Ok(()),
-            false => names.take(path, &target.to_url()),
+            false => names.reserve_for_url(path, &target.to_url()),
         })
     }
 
@@ -114,7 +114,7 @@ impl OutputNames {
         if self.has(path) {
             return Ok(());
         }
-        self.take(path, &format!("{OWNER_MARK}{owner}"))
+        self.reserve_for_url(path, &format!("{OWNER_MARK}{owner}"))
     }
 
     /// Reserves the name of an output file for a URL.
@@ -122,7 +122,7 @@ impl OutputNames {
     /// # Errors
     /// [`ErrorKind::Write`] if another URL of the run has reserved the name. There is no error for
     /// a device or a pipe, to which any number of URLs may be written.
-    pub(crate) fn take(&self, path: &Path, url: &str) -> Result<()> {
+    pub(crate) fn reserve_for_url(&self, path: &Path, url: &str) -> Result<()> {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.device.as_deref().is_some_and(|device| device.as_os_str() == path.as_os_str()) {
             return Ok(());
@@ -225,7 +225,7 @@ struct UrlLog {
 impl UrlLog {
     /// Appends a URL. Returns its offset.
     fn add(&mut self, url: &str) -> io::Result<u64> {
-        if self.last.len() >= IN_MEMORY {
+        if self.last.len() >= MAX_NAMES_IN_MEMORY {
             let file = match self.file.take() {
                 Some(file) => file,
                 None => tempfile::tempfile()?,
@@ -304,7 +304,7 @@ mod tests {
         std::fs::create_dir(dir.path().join("d")).unwrap();
         std::os::unix::fs::symlink("d", dir.path().join("link")).unwrap();
         let names = OutputNames::default();
-        let take = |name: &str, url: &str| names.take(&dir.path().join(name), url);
+        let take = |name: &str, url: &str| names.reserve_for_url(&dir.path().join(name), url);
         take("d/f", "http://h/1").unwrap();
         take("d/g", "http://h/2").unwrap();
         take("f", "http://h/3").unwrap();
@@ -315,7 +315,7 @@ mod tests {
             assert!(text.contains("http://h/1") && text.contains("h/4") && !text.contains("secret"), "{text}");
         }
         for _ in 0..2 {
-            names.take(Path::new("/dev/null"), "http://h/5").unwrap();
+            names.reserve_for_url(Path::new("/dev/null"), "http://h/5").unwrap();
         }
     }
 
@@ -327,7 +327,7 @@ mod tests {
         std::fs::write(&path, "").unwrap();
         names.reserve(&path, "the job").unwrap();
         names.reserve(&path, "the list").unwrap();
-        let error = names.take(&dir.path().join("./job"), "http://h/").unwrap_err();
+        let error = names.reserve_for_url(&dir.path().join("./job"), "http://h/").unwrap_err();
         assert!(error.to_string().contains("job is the job of this run"), "{error}");
     }
 
@@ -335,7 +335,7 @@ mod tests {
     fn name_stays_taken_when_its_directory_is_made() {
         let dir = tempfile::tempdir().unwrap();
         let names = OutputNames::default();
-        let take = |name: &str| names.take(&dir.path().join(name), "http://h/");
+        let take = |name: &str| names.reserve_for_url(&dir.path().join(name), "http://h/");
         std::os::unix::fs::symlink("real", dir.path().join("link")).unwrap();
         std::fs::create_dir(dir.path().join("real")).unwrap();
         take("a/b/f").unwrap();
@@ -361,8 +361,8 @@ mod tests {
         let base = dir.path().join("out");
         let names = OutputNames::default();
         let take = |name: &str| {
-            let path = names.unblocked(&base, base.join(name));
-            names.take(&path, "http://h/").unwrap();
+            let path = names.avoid_blocked_path(&base, base.join(name));
+            names.reserve_for_url(&path, "http://h/").unwrap();
             path.strip_prefix(&base).unwrap().display().to_string()
         };
         for (name, expected) in [
@@ -381,7 +381,7 @@ mod tests {
         std::fs::write(base.join("h/page"), "").unwrap();
         assert_eq!((take("h/old"), take("h/page/x")), ("h/old.file".into(), "h/page.dir/x".into()));
         let outside = dir.path().join("elsewhere");
-        assert_eq!(names.unblocked(&base, outside.clone()), outside);
+        assert_eq!(names.avoid_blocked_path(&base, outside.clone()), outside);
     }
 
     #[test]
@@ -389,9 +389,9 @@ mod tests {
         let names = OutputNames::default();
         let url = |number: usize| format!("http://h/{number}/{}", "x".repeat(9_000));
         for number in 0..1_000 {
-            names.take(Path::new(&format!("/nowhere/{number}")), &url(number)).unwrap();
+            names.reserve_for_url(Path::new(&format!("/nowhere/{number}")), &url(number)).unwrap();
         }
-        let error = names.take(Path::new("/nowhere/765"), "http://h/new").unwrap_err();
+        let error = names.reserve_for_url(Path::new("/nowhere/765"), "http://h/new").unwrap_err();
         assert!(error.to_string().contains("http://h/765/"), "{error}");
     }
 }

@@ -18,8 +18,8 @@ use crate::run::archive_memory;
 use crate::run::engine_options;
 use crate::run::engine_options::later_stage::LaterStage;
 use crate::run::engine_options::output_options::{
-    NULL, claims_name, in_output_dir, is_named_by_response, names_stdout, options_for, record_options, shown_output,
-    shows_content, standard_output,
+    NULL_DEVICE, claims_name, in_output_dir, is_named_by_response, names_stdout, options_for, record_options,
+    shown_output, shows_content, standard_output,
 };
 use crate::run::report::records::csv_rows;
 use crate::run::report::reporter::{FleetReporter, Reporter};
@@ -41,15 +41,15 @@ pub(crate) fn run(
 ) -> Result<u8> {
     let mut stages = Vec::new();
     for (number, stage) in operation.stages.iter().enumerate() {
-        engine_options::resolve(client, stage)?;
+        engine_options::set_resolver_options(client, stage)?;
         let before = stages.last().and_then(|stage: &FleetStage| stage.extract.as_ref());
         let value_mapper: Option<Arc<dyn ExtractedValueMapper>> = match number {
             0 => None,
-            _ => Some(Arc::new(LaterStage::new(operation, number, before, reporter.names())?)),
+            _ => Some(Arc::new(LaterStage::new(operation, number, before, reporter.output_names())?)),
         };
         stages.push(FleetStage {
             options: Arc::new(request_of_many(plan, operation, number, reporter, stores)?),
-            extract: engine_options::page_query::of(stage)?,
+            extract: engine_options::page_query::query_of_stage(stage)?,
             search_in: if stage.extract_bytes { SearchInputKind::Bytes } else { SearchInputKind::Text },
             template: stage.template.clone().map(Arc::new),
             value_mapper,
@@ -71,10 +71,12 @@ pub(crate) fn run(
         // The lines of a list may be a stranger's, and their origins are not the user's.
         options.first_origin = job.first_origin().filter(|_| operation.records.is_none());
         // What is done is not fetched again, but its names are taken.
-        job.finished_files(are_named_by_responses(operation), |file, url| reporter.names().take(file, url))?;
-        reporter.names().set_own_since(job.created());
+        job.finished_files(are_named_by_responses(operation), |file, url| {
+            reporter.output_names().reserve_for_url(file, url)
+        })?;
+        reporter.output_names().set_overwritable_since(job.created());
     }
-    descriptor_limit::raise();
+    descriptor_limit::raise_soft_limit();
     let fleet = Fleet::new(stages, options);
     let methods = operation.stages.iter().map(|stage| stage.request.method.clone()).collect();
     let numbers = UrlNumbers::default();
@@ -82,23 +84,24 @@ pub(crate) fn run(
     let report = FleetReporter::new(reporter, methods, numbers.clone(), has_file);
     let list = match &operation.checksum {
         Some(_) => {
-            let request = engine_options::request(&plan.global, &operation.stages[0], None, stores)?;
-            stores.checksums.of_many(client, &request, operation)?
+            let request = engine_options::request_options(&plan.global, &operation.stages[0], None, stores)?;
+            stores.checksums.list_for_many(client, &request, operation)?
         }
         None => None,
     };
     let shard = ShardFilter::new(plan.global.shard, operation.stages[0].transfer.redirect.default_scheme);
     let counts = Some(Arc::clone(reporter.progress().counts()));
     let counts = ItemCounts { counts, are_all_urls: run_total::is_number_of_items(plan) };
-    let items = UrlItems::new(operation, requests, list, numbers, reporter.names().clone(), shard).counted(counts);
+    let items =
+        UrlItems::new(operation, requests, list, numbers, reporter.output_names().clone(), shard).with_counts(counts);
     let items = Box::new(match reporter.job() {
-        Some(job) => items.of_job(job)?,
+        Some(job) => items.with_job(job)?,
         None => items,
     });
     let output = operation.shared_output().filter(|output| !output.is_stdout());
     let file = output.and_then(|output| match output {
         OutputArg::File(name) => Some((in_output_dir(operation, name.clone()), output)),
-        OutputArg::Null => Some((PathBuf::from(NULL), output)),
+        OutputArg::Null => Some((PathBuf::from(NULL_DEVICE), output)),
         OutputArg::Stdout | OutputArg::RemoteName | OutputArg::MirroredPath => None,
     });
     let header = csv_header(&plan.global, operation);
@@ -106,7 +109,7 @@ pub(crate) fn run(
         file if reporter.job().is_some() => {
             let path = file.as_ref().map(|(path, _)| path.as_path());
             if let Some(path) = path {
-                reporter.names().take(path, first_url(operation))?;
+                reporter.output_names().reserve_for_url(path, first_url(operation))?;
             }
             let output = job_output(reporter, &plan.global, operation, path, &header)?;
             fleet.run(client, items, output, report)?
@@ -117,10 +120,10 @@ pub(crate) fn run(
             fleet.run(client, items, output, report)?
         }
         Some((path, output)) => {
-            if !claims_name(operation, reporter.names(), output, &path, first_url(operation))? {
+            if !claims_name(operation, reporter.output_names(), output, &path, first_url(operation))? {
                 return Ok(0);
             }
-            let mut sink = FileSink::with(path, options_for(operation, output, None, None));
+            let mut sink = FileSink::with_options(path, options_for(operation, output, None, None));
             let mut output = Descriptor::new(sink.open_descriptor()?);
             output.write(&header)?;
             let summary = fleet.run(client, items, output, report)?;
@@ -134,7 +137,7 @@ pub(crate) fn run(
 
 /// Returns true if responses choose all names of files of the first stage.
 fn are_named_by_responses(operation: &UrlGroup) -> bool {
-    (0..operation.urls.len()).all(|source| is_named_by_response(operation, operation.output_of(source)))
+    (0..operation.urls.len()).all(|source| is_named_by_response(operation, operation.output_of_source(source)))
 }
 
 /// Returns the first URL of a group, or the name of its first list.
@@ -172,7 +175,7 @@ fn job_output(
 fn prints_to_stdout(operation: &UrlGroup) -> bool {
     let has_text = |stage: &StageArgs| stage.report.write_out.is_some() || stage.output.is_stdout();
     operation.record_output().is_some()
-        || (0..operation.urls.len()).any(|source| operation.output_of(source).is_stdout())
+        || (0..operation.urls.len()).any(|source| operation.output_of_source(source).is_stdout())
         || operation.stages.len() > 1 && operation.stages.iter().any(has_text)
         || operation.stages[0].report.write_out.is_some()
 }
@@ -187,19 +190,19 @@ pub(crate) fn run_joined(
     stores: &mut StateStores,
 ) -> Result<u8> {
     let first = &plan.operations[groups.start];
-    engine_options::resolve(client, &first.stages[0])?;
+    engine_options::set_resolver_options(client, &first.stages[0])?;
     // Registers the stores of the first group, which all groups use.
     let options = Arc::new(request_of_many(plan, first, 0, reporter, stores)?);
     let records = record_options(&plan.global, first);
     let is_plain = records.is_some() || plan.operations[groups.clone()].iter().any(names_stdout);
-    let output = if is_plain { Descriptor::stdout() } else { Descriptor::stdout().text_on_terminal() };
+    let output = if is_plain { Descriptor::stdout() } else { Descriptor::stdout().refusing_binary_on_terminal() };
     let numbers = UrlNumbers::default();
     let items = Box::new(GroupItems::new(plan, groups.clone(), reporter, stores, numbers.clone()));
     let report = FleetReporter::new(reporter, vec![first.stages[0].request.method.clone()], numbers, false);
     let mut settings = fleet_options(plan, reporter);
     settings.start_rate = settings.start_rate.filter(|_| !is_curls_parallel(plan, first));
     settings.slow_input = plan.operations[groups].iter().any(|operation| operation.urls.iter().any(may_wait));
-    descriptor_limit::raise();
+    descriptor_limit::raise_soft_limit();
     let fleet = Fleet::new(vec![FleetStage { options, records, ..FleetStage::default() }], settings);
     Ok(fleet.run(client, items, output, report)?.exit_code)
 }
@@ -213,11 +216,11 @@ pub(crate) fn request_of_many(
     stores: &mut StateStores,
 ) -> Result<RequestOptions> {
     let stage = &operation.stages[number];
-    let mut request = engine_options::request(&plan.global, stage, reporter.trace(number), stores)?;
-    request.pauses = Reporter::pauses(reporter);
-    reporter.archive(&mut request);
+    let mut request = engine_options::request_options(&plan.global, stage, reporter.trace(number), stores)?;
+    request.pauses = Reporter::retry_observer(reporter);
+    reporter.set_recorder(&mut request);
     request.connect.timeout = stage.transfer.connect_limit(plan.global.persona, RunSize::ManyUrls);
-    request.stall = stage.transfer.stall(plan.global.persona, RunSize::ManyUrls);
+    request.stall = stage.transfer.stall_limit(plan.global.persona, RunSize::ManyUrls);
     request.escape_head = request.include_head && shows_content(operation);
     Ok(request)
 }
@@ -234,8 +237,8 @@ fn fleet_options(plan: &RunPlan, reporter: &Reporter) -> FleetOptions {
         max_memory: global.max_memory - archive_memory(global),
         unordered: global.unordered,
         fail_early: global.fail_early,
-        start_rate: reporter.pace().cloned(),
-        host_start_rate: reporter.host_pace().cloned(),
+        start_rate: reporter.start_rate().cloned(),
+        host_start_rate: reporter.host_start_rate().cloned(),
         limit_rate_total: reporter.limit_rate_total().cloned(),
         interrupt: reporter.interrupt().cloned(),
         running: Some(Arc::clone(&reporter.progress().counts().running)),
@@ -246,7 +249,7 @@ fn fleet_options(plan: &RunPlan, reporter: &Reporter) -> FleetOptions {
 /// Returns the header line of `--csv`; empty without it.
 fn csv_header(global: &GlobalArgs, operation: &UrlGroup) -> Vec<u8> {
     let stage = operation.stages.last().filter(|_| global.record_output == Some(RecordOutputFormat::Csv));
-    stage.map(|stage| csv_rows::header(stage, global.with_url)).unwrap_or_default()
+    stage.map(|stage| csv_rows::header_line(stage, global.with_url)).unwrap_or_default()
 }
 
 /// Returns true if curl would run this URL group in parallel (`-Z`). curl ignores `--rate` in this

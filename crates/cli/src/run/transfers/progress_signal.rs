@@ -19,7 +19,7 @@ const SIGNALS: &[Signal] = &[
 
 /// Blocks the signals, and starts the thread that prints the progress. Called before another thread
 /// starts, because threads inherit the mask. Does nothing if no thread can be started.
-pub(crate) fn watch(plan: &Arc<RunPlan>, progress: &Arc<ProgressReporter>) {
+pub(crate) fn start_signal_thread(plan: &Arc<RunPlan>, progress: &Arc<ProgressReporter>) {
     let set: SigSet = SIGNALS.iter().copied().collect();
     if set.thread_block().is_err() {
         return;
@@ -29,12 +29,12 @@ pub(crate) fn watch(plan: &Arc<RunPlan>, progress: &Arc<ProgressReporter>) {
         let Some(mut signals) = SignalWaiter::new(set) else { return };
         while signals.wait() {
             let counts = progress.counts();
-            if counts.now().total.is_none()
-                && let Some(total) = run_total::of(&plan)
+            if counts.snapshot().total.is_none()
+                && let Some(total) = run_total::total_urls(&plan)
             {
                 counts.set_total(total);
             }
-            progress.print_line(&format!("haul: {}", counts.now().line()));
+            progress.print_line(&format!("haul: {}", counts.snapshot().line()));
         }
     });
     if started.is_err() {

@@ -21,7 +21,8 @@ use crate::run::engine_options::output_options::{claims_name, in_output_dir, opt
 pub(super) struct RowSource {
     rows: OpenRows,
     requests: RowRequests,
-    /// The row whose requests are being made, and the number of the next one.
+    /// The row whose requests are being made, and the number of its next request. `None` between
+    /// rows.
     current: Option<(Arc<CsvRow>, usize)>,
 }
 
@@ -75,7 +76,7 @@ impl UrlItems {
         let id =
             id.and_then(|id| serde_json::to_string(&String::from_utf8_lossy(&id)).ok()).map(String::into_boxed_str);
         let made = self.item_of_row(source, &list.requests, &row, number);
-        let made = made.map_err(|error| list.rows.at(&row, &error));
+        let made = made.map_err(|error| list.rows.error_at_row(&row, &error));
         self.current = OpenUrlSource::Rows(list);
         Some(Ok(self.finished_item(id, made)))
     }
@@ -88,7 +89,7 @@ impl UrlItems {
         number: usize,
     ) -> Result<Option<FleetItem>> {
         let Some(listed) = self.shard.chosen(requests.request(row, number))? else { return Ok(None) };
-        let url = self.usable(listed.url)?;
+        let url = self.check_url(listed.url)?;
         let columns = |name: &str| requests.value(row, name);
         let destination = self.destination(source, &url, &url, &GlobValues::default(), &columns)?;
         self.check_login(&url)?;
@@ -131,7 +132,7 @@ impl UrlItems {
             let text = format!("with {option} all values go to one output: leave {option} out, or the key");
             return Err(Error::new(ErrorKind::Read, format!("{place}: key \"output\": {text}")));
         }
-        let url = if is_trusted { self.prepared(url)? } else { self.usable(url)? };
+        let url = if is_trusted { self.prepare_url(url)? } else { self.check_url(url)? };
         let destination = match &output {
             Some(name) => self.file_of_record(name, &url, place)?,
             None => self.destination(source, &url, &url, &GlobValues::default(), &no_columns)?,
@@ -154,7 +155,7 @@ impl UrlItems {
         }))
     }
 
-    /// Returns the option that makes the values of all responses go to one output.
+    /// Returns the option that sends the values of all responses to one output.
     fn shared_by(&self) -> Option<&'static str> {
         match self.operation.stages.as_slice() {
             [stage] if stage.sort => Some("--sort"),

@@ -23,7 +23,8 @@ pub(crate) struct RecordRequests {
     trusted: OptionVariants,
     /// The settings for requests to other origins: without credentials and content.
     untrusted: Arc<RequestOptions>,
-    /// The URL of the command line, with its target; `None` if there is none or it is invalid.
+    /// The URL of the command line, with its target. `None` if the command line has no URL, or an
+    /// invalid one.
     base: Option<(String, Target)>,
     /// The method for records that name none; `None` depends on the content.
     method: Option<String>,
@@ -57,7 +58,7 @@ impl OptionVariants {
         Self { whole, without_content: OnceLock::new() }
     }
 
-    fn of(&self, has_own_content: bool) -> &Arc<RequestOptions> {
+    fn variant(&self, has_own_content: bool) -> &Arc<RequestOptions> {
         match has_own_content {
             false => &self.whole,
             true => self.without_content.get_or_init(|| Arc::new(without_content(RequestOptions::clone(&self.whole)))),
@@ -71,7 +72,8 @@ pub(super) fn without_content(options: RequestOptions) -> RequestOptions {
 }
 
 impl RecordRequests {
-    /// Makes the settings for the lists of a URL group, whose requests have these options.
+    /// Makes the settings for the lists of a URL group. The requests of the group have these
+    /// options.
     pub(crate) fn new(operation: &UrlGroup, args: &RecordArgs, options: &Arc<RequestOptions>) -> Self {
         let stage = &operation.stages[0];
         let RequestArgs { custom_method, is_post, head, method, fields, body, .. } = &stage.request;
@@ -94,7 +96,7 @@ impl RecordRequests {
         }
     }
 
-    /// Returns the request of a record. `place` is the record's place in its list, for messages.
+    /// Returns the request of a record. `place` is the record's position in its list, for messages.
     pub(crate) fn request(&self, record: JsonlRequest, place: &str) -> Result<ListedRequest> {
         let JsonlRequest { url, method: own_method, headers, query, body, auth, timeout, .. } = record;
         let url = self.url(url, place)?;
@@ -103,7 +105,7 @@ impl RecordRequests {
         let url = query.map_or_else(|| url.clone(), |query| append_query(&url, &query));
         let is_trusted = !names_host && self.is_trusted(&url);
         let mut options = match (is_trusted, names_host) {
-            (true, _) => Arc::clone(self.trusted.of(body.is_some())),
+            (true, _) => Arc::clone(self.trusted.variant(body.is_some())),
             (false, true) => Arc::new(for_other_host(&self.untrusted)),
             (false, false) => Arc::clone(&self.untrusted),
         };
@@ -207,21 +209,21 @@ fn has_scheme(url: &str) -> bool {
     url.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme))
 }
 
-/// Returns the URL of a target that was resolved against `base`. It keeps the userinfo of `base` if
-/// it has the same origin.
+/// Returns the URL of a target that was resolved against `base`. The URL contains the userinfo of
+/// `base` if both have the same origin.
 fn with_userinfo(base: &Target, target: &Target) -> String {
     let url = target.to_url();
     let userinfo = base.userinfo_bytes().filter(|_| target.origin() == base.origin());
     match (userinfo, url.split_once("://")) {
         (Some((user, password)), Some((scheme, rest))) => {
-            let encoded = [&user, &password].map(|text| haul_policy::urlencode::percent(text));
+            let encoded = [&user, &password].map(|text| haul_policy::urlencode::percent_encode(text));
             format!("{scheme}://{}:{}@{rest}", encoded[0], encoded[1])
         }
         _ => url,
     }
 }
 
-/// Replaces the credentials of the options by those of a record.
+/// Replaces the credentials in the options by the credentials of a record.
 fn set_auth(options: &mut RequestOptions, auth: RecordAuth) {
     options.authorization = None;
     options.fields.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));

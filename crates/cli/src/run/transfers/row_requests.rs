@@ -19,7 +19,7 @@ use crate::plan::{
     BodyArg, OutputArg, PAGE_PLACEHOLDER, PlaceholderEncoding, PlaceholderSyntax, RecordArgs, UrlGroup, ValueTemplate,
 };
 use crate::record_input::CsvRow;
-use crate::run::engine_options::target_url::target_of;
+use crate::run::engine_options::target_url::parse_target;
 use crate::run::transfers::record_requests::{ListedRequest, without_content};
 use crate::run::transfers::virtual_host::{for_other_host, is_host_field, is_host_of, url_without_login};
 
@@ -72,7 +72,7 @@ enum RowUrl {
 }
 
 impl RowRequests {
-    /// Makes the requests for a list with these columns, whose name is `list`.
+    /// Makes the requests for a list with these columns. `list` is the name of the list.
     ///
     /// # Errors
     /// The command line names a column that the list does not have.
@@ -101,7 +101,7 @@ impl RowRequests {
                 lookup.url(text)?
             };
             origins.extend(match &url {
-                RowUrl::Literal(url) => target_of(stage, url).ok().map(|target| target.origin()),
+                RowUrl::Literal(url) => parse_target(stage, url).ok().map(|target| target.origin()),
                 RowUrl::Template(template, _) => template.literal_origin(),
             });
             urls.push(url);
@@ -109,10 +109,10 @@ impl RowRequests {
         let fields = request.fields_by_value.iter();
         let fields = fields.map(|(name, value)| {
             let template = lookup.template(value)?;
-            Ok(FieldTemplate { name: name.clone(), written: template.template(), template })
+            Ok(FieldTemplate { name: name.clone(), written: template.to_source_text(), template })
         });
         let own = |value: &Option<Vec<u8>>| value.as_deref().map(|value| lookup.template(value)).transpose();
-        let with_columns = |value: Option<ValueTemplate>| value.filter(|value| value.text().is_none());
+        let with_columns = |value: Option<ValueTemplate>| value.filter(|value| value.literal_text().is_none());
         for output in &operation.outputs {
             lookup.check_output(output, stage.pagination.is_some())?;
         }
@@ -195,8 +195,8 @@ impl RowRequests {
         }
         let is_written = target.is_some_and(|target| self.origins.contains(&target.origin()));
         let is_trusted = is_written && !names_other_host;
-        if let Some(query) = self.query.as_ref().filter(|query| is_trusted || query.text().is_none()) {
-            let query = query.filled_by(|name| self.lookup(row, name));
+        if let Some(query) = self.query.as_ref().filter(|query| is_trusted || query.literal_text().is_none()) {
+            let query = query.fill_by(|name| self.lookup(row, name));
             url = crate::plan::append_query(&url, &String::from_utf8_lossy(&query));
         }
         let mut options = match (is_trusted, names_other_host) {
@@ -205,7 +205,7 @@ impl RowRequests {
             (false, false) => Arc::clone(&self.secretless),
         };
         self.fill_fields(&mut options, row)?;
-        overrides.body = self.body.as_ref().map(|body| body.filled_by(|name| self.lookup(row, name)).as_slice().into());
+        overrides.body = self.body.as_ref().map(|body| body.fill_by(|name| self.lookup(row, name)).as_slice().into());
         overrides.method = self.bare_method.filter(|_| !is_trusted).map(method);
         Ok(ListedRequest { url, request: ItemRequest { options: Some(options), overrides }, is_trusted })
     }
@@ -220,7 +220,7 @@ impl RowRequests {
     /// # Errors
     /// The value has control characters: what a list gives must not add a field.
     fn field_value(&self, template: &ValueTemplate, row: &CsvRow) -> Result<Vec<u8>> {
-        let value = template.filled_by(|name| self.lookup(row, name));
+        let value = template.fill_by(|name| self.lookup(row, name));
         let is_control = |byte: &u8| byte.is_ascii_control() && *byte != b'\t';
         match value.iter().any(is_control) {
             true => Err(Error::new(ErrorKind::Url, "a value has control characters, which no header may have")),

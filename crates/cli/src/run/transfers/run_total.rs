@@ -7,21 +7,21 @@ use haul_policy::glob::UrlGlob;
 
 use super::list_reader::MAX_LINE;
 use crate::plan::{RunPlan, UrlGroup, UrlSource};
-use crate::url_list::in_line;
+use crate::url_list::url_in_line;
 
 /// Returns the number of URLs of a run. Returns `None` if pages name further URLs, if there are
 /// uploads, if a list is no regular file, and if a list has other lines than URLs.
-pub(crate) fn of(plan: &RunPlan) -> Option<u64> {
-    plan.operations.iter().map(of_group).sum()
+pub(crate) fn total_urls(plan: &RunPlan) -> Option<u64> {
+    plan.operations.iter().map(urls_of_group).sum()
 }
 
 /// Returns the number of URLs of the first stages of a run, for a run with further stages.
-pub(crate) fn of_first_stage(plan: &RunPlan) -> Option<u64> {
-    plan.operations.iter().map(given_urls).sum()
+pub(crate) fn urls_of_first_stage(plan: &RunPlan) -> Option<u64> {
+    plan.operations.iter().map(count_given_urls).sum()
 }
 
-/// Returns true if the URLs of the run are those of its only group, so that their number is known
-/// once the group's lists have ended.
+/// Returns true if all URLs of the run come from its only group. Their number is then known when
+/// the lists of the group have ended.
 pub(crate) fn is_number_of_items(plan: &RunPlan) -> bool {
     matches!(plan.operations.as_slice(), [group] if has_only_given_urls(group))
 }
@@ -30,13 +30,13 @@ fn has_only_given_urls(group: &UrlGroup) -> bool {
     matches!(group.stages.as_slice(), [stage] if stage.pagination.is_none() && stage.depth == 0)
 }
 
-fn of_group(group: &UrlGroup) -> Option<u64> {
-    if has_only_given_urls(group) { given_urls(group) } else { None }
+fn urls_of_group(group: &UrlGroup) -> Option<u64> {
+    if has_only_given_urls(group) { count_given_urls(group) } else { None }
 }
 
 /// Returns the number of URLs that arguments and lists of a group give.
-fn given_urls(group: &UrlGroup) -> Option<u64> {
-    let has_uploads = || (0..group.urls.len()).any(|index| group.upload_of(index).is_some());
+fn count_given_urls(group: &UrlGroup) -> Option<u64> {
+    let has_uploads = || (0..group.urls.len()).any(|index| group.upload_of_source(index).is_some());
     let turns_pages = group.stages.first().is_some_and(|stage| stage.pagination.is_some() || stage.depth > 0);
     if turns_pages || group.records.is_some() || has_uploads() {
         return None;
@@ -44,13 +44,13 @@ fn given_urls(group: &UrlGroup) -> Option<u64> {
     let count = |(index, source)| match source {
         UrlSource::Argument(url) if group.is_glob(index, url) => UrlGlob::parse(url).ok()?.count(),
         UrlSource::Argument(_) => Some(1),
-        UrlSource::InputFile(path) => lines(path),
+        UrlSource::InputFile(path) => count_urls_in_list(path),
     };
     group.urls.iter().enumerate().map(count).sum()
 }
 
 /// Returns the number of URLs in a list.
-fn lines(path: &str) -> Option<u64> {
+fn count_urls_in_list(path: &str) -> Option<u64> {
     let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()))?;
     let mut reader = BufReader::with_capacity(1 << 18, file);
     let (mut line, mut count) = (Vec::new(), 0);
@@ -58,7 +58,7 @@ fn lines(path: &str) -> Option<u64> {
         if line.len() as u64 == MAX_LINE {
             return None;
         }
-        count += u64::from(in_line(&line).is_some());
+        count += u64::from(url_in_line(&line).is_some());
         line.clear();
     }
     Some(count)

@@ -11,22 +11,22 @@ use haul::{Client, Error, ErrorKind, Result};
 use haul_policy::glob::GlobValues;
 
 use crate::plan::{BodyArg, OutputArg, RunPlan, UrlGroup, UrlSource};
-use crate::run::glob;
+use crate::run::parse_glob;
 use crate::run::report::file_metadata;
 use crate::run::report::reporter::Reporter;
 use crate::run::transfers::single_url::{self, UrlJob};
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_uploads::{UrlUpload, uploads};
 
-/// Returns true if the URLs of a URL group are transferred one after the other. This is so for a
-/// single upload and for uploads without parallel transfers, and with the curl persona for runs
-/// without `-Z`, for a single URL, and for `file:` URLs.
+/// Returns true if the URLs of a URL group are transferred one after the other. This is the case
+/// for a single upload and for uploads without parallel transfers. With the curl persona, it is
+/// also the case for runs without `-Z`, for a single URL, and for `file:` URLs.
 pub(crate) fn is_sequential(plan: &RunPlan, operation: &UrlGroup) -> bool {
     // A job is a run of the fleet, whatever the number of its URLs.
     if plan.global.job.is_some() {
         return false;
     }
-    let has_uploads = (0..operation.urls.len()).any(|index| operation.upload_of(index).is_some());
+    let has_uploads = (0..operation.urls.len()).any(|index| operation.upload_of_source(index).is_some());
     let is_alone = crate::run::only_url(operation).is_some();
     let uploads_in_turn = has_uploads && (!plan.global.parallel || is_alone);
     // Files have no server to be asked beside others.
@@ -50,12 +50,12 @@ pub(crate) fn run(
     stores: &mut StateStores,
 ) -> Result<u8> {
     let mut serial = SequentialRun { client, plan, operation, reporter, stores, exit_code: 0 };
-    serial.all()?;
+    serial.transfer_all()?;
     Ok(serial.exit_code)
 }
 
 /// The state of a URL group whose transfers run one after the other. Its methods return `Break` if
-/// no further transfers may run.
+/// no further transfer may run.
 struct SequentialRun<'a> {
     client: &'a Client,
     plan: &'a RunPlan,
@@ -66,14 +66,14 @@ struct SequentialRun<'a> {
 }
 
 impl SequentialRun<'_> {
-    fn all(&mut self) -> Result<()> {
+    fn transfer_all(&mut self) -> Result<()> {
         let operation = self.operation;
         for (index, source) in operation.urls.iter().enumerate() {
             let UrlSource::Argument(source) = source else {
                 return Err(Error::new(ErrorKind::Setup, "-T cannot be used with a list of URLs"));
             };
             for upload in uploads(operation, index)? {
-                if self.source(index, source, &upload)?.is_break() {
+                if self.transfer_source(index, source, &upload)?.is_break() {
                     return Ok(());
                 }
             }
@@ -82,12 +82,12 @@ impl SequentialRun<'_> {
     }
 
     /// Transfers all URLs of `source`, which may be a glob. `index` is the index of the source.
-    fn source(&mut self, index: usize, source: &str, upload: &UrlUpload) -> Result<ControlFlow<()>> {
+    fn transfer_source(&mut self, index: usize, source: &str, upload: &UrlUpload) -> Result<ControlFlow<()>> {
         if !self.operation.is_glob(index, source) {
-            return self.one(index, source, GlobValues::default(), upload);
+            return self.transfer_url(index, source, GlobValues::default(), upload);
         }
-        for expansion in glob(source)?.iter() {
-            if self.one(index, &expansion.url, expansion.parts, upload)?.is_break() {
+        for expansion in parse_glob(source)?.iter() {
+            if self.transfer_url(index, &expansion.url, expansion.parts, upload)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -96,13 +96,19 @@ impl SequentialRun<'_> {
 
     /// Transfers one URL. `index` is the index of its source, and `parts` holds the values of the
     /// globs in that source.
-    fn one(&mut self, index: usize, url: &str, parts: GlobValues, upload: &UrlUpload) -> Result<ControlFlow<()>> {
+    fn transfer_url(
+        &mut self,
+        index: usize,
+        url: &str,
+        parts: GlobValues,
+        upload: &UrlUpload,
+    ) -> Result<ControlFlow<()>> {
         let global = &self.plan.global;
         let scheme = self.operation.stages[0].transfer.redirect.default_scheme;
         if global.shard.is_some_and(|shard| !shard.contains_url(url, scheme)) {
             return Ok(ControlFlow::Continue(()));
         }
-        self.reporter.wait_for_pace();
+        self.reporter.wait_for_start_rate();
         let parts = upload.with_named_values(parts);
         let sent = match upload.for_url(url, self.operation) {
             // A missing file ends the run, as in curl: the exit code of a later URL would hide the
@@ -112,7 +118,7 @@ impl SequentialRun<'_> {
                     self.operation.stages[0].request.etag_save.as_ref().filter(|_| global.persona.is_curl())
                 {
                     // curl makes this file first, even if it cannot read the other one.
-                    let _ = file_metadata::can_be_saved(self.operation, tag);
+                    let _ = file_metadata::check_can_be_saved(self.operation, tag);
                 }
                 self.write_out_unbegun(index, url, &error)?;
                 return Err(error);
@@ -126,7 +132,7 @@ impl SequentialRun<'_> {
         let began = done.is_ok();
         let code = match done {
             // An error in one URL does not affect the others, unless they depend on it.
-            Err(error) if global.persona.is_curl() && !ends_all(self.operation, index, upload, &error) => {
+            Err(error) if global.persona.is_curl() && !is_fatal_for_run(self.operation, index, upload, &error) => {
                 let is_sent = error.kind() == ErrorKind::PartialBody;
                 let shown = if is_sent { &upload.named_url(url) } else { url };
                 self.report(index, shown, &error)?
@@ -139,7 +145,11 @@ impl SequentialRun<'_> {
         };
         if global.persona.is_curl() && began {
             // Behind each transfer, as by curl.
-            crate::run::report_unwritten_files(self.plan, self.reporter.progress(), &self.stores.print(self.operation));
+            crate::run::report_unwritten_files(
+                self.plan,
+                self.reporter.progress(),
+                &self.stores.print_jars(self.operation),
+            );
         }
         let counts = match global.persona.is_curl() {
             // With -Z no success hides the failure of another transfer.
@@ -179,8 +189,8 @@ impl SequentialRun<'_> {
 /// Returns true if `error`, because of which a transfer could not begin, ends the whole run, as in
 /// curl. This is an error in the settings, a form whose file cannot be read, or an invalid URL on
 /// which the upload, the query or the name of the output file depends.
-fn ends_all(operation: &UrlGroup, index: usize, upload: &UrlUpload, error: &Error) -> bool {
-    let names = *operation.output_of(index) == OutputArg::RemoteName;
+fn is_fatal_for_run(operation: &UrlGroup, index: usize, upload: &UrlUpload, error: &Error) -> bool {
+    let names = *operation.output_of_source(index) == OutputArg::RemoteName;
     let is_named = matches!(upload, UrlUpload::File(..)) || operation.stages[0].request.query.is_some();
     let is_form = matches!(operation.stages[0].request.body, Some(BodyArg::Multipart(_)));
     match error.kind() {

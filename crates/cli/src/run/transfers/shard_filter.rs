@@ -6,8 +6,8 @@ use haul_policy::target::{Origin, Scheme, Target};
 
 use super::record_requests::ListedRequest;
 
-/// Chooses the URLs whose host is in a shard. A URL often has the origin of the one before it, whose
-/// result is kept.
+/// Chooses the URLs whose host is in a shard. Stores the last result, because a URL often has the
+/// origin of the previous URL.
 pub(crate) struct ShardFilter {
     /// The shard; `None` chooses all URLs.
     shard: Option<Shard>,

@@ -17,14 +17,14 @@ use nix::sys::signal::{SigSet, Signal, raise};
 /// The signals that this process blocks, and the first one of them that arrived.
 pub(crate) struct Signals {
     set: SigSet,
-    /// The number of the signal that arrived; 0 if none has.
+    /// The number of the signal that arrived. 0 before a signal.
     caught: Arc<AtomicI32>,
 }
 
 impl Signals {
     /// Blocks SIGINT and SIGTERM, and starts the thread that waits for them. Returns `None` if the
     /// thread cannot be started.
-    pub(crate) fn watch() -> Option<Self> {
+    pub(crate) fn install_handlers() -> Option<Self> {
         let mut set = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGTERM] {
             if !is_signal_ignored(signal as i32) {
@@ -37,7 +37,7 @@ impl Signals {
         let started = std::thread::Builder::new().name("haul-signals".to_owned()).spawn(move || {
             while let Ok(signal) = waited.wait() {
                 if seen.swap(signal as i32, Ordering::SeqCst) != 0 {
-                    end_by(waited, signal);
+                    raise_default(waited, signal);
                 }
             }
         });
@@ -49,32 +49,35 @@ impl Signals {
     }
 
     /// Returns a function with which the engine ends its waits once a signal has arrived.
-    pub(crate) fn interrupt(&self) -> InterruptCallback {
+    pub(crate) fn interrupt_callback(&self) -> InterruptCallback {
         let caught = Arc::clone(&self.caught);
         InterruptCallback::new(move || caught.load(Ordering::SeqCst) != 0)
     }
 
     /// Returns a function with which the engine ends its waits once a signal has arrived, or
     /// `must_stop` returns true.
-    pub(crate) fn interrupt_or(&self, must_stop: impl Fn() -> bool + Send + Sync + 'static) -> InterruptCallback {
+    pub(crate) fn interrupt_callback_or(
+        &self,
+        must_stop: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> InterruptCallback {
         let caught = Arc::clone(&self.caught);
         InterruptCallback::new(move || caught.load(Ordering::SeqCst) != 0 || must_stop())
     }
 
     /// Returns true if a signal has arrived.
-    pub(crate) fn has_come(&self) -> bool {
+    pub(crate) fn has_arrived(&self) -> bool {
         self.caught.load(Ordering::SeqCst) != 0
     }
 
-    /// Ends the process by the signal that has arrived. Does nothing if none has.
-    pub(crate) fn end(self) {
+    /// Ends the process by the signal that has arrived. Does nothing before a signal.
+    pub(crate) fn end_process_by_signal(self) {
         if let Ok(signal) = Signal::try_from(self.caught.load(Ordering::SeqCst)) {
-            end_by(self.set, signal);
+            raise_default(self.set, signal);
         }
     }
 }
 
-fn end_by(set: SigSet, signal: Signal) {
+fn raise_default(set: SigSet, signal: Signal) {
     let _ = set.thread_unblock();
     let _ = raise(signal);
 }

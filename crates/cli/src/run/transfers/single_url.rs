@@ -27,11 +27,11 @@ use crate::file_access::print_error_line;
 use crate::plan::{ContinueAt, ExistingFilePolicy, GlobalArgs, UrlGroup, append_query};
 use crate::run::engine_options;
 use crate::run::engine_options::output_options::{
-    claims_name, file_checksum, file_for, file_options, options_for, record_options, shows_content, standard_output,
-    unblocked,
+    avoid_blocked_path, claims_name, file_checksum, file_options, options_for, output_file_path, record_options,
+    shows_content, standard_output,
 };
 use crate::run::engine_options::request_body::UploadContent;
-use crate::run::engine_options::target_url::{refuse_login, target_of};
+use crate::run::engine_options::target_url::{parse_target, refuse_login};
 use crate::run::report::file_metadata;
 use crate::run::report::progress::ProgressReporter;
 use crate::run::report::reporter::Reporter;
@@ -62,37 +62,37 @@ pub(crate) fn run(
     stores: &mut StateStores,
 ) -> Result<u8> {
     let stage = &operation.stages[0];
-    engine_options::resolve(client, stage)?;
-    let mut request = engine_options::request(global, stage, reporter.trace(0), stores)?;
+    engine_options::set_resolver_options(client, stage)?;
+    let mut request = engine_options::request_options(global, stage, reporter.trace(0), stores)?;
     request.interrupt = reporter.interrupt().cloned();
     request.limit_rate_total = reporter.limit_rate_total().cloned();
-    request.pauses = Reporter::pauses(reporter);
-    reporter.archive(&mut request);
+    request.pauses = Reporter::retry_observer(reporter);
+    reporter.set_recorder(&mut request);
     request.escape_head = request.include_head && shows_content(operation);
     let uploads = job.upload.is_some();
     if let Some(part) = job.upload {
-        request.method = stage.request.method_for(operation.upload_of(job.index)).to_owned();
+        request.method = stage.request.method_for(operation.upload_of_source(job.index)).to_owned();
         (request.body, request.content_range) = (Some(part.body), part.range);
         // They are about what is sent.
         (request.resume_from, request.range) = (None, None);
     }
     let request = Arc::new(request);
     let url = job.url;
-    let local = local_file::find(global.persona.is_curl(), stage, url)?;
+    let local = local_file::local_file_of_url(global.persona.is_curl(), stage, url)?;
     let target = match &local {
         Some(local) => local.target.clone(),
-        None => target_of(stage, url)?,
+        None => parse_target(stage, url)?,
     };
     let given = match &local {
-        None if job.given != url => Some(target_of(stage, job.given)?),
+        None if job.given != url => Some(parse_target(stage, job.given)?),
         _ => None,
     };
     let named_after = given.as_ref().unwrap_or(&target);
-    let file = file_for(operation, job.index, named_after, job.given, job.parts, &no_columns, 1)?;
-    let output = operation.output_of(job.index);
-    let file = file.map(|file| unblocked(operation, reporter.names(), output, file));
+    let file = output_file_path(operation, job.index, named_after, job.given, job.parts, &no_columns, 1)?;
+    let output = operation.output_of_source(job.index);
+    let file = file.map(|file| avoid_blocked_path(operation, reporter.output_names(), output, file));
     if let Some(file) = &file
-        && !claims_name(operation, reporter.names(), output, file, url)?
+        && !claims_name(operation, reporter.output_names(), output, file, url)?
     {
         if global.shows_notes() {
             print_error_line(&format!("Note: skips transfer, \"{}\" exists locally", file.display()));
@@ -100,12 +100,12 @@ pub(crate) fn run(
         return Ok(0);
     }
     if let Some(tag) = &stage.request.etag_save {
-        file_metadata::can_be_saved(operation, tag)?;
+        file_metadata::check_can_be_saved(operation, tag)?;
     }
     refuse_login(stage, &target)?;
     let host = target.origin();
     if local.is_none() {
-        reporter.wait_for_host(&host);
+        reporter.wait_for_host_start_rate(&host);
     }
     let to_file = file.as_deref().map(|file| (file, file_options(operation, 0, None)));
     if local.is_none()
@@ -113,19 +113,19 @@ pub(crate) fn run(
     {
         reporter.count_retries(&host, outcome.facts.retries);
         let body = DeliveredBody { file: file.as_deref(), content: RecordContent::default() };
-        return conclude(operation, &outcome, url, job.index, &request.method, body, reporter);
+        return report_outcome(operation, &outcome, url, job.index, &request.method, body, reporter);
     }
-    let checksum = stores.checksums.of(client, &request, operation, &target, file.as_deref())?;
+    let checksum = stores.checksums.expected_checksum(client, &request, operation, &target, file.as_deref())?;
     let sink: Box<dyn Sink> = match (&file, checksum) {
         (Some(path), checksum) => {
-            let options = options_for(operation, output, checksum, Some(reporter.names()));
+            let options = options_for(operation, output, checksum, Some(reporter.output_names()));
             let append = options.append.filter(|_| !uploads);
-            let file = FileSink::with(path, FileOptions { append, ..options });
+            let file = FileSink::with_options(path, FileOptions { append, ..options });
             Box::new(file.with_record_checksum(file_checksum(operation)))
         }
         (None, checksum) => match record_options(global, operation) {
-            Some(records) => checked(RecordSink::new(records), checksum),
-            None => checked(BlockingOutputSink::new(standard_output(operation), None), checksum),
+            Some(records) => with_checksum(RecordSink::new(records), checksum),
+            None => with_checksum(BlockingOutputSink::new(standard_output(operation), None), checksum),
         },
     };
     let named = Arc::new(Mutex::new(file));
@@ -138,7 +138,7 @@ pub(crate) fn run(
         reporter.progress().set_resume_offset(offset);
     }
     let outcome = match local {
-        Some(local) => local.carry_out(operation, &request, uploads, sink, reporter),
+        Some(local) => local.transfer(operation, &request, uploads, sink, reporter),
         None => client.fetch(target, Arc::clone(&request), sink),
     };
     reporter.progress().transfer_ends();
@@ -146,12 +146,12 @@ pub(crate) fn run(
     let file = named.lock().unwrap_or_else(PoisonError::into_inner).take();
     let content = std::mem::take(&mut *content.lock().unwrap_or_else(PoisonError::into_inner));
     let body = DeliveredBody { file: file.as_deref(), content };
-    conclude(operation, &outcome, url, job.index, &request.method, body, reporter)
+    report_outcome(operation, &outcome, url, job.index, &request.method, body, reporter)
 }
 
 /// Returns a sink that verifies the body against a checksum, if there is one, and passes it on to
 /// `sink`.
-fn checked(sink: impl Sink, checksum: Option<ExpectedChecksum>) -> Box<dyn Sink> {
+fn with_checksum(sink: impl Sink, checksum: Option<ExpectedChecksum>) -> Box<dyn Sink> {
     match checksum {
         Some(checksum) => Box::new(ChecksumSink::new(sink, checksum)),
         None => Box::new(sink),
@@ -165,7 +165,7 @@ struct DeliveredBody<'a> {
 }
 
 /// Reports the outcome of the transfer of one URL. Returns the exit code.
-fn conclude(
+fn report_outcome(
     operation: &UrlGroup,
     outcome: &TransferOutcome,
     url: &str,
@@ -212,7 +212,7 @@ struct ProgressSink {
 }
 
 impl ProgressSink {
-    fn note_name(&self) {
+    fn report_file_name(&self) {
         if let Some(name) = self.sink.file_name() {
             *self.named.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.to_owned());
         }
@@ -223,7 +223,7 @@ impl Sink for ProgressSink {
     fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
         self.progress.body_begins(begin.length, begin.offset);
         let outcome = self.sink.begin(begin);
-        self.note_name();
+        self.report_file_name();
         outcome
     }
 
@@ -280,7 +280,7 @@ impl Sink for ProgressSink {
 
     fn finish(&mut self) -> Result<()> {
         let outcome = self.sink.finish();
-        self.note_name();
+        self.report_file_name();
         if let Some(content) = self.sink.take_record() {
             *self.content.lock().unwrap_or_else(PoisonError::into_inner) = content;
         }

@@ -23,7 +23,7 @@ pub(crate) struct StateStores {
     jars: Vec<(CookieArgs, SharedCookieJar)>,
     hsts: Vec<(StateFileArg, HstsCache)>,
     alt_svc: Vec<(StateFileArg, AltSvcCache)>,
-    /// The endpoints by HTTP/3 that the run has learned, and those that failed.
+    /// The HTTP/3 endpoints that the run has learned, and the endpoints where HTTP/3 failed.
     http3: Http3Cache,
     /// The time at which the current URL group (the URLs between two `--next`) began; `None` before
     /// the first one.
@@ -35,16 +35,16 @@ pub(crate) struct StateStores {
 
 /// The time for which saving a file waits for the lock of another process before the user is
 /// notified.
-const NOTICE_AFTER: Duration = Duration::from_secs(5);
+const LOCK_NOTICE_DELAY: Duration = Duration::from_secs(5);
 
 /// Calls `save`, which saves a file and waits for a lock that another process may hold. If the wait
-/// is longer than [`NOTICE_AFTER`], calls `notify` and waits on, until `deadline`.
+/// is longer than [`LOCK_NOTICE_DELAY`], calls `notify` and waits on, until `deadline`.
 fn save_with_notice(
     deadline: Option<Instant>,
     notify: &dyn Fn(&Error),
     save: &dyn Fn(Option<Instant>) -> Result<()>,
 ) -> Result<()> {
-    let soon = Instant::now() + NOTICE_AFTER;
+    let soon = Instant::now() + LOCK_NOTICE_DELAY;
     match save(Some(deadline.map_or(soon, |at| at.min(soon)))) {
         Err(error) if error.is_timeout() && deadline.is_none_or(|at| at > soon) => {
             notify(&error);
@@ -54,7 +54,7 @@ fn save_with_notice(
     }
 }
 
-fn style(args: &CookieArgs) -> CookieFileStyle {
+fn cookie_file_style(args: &CookieArgs) -> CookieFileStyle {
     if args.as_curl { CookieFileStyle::Curl } else { CookieFileStyle::Standard }
 }
 
@@ -66,7 +66,7 @@ fn is_output(jar: &Path) -> bool {
 impl StateStores {
     /// Records the start time and the host of the first URL of a URL group (the URLs between two
     /// `--next`).
-    pub(crate) fn begin(&mut self, operation: &UrlGroup) {
+    pub(crate) fn begin_group(&mut self, operation: &UrlGroup) {
         self.began = Some(Instant::now());
         let reads = operation.stages.iter().any(|stage| !stage.transfer.cookies.files.is_empty());
         self.host = match operation.urls.get(0) {
@@ -79,15 +79,15 @@ impl StateStores {
 
     /// Sets the stores of cookies, HSTS hosts and alternative services in the request options of a
     /// stage, as the stage's settings ask. Reads the files of the stores when they are first used.
-    pub(crate) fn give(&mut self, stage: &StageArgs, options: &mut RequestOptions) -> Result<()> {
+    pub(crate) fn set_stores(&mut self, stage: &StageArgs, options: &mut RequestOptions) -> Result<()> {
         let transfer = &stage.transfer;
         options.http3_cache = self.http3.clone();
-        if transfer.cookies.is_on() {
+        if transfer.cookies.are_enabled() {
             options.jar = Some(self.jar(&transfer.cookies)?);
         }
         if transfer.hsts != StateFileArg::Off {
             if !self.hsts.iter().any(|(store, _)| *store == transfer.hsts) {
-                let hsts = HstsCache::of(style(&transfer.cookies));
+                let hsts = HstsCache::with_style(cookie_file_style(&transfer.cookies));
                 if let StateFileArg::File(path) = &transfer.hsts {
                     hsts.load(path)?;
                 }
@@ -97,7 +97,7 @@ impl StateStores {
         }
         if transfer.alt_svc != StateFileArg::Off {
             if !self.alt_svc.iter().any(|(store, _)| *store == transfer.alt_svc) {
-                let alt_svc = AltSvcCache::of(style(&transfer.cookies));
+                let alt_svc = AltSvcCache::with_style(cookie_file_style(&transfer.cookies));
                 if let StateFileArg::File(path) = &transfer.alt_svc {
                     alt_svc.load(path)?;
                 }
@@ -113,7 +113,7 @@ impl StateStores {
         if let Some((_, jar)) = self.jars.iter().find(|(other, _)| other == args) {
             return Ok(jar.clone());
         }
-        let read = SharedCookieJar::of(style(args));
+        let read = SharedCookieJar::with_style(cookie_file_style(args));
         for file in &args.files {
             if file == Path::new("-") {
                 let mut text = Vec::new();
@@ -164,7 +164,7 @@ impl StateStores {
     }
 
     /// Prints the cookie jars of `-c -` on standard output. Returns the errors that occurred.
-    pub(crate) fn print(&self, operation: &UrlGroup) -> Vec<Error> {
+    pub(crate) fn print_jars(&self, operation: &UrlGroup) -> Vec<Error> {
         let jars = self.written_jars(operation).filter(|(_, path, _)| is_output(path));
         let cannot = |error| Error::with_source(ErrorKind::Write, "failed to write the cookies", error);
         jars.filter_map(|(_, _, jar)| Stdout.write_all(&jar.to_text()).map_err(cannot).err()).collect()

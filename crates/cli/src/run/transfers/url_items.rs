@@ -16,12 +16,12 @@ use haul_policy::protocols::ProtocolSet;
 use haul_policy::target::{Origin, Scheme};
 
 use crate::checksum::ChecksumList;
-use crate::job::{JobRun, KnownUrl, UrlCursor, UrlPlace};
+use crate::job::{JobRun, KnownUrl, UrlCursor, UrlRunState};
 use crate::plan::{NetrcArg, OutputArg, UrlGroup, UrlSource, append_query};
 use crate::record_input::RecordFormat;
-use crate::run::engine_options::output_options::{claims_name, file_for, options_for, unblocked};
+use crate::run::engine_options::output_options::{avoid_blocked_path, claims_name, options_for, output_file_path};
 use crate::run::engine_options::request_body::UploadContent;
-use crate::run::engine_options::target_url::{refuse_login, refuse_protocol, target_of};
+use crate::run::engine_options::target_url::{parse_target, refuse_login, refuse_protocol};
 use crate::run::report::run_counts::RunCounts;
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::checksums;
@@ -54,14 +54,14 @@ pub(crate) struct UrlItems {
     /// The origin of the last URL. The next URL often has the same origin, and then shares its
     /// text.
     near: Option<Origin>,
-    /// The number of items so far, with those of earlier groups of the list.
+    /// The number of items made so far, including the items of earlier groups of the list.
     made: u64,
     /// The number of sources of earlier groups of the list.
     earlier_sources: u64,
     numbers: UrlNumbers,
     pub(super) shard: ShardFilter,
     pub(super) names: OutputNames,
-    /// The number of URLs so far, with those that are skipped.
+    /// The number of URLs so far, including the skipped URLs.
     pub(super) position: u64,
     job: Option<ListJob>,
     counts: ItemCounts,
@@ -76,7 +76,7 @@ pub(crate) struct ItemCounts {
     pub(crate) are_all_urls: bool,
 }
 
-/// The job of a list's items: it knows which of them are finished.
+/// The job to which a list's items belong. It knows which items are finished.
 struct ListJob {
     job: Arc<JobRun>,
     cursor: UrlCursor,
@@ -94,8 +94,9 @@ pub(crate) struct ItemRequests {
 }
 
 impl ItemRequests {
-    /// Returns the settings of an item, and `None` if they are those of the fleet's first stage.
-    fn of(&self, upload: Option<(UploadContent, &str)>) -> Option<Box<ItemRequest>> {
+    /// Returns the settings of an item. `None` if they equal the settings of the fleet's first
+    /// stage.
+    fn request_for_item(&self, upload: Option<(UploadContent, &str)>) -> Option<Box<ItemRequest>> {
         let Some((content, name)) = upload else {
             let shared = || ItemRequest { options: Some(Arc::clone(&self.options)), ..ItemRequest::default() };
             return self.is_joined.then(|| Box::new(shared()));
@@ -161,38 +162,40 @@ impl UrlItems {
     }
 
     /// Makes the list count the URLs that it skips, and set the number of the run's URLs at its end.
-    pub(crate) fn counted(self, counts: ItemCounts) -> Self {
+    pub(crate) fn with_counts(self, counts: ItemCounts) -> Self {
         Self { counts, ..self }
     }
 
-    /// Numbers the items after those of `earlier`, the group before this one in the same list.
+    /// Makes the numbers of the items continue after the items of `earlier`, the previous group of
+    /// the same list.
     pub(crate) fn numbered_after(self, earlier: &UrlItems) -> Self {
         let earlier_sources = earlier.earlier_sources + earlier.operation.urls.len() as u64;
         Self { made: earlier.made, earlier_sources, ..self }
     }
 
-    /// Leaves out the items that the job has finished, and numbers the others by their places.
-    pub(crate) fn of_job(self, job: &Arc<JobRun>) -> Result<Self> {
+    /// Skips the items that the job has finished. The other items are numbered by their position in
+    /// the list.
+    pub(crate) fn with_job(self, job: &Arc<JobRun>) -> Result<Self> {
         let cursor = job.cursor()?;
         Ok(Self { job: Some(ListJob { job: Arc::clone(job), cursor, is_at_end: false }), ..self })
     }
 
     /// Returns the item for the engine's fleet for a URL of the source at this index. Returns
     /// `None` if the URL is in another shard, or `--skip-existing` skips it.
-    fn item(&mut self, source: usize, given: String, parts: GlobValues) -> Result<Option<FleetItem>> {
+    fn item_of_url(&mut self, source: usize, given: String, parts: GlobValues) -> Result<Option<FleetItem>> {
         self.position += 1;
         if !self.shard.contains(&given) {
             return Ok(None);
         }
         let parts = self.upload.with_named_values(parts);
         let (url, content) = match &self.upload {
-            UrlUpload::Nothing => (self.prepared(given)?, None),
+            UrlUpload::Nothing => (self.prepare_url(given)?, None),
             upload => {
                 let shown = || crate::usage_error::shown_url(&given);
                 let (url, content) =
                     upload.for_url(&given, &self.operation).map_err(|error| error.with_url(shown()))?;
                 // A file is named after the URL without the name of the uploaded file.
-                (self.prepared(url)?, content.map(|content| (content, given)))
+                (self.prepare_url(url)?, content.map(|content| (content, given)))
             }
         };
         let named_after = content.as_ref().map_or(&*url, |(_, given)| given);
@@ -200,8 +203,8 @@ impl UrlItems {
             return Ok(None);
         };
         self.check_login(&url)?;
-        let method = self.operation.stages[0].request.method_for(self.operation.upload_of(source));
-        let request = self.requests.of(content.map(|(content, _)| (content, method)));
+        let method = self.operation.stages[0].request.method_for(self.operation.upload_of_source(source));
+        let request = self.requests.request_for_item(content.map(|(content, _)| (content, method)));
         let context = self.requests.context.clone();
         let later_pages = self.later_pages(source, || PageNaming::Globs(parts.clone()));
         Ok(Some(FleetItem { request, context, later_pages, ..FleetItem::new(url, destination) }))
@@ -217,7 +220,7 @@ impl UrlItems {
         parts: &GlobValues,
         columns: &ColumnLookup<'_>,
     ) -> Result<Option<BodyDestination>> {
-        let output = self.operation.output_of(source);
+        let output = self.operation.output_of_source(source);
         let is_shared = self.operation.stages.len() == 1 && self.operation.shared_output().is_some();
         if is_shared || output.is_stdout() {
             if self.list.is_some() {
@@ -232,15 +235,16 @@ impl UrlItems {
         let parsed = Target::parse_near(named_after, self.near.as_ref(), Scheme::Http, path_as_is);
         self.near = parsed.as_ref().map(Target::origin).ok();
         Ok(Some(match parsed {
-            Ok(target) => match file_for(&self.operation, source, &target, named_after, parts, columns, 1)? {
+            Ok(target) => match output_file_path(&self.operation, source, &target, named_after, parts, columns, 1)? {
                 Some(path) => {
-                    let path = unblocked(&self.operation, &self.names, output, path);
+                    let path = avoid_blocked_path(&self.operation, &self.names, output, path);
                     if !claims_name(&self.operation, &self.names, output, &path, url)? {
                         return Ok(None);
                     }
                     let list = self.list.as_ref();
-                    let checksum =
-                        list.map(|(list, place)| checksums::listed(list, place, &target, Some(&path))).transpose()?;
+                    let checksum = list
+                        .map(|(list, place)| checksums::find_in_list(list, place, &target, Some(&path)))
+                        .transpose()?;
                     let options = options_for(&self.operation, output, checksum, Some(&self.names));
                     // -C is about the file that is uploaded.
                     let append = options.append.filter(|_| matches!(self.upload, UrlUpload::Nothing));
@@ -255,7 +259,7 @@ impl UrlItems {
     }
 
     /// Returns true if the URLs of a list choose the names of their files by `-O`. The curl persona
-    /// treats such names like those of the command line.
+    /// treats such names like names on the command line.
     fn is_named_by_list(&self, source: usize, output: &OutputArg) -> bool {
         let is_list = self.operation.urls.is_listed(source)
             || matches!(self.operation.urls.get(source), Some(UrlSource::InputFile(_)));
@@ -280,23 +284,23 @@ impl UrlItems {
         if !stage.request.no_user_in_url && stage.request.auth.netrc != NetrcArg::Missing {
             return Ok(());
         }
-        let Ok(target) = target_of(stage, url) else { return Ok(()) };
+        let Ok(target) = parse_target(stage, url) else { return Ok(()) };
         refuse_login(stage, &target).map_err(|error| error.with_url(crate::usage_error::shown_url(url)))
     }
 
     /// Returns the URL with the query of `-G` and `--url-query`. Adds the scheme of
     /// `--proto-default` if the URL has none.
-    pub(super) fn prepared(&self, url: String) -> Result<String> {
+    pub(super) fn prepare_url(&self, url: String) -> Result<String> {
         let url = match &self.operation.stages[0].request.query {
             Some(query) => append_query(&url, query),
             None => url,
         };
-        self.usable(url)
+        self.check_url(url)
     }
 
-    /// Returns the URL with the scheme of `--proto-default`, if it has none. Returns an error if
+    /// Returns the URL, with the scheme of `--proto-default` if it has no scheme. Fails if
     /// `--proto` does not allow its scheme.
-    pub(super) fn usable(&self, url: String) -> Result<String> {
+    pub(super) fn check_url(&self, url: String) -> Result<String> {
         let stage = &self.operation.stages[0];
         let redirect = &stage.transfer.redirect;
         if redirect.protocols != ProtocolSet::default() {
@@ -317,7 +321,7 @@ impl UrlItems {
             let index = self.at;
             self.operation.urls.get(index)?;
             self.at += 1;
-            if self.operation.upload_of(index).is_some() {
+            if self.operation.upload_of_source(index).is_some() {
                 match uploads(&self.operation, index) {
                     Ok(all) => self.uploads = all.into(),
                     Err(error) => return Some(Err(error)),
@@ -330,9 +334,9 @@ impl UrlItems {
         Some(match source {
             UrlSource::Argument(url) if !self.operation.is_glob(index, url) => {
                 let url = url.to_owned();
-                self.item(index, url, GlobValues::default())
+                self.item_of_url(index, url, GlobValues::default())
             }
-            UrlSource::Argument(url) => crate::run::glob(url).map(|glob| {
+            UrlSource::Argument(url) => crate::run::parse_glob(url).map(|glob| {
                 self.current = OpenUrlSource::Glob(glob.iter());
                 None
             }),
@@ -372,25 +376,25 @@ impl UrlItems {
             // A source that cannot be opened has a place in the list, too.
             self.position = if is_url { number + 1 } else { number };
             let found = match is_url {
-                true => self.of_job_item(number, found),
+                true => self.apply_job_state(number, found),
                 false => found,
             };
             match (found.transpose(), &self.counts.counts) {
                 (Some(item), _) => return Some(item),
-                (None, Some(counts)) if is_url => counts.skip(),
+                (None, Some(counts)) if is_url => counts.count_skipped(),
                 (None, _) => {}
             }
         }
     }
 
-    /// Numbers an item of a job by its place in the list. Returns `Ok(None)` if the job has finished
-    /// it.
-    fn of_job_item(&mut self, number: u64, found: Result<Option<FleetItem>>) -> Result<Option<FleetItem>> {
+    /// Numbers an item of a job by its position in the list. Returns `Ok(None)` if the job has
+    /// finished it.
+    fn apply_job_state(&mut self, number: u64, found: Result<Option<FleetItem>>) -> Result<Option<FleetItem>> {
         let Some(ListJob { job, cursor, .. }) = &mut self.job else { return found };
-        let known = match cursor.place(number)? {
-            UrlPlace::Finished => return Ok(None),
-            UrlPlace::New => None,
-            UrlPlace::Known(known) => Some(known),
+        let known = match cursor.state_of_url(number)? {
+            UrlRunState::Finished => return Ok(None),
+            UrlRunState::New => None,
+            UrlRunState::Known(known) => Some(known),
         };
         let item = match found {
             Ok(Some(item)) => item,
@@ -410,7 +414,7 @@ impl UrlItems {
         Ok(Some(item))
     }
 
-    /// Tells the job and the counts of the run that the list has come to its end.
+    /// Tells the job and the counts of the run that the list has ended.
     fn end_list(&mut self) {
         if let Some(counts) = self.counts.counts.as_ref().filter(|_| self.counts.are_all_urls) {
             counts.set_total(self.position);
@@ -436,7 +440,7 @@ impl UrlItems {
             },
         };
         if let Ok(Some((url, parts))) = next {
-            return Some(self.item(source, url, parts));
+            return Some(self.item_of_url(source, url, parts));
         }
         // A list that cannot be read has no further lines.
         self.current = OpenUrlSource::None;

@@ -8,13 +8,13 @@ use haul_policy::glob::GlobValues;
 
 use crate::plan::{UploadArg, UrlGroup, name_upload};
 use crate::run::engine_options::request_body::UploadContent;
-use crate::run::engine_options::target_url::target_of;
-use crate::run::glob;
+use crate::run::engine_options::target_url::parse_target;
+use crate::run::parse_glob;
 
 /// Returns true if the upload to the source of URLs at this index may be a glob, which stands for
 /// several files.
 pub(crate) fn is_glob(operation: &UrlGroup, index: usize) -> bool {
-    match operation.upload_of(index) {
+    match operation.upload_of_source(index) {
         Some(UploadArg::File(file)) => {
             !operation.globoff && file.to_str().is_some_and(|file| file.contains(['[', ']', '{', '}', '\\']))
         }
@@ -27,13 +27,13 @@ pub(crate) fn is_glob(operation: &UrlGroup, index: usize) -> bool {
 pub(crate) enum UrlUpload {
     Nothing,
     Stdin,
-    /// The file at this path is uploaded. The values are those of the globs in the value of `-T`.
+    /// The file at this path is uploaded. The values belong to the globs in the value of `-T`.
     File(OsString, GlobValues),
 }
 
 impl UrlUpload {
-    /// Returns the values of the globs of a URL, with those of the globs in the value of `-T` that
-    /// have a name.
+    /// Returns the values of the globs of a URL, and the values of the named globs in the value of
+    /// `-T`.
     pub(crate) fn with_named_values(&self, parts: GlobValues) -> GlobValues {
         match self {
             UrlUpload::File(_, named) => parts.with_named(named),
@@ -56,16 +56,16 @@ impl UrlUpload {
         let request = &operation.stages[0].request;
         Ok(match self {
             UrlUpload::Nothing => (url.to_owned(), None),
-            UrlUpload::Stdin => (url.to_owned(), Some(UploadContent::stdin(request)?)),
+            UrlUpload::Stdin => (url.to_owned(), Some(UploadContent::from_stdin(request)?)),
             UrlUpload::File(file, _) => {
                 let place = self.named_url(url);
                 // A file is not opened for an invalid URL, as in curl.
-                if let Err(error) = target_of(&operation.stages[0], &place)
+                if let Err(error) = parse_target(&operation.stages[0], &place)
                     && error.kind() == ErrorKind::Url
                 {
                     return Err(error);
                 }
-                (place, Some(UploadContent::of(Path::new(file), request)?))
+                (place, Some(UploadContent::from_file(Path::new(file), request)?))
             }
         })
     }
@@ -74,11 +74,11 @@ impl UrlUpload {
 /// Returns the uploads for the source of URLs at this index, in order. As in curl, each upload is
 /// sent to all URLs of the source.
 pub(crate) fn uploads(operation: &UrlGroup, index: usize) -> Result<Vec<UrlUpload>> {
-    Ok(match operation.upload_of(index) {
+    Ok(match operation.upload_of_source(index) {
         None | Some(UploadArg::Nothing) => vec![UrlUpload::Nothing],
         Some(UploadArg::Stdin { .. }) => vec![UrlUpload::Stdin],
         Some(UploadArg::File(files)) => match files.to_str().filter(|_| !operation.globoff) {
-            Some(files) => glob(files)?.iter().map(|file| UrlUpload::File(file.url.into(), file.parts)).collect(),
+            Some(files) => parse_glob(files)?.iter().map(|file| UrlUpload::File(file.url.into(), file.parts)).collect(),
             None => vec![UrlUpload::File(files.clone(), GlobValues::default())],
         },
     })

@@ -44,15 +44,15 @@ pub(crate) fn is_host_of(value: &[u8], target: &Target) -> bool {
     is_authority && named().is_ok_and(|named| named.origin() == target.origin())
 }
 
-/// Returns the options for a request whose list or page names the host: without the credentials of
-/// the command line, and without those that are stored for the host in the URL.
+/// Returns the options for a request whose host is named by a list or page. They contain neither
+/// the credentials of the command line nor credentials that are stored for the host in the URL.
 pub(crate) fn for_other_host(options: &RequestOptions) -> RequestOptions {
     let options = options.without_secrets();
     let auth = AuthOptions { netrc: NetrcText::Off, memory: AuthCache::default(), ..options.auth.clone() };
     RequestOptions { jar: None, auth, ..options }
 }
 
-/// Returns a URL without its user and password. A URL that cannot be parsed stays as it is.
+/// Returns a URL without its user and password. A URL that cannot be parsed is not changed.
 pub(crate) fn url_without_login(url: String, default_scheme: Scheme) -> String {
     match Target::parse_with(&url, default_scheme, false) {
         Ok(target) if target.userinfo_bytes().is_some() => target.to_url(),

@@ -8,12 +8,12 @@ pub(crate) trait AdmissionControl: Send + Sync {
     /// Returns the rule by which requests may start now.
     fn rule(&self) -> AdmissionRule;
 
-    /// Notes the requests in progress.
+    /// Records the requests in progress.
     fn set_in_progress(&self, requests: RequestsInProgress);
 
-    /// Notes that the event loop has handled all events of a wake-up, so that threads that wait for
-    /// results may be woken. Returns the time at which this must be called again even without an
-    /// event, if there is one.
+    /// Records that the event loop has handled all events of a wake-up, so that threads that wait
+    /// for results may be woken. Returns the time at which this must be called again even without
+    /// an event, if there is one.
     fn end_turn(&self, load: ExecutorLoad, now: Instant) -> Option<Instant>;
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum TimeoutScope {
     /// The whole wait counts towards the timeout.
     All,
     /// Only the pause that a server asked for counts towards the timeout. The wait for other
-    /// requests does not, since the program chose how many run at once.
+    /// requests does not, since the program chose how many run in parallel.
     Pauses,
 }
 
@@ -53,8 +53,8 @@ pub(crate) enum AdmissionRule {
     /// Any waiting request may start.
     Any,
     /// Only the request with this number may start, regardless of the limits on concurrent
-    /// requests. If none is running, any request that is tried again may, or if there is none, any
-    /// request.
+    /// requests. If no request is running, any request that is tried again may start. If no request
+    /// is tried again, any request may start.
     Only(u64),
     /// No request may start.
     None,

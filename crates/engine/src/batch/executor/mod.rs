@@ -65,17 +65,17 @@ pub(crate) struct RequestExecutor {
 }
 
 /// Maximum number of bytes that all decoders together may use for their windows.
-const DECODERS: u64 = 32 << 20;
+const MAX_DECODER_MEMORY: u64 = 32 << 20;
 
 impl RequestExecutor {
     /// Makes an executor of the asynchronous requests of a client, at most `most` at a time.
-    pub(crate) fn of_client(most: usize) -> Arc<Self> {
+    pub(crate) fn for_client(most: usize) -> Arc<Self> {
         let options = BatchOptions { max_parallel: most, per_host: Some(most), ..BatchOptions::default() };
         Self::new(&options, TimeoutScope::All, None)
     }
 
     /// Makes an executor of the requests of a batch.
-    pub(crate) fn of_batch(options: &BatchOptions, admission: Arc<dyn AdmissionControl>) -> Arc<Self> {
+    pub(crate) fn for_batch(options: &BatchOptions, admission: Arc<dyn AdmissionControl>) -> Arc<Self> {
         Self::new(options, TimeoutScope::Pauses, Some(admission))
     }
 
@@ -102,7 +102,7 @@ impl RequestExecutor {
             },
             stall: options.stall,
             admission,
-            decoders: Arc::new(DecoderMemory::new(DECODERS)),
+            decoders: Arc::new(DecoderMemory::new(MAX_DECODER_MEMORY)),
         })
     }
 
@@ -127,7 +127,7 @@ impl RequestExecutor {
         self.limits.on_push(&mut state.queue, host, since);
         let expires = request.max_time().and_then(|limit| since.checked_add(limit)).filter(|at| {
             let waits_for_proxy =
-                || state.queue.paused_until(host).is_some_and(|until| clock::policy_time(*at) < until);
+                || state.queue.paused_until(host).is_some_and(|until| clock::to_monotonic_time(*at) < until);
             self.counts == TimeoutScope::All || waits_for_proxy()
         });
         let turn_ends = request.options.pool_timeout.and_then(|limit| since.checked_add(limit));
@@ -141,12 +141,12 @@ impl RequestExecutor {
         let is_due_first = due.is_some() && state.due.first().is_some_and(|(_, first)| *first == id);
         let has_to_wait = state.queue.is_full(host)
             && state.queue.first_seq() != Some(id)
-            && state.queue.is_watched(clock::policy_time(since))
+            && state.queue.includes_silence_timeout(clock::to_monotonic_time(since))
             && !is_due_first;
         let inboxes = if starts || has_to_wait { Vec::new() } else { state.inboxes.clone() };
         drop(state);
         if starts {
-            self.start(client);
+            self.start_thread(client);
         }
         for inbox in inboxes {
             inbox.send(WorkerMessage::CheckWork);
@@ -154,11 +154,11 @@ impl RequestExecutor {
         id
     }
 
-    /// Cancels a request: drops its sink, and closes its connection if it is in progress. Returns
-    /// `false` if it has already finished.
+    /// Cancels a request: drops its sink, and closes its connection if the request is in progress.
+    /// Returns `false` if the request has already finished.
     pub(crate) fn cancel(&self, id: u64) -> bool {
         let mut state = self.lock();
-        if let Some(job) = state.withdraw(id) {
+        if let Some(job) = state.remove_from_queue(id) {
             drop(state);
             (job.done)(failed_outcome(job.request.target, Error::cancelled()), Some(job.sink));
             self.notify_results();
@@ -185,7 +185,7 @@ impl RequestExecutor {
 
     /// Marks the executor as retired: its client is gone, so there will be no further requests. The
     /// thread ends once the requests in progress are finished.
-    pub(crate) fn retire(&self) {
+    pub(crate) fn stop_after_running(&self) {
         self.lock().is_retired = true;
         self.wake_workers();
     }
@@ -204,9 +204,9 @@ impl RequestExecutor {
         thread
     }
 
-    fn start(self: &Arc<Self>, client: &Client) {
+    fn start_thread(self: &Arc<Self>, client: &Client) {
         let (executor, client) = (Arc::clone(self), client.for_thread());
-        let started = threads::start("haul-batch", move || executor.work(&client));
+        let started = threads::start("haul-batch", move || executor.run_thread(&client));
         match started {
             Ok(thread) => self.lock().thread = Some(thread),
             Err(error) => {
@@ -216,7 +216,7 @@ impl RequestExecutor {
         }
     }
 
-    fn work(self: Arc<Self>, client: &Client) {
+    fn run_thread(self: Arc<Self>, client: &Client) {
         let supply: Arc<dyn Scheduler> = self.clone();
         loop {
             match catch_unwind(AssertUnwindSafe(|| worker::run(client, &supply, self.workers))) {
@@ -246,7 +246,7 @@ impl RequestExecutor {
         let waiting = state.take_all_waiting();
         drop(state);
         for (_, job) in waiting {
-            (job.done)(failed_outcome(job.request.target, error.again()), Some(job.sink));
+            (job.done)(failed_outcome(job.request.target, error.duplicate()), Some(job.sink));
         }
         self.fail_running(error);
     }
@@ -260,17 +260,17 @@ impl RequestExecutor {
         drop(state);
         drop(transfers);
         for (_, (done, target)) in running {
-            done(failed_outcome(target, error.again()), None);
+            done(failed_outcome(target, error.duplicate()), None);
         }
         self.notify_results();
     }
 
-    /// Makes a new queue after an event loop has panicked, so that its limits no longer count the
-    /// requests that were in progress. Waiting requests keep their order.
+    /// Makes a new queue after an event loop has panicked, because the limits of the old queue
+    /// still count the requests that were in progress. Waiting requests keep their order.
     fn requeue_waiting(&self) {
         let mut state = self.lock();
         let state = &mut *state;
-        state.queue = state.queue.emptied();
+        state.queue = state.queue.empty_with_same_caps();
         let mut waiting: Vec<_> = state.waiting.iter().collect();
         waiting.sort_unstable_by_key(|(id, _)| **id);
         for (id, job) in waiting {
@@ -298,11 +298,11 @@ impl RequestExecutor {
     }
 
     /// Fails the waiting requests whose timeout has expired before their start.
-    fn end_late(&self, now: Instant) {
+    fn fail_timed_out(&self, now: Instant) {
         let mut late = Vec::new();
         let mut state = self.lock();
         while let Some((_, id)) = state.due.first().copied().filter(|(at, _)| *at <= now) {
-            late.extend(state.withdraw(id));
+            late.extend(state.remove_from_queue(id));
         }
         drop(state);
         for job in late {
@@ -322,17 +322,17 @@ impl RequestExecutor {
         now: Instant,
     ) -> Option<Box<Transfer>> {
         if let Some(mut transfer) = state.take_retry(id) {
-            transfer.take_slot(host, self.counts == TimeoutScope::Pauses, now);
+            transfer.resume_with_slot(host, self.counts == TimeoutScope::Pauses, now);
             self.report_in_progress(state);
             return Some(transfer);
         }
-        let WaitingRequest { request, sink, done, since, .. } = state.take(id)?;
+        let WaitingRequest { request, sink, done, since, .. } = state.take_waiting(id)?;
         let began = if self.counts == TimeoutScope::All { since } else { now };
         let Request { target, options, own } = request;
         state.running.insert(id, (done, target.clone()));
         self.report_in_progress(state);
         let path = BodyDelivery::new(sink).with_decoder_memory(&self.decoders);
-        let mut transfer = Transfer::with_particulars(target, options, own, path, began, id);
+        let mut transfer = Transfer::with_overrides(target, options, own, path, began, id);
         transfer.add_run_limits(self.limits.bytes.as_ref(), self.stall);
         transfer.scheduling.host_slot = Some(host);
         transfer.scheduling.rank = id;
@@ -340,19 +340,19 @@ impl RequestExecutor {
     }
 
     /// Returns which requests may start now.
-    fn allowed(&self, state: &RequestExecutorState) -> StartableRequests {
+    fn startable_requests(&self, state: &RequestExecutorState) -> StartableRequests {
         if state.is_over {
             return StartableRequests::NONE;
         }
         match self.admission.as_ref().map_or(AdmissionRule::Any, |admission| admission.rule()) {
             AdmissionRule::Any => StartableRequests::ALL,
-            AdmissionRule::Only(head) if state.queue.first_seq() == Some(head) => StartableRequests::only(head),
+            AdmissionRule::Only(head) if state.queue.first_seq() == Some(head) => StartableRequests::only_request(head),
             AdmissionRule::Only(_) if !state.running.is_empty() => StartableRequests::NONE,
             AdmissionRule::Only(_) if state.retrying.is_empty() => StartableRequests::ALL,
             // Its own body may be what uses up the memory.
             AdmissionRule::Only(_) => {
                 let due = state.retrying.keys().copied().find(|id| state.queue.contains(*id));
-                due.map_or(StartableRequests::NONE, StartableRequests::only)
+                due.map_or(StartableRequests::NONE, StartableRequests::only_request)
             }
             AdmissionRule::None => StartableRequests::NONE,
         }
@@ -372,7 +372,7 @@ impl StartableRequests {
     const ALL: Self = Self { beyond_caps: None, below: u64::MAX };
     const NONE: Self = Self { beyond_caps: None, below: 0 };
 
-    fn only(id: u64) -> Self {
+    fn only_request(id: u64) -> Self {
         Self { beyond_caps: Some(id), below: 0 }
     }
 }
@@ -394,8 +394,8 @@ mod tests {
     fn host_pause_may_exceed_the_clock_range() {
         let mut state = RequestExecutorState::new(QueueCaps { total: 1, per_host: 1 });
         let host = state.queue.push(&Target::parse("http://h.test/").expect("a URL").origin(), 0, ());
-        state.pause(host, Duration::MAX);
-        assert!(state.queue.next(clock::policy_time(Instant::now()), None).is_none());
+        state.pause_host(host, Duration::MAX);
+        assert!(state.queue.next(clock::to_monotonic_time(Instant::now()), None).is_none());
     }
 
     #[test]
@@ -403,7 +403,7 @@ mod tests {
         let silent = TcpListener::bind("127.0.0.1:0").expect("there is a port");
         let url = format!("http://{}/", silent.local_addr().expect("it is bound"));
         let client = Client::new();
-        let executor = RequestExecutor::of_client(1);
+        let executor = RequestExecutor::for_client(1);
         let submit = || {
             let request = client.get(&url).timeout(Duration::from_secs(60)).build().expect("a URL");
             executor.submit(&client, request, |_| (Box::new(MemorySink::default()), Box::new(|_, _| {})))

@@ -18,33 +18,36 @@ impl Scheduler for RequestExecutor {
         let mut state = self.lock();
         if state.due.first().is_some_and(|(at, _)| *at <= now) {
             drop(state);
-            self.end_late(now);
+            self.fail_timed_out(now);
             state = self.lock();
         }
         // Pauses end even if nothing may start: `next_timeout` reports their end only once.
-        state.queue.wake(clock::policy_time(now));
-        if self.limits.earliest(now).is_some() {
+        state.queue.end_expired_pauses(clock::to_monotonic_time(now));
+        if self.limits.earliest_start(now).is_some() {
             return None;
         }
         loop {
-            let StartableRequests { beyond_caps, below } = self.allowed(&state);
-            let (host, id, ()) = state.queue.next_below(below, clock::policy_time(now), beyond_caps)?;
+            let StartableRequests { beyond_caps, below } = self.startable_requests(&state);
+            let (host, id, ()) = state.queue.next_below(below, clock::to_monotonic_time(now), beyond_caps)?;
             if let Some(transfer) = self.start_transfer(&mut state, host, id, now) {
                 self.limits.on_start(&mut state.queue, host, now);
                 return Some(transfer);
             }
-            state.queue.release(host);
+            state.queue.on_job_end(host);
         }
     }
 
     fn next_for_slot(&self, _worker: usize, slot: HostId, now: Instant) -> HostSlotDecision {
         let mut state = self.lock();
         loop {
-            let StartableRequests { beyond_caps, below } =
-                if self.limits.earliest(now).is_some() { StartableRequests::NONE } else { self.allowed(&state) };
-            let found = state.queue.next_for_below(slot, below, clock::policy_time(now), beyond_caps);
+            let StartableRequests { beyond_caps, below } = if self.limits.earliest_start(now).is_some() {
+                StartableRequests::NONE
+            } else {
+                self.startable_requests(&state)
+            };
+            let found = state.queue.next_for_below(slot, below, clock::to_monotonic_time(now), beyond_caps);
             let Some((id, ())) = found else {
-                state.queue.release(slot);
+                state.queue.on_job_end(slot);
                 return HostSlotDecision::Nothing;
             };
             if let Some(transfer) = self.start_transfer(&mut state, slot, id, now) {
@@ -54,16 +57,16 @@ impl Scheduler for RequestExecutor {
         }
     }
 
-    fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
+    fn on_finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
         let (pause, slot) = (transfer.host_pause(), transfer.scheduling.host_slot);
-        let served = transfer.served(&result);
+        let served = transfer.served_job_end(&result);
         let (outcome, path) = transfer.into_outcome(result);
         let mut state = self.lock();
         if let (Some(pause), Some(slot)) = (pause, slot) {
-            state.pause(slot, pause);
+            state.pause_host(slot, pause);
         }
         if let (Some(end), Some(slot)) = (served, slot) {
-            state.queue.on_end(slot, end);
+            state.queue.adapt_cap_on_end(slot, end);
         }
         let done = state.running.remove(&outcome.tag);
         self.report_in_progress(&state);
@@ -78,14 +81,14 @@ impl Scheduler for RequestExecutor {
         let id = transfer.scheduling.tag;
         let mut state = self.lock();
         if let Some(pause) = transfer.host_pause() {
-            state.pause(slot, pause);
+            state.pause_host(slot, pause);
         }
-        let may_wait = state.retrying.len() < state.max_retrying && transfer.may_give_slot();
-        if !may_wait || state.queue.push_delayed(slot, clock::policy_time(at), id, ()).is_err() {
+        let may_wait = state.retrying.len() < state.max_retrying && transfer.may_give_up_slot();
+        if !may_wait || state.queue.push_delayed(slot, clock::to_monotonic_time(at), id, ()).is_err() {
             return Some(transfer);
         }
-        transfer.give_slot();
-        let deadline = if self.counts == TimeoutScope::All { transfer.deadline() } else { transfer.ends_by() };
+        transfer.give_up_slot();
+        let deadline = if self.counts == TimeoutScope::All { transfer.deadline() } else { transfer.total_deadline() };
         state.retries.insert(transfer, deadline);
         let entry = state.running.remove_entry(&id);
         state.retrying.extend(entry);
@@ -112,37 +115,37 @@ impl Scheduler for RequestExecutor {
     }
 
     fn lend_slot(&self) -> bool {
-        self.lock().queue.lend()
+        self.lock().queue.lend_slot()
     }
 
     fn lend_slot_of_silent(&self, slot: HostId) -> bool {
-        self.lock().queue.lend_of_silent(slot)
+        self.lock().queue.lend_slot_of_silent_host(slot)
     }
 
-    fn host_answered(&self, slot: HostId) {
-        self.lock().queue.set_answered(slot);
+    fn on_host_answered(&self, slot: HostId) {
+        self.lock().queue.on_host_answered(slot);
     }
 
-    fn end_lend(&self) {
-        self.lock().queue.end_lend();
+    fn return_lent_slot(&self) {
+        self.lock().queue.return_lent_slot();
     }
 
-    fn refused(&self, slot: HostId, end: JobEnd) -> Option<RefusedLoad> {
-        self.lock().queue.on_end(slot, end)
+    fn on_refused(&self, slot: HostId, end: JobEnd) -> Option<RefusedLoad> {
+        self.lock().queue.adapt_cap_on_end(slot, end)
     }
 
-    fn slot_given_away(&self, slot: HostId) {
-        self.lock().queue.release(slot);
+    fn on_slot_given_away(&self, slot: HostId) {
+        self.lock().queue.on_job_end(slot);
     }
 
-    fn out_of_descriptors(&self) {
+    fn on_out_of_descriptors(&self) {
         self.lock().queue.shrink();
     }
 
     fn next_timeout(&self, now: Instant) -> Option<Instant> {
         let state = self.lock();
-        let pause = match self.limits.earliest(now).filter(|_| !state.queue.is_empty()) {
-            None => state.queue.next_wakeup(clock::policy_time(now)).map(clock::instant),
+        let pause = match self.limits.earliest_start(now).filter(|_| !state.queue.is_empty()) {
+            None => state.queue.next_wakeup(clock::to_monotonic_time(now)).map(clock::to_instant),
             starts => starts,
         };
         let end = state.idle_since.map(|since| since + IDLE_TIMEOUT);
@@ -151,7 +154,7 @@ impl Scheduler for RequestExecutor {
         [pause, due, deadline, end].into_iter().flatten().min()
     }
 
-    fn end_turn(&self, now: Instant) -> Option<Instant> {
+    fn on_turn_end(&self, now: Instant) -> Option<Instant> {
         let admission = self.admission.as_ref()?;
         let load = {
             let state = self.lock();
@@ -165,7 +168,7 @@ impl Scheduler for RequestExecutor {
         self.lock().waiting.len()
     }
 
-    fn host_multiplexes(&self, slot: HostId, multiplexes: bool) {
+    fn set_host_multiplexes(&self, slot: HostId, multiplexes: bool) {
         let mut state = self.lock();
         state.queue.set_shared_connection(slot, multiplexes);
         let inboxes = state.inboxes.clone();
@@ -175,7 +178,7 @@ impl Scheduler for RequestExecutor {
         }
     }
 
-    fn is_over(&self) -> bool {
+    fn is_run_over(&self) -> bool {
         let mut state = self.lock();
         if !state.is_over && state.waiting.is_empty() && state.running.is_empty() && state.retrying.is_empty() {
             let now = Instant::now();
@@ -192,7 +195,7 @@ impl Scheduler for RequestExecutor {
         self.wake_workers();
     }
 
-    fn worker_started(&self, inbox: &Arc<WorkerInbox>) {
+    fn on_worker_started(&self, inbox: &Arc<WorkerInbox>) {
         self.lock().inboxes.push(Arc::clone(inbox));
     }
 }

@@ -80,20 +80,20 @@ impl RequestExecutorState {
 
     /// Removes the waiting request with this number from the queue and returns it. Returns `None`
     /// if no such request waits.
-    pub(super) fn withdraw(&mut self, id: u64) -> Option<WaitingRequest> {
-        let job = self.take(id)?;
+    pub(super) fn remove_from_queue(&mut self, id: u64) -> Option<WaitingRequest> {
+        let job = self.take_waiting(id)?;
         self.queue.remove(id);
         Some(job)
     }
 
     /// Removes all waiting requests from the queue and returns them, by their numbers.
     pub(super) fn take_all_waiting(&mut self) -> HashMap<u64, WaitingRequest> {
-        self.queue = self.queue.emptied();
+        self.queue = self.queue.empty_with_same_caps();
         self.due.clear();
         std::mem::take(&mut self.waiting)
     }
 
-    pub(super) fn take(&mut self, id: u64) -> Option<WaitingRequest> {
+    pub(super) fn take_waiting(&mut self, id: u64) -> Option<WaitingRequest> {
         let job = self.waiting.remove(&id)?;
         if let Some(due) = job.due {
             self.due.remove(&(due, id));
@@ -110,12 +110,12 @@ impl RequestExecutorState {
 
     /// Delays all requests to a host for the time `pause`, because the server asked for it. From
     /// now on, the timeouts of requests that wait for this host can expire.
-    pub(super) fn pause(&mut self, host: HostId, pause: Duration) {
+    pub(super) fn pause_host(&mut self, host: HostId, pause: Duration) {
         let now = Instant::now();
-        let until = clock::after(now, pause);
+        let until = clock::add_saturating(now, pause);
         let Self { queue, waiting, due, .. } = self;
-        queue.pause(host, clock::policy_time(until));
-        for id in queue.waiting_on(host) {
+        queue.pause_host_until(host, clock::to_monotonic_time(until));
+        for id in queue.waiting_jobs_of_host(host) {
             let Some(job) = waiting.get_mut(&id) else { continue };
             let end = job.request.max_time().and_then(|limit| now.checked_add(limit)).filter(|at| *at < until);
             if let Some(end) = end.filter(|end| job.due.is_none_or(|known| *end < known)) {

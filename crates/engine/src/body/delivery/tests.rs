@@ -54,7 +54,7 @@ fn long_values_are_delivered_in_small_batches() {
     body.push(BufferLease::borrowed(page.as_bytes())).unwrap();
     body.finish().unwrap();
     assert_eq!(values.load(Ordering::Relaxed), 100);
-    assert!(largest.load(Ordering::Relaxed) <= BATCH_BYTES + 30_001, "{largest:?}");
+    assert!(largest.load(Ordering::Relaxed) <= MAX_BATCH_BYTES + 30_001, "{largest:?}");
 }
 
 /// A waker that counts its wake-ups.
@@ -106,7 +106,7 @@ fn json_pages_of_listings_wait_for_memory() {
         body.push(BufferLease::borrowed(rest)).unwrap();
         body.finish().unwrap();
     }
-    assert_eq!((woken.0.load(Ordering::Relaxed), memory.used()), (1, 0));
+    assert_eq!((woken.0.load(Ordering::Relaxed), memory.used_bytes()), (1, 0));
     assert!(pages[2].credit(Some(&waker), 0) > 0);
     for body in &mut pages {
         body.take_page_observer().unwrap().finish().unwrap();

@@ -19,9 +19,9 @@ use crate::ignore_poison::IgnorePoison;
 const MAX_UNSENT: usize = 128 << 10;
 /// The maximum number of consecutive polls of a stream that is always ready. After that many polls,
 /// the task yields to other tasks of the program.
-const TURN: usize = 32;
+const MAX_POLLS_PER_TURN: usize = 32;
 /// The maximum number of bytes that one poll of the stream puts into the queue.
-const PIECE: usize = 64 << 10;
+const MAX_BYTES_PER_POLL: usize = 64 << 10;
 
 /// The writing end of a [`ContentQueue`]. The task that awaits the response polls the stream with
 /// it, and puts the bytes of the stream into the queue. Dropping the feeder ends the content.
@@ -70,7 +70,7 @@ impl ContentQueue {
     pub(super) fn read(&self, waker: &Waker, buffer: &mut [u8]) -> io::Result<usize> {
         let mut held = self.lock();
         held.is_wanted = true;
-        let n = held.take(buffer);
+        let n = held.take_bytes(buffer);
         let read = if n > 0 { Ok(n) } else { held.after(waker) };
         let feeder = held.feeder.take();
         drop(held);
@@ -82,7 +82,7 @@ impl ContentQueue {
 }
 
 impl ContentQueueState {
-    fn take(&mut self, buffer: &mut [u8]) -> usize {
+    fn take_bytes(&mut self, buffer: &mut [u8]) -> usize {
         let mut filled = 0;
         while let Some(piece) = self.pieces.front()
             && filled < buffer.len()
@@ -129,8 +129,8 @@ impl ContentFeeder {
 
     /// Polls the stream and queues its bytes, until the stream is pending or the queue is full.
     /// Returns true if the stream has ended or the queue takes no more bytes.
-    pub(crate) fn feed(&mut self, context: &mut Context<'_>) -> bool {
-        for _ in 0..TURN {
+    pub(crate) fn poll_stream(&mut self, context: &mut Context<'_>) -> bool {
+        for _ in 0..MAX_POLLS_PER_TURN {
             let mut held = self.feed_queue.lock();
             if held.end.is_some() || held.is_left {
                 return true;
@@ -140,7 +140,7 @@ impl ContentFeeder {
                 return false;
             }
             drop(held);
-            self.buffer.resize(PIECE, 0);
+            self.buffer.resize(MAX_BYTES_PER_POLL, 0);
             let Poll::Ready(read) = self.once.poll_stream(context, &mut self.buffer) else { return false };
             let mut held = self.feed_queue.lock();
             match read {
@@ -170,7 +170,7 @@ impl Drop for ContentFeeder {
         drop(held);
         if !is_wanted {
             // No byte was used, so another request may send the stream.
-            self.once.forget_feeder();
+            self.once.drop_feeder();
         }
         if let Some(reader) = reader {
             reader.wake();

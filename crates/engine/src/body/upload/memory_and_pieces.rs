@@ -10,11 +10,11 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use super::one_shot::{OneShotReader, OneShotSource};
-use super::{BodyPiece, BodyUpload, FileRange, SHORTER_FILE};
+use super::{BodyPiece, BodyUpload, FILE_TRUNCATED, FileRange};
 
 /// A read of content that takes at least this time counts as slow. If a slow read fills the buffer
 /// only partly, its bytes are sent before the next read.
-const SLOW: Duration = Duration::from_millis(10);
+const SLOW_READ: Duration = Duration::from_millis(10);
 
 /// An upload from one buffer in memory.
 pub(super) struct MemoryUpload {
@@ -49,7 +49,7 @@ impl BodyUpload for MemoryUpload {
     }
 }
 
-/// An upload of several pieces, one after the other.
+/// An upload that consists of several pieces, sent one after the other.
 pub(super) struct PieceUpload {
     pieces: Arc<[BodyPiece]>,
     /// The index in `pieces` of the piece that is being sent.
@@ -110,13 +110,13 @@ impl PieceUpload {
             return Ok(0);
         }
         if let OpenPiece::Nothing = self.open {
-            self.open = open(piece, self.done, self.waker.as_ref())?;
+            self.open = open_piece(piece, self.done, self.waker.as_ref())?;
         }
         let most = buffer.len().min(left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX)));
         let buffer = &mut buffer[..most];
         match &mut self.open {
-            OpenPiece::File(file) => some(file.read(buffer)?, SHORTER_FILE),
-            OpenPiece::Given(given) => some(given.read(buffer)?, "the content is shorter than was said"),
+            OpenPiece::File(file) => require_bytes(file.read(buffer)?, FILE_TRUNCATED),
+            OpenPiece::Given(given) => require_bytes(given.read(buffer)?, "the content is shorter than was said"),
             OpenPiece::Once(reading) => reading.read(buffer),
             OpenPiece::Nothing => unreachable!("it was just opened"),
         }
@@ -125,7 +125,7 @@ impl PieceUpload {
 
 /// Opens a reader of `piece`, which is not in memory. The reader skips the first `done` bytes,
 /// which were sent already.
-fn open(piece: &BodyPiece, done: u64, waker: Option<&Waker>) -> io::Result<OpenPiece> {
+fn open_piece(piece: &BodyPiece, done: u64, waker: Option<&Waker>) -> io::Result<OpenPiece> {
     let reading = |once| OpenPiece::Once(OneShotReader::new(once, waker.cloned()));
     Ok(match piece {
         BodyPiece::File { path, offset, .. } => OpenPiece::File(open_at(path, offset + done)?),
@@ -146,7 +146,7 @@ fn open_at(path: &Path, offset: u64) -> io::Result<File> {
 
 /// Returns `n`, the number of bytes that a read returned. If `n` is 0, returns an error with the
 /// message `too_few`, since more bytes were expected.
-fn some(n: usize, too_few: &'static str) -> io::Result<usize> {
+fn require_bytes(n: usize, too_few: &'static str) -> io::Result<usize> {
     if n == 0 { Err(io::Error::new(io::ErrorKind::UnexpectedEof, too_few)) } else { Ok(n) }
 }
 
@@ -170,7 +170,7 @@ impl BodyUpload for PieceUpload {
                     filled += n;
                     self.done += n as u64;
                     // The output of a slow source is sent as it arrives.
-                    if waits || n < room && self.is_amid_source() && began.elapsed() >= SLOW {
+                    if waits || n < room && self.is_amid_source() && began.elapsed() >= SLOW_READ {
                         break;
                     }
                 }
@@ -188,7 +188,7 @@ impl BodyUpload for PieceUpload {
             return Ok(None);
         }
         if let OpenPiece::Nothing = self.open {
-            self.open = open(piece, self.done, None)?;
+            self.open = open_piece(piece, self.done, None)?;
         }
         let OpenPiece::File(file) = &self.open else { return Ok(None) };
         Ok(Some(FileRange { file, length: left }))
@@ -197,7 +197,7 @@ impl BodyUpload for PieceUpload {
     fn pipe(&mut self) -> io::Result<Option<BorrowedFd<'_>>> {
         let Some(piece @ BodyPiece::Once(_)) = self.pieces.get(self.at) else { return Ok(None) };
         if let OpenPiece::Nothing = self.open {
-            self.open = open(piece, self.done, self.waker.as_ref())?;
+            self.open = open_piece(piece, self.done, self.waker.as_ref())?;
         }
         Ok(if let OpenPiece::Once(reading) = &self.open { reading.pipe() } else { None })
     }

@@ -65,15 +65,15 @@ use memory_and_pieces::{MemoryUpload, PieceUpload};
 const MAX_JOINED: usize = 64 << 10;
 
 /// The error for a file from which fewer bytes can be read than it had when the request was made.
-pub(crate) const SHORTER_FILE: &str = "the file has become shorter";
+pub(crate) const FILE_TRUNCATED: &str = "the file has become shorter";
 
 /// The content of a request. `Debug` shows only its length.
 #[derive(Clone)]
 pub enum RequestBody {
     /// Bytes in memory. A small number of bytes is sent in one write with the head.
     Bytes(Arc<[u8]>),
-    /// Pieces, one after the other; made by [`RequestBody::file`], [`RequestBody::reader`],
-    /// [`RequestBody::multipart`] and [`RequestBody::pieces`].
+    /// The pieces of the content, in order. [`RequestBody::file`], [`RequestBody::reader`],
+    /// [`RequestBody::multipart`] and [`RequestBody::pieces`] make this variant.
     Pieces(Arc<[BodyPiece]>),
 }
 
@@ -152,9 +152,10 @@ pub trait BodyUpload: Send {
         debug_assert!(n == 0, "nothing was ready");
     }
 
-    /// Returns the file from which the next bytes come, at its position, so that the kernel can send
-    /// them without a copy. The sender reports the bytes that it has sent to
-    /// [`consume_file`](Self::consume_file). Returns `None` if the next bytes are not those of a file.
+    /// Returns the file from which the next bytes come, at its position, so that the kernel can
+    /// send them without a copy. The sender reports the bytes that it has sent to
+    /// [`consume_file`](Self::consume_file). Returns `None` if the next bytes do not come from a
+    /// file.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -168,8 +169,8 @@ pub trait BodyUpload: Send {
     }
 
     /// Returns the pipe from which the next bytes come, so that the kernel can send them without a
-    /// copy. Whatever is taken from the pipe is content. Returns `None` if the next bytes are not
-    /// those of a pipe, or if the pipe is read ahead in a separate thread.
+    /// copy. All bytes in the pipe are content. Returns `None` if the next bytes do not come from a
+    /// pipe, or if the pipe is read ahead in a separate thread.
     ///
     /// # Errors
     /// The content cannot be opened.
@@ -183,8 +184,8 @@ pub trait BodyUpload: Send {
         false
     }
 
-    /// Makes reads return `WouldBlock` instead of waiting. `waker` is woken when another read is
-    /// worthwhile; it may also be worthwhile [at a given time](Self::resumes_at).
+    /// Makes reads return `WouldBlock` instead of waiting. `waker` is woken when bytes may be
+    /// available. A read may also succeed [at a given time](Self::resumes_at).
     fn set_waker(&mut self, _waker: Waker) {}
 
     /// Returns the descriptor to poll after a read has returned `WouldBlock`. Returns `None` if the
@@ -239,7 +240,7 @@ impl RequestBody {
         Self::pieces([BodyPiece::Once(OneShotSource::stream(stream))])
     }
 
-    /// Makes content of several pieces, one after the other.
+    /// Makes content that consists of several pieces, sent one after the other.
     pub fn pieces(pieces: impl IntoIterator<Item = BodyPiece>) -> Self {
         Self::Pieces(pieces.into_iter().collect())
     }
@@ -283,17 +284,17 @@ impl RequestBody {
     /// be read only once.
     #[must_use]
     pub fn is_repeatable(&self) -> bool {
-        self.onces().next().is_none()
+        self.one_shot_sources().next().is_none()
     }
 
     /// Returns true if the content cannot be sent any more, because a piece that can be read only
     /// once was already begun.
     #[must_use]
-    pub fn is_spent(&self) -> bool {
-        self.onces().any(OneShotSource::is_begun)
+    pub fn is_consumed(&self) -> bool {
+        self.one_shot_sources().any(OneShotSource::is_begun)
     }
 
-    /// Returns the content if all of it is in one buffer in memory, and `None` otherwise.
+    /// Returns the content if it is in memory, in one buffer. Otherwise returns `None`.
     #[must_use]
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
@@ -314,10 +315,10 @@ impl RequestBody {
     /// Returns a feeder for each stream in the content. The task that awaits the response polls the
     /// streams with them.
     pub(crate) fn feeders(&self) -> Vec<ContentFeeder> {
-        self.onces().filter_map(OneShotSource::feeder).collect()
+        self.one_shot_sources().filter_map(OneShotSource::feeder).collect()
     }
 
-    fn onces(&self) -> impl Iterator<Item = &OneShotSource> {
+    fn one_shot_sources(&self) -> impl Iterator<Item = &OneShotSource> {
         let pieces = match self {
             Self::Bytes(_) => &[][..],
             Self::Pieces(pieces) => pieces,

@@ -6,7 +6,7 @@
 //! the response polls the stream (`feeder`). For a reader, a separate thread reads a little ahead.
 //!
 //! ```text
-//!  reader ──thread──▶ queue of AHEAD pieces ──▶ read by the loop, woken for each piece
+//!  reader ──thread──▶ queue of PIECES_AHEAD ──▶ read by the loop, woken for each piece
 //! ```
 
 use std::error::Error;
@@ -30,11 +30,11 @@ use super::feeder::{ContentFeeder, ContentQueue};
 use crate::ignore_poison::IgnorePoison;
 use crate::threads;
 
-/// The maximum number of bytes that the reading thread requests from its reader at once.
-const PIECE: usize = 64 << 10;
+/// The maximum number of bytes that the reading thread requests from its reader in one call.
+const MAX_READ: usize = 64 << 10;
 /// The number of pieces that the reading thread reads ahead of the sender. The piece being read and
 /// the piece being sent are not counted.
-const AHEAD: usize = 2;
+const PIECES_AHEAD: usize = 2;
 
 /// A source of content that can be read once: a reader, a file or a stream. Clones of a
 /// [`RequestBody`](super::RequestBody) share the source.
@@ -62,7 +62,7 @@ enum OneShotInput {
 impl OneShotSource {
     /// Makes a source that reads its content from `reader`.
     pub fn new(reader: impl Read + Send + 'static) -> Self {
-        Self::of(OneShotInput::Reader(Mutex::new(Box::new(reader))))
+        Self::from_input(OneShotInput::Reader(Mutex::new(Box::new(reader))))
     }
 
     /// Makes a source that reads from a pipe, a terminal or a socket. While no data arrives there,
@@ -70,7 +70,7 @@ impl OneShotSource {
     #[must_use]
     pub fn file(file: File) -> Self {
         let is_regular = file.metadata().is_ok_and(|about| about.is_file());
-        Self::of(OneShotInput::File(file, !is_regular))
+        Self::from_input(OneShotInput::File(file, !is_regular))
     }
 
     /// Makes a source that polls a stream. An error of the stream aborts the request.
@@ -80,14 +80,14 @@ impl OneShotSource {
         B: AsRef<[u8]> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        Self::of(OneShotInput::Stream(Mutex::new(Box::new(StreamReader {
+        Self::from_input(OneShotInput::Stream(Mutex::new(Box::new(StreamReader {
             stream: Box::pin(stream),
             piece: None,
             at: 0,
         }))))
     }
 
-    fn of(origin: OneShotInput) -> Self {
+    fn from_input(origin: OneShotInput) -> Self {
         Self(Arc::new(OneShotShared { origin, is_begun: AtomicBool::new(false), feed_queue: Mutex::default() }))
     }
 
@@ -107,12 +107,12 @@ impl OneShotSource {
 
     /// Forgets the queue of a task that no longer polls the stream and has taken no bytes from it.
     /// Another request can then send the stream.
-    pub(super) fn forget_feeder(&self) {
+    pub(super) fn drop_feeder(&self) {
         *lock(&self.0.feed_queue) = None;
     }
 
-    /// Polls the stream for its next bytes, copies them to `buffer`, and returns their number; 0
-    /// means the end.
+    /// Polls the stream for its next bytes and copies them to `buffer`. Returns their number; 0 at
+    /// the end of the stream.
     pub(super) fn poll_stream(&self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let OneShotInput::Stream(stream) = &self.0.origin else { return Poll::Ready(Ok(0)) };
         // A panic of the program's code fails this request only, not the others on the thread.
@@ -190,13 +190,15 @@ impl OneShotReader {
                     Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
                 };
             }
-            (OneShotInput::Stream(stream), None) => return wait(&mut **lock(stream), buffer),
-            (OneShotInput::Reader(reader), None) => return lock(reader).read(buffer).map_err(no_wait),
-            (OneShotInput::File(file, true), None) if !has_come(file)? => return Err(io::ErrorKind::WouldBlock.into()),
+            (OneShotInput::Stream(stream), None) => return read_blocking(&mut **lock(stream), buffer),
+            (OneShotInput::Reader(reader), None) => return lock(reader).read(buffer).map_err(would_block_as_failure),
+            (OneShotInput::File(file, true), None) if !is_readable(file)? => {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
             // Another reader of a shared descriptor may have taken the bytes. The read is then
             // repeated.
             (OneShotInput::File(file, true), None) => return (&*file).read(buffer),
-            (OneShotInput::File(file, false), None) => return (&*file).read(buffer).map_err(no_wait),
+            (OneShotInput::File(file, false), None) => return (&*file).read(buffer).map_err(would_block_as_failure),
             (OneShotInput::Reader(_) | OneShotInput::File(..), Some(_)) => {}
         }
         self.ahead = self.waker.as_ref().and_then(|waker| ReaderThread::start(&self.once, waker));
@@ -214,20 +216,20 @@ fn lock<T>(origin: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Returns true if a read of `file` would not wait, because data or the end of the file has
 /// arrived.
-fn has_come(file: &File) -> io::Result<bool> {
+fn is_readable(file: &File) -> io::Result<bool> {
     let mut fds = [PollFd::new(file, PollFlags::IN)];
     Ok(poll(&mut fds, Some(&Timespec::default()))? > 0)
 }
 
 /// Waits until `file` has data to read. Returns false if waiting is not possible.
-fn waits_for(file: &File) -> bool {
+fn reads_may_block(file: &File) -> bool {
     let waited = retry_on_intr(|| poll(&mut [PollFd::new(file, PollFlags::IN)], None));
     waited.is_ok()
 }
 
 /// Replaces the error `WouldBlock` of a reader that has no descriptor to poll by another error,
 /// since the sender would wait for ever. Other errors are unchanged.
-fn no_wait(error: io::Error) -> io::Error {
+fn would_block_as_failure(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock { io::Error::other(error) } else { error }
 }
 
@@ -254,7 +256,7 @@ impl ReaderThread {
     /// Starts the thread that reads the content of `once`. Returns `None` if no thread can be
     /// started.
     fn start(once: &OneShotSource, waker: &Waker) -> Option<Self> {
-        let (sender, pieces) = sync_channel(AHEAD);
+        let (sender, pieces) = sync_channel(PIECES_AHEAD);
         let sender = PieceSender { sender: Some(sender), waker: waker.clone() };
         let once = once.clone();
         let read = move || match &once.0.origin {
@@ -285,13 +287,13 @@ impl ReaderThread {
 /// empty piece), or until the receiver is dropped. If a read of `reader` would block, waits for
 /// data in `file`.
 fn read_all(reader: &mut dyn Read, file: Option<&File>, sender: &PieceSender) {
-    let mut buffer = vec![0; PIECE];
+    let mut buffer = vec![0; MAX_READ];
     loop {
         let piece = match reader.read(&mut buffer) {
             Ok(n) => Ok(buffer[..n].to_vec()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock && file.is_some_and(waits_for) => continue,
-            Err(error) => Err(no_wait(error)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && file.is_some_and(reads_may_block) => continue,
+            Err(error) => Err(would_block_as_failure(error)),
         };
         let is_last = piece.as_ref().map_or(true, Vec::is_empty);
         if !sender.send(piece) || is_last {
@@ -326,13 +328,12 @@ impl Drop for PieceSender {
 
 /// A source of content bytes that can be polled: a [`Stream`] of pieces, seen as a stream of bytes.
 trait PollRead: Send {
-    /// Polls for the next bytes, copies them to `buffer`, and returns their number; 0 means the
-    /// end.
+    /// Polls for the next bytes and copies them to `buffer`. Returns their number; 0 at the end.
     fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
 }
 
-/// The bytes of a stream of pieces. It keeps the rest of a piece that did not fit in the buffer of
-/// a read.
+/// Reads the bytes of a stream of pieces. Stores the rest of a piece that did not fit into the
+/// buffer of a read.
 struct StreamReader<S, B> {
     stream: Pin<Box<S>>,
     piece: Option<B>,
@@ -357,7 +358,7 @@ where
             self.at = 0;
             self.piece = match self.stream.as_mut().poll_next(context) {
                 Poll::Ready(Some(Ok(piece))) => Some(piece),
-                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(failed(error.into()))),
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(stream_error(error.into()))),
                 Poll::Ready(None) => return Poll::Ready(Ok(0)),
                 Poll::Pending => {
                     self.piece = None;
@@ -368,12 +369,12 @@ where
     }
 }
 
-fn failed(error: Box<dyn Error + Send + Sync>) -> io::Error {
-    error.downcast::<io::Error>().map_or_else(io::Error::other, |error| no_wait(*error))
+fn stream_error(error: Box<dyn Error + Send + Sync>) -> io::Error {
+    error.downcast::<io::Error>().map_or_else(io::Error::other, |error| would_block_as_failure(*error))
 }
 
 /// Reads the next bytes of `stream` into `buffer`, and returns their number; 0 means the end.
 /// Blocks the current thread until there are bytes.
-fn wait(stream: &mut dyn PollRead, buffer: &mut [u8]) -> io::Result<usize> {
+fn read_blocking(stream: &mut dyn PollRead, buffer: &mut [u8]) -> io::Result<usize> {
     pollster::block_on(poll_fn(|context| stream.poll_read(context, buffer)))
 }

@@ -19,7 +19,7 @@ use crate::clock;
 use crate::transfer::TotalRateLimit;
 
 /// The maximum duration of one sleep while a read waits for its rate limit.
-const LONGEST: Duration = Duration::from_millis(100);
+const MAX_SLEEP: Duration = Duration::from_millis(100);
 
 /// An upload whose bytes are read no faster than a rate limit allows.
 pub(crate) struct RateLimitedUpload {
@@ -40,14 +40,14 @@ impl RateLimitedUpload {
         total: Option<TotalRateLimit>,
         deadline: Option<Instant>,
     ) -> Self {
-        let bucket = bytes_per_second.map(|rate| TokenBucket::new(rate, clock::policy_time(Instant::now())));
+        let bucket = bytes_per_second.map(|rate| TokenBucket::new(rate, clock::to_monotonic_time(Instant::now())));
         Self { upload, bucket, total, deadline, is_attended: false, resumes_at: None }
     }
 
     /// Returns the number of bytes that the rate limit allows to read now, at least one; the caller
     /// wants `want`. Without a waker, waits until a byte is allowed. With a waker, fails with
     /// `WouldBlock` if no byte is allowed.
-    fn tokens(&mut self, want: u64) -> io::Result<usize> {
+    fn allowed_bytes(&mut self, want: u64) -> io::Result<usize> {
         let mut turn = None;
         loop {
             let now = Instant::now();
@@ -56,12 +56,12 @@ impl RateLimitedUpload {
             }
             if let Some(left) = turn.map(|at: Instant| at.saturating_duration_since(now)).filter(|left| !left.is_zero())
             {
-                thread::sleep(left.min(LONGEST));
+                thread::sleep(left.min(MAX_SLEEP));
                 continue;
             }
-            let at = match self.ask(want, clock::policy_time(now)) {
+            let at = match self.request_bytes(want, clock::to_monotonic_time(now)) {
                 Ok(tokens) => return Ok(usize::try_from(tokens).unwrap_or(usize::MAX)),
-                Err(at) => clock::instant(at),
+                Err(at) => clock::to_instant(at),
             };
             if self.is_attended {
                 self.resumes_at = Some(at);
@@ -72,7 +72,7 @@ impl RateLimitedUpload {
     }
 
     /// Returns the number of bytes that both limits allow now, or the time when they may allow some.
-    fn ask(&mut self, want: u64, now: MonotonicTime) -> Result<u64, MonotonicTime> {
+    fn request_bytes(&mut self, want: u64, now: MonotonicTime) -> Result<u64, MonotonicTime> {
         let own = match &mut self.bucket {
             Some(bucket) => match bucket.available(now) {
                 0 => return Err(bucket.ready_at(now, want)),
@@ -80,7 +80,7 @@ impl RateLimitedUpload {
             },
             None => want.max(1),
         };
-        self.total.as_ref().map_or(Ok(own), |total| total.sent().ask(own, now))
+        self.total.as_ref().map_or(Ok(own), |total| total.lock_send_bucket().request_bytes(own, now))
     }
 }
 
@@ -91,13 +91,13 @@ impl BodyUpload for RateLimitedUpload {
 
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.resumes_at = None;
-        let room = self.tokens(buffer.len() as u64)?.min(buffer.len());
+        let room = self.allowed_bytes(buffer.len() as u64)?.min(buffer.len());
         let count = self.upload.read(&mut buffer[..room])?;
         if let Some(bucket) = &mut self.bucket {
-            bucket.take(count as u64);
+            bucket.remove(count as u64);
         }
         if let Some(total) = &self.total {
-            total.sent().take(count as u64);
+            total.lock_send_bucket().remove(count as u64);
         }
         Ok(count)
     }

@@ -77,7 +77,7 @@ fn source_is_reopened_and_must_keep_its_length() {
         for step in 1..13 {
             assert_eq!(all(&mut *body.upload(), step).unwrap(), b"0123456789.", "{step}");
         }
-        assert!(body.is_repeatable() && !body.is_spent());
+        assert!(body.is_repeatable() && !body.is_consumed());
     }
     assert_eq!(times.load(Ordering::Relaxed), 24);
     assert_eq!(all(&mut *body(Some(4)).upload(), 3).unwrap(), b"0123.");
@@ -88,9 +88,9 @@ fn source_is_reopened_and_must_keep_its_length() {
 fn reader_is_spent_after_its_first_byte() {
     let body = RequestBody::reader(Cursor::new(b"abc"));
     let mut upload = body.upload();
-    assert!(!body.is_spent());
+    assert!(!body.is_consumed());
     assert_eq!(all(&mut *upload, 2).unwrap(), b"abc");
-    assert!(body.is_spent() && !body.is_repeatable());
+    assert!(body.is_consumed() && !body.is_repeatable());
 }
 
 #[test]

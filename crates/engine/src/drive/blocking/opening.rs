@@ -22,12 +22,16 @@ use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind, Result};
 
 /// Opens a connection for the transfer's next exchange.
-pub(super) fn open_for(client: &Client, transfer: &mut Transfer, timer: &mut InterruptTimer) -> Result<HttpConnection> {
+pub(super) fn open_connection_for(
+    client: &Client,
+    transfer: &mut Transfer,
+    timer: &mut InterruptTimer,
+) -> Result<HttpConnection> {
     let key = Arc::new(ConnectionKey::new(transfer.target(), transfer.options()));
     transfer.set_route(&key);
-    https_discovery::ask(client.resolver(), LookupWaiter::Caller, transfer.target(), transfer.options(), &key);
+    https_discovery::begin_lookup(client.resolver(), LookupWaiter::Caller, transfer.target(), transfer.options(), &key);
     loop {
-        match open(client, &key, transfer, timer) {
+        match open_connection(client, &key, transfer, timer) {
             // The descriptor of an idle connection can be used instead.
             Err(error) if error.lacks_descriptors() && client.close_oldest_pooled() => {}
             outcome => return outcome,
@@ -36,7 +40,7 @@ pub(super) fn open_for(client: &Client, transfer: &mut Transfer, timer: &mut Int
 }
 
 /// Opens a connection. Blocks this thread until the connection is open or has failed.
-fn open(
+fn open_connection(
     client: &Client,
     key: &Arc<ConnectionKey>,
     transfer: &mut Transfer,
@@ -44,16 +48,16 @@ fn open(
 ) -> Result<HttpConnection> {
     let options = Arc::clone(transfer.options());
     let now = Instant::now();
-    transfer.facts.enter(TransferPhase::Resolve, now);
-    let opens_by = crate::clock::after(now, options.connect.timeout);
+    transfer.facts.enter_phase(TransferPhase::Resolve, now);
+    let opens_by = crate::clock::add_saturating(now, options.connect.timeout);
     let opens_by = transfer.deadline().map_or(opens_by, |at| at.min(opens_by));
     let mut connecting = Connecting::new(Arc::clone(key), &options, 0, opens_by);
     // Most plain connections need no buffer.
     let mut buffer = None;
     loop {
         let now = Instant::now();
-        timer.tick(now)?;
-        let lease = connecting.needs_buffer().then(|| buffer.get_or_insert_with(|| client.buffer_pool().take()));
+        timer.call_if_due(now)?;
+        let lease = connecting.needs_buffer().then(|| buffer.get_or_insert_with(|| client.buffer_pool().take_buffer()));
         let progress = connecting.step(&mut ConnectContext {
             now,
             tls: client.tls(),
@@ -105,7 +109,7 @@ fn resolve(
         let answer = client.resolver().resolve(host, port, family, timer.limit_wait(Some(deadline), now));
         let is_late = || deadline <= Instant::now();
         match answer {
-            Err(error) if error.kind() == ErrorKind::Timeout && !is_late() => timer.tick(Instant::now())?,
+            Err(error) if error.kind() == ErrorKind::Timeout && !is_late() => timer.call_if_due(Instant::now())?,
             answer => return answer,
         }
     }

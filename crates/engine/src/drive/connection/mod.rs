@@ -58,7 +58,7 @@ pub enum PipeWriteMode {
     Written,
 }
 
-/// The result of a receive: whether there may be more, or why it stopped.
+/// The result of a receive: whether more bytes may wait, or why receiving stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveStatus {
     /// No bytes were available.
@@ -186,8 +186,8 @@ impl HttpConnection {
 
     /// Returns the number of transfers on the connection that have no complete response yet.
     #[must_use]
-    pub fn depth(&self) -> usize {
-        any!(self, connection => connection.depth())
+    pub fn max_outstanding(&self) -> usize {
+        any!(self, connection => connection.max_outstanding())
     }
 
     /// Returns true if a request can be sent now.
@@ -205,9 +205,9 @@ impl HttpConnection {
     /// Returns the transfer whose response must come before the response to a further request;
     /// `None` if transfers run concurrently.
     #[must_use]
-    pub fn last(&self) -> Option<&Transfer> {
+    pub fn last_transfer(&self) -> Option<&Transfer> {
         match self {
-            Self::H1(connection) => connection.last(),
+            Self::H1(connection) => connection.last_transfer(),
             _ => None,
         }
     }
@@ -234,7 +234,8 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if the peer sent an extra response after those of pipelined requests.
+    /// Returns true if the peer sent a further response after the responses to all pipelined
+    /// requests.
     #[must_use]
     pub fn has_extra_response(&self) -> bool {
         match self {
@@ -243,8 +244,8 @@ impl HttpConnection {
         }
     }
 
-    /// Limits an HTTP/1 connection to one request. If it has already carried several, it accepts no
-    /// further ones.
+    /// Limits an HTTP/1 connection to one request. A connection that has already carried several
+    /// requests accepts no further request.
     pub fn limit_to_one_request(&mut self) {
         if let Self::H1(connection) = self {
             connection.limit_to_one_request();
@@ -259,8 +260,8 @@ impl HttpConnection {
 
     /// Returns true if the [`PipelineLimit`] forbids another request before a response arrives.
     #[must_use]
-    pub fn is_held_back(&self) -> bool {
-        any!(self, connection => connection.is_held_back())
+    pub fn is_pipeline_limited(&self) -> bool {
+        any!(self, connection => connection.is_pipeline_limited())
     }
 
     /// Returns the number of requests that the next connection to this peer is expected to answer;
@@ -289,13 +290,13 @@ impl HttpConnection {
 
     /// Returns the number of complete responses received on the connection.
     #[must_use]
-    pub fn served(&self) -> usize {
-        any!(self, connection => connection.served())
+    pub fn response_count(&self) -> usize {
+        any!(self, connection => connection.response_count())
     }
 
-    /// Returns the host slots (permits for one transfer to a host each) of transfers whose
-    /// responses are complete and wait to be verified. Other transfers may use these slots. Each
-    /// slot is returned once.
+    /// Returns the host slots that complete responses no longer need while they wait to be
+    /// verified. A host slot is the permit for one transfer to a host. Other transfers may use
+    /// these slots. Each slot is returned once.
     pub fn take_freed_slots(&mut self) -> Vec<HostId> {
         match self {
             Self::H1(connection) => connection.take_freed_slots(),
@@ -303,7 +304,8 @@ impl HttpConnection {
         }
     }
 
-    /// Queues a transfer's request in the protocol machine; [`HttpConnection::pump`] sends it.
+    /// Queues a transfer's request in the protocol machine; [`HttpConnection::send_pending`] sends
+    /// it.
     pub fn start(
         &mut self,
         mut transfer: Box<Transfer>,
@@ -319,8 +321,8 @@ impl HttpConnection {
     ///
     /// # Errors
     /// The error of the socket. A response may have arrived anyway: receive before giving up.
-    pub fn pump(&mut self) -> io::Result<bool> {
-        any!(self, connection => connection.pump())
+    pub fn send_pending(&mut self) -> io::Result<bool> {
+        any!(self, connection => connection.send_pending())
     }
 
     /// Returns true if the unsent rest of a request is more than a socket accepts while its peer
@@ -374,9 +376,9 @@ impl HttpConnection {
         any!(self, connection => connection.remaining())
     }
 
-    /// Returns true if the kernel can move the rest of the body in progress to the sink. Then call
-    /// [`HttpConnection::move_body`] instead of [`HttpConnection::receive`]. Nothing else may write
-    /// to the transfer's sink meanwhile.
+    /// Returns true if the kernel can move the rest of the body to the sink. Call
+    /// [`HttpConnection::move_body`] instead of [`HttpConnection::receive`] in that case. Until it
+    /// returns, nothing else may write to the sink.
     pub fn is_direct(&mut self, pipes: PipeWriteMode) -> bool {
         match self {
             Self::H1(connection) => connection.is_direct(pipes),
@@ -463,16 +465,16 @@ impl HttpConnection {
         }
     }
 
-    /// Returns the time of the next timeout: the caller must call [`HttpConnection::expire`] then,
-    /// even without an event.
+    /// Returns the time of the next timeout: the caller must call [`HttpConnection::end_expired`]
+    /// then, even without an event.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         any!(self, connection => connection.next_timeout())
     }
 
-    /// Ends transfers that took too long or are too slow.
-    pub fn expire(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
-        any!(self, connection => connection.expire(now, finished))
+    /// Ends the transfers that have exceeded a time limit or are too slow.
+    pub fn end_expired(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+        any!(self, connection => connection.end_expired(now, finished))
     }
 
     /// Cancels the transfer with this tag (the caller's number for it), if it is on this
@@ -483,13 +485,13 @@ impl HttpConnection {
 
     /// Returns the transfer in progress; `None` if there are several on HTTP/2. A split download
     /// decides by it whether more connections would help.
-    pub(crate) fn front(&self) -> Option<&Transfer> {
-        any!(self, connection => connection.front())
+    pub(crate) fn front_transfer(&self) -> Option<&Transfer> {
+        any!(self, connection => connection.front_transfer())
     }
 
     /// Returns the transfer in progress, if there is only one, mutably, so that the caller can
     /// report events to it.
-    pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
-        any!(self, connection => connection.front_mut())
+    pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
+        any!(self, connection => connection.front_transfer_mut())
     }
 }

@@ -12,7 +12,7 @@
 //! use haul::drive::connection::PipelineLimit;
 //! let mut first = PipelineLimit::default();
 //! assert!(first.allows(0, || 99));
-//! first.note_unanswered(3);
+//! first.on_unanswered(3);
 //! let mut next = PipelineLimit::default();
 //! next.set(first.for_next_connection(3, 0).expect("it answered three, and left others"));
 //! assert!(next.allows(0, || 2) && !next.allows(0, || 3));
@@ -47,27 +47,28 @@ impl PipelineLimit {
         self.limit.is_none_or(|limit| unanswered() < limit.saturating_sub(answered).max(answered.div_ceil(2)))
     }
 
-    /// Notes that a request is sent on the idle connection, which has answered `answered` so far.
+    /// Records that a request is sent on the idle connection. `answered` is the number of responses
+    /// that the connection has delivered.
     pub fn start_from_idle(&mut self, answered: usize) {
         self.answered_when_idle = answered;
     }
 
-    /// Notes that the peer refused a request but still accepts others.
-    pub fn note_refusal(&mut self) {
+    /// Records that the peer refused a request but still accepts others.
+    pub fn on_refusal(&mut self) {
         self.has_unanswered = true;
     }
 
-    /// Notes that the peer ended the connection and left requests unanswered. `answered` is the
+    /// Records that the peer ended the connection and left requests unanswered. `answered` is the
     /// number of requests that it has answered or will still answer. If it has answered none since
     /// the connection was idle, the connection was closed for idleness or is broken, which shows no
     /// limit.
-    pub fn note_unanswered(&mut self, answered: usize) {
+    pub fn on_unanswered(&mut self, answered: usize) {
         self.has_unanswered |= answered > self.answered_when_idle;
     }
 
-    /// Returns the limit for the next connection to this peer; `None` if no connection has shown
-    /// one so far. `answered` requests have been answered, and `unanswered` more are still expected
-    /// to be.
+    /// Returns the limit for the next connection to this peer. `None` if no connection has shown a
+    /// limit. `answered` requests have been answered, and `unanswered` further requests should
+    /// still be answered.
     #[must_use]
     pub fn for_next_connection(&self, answered: usize, unanswered: usize) -> Option<usize> {
         let total = answered + unanswered;
@@ -85,7 +86,7 @@ mod tests {
         limit
     }
 
-    /// Returns the number of requests that may be unanswered at once.
+    /// Returns the number of requests that may be unanswered at the same time.
     fn room(limit: &PipelineLimit, answered: usize) -> usize {
         (0..1000).take_while(|&unanswered| limit.allows(answered, || unanswered)).count()
     }
@@ -109,9 +110,9 @@ mod tests {
     fn connection_closed_while_idle_sets_no_limit() {
         let mut limit = PipelineLimit::default();
         limit.start_from_idle(1);
-        limit.note_unanswered(1);
+        limit.on_unanswered(1);
         assert_eq!(limit.for_next_connection(1, 0), None);
-        limit.note_unanswered(2);
+        limit.on_unanswered(2);
         assert_eq!(limit.for_next_connection(2, 0), Some(2));
     }
 
@@ -120,7 +121,7 @@ mod tests {
         let mut limit = limited_to(3);
         assert_eq!(limit.for_next_connection(2, 0), Some(3));
         assert_eq!(limit.for_next_connection(5, 1), Some(6));
-        limit.note_refusal();
+        limit.on_refusal();
         assert_eq!(limit.for_next_connection(2, 0), Some(2));
     }
 }

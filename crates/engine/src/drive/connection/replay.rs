@@ -2,8 +2,8 @@
 //! stream was reset or its connection was lost. The rules are the same for HTTP/2 and HTTP/3.
 //!
 //! ```text
-//!  stream reset ─────▶ after_reset ─────▶ again, or Transfer::on_failure
-//!  connection lost ──▶ after_loss ──────▶ again, or Transfer::on_failure
+//!  stream reset ─────▶ may_replay_after_reset ─────▶ again, or Transfer::on_failure
+//!  connection lost ──▶ next_step ──────▶ again, or Transfer::on_failure
 //! ```
 
 use std::time::{Duration, Instant};
@@ -20,7 +20,12 @@ const FREE_REPLAYS: u32 = 3;
 /// Returns true if a request whose stream was reset is sent again. `retryable` is true if the server
 /// has not processed the request, `costs_nothing` if the reset does not count towards the free
 /// replays, and `is_last` if the connection has no other request.
-pub(super) fn after_reset(transfer: &mut Transfer, retryable: bool, costs_nothing: bool, is_last: bool) -> bool {
+pub(super) fn may_replay_after_reset(
+    transfer: &mut Transfer,
+    retryable: bool,
+    costs_nothing: bool,
+    is_last: bool,
+) -> bool {
     transfer.attempt.replays += u32::from(retryable && !costs_nothing);
     let is_again = retryable && transfer.attempt.replays <= FREE_REPLAYS;
     // A connection that refuses its only request, or one request repeatedly, may be about to close.
@@ -45,7 +50,7 @@ pub(super) struct LostRequest {
 impl LostRequest {
     /// Returns the next step of the request's transfer: the request is sent again, or fails with
     /// the error that `error` makes.
-    pub(super) fn after_loss(
+    pub(super) fn next_step(
         &self,
         transfer: &mut Transfer,
         now: Instant,

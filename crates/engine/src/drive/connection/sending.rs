@@ -18,21 +18,21 @@ use crate::body::upload::{BodyUpload, ReaderPanicked};
 use crate::net::stream::ConnectionStream;
 
 /// The largest number of bytes that one read requests from a content source.
-const PIECE: usize = 64 << 10;
+const MAX_CONTENT_READ: usize = 64 << 10;
 /// The size in bytes of the pieces of content for a protocol machine into whose output the source
 /// cannot write.
 const COPIED_PIECE: usize = 16 << 10;
 
 /// The number of bytes that a socket's empty send buffer accepts even if its peer does not read
 /// (the default in `tcp_wmem`).
-pub(super) const LEAVES_AT_ONCE: usize = 16 << 10;
+pub(super) const MIN_SEND_BUFFER: usize = 16 << 10;
 
 /// The time after which sending is interrupted so that the driver can check for an early response.
-pub(super) const LOOK_AFTER: Duration = Duration::from_millis(10);
+pub(super) const RESPONSE_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The result of [`pump`], which sends output to a stream.
+/// The result of [`send_output`], which sends output to a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PumpResult {
+pub(super) enum SendResult {
     /// All output has been sent.
     All,
     /// The socket has no room for the rest of the output.
@@ -46,11 +46,11 @@ pub trait ProtocolMachine {
     /// Returns true if large content waits by default for the server's `100 Continue` (`Expect`,
     /// RFC 9110 section 10.1.1). On HTTP/1, refused content costs the connection; an HTTP/2 stream
     /// can be reset at any time.
-    fn asks_first(&self) -> bool;
+    fn may_expect_continue(&self) -> bool;
 
     /// Returns true if the protocol has the chunked transfer coding. HTTP/2 has no transfer codings
     /// (RFC 9113 section 8.2.2).
-    fn has_chunks(&self) -> bool;
+    fn supports_chunked_coding(&self) -> bool;
 
     /// Returns the protocol version of its requests; `http10` selects HTTP/1.0.
     fn version(&self, http10: bool) -> ProtocolVersion;
@@ -64,7 +64,7 @@ pub trait ProtocolMachine {
     ///
     /// # Errors
     /// The request cannot be sent.
-    fn take(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError>;
+    fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError>;
 
     /// Returns the number of bytes of a request's content that the machine accepts now. Returns
     /// `None` if it expects no more content: the content is complete, or the response came before
@@ -76,7 +76,7 @@ pub trait ProtocolMachine {
     ///
     /// # Errors
     /// The content differs from the announced length.
-    fn give_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()>;
+    fn append_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()>;
 
     /// Adds a piece of content of at most `room` bytes that `read` writes and counts. `room` must not
     /// exceed [`ProtocolMachine::content_credit`]. Returns the number of bytes.
@@ -91,18 +91,19 @@ pub trait ProtocolMachine {
     ) -> io::Result<usize> {
         let mut piece = [0; COPIED_PIECE];
         let n = read(&mut piece[..room.min(COPIED_PIECE)]);
-        self.give_content(id, &piece[..n])?;
+        self.append_content(id, &piece[..n])?;
         Ok(n)
     }
 
-    /// Ends the content, and sends these trailer fields after it.
+    /// Ends the content of the request, and sends these trailer fields after the content.
     ///
     /// # Errors
-    /// The errors of [`ProtocolMachine::give_content`], or a field that may not be a trailer field.
+    /// The errors of [`ProtocolMachine::append_content`], or a field that may not be a trailer
+    /// field.
     fn end_content(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> io::Result<()>;
 }
 
-/// A protocol machine whose output is one stream of bytes.
+/// A protocol machine whose output is a single stream of bytes.
 pub(super) trait ByteStreamMachine: ProtocolMachine {
     /// Returns the bytes that the machine wants to send.
     fn output(&self) -> &[u8];
@@ -111,13 +112,14 @@ pub(super) trait ByteStreamMachine: ProtocolMachine {
     fn advance_output(&mut self, n: usize);
 }
 
-/// The reason why [`feed`] stopped.
+/// The reason why [`read_content_into_machine`] stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FeedResult {
+pub(super) enum ContentReadResult {
     /// The content is complete: there is no more to send.
     All,
-    /// The protocol machine accepts no more content now; or the source returned fewer bytes than
-    /// requested, and these must be sent before it is read again.
+    /// Nothing can be sent now. Either the protocol machine accepts no content, or the source
+    /// returned fewer bytes than requested, and these bytes must be sent before the source is read
+    /// again.
     Waits,
     /// The source has no bytes now. It wakes the sender when it has some. If a time is given, it
     /// must be read again then.
@@ -130,32 +132,32 @@ pub(super) enum FeedResult {
 ///
 /// # Errors
 /// The error of the source, or content that differs from the announced length.
-pub(super) fn feed(
+pub(super) fn read_content_into_machine(
     machine: &mut impl ProtocolMachine,
     id: RequestId,
     upload: &mut dyn BodyUpload,
     mut given: impl FnMut(&[u8]),
-) -> io::Result<FeedResult> {
+) -> io::Result<ContentReadResult> {
     // Content in memory is not copied on its way, and needs no buffer.
     while !upload.ready().is_empty()
         && let Some(credit) = machine.content_credit(id)
     {
         let n = upload.ready().len().min(usize::try_from(credit).unwrap_or(usize::MAX));
         if n == 0 {
-            return Ok(FeedResult::Waits);
+            return Ok(ContentReadResult::Waits);
         }
         let ready = &upload.ready()[..n];
-        machine.give_content(id, ready)?;
+        machine.append_content(id, ready)?;
         given(ready);
         upload.consume(n);
     }
     if machine.content_credit(id).is_none() {
-        return Ok(FeedResult::All);
+        return Ok(ContentReadResult::All);
     }
     while let Some(credit) = machine.content_credit(id) {
-        let room = PIECE.min(usize::try_from(credit).unwrap_or(usize::MAX));
+        let room = MAX_CONTENT_READ.min(usize::try_from(credit).unwrap_or(usize::MAX));
         if room == 0 {
-            return Ok(FeedResult::Waits);
+            return Ok(ContentReadResult::Waits);
         }
         let (mut requested, mut outcome) = (0, Ok(0));
         let n = machine.fill_content(id, room, &mut |piece| {
@@ -169,7 +171,7 @@ pub(super) fn feed(
         })?;
         match outcome {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                return Ok(FeedResult::Starved(upload.resumes_at()));
+                return Ok(ContentReadResult::Starved(upload.resumes_at()));
             }
             outcome => outcome?,
         };
@@ -181,14 +183,14 @@ pub(super) fn feed(
             continue;
         }
         if n < requested && machine.content_credit(id).is_some() {
-            return Ok(FeedResult::Waits);
+            return Ok(ContentReadResult::Waits);
         }
     }
-    Ok(FeedResult::All)
+    Ok(ContentReadResult::All)
 }
 
 /// Makes the error for content whose source failed or missed the deadline.
-pub(super) fn unreadable(error: io::Error) -> crate::Error {
+pub(super) fn content_read_error(error: io::Error) -> crate::Error {
     match error.kind() {
         io::ErrorKind::TimedOut => crate::Error::new(ErrorKind::Timeout, "the operation timed out"),
         _ if error.get_ref().is_some_and(|cause| cause.is::<ReaderPanicked>()) => {
@@ -204,29 +206,29 @@ pub(super) fn unreadable(error: io::Error) -> crate::Error {
 ///
 /// # Errors
 /// The error of the socket. A response may have arrived anyway: receive before giving up.
-pub(super) fn pump<M: ByteStreamMachine>(
+pub(super) fn send_output<M: ByteStreamMachine>(
     stream: &mut ConnectionStream,
     machine: &mut M,
     may_block: bool,
     mut feed: impl FnMut(&mut M),
     mut sent: impl FnMut(),
-) -> io::Result<PumpResult> {
-    let next_timeout = may_block.then(|| Instant::now() + LOOK_AFTER);
+) -> io::Result<SendResult> {
+    let next_timeout = may_block.then(|| Instant::now() + RESPONSE_CHECK_INTERVAL);
     loop {
         feed(machine);
         let output = machine.output();
         if output.is_empty() {
-            return Ok(if stream.flush()? { PumpResult::All } else { PumpResult::Full });
+            return Ok(if stream.flush()? { SendResult::All } else { SendResult::Full });
         }
         match stream.send(output) {
             Ok(n) => {
                 machine.advance_output(n);
                 sent();
                 if next_timeout.is_some_and(|at| at <= Instant::now()) {
-                    return Ok(if stream.flush()? { PumpResult::Looks } else { PumpResult::Full });
+                    return Ok(if stream.flush()? { SendResult::Looks } else { SendResult::Full });
                 }
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(PumpResult::Full),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(SendResult::Full),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

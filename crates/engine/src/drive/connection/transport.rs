@@ -26,7 +26,7 @@ impl AsFd for HttpConnection {
 impl PooledConnection for HttpConnection {
     fn is_reusable(&mut self, _now: Instant) -> bool {
         match self {
-            Self::H1(_) | Self::H2(_) => self.is_silent(),
+            Self::H1(_) | Self::H2(_) => self.has_received_nothing(),
             #[cfg(feature = "http3")]
             Self::H3(connection) => connection.is_reusable(_now),
         }
@@ -58,23 +58,23 @@ impl HttpConnection {
 
     /// Returns true if the server's certificate contains this host, too.
     #[must_use]
-    pub fn is_for(&self, host: &str) -> bool {
+    pub fn is_certified_for(&self, host: &str) -> bool {
         match self {
-            Self::H1(connection) => connection.stream().is_for(host),
-            Self::H2(connection) => connection.stream().is_for(host),
+            Self::H1(connection) => connection.stream().is_certified_for(host),
+            Self::H2(connection) => connection.stream().is_certified_for(host),
             #[cfg(feature = "http3")]
-            Self::H3(connection) => connection.is_for(host),
+            Self::H3(connection) => connection.is_certified_for(host),
         }
     }
 
     /// Returns true if the socket is open and has no input.
     #[must_use]
-    pub fn is_silent(&self) -> bool {
+    pub fn has_received_nothing(&self) -> bool {
         peek_idle(self) == IdleSocketState::Silent
     }
 
-    /// Sets whether the calls of the socket return at once instead of waiting. Those of a UDP socket
-    /// always do.
+    /// Sets whether socket calls return immediately instead of waiting. Calls on a UDP socket never
+    /// wait.
     ///
     /// # Errors
     /// The errors of `ioctl(2)`.
@@ -122,7 +122,7 @@ impl HttpConnection {
     #[must_use]
     pub fn wire_traffic(&self) -> WireTraffic {
         match self {
-            Self::H1(_) | Self::H2(_) => WireTraffic::of_tcp(self.as_fd()),
+            Self::H1(_) | Self::H2(_) => WireTraffic::from_tcp_socket(self.as_fd()),
             #[cfg(feature = "http3")]
             Self::H3(connection) => connection.wire_traffic(),
         }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use haul_proto::RequestId;
 use rustc_hash::FxHashMap;
 
-use super::sending::{FeedResult, ProtocolMachine, feed, unreadable};
+use super::sending::{ContentReadResult, ProtocolMachine, content_read_error, read_content_into_machine};
 use crate::Error;
 use crate::body::upload::BodyUpload;
 use crate::transfer::Transfer;
@@ -33,7 +33,7 @@ pub(super) trait UploadingStream {
 pub(super) struct Uploads {
     /// The streams with uploads, in the order in which they send in each round.
     turns: Vec<u64>,
-    /// The streams whose content source failed, each with its error.
+    /// The streams whose content source has failed, and their errors.
     failed: Vec<(u64, Error)>,
     /// True if the content source of an upload had no bytes at the last read, and has not ended.
     is_starved: bool,
@@ -47,7 +47,7 @@ pub(super) struct Uploads {
 }
 
 impl Uploads {
-    /// Adds the upload of this request to those in progress.
+    /// Adds the upload of this request to the uploads in progress.
     pub(super) fn begin(&mut self, id: RequestId, may_block: bool) {
         self.turns.push(id.0);
         self.may_block = may_block;
@@ -55,11 +55,11 @@ impl Uploads {
 
     /// Returns true if a read of content may block the sending thread.
     pub(super) fn may_block(&self) -> bool {
-        self.may_block && self.are_left()
+        self.may_block && self.is_not_empty()
     }
 
     /// Returns true if an upload is in progress.
-    pub(super) fn are_left(&self) -> bool {
+    pub(super) fn is_not_empty(&self) -> bool {
         !self.turns.is_empty()
     }
 
@@ -74,36 +74,41 @@ impl Uploads {
     }
 
     /// Returns true if the content source of an upload had no bytes at the last read.
-    pub(super) fn is_starved(&self) -> bool {
+    pub(super) fn is_waiting_for_source(&self) -> bool {
         self.is_starved
     }
 
-    /// Returns the time of the next timeout: call [`Uploads::feed`] then, even without an event.
+    /// Returns the time of the next timeout: call [`Uploads::read_into_machine`] then, even without
+    /// an event.
     pub(super) fn resumes_at(&self) -> Option<Instant> {
         self.resumes_at
     }
 
     /// Reads content into the protocol machine, as much as the machine accepts.
-    pub(super) fn feed<S: UploadingStream>(&mut self, machine: &mut impl ProtocolMachine, active: &mut StreamMap<S>) {
+    pub(super) fn read_into_machine<S: UploadingStream>(
+        &mut self,
+        machine: &mut impl ProtocolMachine,
+        active: &mut StreamMap<S>,
+    ) {
         let Self { turns, failed, is_starved, resumes_at, .. } = self;
         (*is_starved, *resumes_at) = (false, None);
         turns.retain(|&id| {
             let Some((upload, transfer)) = active.get_mut(&id).and_then(UploadingStream::upload) else { return false };
-            match feed(machine, RequestId(id), upload, |piece| {
+            match read_content_into_machine(machine, RequestId(id), upload, |piece| {
                 transfer.on_upload_progress();
                 transfer.on_sent(piece);
             }) {
-                Ok(FeedResult::All) => {
+                Ok(ContentReadResult::All) => {
                     transfer.set_sending(false);
                     transfer.set_starved(false);
                     false
                 }
-                Ok(FeedResult::Waits) => {
+                Ok(ContentReadResult::Waits) => {
                     transfer.set_sending(true);
                     transfer.set_starved(false);
                     true
                 }
-                Ok(FeedResult::Starved(until)) => {
+                Ok(ContentReadResult::Starved(until)) => {
                     transfer.set_sending(false);
                     transfer.set_starved(true);
                     *is_starved = true;
@@ -111,7 +116,7 @@ impl Uploads {
                     true
                 }
                 Err(error) => {
-                    failed.push((id, unreadable(error)));
+                    failed.push((id, content_read_error(error)));
                     false
                 }
             }

@@ -7,8 +7,8 @@ use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::transfer::{Transfer, TransferStep};
 
 impl Worker {
-    /// Cancels the transfer with this tag (the caller's number for it). Closes its connection, or
-    /// resets its stream if it shares the connection.
+    /// Cancels the transfer with this tag, the caller's number for it. Closes the connection of the
+    /// transfer. If the connection is shared, resets only the stream.
     pub(super) fn cancel(&mut self, tag: u64) {
         let mut given_up = Vec::new();
         let is_it = |transfer: &Transfer| transfer.scheduling.tag == tag && !transfer.is_part();
@@ -21,9 +21,9 @@ impl Worker {
             given_up.extend(self.cancel_on(token, tag));
         }
         for transfer in given_up {
-            self.handle_after(transfer, TransferStep::Done(Err(Error::cancelled())), None);
+            self.handle_next_step(transfer, TransferStep::Done(Err(Error::cancelled())), None);
         }
-        self.place_all();
+        self.assign_all_startable();
     }
 
     /// Cancels a transfer that is in progress on this slot, or removes and returns it if it still
@@ -50,9 +50,9 @@ impl Worker {
         if progress == ReceiveStatus::Closed {
             self.remove(token);
         } else {
-            self.pump(token);
+            self.send_pending(token);
         }
-        self.settle(token, &mut finished);
+        self.handle_finished(token, &mut finished);
         None
     }
 }

@@ -36,19 +36,19 @@ const LATE_AFTER: Duration = Duration::from_millis(250);
 const SILENT_AFTER: Duration = Duration::from_secs(1);
 /// The maximum number of fresh attempts of a worker. Above it, the worker takes no further transfer
 /// from the queue. Even if no host answers, this is 1,024 attempts a second.
-const MAX_FRESH: usize = 256;
+const MAX_UNANSWERED_ATTEMPTS: usize = 256;
 
 /// The state of a slot's connection attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ConnectAttemptState {
-    /// The attempt has not begun, its first response has come, or it has failed.
+    /// The attempt has not begun, its first response has begun, or it has failed.
     #[default]
     Settled,
     /// The attempt with this number has begun just now.
     Fresh(u64),
     /// The attempt is late.
     Late,
-    /// The attempt with this number was accepted, and no response has come yet.
+    /// The attempt with this number was accepted, and no response has begun.
     AwaitsResponse(u64),
     /// The host has accepted the connection and stays silent.
     Silent,
@@ -70,7 +70,7 @@ pub(super) struct ConnectionAttempts {
 impl ConnectionAttempts {
     /// Returns true if another attempt may begin.
     pub(super) fn has_room(&self) -> bool {
-        self.fresh < MAX_FRESH
+        self.fresh < MAX_UNANSWERED_ATTEMPTS
     }
 
     /// Returns the time when the next attempt becomes late, or the next host silent.
@@ -78,7 +78,7 @@ impl ConnectionAttempts {
         [&self.queue, &self.responses].into_iter().filter_map(|queue| queue.front().map(|(at, ..)| *at)).min()
     }
 
-    fn begin(&mut self, token: usize, now: Instant) -> ConnectAttemptState {
+    fn begin_attempt(&mut self, token: usize, now: Instant) -> ConnectAttemptState {
         self.last += 1;
         self.fresh += 1;
         self.queue.push_back((now + LATE_AFTER, token, self.last));
@@ -91,62 +91,64 @@ impl ConnectionAttempts {
         ConnectAttemptState::AwaitsResponse(self.last)
     }
 
-    /// Removes the next entry of a queue whose time has come, and returns its slot and number.
-    fn due(queue: &mut VecDeque<(Instant, usize, u64)>, now: Instant) -> Option<(usize, u64)> {
+    /// Removes the next entry of a queue if its time has come. Returns the slot and the number of
+    /// the entry.
+    fn take_due(queue: &mut VecDeque<(Instant, usize, u64)>, now: Instant) -> Option<(usize, u64)> {
         let (_, token, number) = queue.front().copied().filter(|(at, ..)| *at <= now)?;
         queue.pop_front();
         Some((token, number))
     }
 
     /// Ends an attempt.
-    pub(super) fn settle(&mut self, state: ConnectAttemptState) {
+    pub(super) fn end_attempt(&mut self, state: ConnectAttemptState) {
         self.fresh -= usize::from(matches!(state, ConnectAttemptState::Fresh(_)));
     }
 }
 
 impl Worker {
     /// Begins to count the attempt of a slot.
-    pub(super) fn note_attempt(&mut self, token: usize) {
+    pub(super) fn begin_attempt(&mut self, token: usize) {
         let now = self.now;
         if let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.is_unanswered()) {
-            slot.attempt = self.attempts.begin(token, now);
+            slot.attempt = self.attempts.begin_attempt(token, now);
         }
     }
 
-    /// Ends the attempt of a slot, if its connection was accepted: a response is awaited from then
-    /// on. Takes lent slots back.
-    pub(super) fn settle_attempt(&mut self, token: usize) {
+    /// Ends the connection attempt of a slot if the server has accepted the connection. The slot
+    /// then waits for a response. Takes lent slots back.
+    pub(super) fn end_attempt_if_accepted(&mut self, token: usize) {
         let now = self.now;
         let Some(slot) = self.slots.get_mut(token).filter(|slot| !slot.is_unanswered()) else { return };
         if !matches!(slot.attempt, ConnectAttemptState::Fresh(_) | ConnectAttemptState::Late) {
             return;
         }
         let state = std::mem::replace(&mut slot.attempt, self.attempts.await_response(token, now));
-        self.attempts.settle(state);
-        self.take_waiting_slots_back(token);
+        self.attempts.end_attempt(state);
+        self.reclaim_lent_slots(token);
     }
 
-    /// Takes the lent slots of the transfers that wait on a slot back.
-    fn take_waiting_slots_back(&mut self, token: usize) {
+    /// Takes back the lent slots of the transfers that wait on a connection slot.
+    fn reclaim_lent_slots(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         for transfer in &mut slot.waiting {
             if std::mem::take(&mut transfer.scheduling.is_slot_lent) {
-                self.scheduler.end_lend();
+                self.scheduler.return_lent_slot();
             }
         }
     }
 
     /// Ends the wait for the first response on a connection that transfers share: its host has
     /// answered during the handshake.
-    pub(super) fn on_shared(&mut self, token: usize) {
+    pub(super) fn on_shared_connection(&mut self, token: usize) {
         if let Some(slot) = self.slots.get_mut(token) {
             slot.attempt = ConnectAttemptState::Settled;
         }
-        self.take_waiting_slots_back(token);
+        self.reclaim_lent_slots(token);
     }
 
-    /// Notes that a response has come on a slot's connection. Takes its lent slot back.
-    pub(super) fn note_response(&mut self, token: usize) {
+    /// Records that a response has begun on a slot's connection. Takes the lent slot of the
+    /// connection back.
+    pub(super) fn on_response_begun(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let is_awaited = matches!(slot.attempt, ConnectAttemptState::AwaitsResponse(_) | ConnectAttemptState::Silent);
         let ConnectionState::Open(connection) = &mut slot.state else { return };
@@ -155,40 +157,44 @@ impl Worker {
         }
         slot.attempt = ConnectAttemptState::Settled;
         // A finished transfer has given its lent slot back already.
-        if let Some(transfer) = connection.front_mut() {
+        if let Some(transfer) = connection.front_transfer_mut() {
             if let Some(host_slot) = transfer.scheduling.host_slot {
-                self.scheduler.host_answered(host_slot);
+                self.scheduler.on_host_answered(host_slot);
             }
             if std::mem::take(&mut transfer.scheduling.is_slot_lent) {
-                self.scheduler.end_lend();
+                self.scheduler.return_lent_slot();
             }
         }
     }
 
     /// Lends the slots of the attempts that have become late, and of hosts that have become silent.
     pub(super) fn lend_late_slots(&mut self) {
-        while let Some((token, number)) = ConnectionAttempts::due(&mut self.attempts.queue, self.now) {
-            if self.become_late(token, ConnectAttemptState::Fresh(number), ConnectAttemptState::Late) {
-                self.attempts.settle(ConnectAttemptState::Fresh(number));
+        while let Some((token, number)) = ConnectionAttempts::take_due(&mut self.attempts.queue, self.now) {
+            if self.lend_slots_of_late_attempt(token, ConnectAttemptState::Fresh(number), ConnectAttemptState::Late) {
+                self.attempts.end_attempt(ConnectAttemptState::Fresh(number));
             }
         }
-        while let Some((token, number)) = ConnectionAttempts::due(&mut self.attempts.responses, self.now) {
-            self.become_late(token, ConnectAttemptState::AwaitsResponse(number), ConnectAttemptState::Silent);
+        while let Some((token, number)) = ConnectionAttempts::take_due(&mut self.attempts.responses, self.now) {
+            self.lend_slots_of_late_attempt(
+                token,
+                ConnectAttemptState::AwaitsResponse(number),
+                ConnectAttemptState::Silent,
+            );
         }
     }
 
     /// Lends the slots of an attempt that is still in the state `from`. Returns false if it is not.
-    fn become_late(&mut self, token: usize, from: ConnectAttemptState, to: ConnectAttemptState) -> bool {
+    fn lend_slots_of_late_attempt(&mut self, token: usize, from: ConnectAttemptState, to: ConnectAttemptState) -> bool {
         let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.attempt == from) else { return false };
         slot.attempt = to;
-        self.lend_slots(token);
+        self.lend_slots_of_waiting(token);
         true
     }
 
     /// Lends the host slots of transfers that wait for a late attempt or a silent host to other
     /// transfers. A proxy's silence concerns all transfers, so it lends none. A connection that
     /// transfers share has been answered, or it would not be known to be shared.
-    pub(super) fn lend_slots(&mut self, token: usize) {
+    pub(super) fn lend_slots_of_waiting(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let is_silent = slot.attempt == ConnectAttemptState::Silent;
         if !is_silent && slot.attempt != ConnectAttemptState::Late
@@ -199,7 +205,7 @@ impl Worker {
         }
         let in_progress = match &mut slot.state {
             ConnectionState::Open(connection) if connection.is_shared() || connection.is_uploading() => return,
-            ConnectionState::Open(connection) => connection.front_mut(),
+            ConnectionState::Open(connection) => connection.front_transfer_mut(),
             ConnectionState::Connecting(_) => None,
         };
         for transfer in in_progress.into_iter().chain(slot.waiting.iter_mut().map(|transfer| &mut **transfer)) {
@@ -212,15 +218,16 @@ impl Worker {
         }
     }
 
-    /// Takes the lent slot of a transfer back, because the transfer continues or ends.
-    pub(super) fn take_slot_back(&self, transfer: &mut Transfer) {
+    /// Takes back the lent slot of a transfer, because the transfer continues or ends.
+    pub(super) fn reclaim_lent_slot(&self, transfer: &mut Transfer) {
         if std::mem::take(&mut transfer.scheduling.is_slot_lent) {
-            self.scheduler.end_lend();
+            self.scheduler.return_lent_slot();
         }
     }
 }
 
-/// Returns true if no response has come on this connection, and one is awaited.
+/// Returns true if this connection waits for its first response.
 fn awaits_first_response(connection: &HttpConnection) -> bool {
-    connection.served() == 0 && connection.front().is_some_and(|transfer| transfer.facts.phase == TransferPhase::Wait)
+    connection.response_count() == 0
+        && connection.front_transfer().is_some_and(|transfer| transfer.facts.phase == TransferPhase::Wait)
 }

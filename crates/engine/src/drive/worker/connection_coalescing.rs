@@ -16,8 +16,8 @@ use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::net::pool::ConnectionKey;
 
 impl Worker {
-    /// Moves the transfers of a slot whose host name is resolved to another open connection that
-    /// may carry them. Returns false if there is no such connection. The slot then makes its own
+    /// Moves the transfers of a slot, whose host name has been resolved, to another open connection
+    /// that may carry them. Returns false if no such connection exists. The slot then makes its own
     /// connection.
     pub(super) fn coalesce(&mut self, token: usize) -> bool {
         let Some(host) = self.find_coalescable(token) else { return false };
@@ -25,7 +25,7 @@ impl Worker {
         let waiting = std::mem::take(&mut slot.waiting);
         self.remove(token);
         if let Some(host_slot) = waiting.front().and_then(|transfer| transfer.scheduling.host_slot) {
-            self.scheduler.host_multiplexes(host_slot, true);
+            self.scheduler.set_host_multiplexes(host_slot, true);
         }
         for transfer in waiting {
             self.start(host, transfer);
@@ -36,7 +36,7 @@ impl Worker {
     /// Stops the use of other hosts' connections for this host, because the server rejected a
     /// request on one of them.
     pub(super) fn never_coalesce(&mut self, key: &ConnectionKey) {
-        self.peers.change(key, |record| record.refuses_coalescing = true);
+        self.peers.update(key, |record| record.refuses_coalescing = true);
     }
 
     fn find_coalescable(&mut self, token: usize) -> Option<usize> {
@@ -49,8 +49,8 @@ impl Worker {
         }
         let may_carry = |other: &ConnectionSlot| match &other.state {
             ConnectionState::Open(connection) if connection.is_shared() && !connection.is_closing() => {
-                connection.key().may_carry(&slot.key)
-                    && connection.is_for(&slot.key.host)
+                connection.key().serves_requests_for(&slot.key)
+                    && connection.is_certified_for(&slot.key.host)
                     // A transfer that was moved off that connection finds no room there.
                     && slot.waiting.iter().all(|transfer| other.accepts(transfer))
             }

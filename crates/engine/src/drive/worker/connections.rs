@@ -25,31 +25,31 @@ use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind};
 
 /// The maximum number of receives on one connection before the other connections are served.
-const TURN: usize = 8;
+const MAX_RECEIVES_PER_TURN: usize = 8;
 /// The time after which a transfer that found no free file descriptor is tried again.
-const DESCRIPTOR_WAIT: Duration = Duration::from_millis(20);
-/// The number of waits of [`DESCRIPTOR_WAIT`] after which the transfer fails, if no other transfers
-/// are active.
+const DESCRIPTOR_RETRY_DELAY: Duration = Duration::from_millis(20);
+/// The number of waits of [`DESCRIPTOR_RETRY_DELAY`] after which the transfer fails, if no other
+/// transfers are active.
 const MAX_DESCRIPTOR_WAITS: u32 = 250;
 
 /// Returns true if the peer may support HTTP/2 or HTTP/3, and so concurrent transfers.
-fn may_share(key: &ConnectionKey) -> bool {
+fn may_share_connection(key: &ConnectionKey) -> bool {
     // A proxy that forwards is the peer.
-    let tls = key.via.forwards().map_or(key.tls.as_ref(), |hop| hop.tls.as_ref());
+    let tls = key.via.forwarding_hop().map_or(key.tls.as_ref(), |hop| hop.tls.as_ref());
     key.prior_knowledge
         || key.http3 != Http3Choice::Off
         || tls.is_some_and(|tls| tls.alpn.iter().any(|protocol| protocol == b"h2"))
 }
 
 impl Worker {
-    pub(super) fn place_all(&mut self) {
+    pub(super) fn assign_all_startable(&mut self) {
         while let Some((transfer, warm)) = self.to_place.pop_front() {
-            self.place(transfer, warm);
+            self.assign_connection(transfer, warm);
         }
     }
 
     /// Adds an open connection, on which a transfer is in progress, to this worker.
-    pub(super) fn adopt(&mut self, connection: HttpConnection) -> Result<(), Box<HttpConnection>> {
+    pub(super) fn add_active_connection(&mut self, connection: HttpConnection) -> Result<(), Box<HttpConnection>> {
         // No request is sent after the current one.
         let token = self.add_open(connection, 1)?;
         self.turn.ready_again.push(token);
@@ -72,25 +72,25 @@ impl Worker {
         {
             return Err(Box::new(connection));
         }
-        let mut slot = ConnectionSlot::open(connection, depth, self.now);
+        let mut slot = ConnectionSlot::from_open_connection(connection, depth, self.now);
         slot.is_serial = record.is_serial;
         Ok(self.slots.insert(slot))
     }
 
     /// Finds a connection for a transfer, or begins to make one. `warm` is the token of a slot to
     /// try first, because its connection has just become free.
-    pub(super) fn place(&mut self, mut transfer: Box<Transfer>, warm: Option<usize>) {
-        self.take_slot_back(&mut transfer);
-        self.follow_close_idle();
-        transfer.take_precedence();
-        transfer.on_placed(self.now);
+    pub(super) fn assign_connection(&mut self, mut transfer: Box<Transfer>, warm: Option<usize>) {
+        self.reclaim_lent_slot(&mut transfer);
+        self.close_idle_if_requested();
+        transfer.take_precedence_if_awaited();
+        transfer.on_connection_assigned(self.now);
         if let Some(token) = warm
             && !transfer.reuse.wants_fresh
             && let Some(slot) = self.slots.get(token)
-            && slot.key.fits(transfer.target(), transfer.options())
+            && slot.key.matches_request(transfer.target(), transfer.options())
             && matches!(slot.state, ConnectionState::Open(_))
             && slot.accepts(&transfer)
-            && !self.may_be_lost(token, &transfer)
+            && !self.is_unsafe_to_pipeline(token, &transfer)
         {
             return self.start(token, transfer);
         }
@@ -100,34 +100,34 @@ impl Worker {
             self.never_coalesce(&key);
         }
         if let Some(token) = self.slot_for(&key, &transfer)
-            && !self.may_be_lost(token, &transfer)
+            && !self.is_unsafe_to_pipeline(token, &transfer)
         {
             return self.start(token, transfer);
         }
         let record = self.peers.get(&key);
         if !transfer.reuse.wants_fresh
             && !record.has_extra_response
-            && let Some(connection) = self.client.take_idle(&key, self.now)
+            && let Some(connection) = self.client.take_idle_connection(&key, self.now)
             && let Ok(token) = self.add_open(connection, self.options.depth)
         {
             return self.start(token, transfer);
         }
         #[cfg(feature = "http3")]
         if let Some(token) = self.slot_before_http3(&key, &transfer)
-            && !self.may_be_lost(token, &transfer)
+            && !self.is_unsafe_to_pipeline(token, &transfer)
         {
             return self.start(token, transfer);
         }
         let (target, options) = (transfer.target(), transfer.options());
-        https_discovery::ask(self.client.resolver(), LookupWaiter::Worker, target, options, &key);
-        let key = self.slots.shared_key(key);
+        https_discovery::begin_lookup(self.client.resolver(), LookupWaiter::Worker, target, options, &key);
+        let key = self.slots.intern_key(key);
         let mut slot = ConnectionSlot::new(Arc::clone(&key), transfer, self.options.depth, self.now);
         slot.is_serial = record.is_serial;
-        slot.expects_sharing = may_share(&key) && !record.chose_http1 && !self.options.connects_at_once;
+        slot.expects_sharing = may_share_connection(&key) && !record.chose_http1 && !self.options.connects_at_once;
         let token = self.slots.insert(slot);
         self.limit_idle();
-        self.serve(token, false);
-        self.note_attempt(token);
+        self.on_socket_event(token, false);
+        self.begin_attempt(token);
     }
 
     /// Returns the token of a slot with this key that accepts the transfer.
@@ -141,8 +141,8 @@ impl Worker {
     pub(super) fn free_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let tokens = self.slots.with_key(key);
         let free = |token: &&usize| self.slots[**token].accepts(transfer);
-        let best = tokens.iter().filter(free).min_by_key(|token| self.slots[**token].depth()).copied()?;
-        let idle = self.slots[best].depth() == 0;
+        let best = tokens.iter().filter(free).min_by_key(|token| self.slots[**token].max_outstanding()).copied()?;
+        let idle = self.slots[best].max_outstanding() == 0;
         let most = self.scheduler.connections().unwrap_or(self.options.per_host);
         (idle || tokens.len() >= most || self.slots[best].is_shared()).then_some(best)
     }
@@ -158,20 +158,20 @@ impl Worker {
     /// Sends a transfer's request on a slot's connection, or queues the transfer on the slot.
     pub(super) fn start(&mut self, token: usize, mut transfer: Box<Transfer>) {
         let now = self.now;
-        self.take_slot_back(&mut transfer);
-        self.note_busy(token);
+        self.reclaim_lent_slot(&mut transfer);
+        self.mark_busy(token);
         let slot = &mut self.slots[token];
-        let waits = !slot.waiting.is_empty() || (slot.is_serial && slot.depth() > 0);
+        let waits = !slot.waiting.is_empty() || (slot.is_serial && slot.max_outstanding() > 0);
         match &mut slot.state {
             ConnectionState::Open(connection) if !waits && connection.accepts(&transfer) => {
-                if connection.depth() == 0
+                if connection.max_outstanding() == 0
                     && let Some(host_slot) = transfer.scheduling.host_slot.filter(|_| connection.is_shared())
                 {
-                    self.scheduler.host_multiplexes(host_slot, true);
+                    self.scheduler.set_host_multiplexes(host_slot, true);
                 }
                 let mut finished = std::mem::take(&mut self.scratch.finished);
                 connection.start(transfer, now, ConnectionWaker { wake: Some(&self.wake), token }, &mut finished);
-                self.settle(token, &mut finished);
+                self.handle_finished(token, &mut finished);
                 self.scratch.finished = finished;
                 self.send(token);
             }
@@ -180,43 +180,43 @@ impl Worker {
                 if slot.enqueue(transfer) && slot.is_shared() {
                     self.start_waiting(token);
                 }
-                self.lend_slots(token);
+                self.lend_slots_of_waiting(token);
             }
         }
     }
 
-    /// Sends new requests. On a shared connection, they are sent together with others at the end of
-    /// this round of the event loop; on any other, at once.
+    /// Sends new requests. On a shared connection, all requests of this round of the event loop are
+    /// sent together at its end. On any other connection, they are sent immediately.
     fn send(&mut self, token: usize) {
         if !self.slots.get(token).is_some_and(ConnectionSlot::is_shared) {
-            self.pump(token);
+            self.send_pending(token);
         } else if self.turn.unsent.last() != Some(&token) {
             self.turn.unsent.push(token);
         }
     }
 
     /// Sends the pending output of the connection in slot `token`, if it is open.
-    pub(super) fn pump(&mut self, token: usize) {
+    pub(super) fn send_pending(&mut self, token: usize) {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), .. }) = self.slots.get_mut(token) else {
             return;
         };
         // The next receive finds a failed send, and may bring the response that explains it.
-        let _ = connection.pump();
+        let _ = connection.send_pending();
     }
 
     /// Sends and receives on a slot after an event. `ended` is true if the event reports that the
     /// peer has closed its side, or an error.
-    pub(super) fn serve(&mut self, token: usize, ended: bool) {
+    pub(super) fn on_socket_event(&mut self, token: usize, ended: bool) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         // While several addresses are tried, the event may concern another socket.
         slot.peer_closed |= ended && !slot.is_racing();
         if !matches!(slot.state, ConnectionState::Open(_)) {
-            self.open(token);
+            self.continue_opening(token);
             return;
         }
         let ConnectionState::Open(connection) = &mut slot.state else { return };
         if connection.has_output() {
-            let _ = connection.pump();
+            let _ = connection.send_pending();
         }
         let was_held = connection.waits_for_proxy();
         let mut finished = std::mem::take(&mut self.scratch.finished);
@@ -255,14 +255,14 @@ impl Worker {
                 | ReceiveStatus::Drained
                 | ReceiveStatus::Interrupted => {}
             }
-            self.settle(token, &mut finished);
+            self.handle_finished(token, &mut finished);
             match progress {
                 ReceiveStatus::WouldBlock
                 | ReceiveStatus::Paused
                 | ReceiveStatus::Throttled
                 | ReceiveStatus::Closed => break,
                 ReceiveStatus::Drained if !ended => break,
-                _ if turn >= TURN => {
+                _ if turn >= MAX_RECEIVES_PER_TURN => {
                     self.turn.ready_again.push(token);
                     break;
                 }
@@ -270,17 +270,17 @@ impl Worker {
             }
         }
         self.scratch.finished = finished;
-        self.note_response(token);
+        self.on_response_begun(token);
         // The received bytes may have opened the window of a tunnel, or TLS may have to respond. No
         // event of the socket reports either.
         let answers = |slot: &ConnectionSlot| matches!(&slot.state, ConnectionState::Open(connection) if connection.has_encrypted_output());
         if was_held || self.slots.get(token).is_some_and(answers) {
-            self.pump(token);
+            self.send_pending(token);
         }
     }
 
     /// Continues to open the connection of a slot.
-    pub(super) fn open(&mut self, token: usize) {
+    pub(super) fn continue_opening(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let mut around = ConnectionSlotContext {
             client: &self.client,
@@ -289,19 +289,19 @@ impl Worker {
             buffer: &mut self.scratch.buffer,
             now: self.now,
         };
-        match slot.advance(token, &mut around) {
-            Ok(ConnectionSlotProgress::Waits) => self.settle_attempt(token),
+        match slot.continue_opening(token, &mut around) {
+            Ok(ConnectionSlotProgress::Waits) => self.end_attempt_if_accepted(token),
             Ok(ConnectionSlotProgress::Resolved) => {
                 if !self.coalesce(token) {
-                    self.open(token);
+                    self.continue_opening(token);
                 }
             }
             Ok(ConnectionSlotProgress::Open) => {
-                self.settle_attempt(token);
+                self.end_attempt_if_accepted(token);
                 self.on_open(token);
                 self.start_waiting(token);
                 // Bytes that arrived with the handshake cause no event, so check once.
-                self.serve(token, false);
+                self.on_socket_event(token, false);
             }
             Err(error) => {
                 let waiting = std::mem::take(&mut slot.waiting);
@@ -314,7 +314,7 @@ impl Worker {
     /// Handles a connection that has just opened. If the peer does not support concurrent
     /// transfers, all waiting transfers but the first are moved to other connections.
     fn on_open(&mut self, token: usize) {
-        self.slots.follow_key(token);
+        self.slots.update_key(token);
         let Some(slot) = self.slots.get_mut(token) else { return };
         let ConnectionState::Open(connection) = &mut slot.state else { return };
         let record = self.peers.get(&slot.key);
@@ -326,17 +326,17 @@ impl Worker {
         }
         if connection.is_shared() {
             if let Some(host_slot) = slot.waiting.front().and_then(|transfer| transfer.scheduling.host_slot) {
-                self.scheduler.host_multiplexes(host_slot, true);
+                self.scheduler.set_host_multiplexes(host_slot, true);
             }
             if record.chose_http1 {
-                self.peers.change(&slot.key, |record| record.chose_http1 = false);
+                self.peers.update(&slot.key, |record| record.chose_http1 = false);
             }
-            self.slots.note_shared(token);
-            self.on_shared(token);
+            self.slots.add_shared_connection(token);
+            self.on_shared_connection(token);
         } else if std::mem::take(&mut slot.expects_sharing) {
-            self.peers.change(&slot.key, |record| record.chose_http1 = true);
+            self.peers.update(&slot.key, |record| record.chose_http1 = true);
             if let Some(host_slot) = slot.waiting.front().and_then(|transfer| transfer.scheduling.host_slot) {
-                self.scheduler.host_multiplexes(host_slot, false);
+                self.scheduler.set_host_multiplexes(host_slot, false);
             }
             let others = slot.waiting.split_off(slot.waiting.len().min(1));
             self.to_place.extend(others.into_iter().map(|transfer| (transfer, None)));
@@ -347,7 +347,7 @@ impl Worker {
     /// of file descriptors, the transfers may wait instead.
     pub(super) fn on_open_failure(&mut self, waiting: VecDeque<Box<Transfer>>, error: Error) {
         let exhausted = error.lacks_descriptors();
-        let alike = error.again();
+        let alike = error.duplicate();
         let mut error = Some(error);
         for mut transfer in waiting {
             if exhausted && self.may_wait_for_descriptor(&transfer) {
@@ -355,14 +355,14 @@ impl Worker {
                 continue;
             }
             // The first transfer gets the error itself, the others a copy of its text.
-            let error = error.take().unwrap_or_else(|| alike.again());
+            let error = error.take().unwrap_or_else(|| alike.duplicate());
             let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, self.now);
-            self.handle_after(transfer, after, None);
+            self.handle_next_step(transfer, after, None);
         }
     }
 
-    /// Ends those waiting transfers of a slot whose deadline has passed. If the connection is open,
-    /// it is kept for the others.
+    /// Ends the waiting transfers of a slot whose deadline has passed. An open connection is kept
+    /// for the other transfers.
     pub(super) fn end_overdue(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let late = slot.take_overdue(self.now);
@@ -378,13 +378,14 @@ impl Worker {
             self.remove(token);
         }
         for mut transfer in late {
-            let after = transfer.on_failure(why.again(), ExchangeFailure::BeforeSending, self.now);
-            self.handle_after(transfer, after, None);
+            let after = transfer.on_failure(why.duplicate(), ExchangeFailure::BeforeSending, self.now);
+            self.handle_next_step(transfer, after, None);
         }
     }
 
-    /// Returns true if a transfer may wait for a file descriptor. It may while other transfers are
-    /// active, whose descriptors will become free, and for a limited time if there are none.
+    /// Returns true if a transfer may wait for a file descriptor. It may wait while other transfers
+    /// are active, because their descriptors will become free. Without other transfers, it may wait
+    /// for a limited time.
     pub(super) fn may_wait_for_descriptor(&self, transfer: &Transfer) -> bool {
         let is_late = transfer.deadline().is_some_and(|at| at <= self.now);
         !is_late && (transfer.attempt.descriptor_waits < MAX_DESCRIPTOR_WAITS || self.slots.has_transfers())
@@ -394,35 +395,38 @@ impl Worker {
     /// idle connection, delays the transfer until a descriptor may be free. The delay does not count
     /// towards the transfer's time limit.
     pub(super) fn wait_for_descriptor(&mut self, mut transfer: Box<Transfer>) {
-        self.take_slot_back(&mut transfer);
+        self.reclaim_lent_slot(&mut transfer);
         transfer.attempt.descriptor_waits += 1;
-        transfer.facts.enter(TransferPhase::Idle, self.now);
+        transfer.facts.enter_phase(TransferPhase::Idle, self.now);
         if self.free_descriptor() {
             self.to_place.push_back((transfer, None));
             return;
         }
         self.client.request_descriptors();
-        self.scheduler.out_of_descriptors();
-        transfer.postpone_deadline(DESCRIPTOR_WAIT);
-        let at = self.now + DESCRIPTOR_WAIT;
+        self.scheduler.on_out_of_descriptors();
+        transfer.postpone_deadline(DESCRIPTOR_RETRY_DELAY);
+        let at = self.now + DESCRIPTOR_RETRY_DELAY;
         self.delayed.push(at, DelayReason::Descriptor, transfer);
     }
 
     /// Handles the transfers whose exchange on a slot is over, and starts waiting transfers.
-    pub(super) fn settle(&mut self, token: usize, finished: &mut FinishedTransfers) {
+    pub(super) fn handle_finished(&mut self, token: usize, finished: &mut FinishedTransfers) {
         let any = !finished.is_empty();
         for (transfer, after) in finished.drain(..) {
-            self.handle_after(transfer, after, Some(token));
+            self.handle_next_step(transfer, after, Some(token));
         }
         if let Some(ConnectionSlot { state: ConnectionState::Open(connection), .. }) = self.slots.get_mut(token) {
-            connection.take_freed_slots().into_iter().for_each(|host_slot| self.use_slot(host_slot, Some(token)));
+            connection
+                .take_freed_slots()
+                .into_iter()
+                .for_each(|host_slot| self.start_next_for_slot(host_slot, Some(token)));
         }
         if any || self.slots.get(token).is_some_and(|slot| slot.is_shared() && !slot.waiting.is_empty()) {
             // A server may also have raised the number of streams that it takes.
             self.start_waiting(token);
         }
         self.requeue_evicted(token);
-        self.note_idle(token);
+        self.mark_idle_if_unused(token);
     }
 
     /// Moves waiting transfers from a shared connection that takes no more requests to other
@@ -447,14 +451,14 @@ impl Worker {
             connection.start(transfer, self.now, waker, &mut failed);
         }
         for (transfer, after) in failed {
-            self.handle_after(transfer, after, Some(token));
+            self.handle_next_step(transfer, after, Some(token));
         }
         self.send(token);
     }
 
-    pub(super) fn handle_after(&mut self, mut transfer: Box<Transfer>, after: TransferStep, warm: Option<usize>) {
-        self.take_slot_back(&mut transfer);
-        let after = self.after_refusal(&mut transfer, after);
+    pub(super) fn handle_next_step(&mut self, mut transfer: Box<Transfer>, after: TransferStep, warm: Option<usize>) {
+        self.reclaim_lent_slot(&mut transfer);
+        let after = self.retry_refused(&mut transfer, after);
         match after {
             // The file of the body could not be opened.
             TransferStep::Done(Err(error))
@@ -467,12 +471,12 @@ impl Worker {
             TransferStep::Again(wait) if wait.is_zero() => self.to_place.push_back((transfer, warm)),
             TransferStep::Again(wait) => {
                 let host_slot = transfer.scheduling.host_slot.filter(|_| !transfer.scheduling.has_given_slot);
-                let at = clock::after(self.now, wait);
+                let at = clock::add_saturating(self.now, wait);
                 match self.scheduler.delay_retry(self.index, transfer, at) {
                     Some(transfer) => self.delayed.push(at, DelayReason::Retry, transfer),
                     None => {
                         if let Some(host_slot) = host_slot {
-                            self.use_slot(host_slot, warm);
+                            self.start_next_for_slot(host_slot, warm);
                         }
                     }
                 }
@@ -483,9 +487,9 @@ impl Worker {
                 if !transfer.is_part() {
                     self.totals.transfer_finished(&transfer.facts, result.is_err());
                 }
-                self.scheduler.finished(self.index, transfer, result);
+                self.scheduler.on_finished(self.index, transfer, result);
                 if let Some(host_slot) = host_slot {
-                    self.use_slot(host_slot, warm);
+                    self.start_next_for_slot(host_slot, warm);
                 }
             }
         }
@@ -493,23 +497,23 @@ impl Worker {
 
     /// Asks the scheduler for another transfer for a free host slot (a permit for one transfer to a
     /// host). `warm` is the token of the connection that became free with it.
-    fn use_slot(&mut self, host_slot: HostId, warm: Option<usize>) {
+    fn start_next_for_slot(&mut self, host_slot: HostId, warm: Option<usize>) {
         match self.scheduler.next_for_slot(self.index, host_slot, self.now) {
             HostSlotDecision::Transfer(transfer) => self.to_place.push_back((transfer, warm)),
             HostSlotDecision::GiveAway => {
                 if let Some(token) = warm {
-                    self.give_away(token);
+                    self.move_to_pool(token);
                 }
                 // Reported after the connection is in the pool, since the other worker must find it
                 // there.
-                self.scheduler.slot_given_away(host_slot);
+                self.scheduler.on_slot_given_away(host_slot);
             }
             HostSlotDecision::Nothing => {}
         }
     }
 
     /// Puts an idle connection into the client's pool, where another worker finds it.
-    pub(super) fn give_away(&mut self, token: usize) {
+    pub(super) fn move_to_pool(&mut self, token: usize) {
         let Some(slot) = self.slots.get(token) else { return };
         let since = if slot.is_idle { slot.idle_since } else { self.now };
         if slot.is_unused()
@@ -519,7 +523,7 @@ impl Worker {
             // In the pool all connections are blocking ones.
             if self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok() && connection.set_nonblocking(false).is_ok()
             {
-                self.client.put_idle(connection, since);
+                self.client.put_idle_connection(connection, since);
             }
         }
     }
@@ -534,9 +538,9 @@ impl Worker {
     /// Removes a slot. Returns its connection if it was open.
     pub(super) fn remove_slot(&mut self, token: usize) -> Option<HttpConnection> {
         self.remember_pipeline_limit(token);
-        self.idle.forget(token);
+        self.idle.remove(token);
         let slot = self.slots.remove(token)?;
-        self.attempts.settle(slot.attempt);
+        self.attempts.end_attempt(slot.attempt);
         self.to_place.extend(slot.waiting.into_iter().map(|transfer| (transfer, None)));
         match slot.state {
             ConnectionState::Open(connection) => Some(*connection),

@@ -11,7 +11,7 @@ use crate::threads;
 
 /// The maximum number of connections that are drained at the same time. Any further connection is
 /// closed without draining.
-const MOST: usize = 16;
+const MAX_DRAINING: usize = 16;
 
 impl Worker {
     /// Closes a connection. If it must be drained first, a separate thread drains and closes it.
@@ -21,7 +21,7 @@ impl Worker {
         }
         self.draining.retain(|thread| !thread.is_finished());
         let fd = connection.as_fd().as_raw_fd();
-        if self.draining.len() < MOST && self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok() {
+        if self.draining.len() < MAX_DRAINING && self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok() {
             // Without a thread, the connection is closed at once.
             self.draining.extend(threads::start("haul-linger", move || connection.drain()));
         }

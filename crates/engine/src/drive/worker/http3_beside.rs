@@ -20,7 +20,7 @@ use crate::net::pool::ConnectionKey;
 use crate::transfer::Transfer;
 
 /// The time after which a server that answers no QUIC packet counts as silent.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+const QUIC_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Worker {
     /// Returns the token of an open connection over TCP that carries the transfer, although a new
@@ -47,11 +47,11 @@ impl Worker {
         if self.peers.get(key).has_tried_http3 {
             return;
         }
-        self.peers.change(key, |record| record.has_tried_http3 = true);
-        let key = self.slots.shared_key(key.clone());
-        let answers_by = self.now + ANSWERS_WITHIN;
-        let slot = ConnectionSlot::beside(key, transfer.options(), self.options.depth, answers_by, self.now);
+        self.peers.update(key, |record| record.has_tried_http3 = true);
+        let key = self.slots.intern_key(key.clone());
+        let answers_by = self.now + QUIC_ANSWER_TIMEOUT;
+        let slot = ConnectionSlot::beside_http3(key, transfer.options(), self.options.depth, answers_by, self.now);
         let token = self.slots.insert(slot);
-        self.serve(token, false);
+        self.on_socket_event(token, false);
     }
 }

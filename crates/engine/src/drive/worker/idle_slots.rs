@@ -33,14 +33,14 @@ impl IdleConnectionSlots {
     }
 
     /// Forgets a slot that is removed.
-    pub(super) fn forget(&mut self, token: usize) {
+    pub(super) fn remove(&mut self, token: usize) {
         self.order.remove(token);
     }
 }
 
 impl Worker {
-    /// Notes that a slot has no transfer, if that is so.
-    pub(super) fn note_idle(&mut self, token: usize) {
+    /// Marks a slot as idle if it has no transfer.
+    pub(super) fn mark_idle_if_unused(&mut self, token: usize) {
         let Some(slot) = self.slots.get(token) else { return };
         if !slot.is_unused() || slot.is_idle {
             return;
@@ -61,7 +61,7 @@ impl Worker {
                     connection.release_buffers();
                 }
                 self.slots.set_idle(token, true);
-                self.idle.order.touch(token);
+                self.idle.order.mark_newest(token);
                 self.limit_idle_of_key(token);
                 self.limit_idle();
             }
@@ -69,7 +69,7 @@ impl Worker {
     }
 
     /// Marks a slot as busy.
-    pub(super) fn note_busy(&mut self, token: usize) {
+    pub(super) fn mark_busy(&mut self, token: usize) {
         if self.idle.order.remove(token) {
             self.slots.set_idle(token, false);
         }
@@ -91,7 +91,9 @@ impl Worker {
 
     /// Closes idle connections until their number is within the limits.
     pub(super) fn limit_idle(&mut self) {
-        while self.client.has_surplus_idle() && (self.client.close_oldest_pooled() || self.close_oldest_idle_slot()) {}
+        while self.client.has_surplus_idle_connections()
+            && (self.client.close_oldest_pooled() || self.close_oldest_idle_slot())
+        {}
     }
 
     /// Closes an idle connection so that another descriptor can be opened. Returns false if neither
@@ -109,20 +111,20 @@ impl Worker {
     /// Returns the time when the connection that has been idle longest reaches its idle timeout.
     pub(super) fn idle_timeout(&self) -> Option<Instant> {
         let oldest = self.slots.get(self.idle.order.oldest()?)?;
-        Some(clock::after(oldest.idle_since, self.client.pool_limits().idle))
+        Some(clock::add_saturating(oldest.idle_since, self.client.pool_limits().idle))
     }
 
     /// Closes the connections that have reached their idle timeout, and all idle ones if
     /// [`Client::close_idle`](crate::Client::close_idle) was called.
     pub(super) fn close_idle_timeouts(&mut self) {
-        self.follow_close_idle();
+        self.close_idle_if_requested();
         while self.idle_timeout().is_some_and(|at| at <= self.now) && self.close_oldest_idle_slot() {}
     }
 
     /// Closes the idle connections if [`Client::close_idle`](crate::Client::close_idle) was called
     /// since the last check.
-    pub(super) fn follow_close_idle(&mut self) {
-        let close_count = self.client.close_count();
+    pub(super) fn close_idle_if_requested(&mut self) {
+        let close_count = self.client.close_idle_calls();
         if self.idle.close_count != close_count {
             self.idle.close_count = close_count;
             for token in std::mem::take(&mut self.idle.free) {

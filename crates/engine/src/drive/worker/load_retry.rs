@@ -6,15 +6,15 @@ use crate::transfer::{Transfer, TransferStep};
 impl Worker {
     /// Reports the refusal of a transfer to the scheduler, if its host has refused it. Returns the
     /// next step: `step`, or another attempt as soon as fewer transfers run.
-    pub(super) fn after_refusal(&mut self, transfer: &mut Transfer, step: TransferStep) -> TransferStep {
+    pub(super) fn retry_refused(&mut self, transfer: &mut Transfer, step: TransferStep) -> TransferStep {
         let is_repeated = matches!(&step, TransferStep::Again(wait) if wait.is_zero());
         if is_repeated || transfer.is_part() {
             return step;
         }
-        let Some(end) = transfer.refused(self.now) else { return step };
+        let Some(end) = transfer.refused_job_end(self.now) else { return step };
         let Some(host_slot) = transfer.scheduling.host_slot else { return step };
         let pause =
-            self.scheduler.refused(host_slot, end).and_then(|load| transfer.retry_for_load(load, &step, self.now));
+            self.scheduler.on_refused(host_slot, end).and_then(|load| transfer.retry_for_load(load, &step, self.now));
         pause.map_or(step, TransferStep::Again)
     }
 }

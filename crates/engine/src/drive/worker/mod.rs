@@ -77,8 +77,8 @@ pub struct WorkerOptions {
     pub connects_at_once: bool,
 }
 
-const INBOX: Token = Token(usize::MAX);
-const OUTPUT: Token = Token(usize::MAX - 1);
+const INBOX_TOKEN: Token = Token(usize::MAX);
+const OUTPUT_TOKEN: Token = Token(usize::MAX - 1);
 
 /// Runs workers until the [`Scheduler`] has no more transfers.
 ///
@@ -105,7 +105,7 @@ pub(crate) fn run_with(
     let Ok(mut worker) = Worker::new(0, client, scheduler, WorkerOptions { threads: 1, ..options }) else {
         return Err(Box::new(connection));
     };
-    worker.adopt(connection)?;
+    worker.add_active_connection(connection)?;
     Ok(worker.run())
 }
 
@@ -137,8 +137,8 @@ struct Worker {
     idle: IdleConnectionSlots,
     attempts: ConnectionAttempts,
     /// Transfers that need a connection, each with the token of a slot to try first. They are
-    /// queued, because a transfer that fails at once is followed by the next one: a million of them
-    /// must not become a million nested calls.
+    /// queued, because a transfer that fails immediately starts the next transfer: a million such
+    /// failures must not become a million nested calls.
     to_place: VecDeque<(Box<Transfer>, Option<usize>)>,
     delayed: DelayQueue,
     turn: DeferredWork,
@@ -159,12 +159,11 @@ struct DeferredWork {
     unsent: Vec<usize>,
     /// Slots that have used up their receives in this round and may have more to receive.
     ready_again: Vec<usize>,
-    /// The time when [`Scheduler::end_turn`] must be called again even without an event.
+    /// The time when [`Scheduler::on_turn_end`] must be called again even without an event.
     end_turn_again_at: Option<Instant>,
 }
 
-/// The buffers for receives. All connections of the worker use the same ones, one connection at a
-/// time.
+/// The buffers for receives. All connections of the worker use them, one connection at a time.
 struct ReceiveScratch {
     buffer: Buffer,
     mover: ZeroCopyMover,
@@ -178,10 +177,10 @@ fn event_loop_error(error: io::Error) -> Error {
 impl Worker {
     fn new(index: usize, client: &Client, scheduler: &Arc<dyn Scheduler>, options: WorkerOptions) -> Result<Self> {
         let poll = Poll::new().map_err(event_loop_error)?;
-        let inbox = Arc::new(WorkerInbox::new(poll.registry(), INBOX).map_err(event_loop_error)?);
-        scheduler.worker_started(&inbox);
+        let inbox = Arc::new(WorkerInbox::new(poll.registry(), INBOX_TOKEN).map_err(event_loop_error)?);
+        scheduler.on_worker_started(&inbox);
         client.register_inbox(&inbox);
-        client.descriptor_budget().forget_limit();
+        client.descriptor_budget().reread_limit();
         let now = Instant::now();
         Ok(Self {
             index,
@@ -193,13 +192,13 @@ impl Worker {
             inbox,
             slots: ConnectionSlotTable::new(Arc::clone(client.descriptor_budget())),
             peers: PeerProperties::default(),
-            idle: IdleConnectionSlots::new(client.close_count()),
+            idle: IdleConnectionSlots::new(client.close_idle_calls()),
             attempts: ConnectionAttempts::default(),
             to_place: VecDeque::new(),
             delayed: DelayQueue::default(),
             turn: DeferredWork::default(),
             scratch: ReceiveScratch {
-                buffer: client.buffer_pool().take(),
+                buffer: client.buffer_pool().take_buffer(),
                 mover: ZeroCopyMover::default(),
                 finished: FinishedTransfers::new(),
             },
@@ -217,9 +216,9 @@ impl Worker {
         let scheduler = Arc::clone(&self.scheduler);
         let _guard = PanicGuard(&*scheduler);
         let outcome = self.run_loop();
-        self.leave();
+        self.shut_down();
         if let Err(error) = &outcome {
-            scheduler.abort(error.again());
+            scheduler.abort(error.duplicate());
         }
         outcome
     }
@@ -232,18 +231,18 @@ impl Worker {
                 && let Some(transfer) = self.scheduler.next(self.index, self.now)
             {
                 self.to_place.push_back((transfer, None));
-                self.place_all();
+                self.assign_all_startable();
             }
             for slot in std::mem::take(&mut self.turn.unsent) {
-                self.pump(slot);
+                self.send_pending(slot);
             }
             self.flush()?;
-            self.turn.end_turn_again_at = self.scheduler.end_turn(self.now);
-            if self.scheduler.is_over() {
+            self.turn.end_turn_again_at = self.scheduler.on_turn_end(self.now);
+            if self.scheduler.is_run_over() {
                 return Ok(());
             }
             self.mark_idle_slots();
-            self.sleep(&mut events)?;
+            self.wait_for_events(&mut events)?;
             self.output.on_wake_up();
             self.close_idle_timeouts();
             self.inbox.take_all(&mut messages);
@@ -252,24 +251,24 @@ impl Worker {
             }
             for event in &events {
                 match event.token() {
-                    INBOX => {}
-                    OUTPUT => self.output.on_room(),
-                    Token(slot) => self.serve(slot, event.is_read_closed() || event.is_error()),
+                    INBOX_TOKEN => {}
+                    OUTPUT_TOKEN => self.output.on_output_writable(),
+                    Token(slot) => self.on_socket_event(slot, event.is_read_closed() || event.is_error()),
                 }
-                self.place_all();
+                self.assign_all_startable();
             }
             for slot in std::mem::take(&mut self.turn.ready_again) {
-                self.serve(slot, false);
+                self.on_socket_event(slot, false);
             }
             // An idle connection may get a transfer now.
-            self.place_all();
+            self.assign_all_startable();
             self.handle_timers();
-            self.place_all();
+            self.assign_all_startable();
             self.start_helper();
         }
     }
 
-    fn sleep(&mut self, events: &mut Events) -> Result<()> {
+    fn wait_for_events(&mut self, events: &mut Events) -> Result<()> {
         let before = Instant::now();
         let may_sleep = self.turn.ready_again.is_empty() && self.inbox.try_sleep();
         let timeout = if may_sleep {
@@ -316,9 +315,9 @@ impl Worker {
                 if let Some(slot) = self.slots.get_mut(slot) {
                     slot.resume();
                 }
-                self.serve(slot, false);
+                self.on_socket_event(slot, false);
             }
-            WorkerMessage::Resolved(slot) => self.serve(slot, false),
+            WorkerMessage::Resolved(slot) => self.on_socket_event(slot, false),
             WorkerMessage::Cancel(tag) => self.cancel(tag),
             WorkerMessage::FreeDescriptor => drop(self.free_descriptor()),
             // The next turn of the loop flushes the output and asks the scheduler anyway.
@@ -337,8 +336,8 @@ impl Worker {
         }
         while let Some(mut transfer) = self.scheduler.overdue_retry(self.index, now) {
             let error = Error::new(ErrorKind::Timeout, "the operation timed out before it was tried again");
-            let step = transfer.done(Err(error), now);
-            self.handle_after(transfer, step, None);
+            let step = transfer.finish_with(Err(error), now);
+            self.handle_next_step(transfer, step, None);
         }
         self.lend_late_slots();
         for token in self.slots.take_due(now) {
@@ -346,12 +345,12 @@ impl Worker {
             match self.slots.get_mut(token) {
                 Some(ConnectionSlot { state: ConnectionState::Open(connection), .. }) => {
                     let mut finished = std::mem::take(&mut self.scratch.finished);
-                    let progress = connection.expire(now, &mut finished);
+                    let progress = connection.end_expired(now, &mut finished);
                     let is_over = progress == ReceiveStatus::Closed;
                     if is_over {
                         self.remove(token);
                     }
-                    self.settle(token, &mut finished);
+                    self.handle_finished(token, &mut finished);
                     self.scratch.finished = finished;
                     let Some(ConnectionSlot { state: ConnectionState::Open(connection), paused, .. }) =
                         self.slots.get_mut(token)
@@ -365,9 +364,9 @@ impl Worker {
                     if connection.low_water_timeout().is_some_and(|at| at <= now) {
                         connection.reset_low_water_mark();
                     }
-                    self.serve(token, false);
+                    self.on_socket_event(token, false);
                 }
-                Some(_) => self.open(token),
+                Some(_) => self.continue_opening(token),
                 None => {}
             }
         }
@@ -375,19 +374,19 @@ impl Worker {
 
     /// Puts idle connections into the client's pool when the worker ends. Unfinished parts are
     /// returned to their split download.
-    fn leave(&mut self) {
-        self.follow_close_idle();
+    fn shut_down(&mut self) {
+        self.close_idle_if_requested();
         for token in self.slots.tokens() {
             if let Some(ConnectionSlot { state: ConnectionState::Open(connection), .. }) = self.slots.get_mut(token)
-                && connection.front().is_some_and(Transfer::is_part)
+                && connection.front_transfer().is_some_and(Transfer::is_part)
             {
                 let mut finished = FinishedTransfers::new();
                 connection.abort(Error::new(ErrorKind::Receive, "it was no longer needed"), self.now, &mut finished);
                 for (transfer, _) in finished {
-                    self.scheduler.finished(self.index, transfer, Ok(()));
+                    self.scheduler.on_finished(self.index, transfer, Ok(()));
                 }
             }
-            self.give_away(token);
+            self.move_to_pool(token);
             self.remove(token);
         }
         self.join_draining();

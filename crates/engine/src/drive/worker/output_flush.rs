@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use mio::Interest;
 use mio::unix::SourceFd;
 
-use super::{OUTPUT, Worker};
+use super::{OUTPUT_TOKEN, Worker};
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum time for which small bodies are gathered before they are written. In a busy run, one
 /// call writes many bodies, and the last body is not noticeably late.
-const GATHER_TIME: Duration = Duration::from_millis(1);
+const MAX_FLUSH_DELAY: Duration = Duration::from_millis(1);
 
 /// The state of a worker's flushes of the gathered output.
 #[derive(Default)]
@@ -26,25 +26,25 @@ pub(super) struct OutputFlushState {
 }
 
 impl OutputFlushState {
-    /// Notes that the output is writable again, so that the next flush may succeed.
-    pub(super) fn on_room(&mut self) {
+    /// Records that the output is writable again, so that the next flush may succeed.
+    pub(super) fn on_output_writable(&mut self) {
         self.is_watched = false;
     }
 
-    /// Notes that the worker has slept, so that another flush may succeed.
+    /// Records that the worker has slept, so that another flush may succeed.
     pub(super) fn on_wake_up(&mut self) {
         self.is_blocked = false;
     }
 
     /// Returns the time at which gathered output must be flushed, if there is any.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        self.gathered_since.filter(|_| !self.is_watched).map(|since| since + GATHER_TIME)
+        self.gathered_since.filter(|_| !self.is_watched).map(|since| since + MAX_FLUSH_DELAY)
     }
 }
 
 impl Worker {
-    /// Writes gathered output that has waited for [`GATHER_TIME`]. If the output is full, registers
-    /// it with the event loop.
+    /// Writes gathered output that has waited for [`MAX_FLUSH_DELAY`]. If the output is full,
+    /// registers it with the event loop.
     pub(super) fn flush(&mut self) -> Result<()> {
         if !self.scheduler.wants_flush() {
             self.output.gathered_since = None;
@@ -54,7 +54,7 @@ impl Worker {
             return Ok(());
         }
         let since = *self.output.gathered_since.get_or_insert(self.now);
-        if self.output.is_watched || self.now.saturating_duration_since(since) < GATHER_TIME {
+        if self.output.is_watched || self.now.saturating_duration_since(since) < MAX_FLUSH_DELAY {
             return Ok(());
         }
         self.output.gathered_since = None;
@@ -74,8 +74,8 @@ impl Worker {
             let registry = self.poll.registry();
             let mut source = SourceFd(&fd);
             registry
-                .register(&mut source, OUTPUT, Interest::WRITABLE)
-                .or_else(|_| registry.reregister(&mut source, OUTPUT, Interest::WRITABLE))
+                .register(&mut source, OUTPUT_TOKEN, Interest::WRITABLE)
+                .or_else(|_| registry.reregister(&mut source, OUTPUT_TOKEN, Interest::WRITABLE))
                 .map_err(|error| Error::with_source(ErrorKind::Write, "the output cannot be watched", error))?;
             self.output.is_watched = true;
         }

@@ -10,8 +10,9 @@ use crate::net::pool::ConnectionKey;
 use crate::recency::LruMap;
 use crate::transfer::Transfer;
 
-/// The maximum number of remembered peers, at about 100 bytes each. Beyond it, the one seen longest
-/// ago is forgotten, and may cost one more request that is sent in vain.
+/// The maximum number of remembered peers. Each takes about 100 bytes. Beyond this number, the peer
+/// that was seen longest ago is forgotten. Forgetting it may cost one request that the peer does
+/// not answer.
 const MAX_REMEMBERED: usize = 4096;
 
 /// The properties that earlier connections to a peer have shown. All of them make haul more careful
@@ -20,7 +21,8 @@ const MAX_REMEMBERED: usize = 4096;
 pub(super) struct PeerRecord {
     /// True if the peer gets one request at a time on a connection.
     pub(super) is_serial: bool,
-    /// True if the peer sent an extra response: each of its connections carries one request.
+    /// True if the peer has sent a response without a request. Each connection to this peer then
+    /// carries only one request.
     pub(super) has_extra_response: bool,
     /// The number of requests that the last connection answered, if it left others unanswered.
     pub(super) pipeline_limit: Option<usize>,
@@ -28,7 +30,7 @@ pub(super) struct PeerRecord {
     pub(super) chose_http1: bool,
     /// True if the peer closes each connection after its first response, without an announcement.
     pub(super) answers_once: bool,
-    /// True if a QUIC handshake has begun beside an open connection over TCP.
+    /// True if a QUIC handshake has begun while a connection over TCP was open.
     #[cfg_attr(not(feature = "http3"), expect(dead_code, reason = "only QUIC is remembered"))]
     pub(super) has_tried_http3: bool,
     /// True if the host rejected a request on a connection to another host (421).
@@ -58,7 +60,7 @@ impl PeerProperties {
     }
 
     /// Changes the record of a peer.
-    pub(super) fn change(&mut self, key: &ConnectionKey, change: impl FnOnce(&mut PeerRecord)) {
+    pub(super) fn update(&mut self, key: &ConnectionKey, change: impl FnOnce(&mut PeerRecord)) {
         let mut record = self.get(key);
         change(&mut record);
         self.records.insert(self.hasher.hash_one(key), record);
@@ -66,8 +68,8 @@ impl PeerProperties {
 }
 
 impl Worker {
-    /// Makes this peer get one request at a time from now on. If it sent an extra response, it gets
-    /// each request on a new connection, too.
+    /// Makes this peer receive one request at a time from now on. If it sent a response without a
+    /// request, each request uses a new connection, too.
     pub(super) fn stop_pipelining(&mut self, key: Arc<ConnectionKey>, has_extra_response: bool) {
         let mut idle = Vec::new();
         for token in self.slots.with_key(&key).to_vec() {
@@ -79,7 +81,7 @@ impl Worker {
             }
         }
         idle.into_iter().for_each(|token| self.remove(token));
-        self.peers.change(&key, |record| {
+        self.peers.update(&key, |record| {
             record.is_serial = true;
             record.has_extra_response |= has_extra_response;
         });
@@ -96,14 +98,14 @@ impl Worker {
             return;
         }
         let Some(limit) = connection.learned_pipeline_limit() else { return };
-        self.peers.change(key, |record| record.pipeline_limit = Some(limit));
+        self.peers.update(key, |record| record.pipeline_limit = Some(limit));
     }
 
-    /// Returns true if a request that cannot be repeated might be lost on this slot. That is so if
-    /// the peer closes each connection after its first response, or has already closed this idle
-    /// one. The second check costs a system call, so it is omitted for requests that can be
-    /// repeated.
-    pub(super) fn may_be_lost(&mut self, token: usize, transfer: &Transfer) -> bool {
+    /// Returns true if a request on this slot might be lost, and cannot be repeated. It might be
+    /// lost if the peer closes each connection after its first response, or has already closed this
+    /// idle connection. The second check costs a system call, so it is omitted for requests that
+    /// can be repeated.
+    pub(super) fn is_unsafe_to_pipeline(&mut self, token: usize, transfer: &Transfer) -> bool {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, idle_since, .. }) =
             self.slots.get(token)
         else {
@@ -115,14 +117,14 @@ impl Worker {
         if self.peers.get(key).answers_once {
             return true;
         }
-        if connection.is_silent() {
+        if connection.has_received_nothing() {
             return false;
         }
-        let (key, leaves_at_once) = (Arc::clone(key), connection.served() == 1 && *idle_since == self.now);
-        self.serve(token, false);
+        let (key, leaves_at_once) = (Arc::clone(key), connection.response_count() == 1 && *idle_since == self.now);
+        self.on_socket_event(token, false);
         let is_lost = !self.slots.get(token).is_some_and(|slot| slot.accepts(transfer));
         if is_lost && leaves_at_once {
-            self.peers.change(&key, |record| record.answers_once = true);
+            self.peers.update(&key, |record| record.answers_once = true);
         }
         is_lost
     }
@@ -140,10 +142,10 @@ mod tests {
         };
         let mut peers = PeerProperties::default();
         for host in 0..MAX_REMEMBERED {
-            peers.change(&key(host), |record| record.chose_http1 = true);
+            peers.update(&key(host), |record| record.chose_http1 = true);
         }
-        peers.change(&key(0), |record| record.pipeline_limit = Some(3));
-        peers.change(&key(MAX_REMEMBERED), |record| record.is_serial = true);
+        peers.update(&key(0), |record| record.pipeline_limit = Some(3));
+        peers.update(&key(MAX_REMEMBERED), |record| record.is_serial = true);
         assert_eq!(peers.records.len(), MAX_REMEMBERED);
         let first = peers.get(&key(0));
         assert_eq!((first.chose_http1, first.pipeline_limit, first.is_serial), (true, Some(3), false));

@@ -24,24 +24,24 @@ pub trait Scheduler: Send + Sync {
     /// had it is finished.
     fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> HostSlotDecision;
 
-    /// Notes that a transfer is over, with this result.
-    fn finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>);
+    /// Records that a transfer is over, with this result.
+    fn on_finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>);
 
-    /// Takes a transfer that waits until `at` before it is tried again, and returns it by
-    /// [`Scheduler::next`] or [`Scheduler::next_for_slot`] then. Its host slot is free meanwhile.
-    /// Returns the transfer at once if it keeps its slot: then the worker waits.
+    /// Stores a transfer that waits for its retry until `at`. [`Scheduler::next`] or
+    /// [`Scheduler::next_for_slot`] returns it at that time. Its host slot is free meanwhile. If
+    /// the transfer has to keep its slot, it is returned immediately, and the worker itself waits.
     fn delay_retry(&self, _worker: usize, transfer: Box<Transfer>, _at: Instant) -> Option<Box<Transfer>> {
         Some(transfer)
     }
 
     /// Returns the time before which a transfer that kept its slot may not be tried again, although
-    /// its wait is over; `None` if it is tried again now.
+    /// its pause is over. `None` if it may be tried now.
     fn retry_wait(&self, _transfer: &Transfer, _now: Instant) -> Option<Instant> {
         None
     }
 
-    /// Returns the transfer with this tag if it waits for its retry without a slot. The worker
-    /// cancels it.
+    /// If the transfer with this tag waits for its retry without a slot, removes and returns it.
+    /// The worker cancels it.
     fn cancelled_retry(&self, _worker: usize, _tag: u64) -> Option<Box<Transfer>> {
         None
     }
@@ -51,35 +51,35 @@ pub trait Scheduler: Send + Sync {
         None
     }
 
-    /// Lets one transfer more than the limit in total run, because a running one waits for the
-    /// first answer of its host. Returns false if enough do so already. Later,
-    /// [`Scheduler::end_lend`] is called.
+    /// Allows one transfer more than the limit on all transfers, because a running transfer waits
+    /// for the first answer of its host. Returns false if the maximum of such slots is lent. Later,
+    /// [`Scheduler::return_lent_slot`] is called.
     fn lend_slot(&self) -> bool {
         false
     }
 
-    /// Lets one transfer more than the limit in total run, because the host of a running one has
-    /// accepted its connection but not answered yet. Returns false if enough do so already, or if
-    /// the host has answered an earlier transfer.
+    /// Allows one transfer more than the limit on all transfers, because the host of a running
+    /// transfer has accepted its connection and not answered yet. Returns false if the maximum of
+    /// such slots is lent, or if the host has answered an earlier transfer.
     fn lend_slot_of_silent(&self, _slot: HostId) -> bool {
         false
     }
 
-    /// Notes that the host of this slot has answered a transfer.
-    fn host_answered(&self, _slot: HostId) {}
+    /// Records that the host of this slot has answered a transfer.
+    fn on_host_answered(&self, _slot: HostId) {}
 
-    /// Notes that a transfer whose slot was lent continues or ends.
-    fn end_lend(&self) {}
+    /// Records that a transfer whose slot was lent continues or ends.
+    fn return_lent_slot(&self) {}
 
-    /// Notes that the host of this slot has refused a transfer. Returns the load that may have
+    /// Records that the host of this slot has refused a transfer. Returns the load that may have
     /// been the cause: then the transfer is tried again as soon as the host's limit allows.
-    fn refused(&self, _slot: HostId, _end: JobEnd) -> Option<RefusedLoad> {
+    fn on_refused(&self, _slot: HostId, _end: JobEnd) -> Option<RefusedLoad> {
         None
     }
 
-    /// Notes that the connection of this host slot is in the pool, where another worker can take
+    /// Records that the connection of this host slot is in the pool, where another worker can take
     /// it.
-    fn slot_given_away(&self, _slot: HostId) {}
+    fn on_slot_given_away(&self, _slot: HostId) {}
 
     /// Returns true if bodies cost more CPU time than moving them does, because they are decoded,
     /// decrypted or searched. Default: false.
@@ -87,9 +87,9 @@ pub trait Scheduler: Send + Sync {
         false
     }
 
-    /// Notes that the system has no file descriptor left. The scheduler should run fewer transfers
-    /// at a time.
-    fn out_of_descriptors(&self);
+    /// Records that the system has no file descriptor left. The scheduler should run fewer
+    /// transfers at a time.
+    fn on_out_of_descriptors(&self);
 
     /// Writes gathered output. If the output is full, the first worker waits until it is writable.
     ///
@@ -113,9 +113,9 @@ pub trait Scheduler: Send + Sync {
     /// is the time of its last call.
     fn next_timeout(&self, now: Instant) -> Option<Instant>;
 
-    /// Notes that the worker has handled all events of a wake-up. Returns the time when this must
+    /// Records that the worker has handled all events of a wake-up. Returns the time when this must
     /// be called again even without an event, if there is one.
-    fn end_turn(&self, _now: Instant) -> Option<Instant> {
+    fn on_turn_end(&self, _now: Instant) -> Option<Instant> {
         None
     }
 
@@ -126,14 +126,15 @@ pub trait Scheduler: Send + Sync {
 
     /// Returns true if there is nothing more to fetch and all transfers are finished, or if the run
     /// was aborted.
-    fn is_over(&self) -> bool;
+    fn is_run_over(&self) -> bool;
 
     /// Ends the run with the error of a worker whose transfers are lost.
     fn abort(&self, error: Error);
 
-    /// Notes whether the host of this slot supports concurrent transfers on one connection (HTTP/2,
-    /// HTTP/3). If it does, the limit on connections to the host does not limit its transfers.
-    fn host_multiplexes(&self, _slot: HostId, _multiplexes: bool) {}
+    /// Records whether the host of this slot supports concurrent transfers on one connection
+    /// (HTTP/2, HTTP/3). If it does, the limit on connections to the host does not limit its
+    /// transfers.
+    fn set_host_multiplexes(&self, _slot: HostId, _multiplexes: bool) {}
 
     /// Returns the present limit of connections to one host; `None` if it is still
     /// [`WorkerOptions::per_host`](super::WorkerOptions::per_host).
@@ -141,15 +142,15 @@ pub trait Scheduler: Send + Sync {
         None
     }
 
-    /// Notes that a worker has started. Its inbox receives the scheduler's messages.
-    fn worker_started(&self, inbox: &Arc<WorkerInbox>);
+    /// Records that a worker has started. Its inbox receives the scheduler's messages.
+    fn on_worker_started(&self, inbox: &Arc<WorkerInbox>);
 }
 
 /// The use of a host slot that has become free; see [`Scheduler::next_for_slot`].
 pub enum HostSlotDecision {
     /// The slot is used by this transfer.
     Transfer(Box<Transfer>),
-    /// Another worker gets the slot and its connection: see [`Scheduler::slot_given_away`].
+    /// Another worker gets the slot and its connection: see [`Scheduler::on_slot_given_away`].
     GiveAway,
     /// No transfer uses the slot for now.
     Nothing,

@@ -18,8 +18,8 @@ use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::net::descriptor_budget::DescriptorBudget;
 use crate::net::pool::ConnectionKey;
 
-/// The number of outdated timers beside which they are not worth a clean-up.
-const FEW_TIMERS: usize = 64;
+/// The number of outdated timers up to which they are not removed.
+const MAX_STALE_TIMERS: usize = 64;
 
 /// A worker's connection slots. The token of a slot is also its token in the event loop.
 pub(super) struct ConnectionSlotTable {
@@ -45,7 +45,7 @@ struct SlotTableEntry {
 }
 
 impl ConnectionSlotTable {
-    /// Makes an empty table, whose slots are counted in the budget.
+    /// Makes an empty table. `budget` counts its slots.
     pub(super) fn new(budget: Arc<DescriptorBudget>) -> Self {
         Self {
             slots: Slab::new(),
@@ -70,20 +70,20 @@ impl ConnectionSlotTable {
         self.changed.push(token);
         self.by_key.entry(key).or_default().push(token);
         self.budget.add_connection();
-        self.note_shared(token);
+        self.add_shared_connection(token);
         token
     }
 
     /// Files a slot under the key of its connection, which differs from the key that the slot was
     /// made for if TCP has won against QUIC.
-    pub(super) fn follow_key(&mut self, token: usize) {
+    pub(super) fn update_key(&mut self, token: usize) {
         let Some(SlotTableEntry { slot, .. }) = self.slots.get_mut(token) else { return };
         let ConnectionState::Open(connection) = &slot.state else { return };
         if Arc::ptr_eq(connection.key(), &slot.key) || *connection.key() == slot.key {
             return;
         }
         let key = Arc::clone(connection.key());
-        forget(&mut self.by_key, &slot.key, token);
+        remove_token(&mut self.by_key, &slot.key, token);
         slot.key = Arc::clone(&key);
         self.by_key.entry(key).or_default().push(token);
     }
@@ -91,17 +91,17 @@ impl ConnectionSlotTable {
     /// Removes the slot with this token and returns it.
     pub(super) fn remove(&mut self, token: usize) -> Option<ConnectionSlot> {
         let SlotTableEntry { slot, shared_at, .. } = self.slots.try_remove(token)?;
-        forget(&mut self.by_key, &slot.key, token);
+        remove_token(&mut self.by_key, &slot.key, token);
         if let Some(peer) = shared_at {
-            forget(&mut self.shared, &peer, token);
+            remove_token(&mut self.shared, &peer, token);
         }
         self.idle -= usize::from(slot.is_idle);
         self.budget.remove_connections(1, usize::from(slot.is_idle));
         Some(slot)
     }
 
-    /// Notes that the connection of a slot has opened, and may be one that transfers share.
-    pub(super) fn note_shared(&mut self, token: usize) {
+    /// Records that the connection of a slot has opened, and may be one that transfers share.
+    pub(super) fn add_shared_connection(&mut self, token: usize) {
         let Some(entry) = self.slots.get_mut(token) else { return };
         if let ConnectionState::Open(connection) = &entry.slot.state
             && connection.is_shared()
@@ -154,13 +154,13 @@ impl ConnectionSlotTable {
 
     /// Returns the key in an `Arc`: the one that slots with an equal key already share, or a new
     /// one.
-    pub(super) fn shared_key(&self, key: ConnectionKey) -> Arc<ConnectionKey> {
+    pub(super) fn intern_key(&self, key: ConnectionKey) -> Arc<ConnectionKey> {
         self.by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(key, _)| Arc::clone(key))
     }
 
     /// Returns true if a slot has transfers.
     pub(super) fn has_transfers(&self) -> bool {
-        self.slots.len() > self.idle && self.slots.iter().any(|(_, entry)| entry.slot.depth() > 0)
+        self.slots.len() > self.idle && self.slots.iter().any(|(_, entry)| entry.slot.max_outstanding() > 0)
     }
 
     /// Returns the tokens of all slots.
@@ -189,7 +189,7 @@ impl ConnectionSlotTable {
         None
     }
 
-    /// Returns the slots whose timeout has come.
+    /// Returns the slots whose timeout has expired.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<usize> {
         let mut due = Vec::new();
         while self.next_timeout().is_some_and(|at| at <= now)
@@ -218,7 +218,7 @@ impl ConnectionSlotTable {
                 self.timers.push(Reverse((at, token)));
             }
         }
-        if self.timers.len() > FEW_TIMERS + 2 * self.slots.len() {
+        if self.timers.len() > MAX_STALE_TIMERS + 2 * self.slots.len() {
             let slots = &self.slots;
             self.timers.retain(|Reverse((at, token))| slots.get(*token).is_some_and(|entry| entry.timer == Some(*at)));
         }
@@ -231,7 +231,7 @@ impl Drop for ConnectionSlotTable {
     }
 }
 
-fn forget<K: std::hash::Hash + Eq>(tokens: &mut HashMap<K, SmallVec<[usize; 2]>>, key: &K, token: usize) {
+fn remove_token<K: std::hash::Hash + Eq>(tokens: &mut HashMap<K, SmallVec<[usize; 2]>>, key: &K, token: usize) {
     if let Some(of_key) = tokens.get_mut(key) {
         of_key.retain(|other| *other != token);
         if of_key.is_empty() {

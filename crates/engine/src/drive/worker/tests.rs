@@ -58,18 +58,18 @@ impl Scheduler for FailingScheduler {
         HostSlotDecision::Nothing
     }
 
-    fn finished(&self, _: usize, _: Box<Transfer>, _: Result<()>) {}
+    fn on_finished(&self, _: usize, _: Box<Transfer>, _: Result<()>) {}
 
     fn lend_slot(&self) -> bool {
         self.lent.fetch_add(1, Ordering::SeqCst);
         true
     }
 
-    fn end_lend(&self) {
+    fn return_lent_slot(&self) {
         self.lent.fetch_sub(1, Ordering::SeqCst);
     }
 
-    fn out_of_descriptors(&self) {}
+    fn on_out_of_descriptors(&self) {}
 
     fn flush(&self, _: usize) -> Result<OutputReadiness> {
         let flushes = self.flushes.fetch_add(1, Ordering::SeqCst) + 1;
@@ -100,7 +100,7 @@ impl Scheduler for FailingScheduler {
         Some(now + Duration::from_millis(200))
     }
 
-    fn is_over(&self) -> bool {
+    fn is_run_over(&self) -> bool {
         !self.ends.lock().unwrap().is_empty()
     }
 
@@ -108,7 +108,7 @@ impl Scheduler for FailingScheduler {
         self.ends.lock().unwrap().push(error.to_string());
     }
 
-    fn worker_started(&self, inbox: &Arc<WorkerInbox>) {
+    fn on_worker_started(&self, inbox: &Arc<WorkerInbox>) {
         *self.inbox.lock().unwrap() = Some(Arc::clone(inbox));
     }
 }
@@ -133,7 +133,7 @@ fn idle_slot(worker: &mut Worker) -> (usize, TcpStream) {
         None,
     );
     let slot = worker.add_open(connection, 1).unwrap_or_else(|_| panic!("it can be watched"));
-    worker.note_idle(slot);
+    worker.mark_idle_if_unused(slot);
     (slot, listener.accept().unwrap().0)
 }
 
@@ -146,19 +146,18 @@ fn target() -> Target {
 fn is_placed(worker: &mut Worker, slot: usize, method: &str) -> bool {
     let options = RequestOptions { method: method.into(), ..RequestOptions::default() };
     let body = BodyDelivery::new(Box::new(MemorySink::default()));
-    worker.place(Transfer::new(target(), Arc::new(options), body, Instant::now(), 0), Some(slot));
+    worker.assign_connection(Transfer::new(target(), Arc::new(options), body, Instant::now(), 0), Some(slot));
     // One that is opened instead may have the same number.
-    worker
-        .slots
-        .get(slot)
-        .is_some_and(|slot| matches!(&slot.state, ConnectionState::Open(connection) if connection.depth() > 0))
+    worker.slots.get(slot).is_some_and(
+        |slot| matches!(&slot.state, ConnectionState::Open(connection) if connection.max_outstanding() > 0),
+    )
 }
 
 /// Waits until the slot's socket has input. The worker does not notice that input, since it handles
 /// events only when it sleeps.
 fn wait_for_news(worker: &Worker, slot: usize) {
     let ConnectionState::Open(connection) = &worker.slots[slot].state else { panic!("it is open") };
-    while connection.is_silent() {
+    while connection.has_received_nothing() {
         std::thread::yield_now();
     }
 }
@@ -183,7 +182,7 @@ fn unrepeatable_request_avoids_peers_that_close_after_responses() {
     assert!(is_placed(&mut worker, first, "POST"));
     peer.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").unwrap();
     wait_for_news(&worker, first);
-    worker.serve(first, false);
+    worker.on_socket_event(first, false);
     peer.shutdown(Shutdown::Write).unwrap();
     wait_for_news(&worker, first);
     assert!(!is_placed(&mut worker, first, "POST"));
@@ -263,7 +262,7 @@ fn place_waiting(worker: &mut Worker, tag: u64, max_time: Duration) {
     let target = Target::parse("http://dead.test/").unwrap();
     let mut transfer = Transfer::new(target, Arc::new(options), body, worker.now, tag);
     transfer.scheduling.host_slot = Some(queue.push(&(), 0, ()));
-    worker.place(transfer, None);
+    worker.assign_connection(transfer, None);
 }
 
 const LONG: Duration = Duration::from_secs(600);
@@ -300,7 +299,7 @@ fn proxied_attempts_lend_no_slots() {
     let body = BodyDelivery::new(Box::new(MemorySink::default()));
     let mut transfer = Transfer::new(target(), Arc::new(options), body, worker.now, 0);
     transfer.scheduling.host_slot = Some(JobQueue::new(QueueCaps { total: 1, per_host: 1 }).push(&(), 0, ()));
-    worker.place(transfer, None);
+    worker.assign_connection(transfer, None);
     worker.now += Duration::from_secs(1);
     worker.lend_late_slots();
     assert_eq!((scheduler.lent.load(Ordering::SeqCst), worker.slots.tokens().len()), (0, 1));
@@ -340,7 +339,7 @@ fn slot_timers_agree_with_all_slots() {
         expected.sort_unstable();
         assert_eq!(due, expected);
         due.into_iter().for_each(|token| worker.end_overdue(token));
-        worker.place_all();
+        worker.assign_all_startable();
     }
     assert!(worker.slots.tokens().len() > 3);
 }

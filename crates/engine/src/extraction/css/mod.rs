@@ -36,13 +36,13 @@ pub struct CssQuery {
 }
 
 impl CssQuery {
-    /// Parses a query: `SELECTOR`, or `SELECTOR@ATTRIBUTE`. A list of selectors (`h1, h2`) has one
-    /// attribute at its end.
+    /// Parses a query: `SELECTOR` or `SELECTOR@ATTRIBUTE`. A list of selectors (`h1, h2`) has one
+    /// attribute, at its end.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`], with the position of the flaw and, where there is one, a remedy.
     pub fn new(query: &str) -> Result<Self> {
-        let (selectors, attribute) = parse::query(query)
+        let (selectors, attribute) = parse::parse_query(query)
             .map_err(|flaw| Error::new(ErrorKind::Setup, format!("CSS selector {query:?} cannot be used: {flaw}")))?;
         Ok(Self { source: query.to_owned(), selectors, attribute })
     }
@@ -53,8 +53,8 @@ impl CssQuery {
         &self.source
     }
 
-    /// Returns the lower-case name of the attribute whose value is taken. Returns `None` if the
-    /// element's text is taken.
+    /// Returns the lower-case name of the attribute whose value is extracted. Returns `None` if the
+    /// text of the element is extracted.
     #[must_use]
     pub fn attribute(&self) -> Option<&str> {
         self.attribute.as_deref()
@@ -76,11 +76,11 @@ struct ComplexSelector {
 /// The relation of an element to the element that the next compound selector describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Combinator {
-    /// A blank: the next element is inside this one.
+    /// A blank: the next element is anywhere inside this element.
     Descendant,
-    /// `>`: the next element is a child of this one.
+    /// `>`: the next element is a child of this element.
     Child,
-    /// `+`: the next element is the sibling directly after this one.
+    /// `+`: the next element is the sibling directly after this element.
     NextSibling,
     /// `~`: the next element is a later sibling.
     LaterSibling,
@@ -94,7 +94,7 @@ struct CompoundSelector {
     conditions: Vec<Condition>,
 }
 
-/// A condition on one element besides its name.
+/// A condition on one element other than its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Condition {
     Id(Box<str>),

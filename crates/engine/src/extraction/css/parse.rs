@@ -7,7 +7,7 @@ const MAX_NESTING: usize = 8;
 
 /// The attributes of HTML whose values match in either case (HTML, "Case-sensitivity of
 /// selectors").
-const CASELESS: &[&str] = &[
+const CASE_INSENSITIVE_ATTRIBUTES: &[&str] = &[
     "accept",
     "accept-charset",
     "align",
@@ -57,9 +57,9 @@ const CASELESS: &[&str] = &[
 ];
 
 /// Parses a query: a list of selectors, and the attribute after `@` in lower case.
-pub(super) fn query(text: &str) -> Result<(Vec<ComplexSelector>, Option<Box<str>>), String> {
+pub(super) fn parse_query(text: &str) -> Result<(Vec<ComplexSelector>, Option<Box<str>>), String> {
     let mut parser = CssParser { text, at: 0, nesting: 0 };
-    let selectors = parser.selector_list()?;
+    let selectors = parser.parse_selector_list()?;
     let attribute = match parser.peek() {
         None => None,
         Some('@') => {
@@ -70,7 +70,7 @@ pub(super) fn query(text: &str) -> Result<(Vec<ComplexSelector>, Option<Box<str>
             }
             Some(name.to_ascii_lowercase().into())
         }
-        Some(c) => return Err(parser.flaw(&format!("{c:?} is not expected"))),
+        Some(c) => return Err(parser.error_text(&format!("{c:?} is not expected"))),
     };
     Ok((selectors, attribute))
 }
@@ -97,7 +97,7 @@ impl<'t> CssParser<'t> {
         Some(next)
     }
 
-    fn takes(&mut self, token: &str) -> bool {
+    fn consume_if(&mut self, token: &str) -> bool {
         let found = self.rest().starts_with(token);
         if found {
             self.at += token.len();
@@ -105,7 +105,7 @@ impl<'t> CssParser<'t> {
         found
     }
 
-    fn flaw(&self, what: &str) -> String {
+    fn error_text(&self, what: &str) -> String {
         format!("{what}, at byte {}", self.at)
     }
 
@@ -125,21 +125,21 @@ impl<'t> CssParser<'t> {
     }
 
     /// Parses selectors separated by commas, up to a character that cannot belong to them.
-    fn selector_list(&mut self) -> Result<Vec<ComplexSelector>, String> {
+    fn parse_selector_list(&mut self) -> Result<Vec<ComplexSelector>, String> {
         let mut list = Vec::new();
         loop {
-            list.push(self.complex()?);
-            if !self.takes(",") {
+            list.push(self.parse_complex()?);
+            if !self.consume_if(",") {
                 return Ok(list);
             }
         }
     }
 
-    fn complex(&mut self) -> Result<ComplexSelector, String> {
+    fn parse_complex(&mut self) -> Result<ComplexSelector, String> {
         let mut selector = ComplexSelector::default();
         self.skip_blanks();
         loop {
-            let compound = self.compound()?;
+            let compound = self.parse_compound()?;
             let blanks = self.skip_blanks();
             let combinator = match self.peek() {
                 None | Some(',' | ')' | '@') => None,
@@ -147,7 +147,7 @@ impl<'t> CssParser<'t> {
                 Some('+') => Some(Combinator::NextSibling),
                 Some('~') => Some(Combinator::LaterSibling),
                 Some(_) if blanks => Some(Combinator::Descendant),
-                Some(c) => return Err(self.flaw(&format!("{c:?} is not expected"))),
+                Some(c) => return Err(self.error_text(&format!("{c:?} is not expected"))),
             };
             if !matches!(combinator, None | Some(Combinator::Descendant)) {
                 self.next();
@@ -160,37 +160,37 @@ impl<'t> CssParser<'t> {
         }
     }
 
-    fn compound(&mut self) -> Result<CompoundSelector, String> {
+    fn parse_compound(&mut self) -> Result<CompoundSelector, String> {
         let start = self.at;
         let mut compound = CompoundSelector::default();
-        if !self.takes("*") && self.is_identifier() {
-            compound.name = Some(self.identifier()?.to_ascii_lowercase().into());
+        if !self.consume_if("*") && self.is_at_identifier() {
+            compound.name = Some(self.parse_identifier()?.to_ascii_lowercase().into());
         }
         if self.rest().starts_with('|') && !self.rest().starts_with("|=") {
-            return Err(self.flaw("namespaces are not supported; leave out the | and what is before it"));
+            return Err(self.error_text("namespaces are not supported; leave out the | and what is before it"));
         }
         loop {
             let condition = match self.peek() {
                 Some('#') => {
                     self.next();
-                    Condition::Id(self.identifier()?.into())
+                    Condition::Id(self.parse_identifier()?.into())
                 }
                 Some('.') => {
                     self.next();
-                    Condition::Class(self.identifier()?.into())
+                    Condition::Class(self.parse_identifier()?.into())
                 }
                 Some('[') => {
                     self.next();
-                    Condition::Attribute(self.attribute()?)
+                    Condition::Attribute(self.parse_attribute()?)
                 }
                 Some(':') => {
                     self.next();
-                    self.pseudo_class(&mut compound)?;
+                    self.parse_pseudo_class(&mut compound)?;
                     continue;
                 }
                 _ if self.at == start => {
                     let found = self.peek().map_or("the end".to_owned(), |c| format!("{c:?}"));
-                    return Err(self.flaw(&format!("a selector is expected, not {found}")));
+                    return Err(self.error_text(&format!("a selector is expected, not {found}")));
                 }
                 _ => return Ok(compound),
             };
@@ -198,7 +198,7 @@ impl<'t> CssParser<'t> {
         }
     }
 
-    fn is_identifier(&self) -> bool {
+    fn is_at_identifier(&self) -> bool {
         let mut chars = self.rest().chars();
         match chars.next() {
             Some('-') => chars.next().is_some_and(|c| is_name_start(c) || c == '-' || c == '\\'),
@@ -207,19 +207,19 @@ impl<'t> CssParser<'t> {
         }
     }
 
-    fn identifier(&mut self) -> Result<String, String> {
-        if !self.is_identifier() {
+    fn parse_identifier(&mut self) -> Result<String, String> {
+        if !self.is_at_identifier() {
             let remedy = match self.peek() {
                 Some(c) if c.is_ascii_digit() => format!("; write \\3{c} followed by a blank for the digit {c}"),
                 _ => String::new(),
             };
-            return Err(self.flaw("a name is expected") + &remedy);
+            return Err(self.error_text("a name is expected") + &remedy);
         }
-        self.name()
+        self.parse_name()
     }
 
     /// Parses letters, digits, hyphens, underscores and escapes.
-    fn name(&mut self) -> Result<String, String> {
+    fn parse_name(&mut self) -> Result<String, String> {
         let mut name = String::new();
         while let Some(c) = self.peek() {
             if is_name_start(c) || c == '-' || c.is_ascii_digit() {
@@ -227,7 +227,7 @@ impl<'t> CssParser<'t> {
                 self.next();
             } else if c == '\\' {
                 self.next();
-                name.push(self.escaped()?);
+                name.push(self.parse_escape()?);
             } else {
                 break;
             }
@@ -236,11 +236,11 @@ impl<'t> CssParser<'t> {
     }
 
     /// Parses the rest of an escape, after the backslash.
-    fn escaped(&mut self) -> Result<char, String> {
+    fn parse_escape(&mut self) -> Result<char, String> {
         let digits = self.rest().bytes().take(6).take_while(u8::is_ascii_hexdigit).count();
         if digits == 0 {
             let next = self.next().filter(|c| *c != '\n');
-            return next.ok_or_else(|| self.flaw("a character is expected after the backslash"));
+            return next.ok_or_else(|| self.error_text("a character is expected after the backslash"));
         }
         let code = u32::from_str_radix(&self.rest()[..digits], 16).unwrap_or(0);
         self.at += digits;
@@ -250,23 +250,23 @@ impl<'t> CssParser<'t> {
         Ok(char::from_u32(code).filter(|c| *c != '\0').unwrap_or('\u{fffd}'))
     }
 
-    fn string(&mut self, quote: char) -> Result<String, String> {
+    fn parse_string(&mut self, quote: char) -> Result<String, String> {
         let mut text = String::new();
         loop {
             match self.next() {
                 Some(c) if c == quote => return Ok(text),
-                Some('\\') if self.takes("\n") => {}
-                Some('\\') => text.push(self.escaped()?),
-                Some('\n') | None => return Err(self.flaw(&format!("the closing {quote} is missing"))),
+                Some('\\') if self.consume_if("\n") => {}
+                Some('\\') => text.push(self.parse_escape()?),
+                Some('\n') | None => return Err(self.error_text(&format!("the closing {quote} is missing"))),
                 Some(c) => text.push(c),
             }
         }
     }
 
     /// Parses an attribute selector, after the opening bracket.
-    fn attribute(&mut self) -> Result<AttributeCondition, String> {
+    fn parse_attribute(&mut self) -> Result<AttributeCondition, String> {
         self.skip_blanks();
-        let name = self.identifier()?.to_ascii_lowercase();
+        let name = self.parse_identifier()?.to_ascii_lowercase();
         self.skip_blanks();
         let relations = [
             ("=", ValueRelation::Equals),
@@ -276,9 +276,9 @@ impl<'t> CssParser<'t> {
             ("$=", ValueRelation::EndsWith),
             ("*=", ValueRelation::Contains),
         ];
-        let Some((_, relation)) = relations.into_iter().find(|(token, _)| self.takes(token)) else {
-            if !self.takes("]") {
-                return Err(self.flaw("] or one of = ~= |= ^= $= *= is expected"));
+        let Some((_, relation)) = relations.into_iter().find(|(token, _)| self.consume_if(token)) else {
+            if !self.consume_if("]") {
+                return Err(self.error_text("] or one of = ~= |= ^= $= *= is expected"));
             }
             let value = Box::default();
             return Ok(AttributeCondition {
@@ -292,37 +292,39 @@ impl<'t> CssParser<'t> {
         let value = match self.peek() {
             Some(quote @ ('"' | '\'')) => {
                 self.next();
-                self.string(quote)?
+                self.parse_string(quote)?
             }
-            _ => self.name()?,
+            _ => self.parse_name()?,
         };
         if value.is_empty() && !matches!(self.text.as_bytes().get(self.at - 1), Some(b'"' | b'\'')) {
-            return Err(self.flaw("a value is expected; put quotes around it if it has other characters than letters"));
+            return Err(
+                self.error_text("a value is expected; put quotes around it if it has other characters than letters")
+            );
         }
         self.skip_blanks();
-        let mut ignores_case = CASELESS.binary_search(&&*name).is_ok();
+        let mut ignores_case = CASE_INSENSITIVE_ATTRIBUTES.binary_search(&&*name).is_ok();
         if self.rest().starts_with(['i', 'I', 's', 'S']) {
             ignores_case = self.next().is_some_and(|flag| flag.eq_ignore_ascii_case(&'i'));
             self.skip_blanks();
         }
-        if !self.takes("]") {
-            return Err(self.flaw("] is expected; put quotes around a value with other characters than letters"));
+        if !self.consume_if("]") {
+            return Err(self.error_text("] is expected; put quotes around a value with other characters than letters"));
         }
         let value = if ignores_case { value.to_ascii_lowercase() } else { value };
         Ok(AttributeCondition { name: name.into(), relation, value: value.into(), ignores_case })
     }
 
     /// Parses a pseudo-class, after the colon, and adds its conditions to `compound`.
-    fn pseudo_class(&mut self, compound: &mut CompoundSelector) -> Result<(), String> {
-        if self.takes(":") {
-            let name = self.name()?;
+    fn parse_pseudo_class(&mut self, compound: &mut CompoundSelector) -> Result<(), String> {
+        if self.consume_if(":") {
+            let name = self.parse_name()?;
             return Err(match &*name {
                 "attr" => "::attr(NAME) is not supported; write @NAME at the end".to_owned(),
                 "text" => "::text is not supported; leave it out, a selector without @NAME gives the text".to_owned(),
                 _ => format!("::{name} is not supported, as it is no element"),
             });
         }
-        let name = self.identifier()?.to_ascii_lowercase();
+        let name = self.parse_identifier()?.to_ascii_lowercase();
         let nth = |offset, of_type| Condition::Nth { step: 0, offset, of_type };
         let condition = match &*name {
             "root" => Condition::Root,
@@ -341,21 +343,21 @@ impl<'t> CssParser<'t> {
                 })
             }
             "nth-child" | "nth-of-type" => {
-                let (step, offset) = self.nth()?;
+                let (step, offset) = self.parse_nth()?;
                 Condition::Nth { step, offset, of_type: name == "nth-of-type" }
             }
             "is" | "where" | "matches" | "not" => {
                 self.nesting += 1;
-                if !self.takes("(") {
-                    return Err(self.flaw(&format!(":{name} takes a selector in parentheses")));
+                if !self.consume_if("(") {
+                    return Err(self.error_text(&format!(":{name} takes a selector in parentheses")));
                 }
                 if self.nesting > MAX_NESTING {
-                    return Err(self.flaw("selectors are nested too deeply"));
+                    return Err(self.error_text("selectors are nested too deeply"));
                 }
-                let list = self.selector_list()?;
+                let list = self.parse_selector_list()?;
                 self.nesting -= 1;
-                if !self.takes(")") {
-                    return Err(self.flaw(") is expected"));
+                if !self.consume_if(")") {
+                    return Err(self.error_text(") is expected"));
                 }
                 if name == "not" { Condition::NoneOf(list) } else { Condition::AnyOf(list) }
             }
@@ -372,20 +374,20 @@ impl<'t> CssParser<'t> {
     }
 
     /// Parses `(An+B)`.
-    fn nth(&mut self) -> Result<(i32, i32), String> {
-        if !self.takes("(") {
-            return Err(self.flaw("a number or An+B in parentheses is expected"));
+    fn parse_nth(&mut self) -> Result<(i32, i32), String> {
+        if !self.consume_if("(") {
+            return Err(self.error_text("a number or An+B in parentheses is expected"));
         }
-        let end = self.rest().find(')').ok_or_else(|| self.flaw(") is expected"))?;
+        let end = self.rest().find(')').ok_or_else(|| self.error_text(") is expected"))?;
         let text = self.rest()[..end].trim().to_ascii_lowercase();
-        let found = an_plus_b(&text).ok_or_else(|| self.flaw("a number, odd, even or An+B is expected"))?;
+        let found = parse_an_plus_b(&text).ok_or_else(|| self.error_text("a number, odd, even or An+B is expected"))?;
         self.at += end + 1;
         Ok(found)
     }
 }
 
 /// Parses the notation An+B, such as `2n+1`, in lower case.
-fn an_plus_b(text: &str) -> Option<(i32, i32)> {
+fn parse_an_plus_b(text: &str) -> Option<(i32, i32)> {
     match text {
         "odd" => return Some((2, 1)),
         "even" => return Some((2, 0)),

@@ -92,14 +92,14 @@ impl SelectorProgram {
             let message = format!("the CSS selectors of a stage have more than {MAX_STEPS} parts; use fewer");
             return Err(Error::new(ErrorKind::Setup, message));
         }
-        for (index, is_first) in program.firsts().into_iter().enumerate() {
+        for (index, is_first) in program.is_first_step().into_iter().enumerate() {
             program.first |= u64::from(is_first) << index;
         }
         Ok(program)
     }
 
     /// Returns for each step whether it is the first one of its selector.
-    fn firsts(&self) -> Vec<bool> {
+    fn is_first_step(&self) -> Vec<bool> {
         let ends = self.steps.iter().map(|step| !matches!(step.outcome, StepOutcome::Next(_)));
         std::iter::once(true).chain(ends).take(self.steps.len()).collect()
     }
@@ -145,10 +145,10 @@ impl SelectorProgram {
     }
 
     /// Decides at the start tag of an element which queries it matches. `parent` is the open
-    /// element that contains it, and `is_root` is true if there is none. `full_name` is the name in
-    /// the tag; `None` for a name whose number is unique. Returns the matches, and the bits for the
-    /// element's own children.
-    pub(in crate::extraction) fn start(
+    /// element that contains it. `is_root` is true if no element contains it. `full_name` is the
+    /// name in the tag. It is `None` for a name whose number is unique. Returns the matches, and
+    /// the bits for the element's own children.
+    pub(in crate::extraction) fn start_element(
         &self,
         parent: &mut OpenSelectors,
         is_root: bool,
@@ -160,7 +160,7 @@ impl SelectorProgram {
         parent.next_child = 0;
         parent.count += 1;
         let of_type = if self.counts_types { count_type(parent, name) } else { 0 };
-        let place = ElementPlace { is_root, child: parent.count, of_type };
+        let place = SiblingPosition { is_root, child: parent.count, of_type };
         let mut own = OpenSelectors { descendants: parent.descendants, ..OpenSelectors::default() };
         let (mut matches, mut inner) = (0, 0);
         let mut left = candidates;
@@ -199,7 +199,7 @@ fn count_type(parent: &mut OpenSelectors, name: TagName) -> u32 {
 
 /// The position of an element among its siblings, from 1; 0 if it is not known.
 #[derive(Clone, Copy)]
-struct ElementPlace {
+struct SiblingPosition {
     is_root: bool,
     child: u32,
     of_type: u32,
@@ -211,7 +211,7 @@ impl SelectorStep {
         name: TagName,
         full_name: Option<&[u8]>,
         element: &dyn ElementView,
-        place: ElementPlace,
+        place: SiblingPosition,
         inner: u64,
     ) -> bool {
         if let Some((wanted, text)) = &self.name
@@ -228,7 +228,7 @@ impl SelectorStep {
 }
 
 impl Condition {
-    fn accepts(&self, element: &dyn ElementView, place: ElementPlace) -> bool {
+    fn accepts(&self, element: &dyn ElementView, place: SiblingPosition) -> bool {
         match self {
             Self::Id(id) => element.attribute("id").is_some_and(|value| *value == *id.as_bytes()),
             Self::Class(class) => element.attribute("class").is_some_and(|value| has_word(&value, class.as_bytes())),

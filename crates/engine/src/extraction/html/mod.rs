@@ -82,8 +82,8 @@ impl HtmlSearch {
     }
 
     /// Returns the number of bytes of the page that the search keeps.
-    pub(super) fn held(&self) -> usize {
-        self.tokenizer.held() + self.tree.held()
+    pub(super) fn memory_in_use(&self) -> usize {
+        self.tokenizer.buffered_bytes() + self.tree.memory_in_use()
     }
 
     /// Searches the next piece of the page, which was converted to UTF-8 from this encoding.

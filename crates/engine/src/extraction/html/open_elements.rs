@@ -61,8 +61,8 @@ pub(super) enum ElementScope {
 /// The open elements, the outermost first. The first entry is the document itself.
 pub(super) struct OpenElements {
     stack: Vec<OpenElement>,
-    /// The number of open elements by the bucket of their name, so that most searches for an element
-    /// that is not open end at once.
+    /// The number of open elements by the bucket of their name, so that most searches for an
+    /// element that is not open need only one look-up.
     counts: [u16; 256],
     /// The number of open headings.
     headings: u16,
@@ -95,7 +95,7 @@ impl OpenElements {
 
     pub(super) fn push(&mut self, element: OpenElement) {
         self.counts[element.name.bucket()] += 1;
-        self.headings += u16::from(element.has(properties::HEADING));
+        self.headings += u16::from(element.has(properties::IS_HEADING));
         self.stack.push(element);
     }
 
@@ -104,7 +104,7 @@ impl OpenElements {
         let is_last = depth + 1 == self.stack.len();
         let element = if is_last { self.stack.pop().expect("an open element") } else { self.stack.remove(depth) };
         self.counts[element.name.bucket()] -= 1;
-        self.headings -= u16::from(element.has(properties::HEADING));
+        self.headings -= u16::from(element.has(properties::IS_HEADING));
         element
     }
 
@@ -149,7 +149,7 @@ impl OpenElements {
                 }
                 (Namespace::Html, ElementScope::Button) if element.name == names::BUTTON => true,
                 (Namespace::Html, ElementScope::ListItem) if matches!(element.name, names::OL | names::UL) => true,
-                (Namespace::Html, _) => element.has(properties::SCOPE),
+                (Namespace::Html, _) => element.has(properties::ENDS_SCOPE),
                 (_, ElementScope::Table) => false,
                 _ => element.allows_html,
             };
@@ -161,7 +161,7 @@ impl OpenElements {
     }
 
     /// Returns the depth of the innermost element with this name in this scope.
-    pub(super) fn named_in_scope(&self, scope: ElementScope, name: TagName) -> Option<usize> {
+    pub(super) fn find_name_in_scope(&self, scope: ElementScope, name: TagName) -> Option<usize> {
         if !self.may_be_open(name) {
             return None;
         }
@@ -181,12 +181,12 @@ impl OpenElements {
         if self.headings == 0 {
             return None;
         }
-        self.find_in_scope(ElementScope::Default, |element| element.has(properties::HEADING))
+        self.find_in_scope(ElementScope::Default, |element| element.has(properties::IS_HEADING))
     }
 
     /// Returns the depth of an open `<p>` that a block closes.
     pub(super) fn open_paragraph(&self) -> Option<usize> {
-        self.named_in_scope(ElementScope::Button, names::P)
+        self.find_name_in_scope(ElementScope::Button, names::P)
     }
 
     /// Returns the depth of an open `<li>`, or `<dd>` or `<dt>`, that the next one closes.
@@ -200,7 +200,7 @@ impl OpenElements {
                 return Some(depth);
             }
             let is_passed = matches!(element.name, names::ADDRESS | names::DIV | names::P);
-            if element.namespace != Namespace::Html || element.has(properties::SPECIAL) && !is_passed {
+            if element.namespace != Namespace::Html || element.has(properties::IS_SPECIAL) && !is_passed {
                 return None;
             }
         }
@@ -210,12 +210,12 @@ impl OpenElements {
     /// Returns the depth of an open formatting element with this name that is not outside a table
     /// cell or a similar border.
     pub(super) fn open_format(&self, name: TagName) -> Option<usize> {
-        self.named_in_scope(ElementScope::Default, name)
+        self.find_name_in_scope(ElementScope::Default, name)
     }
 
     /// Returns the depth of the element that an end tag without special rules closes; `None` if it
     /// closes no element.
-    pub(super) fn closed_by_any(&self, name: TagName) -> Option<usize> {
+    pub(super) fn find_closed_by_end_tag(&self, name: TagName) -> Option<usize> {
         if !self.may_be_open(name) {
             return None;
         }
@@ -224,7 +224,7 @@ impl OpenElements {
             if element.is_html(name) {
                 return Some(depth);
             }
-            if element.namespace == Namespace::Html && element.has(properties::SPECIAL) {
+            if element.namespace == Namespace::Html && element.has(properties::IS_SPECIAL) {
                 return None;
             }
         }
@@ -240,7 +240,7 @@ impl OpenElements {
     /// Returns the depth of a table whose rows are open without a cell, so that another table
     /// cannot stand in it.
     pub(super) fn open_table_without_cell(&self) -> Option<usize> {
-        if self.is_between_cells() { self.named_in_scope(ElementScope::Table, names::TABLE) } else { None }
+        if self.is_between_cells() { self.find_name_in_scope(ElementScope::Table, names::TABLE) } else { None }
     }
 
     /// Returns true if the innermost element is a table, a group of rows or a row.
@@ -265,6 +265,6 @@ impl OpenElements {
 
     /// Returns true if a table is open that a row or cell can belong to.
     pub(super) fn is_in_table(&self) -> bool {
-        self.named_in_scope(ElementScope::Table, names::TABLE).is_some()
+        self.find_name_in_scope(ElementScope::Table, names::TABLE).is_some()
     }
 }

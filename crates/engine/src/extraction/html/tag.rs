@@ -140,7 +140,7 @@ impl TagParser {
     /// the index after the tag's `>`, or `None` for any other tag, and for one that is not complete.
     ///
     /// Most tags have this form. It needs no states.
-    pub(super) fn parse_usual(&mut self, bytes: &[u8], start: usize) -> Option<usize> {
+    pub(super) fn parse_common_tag(&mut self, bytes: &[u8], start: usize) -> Option<usize> {
         self.attributes.clear();
         self.is_self_closing = false;
         let mut packed = 0_u64;
@@ -153,7 +153,7 @@ impl TagParser {
         self.id = TagName::of_lower_case(packed, &bytes[start..at]);
         while *bytes.get(at)? != b'>' {
             let name = at + 1;
-            let length = bytes[name..].iter().position(|byte| !is_in_usual_name(*byte))?;
+            let length = bytes[name..].iter().position(|byte| !is_common_name_byte(*byte))?;
             let value = name + length + 2;
             let is_usual = bytes[at] == b' ' && length > 0 && self.attributes.len() < MAX_ATTRIBUTES;
             if !is_usual || !bytes[name + length..].starts_with(b"=\"") {
@@ -293,7 +293,7 @@ impl TagParser {
 
     /// Drops what was collected of an unfinished tag that is too long: the attribute that is being
     /// parsed, and all attributes if they leave less than half of `limit` free.
-    pub(super) fn cut(&mut self, bytes: &mut Vec<u8>, limit: usize) {
+    pub(super) fn drop_oversized(&mut self, bytes: &mut Vec<u8>, limit: usize) {
         let is_in_attribute = matches!(
             self.state,
             TagState::AttributeName | TagState::DoubleQuoted | TagState::SingleQuoted | TagState::Unquoted
@@ -308,24 +308,24 @@ impl TagParser {
             }
             (current.value, current.is_cut) = (0..0, true);
         }
-        if self.kept() > limit / 2 {
+        if self.needed_end() > limit / 2 {
             self.attributes.clear();
         }
-        self.at = self.kept();
+        self.at = self.needed_end();
         bytes.truncate(self.at);
     }
 
     /// Returns the index after the last byte that the tag needs so far.
-    fn kept(&self) -> usize {
+    fn needed_end(&self) -> usize {
         self.attributes.iter().map(|span| span.name.end.max(span.value.end)).max().unwrap_or(0).max(self.name.end)
     }
 
-    /// Notes the number of the name of a tag that [`TagParser::parse`] has completed.
+    /// Records the number of the name of a tag that [`TagParser::parse`] has completed.
     pub(super) fn identify(&mut self, bytes: &[u8]) {
         self.id = TagName::new(&bytes[self.name.clone()]);
     }
 
-    /// Returns the parsed tag. `bytes` are those of [`TagParser::parse`].
+    /// Returns the parsed tag. `bytes` are the bytes that [`TagParser::parse`] collected.
     pub(super) fn tag<'t>(&'t self, bytes: &'t [u8]) -> Tag<'t> {
         let Self { name, attributes, is_self_closing, .. } = self;
         Tag { bytes, id: self.id, name: name.clone(), attributes, is_self_closing: *is_self_closing }
@@ -337,7 +337,7 @@ pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
 }
 
-fn is_in_usual_name(byte: u8) -> bool {
+fn is_common_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b':')
 }
 

@@ -38,201 +38,245 @@ impl TagName {
 
     /// Returns the properties of the HTML element with this name, as bits.
     pub(super) fn properties(self) -> u32 {
-        let mut at = place(self.0);
+        let mut at = hash_index(self.0);
         loop {
-            let (name, bits) = TABLE[at];
+            let (name, bits) = ELEMENT_TABLE[at];
             if name == self.0 || name == 0 {
                 return bits;
             }
-            at = (at + 1) % PLACES;
+            at = (at + 1) % TABLE_SIZE;
         }
     }
 }
 
 /// The element has no content and no end tag.
-pub(super) const VOID: u32 = 1;
+pub(super) const IS_VOID: u32 = 1;
 /// The element is in the category "special" of HTML: an unrelated end tag inside it does not close
 /// it.
-pub(super) const SPECIAL: u32 = 1 << 1;
+pub(super) const IS_SPECIAL: u32 = 1 << 1;
 /// The element is in the category "formatting": its end tag does not close the elements inside it.
-pub(super) const FORMATTING: u32 = 1 << 2;
+pub(super) const IS_FORMATTING: u32 = 1 << 2;
 /// The start tag closes an open `<p>`.
 pub(super) const CLOSES_P: u32 = 1 << 3;
 /// The element ends a search for an open element ("has an element in scope").
-pub(super) const SCOPE: u32 = 1 << 4;
+pub(super) const ENDS_SCOPE: u32 = 1 << 4;
 /// The element is a heading, `<h1>` to `<h6>`.
-pub(super) const HEADING: u32 = 1 << 5;
+pub(super) const IS_HEADING: u32 = 1 << 5;
 /// The element separates words in text: a block, a cell, a line break.
-pub(super) const BREAKS: u32 = 1 << 6;
+pub(super) const SEPARATES_WORDS: u32 = 1 << 6;
 /// The element may stand in `<head>`.
-pub(super) const IN_HEAD: u32 = 1 << 7;
+pub(super) const MAY_BE_IN_HEAD: u32 = 1 << 7;
 /// The start tag ends SVG and MathML.
-pub(super) const LEAVES_FOREIGN: u32 = 1 << 8;
+pub(super) const ENDS_FOREIGN_CONTENT: u32 = 1 << 8;
 /// Blanks in the element's text are kept.
-pub(super) const PREFORMATTED: u32 = 1 << 9;
+pub(super) const IS_PREFORMATTED: u32 = 1 << 9;
 /// The element's text does not belong to the text of the elements around it.
-pub(super) const MUTED: u32 = 1 << 10;
+pub(super) const HAS_SEPARATE_TEXT: u32 = 1 << 10;
 /// The end tag may be missing ("generate implied end tags").
-pub(super) const IMPLIED_END: u32 = 1 << 11;
+pub(super) const HAS_IMPLIED_END_TAG: u32 = 1 << 11;
 /// The end tag closes the element, if it is in scope, and all that is open inside.
-pub(super) const CLOSES_ALL: u32 = 1 << 12;
+pub(super) const END_TAG_CLOSES_ALL_INSIDE: u32 = 1 << 12;
 /// The element's text is not read as markup.
-pub(super) const READS_TEXT: u32 = 1 << 13;
+pub(super) const HAS_RAW_TEXT: u32 = 1 << 13;
 /// The element is a part of a table: a caption, column, group of rows, row or cell.
-pub(super) const TABLE_PART: u32 = 1 << 14;
-/// The start tag has special rules besides the other properties.
-pub(super) const START_RULES: u32 = 1 << 15;
+pub(super) const IS_TABLE_PART: u32 = 1 << 14;
+/// The start tag has special rules that the other properties do not express.
+pub(super) const HAS_START_TAG_RULES: u32 = 1 << 15;
 /// The end tag closes the element up to the next table.
-pub(super) const ENDS_IN_TABLE: u32 = 1 << 16;
-/// The end tag has special rules besides the other properties.
-pub(super) const END_RULES: u32 = 1 << 17;
+pub(super) const END_TAG_STOPS_AT_TABLE: u32 = 1 << 16;
+/// The end tag has special rules that the other properties do not express.
+pub(super) const HAS_END_TAG_RULES: u32 = 1 << 17;
 /// The element belongs to ruby text, and its start tag closes another such element.
-pub(super) const RUBY: u32 = 1 << 18;
+pub(super) const IS_RUBY_TEXT: u32 = 1 << 18;
 
-const BLOCK: u32 = SPECIAL | CLOSES_P | BREAKS | CLOSES_ALL;
-const HEADING_BITS: u32 = SPECIAL | CLOSES_P | BREAKS | HEADING | LEAVES_FOREIGN;
-const CELL: u32 = SPECIAL | SCOPE | BREAKS | CLOSES_ALL | TABLE_PART | ENDS_IN_TABLE;
-const ROWS: u32 = SPECIAL | BREAKS | CLOSES_ALL | TABLE_PART | ENDS_IN_TABLE;
-const FORMAT: u32 = FORMATTING | LEAVES_FOREIGN;
-const RAW: u32 = SPECIAL | MUTED | PREFORMATTED | READS_TEXT;
+const BLOCK_PROPERTIES: u32 = IS_SPECIAL | CLOSES_P | SEPARATES_WORDS | END_TAG_CLOSES_ALL_INSIDE;
+const HEADING_PROPERTIES: u32 = IS_SPECIAL | CLOSES_P | SEPARATES_WORDS | IS_HEADING | ENDS_FOREIGN_CONTENT;
+const CELL_PROPERTIES: u32 =
+    IS_SPECIAL | ENDS_SCOPE | SEPARATES_WORDS | END_TAG_CLOSES_ALL_INSIDE | IS_TABLE_PART | END_TAG_STOPS_AT_TABLE;
+const ROW_PROPERTIES: u32 =
+    IS_SPECIAL | SEPARATES_WORDS | END_TAG_CLOSES_ALL_INSIDE | IS_TABLE_PART | END_TAG_STOPS_AT_TABLE;
+const FORMATTING_PROPERTIES: u32 = IS_FORMATTING | ENDS_FOREIGN_CONTENT;
+const RAW_TEXT_PROPERTIES: u32 = IS_SPECIAL | HAS_SEPARATE_TEXT | IS_PREFORMATTED | HAS_RAW_TEXT;
 
 /// The HTML elements that have properties.
 const ELEMENTS: &[(&str, u32)] = &[
-    ("a", FORMATTING | START_RULES),
-    ("address", BLOCK),
-    ("applet", SPECIAL | SCOPE | CLOSES_ALL),
-    ("area", SPECIAL | VOID),
-    ("article", BLOCK),
-    ("aside", BLOCK),
-    ("b", FORMAT),
-    ("base", SPECIAL | VOID | IN_HEAD),
-    ("basefont", SPECIAL | VOID | IN_HEAD),
-    ("bgsound", SPECIAL | VOID | IN_HEAD),
-    ("big", FORMAT),
-    ("blockquote", BLOCK | LEAVES_FOREIGN),
-    ("body", SPECIAL | BREAKS | LEAVES_FOREIGN | START_RULES | END_RULES),
-    ("br", SPECIAL | VOID | BREAKS | LEAVES_FOREIGN | END_RULES),
-    ("button", SPECIAL | CLOSES_ALL | START_RULES),
-    ("caption", CELL),
-    ("center", BLOCK | LEAVES_FOREIGN),
-    ("code", FORMAT),
-    ("col", SPECIAL | VOID | TABLE_PART),
-    ("colgroup", SPECIAL | TABLE_PART),
-    ("dd", SPECIAL | CLOSES_P | BREAKS | IMPLIED_END | CLOSES_ALL | LEAVES_FOREIGN | START_RULES),
-    ("details", BLOCK),
-    ("dialog", BLOCK),
-    ("dir", BLOCK),
-    ("div", BLOCK | LEAVES_FOREIGN),
-    ("dl", BLOCK | LEAVES_FOREIGN),
-    ("dt", SPECIAL | CLOSES_P | BREAKS | IMPLIED_END | CLOSES_ALL | LEAVES_FOREIGN | START_RULES),
-    ("em", FORMAT),
-    ("embed", SPECIAL | VOID | LEAVES_FOREIGN),
-    ("fieldset", BLOCK),
-    ("figcaption", BLOCK),
-    ("figure", BLOCK),
-    ("font", FORMATTING),
-    ("footer", BLOCK),
-    ("form", SPECIAL | CLOSES_P | BREAKS | START_RULES | END_RULES),
-    ("frame", SPECIAL | VOID),
-    ("frameset", SPECIAL | START_RULES),
-    ("h1", HEADING_BITS),
-    ("h2", HEADING_BITS),
-    ("h3", HEADING_BITS),
-    ("h4", HEADING_BITS),
-    ("h5", HEADING_BITS),
-    ("h6", HEADING_BITS),
-    ("head", SPECIAL | BREAKS | LEAVES_FOREIGN | START_RULES | END_RULES),
-    ("header", BLOCK),
-    ("hgroup", BLOCK),
-    ("hr", SPECIAL | VOID | CLOSES_P | BREAKS | LEAVES_FOREIGN),
-    ("html", SPECIAL | SCOPE | BREAKS | START_RULES | END_RULES),
-    ("i", FORMAT),
-    ("iframe", RAW),
-    ("image", START_RULES),
-    ("img", SPECIAL | VOID | LEAVES_FOREIGN),
-    ("input", SPECIAL | VOID | START_RULES),
-    ("keygen", SPECIAL | VOID),
-    ("legend", BREAKS),
-    ("li", SPECIAL | CLOSES_P | BREAKS | IMPLIED_END | LEAVES_FOREIGN | START_RULES | END_RULES),
-    ("link", SPECIAL | VOID | IN_HEAD),
-    ("listing", BLOCK | PREFORMATTED | LEAVES_FOREIGN),
-    ("main", BLOCK),
-    ("marquee", SPECIAL | SCOPE | CLOSES_ALL),
-    ("math", START_RULES),
-    ("menu", BLOCK | LEAVES_FOREIGN),
-    ("meta", SPECIAL | VOID | IN_HEAD | LEAVES_FOREIGN),
-    ("nav", BLOCK),
-    ("nobr", FORMAT | START_RULES),
-    ("noembed", RAW),
-    ("noframes", RAW | IN_HEAD),
-    ("noscript", SPECIAL | IN_HEAD),
-    ("object", SPECIAL | SCOPE | CLOSES_ALL),
-    ("ol", BLOCK | LEAVES_FOREIGN),
-    ("optgroup", BREAKS | IMPLIED_END | START_RULES),
-    ("option", BREAKS | IMPLIED_END | START_RULES),
-    ("p", SPECIAL | CLOSES_P | BREAKS | IMPLIED_END | LEAVES_FOREIGN | END_RULES),
-    ("param", SPECIAL | VOID),
-    ("plaintext", SPECIAL | CLOSES_P | BREAKS | PREFORMATTED | READS_TEXT),
-    ("pre", BLOCK | PREFORMATTED | LEAVES_FOREIGN),
-    ("rb", IMPLIED_END | RUBY),
-    ("rp", IMPLIED_END | RUBY),
-    ("rt", IMPLIED_END | RUBY),
-    ("rtc", IMPLIED_END | RUBY),
-    ("ruby", LEAVES_FOREIGN),
-    ("s", FORMAT),
-    ("script", RAW | IN_HEAD),
-    ("search", BLOCK),
-    ("section", BLOCK),
-    ("select", SPECIAL | CLOSES_ALL | START_RULES),
-    ("small", FORMAT),
-    ("source", SPECIAL | VOID),
-    ("span", LEAVES_FOREIGN),
-    ("strike", FORMAT),
-    ("strong", FORMAT),
-    ("style", RAW | IN_HEAD),
-    ("sub", LEAVES_FOREIGN),
-    ("summary", BLOCK),
-    ("sup", LEAVES_FOREIGN),
-    ("svg", START_RULES),
-    ("table", SPECIAL | SCOPE | CLOSES_P | BREAKS | CLOSES_ALL | LEAVES_FOREIGN | START_RULES | ENDS_IN_TABLE),
-    ("tbody", ROWS),
-    ("td", CELL),
-    ("template", SPECIAL | SCOPE | MUTED | IN_HEAD | CLOSES_ALL | END_RULES),
-    ("textarea", SPECIAL | PREFORMATTED | READS_TEXT),
-    ("tfoot", ROWS),
-    ("th", CELL),
-    ("thead", ROWS),
-    ("title", SPECIAL | BREAKS | IN_HEAD | READS_TEXT),
-    ("tr", ROWS),
-    ("track", SPECIAL | VOID),
-    ("tt", FORMAT),
-    ("u", FORMAT),
-    ("ul", BLOCK | LEAVES_FOREIGN),
-    ("var", LEAVES_FOREIGN),
-    ("wbr", SPECIAL | VOID),
-    ("xmp", SPECIAL | CLOSES_P | BREAKS | PREFORMATTED | READS_TEXT),
+    ("a", IS_FORMATTING | HAS_START_TAG_RULES),
+    ("address", BLOCK_PROPERTIES),
+    ("applet", IS_SPECIAL | ENDS_SCOPE | END_TAG_CLOSES_ALL_INSIDE),
+    ("area", IS_SPECIAL | IS_VOID),
+    ("article", BLOCK_PROPERTIES),
+    ("aside", BLOCK_PROPERTIES),
+    ("b", FORMATTING_PROPERTIES),
+    ("base", IS_SPECIAL | IS_VOID | MAY_BE_IN_HEAD),
+    ("basefont", IS_SPECIAL | IS_VOID | MAY_BE_IN_HEAD),
+    ("bgsound", IS_SPECIAL | IS_VOID | MAY_BE_IN_HEAD),
+    ("big", FORMATTING_PROPERTIES),
+    ("blockquote", BLOCK_PROPERTIES | ENDS_FOREIGN_CONTENT),
+    ("body", IS_SPECIAL | SEPARATES_WORDS | ENDS_FOREIGN_CONTENT | HAS_START_TAG_RULES | HAS_END_TAG_RULES),
+    ("br", IS_SPECIAL | IS_VOID | SEPARATES_WORDS | ENDS_FOREIGN_CONTENT | HAS_END_TAG_RULES),
+    ("button", IS_SPECIAL | END_TAG_CLOSES_ALL_INSIDE | HAS_START_TAG_RULES),
+    ("caption", CELL_PROPERTIES),
+    ("center", BLOCK_PROPERTIES | ENDS_FOREIGN_CONTENT),
+    ("code", FORMATTING_PROPERTIES),
+    ("col", IS_SPECIAL | IS_VOID | IS_TABLE_PART),
+    ("colgroup", IS_SPECIAL | IS_TABLE_PART),
+    (
+        "dd",
+        IS_SPECIAL
+            | CLOSES_P
+            | SEPARATES_WORDS
+            | HAS_IMPLIED_END_TAG
+            | END_TAG_CLOSES_ALL_INSIDE
+            | ENDS_FOREIGN_CONTENT
+            | HAS_START_TAG_RULES,
+    ),
+    ("details", BLOCK_PROPERTIES),
+    ("dialog", BLOCK_PROPERTIES),
+    ("dir", BLOCK_PROPERTIES),
+    ("div", BLOCK_PROPERTIES | ENDS_FOREIGN_CONTENT),
+    ("dl", BLOCK_PROPERTIES | ENDS_FOREIGN_CONTENT),
+    (
+        "dt",
+        IS_SPECIAL
+            | CLOSES_P
+            | SEPARATES_WORDS
+            | HAS_IMPLIED_END_TAG
+            | END_TAG_CLOSES_ALL_INSIDE
+            | ENDS_FOREIGN_CONTENT
+            | HAS_START_TAG_RULES,
+    ),
+    ("em", FORMATTING_PROPERTIES),
+    ("embed", IS_SPECIAL | IS_VOID | ENDS_FOREIGN_CONTENT),
+    ("fieldset", BLOCK_PROPERTIES),
+    ("figcaption", BLOCK_PROPERTIES),
+    ("figure", BLOCK_PROPERTIES),
+    ("font", IS_FORMATTING),
+    ("footer", BLOCK_PROPERTIES),
+    ("form", IS_SPECIAL | CLOSES_P | SEPARATES_WORDS | HAS_START_TAG_RULES | HAS_END_TAG_RULES),
+    ("frame", IS_SPECIAL | IS_VOID),
+    ("frameset", IS_SPECIAL | HAS_START_TAG_RULES),
+    ("h1", HEADING_PROPERTIES),
+    ("h2", HEADING_PROPERTIES),
+    ("h3", HEADING_PROPERTIES),
+    ("h4", HEADING_PROPERTIES),
+    ("h5", HEADING_PROPERTIES),
+    ("h6", HEADING_PROPERTIES),
+    ("head", IS_SPECIAL | SEPARATES_WORDS | ENDS_FOREIGN_CONTENT | HAS_START_TAG_RULES | HAS_END_TAG_RULES),
+    ("header", BLOCK_PROPERTIES),
+    ("hgroup", BLOCK_PROPERTIES),
+    ("hr", IS_SPECIAL | IS_VOID | CLOSES_P | SEPARATES_WORDS | ENDS_FOREIGN_CONTENT),
+    ("html", IS_SPECIAL | ENDS_SCOPE | SEPARATES_WORDS | HAS_START_TAG_RULES | HAS_END_TAG_RULES),
+    ("i", FORMATTING_PROPERTIES),
+    ("iframe", RAW_TEXT_PROPERTIES),
+    ("image", HAS_START_TAG_RULES),
+    ("img", IS_SPECIAL | IS_VOID | ENDS_FOREIGN_CONTENT),
+    ("input", IS_SPECIAL | IS_VOID | HAS_START_TAG_RULES),
+    ("keygen", IS_SPECIAL | IS_VOID),
+    ("legend", SEPARATES_WORDS),
+    (
+        "li",
+        IS_SPECIAL
+            | CLOSES_P
+            | SEPARATES_WORDS
+            | HAS_IMPLIED_END_TAG
+            | ENDS_FOREIGN_CONTENT
+            | HAS_START_TAG_RULES
+            | HAS_END_TAG_RULES,
+    ),
+    ("link", IS_SPECIAL | IS_VOID | MAY_BE_IN_HEAD),
+    ("listing", BLOCK_PROPERTIES | IS_PREFORMATTED | ENDS_FOREIGN_CONTENT),
+    ("main", BLOCK_PROPERTIES),
+    ("marquee", IS_SPECIAL | ENDS_SCOPE | END_TAG_CLOSES_ALL_INSIDE),
+    ("math", HAS_START_TAG_RULES),
+    ("menu", BLOCK_PROPERTIES | ENDS_FOREIGN_CONTENT),
+    ("meta", IS_SPECIAL | IS_VOID | MAY_BE_IN_HEAD | ENDS_FOREIGN_CONTENT),
+    ("nav", BLOCK_PROPERTIES),
+    ("nobr", FORMATTING_PROPERTIES | HAS_START_TAG_RULES),
+    ("noembed", RAW_TEXT_PROPERTIES),
+    ("noframes", RAW_TEXT_PROPERTIES | MAY_BE_IN_HEAD),
+    ("noscript", IS_SPECIAL | MAY_BE_IN_HEAD),
+    ("object", IS_SPECIAL | ENDS_SCOPE | END_TAG_CLOSES_ALL_INSIDE),
+    ("ol", BLOCK_PROPERTIES | ENDS_FOREIGN_CONTENT),
+    ("optgroup", SEPARATES_WORDS | HAS_IMPLIED_END_TAG | HAS_START_TAG_RULES),
+    ("option", SEPARATES_WORDS | HAS_IMPLIED_END_TAG | HAS_START_TAG_RULES),
+    ("p", IS_SPECIAL | CLOSES_P | SEPARATES_WORDS | HAS_IMPLIED_END_TAG | ENDS_FOREIGN_CONTENT | HAS_END_TAG_RULES),
+    ("param", IS_SPECIAL | IS_VOID),
+    ("plaintext", IS_SPECIAL | CLOSES_P | SEPARATES_WORDS | IS_PREFORMATTED | HAS_RAW_TEXT),
+    ("pre", BLOCK_PROPERTIES | IS_PREFORMATTED | ENDS_FOREIGN_CONTENT),
+    ("rb", HAS_IMPLIED_END_TAG | IS_RUBY_TEXT),
+    ("rp", HAS_IMPLIED_END_TAG | IS_RUBY_TEXT),
+    ("rt", HAS_IMPLIED_END_TAG | IS_RUBY_TEXT),
+    ("rtc", HAS_IMPLIED_END_TAG | IS_RUBY_TEXT),
+    ("ruby", ENDS_FOREIGN_CONTENT),
+    ("s", FORMATTING_PROPERTIES),
+    ("script", RAW_TEXT_PROPERTIES | MAY_BE_IN_HEAD),
+    ("search", BLOCK_PROPERTIES),
+    ("section", BLOCK_PROPERTIES),
+    ("select", IS_SPECIAL | END_TAG_CLOSES_ALL_INSIDE | HAS_START_TAG_RULES),
+    ("small", FORMATTING_PROPERTIES),
+    ("source", IS_SPECIAL | IS_VOID),
+    ("span", ENDS_FOREIGN_CONTENT),
+    ("strike", FORMATTING_PROPERTIES),
+    ("strong", FORMATTING_PROPERTIES),
+    ("style", RAW_TEXT_PROPERTIES | MAY_BE_IN_HEAD),
+    ("sub", ENDS_FOREIGN_CONTENT),
+    ("summary", BLOCK_PROPERTIES),
+    ("sup", ENDS_FOREIGN_CONTENT),
+    ("svg", HAS_START_TAG_RULES),
+    (
+        "table",
+        IS_SPECIAL
+            | ENDS_SCOPE
+            | CLOSES_P
+            | SEPARATES_WORDS
+            | END_TAG_CLOSES_ALL_INSIDE
+            | ENDS_FOREIGN_CONTENT
+            | HAS_START_TAG_RULES
+            | END_TAG_STOPS_AT_TABLE,
+    ),
+    ("tbody", ROW_PROPERTIES),
+    ("td", CELL_PROPERTIES),
+    (
+        "template",
+        IS_SPECIAL | ENDS_SCOPE | HAS_SEPARATE_TEXT | MAY_BE_IN_HEAD | END_TAG_CLOSES_ALL_INSIDE | HAS_END_TAG_RULES,
+    ),
+    ("textarea", IS_SPECIAL | IS_PREFORMATTED | HAS_RAW_TEXT),
+    ("tfoot", ROW_PROPERTIES),
+    ("th", CELL_PROPERTIES),
+    ("thead", ROW_PROPERTIES),
+    ("title", IS_SPECIAL | SEPARATES_WORDS | MAY_BE_IN_HEAD | HAS_RAW_TEXT),
+    ("tr", ROW_PROPERTIES),
+    ("track", IS_SPECIAL | IS_VOID),
+    ("tt", FORMATTING_PROPERTIES),
+    ("u", FORMATTING_PROPERTIES),
+    ("ul", BLOCK_PROPERTIES | ENDS_FOREIGN_CONTENT),
+    ("var", ENDS_FOREIGN_CONTENT),
+    ("wbr", IS_SPECIAL | IS_VOID),
+    ("xmp", IS_SPECIAL | CLOSES_P | SEPARATES_WORDS | IS_PREFORMATTED | HAS_RAW_TEXT),
 ];
 
-/// The number of places in [`TABLE`]: several for each element, so that most elements have their own.
-const PLACES: usize = 512;
+/// The number of slots in [`ELEMENT_TABLE`]. It is several times the number of elements, so that
+/// few elements share a hash index.
+const TABLE_SIZE: usize = 512;
 
-/// A hash table of [`ELEMENTS`] by number. An element whose place is taken has the next free one.
-static TABLE: [(u64, u32); PLACES] = table();
+/// A hash table of [`ELEMENTS`] by number. If an element's slot is taken, the element uses the next
+/// free slot.
+static ELEMENT_TABLE: [(u64, u32); TABLE_SIZE] = build_table();
 
-/// Returns the place in [`TABLE`] where the search for a number begins.
-const fn place(number: u64) -> usize {
+/// Returns the slot of [`ELEMENT_TABLE`] at which the search for a number begins.
+const fn hash_index(number: u64) -> usize {
     (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize
 }
 
-const fn table() -> [(u64, u32); PLACES] {
-    let mut table = [(0, 0); PLACES];
+const fn build_table() -> [(u64, u32); TABLE_SIZE] {
+    let mut table = [(0, 0); TABLE_SIZE];
     let mut count = 0;
     while count < ELEMENTS.len() {
         let (name, bits) = ELEMENTS[count];
         let number = TagName::new(name.as_bytes()).0;
-        let mut at = place(number);
+        let mut at = hash_index(number);
         while table[at].0 != 0 {
-            at = (at + 1) % PLACES;
+            at = (at + 1) % TABLE_SIZE;
         }
         table[at] = (number, bits);
         count += 1;

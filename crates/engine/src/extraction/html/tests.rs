@@ -196,7 +196,7 @@ fn hostile_pages_stay_within_memory() {
         let piece = part.repeat((64 << 10) / part.len());
         for _ in 0..40 {
             search.push(piece.as_bytes(), &mut take)?;
-            assert!(search.held() <= 2 * LIMIT + (64 << 10), "{} bytes for {part:?}", search.held());
+            assert!(search.memory_in_use() <= 2 * LIMIT + (64 << 10), "{} bytes for {part:?}", search.memory_in_use());
         }
         search.push(end.as_bytes(), &mut take)?;
         search.finish(&mut take)?;
@@ -236,7 +236,7 @@ fn repeated_text_of_nested_values_is_bounded() {
         search.push("<div>".repeat(depth).as_bytes(), &mut take)?;
         for piece in "x".repeat(length).as_bytes().chunks(1000) {
             search.push(piece, &mut take)?;
-            held = held.max(search.held());
+            held = held.max(search.memory_in_use());
         }
         search.finish(&mut take)?;
         Ok((passed, held))

@@ -34,7 +34,7 @@ impl ElementText {
     }
 
     /// Returns the number of bytes of memory in use.
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn memory_in_use(&self) -> usize {
         self.bytes.len() + self.reference.len()
     }
 
@@ -48,7 +48,7 @@ impl ElementText {
     }
 
     /// Separates the next word from the last one.
-    pub(super) fn separate(&mut self) {
+    pub(super) fn separate_next_word(&mut self) {
         self.is_separated = true;
     }
 
@@ -116,7 +116,7 @@ impl ElementText {
                 rest = &rest[1..];
             } else {
                 let length = words_length(rest);
-                self.put_separator();
+                self.push_separator();
                 self.bytes.extend_from_slice(&rest[..length]);
                 self.is_after_return = false;
                 rest = &rest[length..];
@@ -134,7 +134,7 @@ impl ElementText {
                 self.is_after_return = false;
             }
             let Some(last) = part.last() else { continue };
-            self.put_separator();
+            self.push_separator();
             self.is_after_return = *last == b'\r';
             let start = self.bytes.len();
             self.bytes.extend_from_slice(part);
@@ -146,7 +146,7 @@ impl ElementText {
         }
     }
 
-    fn put_separator(&mut self) {
+    fn push_separator(&mut self) {
         if self.is_separated && !self.bytes.is_empty() {
             self.bytes.push(b' ');
         }

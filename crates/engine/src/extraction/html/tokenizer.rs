@@ -10,14 +10,14 @@ use memchr::{memchr, memchr2};
 use super::tag::{Tag, TagParser, is_space};
 use crate::Result;
 
-/// The number of bytes that decide the meaning of a `<` anywhere in a page: those of `</textarea>`
-/// or of a declaration.
+/// The number of bytes that decide the meaning of a `<` anywhere in a page: the length of
+/// `</textarea>` or of a declaration.
 const LOOKAHEAD: usize = 16;
-/// The smallest part of a piece that is added to an unfinished tag at once.
-const TAG_STEP: usize = 256;
+/// The minimum number of bytes of a piece that are added to an unfinished tag in one step.
+const MIN_TAG_STEP: usize = 256;
 
 /// The number of bytes in which the next tag is looked for byte by byte.
-const NEAR: usize = 12;
+const BYTEWISE_SEARCH_LENGTH: usize = 12;
 
 /// The receiver of tokens.
 pub(super) trait TokenSink {
@@ -102,7 +102,7 @@ pub(super) struct Tokenizer {
 }
 
 /// The meaning of a `<`.
-enum Opening {
+enum MarkupKind {
     /// The next bytes decide.
     Undecided,
     /// The `<` is text.
@@ -152,7 +152,7 @@ impl Tokenizer {
     }
 
     /// Returns the number of bytes that the tokenizer keeps.
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn buffered_bytes(&self) -> usize {
         self.tag_bytes.capacity()
     }
 
@@ -195,7 +195,7 @@ impl Tokenizer {
         };
         if is_text && !undecided.is_empty() {
             let has_references = self.has_references();
-            self.give_text(&undecided, has_references, sink)?;
+            self.pass_text(&undecided, has_references, sink)?;
         }
         self.reset();
         Ok(())
@@ -205,7 +205,7 @@ impl Tokenizer {
         matches!(self.state, TokenizerState::Text(TextKind::Markup | TextKind::References))
     }
 
-    fn give_text(&self, text: &[u8], has_references: bool, sink: &mut impl TokenSink) -> Result<()> {
+    fn pass_text(&self, text: &[u8], has_references: bool, sink: &mut impl TokenSink) -> Result<()> {
         if text.is_empty() || !sink.wants_text() { Ok(()) } else { sink.text(text, has_references) }
     }
 
@@ -218,7 +218,7 @@ impl Tokenizer {
             let used = match self.state {
                 TokenizerState::Text(TextKind::Markup) => self.read_markup(rest, sink)?,
                 TokenizerState::Text(TextKind::Plain) => {
-                    self.give_text(rest, false, sink)?;
+                    self.pass_text(rest, false, sink)?;
                     rest.len()
                 }
                 TokenizerState::Text(kind) => self.read_raw(rest, kind, sink)?,
@@ -248,35 +248,35 @@ impl Tokenizer {
         let mut from = 0;
         loop {
             let Some(at) = find_near(b'<', &bytes[from..]).map(|at| from + at) else {
-                self.give_text(bytes, true, sink)?;
+                self.pass_text(bytes, true, sink)?;
                 return Ok(bytes.len());
             };
             let rest = &bytes[at..];
-            let opening = opening(rest);
-            if matches!(opening, Opening::Text) {
+            let opening = markup_kind(rest);
+            if matches!(opening, MarkupKind::Text) {
                 from = at + 1;
                 continue;
             }
             if at > 0 {
-                self.give_text(&bytes[..at], true, sink)?;
+                self.pass_text(&bytes[..at], true, sink)?;
             }
             return Ok(at
                 + match opening {
-                    Opening::Undecided | Opening::Text => return Ok(at),
-                    Opening::StartTag => self.begin_tag(rest, 1, sink)?,
-                    Opening::EndTag => self.begin_tag(rest, 2, sink)?,
-                    Opening::Nothing => 3,
-                    Opening::Comment => {
+                    MarkupKind::Undecided | MarkupKind::Text => return Ok(at),
+                    MarkupKind::StartTag => self.begin_tag(rest, 1, sink)?,
+                    MarkupKind::EndTag => self.begin_tag(rest, 2, sink)?,
+                    MarkupKind::Nothing => 3,
+                    MarkupKind::Comment => {
                         sink.end_text()?;
                         self.state = TokenizerState::Comment(CommentState::Start);
                         4
                     }
-                    Opening::Cdata if sink.allows_cdata() => {
+                    MarkupKind::Cdata if sink.allows_cdata() => {
                         sink.end_text()?;
                         self.state = TokenizerState::Cdata;
                         9
                     }
-                    Opening::BogusComment | Opening::Cdata => {
+                    MarkupKind::BogusComment | MarkupKind::Cdata => {
                         sink.end_text()?;
                         self.state = TokenizerState::BogusComment;
                         // The `>` of `<!>` ends the comment.
@@ -289,8 +289,8 @@ impl Tokenizer {
     /// Reads a tag at the beginning of `bytes`, whose name begins at the index `name`. Returns the
     /// number of bytes read: all, if the tag continues after them.
     fn begin_tag(&mut self, bytes: &[u8], name: usize, sink: &mut impl TokenSink) -> Result<usize> {
-        if let Some(end) = self.tag.parse_usual(bytes, name) {
-            self.give_tag(&bytes[..end], sink)?;
+        if let Some(end) = self.tag.parse_common_tag(bytes, name) {
+            self.pass_tag(&bytes[..end], sink)?;
             return Ok(end);
         }
         self.tag.begin(name);
@@ -301,7 +301,7 @@ impl Tokenizer {
             return Ok(bytes.len());
         };
         self.tag.identify(bytes);
-        self.give_tag(&bytes[..end], sink)?;
+        self.pass_tag(&bytes[..end], sink)?;
         Ok(end)
     }
 
@@ -310,27 +310,27 @@ impl Tokenizer {
         let mut bytes = std::mem::take(&mut self.tag_bytes);
         let mut taken = 0;
         while taken < piece.len() {
-            let more = (piece.len() - taken).min(TAG_STEP.max(bytes.len()));
+            let more = (piece.len() - taken).min(MIN_TAG_STEP.max(bytes.len()));
             bytes.extend_from_slice(&piece[taken..taken + more]);
             taken += more;
             if let Some(end) = self.tag.parse(&bytes) {
                 taken -= bytes.len() - end;
                 self.is_in_tag = false;
                 self.tag.identify(&bytes);
-                self.give_tag(&bytes[..end], sink)?;
+                self.pass_tag(&bytes[..end], sink)?;
                 bytes.clear();
-                bytes.shrink_to(TAG_STEP);
+                bytes.shrink_to(MIN_TAG_STEP);
                 break;
             }
             if bytes.len() > self.max_tag {
-                self.tag.cut(&mut bytes, self.max_tag);
+                self.tag.drop_oversized(&mut bytes, self.max_tag);
             }
         }
         self.tag_bytes = bytes;
         Ok(&piece[taken..])
     }
 
-    fn give_tag(&mut self, bytes: &[u8], sink: &mut impl TokenSink) -> Result<()> {
+    fn pass_tag(&mut self, bytes: &[u8], sink: &mut impl TokenSink) -> Result<()> {
         let tag = self.tag.tag(bytes);
         if bytes[1] == b'/' {
             self.state = TokenizerState::Text(TextKind::Markup);
@@ -355,21 +355,21 @@ impl Tokenizer {
             let begins_comment =
                 kind == TextKind::Script && !ends.is_yes() && b"<!--".starts_with(&rest[..rest.len().min(4)]);
             if ends == Lookahead::Undecided || begins_comment && rest.len() < 4 {
-                self.give_text(&bytes[..at], has_references, sink)?;
+                self.pass_text(&bytes[..at], has_references, sink)?;
                 return Ok(at);
             }
             if ends.is_yes() {
-                self.give_text(&bytes[..at], has_references, sink)?;
+                self.pass_text(&bytes[..at], has_references, sink)?;
                 return Ok(at + self.begin_tag(rest, 2, sink)?);
             }
             if begins_comment {
-                self.give_text(&bytes[..at + 4], has_references, sink)?;
+                self.pass_text(&bytes[..at + 4], has_references, sink)?;
                 self.state = TokenizerState::ScriptComment { dashes: 2, is_nested: false };
                 return Ok(at + 4);
             }
             from = at + 1;
         }
-        self.give_text(bytes, has_references, sink)?;
+        self.pass_text(bytes, has_references, sink)?;
         Ok(bytes.len())
     }
 
@@ -386,7 +386,7 @@ impl Tokenizer {
             match byte {
                 b'-' => dashes = (dashes + 1).min(2),
                 b'>' if dashes == 2 => {
-                    self.give_text(&bytes[..=at], false, sink)?;
+                    self.pass_text(&bytes[..=at], false, sink)?;
                     self.state = TokenizerState::Text(TextKind::Script);
                     return Ok(at + 1);
                 }
@@ -396,12 +396,12 @@ impl Tokenizer {
                     let ends = is_end_tag(rest, &self.text_end);
                     let begins = is_script_tag(rest);
                     if ends == Lookahead::Undecided || !is_nested && begins == Lookahead::Undecided {
-                        self.give_text(&bytes[..at], false, sink)?;
+                        self.pass_text(&bytes[..at], false, sink)?;
                         self.state = TokenizerState::ScriptComment { dashes, is_nested };
                         return Ok(at);
                     }
                     if ends.is_yes() && !is_nested {
-                        self.give_text(&bytes[..at], false, sink)?;
+                        self.pass_text(&bytes[..at], false, sink)?;
                         return Ok(at + self.begin_tag(rest, 2, sink)?);
                     }
                     is_nested = if is_nested { !ends.is_yes() } else { begins.is_yes() };
@@ -415,7 +415,7 @@ impl Tokenizer {
             }
             at += 1;
         }
-        self.give_text(bytes, false, sink)?;
+        self.pass_text(bytes, false, sink)?;
         self.state = TokenizerState::ScriptComment { dashes, is_nested };
         Ok(bytes.len())
     }
@@ -453,17 +453,17 @@ impl Tokenizer {
         while let Some(at) = memchr(b']', &bytes[from..]).map(|at| from + at) {
             let rest = &bytes[at..];
             if rest.starts_with(b"]]>") {
-                self.give_text(&bytes[..at], false, sink)?;
+                self.pass_text(&bytes[..at], false, sink)?;
                 self.state = TokenizerState::Text(TextKind::Markup);
                 return Ok(at + 3);
             }
             if b"]]>".starts_with(rest) {
-                self.give_text(&bytes[..at], false, sink)?;
+                self.pass_text(&bytes[..at], false, sink)?;
                 return Ok(at);
             }
             from = at + 1;
         }
-        self.give_text(bytes, false, sink)?;
+        self.pass_text(bytes, false, sink)?;
         Ok(bytes.len())
     }
 }
@@ -471,35 +471,35 @@ impl Tokenizer {
 /// Returns the index of the first `byte`, as `memchr` does. It is faster if the byte is near, as the
 /// next tag mostly is.
 fn find_near(byte: u8, bytes: &[u8]) -> Option<usize> {
-    let near = bytes.len().min(NEAR);
+    let near = bytes.len().min(BYTEWISE_SEARCH_LENGTH);
     let found = bytes[..near].iter().position(|other| *other == byte);
     found.or_else(|| memchr(byte, &bytes[near..]).map(|at| near + at))
 }
 
 /// Returns the meaning of the `<` at the beginning of `bytes`.
-fn opening(bytes: &[u8]) -> Opening {
+fn markup_kind(bytes: &[u8]) -> MarkupKind {
     match bytes.get(1) {
-        None => Opening::Undecided,
-        Some(byte) if byte.is_ascii_alphabetic() => Opening::StartTag,
+        None => MarkupKind::Undecided,
+        Some(byte) if byte.is_ascii_alphabetic() => MarkupKind::StartTag,
         Some(b'/') => match bytes.get(2) {
-            None => Opening::Undecided,
-            Some(byte) if byte.is_ascii_alphabetic() => Opening::EndTag,
-            Some(b'>') => Opening::Nothing,
-            Some(_) => Opening::BogusComment,
+            None => MarkupKind::Undecided,
+            Some(byte) if byte.is_ascii_alphabetic() => MarkupKind::EndTag,
+            Some(b'>') => MarkupKind::Nothing,
+            Some(_) => MarkupKind::BogusComment,
         },
         Some(b'!') => {
             if bytes.starts_with(b"<!--") {
-                Opening::Comment
+                MarkupKind::Comment
             } else if bytes.starts_with(b"<![CDATA[") {
-                Opening::Cdata
+                MarkupKind::Cdata
             } else if b"<!--".starts_with(bytes) || b"<![CDATA[".starts_with(bytes) {
-                Opening::Undecided
+                MarkupKind::Undecided
             } else {
-                Opening::BogusComment
+                MarkupKind::BogusComment
             }
         }
-        Some(b'?') => Opening::BogusComment,
-        Some(_) => Opening::Text,
+        Some(b'?') => MarkupKind::BogusComment,
+        Some(_) => MarkupKind::Text,
     }
 }
 

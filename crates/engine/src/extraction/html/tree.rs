@@ -44,7 +44,7 @@ enum WaitingValue {
 
 /// A range of the text that belongs to a script, style or template, but not to the elements around
 /// it.
-struct MutedRange {
+struct SeparateTextRange {
     /// The index of the first waiting value that began inside.
     first_inside: usize,
     start: usize,
@@ -52,7 +52,7 @@ struct MutedRange {
 }
 
 /// The script, style or template that is open inside a selected element.
-struct OpenMuted {
+struct OpenSeparateText {
     depth: usize,
     first_inside: usize,
     start: usize,
@@ -82,8 +82,8 @@ pub(super) struct PageTree {
     /// first.
     repeated: usize,
     counted: usize,
-    muted: Option<OpenMuted>,
-    muted_ranges: Vec<MutedRange>,
+    muted: Option<OpenSeparateText>,
+    muted_ranges: Vec<SeparateTextRange>,
     limit: usize,
     /// True to pass on empty texts and attributes.
     keeps_empty: bool,
@@ -139,7 +139,8 @@ impl PageTree {
         self.repeated + more * self.open_texts.saturating_sub(1)
     }
 
-    /// Opens or closes a selected element: changes the number of those whose text follows.
+    /// Opens or closes a selected element. `open_texts` is the new number of open elements whose
+    /// text is selected.
     fn change_open_texts(&mut self, open_texts: usize) {
         (self.repeated, self.counted) = (self.repeated(), self.text.position());
         self.open_texts = open_texts;
@@ -147,9 +148,10 @@ impl PageTree {
 
     /// Returns the number of bytes that the page needs at present, or will need when the values that
     /// wait are passed on.
-    pub(super) fn held(&self) -> usize {
-        let lists = self.waiting.len() * size_of::<WaitingValue>() + self.muted_ranges.len() * size_of::<MutedRange>();
-        self.text.held() + self.repeated() + self.waiting_bytes + lists
+    pub(super) fn memory_in_use(&self) -> usize {
+        let lists =
+            self.waiting.len() * size_of::<WaitingValue>() + self.muted_ranges.len() * size_of::<SeparateTextRange>();
+        self.text.memory_in_use() + self.repeated() + self.waiting_bytes + lists
     }
 }
 
@@ -184,7 +186,7 @@ impl TokenSink for TreeBuilder<'_, '_> {
         }
         let bits = name.properties();
         if self.tree.open.is_foreign() {
-            let leaves = bits & properties::LEAVES_FOREIGN != 0
+            let leaves = bits & properties::ENDS_FOREIGN_CONTENT != 0
                 || name == names::FONT && ["color", "face", "size"].iter().any(|name| tag.attribute(name).is_some());
             if !leaves {
                 let namespace = if name == names::SVG { Namespace::Svg } else { self.tree.open.current().namespace };
@@ -308,7 +310,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
     }
 
     fn check_memory(&self) -> Result<()> {
-        if self.tree.held() > self.tree.limit { Err(too_long(self.tree.limit)) } else { Ok(()) }
+        if self.tree.memory_in_use() > self.tree.limit { Err(too_long(self.tree.limit)) } else { Ok(()) }
     }
 
     /// Opens an HTML element whose start tag is missing.
@@ -323,27 +325,27 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             self.close_to(MAX_DEPTH - 1)?;
         }
         let tree = &mut *self.tree;
-        if bits & properties::BREAKS != 0 || namespace == Namespace::Xml {
-            tree.text.separate();
+        if bits & properties::SEPARATES_WORDS != 0 || namespace == Namespace::Xml {
+            tree.text.separate_next_word();
         }
         let is_root = tree.open.depth() == 0;
         let parent = tree.open.current_mut();
-        let is_preformatted = bits & properties::PREFORMATTED != 0 || parent.is_preformatted;
+        let is_preformatted = bits & properties::IS_PREFORMATTED != 0 || parent.is_preformatted;
         let (matches, selectors) = match tag {
             Some(tag) => {
                 // `<image>` in HTML is an `<img>`.
                 let is_image = namespace == Namespace::Html && name == names::IMG;
                 let full_name = if is_image { b"img" } else { tag.name() };
-                self.queries.program.start(&mut parent.selectors, is_root, name, Some(full_name), tag)
+                self.queries.program.start_element(&mut parent.selectors, is_root, name, Some(full_name), tag)
             }
-            None => self.queries.program.start(&mut parent.selectors, is_root, name, None, &NoAttributes),
+            None => self.queries.program.start_element(&mut parent.selectors, is_root, name, None, &NoAttributes),
         };
         let first_value = tree.waiting.len();
         let was_open = tree.open_texts > 0;
         let texts = if matches == 0 { 0 } else { self.collect(matches, tag)? };
         let tree = &mut *self.tree;
-        if bits & properties::MUTED != 0 && was_open && tree.muted.is_none() {
-            tree.muted = Some(OpenMuted {
+        if bits & properties::HAS_SEPARATE_TEXT != 0 && was_open && tree.muted.is_none() {
+            tree.muted = Some(OpenSeparateText {
                 depth: tree.open.depth() + 1,
                 first_inside: first_value,
                 start: tree.text.position(),
@@ -447,18 +449,18 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
     pub(super) fn remove(&mut self, depth: usize) -> Result<()> {
         let tree = &mut *self.tree;
         let element = tree.open.remove(depth);
-        if element.has(properties::BREAKS) || element.namespace == Namespace::Xml {
-            tree.text.separate();
+        if element.has(properties::SEPARATES_WORDS) || element.namespace == Namespace::Xml {
+            tree.text.separate_next_word();
         }
         let position = tree.text.position();
         if let Some(muted) = &mut tree.muted {
             match muted.depth.cmp(&depth) {
                 std::cmp::Ordering::Greater => muted.depth -= 1,
                 std::cmp::Ordering::Equal => {
-                    let OpenMuted { first_inside, start, was_separated, .. } = *muted;
+                    let OpenSeparateText { first_inside, start, was_separated, .. } = *muted;
                     tree.text.set_separated(was_separated);
                     if position > start {
-                        tree.muted_ranges.push(MutedRange { first_inside, start, end: position });
+                        tree.muted_ranges.push(SeparateTextRange { first_inside, start, end: position });
                     }
                     tree.muted = None;
                 }

@@ -11,18 +11,18 @@ use crate::Result;
 impl TreeBuilder<'_, '_> {
     /// Handles a start tag by the rules of HTML.
     pub(super) fn html_start(&mut self, name: TagName, bits: u32, tag: &Tag<'_>) -> Result<TextKind> {
-        if bits & properties::START_RULES != 0 || self.tree.part != PagePart::Body {
+        if bits & properties::HAS_START_TAG_RULES != 0 || self.tree.part != PagePart::Body {
             return self.start_by_rules(name, bits, tag);
         }
-        if bits & properties::TABLE_PART != 0 {
+        if bits & properties::IS_TABLE_PART != 0 {
             self.close_before_table_part(name)?;
-        } else if bits & properties::RUBY != 0 {
+        } else if bits & properties::IS_RUBY_TEXT != 0 {
             self.close_ruby()?;
         } else if bits & properties::CLOSES_P != 0 {
             self.close_paragraph(bits)?;
         }
         self.open(name, Namespace::Html, bits, Some(tag))?;
-        if bits & properties::VOID != 0 {
+        if bits & properties::IS_VOID != 0 {
             self.close_to(self.tree.open.depth() - 1)?;
         }
         Ok(text_kind(name, bits))
@@ -31,7 +31,7 @@ impl TreeBuilder<'_, '_> {
     /// Handles the start tag of an element that has special rules, or that may not be in the body.
     fn start_by_rules(&mut self, name: TagName, bits: u32, tag: &Tag<'_>) -> Result<TextKind> {
         let (name, bits) = if name == names::IMAGE { (names::IMG, names::IMG.properties()) } else { (name, bits) };
-        if !self.enter_part(name, bits, tag)? || self.ignores(name)? {
+        if !self.enter_part(name, bits, tag)? || self.ignores_start_tag(name)? {
             return Ok(TextKind::Markup);
         }
         self.close_before(name, bits)?;
@@ -41,7 +41,7 @@ impl TreeBuilder<'_, '_> {
             _ => {}
         }
         // A form between the cells of a table has no content.
-        let is_empty = bits & properties::VOID != 0 || name == names::FORM && self.tree.open.is_between_cells();
+        let is_empty = bits & properties::IS_VOID != 0 || name == names::FORM && self.tree.open.is_between_cells();
         self.open(name, Namespace::Html, bits, Some(tag))?;
         if is_empty {
             self.close_to(self.tree.open.depth() - 1)?;
@@ -49,14 +49,14 @@ impl TreeBuilder<'_, '_> {
         Ok(text_kind(name, bits))
     }
 
-    /// Returns true if a start tag opens nothing: a form in another one, or a `<select>` in another
-    /// one, which it closes.
-    fn ignores(&mut self, name: TagName) -> Result<bool> {
+    /// Returns true if a start tag opens no element. This is the case for a form inside a form, and
+    /// for a `<select>` inside a `<select>`, which it closes.
+    fn ignores_start_tag(&mut self, name: TagName) -> Result<bool> {
         match name {
             names::FORM if self.tree.open.find(names::TEMPLATE).is_none() => {
                 Ok(std::mem::replace(&mut self.tree.has_form, true))
             }
-            names::SELECT => match self.tree.open.named_in_scope(ElementScope::Default, names::SELECT) {
+            names::SELECT => match self.tree.open.find_name_in_scope(ElementScope::Default, names::SELECT) {
                 Some(depth) => self.close_to(depth - 1).map(|()| true),
                 None => Ok(false),
             },
@@ -82,7 +82,7 @@ impl TreeBuilder<'_, '_> {
         if self.tree.open.find(names::TEMPLATE).is_some() {
             return Ok(true);
         }
-        let is_in_head = bits & properties::IN_HEAD != 0;
+        let is_in_head = bits & properties::MAY_BE_IN_HEAD != 0;
         match (self.tree.part, name) {
             (PagePart::BeforeHead, names::HEAD) => {
                 self.tree.part = PagePart::Head;
@@ -130,11 +130,11 @@ impl TreeBuilder<'_, '_> {
         let closed = match name {
             names::LI => open.open_item(&[names::LI]),
             names::DD | names::DT => open.open_item(&[names::DD, names::DT]),
-            names::BUTTON => open.named_in_scope(ElementScope::Default, names::BUTTON),
-            names::INPUT => open.named_in_scope(ElementScope::Default, names::SELECT),
+            names::BUTTON => open.find_name_in_scope(ElementScope::Default, names::BUTTON),
+            names::INPUT => open.find_name_in_scope(ElementScope::Default, names::SELECT),
             names::OPTION if open.current().name == names::OPTION => Some(open.depth()),
             names::OPTGROUP => open
-                .named_in_scope(ElementScope::Default, names::OPTGROUP)
+                .find_name_in_scope(ElementScope::Default, names::OPTGROUP)
                 .or_else(|| (open.current().name == names::OPTION).then(|| open.depth())),
             names::A | names::NOBR => {
                 return match open.open_format(name) {
@@ -143,8 +143,8 @@ impl TreeBuilder<'_, '_> {
                 };
             }
             names::TABLE => open.open_table_without_cell(),
-            _ if bits & properties::TABLE_PART != 0 => return self.close_before_table_part(name),
-            _ if bits & properties::RUBY != 0 => return self.close_ruby(),
+            _ if bits & properties::IS_TABLE_PART != 0 => return self.close_before_table_part(name),
+            _ if bits & properties::IS_RUBY_TEXT != 0 => return self.close_ruby(),
             _ => None,
         };
         if let Some(depth) = closed {
@@ -158,7 +158,7 @@ impl TreeBuilder<'_, '_> {
         if let Some(depth) = self.tree.open.open_paragraph() {
             self.close_to(depth - 1)?;
         }
-        if bits & properties::HEADING != 0 && self.tree.open.current().has(properties::HEADING) {
+        if bits & properties::IS_HEADING != 0 && self.tree.open.current().has(properties::IS_HEADING) {
             self.close_to(self.tree.open.depth() - 1)?;
         }
         Ok(())
@@ -166,7 +166,7 @@ impl TreeBuilder<'_, '_> {
 
     /// Closes an `<rb>`, `<rt>` or the like that another one ends.
     fn close_ruby(&mut self) -> Result<()> {
-        let is_open = self.tree.open.current().has(properties::RUBY);
+        let is_open = self.tree.open.current().has(properties::IS_RUBY_TEXT);
         if is_open { self.close_to(self.tree.open.depth() - 1) } else { Ok(()) }
     }
 
@@ -177,7 +177,7 @@ impl TreeBuilder<'_, '_> {
             // A fragment without its table.
             let closed = match name {
                 names::TD | names::TH => open.cell_in_scope(),
-                names::TR => open.named_in_scope(ElementScope::Table, names::TR),
+                names::TR => open.find_name_in_scope(ElementScope::Table, names::TR),
                 _ => None,
             };
             return closed.map_or(Ok(()), |depth| self.close_to(depth - 1));
@@ -216,23 +216,23 @@ impl TreeBuilder<'_, '_> {
     /// Handles an end tag by the rules of HTML.
     pub(super) fn html_end(&mut self, name: TagName) -> Result<()> {
         let bits = name.properties();
-        if bits & properties::END_RULES != 0 {
+        if bits & properties::HAS_END_TAG_RULES != 0 {
             return self.end_by_rules(name);
         }
         let open = &self.tree.open;
-        let closed = if bits & properties::ENDS_IN_TABLE != 0 {
-            open.named_in_scope(ElementScope::Table, name)
-        } else if bits & properties::HEADING != 0 {
+        let closed = if bits & properties::END_TAG_STOPS_AT_TABLE != 0 {
+            open.find_name_in_scope(ElementScope::Table, name)
+        } else if bits & properties::IS_HEADING != 0 {
             open.heading_in_scope()
-        } else if bits & properties::FORMATTING != 0 {
+        } else if bits & properties::IS_FORMATTING != 0 {
             return match open.open_format(name) {
                 Some(depth) => self.end_format(depth),
                 None => Ok(()),
             };
-        } else if bits & properties::CLOSES_ALL != 0 {
-            open.named_in_scope(ElementScope::Default, name)
+        } else if bits & properties::END_TAG_CLOSES_ALL_INSIDE != 0 {
+            open.find_name_in_scope(ElementScope::Default, name)
         } else {
-            open.closed_by_any(name)
+            open.find_closed_by_end_tag(name)
         };
         closed.map_or(Ok(()), |depth| self.close_to(depth - 1))
     }
@@ -262,10 +262,10 @@ impl TreeBuilder<'_, '_> {
                 Some(depth) => Some(depth),
                 None => return self.open_empty("p"),
             },
-            names::LI => open.named_in_scope(ElementScope::ListItem, name),
+            names::LI => open.find_name_in_scope(ElementScope::ListItem, name),
             names::FORM => return self.end_form(),
             names::TEMPLATE => open.find(name),
-            _ => open.closed_by_any(name),
+            _ => open.find_closed_by_end_tag(name),
         };
         closed.map_or(Ok(()), |depth| self.close_to(depth - 1))
     }
@@ -278,8 +278,8 @@ impl TreeBuilder<'_, '_> {
 
     fn end_form(&mut self) -> Result<()> {
         self.tree.has_form &= self.tree.open.find(names::TEMPLATE).is_some();
-        let Some(depth) = self.tree.open.named_in_scope(ElementScope::Default, names::FORM) else { return Ok(()) };
-        while self.tree.open.depth() > depth && self.tree.open.current().has(properties::IMPLIED_END) {
+        let Some(depth) = self.tree.open.find_name_in_scope(ElementScope::Default, names::FORM) else { return Ok(()) };
+        while self.tree.open.depth() > depth && self.tree.open.current().has(properties::HAS_IMPLIED_END_TAG) {
             self.close_to(self.tree.open.depth() - 1)?;
         }
         self.remove(depth)
@@ -287,7 +287,7 @@ impl TreeBuilder<'_, '_> {
 
     /// Ends a formatting element. A block or another formatting element inside stays open.
     fn end_format(&mut self, depth: usize) -> Result<()> {
-        let stays = properties::SPECIAL | properties::FORMATTING;
+        let stays = properties::IS_SPECIAL | properties::IS_FORMATTING;
         if self.tree.open.any_above(depth, |element| element.has(stays)) {
             self.remove(depth)
         } else {
@@ -297,7 +297,7 @@ impl TreeBuilder<'_, '_> {
 
     pub(super) fn open_foreign(&mut self, name: TagName, namespace: Namespace, tag: &Tag<'_>) -> Result<TextKind> {
         let is_muted = matches!(name, names::SCRIPT | names::STYLE);
-        let bits = if is_muted { properties::MUTED | properties::PREFORMATTED } else { 0 };
+        let bits = if is_muted { properties::HAS_SEPARATE_TEXT | properties::IS_PREFORMATTED } else { 0 };
         self.open(name, namespace, bits, Some(tag))?;
         if tag.is_self_closing {
             self.close_to(self.tree.open.depth() - 1)?;
@@ -308,7 +308,7 @@ impl TreeBuilder<'_, '_> {
 
 /// Returns how the text of an element is read.
 fn text_kind(name: TagName, bits: u32) -> TextKind {
-    if bits & properties::READS_TEXT == 0 {
+    if bits & properties::HAS_RAW_TEXT == 0 {
         return TextKind::Markup;
     }
     match name {

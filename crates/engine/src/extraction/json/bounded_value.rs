@@ -39,7 +39,7 @@ pub(super) struct DocumentShape {
 /// Parses a JSON text whose values take at most `memory` bytes.
 pub(super) fn parse(text: &[u8], memory: usize) -> Result<BoundedDocument, ParseFailure> {
     let mut parser = ValueParser { budget: ValueBudget::new(memory), shape: DocumentShape::default() };
-    parser.budget.take_copy(longest_number(text)).map_err(|_| ParseFailure::TooLarge)?;
+    parser.budget.reserve_parser_copy(longest_number(text)).map_err(|_| ParseFailure::TooLarge)?;
     let mut deserializer = Deserializer::from_slice(text);
     let value = BoundedValue { parser: &mut parser, depth: 0 }.deserialize(&mut deserializer);
     let ended = value.and_then(|value| deserializer.end().map(|()| value));
@@ -71,7 +71,10 @@ fn too_large<E: Error>(_: OutOfBudget) -> E {
 impl ValueParser {
     fn text<E: Error>(&mut self, text: &str, is_copied: bool) -> Result<String, E> {
         let copied = if is_copied { text.len() } else { 0 };
-        self.budget.take_copy(copied).and_then(|()| self.budget.take_string(text.len())).map_err(too_large)?;
+        self.budget
+            .reserve_parser_copy(copied)
+            .and_then(|()| self.budget.reserve_string(text.len()))
+            .map_err(too_large)?;
         Ok(text.to_owned())
     }
 }
@@ -134,7 +137,7 @@ impl<'de> Visitor<'de> for BoundedValue<'_> {
         let mut list = Vec::new();
         while let Some(value) = elements.next_element_seed(BoundedValue { parser, depth: depth + 1 })? {
             if list.len() == list.capacity() {
-                parser.budget.grow(&mut list).map_err(too_large)?;
+                parser.budget.push_reserved(&mut list).map_err(too_large)?;
             }
             list.push(value);
         }
@@ -149,11 +152,11 @@ impl<'de> Visitor<'de> for BoundedValue<'_> {
             // A name that is known takes no place.
             let grows = object.len() == capacity.members() && !object.contains_key(&name);
             if grows {
-                parser.budget.take(capacity.grown().memory()).map_err(too_large)?;
+                parser.budget.reserve(capacity.grown().memory()).map_err(too_large)?;
             }
             parser.shape.has_repeated_names |= object.insert(name, value).is_some();
             if grows {
-                parser.budget.give_back(capacity.memory());
+                parser.budget.release(capacity.memory());
                 capacity = capacity.grown();
             }
         }

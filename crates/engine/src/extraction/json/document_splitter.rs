@@ -9,21 +9,22 @@ const RECORD_SEPARATOR: u8 = 0x1e;
 
 /// The place of a document in its body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Position {
+pub(super) struct TextPosition {
     /// The number of line feeds before the document.
     lines: u64,
     /// The number of bytes between the last line feed and the document.
     columns: u64,
 }
 
-impl Position {
-    /// Returns line and column in the body, from 1, for those in the document.
-    pub(super) fn of(self, line: usize, column: usize) -> (u64, u64) {
+impl TextPosition {
+    /// Converts a line and column of the document into a line and column of the body. Both begin at
+    /// 1.
+    pub(super) fn in_body(self, line: usize, column: usize) -> (u64, u64) {
         let before = if line <= 1 { self.columns } else { 0 };
         (self.lines + line.max(1) as u64, before + column as u64)
     }
 
-    fn pass(&mut self, bytes: &[u8]) {
+    fn advance_over(&mut self, bytes: &[u8]) {
         let mut last = None;
         for at in memchr_iter(b'\n', bytes) {
             self.lines += 1;
@@ -50,8 +51,8 @@ enum SplitterState {
     Scalar,
 }
 
-/// The callback that receives a document and its place.
-type OnDocument<'f> = dyn FnMut(&[u8], Position) -> Result<()> + 'f;
+/// The callback that receives a document and its position in the body.
+type OnDocument<'f> = dyn FnMut(&[u8], TextPosition) -> Result<()> + 'f;
 
 /// The splitter of one body.
 #[derive(Debug, Default)]
@@ -60,16 +61,16 @@ pub(super) struct DocumentSplitter {
     /// The beginning of a document that continues in the next piece.
     held: Vec<u8>,
     /// The place of the document in `held`, or of the next byte.
-    position: Position,
+    position: TextPosition,
 }
 
 impl DocumentSplitter {
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn buffered_bytes(&self) -> usize {
         self.held.len()
     }
 
     /// Returns the place of the document that is incomplete.
-    pub(super) fn position(&self) -> Position {
+    pub(super) fn position(&self) -> TextPosition {
         self.position
     }
 
@@ -80,7 +81,7 @@ impl DocumentSplitter {
             if self.state == SplitterState::Between {
                 let is_between = |byte: &u8| matches!(*byte, b' ' | b'\t' | b'\n' | b'\r' | RECORD_SEPARATOR);
                 let blanks = rest.iter().position(|byte| !is_between(byte)).unwrap_or(rest.len());
-                self.position.pass(&rest[..blanks]);
+                self.position.advance_over(&rest[..blanks]);
                 rest = &rest[blanks..];
                 let Some(first) = rest.first() else { break };
                 self.state = match first {
@@ -98,12 +99,12 @@ impl DocumentSplitter {
             self.state = SplitterState::Between;
             if self.held.is_empty() {
                 on_document(part, self.position)?;
-                self.position.pass(part);
+                self.position.advance_over(part);
             } else {
                 self.held.extend_from_slice(part);
                 let document = std::mem::take(&mut self.held);
                 on_document(&document, self.position)?;
-                self.position.pass(&document);
+                self.position.advance_over(&document);
                 // Documents are often of similar size.
                 self.held = document;
                 self.held.clear();

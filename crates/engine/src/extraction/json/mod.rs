@@ -25,13 +25,13 @@ use super::page_search::{FoundValue, OnFound};
 use crate::{Error, ErrorKind, Result};
 use bounded_value::DocumentShape;
 pub(crate) use bounded_value::ParseFailure;
-use document_splitter::{DocumentSplitter, Position};
+use document_splitter::{DocumentSplitter, TextPosition};
 use number_texts::NumberTexts;
 
 /// The capacity that the buffer for the text of a value keeps.
-const KEPT_TEXT: usize = 1 << 20;
+const MAX_KEPT_CAPACITY: usize = 1 << 20;
 /// The memory for each node that a query visits.
-const NODE: usize = 2 * size_of::<&Value>();
+const NODE_SIZE: usize = 2 * size_of::<&Value>();
 
 /// A JSONPath query (RFC 9535).
 ///
@@ -81,7 +81,7 @@ impl JsonPathQuery {
             return 0;
         }
         let times = document.depth.max(1).saturating_pow(self.descents.saturating_sub(1));
-        document.values.saturating_mul(times).saturating_mul(NODE)
+        document.values.saturating_mul(times).saturating_mul(NODE_SIZE)
     }
 }
 
@@ -158,8 +158,8 @@ impl JsonSearch {
     }
 
     /// Returns the number of bytes of the body that the search keeps.
-    pub(super) fn held(&self) -> usize {
-        self.splitter.held()
+    pub(super) fn buffered_bytes(&self) -> usize {
+        self.splitter.buffered_bytes()
     }
 
     /// Searches the next piece of the body.
@@ -169,7 +169,7 @@ impl JsonSearch {
         splitter.push(piece, &mut |bytes, position| {
             select(queries, &DocumentText { bytes, position, memory }, text, on_found)
         })?;
-        if splitter.held() > memory { Err(too_long(splitter.position(), memory)) } else { Ok(()) }
+        if splitter.buffered_bytes() > memory { Err(too_long(splitter.position(), memory)) } else { Ok(()) }
     }
 
     /// Ends the body.
@@ -195,7 +195,7 @@ pub(crate) fn with_first<T>(
     use_values: impl FnOnce(&Value, Option<&Value>) -> T,
 ) -> Result<T, ParseFailure> {
     let mut document = bounded_value::parse(document, memory)?;
-    document.budget.take(query.node_memory(document.shape)).map_err(|_| ParseFailure::TooLarge)?;
+    document.budget.reserve(query.node_memory(document.shape)).map_err(|_| ParseFailure::TooLarge)?;
     let found = query.path.query(&document.value);
     Ok(use_values(&document.value, found.first()))
 }
@@ -203,7 +203,7 @@ pub(crate) fn with_first<T>(
 /// The text and the memory of one document.
 struct DocumentText<'d> {
     bytes: &'d [u8],
-    position: Position,
+    position: TextPosition,
     memory: usize,
 }
 
@@ -217,7 +217,7 @@ fn select(
 ) -> Result<()> {
     let selected = pass_values(queries, document, text, on_found);
     text.clear();
-    text.shrink_to(KEPT_TEXT);
+    text.shrink_to(MAX_KEPT_CAPACITY);
     selected
 }
 
@@ -232,7 +232,7 @@ fn pass_values(
     let mut parsed = bounded_value::parse(source, most).map_err(|failure| match failure {
         ParseFailure::TooLarge => too_long(position, memory),
         ParseFailure::Invalid { cause, line, column } => {
-            let (line, column) = position.of(line, column);
+            let (line, column) = position.in_body(line, column);
             let message = format!("the body is not JSON: {cause} at line {line} column {column}");
             Error::new(ErrorKind::ContentCoding, message)
         }
@@ -242,7 +242,7 @@ fn pass_values(
     let mut passed = 0_usize;
     for (index, query) in queries.queries.iter().enumerate() {
         let node_memory = query.node_memory(parsed.shape);
-        budget.take(node_memory).map_err(|_| too_many_nodes(position, query))?;
+        budget.reserve(node_memory).map_err(|_| too_many_nodes(position, query))?;
         for found in query.path.query(root).iter() {
             let bytes = match found {
                 Value::String(string) if !queries.is_quoted => string.as_bytes(),
@@ -260,13 +260,13 @@ fn pass_values(
                 on_found(FoundValue { query: index, bytes, base: None })?;
             }
         }
-        budget.give_back(node_memory);
+        budget.release(node_memory);
     }
     Ok(())
 }
 
-fn too_many_nodes(position: Position, query: &JsonPathQuery) -> Error {
-    let (line, column) = position.of(1, 1);
+fn too_many_nodes(position: TextPosition, query: &JsonPathQuery) -> Error {
+    let (line, column) = position.in_body(1, 1);
     let message = format!(
         "the nodes that {} may select in the JSON document at line {line} column {column} take too much memory; use \
          fewer `..`, or raise --max-memory",
@@ -275,8 +275,8 @@ fn too_many_nodes(position: Position, query: &JsonPathQuery) -> Error {
     Error::new(ErrorKind::TooLarge, message)
 }
 
-fn too_many_values(position: Position, most: usize) -> Error {
-    let (line, column) = position.of(1, 1);
+fn too_many_values(position: TextPosition, most: usize) -> Error {
+    let (line, column) = position.in_body(1, 1);
     let message = format!(
         "the values selected from the JSON document at line {line} column {column} take more than {} MiB; select fewer \
          of the values that contain others, or raise --max-memory",
@@ -285,8 +285,8 @@ fn too_many_values(position: Position, most: usize) -> Error {
     Error::new(ErrorKind::TooLarge, message)
 }
 
-fn too_long(position: Position, memory: usize) -> Error {
-    let (line, column) = position.of(1, 1);
+fn too_long(position: TextPosition, memory: usize) -> Error {
+    let (line, column) = position.in_body(1, 1);
     let message = format!(
         "the JSON document at line {line} column {column} takes more than {} MiB; raise --max-memory to four times \
          its size or more, or ask the server for lines of JSON",

@@ -17,8 +17,8 @@ use super::value_budget::{OutOfBudget, ValueBudget};
 pub(super) struct NumberTexts<'d> {
     text: &'d [u8],
     root: &'d Value,
-    /// The places of the texts that differ from the printed [`Number`], in the order of the numbers'
-    /// addresses; `None` before the first decimal number is printed.
+    /// The positions of the texts that differ from the printed [`Number`], in the order of the
+    /// numbers' addresses; `None` before the first decimal number is printed.
     places: Option<Vec<(usize, Range<usize>)>>,
 }
 
@@ -37,7 +37,7 @@ impl<'d> NumberTexts<'d> {
         output: &mut Vec<u8>,
     ) -> Result<(), OutOfBudget> {
         match value {
-            Value::Number(number) if number.is_f64() => match self.of(number, budget)? {
+            Value::Number(number) if number.is_f64() => match self.original_text(number, budget)? {
                 Some(text) => output.extend_from_slice(text),
                 None => append(value, output),
             },
@@ -69,7 +69,7 @@ impl<'d> NumberTexts<'d> {
     }
 
     /// Returns the text of a number if the number would be printed differently.
-    fn of(&mut self, number: &Number, budget: &mut ValueBudget) -> Result<Option<&'d [u8]>, OutOfBudget> {
+    fn original_text(&mut self, number: &Number, budget: &mut ValueBudget) -> Result<Option<&'d [u8]>, OutOfBudget> {
         let places = match &mut self.places {
             Some(places) => places,
             none => none.insert(find_all(self.text, self.root, budget)?),
@@ -98,7 +98,7 @@ fn find_all(text: &[u8], root: &Value, budget: &mut ValueBudget) -> Result<Vec<(
         append(number, &mut printed);
         if text[place.clone()] != printed[..] {
             if places.len() == places.capacity() {
-                budget.grow(&mut places)?;
+                budget.push_reserved(&mut places)?;
             }
             places.push((std::ptr::from_ref(number).addr(), place));
         }
@@ -121,7 +121,7 @@ fn for_each_number<'v>(
     }
 }
 
-/// The places of the numbers in a valid JSON text.
+/// Finds the positions of the numbers in a valid JSON text.
 struct NumberScanner<'t> {
     text: &'t [u8],
     at: usize,

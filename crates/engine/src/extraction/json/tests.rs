@@ -106,7 +106,7 @@ fn large_documents_are_refused_and_small_ones_unlimited() {
     };
     for _ in 0..20_000 {
         search.push(b"{\"a\":1,\"b\":\"0123456789 0123456789 0123456789\"}\n", &mut take).unwrap();
-        assert!(search.held() < 1 << 10);
+        assert!(search.memory_in_use() < 1 << 10);
     }
     search.finish(&mut take).unwrap();
     assert_eq!(count, 20_000);

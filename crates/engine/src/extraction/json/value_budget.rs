@@ -12,20 +12,20 @@ use serde_json::Value;
 use crate::ignore_poison::IgnorePoison;
 
 /// The values of a document are large if they have at least this number of bytes together.
-const LARGE: usize = 1 << 20;
+const LARGE_DOCUMENT: usize = 1 << 20;
 
 /// The lock for large values, so that only one thread at a time has them.
 static LARGE_VALUES: Mutex<()> = Mutex::new(());
 
 /// The size of an entry of an object: the hash of the name, the name, and the value.
-const ENTRY: usize = size_of::<(u64, String, Value)>();
-/// The number of bytes in the hash table of an object beside those of its places.
-const TABLE_END: usize = 16;
+const OBJECT_ENTRY_SIZE: usize = size_of::<(u64, String, Value)>();
+/// The number of bytes that the hash table of an object needs in addition to its slots.
+const TABLE_OVERHEAD: usize = 16;
 /// A list of at least this size grows by a quarter. A smaller list doubles.
 const LONG_LIST: usize = 64 << 10;
 
 /// Returns the memory that an allocator takes for a block of `size` bytes.
-const fn block(size: usize) -> usize {
+const fn allocated_size(size: usize) -> usize {
     let rounded = (size + 8).next_multiple_of(16);
     match size {
         0 => 0,
@@ -60,69 +60,70 @@ impl ValueBudget {
         self.is_exceeded
     }
 
-    /// Counts `bytes` as taken. From [`LARGE`] values on, waits until no other thread has any.
-    pub(super) fn take(&mut self, bytes: usize) -> Result<(), OutOfBudget> {
+    /// Counts `bytes` as taken. From [`LARGE_DOCUMENT`] values on, waits until no other thread has
+    /// any.
+    pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), OutOfBudget> {
         let Some(left) = self.left.checked_sub(bytes) else {
             self.is_exceeded = true;
             return Err(OutOfBudget);
         };
         self.left = left;
-        if self.large.is_none() && self.whole - left > LARGE {
+        if self.large.is_none() && self.whole - left > LARGE_DOCUMENT {
             self.large = Some(LARGE_VALUES.lock().ignore_poison());
         }
         Ok(())
     }
 
     /// Counts `bytes` as free again.
-    pub(super) fn give_back(&mut self, bytes: usize) {
+    pub(super) fn release(&mut self, bytes: usize) {
         self.left += bytes;
     }
 
     /// Counts the parser's buffer for a text of `length` bytes that it copies: a string with escapes,
     /// or the digits of a number. The buffer stays for later texts, and may have twice the size of
     /// the longest one.
-    pub(super) fn take_copy(&mut self, length: usize) -> Result<(), OutOfBudget> {
+    pub(super) fn reserve_parser_copy(&mut self, length: usize) -> Result<(), OutOfBudget> {
         if length > self.copied {
-            self.take(2 * (length - self.copied))?;
+            self.reserve(2 * (length - self.copied))?;
             self.copied = length;
         }
         Ok(())
     }
 
     /// Counts a string of `length` bytes.
-    pub(super) fn take_string(&mut self, length: usize) -> Result<(), OutOfBudget> {
-        self.take(block(length))
+    pub(super) fn reserve_string(&mut self, length: usize) -> Result<(), OutOfBudget> {
+        self.reserve(allocated_size(length))
     }
 
     /// Counts the copies of the parser as free, which has ended.
     pub(super) fn end_parsing(&mut self) {
         let copied = std::mem::take(&mut self.copied);
-        self.give_back(2 * copied);
+        self.release(2 * copied);
     }
 
     /// Makes room for more elements in a list that is full.
-    pub(super) fn grow<T>(&mut self, list: &mut Vec<T>) -> Result<(), OutOfBudget> {
-        let memory = |elements: usize| block(elements * size_of::<T>());
+    pub(super) fn push_reserved<T>(&mut self, list: &mut Vec<T>) -> Result<(), OutOfBudget> {
+        let memory = |elements: usize| allocated_size(elements * size_of::<T>());
         let before = list.capacity();
         let after = match before {
             0 => 2,
             elements if memory(elements) < LONG_LIST => 2 * elements,
             elements => elements + elements / 4,
         };
-        self.take(memory(after))?;
+        self.reserve(memory(after))?;
         list.reserve_exact(after - list.len());
-        self.give_back(memory(before));
+        self.release(memory(before));
         Ok(())
     }
 }
 
-/// The capacity of an object that grows: the number of places in its hash table.
+/// The capacity of an object that grows: the number of slots in its hash table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ObjectCapacity(usize);
 
 impl ObjectCapacity {
-    /// Returns the number of members for which there is room. A small table has one place that
-    /// stays empty, a larger one an eighth of its places.
+    /// Returns the maximum number of members. A small table keeps one slot empty. A larger table
+    /// keeps an eighth of its slots empty.
     pub(super) fn members(self) -> usize {
         if self.0 <= 8 { self.0.saturating_sub(1) } else { self.0 / 8 * 7 }
     }
@@ -134,8 +135,8 @@ impl ObjectCapacity {
 
     /// Returns the memory of an object with this capacity, without names and values.
     pub(super) fn memory(self) -> usize {
-        let table = if self.0 == 0 { 0 } else { self.0 * (size_of::<usize>() + 1) + TABLE_END };
-        block(self.members() * ENTRY) + block(table)
+        let table = if self.0 == 0 { 0 } else { self.0 * (size_of::<usize>() + 1) + TABLE_OVERHEAD };
+        allocated_size(self.members() * OBJECT_ENTRY_SIZE) + allocated_size(table)
     }
 }
 

@@ -21,7 +21,7 @@ pub(in crate::fleet) struct FleetListing {
     origin: Origin,
     /// The value of the previous stage from which the first URL was made.
     value: Option<Box<[u8]>>,
-    /// The settings of the requests that differ from those of the stage.
+    /// The settings of the requests that differ from the settings of their stage.
     request: Option<Box<ItemRequest>>,
     /// The destinations of the pages after the first; `None` if a value mapper chooses them, or if
     /// all pages go to the output.
@@ -90,8 +90,8 @@ impl NewJob {
 }
 
 impl Dispatcher {
-    /// Adds the page after `previous` to the queue, or the error for which it cannot be requested.
-    /// The page's body goes into the slot `slot` of its stage's window.
+    /// Adds the page after `previous` to the queue. If the page cannot be requested, adds the error
+    /// instead. The page's body goes into the slot `slot` of its stage's window.
     pub(in crate::fleet) fn push_page(&self, previous: &FleetJob, slot: u64, next: Result<Target>, stage: &FleetStage) {
         let Some(listing) = &previous.listing else { return };
         let page = previous.page + 1;

@@ -1,4 +1,4 @@
-//! The jobs of a dispatcher: those that wait, those that start, and those that cannot start.
+//! The jobs of a dispatcher: waiting jobs, starting jobs, and jobs that cannot start.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(in crate::fleet) struct NewJob {
     /// The value of the previous stage from which the URL was made, if the stage has a value
     /// mapper.
     pub(super) value: Option<Box<[u8]>>,
-    /// The settings of the request that differ from those of the stage.
+    /// The settings of the request that differ from the settings of its stage.
     pub(super) request: Option<Box<ItemRequest>>,
     /// The number of bytes of the item that its request keeps in memory.
     pub(super) kept: usize,

@@ -16,7 +16,7 @@ use crate::sink::naming::ClobberMode;
 use crate::{Error, ErrorKind, Result};
 
 /// The place of a transfer that is made from a value.
-pub(super) struct ValuePlace<'a> {
+pub(super) struct ValueOrigin<'a> {
     /// The index of the stage to which the transfer belongs.
     pub(super) number: usize,
     pub(super) stage: &'a FleetStage,
@@ -46,7 +46,7 @@ impl RecalledRequest {
 impl Dispatcher {
     /// Adds a transfer to the stage `number`, made from a value that the previous stage has
     /// extracted.
-    pub(in crate::fleet) fn feed(
+    pub(in crate::fleet) fn add_job_from_value(
         &self,
         number: usize,
         stage: &FleetStage,
@@ -54,7 +54,7 @@ impl Dispatcher {
         value: &[u8],
         order: Arc<[u64]>,
     ) {
-        self.add_value(&mut self.lock(), ValuePlace { number, stage, window, order }, value, None);
+        self.add_value(&mut self.lock(), ValueOrigin { number, stage, window, order }, value, None);
     }
 
     /// Adds a transfer that an earlier run queued, under its number.
@@ -67,7 +67,7 @@ impl Dispatcher {
     ) {
         let next = std::mem::replace(&mut state.numbers[stage], transfer.number);
         let order = [transfer.number].into();
-        let place = ValuePlace { number: stage, stage: &view.stages[stage], window: &view.windows[stage], order };
+        let place = ValueOrigin { number: stage, stage: &view.stages[stage], window: &view.windows[stage], order };
         let RecalledTransfer { value, fields, replaces_file, .. } = transfer;
         self.add_value(state, place, &value, Some(RecalledRequest { fields, replaces_file }));
         state.numbers[stage] = next;
@@ -78,31 +78,31 @@ impl Dispatcher {
     pub(super) fn add_value(
         &self,
         state: &mut DispatchState,
-        place: ValuePlace<'_>,
+        place: ValueOrigin<'_>,
         value: &[u8],
         recalled: Option<RecalledRequest>,
     ) {
-        let ValuePlace { number, stage, window, order } = place;
+        let ValueOrigin { number, stage, window, order } = place;
         let made = job_from_value(stage, value);
         match (&self.memory, &recalled) {
-            (Some(memory), None) if !matches!(made, Ok(None)) => memory.queued(number, state.numbers[number], value),
-            (Some(memory), Some(_)) if matches!(made, Ok(None)) => memory.skipped(number, state.numbers[number]),
+            (Some(memory), None) if !matches!(made, Ok(None)) => memory.on_queued(number, state.numbers[number], value),
+            (Some(memory), Some(_)) if matches!(made, Ok(None)) => memory.on_skipped(number, state.numbers[number]),
             _ => {}
         }
         match made {
             Ok(Some((url, target, mut destination))) => {
-                state.note_url(stage, &target);
+                state.remember_url(stage, &target);
                 let request = recalled.and_then(|recalled| recalled.apply(&mut destination));
-                let job = state.job(number, url, order, destination, window.reserve());
+                let job = state.new_job(number, url, order, destination, window.reserve_slot());
                 let value = stage.value_mapper.is_some().then(|| value.into());
                 let job = NewJob { job, target, value, request, kept: 0 };
-                self.add(state, job.in_listing(stage, None));
+                self.enqueue_job(state, job.in_listing(stage, None));
             }
             Ok(None) => {}
             Err(error) => {
                 let shown = without_userinfo(&String::from_utf8_lossy(value)).escape_debug().to_string();
                 let error = error.with_url(shown.clone());
-                let job = state.job(number, shown, order, BodyDestination::Output, window.reserve());
+                let job = state.new_job(number, shown, order, BodyDestination::Output, window.reserve_slot());
                 state.invalid.push_back(InvalidJob { job, target: placeholder_target(), error });
             }
         }

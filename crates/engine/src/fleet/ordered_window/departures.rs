@@ -6,7 +6,7 @@ use super::{OrderedWindow, OrderedWindowState};
 use crate::fleet::output_observer::{OutputObserver, OutputProgress};
 
 /// The observer of the transfers that leave a window.
-pub(super) struct Departures {
+pub(super) struct DepartureReports {
     observer: Arc<dyn OutputObserver>,
     output: Arc<OutputProgress>,
     stage: usize,
@@ -21,32 +21,35 @@ impl OrderedWindow {
         output: &Arc<OutputProgress>,
         stage: usize,
     ) -> Self {
-        self.departures =
-            observer.map(|observer| Departures { observer: Arc::clone(observer), output: Arc::clone(output), stage });
+        self.departures = observer.map(|observer| DepartureReports {
+            observer: Arc::clone(observer),
+            output: Arc::clone(output),
+            stage,
+        });
         self
     }
 
-    /// Notes the number of the transfer whose content is in a slot, if there is an observer.
+    /// Records the number of the transfer whose content is in a slot, if there is an observer.
     pub(in crate::fleet) fn set_transfer(&self, slot: u64, number: u64) {
         if self.departures.is_some() {
-            self.lock().slot(self.order, slot).transfer = Some(number);
+            self.lock().slot_mut(self.order, slot).transfer = Some(number);
         }
     }
 
     /// Reports that the transfer with this number has left the window.
     pub(super) fn report_departure(&self, transfer: Option<u64>) {
-        if let (Some(Departures { observer, output, stage }), Some(number)) = (&self.departures, transfer) {
-            observer.passed_on(*stage, number, output.passed());
+        if let (Some(DepartureReports { observer, output, stage }), Some(number)) = (&self.departures, transfer) {
+            observer.on_passed_to_sink(*stage, number, output.passed_bytes());
         }
     }
 
     /// Reports how much of the output is written, if that has changed.
     pub(super) fn report_written(&self, state: &mut OrderedWindowState) {
-        let Some(Departures { observer, output, .. }) = &self.departures else { return };
-        let written = output.written();
+        let Some(DepartureReports { observer, output, .. }) = &self.departures else { return };
+        let written = output.written_bytes();
         if written != state.reported {
             state.reported = written;
-            observer.written(written);
+            observer.on_written(written);
         }
     }
 }

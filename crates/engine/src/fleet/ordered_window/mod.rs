@@ -43,9 +43,9 @@ use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::match_list::MatchList;
-use departures::Departures;
+use departures::DepartureReports;
 use guard::OrderedWindowGuard;
-use overflow::KEPT_BEYOND_BUDGET;
+use overflow::MAX_BYTES_OVER_BUDGET;
 use slot::{OrderedBodySlot, OrderedSlotContent};
 
 /// The order in which bodies leave a window.
@@ -67,23 +67,23 @@ pub(super) trait StageSink: Send {
     ///
     /// # Errors
     /// The bytes cannot be passed on. The whole fleet fails.
-    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness>;
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness>;
 
     /// Receives extracted values, and empties the list.
     ///
     /// # Errors
-    /// The errors of [`StageSink::bytes`].
-    fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness>;
+    /// The errors of [`StageSink::write_bytes`].
+    fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness>;
 
     /// Outputs content that the sink itself has gathered.
     ///
     /// # Errors
-    /// The errors of [`StageSink::bytes`].
+    /// The errors of [`StageSink::write_bytes`].
     fn flush(&mut self) -> Result<OutputReadiness>;
 
     /// Returns true if a streaming slot (one whose bytes go directly to the sink) may keep further
     /// content in memory, within the budget, while the sink has no room.
-    fn may_run_ahead(&self) -> bool {
+    fn accepts_out_of_order(&self) -> bool {
         false
     }
 
@@ -91,7 +91,7 @@ pub(super) trait StageSink: Send {
     /// end. Returns the values of `tail` that this sink did not output.
     ///
     /// # Errors
-    /// The errors of [`StageSink::bytes`].
+    /// The errors of [`StageSink::write_bytes`].
     fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>>;
 }
 
@@ -118,7 +118,7 @@ pub(super) struct OrderedWindow {
     /// A copy of [`OrderedWindowState::claimed`], or [`NO_SLOT`], that is readable without the lock.
     claimed: AtomicU64,
     wants_flush: AtomicBool,
-    departures: Option<Departures>,
+    departures: Option<DepartureReports>,
     /// The directory for files with values beyond the budget; `None` to keep them in memory.
     overflow_dir: Option<PathBuf>,
     state: Mutex<OrderedWindowState>,
@@ -181,54 +181,54 @@ impl OrderedWindow {
 
     /// Subtracts the memory of the decoders from the budget. Each of the `windows` windows that
     /// share the decoders subtracts an equal part.
-    pub(super) fn counting(mut self, decoders: &Arc<DecoderMemory>, windows: usize) -> Self {
+    pub(super) fn with_decoder_memory(mut self, decoders: &Arc<DecoderMemory>, windows: usize) -> Self {
         self.decoders = Some((Arc::clone(decoders), windows as u64));
         self
     }
 
     /// Keeps values beyond the budget in files in the directory `dir`.
-    pub(super) fn overflowing_to(mut self, dir: &Path) -> Self {
+    pub(super) fn with_overflow_directory(mut self, dir: &Path) -> Self {
         self.overflow_dir = Some(dir.to_owned());
         self
     }
 
     /// Returns the maximum number of bytes that may be kept now: the budget minus the decoders'
     /// memory, but at least a quarter of the budget.
-    fn budget(&self) -> usize {
+    fn byte_budget(&self) -> usize {
         let Some((decoders, windows)) = &self.decoders else { return self.budget };
-        let taken = usize::try_from(decoders.used() / windows).unwrap_or(usize::MAX);
+        let taken = usize::try_from(decoders.used_bytes() / windows).unwrap_or(usize::MAX);
         self.budget.saturating_sub(taken).max(self.budget / 4).max(1)
     }
 
     /// Returns the state of the window's memory, by which the [progress rule](super::progress_rule)
     /// decides.
-    fn memory(&self, state: &OrderedWindowState) -> OrderedWindowMemory {
+    fn memory_use(&self, state: &OrderedWindowState) -> OrderedWindowMemory {
         OrderedWindowMemory {
             held: state.held,
-            budget: self.budget(),
+            budget: self.byte_budget(),
             room: state.room,
-            may_run_ahead: state.sink.may_run_ahead(),
+            may_run_ahead: state.sink.accepts_out_of_order(),
         }
     }
 
     /// Reserves a slot for the next body, and returns its number.
-    pub(super) fn reserve(&self) -> u64 {
+    pub(super) fn reserve_slot(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Returns the number of the slot that is output next; `None` if the output is not in input
     /// order.
     #[must_use]
-    pub(super) fn head(&self) -> Option<u64> {
+    pub(super) fn head_slot(&self) -> Option<u64> {
         (self.order == DeliveryOrder::Input).then(|| self.head.load(Ordering::Relaxed))
     }
 
     /// Returns the slot that all others wait for: the [head](Self::head), or the one that alone may
     /// use the sink.
     #[must_use]
-    pub(super) fn awaited(&self) -> Option<u64> {
+    pub(super) fn awaited_slot(&self) -> Option<u64> {
         let claimed = || Some(self.claimed.load(Ordering::Relaxed)).filter(|slot| *slot != NO_SLOT);
-        self.head().or_else(claimed)
+        self.head_slot().or_else(claimed)
     }
 
     /// Returns true if all content of all reserved slots has been passed to the sink, and the sink
@@ -243,7 +243,7 @@ impl OrderedWindow {
     /// the head is finished. It is called before every transfer, so it takes no lock.
     #[must_use]
     pub(super) fn has_budget(&self) -> bool {
-        self.held.load(Ordering::Relaxed) < self.budget()
+        self.held.load(Ordering::Relaxed) < self.byte_budget()
     }
 
     /// Returns true if a call of [`OrderedWindow::flush`] is useful.
@@ -260,12 +260,12 @@ impl OrderedWindow {
     pub(super) fn finish_stage(&self) -> Result<Option<FinalValues>> {
         let mut guard = self.lock();
         let state = &mut *guard;
-        if let Some(front) = state.front(self.order)
-            && state.slot(self.order, front).may_have_left()
-            && let Some(OrderedSlotContent::Pieces(rest)) = state.slot(self.order, front).content.pop_front()
+        if let Some(front) = state.front_slot(self.order)
+            && state.slot_mut(self.order, front).may_have_output()
+            && let Some(OrderedSlotContent::Pieces(rest)) = state.slot_mut(self.order, front).content.pop_front()
         {
             for piece in rest.pieces {
-                state.sink.bytes(&piece)?;
+                state.sink.write_bytes(&piece)?;
             }
         }
         let tail = state.sink.finish(None)?;
@@ -279,9 +279,9 @@ impl OrderedWindow {
     pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let mut state = self.lock();
         if waker.is_some() {
-            self.claim(&mut state, slot);
+            self.claim_output(&mut state, slot);
         }
-        let credit = self.memory(&state).credit(self.is_streaming(&state, slot));
+        let credit = self.memory_use(&state).credit(self.is_streaming(&state, slot));
         if credit == 0
             && let Some(waker) = waker
         {
@@ -320,8 +320,8 @@ impl OrderedWindow {
 
     /// Gives this slot exclusive use of the sink if the order is [`DeliveryOrder::Whole`], the
     /// budget is used up, and no other slot has the sink.
-    fn claim(&self, state: &mut OrderedWindowState, slot: u64) {
-        let is_full = self.order == DeliveryOrder::Whole && state.claimed.is_none() && state.held >= self.budget();
+    fn claim_output(&self, state: &mut OrderedWindowState, slot: u64) {
+        let is_full = self.order == DeliveryOrder::Whole && state.claimed.is_none() && state.held >= self.byte_budget();
         // A complete slot may have left in part when the sink became full, so it goes first.
         if is_full && state.ready.is_empty() {
             state.claimed = Some(slot);
@@ -332,59 +332,59 @@ impl OrderedWindow {
     ///
     /// # Errors
     /// The error of the sink.
-    pub(super) fn bytes(&self, slot: u64, lease: BufferLease<'_>) -> Result<()> {
+    pub(super) fn add_bytes(&self, slot: u64, lease: BufferLease<'_>) -> Result<()> {
         let mut guard = self.lock();
         let state = &mut *guard;
         if self.try_stream(state, slot)? {
-            state.slot(self.order, slot).has_left = true;
+            state.slot_mut(self.order, slot).has_left = true;
             state.dirty = true;
-            state.room = state.sink.bytes(lease.bytes())?;
+            state.room = state.sink.write_bytes(lease.bytes())?;
         } else {
-            let chunk = lease.keep();
-            state.held += chunk.cost();
-            state.slot(self.order, slot).content.push_back(OrderedSlotContent::Bytes(chunk));
+            let chunk = lease.into_chunk();
+            state.held += chunk.memory_size();
+            state.slot_mut(self.order, slot).content.push_back(OrderedSlotContent::Bytes(chunk));
         }
         Ok(())
     }
 
-    /// Puts values into a slot, and empties the list.
+    /// Appends values to the content of a slot, and empties the list.
     ///
     /// # Errors
     /// The error of the sink.
-    pub(super) fn records(&self, slot: u64, records: &mut MatchList) -> Result<()> {
+    pub(super) fn add_records(&self, slot: u64, records: &mut MatchList) -> Result<()> {
         let mut guard = self.lock();
         let state = &mut *guard;
         if self.try_stream(state, slot)? {
-            state.slot(self.order, slot).has_left = true;
+            state.slot_mut(self.order, slot).has_left = true;
             state.dirty = true;
-            state.room = state.sink.records(records)?;
+            state.room = state.sink.write_records(records)?;
         } else {
             let values = std::mem::take(records);
-            let is_beyond = state.held + values.cost() > self.budget() + KEPT_BEYOND_BUDGET;
+            let is_beyond = state.held + values.memory_size() > self.byte_budget() + MAX_BYTES_OVER_BUDGET;
             let content = match self.overflow_dir.as_ref().filter(|_| is_beyond) {
-                Some(dir) => state.slot(self.order, slot).store(values, dir),
+                Some(dir) => state.slot_mut(self.order, slot).store(values, dir),
                 None => OrderedSlotContent::Records(values),
             };
             state.held += content.cost();
-            state.slot(self.order, slot).content.push_back(content);
+            state.slot_mut(self.order, slot).content.push_back(content);
         }
         Ok(())
     }
 
-    /// Puts the text of a record into a slot.
+    /// Appends the text of a record to the content of a slot.
     ///
     /// # Errors
     /// The error of the sink.
-    pub(super) fn record(&self, slot: u64, text: RecordText) -> Result<()> {
+    pub(super) fn set_record(&self, slot: u64, text: RecordText) -> Result<()> {
         match text {
             RecordText::Whole(bytes) if bytes.is_empty() => Ok(()),
-            RecordText::Whole(bytes) => self.bytes(slot, BufferLease::borrowed(&bytes)),
-            RecordText::Lines(mut lines) => self.records(slot, &mut lines),
+            RecordText::Whole(bytes) => self.add_bytes(slot, BufferLease::borrowed(&bytes)),
+            RecordText::Lines(mut lines) => self.add_records(slot, &mut lines),
             RecordText::Pieces(pieces) => {
                 let mut guard = self.lock();
                 let state = &mut *guard;
                 state.held += pieces.cost;
-                state.slot(self.order, slot).content.push_back(OrderedSlotContent::Pieces(pieces));
+                state.slot_mut(self.order, slot).content.push_back(OrderedSlotContent::Pieces(pieces));
                 self.try_stream(state, slot).map(drop)
             }
         }
@@ -395,24 +395,24 @@ impl OrderedWindow {
     pub(super) fn count_outside(&self, slot: u64, before: usize, now: usize) {
         let mut state = self.lock();
         state.held = state.held + now - before;
-        state.slot(self.order, slot).outside = now;
+        state.slot_mut(self.order, slot).outside = now;
     }
 
     /// Passes the content that a slot has kept to the sink, if the slot streams. Returns true if
-    /// new bytes of the slot can go to the sink at once.
+    /// new bytes of the slot can go to the sink immediately.
     fn try_stream(&self, state: &mut OrderedWindowState, slot: u64) -> Result<bool> {
-        self.claim(state, slot);
+        self.claim_output(state, slot);
         if !self.is_streaming(state, slot) {
             return Ok(false);
         }
-        self.pass_on(state, slot)?;
+        self.output_slot_content(state, slot)?;
         Ok(state.room == OutputReadiness::Free)
     }
 
     /// Passes the content that a slot has kept to the sink, as long as the sink has room.
-    fn pass_on(&self, state: &mut OrderedWindowState, slot: u64) -> Result<()> {
+    fn output_slot_content(&self, state: &mut OrderedWindowState, slot: u64) -> Result<()> {
         while state.room == OutputReadiness::Free {
-            let entry = state.slot(self.order, slot);
+            let entry = state.slot_mut(self.order, slot);
             let Some(content) = entry.content.pop_front() else { break };
             let is_complete = entry.complete > 0;
             entry.complete -= usize::from(is_complete);
@@ -420,13 +420,13 @@ impl OrderedWindow {
             state.dirty = true;
             let cost = content.cost();
             state.room = match content {
-                OrderedSlotContent::Bytes(chunk) => state.sink.bytes(chunk.bytes())?,
-                OrderedSlotContent::Records(mut records) => state.sink.records(&mut records)?,
-                OrderedSlotContent::Stored(values) => state.sink.records(&mut values.read()?)?,
+                OrderedSlotContent::Bytes(chunk) => state.sink.write_bytes(chunk.bytes())?,
+                OrderedSlotContent::Records(mut records) => state.sink.write_records(&mut records)?,
+                OrderedSlotContent::Stored(values) => state.sink.write_records(&mut values.read()?)?,
                 OrderedSlotContent::Pieces(mut rest) => {
                     if let Some(piece) = rest.pieces.next() {
-                        state.room = state.sink.bytes(&piece)?;
-                        let entry = state.slot(self.order, slot);
+                        state.room = state.sink.write_bytes(&piece)?;
+                        let entry = state.slot_mut(self.order, slot);
                         entry.content.push_front(OrderedSlotContent::Pieces(rest));
                         entry.complete += usize::from(is_complete);
                         continue;
@@ -449,7 +449,7 @@ impl OrderedWindow {
     /// listing follows in the slot.
     pub(super) fn end_page(&self, slot: u64) {
         let mut state = self.lock();
-        let entry = state.slot(self.order, slot);
+        let entry = state.slot_mut(self.order, slot);
         (entry.complete, entry.has_left) = (entry.content.len(), false);
         let outside = std::mem::take(&mut entry.outside);
         state.held -= outside;
@@ -457,9 +457,9 @@ impl OrderedWindow {
 
     /// Empties a slot because its transfer starts again; complete pages stay. Returns false if a
     /// part of its content has been passed to the sink already.
-    pub(super) fn restart(&self, slot: u64) -> bool {
+    pub(super) fn restart_slot(&self, slot: u64) -> bool {
         let mut state = self.lock();
-        let entry = state.slot(self.order, slot);
+        let entry = state.slot_mut(self.order, slot);
         if entry.has_left {
             return false;
         }
@@ -472,7 +472,7 @@ impl OrderedWindow {
             state.claimed = None;
             state.dirty = true;
         }
-        self.wake(&mut state, gave_up);
+        self.wake_transfers(&mut state, gave_up);
         true
     }
 
@@ -480,16 +480,16 @@ impl OrderedWindow {
     ///
     /// # Errors
     /// The error of the sink.
-    pub(super) fn finish(&self, slot: u64) -> Result<()> {
+    pub(super) fn finish_slot(&self, slot: u64) -> Result<()> {
         let mut state = self.lock();
-        let entry = state.slot(self.order, slot);
+        let entry = state.slot_mut(self.order, slot);
         entry.done = true;
         let outside = std::mem::take(&mut entry.outside);
         state.held -= outside;
         if self.order != DeliveryOrder::Input && state.claimed != Some(slot) {
             state.ready.push_back(slot);
         }
-        self.advance(&mut state)
+        self.output_ready_content(&mut state)
     }
 
     /// Flushes the sink, and passes on all content for which it has room. Returns
@@ -502,18 +502,18 @@ impl OrderedWindow {
         if state.dirty || state.room == OutputReadiness::Full {
             state.dirty = false;
             state.room = state.sink.flush()?;
-            self.advance(&mut state)?;
+            self.output_ready_content(&mut state)?;
         }
         Ok(state.room)
     }
 
     /// Passes all content that may leave now to the sink, and wakes the transfers that may
     /// continue.
-    fn advance(&self, state: &mut OrderedWindowState) -> Result<()> {
+    fn output_ready_content(&self, state: &mut OrderedWindowState) -> Result<()> {
         let mut moved = false;
-        while let Some(front) = state.front(self.order) {
-            self.pass_on(state, front)?;
-            let slot = state.slot(self.order, front);
+        while let Some(front) = state.front_slot(self.order) {
+            self.output_slot_content(state, front)?;
+            let slot = state.slot_mut(self.order, front);
             if !slot.done || !slot.content.is_empty() {
                 break;
             }
@@ -524,16 +524,16 @@ impl OrderedWindow {
         }
         self.report_written(state);
         self.head.store(state.head, Ordering::Relaxed);
-        self.wake(state, moved);
+        self.wake_transfers(state, moved);
         Ok(())
     }
 
     /// Wakes the transfers that may continue. `moved` is true if a slot has left the window.
-    fn wake(&self, state: &mut OrderedWindowState, moved: bool) {
+    fn wake_transfers(&self, state: &mut OrderedWindowState, moved: bool) {
         if state.waiting.is_empty() {
             return;
         }
-        let memory = self.memory(state);
+        let memory = self.memory_use(state);
         let unclaimed = self.order == DeliveryOrder::Whole && state.claimed.is_none() && moved;
         let mut waiting = std::mem::take(&mut state.waiting);
         waiting.retain(|(slot, waker, token)| {
@@ -554,7 +554,7 @@ impl OrderedWindow {
 
 impl OrderedWindowState {
     /// Returns the slot with this number. Adds it if it does not exist yet.
-    fn slot(&mut self, order: DeliveryOrder, slot: u64) -> &mut OrderedBodySlot {
+    fn slot_mut(&mut self, order: DeliveryOrder, slot: u64) -> &mut OrderedBodySlot {
         if order != DeliveryOrder::Input {
             return self.unordered.entry(slot).or_insert_with(|| {
                 self.held += SLOT_COST;
@@ -570,7 +570,7 @@ impl OrderedWindowState {
     }
 
     /// Returns the slot whose content is passed to the sink next.
-    fn front(&self, order: DeliveryOrder) -> Option<u64> {
+    fn front_slot(&self, order: DeliveryOrder) -> Option<u64> {
         match order {
             DeliveryOrder::Input => (!self.slots.is_empty()).then_some(self.head),
             DeliveryOrder::Whole | DeliveryOrder::Free => self.claimed.or_else(|| self.ready.front().copied()),

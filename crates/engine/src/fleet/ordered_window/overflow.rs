@@ -13,7 +13,7 @@ use crate::sink::match_list::{MatchList, MatchPosition};
 use crate::{Error, ErrorKind, Result};
 
 /// The number of bytes by which the values in memory may exceed the budget of a window.
-pub(super) const KEPT_BEYOND_BUDGET: usize = 1 << 20;
+pub(super) const MAX_BYTES_OVER_BUDGET: usize = 1 << 20;
 
 /// The file for the values of one slot. It has no name, so it vanishes with the slot.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl OverflowFile {
         let at = self.end;
         self.end = values.write_at(&self.file, at)?;
         let position = values.place.clone();
-        Ok(StoredValues { file: Arc::clone(&self.file), at, position, cost: values.cost() })
+        Ok(StoredValues { file: Arc::clone(&self.file), at, position, cost: values.memory_size() })
     }
 }
 

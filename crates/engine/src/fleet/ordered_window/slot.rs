@@ -22,8 +22,8 @@ impl OrderedSlotContent {
     /// Returns the number of bytes that the content counts for in the budget.
     pub(super) fn cost(&self) -> usize {
         match self {
-            Self::Bytes(chunk) => chunk.cost(),
-            Self::Records(records) => records.cost(),
+            Self::Bytes(chunk) => chunk.memory_size(),
+            Self::Records(records) => records.memory_size(),
             Self::Stored(values) => values.cost(),
             Self::Pieces(pieces) => pieces.cost,
         }
@@ -63,7 +63,7 @@ impl OrderedBodySlot {
     }
 
     /// Returns true if a part of the slot's first piece may have been passed to the sink.
-    pub(super) fn may_have_left(&self) -> bool {
+    pub(super) fn may_have_output(&self) -> bool {
         self.has_left || self.complete > 0
     }
 }

@@ -15,15 +15,15 @@ impl CollectingSink {
 }
 
 impl StageSink for CollectingSink {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         self.0.lock().unwrap().0.extend_from_slice(bytes);
         self.flush()
     }
 
-    fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+    fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
         let lines = records.to_lines();
         records.clear();
-        self.bytes(&lines)
+        self.write_bytes(&lines)
     }
 
     fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
@@ -39,12 +39,12 @@ impl StageSink for CollectingSink {
 struct RunAheadSink(CollectingSink);
 
 impl StageSink for RunAheadSink {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
-        self.0.bytes(bytes)
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
+        self.0.write_bytes(bytes)
     }
 
-    fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
-        self.0.records(records)
+    fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+        self.0.write_records(records)
     }
 
     fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
@@ -55,7 +55,7 @@ impl StageSink for RunAheadSink {
         self.0.flush()
     }
 
-    fn may_run_ahead(&self) -> bool {
+    fn accepts_out_of_order(&self) -> bool {
         true
     }
 }
@@ -73,13 +73,13 @@ fn window(order: DeliveryOrder, budget: usize, slots: u64) -> (OrderedWindow, Co
     let seen = CollectingSink::default();
     let window = OrderedWindow::new(order, budget, Box::new(seen.clone()));
     for slot in 0..slots {
-        assert_eq!(window.reserve(), slot);
+        assert_eq!(window.reserve_slot(), slot);
     }
     (window, seen)
 }
 
 fn put(window: &OrderedWindow, slot: u64, text: &str) {
-    window.bytes(slot, BufferLease::borrowed(text.as_bytes())).unwrap();
+    window.add_bytes(slot, BufferLease::borrowed(text.as_bytes())).unwrap();
 }
 
 #[test]
@@ -88,14 +88,14 @@ fn first_body_streams_and_later_ones_wait() {
     put(&window, 1, "b");
     put(&window, 0, "a");
     assert_eq!(seen.text(), "a");
-    window.finish(1).unwrap();
+    window.finish_slot(1).unwrap();
     put(&window, 2, "c");
     put(&window, 0, "a");
-    window.finish(0).unwrap();
+    window.finish_slot(0).unwrap();
     assert_eq!(seen.text(), "aabc");
     put(&window, 2, "c");
     assert_eq!(seen.text(), "aabcc");
-    window.finish(2).unwrap();
+    window.finish_slot(2).unwrap();
     assert!(window.is_empty());
 }
 
@@ -107,7 +107,7 @@ fn later_bodies_get_credit_within_the_budget() {
     put(&window, 1, &"b".repeat(1700));
     assert_eq!(window.credit(2, Some(&waker), 22), 0);
     assert_eq!(window.credit(0, Some(&waker), 20), u64::MAX);
-    window.finish(0).unwrap();
+    window.finish_slot(0).unwrap();
     assert_eq!(seen.text().len(), 1700);
     assert_eq!(*woken.0.lock().unwrap(), [22]);
     assert!(window.credit(2, None, 0) > 1000);
@@ -122,7 +122,7 @@ fn full_sink_stops_credit_until_a_flush() {
     put(&window, 0, "a");
     assert_eq!(window.credit(0, Some(&waker), 7), 0);
     put(&window, 0, "b");
-    window.finish(0).unwrap();
+    window.finish_slot(0).unwrap();
     put(&window, 1, "c");
     assert_eq!(seen.text(), "a");
     assert_eq!(window.flush().unwrap(), OutputReadiness::Full);
@@ -138,10 +138,10 @@ fn completion_order_delivers_each_body_when_complete() {
     put(&window, 0, "a");
     put(&window, 2, "c");
     put(&window, 1, "b");
-    window.finish(2).unwrap();
+    window.finish_slot(2).unwrap();
     put(&window, 0, "a");
-    window.finish(0).unwrap();
-    window.finish(1).unwrap();
+    window.finish_slot(0).unwrap();
+    window.finish_slot(1).unwrap();
     assert_eq!(seen.text(), "caab");
     assert!(window.is_empty());
 }
@@ -154,10 +154,10 @@ fn body_larger_than_memory_gets_exclusive_output() {
     assert_eq!(window.credit(1, None, 0), 0, "who only looks claims nothing");
     assert_eq!(window.credit(1, Some(&waker), 0), u64::MAX, "it claims the sink");
     put(&window, 1, "b");
-    window.finish(0).unwrap();
+    window.finish_slot(0).unwrap();
     put(&window, 1, "b");
     assert_eq!(seen.text(), "bb");
-    window.finish(1).unwrap();
+    window.finish_slot(1).unwrap();
     assert_eq!(seen.text(), format!("bb{}", "a".repeat(900)));
     assert!(window.is_empty());
 }
@@ -170,12 +170,12 @@ fn restarted_body_loses_exclusive_output() {
     let waker: Arc<dyn TransferWaker> = woken.clone();
     assert_eq!(window.credit(1, Some(&waker), 0), u64::MAX, "it claims the sink");
     assert_eq!(window.credit(0, Some(&waker), 10), 0);
-    assert!(window.restart(1), "nothing of it has left");
+    assert!(window.restart_slot(1), "nothing of it has left");
     assert_eq!(*woken.0.lock().unwrap(), [10], "another may have it meanwhile");
-    window.finish(0).unwrap();
+    window.finish_slot(0).unwrap();
     assert_eq!(seen.text().len(), 1800);
     put(&window, 1, "b");
-    window.finish(1).unwrap();
+    window.finish_slot(1).unwrap();
     assert!(window.is_empty());
 }
 
@@ -190,7 +190,7 @@ fn first_body_has_no_priority_in_completion_order() {
     put(&window, 2, "c");
     window.flush().unwrap();
     assert!(woken.0.lock().unwrap().is_empty(), "nothing has become free");
-    window.finish(2).unwrap();
+    window.finish_slot(2).unwrap();
     assert_eq!(*woken.0.lock().unwrap(), [10]);
 }
 
@@ -198,7 +198,7 @@ fn first_body_has_no_priority_in_completion_order() {
 fn memory_is_bounded_while_next_stage_is_full() {
     let seen = CollectingSink::default();
     let window = OrderedWindow::new(DeliveryOrder::Free, 2000, Box::new(RunAheadSink(seen.clone())));
-    let slot = window.reserve();
+    let slot = window.reserve_slot();
     seen.fill(true);
     put(&window, slot, "a");
     let credit = window.credit(slot, None, 0);
@@ -207,7 +207,7 @@ fn memory_is_bounded_while_next_stage_is_full() {
     let woken = Arc::new(WakeRecorder::default());
     let waker: Arc<dyn TransferWaker> = woken.clone();
     assert_eq!(window.credit(slot, Some(&waker), 5), 0);
-    window.finish(slot).unwrap();
+    window.finish_slot(slot).unwrap();
     assert_eq!(seen.text(), "a");
     seen.fill(false);
     window.flush().unwrap();
@@ -222,13 +222,13 @@ fn second_body_waits_for_a_partly_written_body() {
     put(&window, 0, "a");
     put(&window, 0, "a");
     seen.fill(true);
-    window.finish(0).unwrap();
+    window.finish_slot(0).unwrap();
     put(&window, 1, &"b".repeat(600));
     let waker: Arc<dyn TransferWaker> = Arc::new(WakeRecorder::default());
     assert_eq!(window.credit(1, Some(&waker), 0), 0, "the sink belongs to the record that is leaving");
     seen.fill(false);
     window.flush().unwrap();
-    window.finish(1).unwrap();
+    window.finish_slot(1).unwrap();
     assert_eq!(seen.text(), format!("aa{}", "b".repeat(600)));
 }
 
@@ -236,12 +236,12 @@ fn second_body_waits_for_a_partly_written_body() {
 fn body_with_delivered_content_cannot_restart() {
     let (window, seen) = window(DeliveryOrder::Input, 10_000, 2);
     put(&window, 1, "wrong");
-    assert!(window.restart(1));
+    assert!(window.restart_slot(1));
     put(&window, 1, "right");
     put(&window, 0, "x");
-    assert!(!window.restart(0));
-    window.finish(0).unwrap();
-    window.finish(1).unwrap();
+    assert!(!window.restart_slot(0));
+    window.finish_slot(0).unwrap();
+    window.finish_slot(1).unwrap();
     assert_eq!(seen.text(), "xright");
 }
 
@@ -250,9 +250,9 @@ fn unordered_output_streams_every_body() {
     let (window, seen) = window(DeliveryOrder::Free, 100, 3);
     put(&window, 2, "c");
     put(&window, 0, "a");
-    window.finish(2).unwrap();
-    window.finish(0).unwrap();
-    window.finish(1).unwrap();
+    window.finish_slot(2).unwrap();
+    window.finish_slot(0).unwrap();
+    window.finish_slot(1).unwrap();
     assert_eq!(seen.text(), "ca");
     assert!(window.is_empty());
 }
@@ -263,22 +263,22 @@ fn restarted_page_keeps_the_pages_before_it() {
     put(&window, 1, "b1 ");
     window.end_page(1);
     put(&window, 1, "lost");
-    assert!(window.restart(1));
+    assert!(window.restart_slot(1));
     put(&window, 1, "b2 ");
     window.end_page(1);
     put(&window, 0, "a1 ");
     window.end_page(0);
     // The page before it has left, but nothing of this page.
-    assert!(window.restart(0));
+    assert!(window.restart_slot(0));
     put(&window, 0, "a2 ");
-    assert!(!window.restart(0));
-    window.finish(0).unwrap();
+    assert!(!window.restart_slot(0));
+    window.finish_slot(0).unwrap();
     assert_eq!(seen.text(), "a1 a2 b1 b2 ");
     // All kept pages have left, and the next one not yet.
-    assert!(window.restart(1));
+    assert!(window.restart_slot(1));
     put(&window, 1, "b3");
-    assert!(!window.restart(1));
-    window.finish(1).unwrap();
+    assert!(!window.restart_slot(1));
+    window.finish_slot(1).unwrap();
     assert_eq!(seen.text(), "a1 a2 b1 b2 b3");
     assert!(window.is_empty());
 }
@@ -289,9 +289,9 @@ fn page_that_left_in_part_does_not_restart() {
     put(&window, 1, "b1");
     window.end_page(1);
     put(&window, 1, "b2");
-    window.finish(0).unwrap();
+    window.finish_slot(0).unwrap();
     assert_eq!(seen.text(), "b1b2");
-    assert!(!window.restart(1));
+    assert!(!window.restart_slot(1));
 }
 
 /// Puts values into a slot, as many as one document may make final at once.
@@ -299,7 +299,7 @@ fn put_values(window: &OrderedWindow, slot: u64, value: &str, times: usize) {
     for _ in 0..times {
         let mut values = MatchList::default();
         values.push(value.as_bytes());
-        window.records(slot, &mut values).unwrap();
+        window.add_records(slot, &mut values).unwrap();
         assert!(values.is_empty());
     }
 }
@@ -317,19 +317,19 @@ fn values_beyond_the_budget_leave_memory() {
     let value = "v".repeat(64 << 10);
     for order in [DeliveryOrder::Input, DeliveryOrder::Whole] {
         let (window, seen) = window(order, 1 << 20, 5);
-        let window = window.overflowing_to(dir.path());
+        let window = window.with_overflow_directory(dir.path());
         for slot in 1..5 {
             put_values(&window, slot, &value, 64);
         }
         put_values(&window, 3, "last", 1);
-        assert!(in_memory(&window) <= (1 << 20) + KEPT_BEYOND_BUDGET);
+        assert!(in_memory(&window) <= (1 << 20) + MAX_BYTES_OVER_BUDGET);
         assert!(window.state.lock().unwrap().held >= 3 * 64 * value.len(), "they count as if they were in memory");
         assert_eq!(window.credit(4, None, 0), 0);
         // A transfer that starts again takes its values back.
-        assert!(window.restart(2));
+        assert!(window.restart_slot(2));
         put_values(&window, 0, "first", 1);
         for slot in 0..5 {
-            window.finish(slot).unwrap();
+            window.finish_slot(slot).unwrap();
         }
         let text = seen.text();
         let lines: Vec<&str> = text.lines().collect();
@@ -345,10 +345,10 @@ fn values_beyond_the_budget_leave_memory() {
 #[test]
 fn values_stay_in_memory_without_a_directory() {
     let (window, seen) = window(DeliveryOrder::Input, 1 << 10, 2);
-    let window = window.overflowing_to(std::path::Path::new("/nonexistent"));
+    let window = window.with_overflow_directory(std::path::Path::new("/nonexistent"));
     put_values(&window, 1, &"v".repeat(1 << 20), 4);
     assert!(in_memory(&window) >= 4 << 20);
-    window.finish(0).unwrap();
-    window.finish(1).unwrap();
+    window.finish_slot(0).unwrap();
+    window.finish_slot(1).unwrap();
     assert_eq!(seen.text().len(), 4 * ((1 << 20) + 1));
 }

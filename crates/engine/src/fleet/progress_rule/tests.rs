@@ -38,15 +38,15 @@ struct ModelOutput {
 struct OutputModelSink(Arc<Mutex<ModelOutput>>);
 
 impl StageSink for OutputModelSink {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         self.0.lock().unwrap().content.extend_from_slice(bytes);
         self.flush()
     }
 
-    fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+    fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
         let lines = records.to_lines();
         records.clear();
-        self.bytes(&lines)
+        self.write_bytes(&lines)
     }
 
     fn flush(&mut self) -> Result<OutputReadiness> {
@@ -193,10 +193,10 @@ impl FleetModel {
             if self.stages[stage].pagination.is_some() && job.page < 4 && self.pages.below(3) > 0 {
                 self.begin_next_page(&job);
             } else {
-                window.finish(slot).unwrap();
+                window.finish_slot(slot).unwrap();
             }
-            self.dispatch.lock().job_reported(stage);
-            self.dispatch.release(host);
+            self.dispatch.lock().on_job_reported(stage);
+            self.dispatch.release_host_slot(host);
             self.transfers.swap_remove(index);
             return true;
         }
@@ -214,9 +214,9 @@ impl FleetModel {
         if stage + 1 < self.stages.len() {
             let mut records = MatchList::default();
             (sent..sent + count).for_each(|value| records.push(format!("{slot}-{value}").as_bytes()));
-            window.records(slot, &mut records).unwrap();
+            window.add_records(slot, &mut records).unwrap();
         } else {
-            window.bytes(slot, BufferLease::borrowed(&vec![slot as u8; count as usize])).unwrap();
+            window.add_bytes(slot, BufferLease::borrowed(&vec![slot as u8; count as usize])).unwrap();
         }
         self.transfers[index].sent += count;
         true
@@ -229,8 +229,8 @@ impl FleetModel {
             window.end_page(job.slot);
             job.slot
         } else {
-            window.finish(job.slot).unwrap();
-            window.reserve()
+            window.finish_slot(job.slot).unwrap();
+            window.reserve_slot()
         };
         let target = Target::parse(&format!("http://h{}.test/page", self.pages.below(3))).unwrap();
         self.dispatch.push_page(job, slot, Ok(target), &self.stages[job.stage]);
@@ -240,16 +240,16 @@ impl FleetModel {
     fn retry(&mut self, index: usize) {
         self.retries += 1;
         let ModelTransfer { key, stage, slot, host, .. } = self.transfers[index];
-        if self.rng.below(2) == 0 && self.windows[stage].restart(slot) {
+        if self.rng.below(2) == 0 && self.windows[stage].restart_slot(slot) {
             self.transfers[index].sent = 0;
         }
         let until = self.now + Duration::from_millis(self.rng.below(30));
         if self.rng.below(3) == 0 {
-            self.dispatch.lock().queue().pause(host, clock::policy_time(until));
+            self.dispatch.lock().queue().pause_host_until(host, clock::to_monotonic_time(until));
         }
         if self.dispatch.delay_retry(key, host, until) {
             self.retrying.insert(key, self.transfers.swap_remove(index));
-            self.dispatch.release(host);
+            self.dispatch.release_host_slot(host);
         }
     }
 
@@ -267,9 +267,9 @@ impl FleetModel {
         let mut has_changed = false;
         for window in &self.windows {
             if window.wants_flush() {
-                let kept = (window.has_budget(), window.head());
+                let kept = (window.has_budget(), window.head_slot());
                 window.flush().unwrap();
-                has_changed |= kept != (window.has_budget(), window.head());
+                has_changed |= kept != (window.has_budget(), window.head_slot());
             }
         }
         has_changed || self.output.0.lock().unwrap().content.len() != before

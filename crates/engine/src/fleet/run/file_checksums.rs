@@ -11,10 +11,10 @@ use super::FleetRun;
 use super::finished_jobs::FinishedJob;
 use crate::fleet::fleet_job::BodyDestination;
 use crate::ignore_poison::IgnorePoison;
-use crate::sink::checksum::FileHash;
+use crate::sink::checksum::PartialFileHash;
 
 /// The number of bytes that are hashed at a time.
-const PIECE: u64 = 1 << 20;
+const HASH_PIECE: u64 = 1 << 20;
 
 /// The maximum number of jobs that wait for the checksums of their files. At one more, a worker
 /// hashes a whole file before it continues.
@@ -29,7 +29,7 @@ pub(super) struct FileChecksums {
 }
 
 impl FileChecksums {
-    fn change<T>(&self, change: impl FnOnce(&mut VecDeque<Box<UnhashedJob>>) -> T) -> T {
+    fn with_queue<T>(&self, change: impl FnOnce(&mut VecDeque<Box<UnhashedJob>>) -> T) -> T {
         let mut waiting = self.waiting.lock().ignore_poison();
         let changed = change(&mut waiting);
         self.count.store(waiting.len(), Ordering::Relaxed);
@@ -41,14 +41,14 @@ impl FileChecksums {
 struct UnhashedJob {
     finished: FinishedJob,
     file: File,
-    hash: FileHash,
+    hash: PartialFileHash,
 }
 
 impl UnhashedJob {
     /// Hashes at most `most` bytes more. Returns the job if it waits no longer, because all of the
     /// file is hashed or because the file cannot be read.
-    fn advance(mut self: Box<Self>, most: u64) -> Result<FinishedJob, Box<Self>> {
-        match self.hash.advance(&self.file, most) {
+    fn hash_next(mut self: Box<Self>, most: u64) -> Result<FinishedJob, Box<Self>> {
+        match self.hash.hash_next(&self.file, most) {
             Ok(false) => Err(self),
             Ok(true) => {
                 let Self { mut finished, hash, .. } = *self;
@@ -63,16 +63,16 @@ impl UnhashedJob {
 impl FleetRun {
     /// Reports a finished job, once the checksum of its file is known if its record needs one.
     pub(super) fn report_with_checksum(&self, finished: FinishedJob) {
-        let job = match self.unhashed(finished) {
+        let job = match self.split_off_unhashed(finished) {
             Ok(finished) => return self.report_and_finish(finished),
             Err(job) => job,
         };
-        match job.advance(PIECE) {
+        match job.hash_next(HASH_PIECE) {
             Ok(finished) => self.report_and_finish(finished),
             Err(job) => {
-                self.checksums.change(|waiting| waiting.push_back(job));
+                self.checksums.with_queue(|waiting| waiting.push_back(job));
                 if self.checksums.count.load(Ordering::Relaxed) > MAX_WAITING {
-                    self.advance_first(u64::MAX);
+                    self.hash_first_job(u64::MAX);
                 }
             }
         }
@@ -82,21 +82,21 @@ impl FleetRun {
     pub(super) fn hash_piece(&self) -> bool {
         self.checksums.count.load(Ordering::Relaxed) > 0
             && !self.over.load(Ordering::SeqCst)
-            && self.advance_first(PIECE)
+            && self.hash_first_job(HASH_PIECE)
     }
 
-    fn advance_first(&self, most: u64) -> bool {
+    fn hash_first_job(&self, most: u64) -> bool {
         // Another worker may take the next job meanwhile.
-        let Some(job) = self.checksums.change(VecDeque::pop_front) else { return false };
-        match job.advance(most) {
+        let Some(job) = self.checksums.with_queue(VecDeque::pop_front) else { return false };
+        match job.hash_next(most) {
             Ok(finished) => self.report_and_finish(finished),
-            Err(job) => self.checksums.change(|waiting| waiting.push_front(job)),
+            Err(job) => self.checksums.with_queue(|waiting| waiting.push_front(job)),
         }
         true
     }
 
     /// Returns the job. Returns it as an error if its file must be hashed for its record first.
-    fn unhashed(&self, finished: FinishedJob) -> Result<FinishedJob, Box<UnhashedJob>> {
+    fn split_off_unhashed(&self, finished: FinishedJob) -> Result<FinishedJob, Box<UnhashedJob>> {
         let algorithm = self.stages[finished.job.stage].records.and_then(|records| records.file_checksum);
         let BodyDestination::File { path, .. } = &finished.job.destination else { return Ok(finished) };
         let (Some(algorithm), None, Ok(())) = (algorithm, &finished.content.file_checksum, &finished.outcome.result)
@@ -105,7 +105,7 @@ impl FleetRun {
         };
         // A FIFO would wait for a writer when it is opened.
         match path.is_file().then(|| File::open(path)) {
-            Some(Ok(file)) => Err(Box::new(UnhashedJob { finished, file, hash: FileHash::new(algorithm) })),
+            Some(Ok(file)) => Err(Box::new(UnhashedJob { finished, file, hash: PartialFileHash::new(algorithm) })),
             Some(Err(_)) | None => Ok(finished),
         }
     }

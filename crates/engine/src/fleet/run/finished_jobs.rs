@@ -37,7 +37,7 @@ pub(super) struct FinishedJob {
 impl FleetRun {
     /// Finishes the output after all workers have ended, and returns the summary.
     pub(in crate::fleet) fn finish(&self) -> Result<FleetSummary> {
-        let fatal = self.tally().fatal.take();
+        let fatal = self.lock_tally().fatal.take();
         if let Some(error) = fatal {
             if let Some(window) = self.windows.last().filter(|_| error.is_interrupted()) {
                 window.finish_stage()?;
@@ -47,7 +47,7 @@ impl FleetRun {
         if let Some(window) = self.windows.last() {
             window.finish_stage()?;
         }
-        let tally = self.tally();
+        let tally = self.lock_tally();
         Ok(FleetSummary {
             succeeded: tally.succeeded,
             failed: tally.causes.values().sum(),
@@ -61,7 +61,7 @@ impl FleetRun {
     /// stage's window, unless another page of its listing follows there.
     pub(super) fn finish_job(&self, job: &FleetJob, outcome: &TransferOutcome, text: RecordText, end: PageEnd) {
         if !matches!(end, PageEnd::Beyond) {
-            let mut tally = self.tally();
+            let mut tally = self.lock_tally();
             match &outcome.result {
                 Ok(()) => tally.succeeded += 1,
                 Err(error) => {
@@ -74,15 +74,15 @@ impl FleetRun {
             }
         }
         let window = &self.windows[job.stage];
-        self.stop_on_error(window.record(job.slot, text));
+        self.stop_on_error(window.set_record(job.slot, text));
         match end {
             PageEnd::Next(next) => self.begin_next_page(job, next),
             PageEnd::Last | PageEnd::Beyond => {
                 window.set_transfer(job.slot, job.number);
-                self.stop_on_error(window.finish(job.slot));
+                self.stop_on_error(window.finish_slot(job.slot));
             }
         }
-        self.dispatch.lock().job_reported(job.stage);
+        self.dispatch.lock().on_job_reported(job.stage);
         if self.fail_early && outcome.result.is_err() {
             self.dispatch.lock().stop();
             self.stop(None);
@@ -124,7 +124,7 @@ impl FleetRun {
     /// Ends the stages that have no transfers left. After the last one, stops the fleet.
     pub(super) fn finish_stages(&self) {
         loop {
-            let stage = self.tally().ended;
+            let stage = self.lock_tally().ended;
             if stage + 1 >= self.stages.len() {
                 break;
             }
@@ -132,7 +132,7 @@ impl FleetRun {
                 return;
             }
             {
-                let mut tally = self.tally();
+                let mut tally = self.lock_tally();
                 if tally.ended != stage {
                     continue;
                 }

@@ -73,8 +73,8 @@ impl FleetRun {
             window.end_page(job.slot);
             job.slot
         } else {
-            self.stop_on_error(window.finish(job.slot));
-            window.reserve()
+            self.stop_on_error(window.finish_slot(job.slot));
+            window.reserve_slot()
         };
         self.dispatch.push_page(job, slot, next, &self.stages[job.stage]);
     }

@@ -36,7 +36,7 @@ impl FleetRun {
         let feeds = number + 1 < self.stages.len();
         let in_window = || {
             let sink = OrderedWindowSink::new(Arc::clone(&self.windows[number]), slot, order);
-            if stage.with_url { sink.with_url(&self.dispatch.lock().url_of(key)) } else { sink }
+            if stage.with_url { sink.with_url(&self.dispatch.lock().url_of_running(key)) } else { sink }
         };
         let in_record = |options, file| RecordSink::in_window(options, &self.windows[number], slot, file);
         let sink: Box<dyn Sink> = match (destination, stage.records) {
@@ -44,7 +44,9 @@ impl FleetRun {
             (BodyDestination::Output, Some(records)) => Box::new(in_record(records, None)),
             (BodyDestination::File { path, options }, records) => {
                 let algorithm = records.and_then(|records| records.file_checksum);
-                let file = FileSink::with(path, options).sharing(&self.devices).with_record_checksum(algorithm);
+                let file = FileSink::with_options(path, options)
+                    .with_device_cache(&self.devices)
+                    .with_record_checksum(algorithm);
                 match records {
                     Some(records) if stage.extract.is_some() => Box::new(in_record(records, Some(file))),
                     None if feeds => Box::new(PageFileSink::new(in_window(), file)),
@@ -59,7 +61,7 @@ impl FleetRun {
             path = path.with_search(search, stage.search_in);
         }
         path = path.with_page_observer(stage.pagination.as_ref().and_then(|pagination| pagination.observer()));
-        let mut transfer = Transfer::with_particulars(target, options, overrides, path, now, key as u64);
+        let mut transfer = Transfer::with_overrides(target, options, overrides, path, now, key as u64);
         transfer.scheduling.host_slot = Some(host);
         transfer.add_run_limits(self.limit_rate_total.as_ref(), self.stall);
         transfer.scheduling.rank = self.dispatch.priority(number, slot) + 1;
@@ -69,8 +71,8 @@ impl FleetRun {
     fn new_search(&self, stage: usize, query: &PageQuery) -> PageSearch {
         let search = PageSearch::with_memory(query.clone(), self.search_memory);
         let next = self.stages.get(stage + 1).and_then(|next| next.template.as_ref());
-        let makes_links = self.stages[stage].depth > 0 || next.is_some_and(|template| template.is_whole());
-        if makes_links { search.as_links(Arc::clone(&self.skipped_values)) } else { search }
+        let makes_links = self.stages[stage].depth > 0 || next.is_some_and(|template| template.is_placeholder_only());
+        if makes_links { search.with_link_resolution(Arc::clone(&self.skipped_values)) } else { search }
     }
 
     /// Returns the searches of a stage that finished bodies have left.

@@ -100,7 +100,7 @@ enum ConnectPhase {
 
 type RemainingStages = VecDeque<Box<dyn ConnectionStage>>;
 
-/// The result of [`Connecting::step`]: how far the connection has come.
+/// The result of [`Connecting::step`]: the progress of making the connection.
 pub(crate) enum ConnectProgress {
     /// The connection waits for an event, for a notification of the resolver, or for
     /// [`Connecting::next_timeout`].
@@ -155,14 +155,14 @@ pub(crate) enum ConnectHead {
 /// An observer of the milestones of a connection that is being made.
 pub(crate) trait ConnectObserver {
     /// Reports that the addresses of the host are known.
-    fn resolved(&mut self);
+    fn on_resolved(&mut self);
     /// Reports that an address accepted the connection. `local` is the local address of the socket.
-    fn connected(&mut self, local: Option<SocketAddr>);
-    /// Reports the status of the last response to a CONNECT (0 if there is none), and the heads sent
-    /// and received since the last report.
-    fn connect_answered(&mut self, status: u16, heads: &[ConnectHead]);
+    fn on_connected(&mut self, local: Option<SocketAddr>);
+    /// Reports the status of the last response to a CONNECT (0 before a response), and the heads
+    /// sent and received since the last report.
+    fn on_connect_response(&mut self, status: u16, heads: &[ConnectHead]);
     /// Reports that the TLS handshake with the origin is complete.
-    fn secured(&mut self);
+    fn on_tls_established(&mut self);
 }
 
 impl Connecting {
@@ -202,7 +202,7 @@ impl Connecting {
     pub(crate) fn step(&mut self, context: &mut ConnectContext<'_>) -> Result<ConnectProgress> {
         if self.deadline <= context.now {
             #[cfg(feature = "http3")]
-            self.note_late_quic();
+            self.remember_late_quic();
             return Err(self.timed_out());
         }
         #[cfg(feature = "http3")]
@@ -211,8 +211,8 @@ impl Connecting {
         }
         let progress = match std::mem::replace(&mut self.phase, ConnectPhase::Over) {
             ConnectPhase::Resolving => return self.resolve(context),
-            ConnectPhase::Racing { race, stages } => self.race(race, stages, context),
-            ConnectPhase::Staging { wire, stages } => self.stage(wire, stages, context),
+            ConnectPhase::Racing { race, stages } => self.step_race(race, stages, context),
+            ConnectPhase::Staging { wire, stages } => self.step_stages(wire, stages, context),
             #[cfg(feature = "http3")]
             ConnectPhase::QuicFirst { route, tcp_starts } => {
                 return self.wait_for_head_start(route, tcp_starts, context);
@@ -247,14 +247,14 @@ impl Connecting {
             ConnectPhase::Resolving | ConnectPhase::Over => {
                 Error::new(ErrorKind::Timeout, format!("resolving timed out: {}", self.key.host))
             }
-            ConnectPhase::Racing { race, .. } => race.time_out(),
+            ConnectPhase::Racing { race, .. } => race.timeout_error(),
             #[cfg(feature = "http3")]
             ConnectPhase::QuicFirst { .. } => match &mut self.quic {
-                Some(quic) => quic.time_out(),
+                Some(quic) => quic.timeout_error(),
                 None => Error::new(ErrorKind::Timeout, format!("connecting timed out: {}", self.key.host)),
             },
             #[cfg(feature = "http3")]
-            ConnectPhase::TcpFailed(error) => error.again(),
+            ConnectPhase::TcpFailed(error) => error.duplicate(),
             ConnectPhase::Staging { stages, .. } => {
                 let name = stages.front().map_or_else(|| "the connection".to_owned(), |stage| stage.name());
                 Error::new(ErrorKind::Timeout, format!("{name} timed out"))
@@ -278,7 +278,7 @@ impl Connecting {
         matches!(self.phase, ConnectPhase::Staging { .. })
     }
 
-    /// Returns true if no answer to the attempt has come yet: the name is not resolved, or no address
+    /// Returns true if nothing has answered the attempt: the name is not resolved, or no address
     /// has accepted the connection.
     #[must_use]
     pub(crate) fn is_unanswered(&self) -> bool {
@@ -336,11 +336,11 @@ impl Connecting {
     }
 
     fn resolve(&mut self, context: &mut ConnectContext<'_>) -> Result<ConnectProgress> {
-        let Some(route) = ResolvedRoute::find(&self.key, &mut *context.resolve)? else {
+        let Some(route) = ResolvedRoute::resolve(&self.key, &mut *context.resolve)? else {
             self.phase = ConnectPhase::Resolving;
             return Ok(ConnectProgress::Waits);
         };
-        context.observer.resolved();
+        context.observer.on_resolved();
         if self.key.http3 != Http3Choice::Off {
             return self.begin_quic(route, context);
         }
@@ -350,13 +350,13 @@ impl Connecting {
 
     /// Begins to connect over TCP, or to a Unix socket.
     fn begin_tcp(&mut self, route: &ResolvedRoute, now: Instant) -> Result<()> {
-        let race = route.connector(&self.options, self.first_address, now);
-        let race = Box::new(race.watched(self.trace.clone()));
-        self.phase = ConnectPhase::Racing { race, stages: stages::list(&self.key, route)? };
+        let race = route.connect_race(&self.options, self.first_address, now);
+        let race = Box::new(race.with_trace(self.trace.clone()));
+        self.phase = ConnectPhase::Racing { race, stages: stages::stages_for(&self.key, route)? };
         Ok(())
     }
 
-    fn race(
+    fn step_race(
         &mut self,
         mut race: Box<ConnectRace>,
         stages: RemainingStages,
@@ -377,17 +377,17 @@ impl Connecting {
             ConnectRaceStatus::Local(socket) => (socket, None),
         };
         let local = socket.local_addr().ok();
-        context.observer.connected(local);
+        context.observer.on_connected(local);
         let mut stream = ConnectionStream::plain(socket, peer);
         stream.local = local;
         if stages.is_empty() {
-            return self.open(stream);
+            return self.finish_opening(stream);
         }
         self.phase = ConnectPhase::Staging { wire: Box::new(ConnectStageIo::new(stream)), stages };
         Ok(ConnectProgress::Advanced)
     }
 
-    fn stage(
+    fn step_stages(
         &mut self,
         mut wire: Box<ConnectStageIo>,
         mut stages: RemainingStages,
@@ -395,7 +395,7 @@ impl Connecting {
     ) -> Result<ConnectProgress> {
         while let Some(stage) = stages.front_mut() {
             let outcome = stage.step(&mut wire, context.tls, context.buffer);
-            context.observer.connect_answered(wire.connect_status, &std::mem::take(&mut wire.connect_heads));
+            context.observer.on_connect_response(wire.connect_status, &std::mem::take(&mut wire.connect_heads));
             match outcome {
                 Ok(ConnectStepOutcome::Done) => drop(stages.pop_front()),
                 Ok(ConnectStepOutcome::Blocked) => {
@@ -411,9 +411,9 @@ impl Connecting {
             }
         }
         if self.key.tls.is_some() {
-            context.observer.secured();
+            context.observer.on_tls_established();
         }
-        self.open(wire.stream)
+        self.finish_opening(wire.stream)
     }
 
     #[cfg(not(feature = "http3"))]
@@ -423,7 +423,7 @@ impl Connecting {
 
     /// Returns the open stream. If the connection goes to an alternative service, first checks that
     /// the service uses the protocol with which it was advertised (RFC 7838 section 2.4).
-    fn open(&self, stream: ConnectionStream) -> Result<ConnectProgress> {
+    fn finish_opening(&self, stream: ConnectionStream) -> Result<ConnectProgress> {
         if self.key.alternative == Some(AlpnProtocol::H2) && stream.alpn() != Some(b"h2") {
             return Err(Error::new(ErrorKind::TlsHandshake, "the alternative service does not speak HTTP/2"));
         }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use haul_policy::http3::{Http3Choice, Http3Failure, QuicEndpoint};
 
-use super::resolved_route::{ResolvedRoute, literal};
+use super::resolved_route::{ResolvedRoute, parse_ip_literal};
 use super::{ConnectContext, ConnectPhase, ConnectProgress, Connecting, OpenedConnection};
 use crate::net::connect::with_port;
 use crate::net::pool::ConnectionKey;
@@ -24,9 +24,9 @@ use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
 
 impl Connecting {
-    /// Makes the attempt use QUIC alone and report nothing, because no request waits for it.
+    /// Makes the attempt use only QUIC and report nothing, because no request waits for it.
     #[must_use]
-    pub(crate) fn by_quic_alone(self) -> Self {
+    pub(crate) fn with_quic_only(self) -> Self {
         Self { is_quic_alone: true, trace: None, ..self }
     }
 
@@ -50,9 +50,9 @@ impl Connecting {
             route.quic_race(&self.key, addresses, &self.options, self.first_address, context.now).map(Some)
         });
         match race {
-            Ok(Some(race)) => self.quic = Some(Box::new(race.watched(self.trace.clone()))),
+            Ok(Some(race)) => self.quic = Some(Box::new(race.with_trace(self.trace.clone()))),
             Err(error) => {
-                self.quic_failed(&endpoint, &error);
+                self.on_quic_failed(&endpoint, &error);
                 if is_only {
                     return Err(error);
                 }
@@ -67,7 +67,7 @@ impl Connecting {
         }
         let has_head_start = self.http3.has_head_start(&self.key.http3_origin(), &endpoint);
         let head_start = if has_head_start { self.options.attempt_delay } else { Duration::ZERO };
-        let tcp_starts = (!is_only).then(|| crate::clock::after(context.now, head_start));
+        let tcp_starts = (!is_only).then(|| crate::clock::add_saturating(context.now, head_start));
         self.phase = ConnectPhase::QuicFirst { route: Box::new(route), tcp_starts };
         Ok(ConnectProgress::Resolved)
     }
@@ -84,7 +84,7 @@ impl Connecting {
             addresses.iter_mut().for_each(|address| address.set_port(endpoint.port));
             return Ok(Some(addresses));
         }
-        if let Some(address) = literal(&endpoint.host) {
+        if let Some(address) = parse_ip_literal(&endpoint.host) {
             return Ok(Some(vec![SocketAddr::new(address, endpoint.port)]));
         }
         let addresses = (context.resolve)(&endpoint.host, endpoint.port, self.key.family)?;
@@ -103,7 +103,7 @@ impl Connecting {
             (Ok(Some(won)), Some(endpoint)) => (won, endpoint),
             (Err(error), Some(endpoint)) => {
                 self.quic = None;
-                self.quic_failed(&endpoint, &error);
+                self.on_quic_failed(&endpoint, &error);
                 return if self.needs_quic() { Err(error) } else { Ok(None) };
             }
             _ => return Ok(None),
@@ -111,8 +111,8 @@ impl Connecting {
         (self.quic, self.phase) = (None, ConnectPhase::Over);
         self.http3.on_connected(&self.key.http3_origin(), &endpoint);
         // A handshake of QUIC is one of TLS, too.
-        context.observer.connected(won.local);
-        context.observer.secured();
+        context.observer.on_connected(won.local);
+        context.observer.on_tls_established();
         Ok(Some(ConnectProgress::Open(OpenedConnection::Quic(won))))
     }
 
@@ -140,8 +140,8 @@ impl Connecting {
                 Ok(ConnectProgress::Waits)
             }
             Ok(ConnectProgress::Open(opened)) => {
-                if self.note_lost_race() {
-                    self.tell("HTTP/3 has not connected in time, using TCP");
+                if self.end_lost_quic() {
+                    self.trace_text("HTTP/3 has not connected in time, using TCP");
                 }
                 if self.key.http3 != Http3Choice::Off {
                     let key = ConnectionKey { http3: Http3Choice::Off, ..ConnectionKey::clone(&self.key) };
@@ -154,15 +154,15 @@ impl Connecting {
     }
 
     /// Remembers that the endpoint was too slow, if nothing but QUIC was tried.
-    pub(super) fn note_late_quic(&mut self) {
+    pub(super) fn remember_late_quic(&mut self) {
         if self.is_quic_alone {
-            self.note_lost_race();
+            self.end_lost_quic();
         }
     }
 
-    /// Ends the QUIC handshakes, and remembers that the endpoint was too slow. Returns false if there
-    /// are none.
-    fn note_lost_race(&mut self) -> bool {
+    /// Ends the QUIC handshakes, and records that the endpoint was too slow. Returns false if no
+    /// handshake was in progress.
+    fn end_lost_quic(&mut self) -> bool {
         let (Some(quic), Some(endpoint)) = (self.quic.take(), self.key.http3.endpoint()) else { return false };
         let failure = if quic.was_answered() { Http3Failure::Broken } else { Http3Failure::Silent };
         self.http3.on_failed(&self.key.http3_origin(), endpoint, failure);
@@ -170,17 +170,17 @@ impl Connecting {
     }
 
     /// Remembers that the endpoint failed, unless the reason is on this side.
-    fn quic_failed(&self, endpoint: &QuicEndpoint, error: &Error) {
+    fn on_quic_failed(&self, endpoint: &QuicEndpoint, error: &Error) {
         let is_own = error.lacks_descriptors() || matches!(error.kind(), ErrorKind::Setup | ErrorKind::Interface);
         if !is_own {
             self.http3.on_failed(&self.key.http3_origin(), endpoint, Http3Failure::Broken);
         }
         if !matches!(self.key.http3, Http3Choice::Only(_)) {
-            self.tell(&format!("HTTP/3 failed, using TCP: {}", error.cause()));
+            self.trace_text(&format!("HTTP/3 failed, using TCP: {}", error.cause()));
         }
     }
 
-    fn tell(&self, text: &str) {
+    fn trace_text(&self, text: &str) {
         if let Some(trace) = &self.trace {
             trace.event(&TraceEvent::Info(text.to_owned().into()));
         }

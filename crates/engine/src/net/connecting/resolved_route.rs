@@ -42,16 +42,16 @@ impl ResolvedRoute {
     ///
     /// # Errors
     /// A name has no address, or a proxy cannot be used.
-    pub(super) fn find(
+    pub(super) fn resolve(
         key: &ConnectionKey,
         mut ask: impl FnMut(&str, u16, AddressFamily) -> Result<Option<Arc<[IpAddr]>>>,
     ) -> Result<Option<Self>> {
         key.via.check()?;
-        let mut resolve = |host: &str, port, family, kind| match literal(host) {
+        let mut resolve = |host: &str, port, family, kind| match parse_ip_literal(host) {
             Some(address) => Ok(Some(Arc::from([address]))),
-            None => ask(host, port, family).map_err(|error| of_kind(error, kind)),
+            None => ask(host, port, family).map_err(|error| with_kind(error, kind)),
         };
-        let mut bind = LocalBinding::of(&key.connect);
+        let mut bind = LocalBinding::from_options(&key.connect);
         if let Some(interface) = &key.connect.interface {
             bind.device.clone_from(&interface.device);
             if let Some(host) = &interface.host {
@@ -77,10 +77,10 @@ impl ResolvedRoute {
             // proxy that forwards requests is not asked to connect.
             let (host, port, kind) = match proxies.get(index + 1) {
                 Some(next) => (next.host_text(), next.port(), ErrorKind::ProxyResolve),
-                None if key.via.forwards().is_some() => break,
+                None if key.via.forwarding_hop().is_some() => break,
                 None => (key.dial.0.as_str(), key.dial.1, ErrorKind::Resolve),
             };
-            asked.push(match literal(host) {
+            asked.push(match parse_ip_literal(host) {
                 Some(address) => Some(address),
                 None if proxy.kind().resolves_names() => None,
                 None => {
@@ -117,9 +117,9 @@ impl ResolvedRoute {
     /// Returns the race to connect to the first host on the route. `spread` is the index of the
     /// address to try first, so that connections are spread over the addresses.
     #[must_use]
-    pub(super) fn connector(&self, options: &ConnectOptions, spread: usize, now: Instant) -> ConnectRace {
+    pub(super) fn connect_race(&self, options: &ConnectOptions, spread: usize, now: Instant) -> ConnectRace {
         match &self.to {
-            FirstHopAddresses::Local(socket) => ConnectRace::local(socket.clone(), options, now),
+            FirstHopAddresses::Local(socket) => ConnectRace::for_unix_socket(socket.clone(), options, now),
             FirstHopAddresses::Addresses(addresses) => {
                 let mut addresses = addresses.clone();
                 let others = spread % addresses.len().max(1);
@@ -167,15 +167,15 @@ impl ResolvedRoute {
 /// Returns the proxies on the route of a connection key, in the order in which the connection
 /// passes through them.
 pub(super) fn proxies(key: &ConnectionKey) -> Vec<&Proxy> {
-    key.via.hop().map(|hop| hop.preproxy.iter().chain([&hop.proxy]).collect()).unwrap_or_default()
+    key.via.last_hop().map(|hop| hop.preproxy.iter().chain([&hop.proxy]).collect()).unwrap_or_default()
 }
 
 /// Parses a host as an IP address. Returns `None` if it is a name.
-pub(super) fn literal(host: &str) -> Option<IpAddr> {
+pub(super) fn parse_ip_literal(host: &str) -> Option<IpAddr> {
     host.trim_matches(['[', ']']).parse().ok()
 }
 
-fn of_kind(error: Error, kind: ErrorKind) -> Error {
+fn with_kind(error: Error, kind: ErrorKind) -> Error {
     if error.kind() == ErrorKind::Resolve && kind != ErrorKind::Resolve {
         let what = if kind == ErrorKind::ProxyResolve { "the proxy's name" } else { "the name to leave from" };
         return error.into_kind(kind, what);

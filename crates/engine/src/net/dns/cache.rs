@@ -6,11 +6,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::custom_transport::DnsTransport;
 use super::https_records::CachedHttpsRecords;
 use super::lookup_answer::{LookupAnswer, LookupFailure};
 use super::overrides::DnsOverrides;
 use super::servers::DnsServers;
-use super::transport::DnsTransport;
 
 /// The number of cached names at which the quarter used longest ago is dropped. A name takes about
 /// 200 bytes.
@@ -25,9 +25,10 @@ pub(super) struct ResolverState {
     /// The HTTPS records of names, by the name that is asked for.
     pub(super) https: HashMap<Arc<str>, CachedHttpsRecords>,
     pub(super) overrides: DnsOverrides,
-    /// The name servers that the user chose instead of the system's; `None` if there are none.
+    /// The name servers that the user chose instead of the system's name servers. `None`: the
+    /// system's name servers.
     pub(super) servers: Option<Arc<DnsServers>>,
-    /// The transport that the user chose instead of UDP and TCP; `None` if there is none.
+    /// The transport that the user chose instead of UDP and TCP. `None`: UDP and TCP.
     pub(super) transport: Option<Arc<dyn DnsTransport>>,
     /// Names that wait for a thread that calls `getaddrinfo`.
     pub(super) queue: VecDeque<Arc<str>>,
@@ -37,7 +38,7 @@ pub(super) struct ResolverState {
 }
 
 pub(super) enum CachedDnsName {
-    /// A lookup of the name is running. These callbacks are called at its end.
+    /// The name is being looked up. These callbacks are called when the lookup ends.
     Asked(Vec<LookupCallback>),
     Known {
         answer: LookupAnswer,
@@ -49,7 +50,7 @@ pub(super) enum CachedDnsName {
 impl CachedDnsName {
     /// Returns the time of the last use of the cached answer; `None` if the lookup is still in
     /// progress.
-    fn used(&self) -> Option<Instant> {
+    fn last_used(&self) -> Option<Instant> {
         match self {
             Self::Asked(_) => None,
             Self::Known { used, .. } => Some(*used),
@@ -65,14 +66,14 @@ impl ResolverState {
 
     /// Returns true if the name servers are never asked for this name and port: there is an
     /// override, or the name is an IP address or special.
-    pub(super) fn is_fixed(&mut self, now: Instant, name: &str, port: u16) -> bool {
-        self.fixed(now, name, port).is_some()
+    pub(super) fn has_fixed_answer(&mut self, now: Instant, name: &str, port: u16) -> bool {
+        self.fixed_answer(now, name, port).is_some()
     }
 
     /// Returns the answer if no lookup is needed: for overrides, IP addresses, special names such
     /// as `localhost`, and cached answers that have not expired.
-    pub(super) fn known(&mut self, now: Instant, name: &str, port: u16) -> Option<LookupAnswer> {
-        if let Some(answer) = self.fixed(now, name, port) {
+    pub(super) fn answer_without_lookup(&mut self, now: Instant, name: &str, port: u16) -> Option<LookupAnswer> {
+        if let Some(answer) = self.fixed_answer(now, name, port) {
             return Some(answer);
         }
         match self.names.get_mut(name) {
@@ -85,17 +86,17 @@ impl ResolverState {
     }
 
     /// Returns the answer for an override, an IP address or a special name.
-    fn fixed(&mut self, now: Instant, name: &str, port: u16) -> Option<LookupAnswer> {
+    fn fixed_answer(&mut self, now: Instant, name: &str, port: u16) -> Option<LookupAnswer> {
         if let Some(addresses) = self.overrides.get(now, name, port) {
             return Some(Ok(addresses));
         }
         if let Ok(address) = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
             return Some(Ok(Arc::from([address])));
         }
-        if is_below(name, "localhost") {
+        if is_subdomain(name, "localhost") {
             return Some(Ok(Arc::from([IpAddr::V6(Ipv6Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)])));
         }
-        if is_below(name, "invalid") {
+        if is_subdomain(name, "invalid") {
             return Some(Err(LookupFailure::about_name("the name is reserved for what does not exist")));
         }
         if is_onion(name) {
@@ -106,15 +107,15 @@ impl ResolverState {
 
     /// Marks a name as being looked up. If there are too many names, drops
     /// old answers first.
-    pub(super) fn ask(&mut self, now: Instant, name: Arc<str>, waiting: Vec<LookupCallback>) {
+    pub(super) fn begin_lookup(&mut self, now: Instant, name: Arc<str>, waiting: Vec<LookupCallback>) {
         if self.names.len() >= MAX_NAMES {
             self.names.retain(|_, entry| !matches!(entry, CachedDnsName::Known { until, .. } if *until <= now));
         }
         if self.names.len() >= MAX_NAMES {
-            let mut uses: Vec<Instant> = self.names.values().filter_map(CachedDnsName::used).collect();
+            let mut uses: Vec<Instant> = self.names.values().filter_map(CachedDnsName::last_used).collect();
             let surplus = (MAX_NAMES / 4).min(uses.len().saturating_sub(1));
             if let Some((_, oldest_kept, _)) = (!uses.is_empty()).then(|| uses.select_nth_unstable(surplus)) {
-                self.names.retain(|_, entry| entry.used().is_none_or(|used| used >= *oldest_kept));
+                self.names.retain(|_, entry| entry.last_used().is_none_or(|used| used >= *oldest_kept));
             }
         }
         self.names.insert(name, CachedDnsName::Asked(waiting));
@@ -122,7 +123,7 @@ impl ResolverState {
 }
 
 /// Returns a name in lower case, as a key of the cache: names are case-insensitive (RFC 4343).
-pub(super) fn normal(host: &str) -> String {
+pub(super) fn normalize_name(host: &str) -> String {
     host.to_ascii_lowercase()
 }
 
@@ -130,11 +131,11 @@ pub(super) fn normal(host: &str) -> String {
 /// knows it, and the query would disclose it to the name servers.
 #[must_use]
 pub fn is_onion(name: &str) -> bool {
-    is_below(name, "onion")
+    is_subdomain(name, "onion")
 }
 
 /// Returns true if `name` is the domain `domain` or a subdomain of it.
-fn is_below(name: &str, domain: &str) -> bool {
+fn is_subdomain(name: &str, domain: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     name.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }

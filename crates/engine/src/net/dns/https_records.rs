@@ -10,20 +10,20 @@ use std::time::{Duration, Instant};
 use haul_policy::dns::https_record::{HttpsRecord, query_name};
 use haul_policy::dns::lookup::LookupSubject;
 
-use super::cache::{LookupCallback, MAX_NAMES, normal};
+use super::cache::{LookupCallback, MAX_NAMES, normalize_name};
 use super::client::{DnsAnswer, DnsQuestion};
-use super::{KEPT, LookupWaiter, Resolver, ResolverInner};
+use super::{CACHE_TIME_BOUNDS, LookupWaiter, Resolver, ResolverInner};
 use crate::clock;
 
 /// The time for which a name is not asked for again after its servers gave no answer. Some servers
 /// do not answer queries for types that they do not know.
-const UNAVAILABLE: Duration = Duration::from_secs(60);
+const UNAVAILABLE_CACHE_TIME: Duration = Duration::from_secs(60);
 
 /// The result of [`Resolver::https_records`]: the records, or that they are being looked up.
 #[derive(Debug)]
 pub enum HttpsLookupStatus {
-    /// The endpoints of the origin, the preferred one first. Empty if it has none, or if they are
-    /// not looked up.
+    /// The endpoints of the origin, the preferred endpoint first. Empty if the origin has none, or
+    /// if HTTPS records are not looked up.
     Ready {
         /// The HTTPS records of the name.
         records: Arc<[HttpsRecord]>,
@@ -36,7 +36,7 @@ pub enum HttpsLookupStatus {
 
 /// The HTTPS records of a name in the cache.
 pub(super) enum CachedHttpsRecords {
-    /// A lookup is running. These callbacks are called at its end.
+    /// The records are being looked up. These callbacks are called when the lookup ends.
     Asked(Vec<LookupCallback>),
     Known {
         records: Arc<[HttpsRecord]>,
@@ -67,10 +67,10 @@ impl Resolver {
     ) -> HttpsLookupStatus {
         let now = Instant::now();
         let none = || HttpsLookupStatus::Ready { records: Arc::from([]), until: now };
-        let name = normal(host);
+        let name = normalize_name(host);
         let mut state = self.shared.lock();
         let by_dns = state.has_chosen_servers() || (self.shared.uses_dns && waiter == LookupWaiter::Worker);
-        if !by_dns || !name.trim_end_matches('.').contains('.') || state.is_fixed(now, &name, port) {
+        if !by_dns || !name.trim_end_matches('.').contains('.') || state.has_fixed_answer(now, &name, port) {
             return none();
         }
         let name = query_name(&name, port);
@@ -93,7 +93,7 @@ impl Resolver {
         drop(state);
         let question = DnsQuestion { name, subject: LookupSubject::HttpsRecords };
         if let Err(error) = self.shared.ask_name_servers(&question) {
-            self.shared.settle_https(&question.name, DnsAnswer::Unavailable(error.to_string()));
+            self.shared.cache_https_and_notify(&question.name, DnsAnswer::Unavailable(error.to_string()));
         }
         HttpsLookupStatus::Pending
     }
@@ -101,12 +101,12 @@ impl Resolver {
 
 impl ResolverInner {
     /// Caches the HTTPS records of a name, and notifies all callers that wait for them.
-    pub(super) fn settle_https(&self, name: &str, answer: DnsAnswer) {
+    pub(super) fn cache_https_and_notify(&self, name: &str, answer: DnsAnswer) {
         let (records, life) = match answer {
-            DnsAnswer::Https(records, ttl) => (records, ttl.clamp(KEPT.0, KEPT.1)),
-            _ => (Vec::new(), UNAVAILABLE),
+            DnsAnswer::Https(records, ttl) => (records, ttl.clamp(CACHE_TIME_BOUNDS.0, CACHE_TIME_BOUNDS.1)),
+            _ => (Vec::new(), UNAVAILABLE_CACHE_TIME),
         };
-        let until = clock::after(Instant::now(), life);
+        let until = clock::add_saturating(Instant::now(), life);
         let known = CachedHttpsRecords::Known { records: records.into(), until };
         let before = self.lock().https.insert(Arc::from(name), known);
         if let Some(CachedHttpsRecords::Asked(waiting)) = before {

@@ -50,12 +50,13 @@ impl LookupFailure {
 
 /// Returns an answer in the form for one caller: only the addresses of `family`, or an error that
 /// contains the name as the caller wrote it.
-pub(super) fn present(answer: LookupAnswer, host: &str, family: AddressFamily) -> Result<Arc<[IpAddr]>> {
+pub(super) fn to_caller_result(answer: LookupAnswer, host: &str, family: AddressFamily) -> Result<Arc<[IpAddr]>> {
     let message = || format!("could not resolve host: {host}");
     match answer {
-        Ok(addresses) if addresses.iter().all(|address| family.admits(address)) => Ok(addresses),
+        Ok(addresses) if addresses.iter().all(|address| family.includes(address)) => Ok(addresses),
         Ok(addresses) => {
-            let admitted: Arc<[IpAddr]> = addresses.iter().filter(|address| family.admits(address)).copied().collect();
+            let admitted: Arc<[IpAddr]> =
+                addresses.iter().filter(|address| family.includes(address)).copied().collect();
             if admitted.is_empty() {
                 let cause =
                     if family == AddressFamily::V4 { "it has no IPv4 address" } else { "it has no IPv6 address" };

@@ -8,7 +8,7 @@
 //! resolver.add_override("example.test:80:127.0.0.1,127.0.0.2")?;
 //! let addresses = resolver.resolve("Example.test", 80, AddressFamily::Any, None)?;
 //! assert_eq!(addresses.len(), 2);
-//! assert_eq!(resolver.lookups(), 0);
+//! assert_eq!(resolver.lookup_count(), 0);
 //! # Ok::<(), haul::Error>(())
 //! ```
 //!
@@ -30,13 +30,13 @@
 
 mod cache;
 mod client;
+pub mod custom_transport;
 mod https_records;
 mod lookup_answer;
 mod overrides;
 mod servers;
 mod system_files;
 mod system_resolver;
-pub mod transport;
 
 use std::net::IpAddr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, mpsc};
@@ -46,21 +46,21 @@ use std::{fmt, io};
 use haul_policy::dns::lookup::LookupSubject;
 
 pub use self::cache::is_onion;
-use self::cache::{CachedDnsName, LookupCallback, ResolverState, normal};
+use self::cache::{CachedDnsName, LookupCallback, ResolverState, normalize_name};
 use self::client::{DnsAnswer, DnsClient, DnsInbox, DnsQuestion};
+use self::custom_transport::DnsTransport;
 pub use self::https_records::HttpsLookupStatus;
-use self::lookup_answer::{LookupAnswer, LookupFailure, present};
+use self::lookup_answer::{LookupAnswer, LookupFailure, to_caller_result};
 pub use self::servers::DnsServers;
 use self::system_files::{ResolverFilePaths, ResolverFiles};
-use self::transport::DnsTransport;
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, clock, threads};
 
 /// The time for which a failure of this process (no descriptors, no memory) or of the network is
 /// cached. Retries wait longer than this.
-const LOCAL_FAILURE: Duration = Duration::from_millis(250);
+const LOCAL_FAILURE_CACHE_TIME: Duration = Duration::from_millis(250);
 /// The minimum and the maximum time for which an answer of a name server is cached.
-const KEPT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3600));
+const CACHE_TIME_BOUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3600));
 
 /// The address families that may be used (curl's `-4` and `-6`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -77,7 +77,7 @@ pub enum AddressFamily {
 impl AddressFamily {
     /// Returns true if an address belongs to this family.
     #[must_use]
-    pub fn admits(self, address: &IpAddr) -> bool {
+    pub fn includes(self, address: &IpAddr) -> bool {
         match self {
             Self::Any => true,
             Self::V4 => address.is_ipv4(),
@@ -89,14 +89,14 @@ impl AddressFamily {
 /// The result of [`Resolver::lookup`]: the answer, or that the caller must wait.
 #[derive(Debug)]
 pub enum LookupStatus {
-    /// The lookup has ended, with these addresses or this error.
+    /// The lookup has ended with these addresses or this error.
     Ready(Result<Arc<[IpAddr]>>),
     /// The lookup is in progress. `notify` will be called once, from another thread; call
     /// [`Resolver::lookup`] again then.
     Pending,
 }
 
-/// The lifetimes of cached answers that do not contain one: those of `getaddrinfo` and of
+/// The lifetimes of cached answers from sources that give no lifetime: `getaddrinfo` and
 /// [`Resolver::with_lookup`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DnsCacheOptions {
@@ -119,7 +119,8 @@ pub struct Resolver {
     shared: Arc<ResolverInner>,
 }
 
-/// The kind of caller of a lookup. It decides whether name servers or `getaddrinfo` are asked.
+/// The kind of caller that waits for a lookup. It decides whether name servers or `getaddrinfo` are
+/// asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LookupWaiter {
     /// An event loop, which must not block.
@@ -156,8 +157,8 @@ impl Resolver {
         Self::with_servers(options, DnsServers::default())
     }
 
-    /// Makes a resolver that asks these name servers instead of the system's. A name in the hosts
-    /// file is still found there first.
+    /// Makes a resolver that asks these name servers instead of the system's name servers. A name
+    /// in the hosts file is still found in that file.
     #[must_use]
     pub fn with_servers(options: DnsCacheOptions, servers: DnsServers) -> Self {
         let resolver = Self::build(
@@ -222,8 +223,8 @@ impl Resolver {
         *self.shared.inbox.lock().ignore_poison() = None;
     }
 
-    /// Makes a resolver with the same overrides that asks the system, to look up the host of a
-    /// DNS server that is given as a URL.
+    /// Makes a resolver with the same overrides that uses the system's name servers. It looks up
+    /// the host of a DNS server that is given as a URL.
     #[must_use]
     pub fn without_servers(&self) -> Self {
         let resolver = Self::new(self.shared.options);
@@ -239,14 +240,14 @@ impl Resolver {
     /// # Errors
     /// [`ErrorKind::Setup`] if the text is not an override.
     pub fn add_override(&self, spec: &str) -> Result<()> {
-        let expiry = clock::after(Instant::now(), self.shared.options.ttl);
+        let expiry = clock::add_saturating(Instant::now(), self.shared.options.ttl);
         self.shared.lock().overrides.add(spec, expiry)
     }
 
     /// Returns the number of lookups that were begun. A lookup that tries several domains of a
     /// search list counts once.
     #[must_use]
-    pub fn lookups(&self) -> u64 {
+    pub fn lookup_count(&self) -> u64 {
         self.shared.lock().lookups
     }
 
@@ -263,8 +264,8 @@ impl Resolver {
         self.lookup_at(Instant::now(), host, port, family, LookupWaiter::Worker, Box::new(notify))
     }
 
-    /// Looks up a name without waiting. Returns `None` if the answer is not known yet; a later call
-    /// returns it.
+    /// Looks up a name without waiting. Returns `None` while the answer is not known. A later call
+    /// returns the answer.
     ///
     /// # Errors
     /// The name has no address, or the lookup failed.
@@ -284,17 +285,17 @@ impl Resolver {
         origin: LookupWaiter,
         notify: LookupCallback,
     ) -> LookupStatus {
-        let name = normal(host);
+        let name = normalize_name(host);
         let mut state = self.shared.lock();
-        if let Some(answer) = state.known(now, &name, port) {
-            return LookupStatus::Ready(present(answer, host, family));
+        if let Some(answer) = state.answer_without_lookup(now, &name, port) {
+            return LookupStatus::Ready(to_caller_result(answer, host, family));
         }
         if let Some(CachedDnsName::Asked(waiting)) = state.names.get_mut(&*name) {
             waiting.push(notify);
             return LookupStatus::Pending;
         }
         let name: Arc<str> = name.into();
-        state.ask(now, Arc::clone(&name), vec![notify]);
+        state.begin_lookup(now, Arc::clone(&name), vec![notify]);
         state.lookups += 1;
         let chosen = state.has_chosen_servers();
         let by_dns = chosen || (self.shared.uses_dns && origin == LookupWaiter::Worker);
@@ -306,7 +307,11 @@ impl Resolver {
         {
             if chosen {
                 // Another resolver would learn a name that is meant for the chosen one.
-                self.shared.settle(&name, Err(LookupFailure::about_servers(&error.to_string())), LOCAL_FAILURE);
+                self.shared.cache_and_notify(
+                    &name,
+                    Err(LookupFailure::about_servers(&error.to_string())),
+                    LOCAL_FAILURE_CACHE_TIME,
+                );
             } else {
                 self.shared.ask_system(name);
             }
@@ -329,9 +334,9 @@ impl Resolver {
     ) -> Result<Arc<[IpAddr]>> {
         loop {
             if deadline.is_none()
-                && let Some(answer) = self.resolve_here(host, port)
+                && let Some(answer) = self.resolve_in_this_thread(host, port)
             {
-                return present(answer, host, family);
+                return to_caller_result(answer, host, family);
             }
             let (sender, receiver) = mpsc::channel();
             let notify = Box::new(move || {
@@ -354,21 +359,21 @@ impl Resolver {
 
     /// Looks up a name on this thread and returns the answer. Returns `None` if another thread
     /// already looks up this name, or if the user chose name servers to ask.
-    fn resolve_here(&self, host: &str, port: u16) -> Option<LookupAnswer> {
+    fn resolve_in_this_thread(&self, host: &str, port: u16) -> Option<LookupAnswer> {
         let now = Instant::now();
-        let name = normal(host);
+        let name = normalize_name(host);
         let mut state = self.shared.lock();
-        if let Some(answer) = state.known(now, &name, port) {
+        if let Some(answer) = state.answer_without_lookup(now, &name, port) {
             return Some(answer);
         }
         if state.has_chosen_servers() || matches!(state.names.get(&*name), Some(CachedDnsName::Asked(_))) {
             return None;
         }
         let name: Arc<str> = name.into();
-        state.ask(now, Arc::clone(&name), Vec::new());
+        state.begin_lookup(now, Arc::clone(&name), Vec::new());
         state.lookups += 1;
         drop(state);
-        Some(self.shared.answer(&name))
+        Some(self.shared.look_up_with_system(&name))
     }
 }
 
@@ -388,8 +393,8 @@ impl ResolverInner {
         self.state.lock().ignore_poison()
     }
 
-    /// Passes a question to the thread that asks the name servers. Starts that thread if there is
-    /// none.
+    /// Passes a question to the thread that asks the name servers. Starts that thread if it is not
+    /// running.
     ///
     /// # Errors
     /// The system cannot start the thread.
@@ -406,7 +411,7 @@ impl ResolverInner {
         drop(state);
         threads::start("haul-dns", move || {
             let files = ResolverFiles::read(shared.files.clone(), Instant::now());
-            let deliver = |question: &DnsQuestion, answer| shared.deliver(question, answer);
+            let deliver = |question: &DnsQuestion, answer| shared.handle_answer(question, answer);
             let mut client = DnsClient::new(poll, &for_thread, servers, files, &deliver);
             let opened = transport.map_or(Ok(()), |transport| {
                 transport.open().and_then(|channel| {
@@ -425,27 +430,33 @@ impl ResolverInner {
     }
 
     /// Handles an answer from the thread that asks the name servers.
-    fn deliver(self: &Arc<Self>, question: &DnsQuestion, answer: DnsAnswer) {
+    fn handle_answer(self: &Arc<Self>, question: &DnsQuestion, answer: DnsAnswer) {
         let name = &*question.name;
         if question.subject == LookupSubject::HttpsRecords {
-            return self.settle_https(name, answer);
+            return self.cache_https_and_notify(name, answer);
         }
-        let kept = |ttl: Duration| ttl.clamp(KEPT.0, KEPT.1);
+        let kept = |ttl: Duration| ttl.clamp(CACHE_TIME_BOUNDS.0, CACHE_TIME_BOUNDS.1);
         match answer {
-            DnsAnswer::Found(addresses, ttl) => self.settle(name, Ok(Arc::from(addresses)), kept(ttl)),
+            DnsAnswer::Found(addresses, ttl) => self.cache_and_notify(name, Ok(Arc::from(addresses)), kept(ttl)),
             DnsAnswer::NotFound { exists, ttl } => {
                 let text = if exists { "the name has no address" } else { "the name does not exist (NXDOMAIN)" };
-                self.settle(name, Err(LookupFailure::about_name(text)), kept(ttl).min(self.options.negative_ttl));
+                self.cache_and_notify(
+                    name,
+                    Err(LookupFailure::about_name(text)),
+                    kept(ttl).min(self.options.negative_ttl),
+                );
             }
-            DnsAnswer::Unavailable(text) => self.settle(name, Err(LookupFailure::about_servers(&text)), LOCAL_FAILURE),
+            DnsAnswer::Unavailable(text) => {
+                self.cache_and_notify(name, Err(LookupFailure::about_servers(&text)), LOCAL_FAILURE_CACHE_TIME)
+            }
             DnsAnswer::NeedsSystem | DnsAnswer::Https(..) => self.ask_system(Arc::from(name)),
         }
     }
 
     /// Caches an answer for the time `life`, and notifies all callers that wait for it.
-    fn settle(&self, name: &str, answer: LookupAnswer, life: Duration) {
+    fn cache_and_notify(&self, name: &str, answer: LookupAnswer, life: Duration) {
         let used = Instant::now();
-        let known = CachedDnsName::Known { answer, until: clock::after(used, life), used };
+        let known = CachedDnsName::Known { answer, until: clock::add_saturating(used, life), used };
         let before = self.lock().names.insert(Arc::from(name), known);
         if let Some(CachedDnsName::Asked(waiting)) = before {
             for notify in waiting {

@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
 
-use super::cache::normal;
+use super::cache::normalize_name;
 use crate::{Error, ErrorKind, Result};
 
 /// The table of overrides. An override for a host takes precedence over one for `*`.
@@ -15,7 +15,7 @@ pub(super) struct DnsOverrides {
 #[derive(Clone)]
 struct DnsOverride {
     addresses: Arc<[IpAddr]>,
-    /// The time at which the override expires, if its text began with `+`; otherwise it never does.
+    /// The time at which the override expires if its text began with `+`. `None`: it never expires.
     until: Option<Instant>,
 }
 
@@ -36,7 +36,7 @@ impl DnsOverrides {
         let wrong = |why: &str| Error::new(ErrorKind::Setup, format!("cannot use --resolve '{spec}': {why}"));
         if let Some(rest) = spec.strip_prefix('-') {
             let (host, port) = host_and_port(rest).ok_or_else(|| wrong("expected -HOST:PORT"))?;
-            self.hosts.remove(&(normal(host), port));
+            self.hosts.remove(&(normalize_name(host), port));
             return Ok(());
         }
         let (until, rest) = match spec.strip_prefix('+') {
@@ -48,9 +48,9 @@ impl DnsOverrides {
         let port = port.parse().map_err(|_| wrong("the port is not a number up to 65535"))?;
         let addresses = list
             .split(',')
-            .map(|text| literal(text.trim()).ok_or_else(|| wrong(&format!("'{text}' is not an IP address"))))
+            .map(|text| parse_ip_literal(text.trim()).ok_or_else(|| wrong(&format!("'{text}' is not an IP address"))))
             .collect::<Result<Arc<[IpAddr]>>>()?;
-        self.hosts.insert((normal(host), port), DnsOverride { addresses, until });
+        self.hosts.insert((normalize_name(host), port), DnsOverride { addresses, until });
         Ok(())
     }
 }
@@ -72,7 +72,7 @@ fn host_and_port(text: &str) -> Option<(&str, u16)> {
     Some((host, port.parse().ok()?))
 }
 
-fn literal(text: &str) -> Option<IpAddr> {
+fn parse_ip_literal(text: &str) -> Option<IpAddr> {
     let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     inner.unwrap_or(text).parse().ok()
 }

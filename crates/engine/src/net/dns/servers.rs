@@ -21,8 +21,8 @@ use crate::{Error, ErrorKind, Result};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DnsServers {
-    /// The servers, in order of preference (`--dns-servers`). If the list is empty, those of
-    /// `/etc/resolv.conf`.
+    /// The servers, in order of preference (`--dns-servers`). If the list is empty, the servers of
+    /// `/etc/resolv.conf` are used.
     pub servers: Vec<NameServer>,
     /// The network interface from which queries are sent (`--dns-interface`).
     pub interface: Option<String>,

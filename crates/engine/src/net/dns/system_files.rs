@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_policy::dns::hosts::HostsFile;
-use haul_policy::dns::nsswitch::{HostLookupSources, host_sources};
+use haul_policy::dns::nsswitch::{HostLookupSources, parse_host_sources};
 use haul_policy::dns::resolv_conf::ResolvConf;
 
 /// The minimum time between two checks whether the files have changed.
@@ -91,7 +91,7 @@ fn environment_text(name: &str) -> Option<String> {
 }
 
 fn read(paths: &ResolverFilePaths, hosts_version: FileVersion) -> ResolverConfig {
-    let mut resolv_conf = ResolvConf::parse(&text(&paths.resolv_conf));
+    let mut resolv_conf = ResolvConf::parse(&read_text_or_empty(&paths.resolv_conf));
     if resolv_conf.search.is_empty() {
         let node = rustix::system::uname();
         let domain = node.nodename().to_str().ok().and_then(|node| node.split_once('.')).map(|(_, domain)| domain);
@@ -107,14 +107,14 @@ fn read(paths: &ResolverFilePaths, hosts_version: FileVersion) -> ResolverConfig
     let (hosts, sources) = if is_large {
         (HostsFile::default(), HostLookupSources::SystemOnly)
     } else {
-        (HostsFile::parse(&text(&paths.hosts)), host_sources(&text(&paths.nsswitch)))
+        (HostsFile::parse(&read_text_or_empty(&paths.hosts)), parse_host_sources(&read_text_or_empty(&paths.nsswitch)))
     };
     ResolverConfig { resolv_conf: Arc::new(resolv_conf), hosts: Arc::new(hosts), sources }
 }
 
 /// Returns the text of a file. Returns an empty text if the file cannot be read: the system's
 /// resolver ignores such files, too.
-fn text(path: &Path) -> String {
+fn read_text_or_empty(path: &Path) -> String {
     fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::lookup_answer::{LookupAnswer, LookupFailure};
-use super::{LOCAL_FAILURE, ResolverInner};
+use super::{LOCAL_FAILURE_CACHE_TIME, ResolverInner};
 use crate::ignore_poison::IgnorePoison;
 use crate::threads;
 
@@ -20,7 +20,7 @@ use crate::threads;
 /// transfers.
 pub(super) const MAX_THREADS: usize = 1024;
 /// The time that an idle thread waits for another name before it ends.
-const THREAD_IDLE: Duration = Duration::from_secs(5);
+const THREAD_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Looks up the addresses of a name by `getaddrinfo`. Blocks.
 pub(super) fn look_up(host: &str) -> io::Result<Vec<IpAddr>> {
@@ -28,7 +28,8 @@ pub(super) fn look_up(host: &str) -> io::Result<Vec<IpAddr>> {
 }
 
 impl ResolverInner {
-    /// Queues a name for a helper thread, which looks it up. Starts a thread if none is idle.
+    /// Queues a name for a helper thread, which looks it up. Starts a thread if all threads are
+    /// busy.
     pub(super) fn ask_system(self: &Arc<Self>, name: Arc<str>) {
         let mut state = self.lock();
         state.queue.push_back(name);
@@ -44,7 +45,7 @@ impl ResolverInner {
 
     fn start_thread(self: &Arc<Self>) {
         let shared = Arc::clone(self);
-        let started = threads::start("haul-dns", move || shared.work());
+        let started = threads::start("haul-dns", move || shared.run_thread());
         if let Err(error) = started {
             let mut state = self.lock();
             state.threads -= 1;
@@ -53,23 +54,24 @@ impl ResolverInner {
             let orphans = if state.threads == 0 { std::mem::take(&mut state.queue) } else { VecDeque::new() };
             drop(state);
             for name in orphans {
-                self.settle(&name, Err(LookupFailure::from(&error)), LOCAL_FAILURE);
+                self.cache_and_notify(&name, Err(LookupFailure::from(&error)), LOCAL_FAILURE_CACHE_TIME);
             }
         }
     }
 
-    /// Runs a helper thread: looks up queued names until there has been none for [`THREAD_IDLE`].
-    fn work(&self) {
+    /// Runs a helper thread: looks up queued names until there has been none for
+    /// [`THREAD_IDLE_TIMEOUT`].
+    fn run_thread(&self) {
         let mut state = self.lock();
         loop {
             if let Some(name) = state.queue.pop_front() {
                 drop(state);
-                let _ = self.answer(&name);
+                let _ = self.look_up_with_system(&name);
                 state = self.lock();
                 continue;
             }
             state.idle += 1;
-            let (guard, wait) = self.work.wait_timeout(state, THREAD_IDLE).ignore_poison();
+            let (guard, wait) = self.work.wait_timeout(state, THREAD_IDLE_TIMEOUT).ignore_poison();
             state = guard;
             state.idle -= 1;
             if wait.timed_out() && state.queue.is_empty() {
@@ -81,7 +83,7 @@ impl ResolverInner {
 
     /// Looks up a name on this thread, caches the answer, and notifies all callers that wait for
     /// it.
-    pub(super) fn answer(&self, name: &str) -> LookupAnswer {
+    pub(super) fn look_up_with_system(&self, name: &str) -> LookupAnswer {
         // A panic of the program's own function counts as a failure, so that no thread waits for
         // ever.
         let asked = catch_unwind(AssertUnwindSafe(|| (self.ask)(name)));
@@ -96,10 +98,10 @@ impl ResolverInner {
         };
         let life = match &answer {
             Ok(_) => self.options.ttl,
-            Err(failure) if failure.is_local() => LOCAL_FAILURE,
+            Err(failure) if failure.is_local() => LOCAL_FAILURE_CACHE_TIME,
             Err(_) => self.options.negative_ttl,
         };
-        self.settle(name, answer.clone(), life);
+        self.cache_and_notify(name, answer.clone(), life);
         answer
     }
 }

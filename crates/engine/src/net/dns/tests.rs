@@ -46,7 +46,7 @@ fn concurrent_lookups_of_one_name_are_merged() {
     assert_eq!(heard, [0, 1, 2, 3, 4]);
     let answer = ready(resolver.lookup("a.test", 443, AddressFamily::Any, || unreachable!())).unwrap();
     assert_eq!(&*answer, [v4(1)], "duplicates are dropped, and the port does not matter");
-    assert_eq!(resolver.lookups(), 1);
+    assert_eq!(resolver.lookup_count(), 1);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn deadline_ends_the_wait_and_keeps_the_answer() {
     gate.send(()).unwrap();
     let far = Instant::now() + Duration::from_secs(600);
     assert_eq!(&*resolver.resolve("slow.test", 80, AddressFamily::Any, Some(far)).unwrap(), [v4(7)]);
-    assert_eq!(resolver.lookups(), 1);
+    assert_eq!(resolver.lookup_count(), 1);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn addresses_are_filtered_by_family() {
     assert_eq!(&*both, [IpAddr::V6(Ipv6Addr::LOCALHOST), v4(1)]);
     assert_eq!(&*resolver.resolve("x.LocalHost.", 80, AddressFamily::V4, None).unwrap(), [v4(1)]);
     assert_eq!(&*resolver.resolve("[::1]", 80, AddressFamily::Any, None).unwrap(), [IpAddr::V6(Ipv6Addr::LOCALHOST)]);
-    assert_eq!(resolver.lookups(), 1);
+    assert_eq!(resolver.lookup_count(), 1);
 }
 
 #[test]
@@ -224,6 +224,6 @@ fn name_in_use_stays_in_the_full_cache() {
     for number in 0..2 * MAX_NAMES as u64 {
         resolve("often.test");
         resolve(&format!("{number}.test"));
-        assert_eq!(resolver.lookups(), number + 2);
+        assert_eq!(resolver.lookup_count(), number + 2);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use haul_policy::auth::{AllowedAuthSchemes, ChosenAuthScheme, DigestSession, choose, cnonce, parse_challenges};
+use haul_policy::auth::{AllowedAuthSchemes, ChosenAuthScheme, DigestSession, choose_scheme, cnonce, parse_challenges};
 use haul_policy::proxy::Proxy;
 use haul_proto::head::ResponseHead;
 
@@ -27,7 +27,7 @@ pub enum ProxyAuthScheme {
 }
 
 impl ProxyAuthScheme {
-    fn allowed(self) -> AllowedAuthSchemes {
+    fn allowed_schemes(self) -> AllowedAuthSchemes {
         match self {
             Self::Basic => AllowedAuthSchemes::BASIC,
             Self::Digest => AllowedAuthSchemes::DIGEST,
@@ -66,14 +66,14 @@ impl ProxyAuthCache {
     ) -> Result<Option<Vec<u8>>> {
         let Some(credentials) = proxy.credentials() else { return Ok(None) };
         if auth == ProxyAuthScheme::Basic {
-            return Ok(Some(credentials.basic()));
+            return Ok(Some(credentials.basic_authorization()));
         }
         if auth == ProxyAuthScheme::Negotiate {
             return Ok(None);
         }
         match self.lock().get_mut(proxy) {
             None => Ok(None),
-            Some(ProxyAuthAnswer::Basic) => Ok(Some(credentials.basic())),
+            Some(ProxyAuthAnswer::Basic) => Ok(Some(credentials.basic_authorization())),
             Some(ProxyAuthAnswer::Digest(digest)) => {
                 let mut entropy = [0; 16];
                 aws_lc_rs::rand::fill(&mut entropy)
@@ -91,7 +91,7 @@ impl ProxyAuthCache {
     ///
     /// # Errors
     /// [`ErrorKind::Receive`] if the proxy requires credentials and there are none.
-    pub(in crate::net) fn asked(
+    pub(in crate::net) fn on_challenge(
         &self,
         proxy: &Proxy,
         auth: ProxyAuthScheme,
@@ -102,14 +102,16 @@ impl ProxyAuthCache {
             return Ok(false);
         }
         let challenges = parse_challenges(head.get_all("proxy-authenticate"));
-        let choice = choose(&challenges, auth.allowed())
+        let choice = choose_scheme(&challenges, auth.allowed_schemes())
             .map_err(|error| Error::with_source(ErrorKind::Receive, "the proxy cannot be answered", error))?;
         let mut known = self.lock();
         let answer = match choice {
             ChosenAuthScheme::Digest(new) => match known.get(proxy) {
                 // Another connection may already have answered this challenge, or one with the new
                 // nonce: its nonce count continues.
-                Some(ProxyAuthAnswer::Digest(old)) if old.answers(&new) => return Ok(!answered || new.is_stale()),
+                Some(ProxyAuthAnswer::Digest(old)) if old.has_same_challenge(&new) => {
+                    return Ok(!answered || new.is_stale());
+                }
                 // Another connection's newer nonce may have replaced the one that was answered.
                 // `stale` means that the password was right.
                 Some(ProxyAuthAnswer::Digest(old)) if answered && !old.may_answer_again(&new) => return Ok(false),

@@ -1,7 +1,7 @@
 //! The route to an origin: direct, or through proxies.
 //!
 //! ```text
-//!  ProxyOptions ──ProxyRoute::of(target)──▶ ProxyRoute ──in the pool's key──▶ net::connecting (names, addresses, stages)
+//!  ProxyOptions ──ProxyRoute::for_request(target)──▶ ProxyRoute ──in the pool's key──▶ net::connecting (names, addresses, stages)
 //!
 //!  forward   TCP [TLS with the proxy]                        GET http://origin/ ..      any origin's requests
 //!  tunnel    TCP [TLS with the proxy] CONNECT [TLS]          GET / ..                   one origin's
@@ -21,7 +21,7 @@
 //! proxy.proxy = Some(Proxy::parse("http://127.0.0.1:3128")?);
 //! proxy.no_proxy = Some(NoProxy::parse(".internal"));
 //! let options = RequestOptions { proxy: Some(proxy), ..RequestOptions::default() };
-//! let via = |url: &str| ProxyRoute::of(&Target::parse(url).unwrap(), &options);
+//! let via = |url: &str| ProxyRoute::for_request(&Target::parse(url).unwrap(), &options);
 //! assert!(matches!(via("http://example.test/"), ProxyRoute::Forward(_)));
 //! assert!(matches!(via("https://example.test/"), ProxyRoute::Tunnel(_)));
 //! assert_eq!(via("https://wiki.internal/"), ProxyRoute::Direct);
@@ -93,7 +93,7 @@ impl ProxyOptions {
     /// `all_proxy` and `no_proxy`. Uses none of them in a set-user-ID program ([`crate::environment`]).
     #[must_use]
     pub fn from_environment() -> Self {
-        let environment = ProxyEnvironment::read(|name| environment::variable(name).map(OsString::into_vec));
+        let environment = ProxyEnvironment::from_variables(|name| environment::variable(name).map(OsString::into_vec));
         Self { environment, ..Self::default() }
     }
 }

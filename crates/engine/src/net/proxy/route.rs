@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use haul_policy::proxy::{Proxy, ProxyFields, ProxyKind, ProxyMode, ProxyParseError, absolute_form, forward_fields};
+use haul_policy::proxy::{
+    Proxy, ProxyFields, ProxyKind, ProxyMode, ProxyParseError, absolute_form_target, forward_fields,
+};
 use haul_policy::target::Target;
 use haul_proto::head::ResponseHead;
 
@@ -57,7 +59,7 @@ impl ProxyRoute {
     /// another option replaces the host or port to connect to. `user_agent` is the request's
     /// User-Agent.
     pub(crate) fn select(given: &ProxyOptions, target: &Target, is_elsewhere: bool, user_agent: Option<&[u8]>) -> Self {
-        let proxy = match chosen(given, target) {
+        let proxy = match choose_proxy(given, target) {
             Ok(proxy) => proxy,
             Err(error) => {
                 let kind = if error.exit_code() == 7 { ErrorKind::Connect } else { ErrorKind::ProxyResolve };
@@ -97,7 +99,7 @@ impl ProxyRoute {
 
     /// Returns the proxy that forwards the requests, if there is one.
     #[must_use]
-    pub fn forwards(&self) -> Option<&Arc<ProxyHop>> {
+    pub fn forwarding_hop(&self) -> Option<&Arc<ProxyHop>> {
         match self {
             Self::Forward(hop) => Some(hop),
             _ => None,
@@ -106,7 +108,7 @@ impl ProxyRoute {
 
     /// Returns the proxy on the route, if there is one.
     #[must_use]
-    pub fn hop(&self) -> Option<&Arc<ProxyHop>> {
+    pub fn last_hop(&self) -> Option<&Arc<ProxyHop>> {
         match self {
             Self::Forward(hop) | Self::Tunnel(hop) => Some(hop),
             Self::Direct | Self::Unusable(..) => None,
@@ -134,7 +136,7 @@ fn proxy_tls_options(given: &ProxyOptions) -> TlsOptions {
     tls
 }
 
-fn chosen(given: &ProxyOptions, target: &Target) -> std::result::Result<Option<Proxy>, ProxyParseError> {
+fn choose_proxy(given: &ProxyOptions, target: &Target) -> std::result::Result<Option<Proxy>, ProxyParseError> {
     let no_proxy = given.no_proxy.as_ref().unwrap_or(given.environment.no_proxy());
     let proxy = match &given.proxy {
         Some(_) if no_proxy.matches(target) => None,
@@ -156,14 +158,14 @@ impl ProxyHop {
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if the credentials cannot be sent to the proxy.
-    pub(crate) fn forwarded(
+    pub(crate) fn forwarded_target_and_fields(
         &self,
         negotiated: Option<Vec<u8>>,
         method: &str,
         target: &Target,
         is_curl: bool,
     ) -> Result<(String, ProxyFields)> {
-        let uri = absolute_form(target, is_curl);
+        let uri = absolute_form_target(target, is_curl);
         let digested = if is_curl { target.path_and_query() } else { &uri };
         let authorization = match negotiated {
             None => self.memory.authorization(&self.proxy, self.auth, method, digested)?,
@@ -196,7 +198,7 @@ impl ProxyHop {
     /// field.
     #[must_use]
     pub fn may_answer(&self, head: &ResponseHead, answered: bool) -> bool {
-        head.status() == 407 && self.memory.asked(&self.proxy, self.auth, head, answered).unwrap_or(false)
+        head.status() == 407 && self.memory.on_challenge(&self.proxy, self.auth, head, answered).unwrap_or(false)
     }
 }
 

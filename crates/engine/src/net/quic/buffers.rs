@@ -22,13 +22,13 @@ use super::socket::QuicSocket;
 use crate::ignore_poison::IgnorePoison;
 
 /// The largest number of bytes that one message of a receive can have: a batch of datagrams.
-const BATCH: usize = 64 << 10;
-/// The size of a slot in bytes. Single datagrams fill it one after the other.
-const SLOT: usize = 2 * BATCH;
+const MAX_RECEIVE: usize = 64 << 10;
+/// The size of a slot in bytes. Several single datagrams can fill one slot.
+const SLOT_SIZE: usize = 2 * MAX_RECEIVE;
 /// The maximum number of slots, and thus of messages in one receive.
 const MAX_SLOTS: usize = 8;
 /// The number of slots that the first receives use.
-const FEW_SLOTS: usize = 2;
+const FIRST_SLOTS: usize = 2;
 /// The maximum number of unused sets of buffers that a pool keeps.
 const MAX_FREE: usize = 8;
 
@@ -39,13 +39,13 @@ pub(crate) struct DatagramBufferPool {
 }
 
 impl DatagramBufferPool {
-    /// Takes buffers out of the pool, or makes new ones, which have no memory yet.
-    pub(super) fn take(&self) -> DatagramBuffers {
+    /// Removes buffers from the pool, or makes new buffers, which have no memory yet.
+    pub(super) fn take_buffers(&self) -> DatagramBuffers {
         self.free.lock().ignore_poison().pop().unwrap_or_default()
     }
 
     /// Returns buffers to the pool.
-    pub(super) fn put(&self, buffers: DatagramBuffers) {
+    pub(super) fn put_buffers(&self, buffers: DatagramBuffers) {
         let mut free = self.free.lock().ignore_poison();
         if free.len() < MAX_FREE {
             free.push(buffers);
@@ -75,10 +75,10 @@ impl DatagramBuffers {
         socket: &QuicSocket,
         mut handle: impl FnMut(BytesMut, Option<EcnCodepoint>),
     ) -> io::Result<bool> {
-        self.choose();
+        self.choose_slots();
         let mut meta = [RecvMeta::default(); MAX_SLOTS];
         if self.chosen.is_empty() {
-            self.copied.resize(BATCH, 0);
+            self.copied.resize(MAX_RECEIVE, 0);
             socket.receive(&mut [IoSliceMut::new(&mut self.copied)], &mut meta)?;
             let batch = &self.copied[..meta[0].len];
             for datagram in batch.chunks(meta[0].stride.max(1)) {
@@ -90,7 +90,7 @@ impl DatagramBuffers {
             let chosen = |(index, _): &(usize, &mut BytesMut)| self.chosen.contains(index);
             let slots = self.slots.iter_mut().enumerate().filter(chosen);
             let mut pieces: SmallVec<[IoSliceMut<'_>; MAX_SLOTS]> =
-                slots.map(|(_, slot)| IoSliceMut::new(&mut slot[..BATCH])).collect();
+                slots.map(|(_, slot)| IoSliceMut::new(&mut slot[..MAX_RECEIVE])).collect();
             socket.receive(&mut pieces, &mut meta)?
         };
         for (slot, meta) in self.chosen.iter().zip(&meta[..filled]) {
@@ -109,18 +109,18 @@ impl DatagramBuffers {
 
     /// Chooses slots that have room for a batch. Makes the room of others available whose datagrams
     /// were dropped.
-    fn choose(&mut self) {
-        self.wanted = self.wanted.max(FEW_SLOTS);
+    fn choose_slots(&mut self) {
+        self.wanted = self.wanted.max(FIRST_SLOTS);
         self.chosen.clear();
         for (index, slot) in self.slots.iter_mut().enumerate() {
-            if slot.len() < BATCH {
+            if slot.len() < MAX_RECEIVE {
                 slot.clear();
-                if !slot.try_reclaim(SLOT) {
+                if !slot.try_reclaim(SLOT_SIZE) {
                     continue;
                 }
-                // SAFETY: `try_reclaim` allocates nothing: this is the memory with which the slot was
-                // made, of which `SLOT` bytes were initialised then.
-                unsafe { slot.set_len(SLOT) };
+                // SAFETY: `try_reclaim` allocates nothing: this is the memory with which the slot
+                // was made, of which `SLOT_SIZE` bytes were initialised then.
+                unsafe { slot.set_len(SLOT_SIZE) };
             }
             self.chosen.push(index);
             if self.chosen.len() == self.wanted {
@@ -129,7 +129,7 @@ impl DatagramBuffers {
         }
         while self.chosen.len() < self.wanted && self.slots.len() < MAX_SLOTS {
             self.chosen.push(self.slots.len());
-            self.slots.push(BytesMut::zeroed(SLOT));
+            self.slots.push(BytesMut::zeroed(SLOT_SIZE));
         }
     }
 }
@@ -193,6 +193,6 @@ mod tests {
             peer.send(&[n; 100]).unwrap();
             assert_eq!(receive(&mut buffers, &ours), [BytesMut::from(&[n; 100][..])]);
         }
-        assert_eq!(buffers.slots.len(), FEW_SLOTS);
+        assert_eq!(buffers.slots.len(), FIRST_SLOTS);
     }
 }

@@ -11,9 +11,9 @@ use crate::net::recv_budget::RecvBudget;
 const MAX_PAYLOAD: u16 = 65_527;
 /// The maximum number of unidirectional streams that the peer may have open. HTTP/3 uses three; the
 /// others are of unknown types, which some servers open to test clients.
-const PEER_STREAMS: u32 = 8;
+const MAX_PEER_UNI_STREAMS: u32 = 8;
 /// The time without a datagram after which the connection is lost. The peer may have a shorter one.
-const IDLE: Duration = Duration::from_secs(120);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 /// The maximum number of sent bytes that wait for an acknowledgement.
 const SEND_WINDOW: u64 = 4 << 20;
 /// The maximum number of bytes of handshake messages that arrived out of order. Some servers have
@@ -32,17 +32,17 @@ pub(crate) struct QuicWindows {
 }
 
 /// The largest window of a stream on a connection that several transfers share.
-const SHARED_STREAM: u32 = 512 << 10;
+const MAX_SHARED_STREAM_WINDOW: u32 = 512 << 10;
 
 impl QuicWindows {
     /// Returns the windows of a connection with this budget, for which `transfers` transfers wait.
     pub(crate) fn new(budget: &RecvBudget, transfers: usize) -> Self {
-        let connection = budget.window();
+        let connection = budget.connection_window();
         if transfers <= 1 {
             let stream = connection / 3 * 2;
             return Self { connection, stream, first: stream / 4 };
         }
-        let stream = (connection / 16).min(SHARED_STREAM);
+        let stream = (connection / 16).min(MAX_SHARED_STREAM_WINDOW);
         Self { connection, stream, first: stream / 4 }
     }
 }
@@ -52,11 +52,11 @@ pub(super) fn transport(windows: QuicWindows) -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
     config
         .max_concurrent_bidi_streams(VarInt::from_u32(0))
-        .max_concurrent_uni_streams(VarInt::from_u32(PEER_STREAMS))
+        .max_concurrent_uni_streams(VarInt::from_u32(MAX_PEER_UNI_STREAMS))
         .receive_window(VarInt::from_u32(windows.connection))
         .stream_receive_window(VarInt::from_u32(windows.stream))
         .send_window(SEND_WINDOW)
-        .max_idle_timeout(IdleTimeout::try_from(IDLE).ok())
+        .max_idle_timeout(IdleTimeout::try_from(IDLE_TIMEOUT).ok())
         .crypto_buffer_size(HANDSHAKE_BUFFER)
         .allow_spin(false)
         .datagram_receive_buffer_size(None);

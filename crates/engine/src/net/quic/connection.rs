@@ -114,7 +114,7 @@ impl QuicConnection {
             windows,
             local,
             number: next_connection_number(),
-            generation: fork::generation(),
+            generation: fork::fork_count(),
         })
     }
 
@@ -180,7 +180,7 @@ impl QuicConnection {
     /// # Errors
     /// The peer's host refuses datagrams repeatedly, or the socket is broken.
     pub(crate) fn receive(&mut self, now: Instant) -> io::Result<QuicReceive> {
-        let mut buffers = self.buffers.take();
+        let mut buffers = self.buffers.take_buffers();
         let Self { socket, endpoint, handle, machine, .. } = self;
         let (peer, handle) = (socket.peer(), *handle);
         // An endpoint without a server's settings answers nothing that concerns other connections.
@@ -195,7 +195,7 @@ impl QuicConnection {
                 machine.handle_event(event);
             }
         });
-        self.buffers.put(buffers);
+        self.buffers.put_buffers(buffers);
         self.last_received = bytes;
         let outcome = match received {
             Ok(has_more) => {
@@ -311,7 +311,7 @@ impl QuicConnection {
 
     /// Closes the connection with this code and reason, and tells the peer.
     pub(crate) fn close(&mut self, code: u64, reason: &str, now: Instant) {
-        if self.is_closed() || self.generation != fork::generation() {
+        if self.is_closed() || self.generation != fork::fork_count() {
             return;
         }
         let code = VarInt::from_u64(code).unwrap_or(H3_NO_ERROR);

@@ -18,16 +18,16 @@ use super::config::QuicWindows;
 use super::connection::{QuicConnection, QuicReceive};
 use super::socket::QuicSocketError;
 use crate::net::attempt_order::AttemptOrder;
-use crate::net::connect::{ConnectOptions, failure, timed_out};
+use crate::net::connect::{ConnectOptions, connect_error, timeout_error};
 use crate::net::local_address::LocalBinding;
 use crate::net::pool::ConnectionKey;
 use crate::net::recv_budget::SharedRecvMemory;
 use crate::net::tls::{QuicTls, SessionKey, TlsContexts, TlsOptions, TlsVersion};
-use crate::trace::{TraceEvent, TransferObserver, system_words};
+use crate::trace::{TraceEvent, TransferObserver, system_error_text};
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of receives on one attempt before the others are served.
-const TURN: usize = 8;
+const MAX_RECEIVES_PER_TURN: usize = 8;
 
 /// QUIC handshakes with the addresses of one host. The first one that is complete ends the race.
 pub(crate) struct QuicRace {
@@ -92,7 +92,7 @@ impl QuicRace {
 
     /// Makes the race report each attempt to this observer.
     #[must_use]
-    pub(crate) fn watched(self, trace: Option<Arc<dyn TransferObserver>>) -> Self {
+    pub(crate) fn with_trace(self, trace: Option<Arc<dyn TransferObserver>>) -> Self {
         Self { trace, ..self }
     }
 
@@ -102,7 +102,7 @@ impl QuicRace {
     }
 
     /// Advances the race as far as the sockets allow. Returns the connection whose handshake is
-    /// complete, or `None` if none is yet.
+    /// complete, or `None` before that.
     ///
     /// # Errors
     /// No address can be used: [`ErrorKind::Connect`] if the last one refused,
@@ -118,7 +118,7 @@ impl QuicRace {
         let mut index = 0;
         (self.stepped, self.has_more) = (now, false);
         while let Some(attempt) = self.racing.get_mut(index) {
-            match advance(&self.host, attempt, now) {
+            match drive_attempt(&self.host, attempt, now) {
                 Ok(progress @ (AttemptProgress::Waits | AttemptProgress::HasMore)) => {
                     self.has_more |= progress == AttemptProgress::HasMore;
                     index += 1;
@@ -131,17 +131,17 @@ impl QuicRace {
                 }
                 Err(error) => {
                     let lost = self.racing.remove(index);
-                    self.lost(lost.peer(), error)?;
+                    self.on_attempt_failed(lost.peer(), error)?;
                     attempt_now = true;
                 }
             }
         }
         while let Some(peer) = self.order.next(attempt_now, now) {
-            self.tell(|| format!("  Trying {peer}..."));
+            self.trace_text(|| format!("  Trying {peer}..."));
             match self.open(peer, now, tls, resources, watch) {
                 Ok(attempt) => {
                     self.racing.push(attempt);
-                    self.order.on_begun(now);
+                    self.order.on_attempt_begun(now);
                     break;
                 }
                 // The attempts in progress may still succeed.
@@ -153,12 +153,12 @@ impl QuicRace {
                     if error.lacks_descriptors() {
                         self.order.clear();
                     }
-                    self.lost(peer, error)?;
+                    self.on_attempt_failed(peer, error)?;
                     attempt_now = true;
                 }
             }
         }
-        if self.racing.is_empty() { Err(self.failed()) } else { Ok(None) }
+        if self.racing.is_empty() { Err(self.failure_error()) } else { Ok(None) }
     }
 
     /// Returns the time of the next timeout: call [`step`](Self::step) then, even if no socket is
@@ -187,9 +187,9 @@ impl QuicRace {
     }
 
     /// Returns the error for the time limit.
-    pub(crate) fn time_out(&self) -> Error {
+    pub(crate) fn timeout_error(&self) -> Error {
         let port = self.racing.first().map(|attempt| attempt.peer()).or(self.order.addresses().next().copied());
-        timed_out(&self.host, port.map_or(0, |peer| peer.port()))
+        timeout_error(&self.host, port.map_or(0, |peer| peer.port()))
     }
 
     fn open(
@@ -202,28 +202,28 @@ impl QuicRace {
     ) -> Result<Box<QuicConnection>> {
         let budget = resources.recv_memory.reserve();
         let windows = QuicWindows::new(&budget, resources.transfers);
-        let context = contexts.context(&self.tls)?.at(self.session_key.clone());
+        let context = contexts.context(&self.tls)?.for_server(self.session_key.clone());
         let tls = QuicTls::new(context, &self.host, windows.first)?;
         let (memory, buffers) = ((budget, windows), resources.buffers);
         let opened = QuicConnection::open(peer, &self.bind, Arc::clone(&tls), memory, buffers, now);
         let mut attempt = opened.map_err(|error| match (error, tls.failure()) {
             (_, Some(error)) => error,
-            (QuicSocketError::Bind(error), _) => self.bind.failed(peer, error),
-            (QuicSocketError::Connect(error), _) => failure(&self.host, peer.port(), error),
+            (QuicSocketError::Bind(error), _) => self.bind.bind_error(peer, error),
+            (QuicSocketError::Connect(error), _) => connect_error(&self.host, peer.port(), error),
         })?;
         let watched = watch(attempt.as_fd());
         watched.map_err(|error| Error::with_source(ErrorKind::Connect, "the connection cannot be watched", error))?;
-        attempt.transmit(now).map_err(|error| failure(&self.host, peer.port(), error))?;
+        attempt.transmit(now).map_err(|error| connect_error(&self.host, peer.port(), error))?;
         Ok(Box::new(attempt))
     }
 
-    /// Notes that an attempt has failed.
+    /// Records that an attempt has failed.
     ///
     /// # Errors
     /// The error, if other addresses would have the same.
-    fn lost(&mut self, peer: SocketAddr, error: Error) -> Result<()> {
-        self.tell(|| {
-            let why = error.io_source().map_or_else(|| error.cause(), system_words);
+    fn on_attempt_failed(&mut self, peer: SocketAddr, error: Error) -> Result<()> {
+        self.trace_text(|| {
+            let why = error.io_source().map_or_else(|| error.cause(), system_error_text);
             format!("connect to {} port {} failed: {why}", peer.ip(), peer.port())
         });
         if error.is_tls() {
@@ -233,13 +233,13 @@ impl QuicRace {
         Ok(())
     }
 
-    fn failed(&mut self) -> Error {
+    fn failure_error(&mut self) -> Error {
         self.failure.take().unwrap_or_else(|| {
             Error::new(ErrorKind::Connect, format!("failed to connect to {}: it has no address", self.host))
         })
     }
 
-    fn tell(&self, text: impl FnOnce() -> String) {
+    fn trace_text(&self, text: impl FnOnce() -> String) {
         if let Some(trace) = &self.trace {
             trace.event(&TraceEvent::Info(text().into()));
         }
@@ -258,12 +258,12 @@ enum AttemptProgress {
 }
 
 /// Receives and sends on an attempt.
-fn advance(host: &str, attempt: &mut QuicConnection, now: Instant) -> Result<AttemptProgress> {
+fn drive_attempt(host: &str, attempt: &mut QuicConnection, now: Instant) -> Result<AttemptProgress> {
     let port = attempt.peer().port();
-    let refused = |error: io::Error| failure(host, port, error);
+    let refused = |error: io::Error| connect_error(host, port, error);
     attempt.handle_timeout(now);
     let mut progress = AttemptProgress::HasMore;
-    for _ in 0..TURN {
+    for _ in 0..MAX_RECEIVES_PER_TURN {
         if attempt.receive(now).map_err(refused)? != QuicReceive::More {
             progress = AttemptProgress::Waits;
             break;

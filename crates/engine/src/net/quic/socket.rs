@@ -66,7 +66,7 @@ struct PacketMarks {
 
 impl PacketMarks {
     /// Returns the marks of these options, without a codepoint; `None` if the options set none.
-    fn of(bind: &LocalBinding) -> Option<Self> {
+    fn from_options(bind: &LocalBinding) -> Option<Self> {
         let is_set = bind.type_of_service.is_some() || bind.priority.is_some();
         let type_of_service = bind.type_of_service.unwrap_or(0) & !ECN_BITS;
         is_set.then_some(Self { type_of_service, priority: bind.priority, ecn: None })
@@ -76,7 +76,8 @@ impl PacketMarks {
     fn apply(&self, socket: &socket2::Socket, peer: SocketAddr) {
         let ecn = self.ecn.map_or(0, |codepoint| codepoint as u8);
         let type_of_service = Some(self.type_of_service | ecn);
-        LocalBinding { type_of_service, priority: self.priority, ..LocalBinding::default() }.mark(socket, &peer);
+        LocalBinding { type_of_service, priority: self.priority, ..LocalBinding::default() }
+            .set_packet_marks(socket, &peer);
     }
 }
 
@@ -92,7 +93,7 @@ impl QuicSocket {
         // A refusal leaves the system's size.
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
         let _ = socket.set_send_buffer_size(SEND_BUFFER);
-        let marks = PacketMarks::of(bind);
+        let marks = PacketMarks::from_options(bind);
         if let Some(marks) = &marks {
             marks.apply(&socket, peer);
         }
@@ -209,7 +210,7 @@ mod tests {
         let listener = UdpSocket::bind("127.0.0.1:0").unwrap();
         let peer = listener.local_addr().unwrap();
         let of = |type_of_service, priority| {
-            LocalBinding::of(&ConnectOptions { type_of_service, priority, ..ConnectOptions::default() })
+            LocalBinding::from_options(&ConnectOptions { type_of_service, priority, ..ConnectOptions::default() })
         };
         for (bind, expected) in [(of(None, None), 0), (of(Some(0xbb), Some(5)), 0xb8), (of(None, Some(5)), 0)] {
             let open = QuicSocket::open(peer, &bind);

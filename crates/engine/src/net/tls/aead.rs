@@ -10,7 +10,7 @@ use aws_lc_rs::aead as aws_lc;
 use ring::aead as ring_lib;
 
 /// The length of the authentication tag that follows the ciphertext, in bytes.
-pub(super) const TAG: usize = 16;
+pub(super) const TAG_LENGTH: usize = 16;
 
 /// The AEAD algorithms of TLS 1.2 and 1.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(super) enum TlsRecordAead {
 impl TlsRecordAead {
     /// Makes an AEAD with this key. Returns `None` if the key has the wrong length.
     pub(super) fn new(cipher: TlsRecordCipher, key: &[u8]) -> Option<Self> {
-        if has_wide_vectors() { Self::aws_lc(cipher, key) } else { Self::ring(cipher, key) }
+        if cpu_has_vaes() { Self::aws_lc(cipher, key) } else { Self::ring(cipher, key) }
     }
 
     fn aws_lc(cipher: TlsRecordCipher, key: &[u8]) -> Option<Self> {
@@ -67,7 +67,7 @@ impl TlsRecordAead {
 
     /// Encrypts `plain` in place, and returns the authentication tag. Returns `None` if `plain` is
     /// too long; it may then be unchanged.
-    pub(super) fn seal(&self, nonce: [u8; 12], aad: &[u8], plain: &mut [u8]) -> Option<[u8; TAG]> {
+    pub(super) fn seal(&self, nonce: [u8; 12], aad: &[u8], plain: &mut [u8]) -> Option<[u8; TAG_LENGTH]> {
         match self {
             Self::AwsLc(key) => {
                 let nonce = aws_lc::Nonce::assume_unique_for_key(nonce);
@@ -85,14 +85,14 @@ impl TlsRecordAead {
 
 /// Returns true if the processor has the instructions that aws-lc's fastest code needs.
 #[cfg(target_arch = "x86_64")]
-fn has_wide_vectors() -> bool {
+fn cpu_has_vaes() -> bool {
     use std::arch::is_x86_feature_detected as has;
     has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl") && has!("vaes") && has!("vpclmulqdq")
 }
 
 /// Returns true on other processors, since both libraries are equally fast there.
 #[cfg(not(target_arch = "x86_64"))]
-fn has_wide_vectors() -> bool {
+fn cpu_has_vaes() -> bool {
     true
 }
 
@@ -138,7 +138,7 @@ mod tests {
                 }
                 assert!(aead.open([1; 12], b"aae", &mut sealed.clone()).is_none());
                 assert!(aead.open([2; 12], b"aad", &mut sealed.clone()).is_none());
-                assert!(aead.open([1; 12], b"aad", &mut [0; TAG - 1]).is_none());
+                assert!(aead.open([1; 12], b"aad", &mut [0; TAG_LENGTH - 1]).is_none());
                 assert!(aead.open([1; 12], b"aad", &mut sealed.clone()).is_some());
             }
         }

@@ -27,9 +27,9 @@ const BASIC_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29
 const KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.15");
 const EXTENDED_KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37");
 const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
-/// The extensions that may be critical: those that this module or webpki checks, and then policies
-/// and CRL distribution points, which restrict nothing unless a policy is required.
-const KNOWN: [ObjectIdentifier; 10] = [
+/// The extensions that may be critical: the extensions that this module or webpki checks, and then
+/// policies and CRL distribution points, which restrict nothing unless a policy is required.
+const SUPPORTED_EXTENSIONS: [ObjectIdentifier; 10] = [
     SUBJECT_ALT_NAME,
     NAME_CONSTRAINTS,
     BASIC_CONSTRAINTS,
@@ -118,7 +118,7 @@ pub(super) fn check_anchor(certificate: &Certificate, now: UnixTime, below: usiz
     if now.as_secs() > validity.not_after.to_unix_duration().as_secs() {
         return Err(CaFault::Expired);
     }
-    match read::<BasicConstraints>(certificate, BASIC_CONSTRAINTS)? {
+    match read_extension::<BasicConstraints>(certificate, BASIC_CONSTRAINTS)? {
         Some(constraints) if !constraints.ca => return Err(CaFault::NotCa),
         Some(constraints) if constraints.path_len_constraint.is_some_and(|most| below > usize::from(most)) => {
             return Err(CaFault::PathLength);
@@ -130,11 +130,11 @@ pub(super) fn check_anchor(certificate: &Certificate, now: UnixTime, below: usiz
     }
     check_key_usage(certificate)?;
     check_name_constraints(certificate)?;
-    if !is_for_servers(certificate).ok_or(CaFault::Unreadable)? {
+    if !allows_server_authentication(certificate).ok_or(CaFault::Unreadable)? {
         return Err(CaFault::Purpose);
     }
     let mut extensions = fields.extensions().into_iter().flatten();
-    match extensions.any(|extension| extension.critical && !KNOWN.contains(&extension.extn_id)) {
+    match extensions.any(|extension| extension.critical && !SUPPORTED_EXTENSIONS.contains(&extension.extn_id)) {
         true => Err(CaFault::CriticalExtension),
         false => Ok(()),
     }
@@ -150,28 +150,28 @@ pub(super) fn is_self_issued(certificate: &Certificate) -> bool {
 /// authentication is one of them. Returns `None` if they cannot be parsed. As in webpki and
 /// OpenSSL, `anyExtendedKeyUsage` is not sufficient (RFC 5280 section 4.2.1.12 leaves that to the
 /// application).
-pub(super) fn is_for_servers(certificate: &Certificate) -> Option<bool> {
-    let purposes = read::<ExtendedKeyUsage>(certificate, EXTENDED_KEY_USAGE).ok()?;
+pub(super) fn allows_server_authentication(certificate: &Certificate) -> Option<bool> {
+    let purposes = read_extension::<ExtendedKeyUsage>(certificate, EXTENDED_KEY_USAGE).ok()?;
     Some(purposes.is_none_or(|purposes| purposes.0.contains(&SERVER_AUTH)))
 }
 
 /// Returns true if OpenSSL would accept the key usage of a server's certificate: signatures, or an
 /// older key agreement. Returns `None` if it cannot be parsed.
-pub(super) fn allows_handshake(certificate: &Certificate) -> Option<bool> {
-    let usage = read::<KeyUsage>(certificate, KEY_USAGE).ok()?;
+pub(super) fn allows_digital_signature(certificate: &Certificate) -> Option<bool> {
+    let usage = read_extension::<KeyUsage>(certificate, KEY_USAGE).ok()?;
     Some(usage.is_none_or(|usage| usage.digital_signature() || usage.key_encipherment() || usage.key_agreement()))
 }
 
 /// Returns an error if the issuer's key may not sign revocation lists (RFC 5280 section 6.3.3).
-pub(super) fn check_list_signing(certificate: &Certificate) -> Result<(), CaFault> {
-    match read::<KeyUsage>(certificate, KEY_USAGE)? {
+pub(super) fn check_may_sign_revocation_lists(certificate: &Certificate) -> Result<(), CaFault> {
+    match read_extension::<KeyUsage>(certificate, KEY_USAGE)? {
         Some(usage) if !usage.crl_sign() => Err(CaFault::ListSigning),
         _ => Ok(()),
     }
 }
 
 fn check_key_usage(certificate: &Certificate) -> Result<(), CaFault> {
-    match read::<KeyUsage>(certificate, KEY_USAGE)? {
+    match read_extension::<KeyUsage>(certificate, KEY_USAGE)? {
         Some(usage) if !usage.key_cert_sign() => Err(CaFault::KeyUsage),
         _ => Ok(()),
     }
@@ -180,7 +180,7 @@ fn check_key_usage(certificate: &Certificate) -> Result<(), CaFault> {
 /// Returns an error if a certificate has name constraints that contain no constraint (RFC 5280
 /// section 4.2.1.10). Its issuer must have intended some.
 fn check_name_constraints(certificate: &Certificate) -> Result<(), CaFault> {
-    let Some(constraints) = read::<NameConstraints>(certificate, NAME_CONSTRAINTS)? else { return Ok(()) };
+    let Some(constraints) = read_extension::<NameConstraints>(certificate, NAME_CONSTRAINTS)? else { return Ok(()) };
     let sides = [&constraints.permitted_subtrees, &constraints.excluded_subtrees];
     match sides.into_iter().flatten().any(|subtrees| !subtrees.is_empty()) {
         true => Ok(()),
@@ -190,7 +190,7 @@ fn check_name_constraints(certificate: &Certificate) -> Result<(), CaFault> {
 
 /// Returns the value of an extension. Returns an error if it is malformed or occurs twice (RFC 5280
 /// section 4.2).
-fn read<T>(certificate: &Certificate, oid: ObjectIdentifier) -> Result<Option<T>, CaFault>
+fn read_extension<T>(certificate: &Certificate, oid: ObjectIdentifier) -> Result<Option<T>, CaFault>
 where
     T: for<'a> Decode<'a, Error = DerError>,
 {

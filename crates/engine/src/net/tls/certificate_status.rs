@@ -16,7 +16,8 @@ use webpki::{EndEntityCert, KeyUsage};
 use x509_cert::ext::Extension;
 use x509_cert::spki::{AlgorithmIdentifierRef, SubjectPublicKeyInfoRef};
 
-/// The largest response that is read, in bytes. Those of public authorities have less than 4 KiB.
+/// The largest response that is read, in bytes. Responses of public authorities have less than 4
+/// KiB.
 const MAX_RESPONSE: usize = 64 << 10;
 /// The difference between two clocks that is tolerated, in seconds, as in curl.
 const CLOCK_SKEW: u64 = 300;
@@ -25,7 +26,7 @@ const MAX_AGE: u64 = 10 * 86_400;
 /// The maximum number of certificates in a response that are tried as its signer.
 const MAX_SIGNERS: usize = 4;
 
-const BASIC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.48.1.1");
+const BASIC_OCSP_RESPONSE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.48.1.1");
 /// The object identifier of the purpose `id-kp-OCSPSigning`, 1.3.6.1.5.5.7.3.9.
 const OCSP_SIGNING: &[u8] = b"\x2b\x06\x01\x05\x05\x07\x03\x09";
 
@@ -110,7 +111,8 @@ struct BasicResponse<'a> {
 /// `ResponseData`, without the version, which has only one value, and is never encoded in DER.
 #[derive(Sequence)]
 struct ResponseData<'a> {
-    /// The name or the key of the responder. The signature shows who it is, so this is not used.
+    /// The name or the key of the responder. It is not used, because the signature identifies the
+    /// responder.
     responder: AnyRef<'a>,
     produced_at: GeneralizedTime,
     responses: Vec<SingleResponse<'a>>,
@@ -159,22 +161,22 @@ pub(super) fn check(
     if response.status != ResponderStatus::Successful {
         return Err(StatusFault::Unsuccessful);
     }
-    let bytes = response.bytes.filter(|bytes| bytes.kind == BASIC).ok_or(StatusFault::Malformed)?;
+    let bytes = response.bytes.filter(|bytes| bytes.kind == BASIC_OCSP_RESPONSE).ok_or(StatusFault::Malformed)?;
     let basic = BasicResponse::from_der(bytes.response.as_bytes()).map_err(malformed)?;
     let signed = basic.data.to_der().map_err(malformed)?;
     check_signature(&basic, &signed, issuer, algorithms, now)?;
     let data = ResponseData::from_der(&signed).map_err(malformed)?;
-    if has_critical(data.extensions.as_deref()) {
+    if has_critical_extension(data.extensions.as_deref()) {
         return Err(StatusFault::Malformed);
     }
-    let mut about = data.responses.iter().filter(|single| single.id.is_of(leaf, issuer));
+    let mut about = data.responses.iter().filter(|single| single.id.matches_certificate(leaf, issuer));
     let single = about.next().ok_or(StatusFault::OtherCertificate)?;
     single.check(now)
 }
 
 impl SingleResponse<'_> {
     fn check(&self, now: UnixTime) -> Result<(), StatusFault> {
-        if has_critical(self.extensions.as_deref()) {
+        if has_critical_extension(self.extensions.as_deref()) {
             return Err(StatusFault::Malformed);
         }
         let (now, this_update) = (now.as_secs(), self.this_update.to_unix_duration().as_secs());
@@ -200,7 +202,7 @@ impl SingleResponse<'_> {
 
 impl CertificateId<'_> {
     /// Returns true if this names the certificate `leaf` of `issuer`.
-    fn is_of(&self, leaf: &EndEntityCert<'_>, issuer: &TrustAnchor<'_>) -> bool {
+    fn matches_certificate(&self, leaf: &EndEntityCert<'_>, issuer: &TrustAnchor<'_>) -> bool {
         let algorithm = match self.algorithm.oid.to_string().as_str() {
             "1.3.14.3.2.26" => &SHA1_FOR_LEGACY_USE_ONLY,
             "2.16.840.1.101.3.4.2.1" => &SHA256,
@@ -244,7 +246,7 @@ fn check_signature(
         let Ok(der) = certificate.to_der() else { continue };
         let der = CertificateDer::from(der);
         let Ok(responder) = EndEntityCert::try_from(&der) else { continue };
-        let key = key_of(&responder.subject_public_key_info());
+        let key = split_public_key_info(&responder.subject_public_key_info());
         if !key.is_some_and(|key| is_signed_by(&key)) {
             continue;
         }
@@ -260,10 +262,10 @@ fn check_signature(
 
 /// Returns the algorithm of the issuer's key in DER, and the bits of the key.
 fn public_key(issuer: &TrustAnchor<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
-    key_of(&sequence(&issuer.subject_public_key_info)?)
+    split_public_key_info(&sequence(&issuer.subject_public_key_info)?)
 }
 
-fn key_of(info: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+fn split_public_key_info(info: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let info = SubjectPublicKeyInfoRef::from_der(info).ok()?;
     Some((info.algorithm.to_der().ok()?, info.subject_public_key.as_bytes()?.to_vec()))
 }
@@ -278,7 +280,7 @@ fn content(der: &[u8]) -> Option<&[u8]> {
     AnyRef::from_der(der).ok().map(|element| element.value())
 }
 
-fn has_critical(extensions: Option<&[Extension]>) -> bool {
+fn has_critical_extension(extensions: Option<&[Extension]>) -> bool {
     extensions.is_some_and(|extensions| extensions.iter().any(|extension| extension.critical))
 }
 

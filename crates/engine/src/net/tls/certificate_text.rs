@@ -22,7 +22,7 @@ use x509_cert::time::Time;
 
 /// The short names of the attributes that occur in the names of server certificates, by object
 /// identifier (RFC 4519 section 2, RFC 2985 section 5.2.1).
-const KINDS: [(&str, &str); 7] = [
+const ATTRIBUTE_NAMES: [(&str, &str); 7] = [
     ("2.5.4.3", "CN"),
     ("2.5.4.6", "C"),
     ("2.5.4.7", "L"),
@@ -34,16 +34,16 @@ const KINDS: [(&str, &str); 7] = [
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// Describes a certificate in DER as lines of text. Returns no lines if it cannot be parsed.
-pub(super) fn lines(der: &[u8]) -> Vec<String> {
+pub(super) fn certificate_lines(der: &[u8]) -> Vec<String> {
     let Ok(certificate) = Certificate::from_der(der) else { return Vec::new() };
     let certificate = certificate.tbs_certificate();
     let validity = certificate.validity();
     vec![
         "Server certificate:".to_owned(),
-        format!(" subject: {}", name(certificate.subject(), "=", "; ")),
-        format!(" start date: {}", date(validity.not_before)),
-        format!(" expire date: {}", date(validity.not_after)),
-        format!(" issuer: {}", name(certificate.issuer(), "=", "; ")),
+        format!(" subject: {}", format_name(certificate.subject(), "=", "; ")),
+        format!(" start date: {}", format_time(validity.not_before)),
+        format!(" expire date: {}", format_time(validity.not_after)),
+        format!(" issuer: {}", format_name(certificate.issuer(), "=", "; ")),
     ]
 }
 
@@ -61,27 +61,27 @@ pub fn certificate_details(der: &[u8]) -> Vec<(&'static str, String)> {
         all => all,
     };
     vec![
-        ("Subject", name(certificate.subject(), " = ", ", ")),
-        ("Issuer", name(certificate.issuer(), " = ", ", ")),
+        ("Subject", format_name(certificate.subject(), " = ", ", ")),
+        ("Issuer", format_name(certificate.issuer(), " = ", ", ")),
         ("Version", (certificate.version() as u8).to_string()),
         ("Serial Number", serial.iter().map(|byte| format!("{byte:02x}")).collect()),
-        ("Start date", date(validity.not_before)),
-        ("Expire date", date(validity.not_after)),
+        ("Start date", format_time(validity.not_before)),
+        ("Expire date", format_time(validity.not_after)),
     ]
 }
 
 /// Formats a distinguished name in the order of the certificate, from the country on. (RFC 4514 has
 /// the reverse order.)
-fn name(name: &Name, equals: &str, between: &str) -> String {
-    name.iter().map(|each| attribute(each, equals)).collect::<Vec<_>>().join(between)
+fn format_name(name: &Name, equals: &str, between: &str) -> String {
+    name.iter().map(|each| format_attribute(each, equals)).collect::<Vec<_>>().join(between)
 }
 
 /// Formats an attribute of a name. The attribute's `Display` is not used, since it needs a table of
 /// all object identifiers. That would slow the start of every program with haul (44,000
 /// instructions for relocation).
-fn attribute(attribute: &AttributeTypeAndValue, equals: &str) -> String {
+fn format_attribute(attribute: &AttributeTypeAndValue, equals: &str) -> String {
     let oid = attribute.oid.to_string();
-    let kind = KINDS.iter().find(|(known, _)| *known == oid).map_or(oid.as_str(), |(_, kind)| kind);
+    let kind = ATTRIBUTE_NAMES.iter().find(|(known, _)| *known == oid).map_or(oid.as_str(), |(_, kind)| kind);
     let value = attribute.value.decode_as::<DirectoryString>();
     // A mail address is an IA5String, which is ASCII.
     let text = value
@@ -90,15 +90,15 @@ fn attribute(attribute: &AttributeTypeAndValue, equals: &str) -> String {
 }
 
 /// Returns a time of certificate verification as text; `None` if no certificate can have it.
-pub(super) fn date_of(time: UnixTime) -> Option<String> {
-    Some(shown(DateTime::from_unix_duration(Duration::from_secs(time.as_secs())).ok()?))
+pub(super) fn format_unix_time(time: UnixTime) -> Option<String> {
+    Some(format_date_time(DateTime::from_unix_duration(Duration::from_secs(time.as_secs())).ok()?))
 }
 
-fn date(time: Time) -> String {
-    shown(time.to_date_time())
+fn format_time(time: Time) -> String {
+    format_date_time(time.to_date_time())
 }
 
-fn shown(time: DateTime) -> String {
+fn format_date_time(time: DateTime) -> String {
     let month = MONTHS[usize::from(time.month() - 1) % MONTHS.len()];
     let (hour, minutes, seconds) = (time.hour(), time.minutes(), time.seconds());
     format!("{month} {:>2} {hour:02}:{minutes:02}:{seconds:02} {} GMT", time.day(), time.year())
@@ -128,7 +128,7 @@ mod tests {
             " expire date: Nov 22 00:00:00 2026 GMT",
             " issuer: C=US; CN=a.example",
         ];
-        assert_eq!(lines(made().der()), expected);
+        assert_eq!(certificate_lines(made().der()), expected);
     }
 
     #[test]
@@ -145,7 +145,10 @@ mod tests {
         let certificate = made();
         let der = certificate.der();
         for cut in 0..der.len() {
-            assert!(lines(&der[..cut]).is_empty() && certificate_details(&der[..cut]).is_empty(), "cut at {cut}");
+            assert!(
+                certificate_lines(&der[..cut]).is_empty() && certificate_details(&der[..cut]).is_empty(),
+                "cut at {cut}"
+            );
         }
     }
 }

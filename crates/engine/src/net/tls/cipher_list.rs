@@ -17,9 +17,9 @@ use rustls::{CipherSuite, NamedGroup, SignatureScheme, SupportedCipherSuite};
 use super::{TlsOptions, TlsVersion};
 use crate::{Error, ErrorKind, Result};
 
-/// OpenSSL's names of the TLS 1.2 cipher suites. (OpenSSL names those of TLS 1.3 as the standard
-/// does.)
-const SUITES: &[(&str, CipherSuite)] = &[
+/// OpenSSL's names of the TLS 1.2 cipher suites. (For the suites of TLS 1.3, OpenSSL uses the names
+/// of the standard.)
+const OPENSSL_SUITE_NAMES: &[(&str, CipherSuite)] = &[
     ("ECDHE-ECDSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
     ("ECDHE-ECDSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
     ("ECDHE-ECDSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256),
@@ -33,7 +33,7 @@ const SUITES: &[(&str, CipherSuite)] = &[
 
 /// OpenSSL's keywords for kinds of cipher suites, each with a text that the names of these suites
 /// contain. haul has no suites for keywords such as `RC4`, so `!RC4` has no effect.
-const KINDS: &[(&str, &str)] = &[
+const OPENSSL_KEYWORDS: &[(&str, &str)] = &[
     ("ALL", ""),
     ("DEFAULT", ""),
     ("HIGH", ""),
@@ -52,7 +52,7 @@ const KINDS: &[(&str, &str)] = &[
 ];
 
 /// The names of key-exchange groups, both OpenSSL's names and the standard ones.
-const GROUPS: &[(&str, NamedGroup)] = &[
+const GROUP_NAMES: &[(&str, NamedGroup)] = &[
     ("x25519", NamedGroup::X25519),
     ("prime256v1", NamedGroup::secp256r1),
     ("secp256r1", NamedGroup::secp256r1),
@@ -64,7 +64,7 @@ const GROUPS: &[(&str, NamedGroup)] = &[
 
 /// OpenSSL's names of the algorithms that may sign a handshake: the name in TLS 1.3, and the name
 /// of key and hash.
-const SIGNATURES: &[(&str, &str, SignatureScheme)] = &[
+const SIGNATURE_NAMES: &[(&str, &str, SignatureScheme)] = &[
     ("ecdsa_secp256r1_sha256", "ECDSA+SHA256", SignatureScheme::ECDSA_NISTP256_SHA256),
     ("ecdsa_secp384r1_sha384", "ECDSA+SHA384", SignatureScheme::ECDSA_NISTP384_SHA384),
     ("ecdsa_secp521r1_sha512", "ECDSA+SHA512", SignatureScheme::ECDSA_NISTP521_SHA512),
@@ -87,7 +87,8 @@ pub(super) fn signature_schemes(
     let known = supported.supported_schemes();
     let scheme = |name: &String| {
         let is = |known: &str| known.eq_ignore_ascii_case(name);
-        let found = SIGNATURES.iter().find(|(new, old, _)| is(new) || is(old) || is(&old.replace("RSA-PSS", "PSS")));
+        let found =
+            SIGNATURE_NAMES.iter().find(|(new, old, _)| is(new) || is(old) || is(&old.replace("RSA-PSS", "PSS")));
         found.map(|(.., scheme)| *scheme).filter(|scheme| known.contains(scheme))
     };
     let schemes: Vec<_> = names.iter().filter_map(scheme).collect();
@@ -100,7 +101,7 @@ pub(super) fn signature_schemes(
 /// Restricts the crypto provider to the cipher suites and groups in the options. As in OpenSSL,
 /// unknown names are ignored if at least one name is known, and so are suites of TLS versions that
 /// are not enabled.
-pub(super) fn narrow(provider: &mut CryptoProvider, options: &TlsOptions) -> Result<()> {
+pub(super) fn apply_cipher_lists(provider: &mut CryptoProvider, options: &TlsOptions) -> Result<()> {
     let is_13 = |suite: &SupportedCipherSuite| suite.tls13().is_some();
     let (speaks_12, speaks_13) = (options.min_version < TlsVersion::V1_3, options.max_version >= TlsVersion::V1_3);
     for (names, of_13) in [
@@ -120,7 +121,7 @@ pub(super) fn narrow(provider: &mut CryptoProvider, options: &TlsOptions) -> Res
         provider.kx_groups = names
             .iter()
             .filter_map(|name| {
-                let group = GROUPS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?.1;
+                let group = GROUP_NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?.1;
                 known.iter().copied().find(|known| known.name() == group)
             })
             .collect();
@@ -134,12 +135,12 @@ pub(super) fn narrow(provider: &mut CryptoProvider, options: &TlsOptions) -> Res
 /// Returns true if an OpenSSL cipher list includes a suite. `!` and `-` remove suites; settings
 /// such as `@SECLEVEL=1` have no effect.
 fn is_listed(list: &[String], suite: CipherSuite) -> bool {
-    let Some(&(name, _)) = SUITES.iter().find(|(_, known)| *known == suite) else { return false };
+    let Some(&(name, _)) = OPENSSL_SUITE_NAMES.iter().find(|(_, known)| *known == suite) else { return false };
     let fits = |word: &str| {
         word.eq_ignore_ascii_case(name)
-            || word
-                .split('+')
-                .all(|kind| KINDS.iter().any(|(known, part)| known.eq_ignore_ascii_case(kind) && name.contains(part)))
+            || word.split('+').all(|kind| {
+                OPENSSL_KEYWORDS.iter().any(|(known, part)| known.eq_ignore_ascii_case(kind) && name.contains(part))
+            })
     };
     let words = list.iter().map(|word| word.split('@').next().unwrap_or_default());
     words.fold(false, |is_in, word| match word.strip_prefix(['!', '-']) {
@@ -156,7 +157,7 @@ mod tests {
     fn openssl_lists_select_kinds_of_suites() {
         let held = |list: &str| {
             let words: Vec<_> = list.split(':').map(str::to_owned).collect();
-            SUITES[..6].iter().map(|&(_, suite)| u8::from(is_listed(&words, suite))).collect::<Vec<_>>()
+            OPENSSL_SUITE_NAMES[..6].iter().map(|&(_, suite)| u8::from(is_listed(&words, suite))).collect::<Vec<_>>()
         };
         assert_eq!(held("DEFAULT@SECLEVEL=1"), [1; 6]);
         assert_eq!(held("HIGH:!aNULL:!MD5"), [1; 6]);
@@ -175,7 +176,7 @@ mod tests {
         let of_13 =
             TlsOptions { min_version: TlsVersion::V1_3, tls12_ciphers: nonsense.clone(), ..TlsOptions::default() };
         let both = TlsOptions { tls13_ciphers: nonsense, ..TlsOptions::default() };
-        let narrows = |options| narrow(&mut rustls::crypto::aws_lc_rs::default_provider(), options).is_ok();
+        let narrows = |options| apply_cipher_lists(&mut rustls::crypto::aws_lc_rs::default_provider(), options).is_ok();
         assert_eq!([&of_12, &of_13, &both].map(narrows), [true, true, false]);
     }
 }

@@ -84,9 +84,9 @@ impl Pem {
         provider: &CryptoProvider,
         passphrase: Option<&Passphrase>,
     ) -> Result<Arc<SingleCertAndKey>> {
-        let certificate = IdentityPart { what: CERTIFICATE, source: "memory".to_owned() };
-        let key = IdentityPart { what: KEY, ..certificate.clone() };
-        resolver(provider, (self.0.to_vec(), &certificate), (self.0.to_vec(), &key), passphrase)
+        let certificate = IdentityPart { what: CERTIFICATE_WHAT, source: "memory".to_owned() };
+        let key = IdentityPart { what: KEY_WHAT, ..certificate.clone() };
+        parse_identity(provider, (self.0.to_vec(), &certificate), (self.0.to_vec(), &key), passphrase)
     }
 }
 
@@ -96,8 +96,8 @@ impl fmt::Debug for Pem {
     }
 }
 
-const CERTIFICATE: &str = "client certificate";
-const KEY: &str = "client key";
+const CERTIFICATE_WHAT: &str = "client certificate";
+const KEY_WHAT: &str = "client key";
 
 impl ClientIdentity {
     /// Reads the files, and parses the client's certificate and key.
@@ -108,21 +108,23 @@ impl ClientIdentity {
     ) -> Result<Arc<SingleCertAndKey>> {
         let part = |what, path: &Path| IdentityPart { what, source: path.display().to_string() };
         let read = |path: &Path, part: &IdentityPart| {
-            fs::read(path).map_err(|error| Error::with_source(ErrorKind::ClientCertificate, part.unusable(), error))
+            fs::read(path)
+                .map_err(|error| Error::with_source(ErrorKind::ClientCertificate, part.unusable_message(), error))
         };
         let (certificate, key) = (&self.certificate, self.key.as_ref().unwrap_or(&self.certificate));
-        let (of_certificate, of_key) = (part(CERTIFICATE, certificate), part(KEY, key));
+        let (of_certificate, of_key) = (part(CERTIFICATE_WHAT, certificate), part(KEY_WHAT, key));
         let chain = read(certificate, &of_certificate)?;
         if is_pkcs12(&chain) {
-            let opened = open_pkcs12(&chain, passphrase).map_err(|why| of_certificate.fails(&why))?;
-            return certified(provider, opened, &of_certificate, &of_certificate);
+            let opened = open_pkcs12(&chain, passphrase).map_err(|why| of_certificate.error(&why))?;
+            return check_pair(provider, opened, &of_certificate, &of_certificate);
         }
         let key = read(key, &of_key)?;
-        resolver(provider, (chain, &of_certificate), (key, &of_key), passphrase)
+        parse_identity(provider, (chain, &of_certificate), (key, &of_key), passphrase)
     }
 }
 
-/// The bytes of a certificate or a key, with the place that they come from, for error messages.
+/// The bytes of a certificate or a key, and the file or option from which they come, for error
+/// messages.
 #[derive(Clone)]
 struct IdentityPart {
     what: &'static str,
@@ -130,36 +132,37 @@ struct IdentityPart {
 }
 
 impl IdentityPart {
-    fn unusable(&self) -> String {
+    fn unusable_message(&self) -> String {
         format!("cannot use the {} in {}", self.what, self.source)
     }
 
-    fn fails(&self, why: &str) -> Error {
-        Error::new(ErrorKind::ClientCertificate, format!("{}: {why}", self.unusable()))
+    fn error(&self, why: &str) -> Error {
+        Error::new(ErrorKind::ClientCertificate, format!("{}: {why}", self.unusable_message()))
     }
 }
 
 /// Makes the rustls resolver that answers a server's request for a certificate with this chain and
 /// key.
-fn resolver(
+fn parse_identity(
     provider: &CryptoProvider,
     (chain, of_chain): (Vec<u8>, &IdentityPart),
     (key, of_key): (Vec<u8>, &IdentityPart),
     passphrase: Option<&Passphrase>,
 ) -> Result<Arc<SingleCertAndKey>> {
-    let chain = chain_of(chain).map_err(|why| of_chain.fails(&why))?;
-    let parsed = key_of(key, passphrase).map_err(|why| of_key.fails(&why))?;
-    certified(provider, (chain, parsed), of_chain, of_key)
+    let chain = parse_chain(chain).map_err(|why| of_chain.error(&why))?;
+    let parsed = parse_key(key, passphrase).map_err(|why| of_key.error(&why))?;
+    check_pair(provider, (chain, parsed), of_chain, of_key)
 }
 
-/// Makes the rustls resolver for a parsed chain and key, which come from these files.
-fn certified(
+/// Makes the rustls resolver for a parsed certificate chain and its key, and checks that they
+/// match. The paths are named in errors.
+fn check_pair(
     provider: &CryptoProvider,
     (chain, parsed): (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>),
     of_chain: &IdentityPart,
     of_key: &IdentityPart,
 ) -> Result<Arc<SingleCertAndKey>> {
-    let signer = provider.key_provider.load_private_key(parsed).map_err(|error| of_key.fails(&error.to_string()))?;
+    let signer = provider.key_provider.load_private_key(parsed).map_err(|error| of_key.error(&error.to_string()))?;
     let known = CertifiedKey::new(chain, signer);
     let is_anothers = match known.keys_match() {
         Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => false,
@@ -167,15 +170,15 @@ fn certified(
         // rustls cannot parse this certificate. It may be of version 1, as openssl makes it if no
         // extension is requested, and servers accept it. The check is only whether it contains the
         // public key.
-        Err(_) => known.key.public_key().is_some_and(|public| !has(&known.cert[0], &public)),
+        Err(_) => known.key.public_key().is_some_and(|public| !contains_bytes(&known.cert[0], &public)),
     };
     if is_anothers {
-        return Err(of_chain.fails("the key is another's"));
+        return Err(of_chain.error("the key is another's"));
     }
     Ok(Arc::new(SingleCertAndKey::from(known)))
 }
 
-fn chain_of(bytes: Vec<u8>) -> std::result::Result<Vec<CertificateDer<'static>>, String> {
+fn parse_chain(bytes: Vec<u8>) -> std::result::Result<Vec<CertificateDer<'static>>, String> {
     if !is_pem(&bytes) && !bytes.is_empty() {
         return Ok(vec![CertificateDer::from(bytes)]);
     }
@@ -187,23 +190,23 @@ fn chain_of(bytes: Vec<u8>) -> std::result::Result<Vec<CertificateDer<'static>>,
 }
 
 /// Parses a key, in PEM or DER. A passphrase for an unencrypted key is ignored.
-fn key_of(bytes: Vec<u8>, passphrase: Option<&Passphrase>) -> std::result::Result<PrivateKeyDer<'static>, String> {
+fn parse_key(bytes: Vec<u8>, passphrase: Option<&Passphrase>) -> std::result::Result<PrivateKeyDer<'static>, String> {
     if !is_pem(&bytes) {
         return match EncryptedPrivateKeyInfoRef::try_from(bytes.as_slice()) {
-            Ok(sealed) => opened(&sealed, passphrase),
+            Ok(sealed) => decrypt_key(&sealed, passphrase),
             Err(_) => PrivateKeyDer::try_from(bytes).map_err(str::to_owned),
         };
     }
-    if has(&bytes, b"Proc-Type: 4,ENCRYPTED") {
-        return old_pem_key(&bytes, passphrase);
+    if contains_bytes(&bytes, b"Proc-Type: 4,ENCRYPTED") {
+        return parse_old_pem_key(&bytes, passphrase);
     }
-    match section(&bytes, "ENCRYPTED PRIVATE KEY") {
-        Some(_) if passphrase.is_none() => Err(UNOPENED.to_owned()),
+    match pem_section(&bytes, "ENCRYPTED PRIVATE KEY") {
+        Some(_) if passphrase.is_none() => Err(NEEDS_PASSPHRASE.to_owned()),
         Some(text) => {
             let text: Vec<u8> = text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
             let der = STANDARD.decode(text).map_err(|error| error.to_string())?;
             let sealed = EncryptedPrivateKeyInfoRef::try_from(der.as_slice()).map_err(|error| error.to_string())?;
-            opened(&sealed, passphrase)
+            decrypt_key(&sealed, passphrase)
         }
         None => PrivateKeyDer::from_pem_slice(&bytes).map_err(|error| error.to_string()),
     }
@@ -211,18 +214,21 @@ fn key_of(bytes: Vec<u8>, passphrase: Option<&Passphrase>) -> std::result::Resul
 
 /// Decrypts a key that is encrypted in the older way of PEM.
 #[cfg(feature = "old-keys")]
-fn old_pem_key(pem: &[u8], passphrase: Option<&Passphrase>) -> std::result::Result<PrivateKeyDer<'static>, String> {
-    let Some(Passphrase(passphrase)) = passphrase else { return Err(UNOPENED.to_owned()) };
+fn parse_old_pem_key(
+    pem: &[u8],
+    passphrase: Option<&Passphrase>,
+) -> std::result::Result<PrivateKeyDer<'static>, String> {
+    let Some(Passphrase(passphrase)) = passphrase else { return Err(NEEDS_PASSPHRASE.to_owned()) };
     let found = ["RSA PRIVATE KEY", "EC PRIVATE KEY", "PRIVATE KEY"]
         .into_iter()
-        .find_map(|label| Some((label, section(pem, label)?)));
+        .find_map(|label| Some((label, pem_section(pem, label)?)));
     let (label, text) = found.ok_or("its kind is not supported")?;
     let text = std::str::from_utf8(text).map_err(|_| "it is not ASCII".to_owned())?;
     old_key_formats::open_pem(label, text, passphrase)
 }
 
 #[cfg(not(feature = "old-keys"))]
-fn old_pem_key(_: &[u8], _: Option<&Passphrase>) -> std::result::Result<PrivateKeyDer<'static>, String> {
+fn parse_old_pem_key(_: &[u8], _: Option<&Passphrase>) -> std::result::Result<PrivateKeyDer<'static>, String> {
     Err("it is encrypted in the older way of PEM, `openssl pkey` writes it in that of PKCS#8".to_owned())
 }
 
@@ -255,13 +261,13 @@ fn open_pkcs12(
     Err("it is PKCS#12, which this build does not read; `openssl pkcs12 -nodes` writes it as PEM".to_owned())
 }
 
-const UNOPENED: &str = "it needs a passphrase";
+const NEEDS_PASSPHRASE: &str = "it needs a passphrase";
 
-fn opened(
+fn decrypt_key(
     sealed: &EncryptedPrivateKeyInfoRef<'_>,
     passphrase: Option<&Passphrase>,
 ) -> std::result::Result<PrivateKeyDer<'static>, String> {
-    let Some(Passphrase(passphrase)) = passphrase else { return Err(UNOPENED.to_owned()) };
+    let Some(Passphrase(passphrase)) = passphrase else { return Err(NEEDS_PASSPHRASE.to_owned()) };
     // The error does not tell reliably whether the passphrase is wrong or the cipher unsupported.
     let key = sealed.decrypt(passphrase).map_err(|error| format!("the passphrase does not open it ({error})"))?;
     Ok(PrivatePkcs8KeyDer::from(key.as_bytes().to_vec()).into())
@@ -269,22 +275,22 @@ fn opened(
 
 /// Returns the content of the first PEM section with this label (RFC 7468), without its boundary
 /// lines.
-fn section<'a>(pem: &'a [u8], label: &str) -> Option<&'a [u8]> {
+fn pem_section<'a>(pem: &'a [u8], label: &str) -> Option<&'a [u8]> {
     let (begin, end) = (format!("-----BEGIN {label}-----"), format!("-----END {label}-----"));
-    let from = position(pem, begin.as_bytes())? + begin.len();
-    let length = position(&pem[from..], end.as_bytes())?;
+    let from = find_bytes(pem, begin.as_bytes())? + begin.len();
+    let length = find_bytes(&pem[from..], end.as_bytes())?;
     Some(&pem[from..from + length])
 }
 
 fn is_pem(bytes: &[u8]) -> bool {
-    has(bytes, b"-----BEGIN ")
+    contains_bytes(bytes, b"-----BEGIN ")
 }
 
-fn has(bytes: &[u8], mark: &[u8]) -> bool {
-    position(bytes, mark).is_some()
+fn contains_bytes(bytes: &[u8], mark: &[u8]) -> bool {
+    find_bytes(bytes, mark).is_some()
 }
 
-fn position(bytes: &[u8], mark: &[u8]) -> Option<usize> {
+fn find_bytes(bytes: &[u8], mark: &[u8]) -> Option<usize> {
     bytes.windows(mark.len()).position(|window| window == mark)
 }
 
@@ -311,12 +317,12 @@ mod tests {
     #[test]
     fn malformed_keys_are_refused() {
         let pem = b"text\n-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIBvTBXBgkqhkiG9w0BBQ0w\n-----END ENCRYPTED PRIVATE KEY-----\n";
-        assert_eq!(section(pem, "ENCRYPTED PRIVATE KEY"), Some(&b"\nMIIBvTBXBgkqhkiG9w0BBQ0w\n"[..]));
+        assert_eq!(pem_section(pem, "ENCRYPTED PRIVATE KEY"), Some(&b"\nMIIBvTBXBgkqhkiG9w0BBQ0w\n"[..]));
         let passphrase = Passphrase::new("x");
         for end in 0..pem.len() {
-            assert!(key_of(pem[..end].to_vec(), Some(&passphrase)).is_err(), "{end}");
+            assert!(parse_key(pem[..end].to_vec(), Some(&passphrase)).is_err(), "{end}");
         }
-        assert!(key_of(vec![0x30, 0x82], None).is_err());
+        assert!(parse_key(vec![0x30, 0x82], None).is_err());
         assert_eq!(format!("{passphrase:?}"), "Passphrase(..)");
     }
 }

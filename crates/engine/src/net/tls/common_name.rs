@@ -19,7 +19,7 @@ const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 
 /// Returns true if the certificate has no `subjectAltName`, and the last common name of its subject
 /// is `name`, or a wildcard that stands for the first label of `name`.
-pub(super) fn names(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> bool {
+pub(super) fn matches_common_name(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> bool {
     let Some(certificate) = ca_checks::parse(certificate) else { return false };
     if has_extension(&certificate, SUBJECT_ALT_NAME) {
         return false;
@@ -28,10 +28,10 @@ pub(super) fn names(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> 
     let subject = certificate.tbs_certificate().subject();
     let Some(common) = subject.iter().filter(is_common_name).last() else { return false };
     let Ok(common) = common.value.decode_as::<DirectoryString>() else { return false };
-    is_name(&common.value(), name)
+    name_matches(&common.value(), name)
 }
 
-fn is_name(common: &str, name: &ServerName<'_>) -> bool {
+fn name_matches(common: &str, name: &ServerName<'_>) -> bool {
     match name {
         ServerName::IpAddress(address) => common.parse() == Ok(IpAddr::from(*address)),
         ServerName::DnsName(name) => {
@@ -51,7 +51,7 @@ fn is_name(common: &str, name: &ServerName<'_>) -> bool {
 
 /// Returns true if a CA certificate constrains the names that it may issue, or cannot be parsed.
 /// webpki applies such constraints to alternative names only, never to common names.
-pub(super) fn is_constraining(certificate: &CertificateDer<'_>) -> bool {
+pub(super) fn has_name_constraints(certificate: &CertificateDer<'_>) -> bool {
     ca_checks::parse(certificate).is_none_or(|certificate| has_extension(&certificate, NAME_CONSTRAINTS))
 }
 
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     fn named(common: &str, name: &str) -> bool {
-        is_name(common, &ServerName::try_from(name.to_owned()).unwrap())
+        name_matches(common, &ServerName::try_from(name.to_owned()).unwrap())
     }
 
     #[test]
@@ -68,9 +68,9 @@ mod tests {
         let key = rcgen::KeyPair::generate().unwrap();
         let certificate = rcgen::CertificateParams::new(["a.example".to_owned()]).unwrap().self_signed(&key).unwrap();
         let der = certificate.der();
-        assert!(!is_constraining(der));
+        assert!(!has_name_constraints(der));
         for cut in 0..der.len() {
-            assert!(is_constraining(&CertificateDer::from(&der[..cut])), "cut at {cut}");
+            assert!(has_name_constraints(&CertificateDer::from(&der[..cut])), "cut at {cut}");
         }
     }
 

@@ -10,9 +10,9 @@ use rustls::{
 
 use super::{
     MAX_RECORD, TlsContext, TlsVersion,
-    handshake_failure::refused,
+    handshake_failure::handshake_error,
     hyphen_host_stand_in::{self, HyphenHostName},
-    negotiated_session::{Examiner, NegotiatedSession, confidentiality_limit, server_name_of},
+    negotiated_session::{CertificateExamination, NegotiatedSession, confidentiality_limit, server_name_of},
     record_key::TlsRecordKey,
     record_layer::{OpenedTlsRecord, RecordLayer, record_len},
 };
@@ -20,17 +20,17 @@ use crate::{Error, ErrorKind, Result};
 
 /// The client's side of one TLS connection.
 ///
-/// Call [`handshake`](Self::handshake) until it is done, then [`open`](Self::open) and
-/// [`seal`](Self::seal) in any order, and [`close_notify`](Self::close_notify) last. After an
-/// error, the connection cannot be used any more, except that [`take_output`](Self::take_output)
-/// may return an alert for the peer.
+/// Call [`handshake`](Self::handshake) until it is done, then [`decrypt`](Self::open) and
+/// [`encrypt`](Self::seal) in any order, and [`close_notify`](Self::close_notify) last. After an
+/// error, the connection cannot be used any more, except that
+/// [`take_control_output`](Self::take_output) may return an alert for the peer.
 pub struct TlsConnection {
     phase: TlsPhase,
     /// The number of bytes at the start of the input that rustls has parsed but still needs,
     /// because a handshake message continues in the next record.
     held: usize,
     agreed: Option<NegotiatedSession>,
-    examiner: Option<Examiner>,
+    examiner: Option<CertificateExamination>,
     keeps_certificates: bool,
     /// The server's name, if rustls does not accept it because of its hyphens.
     odd_name: Option<Arc<HyphenHostName>>,
@@ -42,13 +42,13 @@ enum TlsPhase {
     Failed(Vec<u8>),
 }
 
-/// The progress of a handshake: whether it needs more bytes.
+/// The progress of a handshake: whether it needs more bytes from the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandshakeStatus {
     /// The caller must send the output, and receive more bytes after the remaining input.
     NeedRead,
     /// The handshake is complete. The output may be sent together with the first request. Input
-    /// that remains is for [`TlsConnection::open`].
+    /// that remains is for [`TlsConnection::decrypt`].
     Done,
 }
 
@@ -65,14 +65,14 @@ impl TlsConnection {
         let (name, odd_name) = server_name_of(server_name).map_err(|error| failed(error.into()))?;
         let examiner = context.examiner.clone().map(|examiner| (examiner, name.clone()));
         let connect = || UnbufferedClientConnection::new(context.config.clone(), name);
-        let connection =
-            hyphen_host_stand_in::within(odd_name.as_ref(), connect).map_err(|error| failed(error.into()))?;
+        let connection = hyphen_host_stand_in::with_real_name_hashes(odd_name.as_ref(), connect)
+            .map_err(|error| failed(error.into()))?;
         let phase = TlsPhase::Handshake(Box::new(connection));
         let keeps_certificates = context.keeps_certificates;
         Ok(Self { phase, held: 0, agreed: None, examiner, keeps_certificates, odd_name })
     }
 
-    /// Returns the results of the handshake; `None` before its end.
+    /// Returns the results of the handshake. `None` before the handshake has ended.
     pub(crate) fn negotiated(&self) -> Option<&NegotiatedSession> {
         self.agreed.as_ref()
     }
@@ -93,8 +93,8 @@ impl TlsConnection {
 
     /// Returns true if the server's certificate contains this host, too.
     #[must_use]
-    pub fn is_for(&self, host: &str) -> bool {
-        self.agreed.as_ref().is_some_and(|agreed| agreed.is_for(host))
+    pub fn is_certified_for(&self, host: &str) -> bool {
+        self.agreed.as_ref().is_some_and(|agreed| agreed.is_certified_for(host))
     }
 
     /// Advances the handshake as far as the input allows, and appends the bytes to send to the
@@ -105,19 +105,20 @@ impl TlsConnection {
     /// [`ErrorKind::TlsHandshake`] for any other failure. The output may then contain an alert,
     /// which should be sent if possible.
     pub fn handshake(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>) -> Result<HandshakeStatus> {
-        let Some(name) = self.odd_name.clone() else { return self.go_on(input, output) };
+        let Some(name) = self.odd_name.clone() else { return self.continue_handshake(input, output) };
         let mut made = Vec::new();
-        let outcome = hyphen_host_stand_in::within(Some(&name), || self.go_on(input, &mut made));
-        output.extend_from_slice(&name.spell(&made));
+        let outcome =
+            hyphen_host_stand_in::with_real_name_hashes(Some(&name), || self.continue_handshake(input, &mut made));
+        output.extend_from_slice(&name.with_real_name(&made));
         outcome
     }
 
-    fn go_on(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>) -> Result<HandshakeStatus> {
+    fn continue_handshake(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>) -> Result<HandshakeStatus> {
         let mut connection = match std::mem::replace(&mut self.phase, TlsPhase::Failed(Vec::new())) {
             TlsPhase::Handshake(connection) => connection,
             phase => {
                 self.phase = phase;
-                return if self.agreed.is_some() { Ok(HandshakeStatus::Done) } else { Err(failed()) };
+                return if self.agreed.is_some() { Ok(HandshakeStatus::Done) } else { Err(already_failed_error()) };
             }
         };
         // rustls gets one complete record at a time. Thus the handshake ends before rustls has
@@ -125,12 +126,12 @@ impl TlsConnection {
         // rustls passes on.
         let (mut consumed, mut shown) = (0, self.held);
         loop {
-            let window = input.get_mut(consumed..consumed + shown).ok_or_else(failed)?;
+            let window = input.get_mut(consumed..consumed + shown).ok_or_else(already_failed_error)?;
             let UnbufferedStatus { discard, state } = connection.process_tls_records(window);
             let step = match state {
                 Err(error) => {
                     drain_alert(&mut connection, output);
-                    return Err(refused(error));
+                    return Err(handshake_error(error));
                 }
                 Ok(ConnectionState::EncodeTlsData(mut chunk)) => {
                     encode(&mut chunk, output)?;
@@ -145,10 +146,10 @@ impl TlsConnection {
                 Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => {
                     return Err(Error::new(ErrorKind::TlsHandshake, "the server closed during the TLS handshake"));
                 }
-                Ok(_) => return Err(failed()),
+                Ok(_) => return Err(already_failed_error()),
             };
             consumed += discard;
-            shown = shown.checked_sub(discard).ok_or_else(failed)?;
+            shown = shown.checked_sub(discard).ok_or_else(already_failed_error)?;
             match step {
                 HandshakeStep::Again => {}
                 HandshakeStep::Blocked => match record_len(&input[consumed + shown..]) {
@@ -164,11 +165,11 @@ impl TlsConnection {
                     }
                 },
                 HandshakeStep::Done if shown == 0 => {
-                    self.establish(*connection)?;
+                    self.begin_traffic(*connection)?;
                     input.drain(..consumed);
                     return Ok(HandshakeStatus::Done);
                 }
-                HandshakeStep::Done => return Err(failed()),
+                HandshakeStep::Done => return Err(already_failed_error()),
             }
         }
     }
@@ -177,13 +178,13 @@ impl TlsConnection {
     ///
     /// # Errors
     /// [`ErrorKind::Receive`] if the stream is malformed or the peer ended it by an alert.
-    pub fn open(&mut self, buf: &mut [u8]) -> Result<OpenedTlsRecord> {
-        let TlsPhase::Open(records) = &mut self.phase else { return Err(failed()) };
-        match records.open(buf) {
+    pub fn decrypt(&mut self, buf: &mut [u8]) -> Result<OpenedTlsRecord> {
+        let TlsPhase::Open(records) = &mut self.phase else { return Err(already_failed_error()) };
+        match records.decrypt(buf) {
             Ok(opened) => Ok(opened),
             Err(error) => {
                 let mut alert = Vec::new();
-                records.take_output(&mut alert);
+                records.take_control_output(&mut alert);
                 self.phase = TlsPhase::Failed(alert);
                 Err(error)
             }
@@ -191,22 +192,22 @@ impl TlsConnection {
     }
 
     /// Encrypts `plain`, and appends the records to `out`. Output that
-    /// [`take_output`](Self::take_output) would return is appended before them.
+    /// [`take_control_output`](Self::take_output) would return is appended before them.
     ///
     /// # Errors
     /// [`ErrorKind::Send`] if the key may not encrypt more (TLS 1.2 after 2^24 records).
-    pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    pub fn encrypt(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<()> {
         match &mut self.phase {
-            TlsPhase::Open(records) => records.seal(plain, out),
+            TlsPhase::Open(records) => records.encrypt(plain, out),
             TlsPhase::Handshake(_) | TlsPhase::Failed(_) => Err(Error::new(ErrorKind::Send, "TLS is not established")),
         }
     }
 
     /// Appends pending output that is not data to `out`: key updates, and alerts after an error.
     /// Usually there is none.
-    pub fn take_output(&mut self, out: &mut Vec<u8>) {
+    pub fn take_control_output(&mut self, out: &mut Vec<u8>) {
         match &mut self.phase {
-            TlsPhase::Open(records) => records.take_output(out),
+            TlsPhase::Open(records) => records.take_control_output(out),
             TlsPhase::Failed(alert) => out.append(alert),
             TlsPhase::Handshake(_) => {}
         }
@@ -245,13 +246,14 @@ impl TlsConnection {
         self.agreed.as_ref().is_some_and(|agreed| agreed.resumed)
     }
 
-    fn establish(&mut self, connection: UnbufferedClientConnection) -> Result<()> {
+    fn begin_traffic(&mut self, connection: UnbufferedClientConnection) -> Result<()> {
         let (agreed, suite) =
-            NegotiatedSession::of(&connection, self.examiner.take(), self.keeps_certificates).ok_or_else(failed)?;
+            NegotiatedSession::from_handshake(&connection, self.examiner.take(), self.keeps_certificates)
+                .ok_or_else(already_failed_error)?;
         let version = agreed.version;
-        let (secrets, kernel) = connection.dangerous_into_kernel_connection().map_err(refused)?;
-        let receive = TlsRecordKey::new(version, secrets.rx).ok_or_else(failed)?;
-        let transmit = TlsRecordKey::new(version, secrets.tx).ok_or_else(failed)?;
+        let (secrets, kernel) = connection.dangerous_into_kernel_connection().map_err(handshake_error)?;
+        let receive = TlsRecordKey::new(version, secrets.rx).ok_or_else(already_failed_error)?;
+        let transmit = TlsRecordKey::new(version, secrets.tx).ok_or_else(already_failed_error)?;
         self.phase = TlsPhase::Open(Box::new(RecordLayer::new(
             version,
             kernel,
@@ -284,7 +286,7 @@ fn encode(chunk: &mut EncodeTlsData<'_, rustls::client::ClientConnectionData>, o
             Err(EncodeError::InsufficientSize(size)) if size.required_size > room => room = size.required_size,
             Err(_) => {
                 output.truncate(start);
-                return Err(failed());
+                return Err(already_failed_error());
             }
         }
     }
@@ -305,7 +307,7 @@ fn drain_alert(connection: &mut UnbufferedClientConnection, output: &mut Vec<u8>
     }
 }
 
-fn failed() -> Error {
+fn already_failed_error() -> Error {
     Error::new(ErrorKind::TlsHandshake, "the TLS connection is not usable")
 }
 

@@ -85,7 +85,7 @@ pub struct TlsOptions {
     /// they replace the system's. Default: none.
     pub ca_pem: Option<Pem>,
     /// The client certificate, for servers that request one. Default: none. Hazard: after a
-    /// redirect, the new server can request the certificate, too, and receives it.
+    /// redirect, the new server can request the certificate and receives it, too.
     pub identity: Option<ClientIdentity>,
     /// The client's certificate, its intermediates and its key, as PEM text in memory, instead of
     /// [`identity`](Self::identity). Default: none.
@@ -179,9 +179,10 @@ pub struct SessionKey {
     pub connect: ConnectOptions,
 }
 
-/// The maximum number of servers whose tickets are kept. Beyond it, those of the server used longest
-/// ago are dropped. A server takes about 2 KiB and the size of its certificates.
-const MAX_SERVERS: usize = 2048;
+/// The maximum number of servers whose tickets are kept. When it is exceeded, the tickets of the
+/// server that was used longest ago are dropped. A server takes about 2 KiB and the size of its
+/// certificates.
+const MAX_SERVERS_WITH_TICKETS: usize = 2048;
 /// The maximum number of contexts, and of each of their parts. They differ in options, not in
 /// servers.
 const MAX_CONTEXTS: usize = 64;
@@ -190,7 +191,7 @@ impl TlsContext {
     fn new(config: ClientConfig) -> Self {
         Self {
             config: Arc::new(config),
-            servers: Mutex::new(LruMap::new(MAX_SERVERS)),
+            servers: Mutex::new(LruMap::new(MAX_SERVERS_WITH_TICKETS)),
             resumes: true,
             examiner: None,
             keeps_certificates: false,
@@ -199,7 +200,7 @@ impl TlsContext {
 
     /// Returns a copy of this context with a session-ticket cache for one server only.
     #[must_use]
-    pub fn at(self: &Arc<Self>, server: SessionKey) -> Arc<Self> {
+    pub fn for_server(self: &Arc<Self>, server: SessionKey) -> Arc<Self> {
         if !self.resumes {
             return Arc::clone(self);
         }
@@ -267,7 +268,7 @@ impl TlsContexts {
         // once.
         let mut built = self.lock();
         if let Some(made) = built.contexts.get(options) {
-            if made.is_current(watched_files::of_trust(options).chain(watched_files::of_identity(options))) {
+            if made.is_current(watched_files::trust_files(options).chain(watched_files::identity_files(options))) {
                 return Ok(Arc::clone(&made.value));
             }
             built.contexts.remove(options);
@@ -288,7 +289,7 @@ impl ContextCache {
         let versions = versions(options)?;
         let mut provider = Arc::clone(self.provider.get_or_insert_with(|| Arc::new(hyphen_host_stand_in::provider())));
         if options.tls12_ciphers.is_some() || options.tls13_ciphers.is_some() || options.groups.is_some() {
-            cipher_list::narrow(Arc::make_mut(&mut provider), options)?;
+            cipher_list::apply_cipher_lists(Arc::make_mut(&mut provider), options)?;
         }
         let (mut check, mut stamps) = self.check(options, &provider)?;
         let examiner = (options.examine && !options.verify).then(|| {
@@ -314,7 +315,7 @@ impl ContextCache {
             }));
         let mut config = match identity {
             Some((identity, seen)) => {
-                stamps = stamps.followed_by(&seen);
+                stamps = stamps.joined_with(&seen);
                 config.with_client_cert_resolver(identity)
             }
             None => config.with_no_client_auth(),
@@ -337,15 +338,15 @@ impl ContextCache {
         Ok(FileBacked::new(Arc::new(context), stamps))
     }
 
-    /// Returns the certificate check for these options, and the metadata ([`FileStamps`]) of its
-    /// files from before they were read.
+    /// Returns the certificate check for these options, and the metadata ([`FileStamps`]) that its
+    /// files had before they were read.
     fn check(
         &mut self,
         options: &TlsOptions,
         provider: &Arc<CryptoProvider>,
     ) -> Result<(Arc<dyn CertificateCheck>, FileStamps)> {
-        let trust = TrustSource::of(options);
-        let stamps = FileStamps::of(watched_files::of_trust(options));
+        let trust = TrustSource::from_options(options);
+        let stamps = FileStamps::read(watched_files::trust_files(options));
         if let Some(made) = self.checks.get(&trust).filter(|made| !made.stamps.differs_from(&stamps)) {
             return Ok((Arc::clone(&made.value), made.stamps.clone()));
         }
@@ -368,7 +369,7 @@ impl ContextCache {
         }
         let Some(identity) = &options.identity else { return Ok(None) };
         let key = (identity.clone(), options.passphrase.clone());
-        let stamps = FileStamps::of(watched_files::of_identity(options));
+        let stamps = FileStamps::read(watched_files::identity_files(options));
         let last = self.identities.get(&key);
         let made = match (identity.load(provider, passphrase), last) {
             (Ok(loaded), _) => FileBacked::new(loaded, stamps),
@@ -421,13 +422,13 @@ mod tests {
             via: ProxyRoute::Direct,
             connect: ConnectOptions::default(),
         };
-        let first: Vec<_> = (0..MAX_SERVERS).map(|number| context.at(server(number))).collect();
-        let is_kept = |number: usize| Arc::ptr_eq(&context.at(server(number)), &first[number]);
+        let first: Vec<_> = (0..MAX_SERVERS_WITH_TICKETS).map(|number| context.for_server(server(number))).collect();
+        let is_kept = |number: usize| Arc::ptr_eq(&context.for_server(server(number)), &first[number]);
         assert!(is_kept(0));
-        drop(context.at(server(MAX_SERVERS)));
+        drop(context.for_server(server(MAX_SERVERS_WITH_TICKETS)));
         // Each one that is not kept takes the place of the next.
-        assert!(is_kept(0) && is_kept(MAX_SERVERS - 1) && !is_kept(1) && !is_kept(2));
-        assert_eq!(context.servers.lock().unwrap().len(), MAX_SERVERS);
+        assert!(is_kept(0) && is_kept(MAX_SERVERS_WITH_TICKETS - 1) && !is_kept(1) && !is_kept(2));
+        assert_eq!(context.servers.lock().unwrap().len(), MAX_SERVERS_WITH_TICKETS);
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use rustls::{CertificateError, InvalidMessage};
 
 use super::certificate_status::StatusFault;
-use super::certificate_text::date_of;
+use super::certificate_text::format_unix_time;
 use super::public_key_pin::PinMismatch;
 use crate::{Error, ErrorKind};
 
 /// Converts an error of rustls. A refused certificate becomes [`ErrorKind::PeerCertificate`].
-pub(super) fn refused(error: rustls::Error) -> Error {
+pub(super) fn handshake_error(error: rustls::Error) -> Error {
     let message = match &error {
         rustls::Error::InvalidCertificate(CertificateError::Other(other)) if other.0.is::<PinMismatch>() => {
             return Error::new(ErrorKind::PinnedKey, other.0.to_string());
@@ -19,7 +19,7 @@ pub(super) fn refused(error: rustls::Error) -> Error {
         rustls::Error::InvalidCertificate(refusal) => {
             return Error::new(
                 ErrorKind::PeerCertificate,
-                format!("the server's certificate is not acceptable: {}", why(refusal)),
+                format!("the server's certificate is not acceptable: {}", refusal_reason(refusal)),
             );
         }
         rustls::Error::InvalidCertRevocationList(_) => {
@@ -35,16 +35,16 @@ pub(super) fn refused(error: rustls::Error) -> Error {
 }
 
 /// Returns the reason why a certificate is refused, as text.
-pub(super) fn why(refusal: &CertificateError) -> String {
+pub(super) fn refusal_reason(refusal: &CertificateError) -> String {
     match refusal {
         CertificateError::UnknownIssuer => "no trusted certificate has signed it".into(),
         CertificateError::BadSignature => "a signature does not fit".into(),
-        CertificateError::ExpiredContext { not_after, .. } => match date_of(*not_after) {
+        CertificateError::ExpiredContext { not_after, .. } => match format_unix_time(*not_after) {
             Some(date) => format!("it expired on {date}"),
             None => "it has expired".into(),
         },
         CertificateError::Expired => "it has expired".into(),
-        CertificateError::NotValidYetContext { not_before, .. } => match date_of(*not_before) {
+        CertificateError::NotValidYetContext { not_before, .. } => match format_unix_time(*not_before) {
             Some(date) => format!("it is not valid before {date}"),
             None => "it is not valid yet".into(),
         },

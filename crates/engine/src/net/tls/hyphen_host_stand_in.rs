@@ -34,15 +34,15 @@ use x509_cert::ext::pkix::name::GeneralName;
 use super::certificate_check::{CertificateCheck, PresentedChain};
 #[cfg(feature = "http3")]
 use super::quic_aead::packet_protection;
-use super::verify::is_of_the_name;
+use super::verify::is_name_mismatch;
 
 thread_local! {
     /// The host name of the connection on which rustls works at present in this thread.
-    static CURRENT: RefCell<Option<Arc<HyphenHostName>>> = const { RefCell::new(None) };
+    static CURRENT_NAME: RefCell<Option<Arc<HyphenHostName>>> = const { RefCell::new(None) };
 }
 
-/// A host name that has a label with a hyphen at its beginning or end, and the valid name of equal
-/// length (the stand-in) that rustls gets instead.
+/// A host name that has a label with a hyphen at its beginning or end, and its stand-in. The
+/// stand-in is a valid name of equal length that rustls gets instead.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct HyphenHostName {
     real: String,
@@ -52,7 +52,7 @@ pub(super) struct HyphenHostName {
 impl HyphenHostName {
     /// Returns the host name and its stand-in. Returns `None` if the name is valid, or invalid for
     /// another reason than such hyphens.
-    pub(super) fn of(host: &str) -> Option<Self> {
+    pub(super) fn parse(host: &str) -> Option<Self> {
         let mut labels: Vec<String> = host.split('.').map(str::to_owned).collect();
         for label in labels.iter_mut().filter(|label| label.is_ascii() && !label.is_empty()) {
             let last = label.len() - 1;
@@ -74,7 +74,7 @@ impl HyphenHostName {
 
     /// Replaces the stand-in by the real name in an encoded ClientHello. Other handshake messages
     /// contain no name and are returned unchanged.
-    pub(super) fn spell<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+    pub(super) fn with_real_name<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let mut extension = server_name(&self.stand_in);
         match memmem::find(bytes, &extension) {
             Some(at) => {
@@ -94,10 +94,10 @@ impl HyphenHostName {
         let Ok(Some((_, names))) = certificate.tbs_certificate().get_extension::<SubjectAltName>() else {
             return false;
         };
-        names.0.iter().any(|name| matches!(name, GeneralName::DnsName(name) if self.is_named(name.as_str())))
+        names.0.iter().any(|name| matches!(name, GeneralName::DnsName(name) if self.matches_name(name.as_str())))
     }
 
-    fn is_named(&self, presented: &str) -> bool {
+    fn matches_name(&self, presented: &str) -> bool {
         let is_below = |parent: &str| {
             // A name such as `*.example` does not match: no certificate covers a whole top-level
             // domain.
@@ -122,34 +122,35 @@ fn server_name(name: &str) -> Vec<u8> {
 
 /// Calls `work` in such a way that hashes in this thread replace the stand-in of `name` by the real
 /// name.
-pub(super) fn within<R>(name: Option<&Arc<HyphenHostName>>, work: impl FnOnce() -> R) -> R {
+pub(super) fn with_real_name_hashes<R>(name: Option<&Arc<HyphenHostName>>, work: impl FnOnce() -> R) -> R {
     struct HyphenNameGuard;
     impl Drop for HyphenNameGuard {
         fn drop(&mut self) {
-            CURRENT.set(None);
+            CURRENT_NAME.set(None);
         }
     }
     let Some(name) = name else { return work() };
-    CURRENT.set(Some(Arc::clone(name)));
+    CURRENT_NAME.set(Some(Arc::clone(name)));
     let _ended = HyphenNameGuard;
     work()
 }
 
-fn current() -> Option<Arc<HyphenHostName>> {
-    CURRENT.with_borrow(Clone::clone)
+fn current_name() -> Option<Arc<HyphenHostName>> {
+    CURRENT_NAME.with_borrow(Clone::clone)
 }
 
 /// Returns the default crypto provider, with handshake hashes that contain the real host name.
 pub(super) fn provider() -> CryptoProvider {
     static SUITES: OnceLock<Vec<SupportedCipherSuite>> = OnceLock::new();
     let provider = rustls::crypto::aws_lc_rs::default_provider();
-    let suites = SUITES.get_or_init(|| provider.cipher_suites.iter().map(|suite| spelling(*suite)).collect());
+    let suites =
+        SUITES.get_or_init(|| provider.cipher_suites.iter().map(|suite| with_real_name_hash(*suite)).collect());
     CryptoProvider { cipher_suites: suites.clone(), ..provider }
 }
 
 /// Returns the cipher suite with a handshake hash that contains the real host name. The result is
 /// made once for each suite.
-fn spelling(suite: SupportedCipherSuite) -> SupportedCipherSuite {
+fn with_real_name_hash(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     let common = |common: &CipherSuiteCommon| CipherSuiteCommon {
         suite: common.suite,
         hash_provider: Box::leak(Box::new(RealNameHash(common.hash_provider))),
@@ -215,8 +216,8 @@ impl Context for RealNameHashContext {
     }
 
     fn update(&mut self, data: &[u8]) {
-        match current() {
-            Some(name) => self.0.update(&name.spell(data)),
+        match current_name() {
+            Some(name) => self.0.update(&name.with_real_name(data)),
             None => self.0.update(data),
         }
     }
@@ -233,9 +234,9 @@ pub(super) struct HyphenNameCheck {
 impl CertificateCheck for HyphenNameCheck {
     fn check(&self, chain: &PresentedChain<'_>) -> Result<(), Error> {
         let result = self.inner.check(chain);
-        let Some(name) = current() else { return result };
+        let Some(name) = current_name() else { return result };
         match result {
-            Err(Error::InvalidCertificate(refusal)) if is_of_the_name(&refusal) => {}
+            Err(Error::InvalidCertificate(refusal)) if is_name_mismatch(&refusal) => {}
             Err(error) => return Err(error),
             Ok(()) => {}
         }
@@ -267,22 +268,22 @@ mod tests {
             ("-", Some("x")),
             ("", None),
         ] {
-            assert_eq!(HyphenHostName::of(host).map(|name| name.stand_in).as_deref(), stand_in, "{host}");
+            assert_eq!(HyphenHostName::parse(host).map(|name| name.stand_in).as_deref(), stand_in, "{host}");
         }
     }
 
     #[test]
     fn real_name_replaces_the_stand_in() {
-        let name = HyphenHostName::of("-a.example").unwrap();
+        let name = HyphenHostName::parse("-a.example").unwrap();
         let hello = [&b"\x01xa.example"[..], &server_name("xa.example"), b"rest"].concat();
         let spelled = [&b"\x01xa.example"[..], &server_name("-a.example"), b"rest"].concat();
-        assert_eq!(*name.spell(&hello), *spelled);
-        assert_eq!(*name.spell(b"xa.example"), *b"xa.example", "elsewhere it is another text");
+        assert_eq!(*name.with_real_name(&hello), *spelled);
+        assert_eq!(*name.with_real_name(b"xa.example"), *b"xa.example", "elsewhere it is another text");
     }
 
     #[test]
     fn certificate_names_the_real_name_or_its_parent() {
-        let name = HyphenHostName::of("-a.b.example").unwrap();
+        let name = HyphenHostName::parse("-a.b.example").unwrap();
         for (presented, is_named) in [
             ("-a.b.example", true),
             ("-A.B.Example", true),
@@ -293,8 +294,8 @@ mod tests {
             ("b.example", false),
             ("-*.b.example", false),
         ] {
-            assert_eq!(name.is_named(presented), is_named, "{presented}");
+            assert_eq!(name.matches_name(presented), is_named, "{presented}");
         }
-        assert!(!HyphenHostName::of("-a.example").unwrap().is_named("*.example"));
+        assert!(!HyphenHostName::parse("-a.example").unwrap().matches_name("*.example"));
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   recv ─► buf ─► TlsConnection::handshake(&mut buf, &mut out)   until Done          out ─► send
-//!           buf ─► TlsConnection::open(&mut buf)  → a range of buf, now plain text    (TlsConnection::take_output)
-//!           plain ─► TlsConnection::seal(plain, &mut out)                             out ─► send
+//!           buf ─► TlsConnection::decrypt(&mut buf)  → a range of buf, now plain text    (TlsConnection::take_control_output)
+//!           plain ─► TlsConnection::encrypt(plain, &mut out)                             out ─► send
 //! ```
 //!
 //! rustls does the handshake: versions, certificates, key schedule, tickets. Records are decrypted

@@ -8,7 +8,7 @@ use rustls_pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
 
 use super::TlsVersion;
 use super::certificate_text;
-use super::handshake_failure::why;
+use super::handshake_failure::refusal_reason;
 use super::hyphen_host_stand_in::HyphenHostName;
 use super::verify::CertificateFaultFinder;
 use crate::transfer_facts::TlsFacts;
@@ -30,14 +30,14 @@ pub(crate) struct NegotiatedSession {
 }
 
 /// The examiner of a certificate that is accepted without verification, and the server's name.
-pub(super) type Examiner = (CertificateFaultFinder, ServerName<'static>);
+pub(super) type CertificateExamination = (CertificateFaultFinder, ServerName<'static>);
 
 impl NegotiatedSession {
     /// Returns the results of a complete handshake, with its cipher suite. Returns `None` before
     /// the end of the handshake.
-    pub(super) fn of(
+    pub(super) fn from_handshake(
         state: &CommonState,
-        examiner: Option<Examiner>,
+        examiner: Option<CertificateExamination>,
         keeps_certificates: bool,
     ) -> Option<(Self, SupportedCipherSuite)> {
         let version = match state.protocol_version()? {
@@ -54,7 +54,7 @@ impl NegotiatedSession {
             resumed: state.handshake_kind() == Some(HandshakeKind::Resumed),
             chain: keeps_certificates.then(|| chain.iter().map(|shown| shown.to_vec()).collect()),
             certificate: chain.first().map(|leaf| leaf.clone().into_owned()),
-            fault: examiner.and_then(|(examiner, name)| Some(why(&examiner.fault(chain, &name)?))),
+            fault: examiner.and_then(|(examiner, name)| Some(refusal_reason(&examiner.fault(chain, &name)?))),
         };
         Some((session, suite))
     }
@@ -62,7 +62,7 @@ impl NegotiatedSession {
     /// Returns the server's certificate as lines of text. Returns no lines if the handshake resumed
     /// a session without a certificate.
     pub(super) fn certificate_lines(&self) -> Vec<String> {
-        self.certificate.as_deref().map(certificate_text::lines).unwrap_or_default()
+        self.certificate.as_deref().map(certificate_text::certificate_lines).unwrap_or_default()
     }
 
     /// Returns the parameters of the session. The cipher has its name in RFC 8446, section B.4, not
@@ -86,7 +86,7 @@ impl NegotiatedSession {
     }
 
     /// Returns true if the server's certificate contains this host, too.
-    pub(crate) fn is_for(&self, host: &str) -> bool {
+    pub(crate) fn is_certified_for(&self, host: &str) -> bool {
         let Some(certificate) = &self.certificate else { return false };
         let (Ok(certificate), Ok(name)) = (webpki::EndEntityCert::try_from(certificate), name_of(host)) else {
             return false;
@@ -122,12 +122,12 @@ pub(super) fn confidentiality_limit(suite: SupportedCipherSuite) -> u64 {
     }
 }
 
-/// Returns the name that rustls gets for this host, and the host's name with its stand-in if rustls
-/// does not accept it because of its hyphens.
+/// Returns the name that rustls gets for this host. If rustls does not accept the host because of
+/// its hyphens, also returns the host's name with its stand-in.
 pub(super) fn server_name_of(
     host: &str,
 ) -> Result<(ServerName<'static>, Option<Arc<HyphenHostName>>), InvalidDnsNameError> {
-    let odd_name = HyphenHostName::of(bare(host)).map(Arc::new);
+    let odd_name = HyphenHostName::parse(without_dot_and_brackets(host)).map(Arc::new);
     let name = match odd_name.as_ref().and_then(|odd| odd.stand_in()) {
         Some(stand_in) => stand_in,
         None => name_of(host)?.to_owned(),
@@ -138,11 +138,11 @@ pub(super) fn server_name_of(
 /// Parses a host as a server name. Removes the brackets of an IPv6 address and a final dot, which
 /// SNI does not allow (RFC 6066 §3).
 fn name_of(host: &str) -> Result<ServerName<'_>, InvalidDnsNameError> {
-    ServerName::try_from(bare(host))
+    ServerName::try_from(without_dot_and_brackets(host))
 }
 
 /// Returns a host without a final dot and without brackets.
-fn bare(host: &str) -> &str {
+fn without_dot_and_brackets(host: &str) -> &str {
     let name = host.strip_suffix('.').unwrap_or(host);
     name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name)
 }

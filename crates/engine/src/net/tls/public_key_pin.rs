@@ -1,7 +1,7 @@
 //! Pinned public keys: servers whose keys the user knows, whoever issued their certificates.
 //!
 //! A pin is the SHA-256 of the certificate's `SubjectPublicKeyInfo`, as in RFC 7469. It is checked
-//! in addition to all other checks of the certificate, and even if there are none.
+//! in addition to all other checks of the certificate, and also if these checks are turned off.
 
 use std::fmt;
 use std::sync::Arc;

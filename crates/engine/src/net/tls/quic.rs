@@ -27,9 +27,9 @@ use rustls::quic::{ClientConnection, Connection, HeaderProtectionKey, KeyChange,
 use rustls_pki_types::ServerName;
 
 use super::TlsContext;
-use super::handshake_failure::refused;
+use super::handshake_failure::handshake_error;
 use super::hyphen_host_stand_in::{self, HyphenHostName};
-use super::negotiated_session::{Examiner, NegotiatedSession, server_name_of};
+use super::negotiated_session::{CertificateExamination, NegotiatedSession, server_name_of};
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
@@ -66,7 +66,7 @@ impl QuicTls {
 
     /// Returns the error of the handshake, if TLS is the reason why it failed.
     pub(crate) fn failure(&self) -> Option<Error> {
-        self.failure.lock().ignore_poison().clone().map(refused)
+        self.failure.lock().ignore_poison().clone().map(handshake_error)
     }
 
     fn fail(&self, error: &rustls::Error) {
@@ -86,7 +86,7 @@ impl crypto::ClientConfig for QuicTls {
         let encoded = with_first_window(&encoded, self.first_window);
         let (config, name) = (Arc::clone(&self.context.config), self.name.clone());
         let connect = || ClientConnection::new(config, Version::V1, name, encoded);
-        match hyphen_host_stand_in::within(self.odd_name.as_ref(), connect) {
+        match hyphen_host_stand_in::with_real_name_hashes(self.odd_name.as_ref(), connect) {
             Ok(connection) => {
                 let connection = Connection::Client(connection);
                 let examiner = self.context.examiner.clone().map(|examiner| (examiner, self.name.clone()));
@@ -104,9 +104,9 @@ impl crypto::ClientConfig for QuicTls {
 /// section 18.2).
 const INITIAL_MAX_STREAM_DATA_BIDI_LOCAL: u64 = 0x05;
 
-/// Returns encoded transport parameters with another first window. quinn-proto has one size for the
-/// first window and for all later ones, so that a stream whose sink takes nothing would hold as much
-/// as one that is read fast.
+/// Returns the encoded transport parameters with another initial window. quinn-proto uses one size
+/// for the initial window and for all later windows. Without this change, a stream whose sink
+/// accepts nothing would buffer as many bytes as a fast stream.
 fn with_first_window(mut encoded: &[u8], window: VarInt) -> Vec<u8> {
     let mut changed = Vec::with_capacity(encoded.len());
     while let (Ok(id), Ok(len)) = (VarInt::decode(&mut encoded), VarInt::decode(&mut encoded))
@@ -129,7 +129,7 @@ fn with_first_window(mut encoded: &[u8], window: VarInt) -> Vec<u8> {
 struct QuicTlsSession {
     connection: Connection,
     tls: Arc<QuicTls>,
-    examiner: Option<Examiner>,
+    examiner: Option<CertificateExamination>,
     /// The secrets from which the keys of the next key update are derived.
     next: Option<Secrets>,
     /// True once the handshake is complete and quinn-proto knows it.
@@ -144,13 +144,14 @@ impl Session for QuicTlsSession {
             rustls::SupportedCipherSuite::Tls13(suite) => suite.quic_suite(),
             rustls::SupportedCipherSuite::Tls12(_) => None,
         };
-        keys(suite.expect("the suite supports QUIC").keys(id, side, Version::V1))
+        convert_keys(suite.expect("the suite supports QUIC").keys(id, side, Version::V1))
     }
 
     /// Returns the [`NegotiatedSession`], once the handshake is complete.
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
         let keeps_certificates = self.tls.context.keeps_certificates;
-        let (session, _) = NegotiatedSession::of(&self.connection, self.examiner.clone(), keeps_certificates)?;
+        let (session, _) =
+            NegotiatedSession::from_handshake(&self.connection, self.examiner.clone(), keeps_certificates)?;
         Some(Box::new(session))
     }
 
@@ -172,7 +173,7 @@ impl Session for QuicTlsSession {
 
     fn read_handshake(&mut self, bytes: &[u8]) -> std::result::Result<bool, TransportError> {
         let read = || self.connection.read_hs(bytes);
-        if let Err(error) = hyphen_host_stand_in::within(self.tls.odd_name.as_ref(), read) {
+        if let Err(error) = hyphen_host_stand_in::with_real_name_hashes(self.tls.odd_name.as_ref(), read) {
             self.tls.fail(&error);
             let code = match self.connection.alert() {
                 Some(alert) => TransportErrorCode::crypto(alert.into()),
@@ -191,8 +192,8 @@ impl Session for QuicTlsSession {
     fn write_handshake(&mut self, output: &mut Vec<u8>) -> Option<Keys> {
         let Some(name) = self.tls.odd_name.clone() else { return self.write(output) };
         let mut made = Vec::new();
-        let keys = hyphen_host_stand_in::within(Some(&name), || self.write(&mut made));
-        output.extend_from_slice(&name.spell(&made));
+        let keys = hyphen_host_stand_in::with_real_name_hashes(Some(&name), || self.write(&mut made));
+        output.extend_from_slice(&name.with_real_name(&made));
         keys
     }
 
@@ -225,16 +226,16 @@ impl Session for QuicTlsSession {
 impl QuicTlsSession {
     fn write(&mut self, output: &mut Vec<u8>) -> Option<Keys> {
         match self.connection.write_hs(output)? {
-            KeyChange::Handshake { keys: made } => Some(keys(made)),
+            KeyChange::Handshake { keys: made } => Some(convert_keys(made)),
             KeyChange::OneRtt { keys: made, next } => {
                 self.next = Some(next);
-                Some(keys(made))
+                Some(convert_keys(made))
             }
         }
     }
 }
 
-fn keys(keys: rustls::quic::Keys) -> Keys {
+fn convert_keys(keys: rustls::quic::Keys) -> Keys {
     let (local, remote) = (keys.local, keys.remote);
     Keys {
         header: KeyPair {
@@ -254,7 +255,7 @@ struct QuicHeaderKey(Box<dyn HeaderProtectionKey>);
 impl QuicHeaderKey {
     /// Returns the sample of the packet, its first byte, and the bytes that may be of the packet
     /// number, which begins at `number_at`.
-    fn parts<'a>(&self, number_at: usize, packet: &'a mut [u8]) -> (&'a [u8], &'a mut u8, &'a mut [u8]) {
+    fn split_packet<'a>(&self, number_at: usize, packet: &'a mut [u8]) -> (&'a [u8], &'a mut u8, &'a mut [u8]) {
         let (header, sample) = packet.split_at_mut(number_at + 4);
         let (first, rest) = header.split_at_mut(1);
         (&sample[..self.0.sample_len()], &mut first[0], &mut rest[number_at - 1..])
@@ -263,13 +264,13 @@ impl QuicHeaderKey {
 
 impl crypto::HeaderKey for QuicHeaderKey {
     fn decrypt(&self, number_at: usize, packet: &mut [u8]) {
-        let (sample, first, number) = self.parts(number_at, packet);
+        let (sample, first, number) = self.split_packet(number_at, packet);
         // A failure leaves the packet as it is, and then its payload cannot be decrypted.
         let _ = self.0.decrypt_in_place(sample, first, number);
     }
 
     fn encrypt(&self, number_at: usize, packet: &mut [u8]) {
-        let (sample, first, number) = self.parts(number_at, packet);
+        let (sample, first, number) = self.split_packet(number_at, packet);
         let _ = self.0.encrypt_in_place(sample, first, number);
     }
 

@@ -5,7 +5,7 @@ use rustls::crypto::cipher::{AeadKey, Iv, Nonce};
 use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
 use rustls::{CipherSuite, Error, Tls13CipherSuite};
 
-use super::aead::{TAG, TlsRecordAead, TlsRecordCipher};
+use super::aead::{TAG_LENGTH, TlsRecordAead, TlsRecordCipher};
 
 /// The maximum number of packets that AES-GCM may encrypt with one key, and the maximum number of
 /// forged packets that it may reject (RFC 9001 section 6.6).
@@ -69,7 +69,7 @@ impl PacketKey for PacketAead {
     }
 
     fn tag_len(&self) -> usize {
-        TAG
+        TAG_LENGTH
     }
 
     fn confidentiality_limit(&self) -> u64 {

@@ -12,13 +12,13 @@ use std::ops::Range;
 use rustls::ConnectionTrafficSecrets;
 
 use super::TlsVersion;
-use super::aead::{TAG, TlsRecordAead, TlsRecordCipher};
+use super::aead::{TAG_LENGTH, TlsRecordAead, TlsRecordCipher};
 
 /// The length of a record's header in bytes: type, version, length (RFC 8446 §5.1).
-pub(super) const HEADER: usize = 5;
+pub(super) const HEADER_LENGTH: usize = 5;
 /// The maximum length of a record's plaintext in bytes (RFC 8446 §5.1).
 pub(super) const MAX_PLAIN: usize = 1 << 14;
-const EXPLICIT: usize = 8;
+const EXPLICIT_NONCE_LENGTH: usize = 8;
 /// The version in the header of every record: TLS 1.2, which is also the `legacy_record_version` of
 /// TLS 1.3.
 const VERSION: [u8; 2] = [3, 3];
@@ -93,19 +93,19 @@ impl TlsRecordKey {
     }
 
     /// Decrypts one complete record in place.
-    pub(super) fn open(&mut self, record: &mut [u8]) -> Result<TlsRecordContent, TlsRecordKeyError> {
-        let (header, body) = record.split_at_mut_checked(HEADER).ok_or(TlsRecordKeyError::Authentication)?;
+    pub(super) fn decrypt(&mut self, record: &mut [u8]) -> Result<TlsRecordContent, TlsRecordKeyError> {
+        let (header, body) = record.split_at_mut_checked(HEADER_LENGTH).ok_or(TlsRecordKeyError::Authentication)?;
         let next = self.sequence.checked_add(1).ok_or(TlsRecordKeyError::Exhausted)?;
-        let explicit = if self.layout == TlsRecordLayout::V12Gcm { EXPLICIT } else { 0 };
+        let explicit = if self.layout == TlsRecordLayout::V12Gcm { EXPLICIT_NONCE_LENGTH } else { 0 };
         let (nonce_sent, sealed) = body.split_at_mut_checked(explicit).ok_or(TlsRecordKeyError::Authentication)?;
-        let len = sealed.len().checked_sub(TAG).ok_or(TlsRecordKeyError::Authentication)?;
+        let len = sealed.len().checked_sub(TAG_LENGTH).ok_or(TlsRecordKeyError::Authentication)?;
         let nonce = match self.layout {
             TlsRecordLayout::V12Gcm => {
                 let mut nonce = self.iv;
                 nonce[4..].copy_from_slice(nonce_sent);
                 nonce
             }
-            TlsRecordLayout::V13 | TlsRecordLayout::V12ChaCha => self.xored(),
+            TlsRecordLayout::V13 | TlsRecordLayout::V12ChaCha => self.nonce(),
         };
         let opened = match self.layout {
             TlsRecordLayout::V13 => self.aead.open(nonce, header, sealed),
@@ -127,15 +127,15 @@ impl TlsRecordKey {
         if len > MAX_PLAIN {
             return Err(TlsRecordKeyError::Overflow);
         }
-        let start = HEADER + explicit;
+        let start = HEADER_LENGTH + explicit;
         Ok(TlsRecordContent { kind, range: start..start + len })
     }
 
     /// Encrypts content (at most [`MAX_PLAIN`] bytes) as one record, and appends the record to
     /// `out`.
-    pub(super) fn seal(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<(), TlsRecordKeyError> {
+    pub(super) fn encrypt(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<(), TlsRecordKeyError> {
         let next = self.sequence.checked_add(1).ok_or(TlsRecordKeyError::Exhausted)?;
-        let nonce = self.xored();
+        let nonce = self.nonce();
         let (outer, explicit, inner_kind): (u8, &[u8], &[u8]) = match self.layout {
             TlsRecordLayout::V13 => (content::APPLICATION_DATA, &[], &[kind]),
             // The explicit part of the nonce must only be unique; this one is a counter (RFC 5288
@@ -143,10 +143,10 @@ impl TlsRecordKey {
             TlsRecordLayout::V12Gcm => (kind, &nonce[4..], &[]),
             TlsRecordLayout::V12ChaCha => (kind, &[], &[]),
         };
-        let length = explicit.len() + content.len() + inner_kind.len() + TAG;
+        let length = explicit.len() + content.len() + inner_kind.len() + TAG_LENGTH;
         let Ok(length) = u16::try_from(length) else { return Err(TlsRecordKeyError::Overflow) };
         let start = out.len();
-        out.reserve(HEADER + usize::from(length));
+        out.reserve(HEADER_LENGTH + usize::from(length));
         out.push(outer);
         out.extend_from_slice(&VERSION);
         out.extend_from_slice(&length.to_be_bytes());
@@ -176,7 +176,7 @@ impl TlsRecordKey {
         }
     }
 
-    fn xored(&self) -> [u8; 12] {
+    fn nonce(&self) -> [u8; 12] {
         let mut nonce = self.iv;
         for (byte, sequence) in nonce[4..].iter_mut().zip(self.sequence.to_be_bytes()) {
             *byte ^= sequence;

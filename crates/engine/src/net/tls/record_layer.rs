@@ -8,7 +8,7 @@ use rustls::{AlertDescription, client::ClientConnectionData, kernel::KernelConne
 use super::alert::TlsAlert;
 use super::{
     MAX_RECORD, TlsVersion,
-    record_key::{HEADER, MAX_PLAIN, TlsRecordContent, TlsRecordKey, TlsRecordKeyError, content},
+    record_key::{HEADER_LENGTH, MAX_PLAIN, TlsRecordContent, TlsRecordKey, TlsRecordKeyError, content},
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -19,8 +19,8 @@ const MAX_IDLE_RECORDS: u8 = 64;
 /// records.
 const MAX_MESSAGE: usize = 1 << 16;
 
-/// The result of [`TlsConnection::open`](super::TlsConnection::open) for the first record of the
-/// buffer.
+/// The result of [`TlsConnection::decrypt`](super::TlsConnection::decrypt) for the first record of
+/// the buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenedTlsRecord {
     /// The number of bytes at the start of the buffer that are not needed any more once the payload
@@ -94,7 +94,7 @@ impl RecordLayer {
         }
     }
 
-    pub(super) fn open(&mut self, buf: &mut [u8]) -> Result<OpenedTlsRecord> {
+    pub(super) fn decrypt(&mut self, buf: &mut [u8]) -> Result<OpenedTlsRecord> {
         if self.peer_closed {
             return Ok(OpenedTlsRecord { consumed: buf.len(), payload: None, state: TlsStreamState::PeerClosed });
         }
@@ -102,11 +102,11 @@ impl RecordLayer {
             return Ok(OpenedTlsRecord { consumed: 0, payload: None, state: TlsStreamState::NeedMore });
         };
         let longest = match self.version {
-            TlsVersion::V1_3 => HEADER + MAX_PLAIN + 256,
+            TlsVersion::V1_3 => HEADER_LENGTH + MAX_PLAIN + 256,
             TlsVersion::V1_2 => MAX_RECORD,
         };
         if len > longest {
-            return Err(self.refuse(AlertDescription::RecordOverflow, "a record longer than allowed"));
+            return Err(self.fail_with_alert(AlertDescription::RecordOverflow, "a record longer than allowed"));
         }
         let Some(record) = buf.get_mut(..len) else {
             return Ok(OpenedTlsRecord { consumed: 0, payload: None, state: TlsStreamState::NeedMore });
@@ -117,32 +117,36 @@ impl RecordLayer {
             TlsVersion::V1_2 => (content::ALERT..=content::APPLICATION_DATA).contains(&kind),
         };
         if !known {
-            return Err(self.refuse(AlertDescription::UnexpectedMessage, "a record of a kind that has no place here"));
+            return Err(
+                self.fail_with_alert(AlertDescription::UnexpectedMessage, "a record of a kind that has no place here")
+            );
         }
-        let TlsRecordContent { kind, range } = match self.receive.open(record) {
+        let TlsRecordContent { kind, range } = match self.receive.decrypt(record) {
             Ok(content) => content,
             Err(TlsRecordKeyError::Authentication) => {
-                return Err(self.refuse(AlertDescription::BadRecordMac, "a record is not authentic"));
+                return Err(self.fail_with_alert(AlertDescription::BadRecordMac, "a record is not authentic"));
             }
             Err(TlsRecordKeyError::Overflow) => {
-                return Err(self.refuse(AlertDescription::RecordOverflow, "a record holds more than allowed"));
+                return Err(self.fail_with_alert(AlertDescription::RecordOverflow, "a record holds more than allowed"));
             }
             Err(TlsRecordKeyError::NoType | TlsRecordKeyError::Exhausted) => {
-                return Err(self.refuse(AlertDescription::UnexpectedMessage, "a record without a content type"));
+                return Err(
+                    self.fail_with_alert(AlertDescription::UnexpectedMessage, "a record without a content type")
+                );
             }
         };
         if kind == content::APPLICATION_DATA && !range.is_empty() {
             if !self.message.is_empty() {
-                return Err(self.interleaved());
+                return Err(self.interleaved_message_error());
             }
             self.idle_records = 0;
             return Ok(OpenedTlsRecord { consumed: len, payload: Some(range), state: TlsStreamState::Open });
         }
         self.idle_records += 1;
         if self.idle_records > MAX_IDLE_RECORDS {
-            return Err(self.refuse(AlertDescription::UnexpectedMessage, "too many records without data"));
+            return Err(self.fail_with_alert(AlertDescription::UnexpectedMessage, "too many records without data"));
         }
-        let state = match self.control(kind, &record[range])? {
+        let state = match self.on_control_record(kind, &record[range])? {
             ControlRecordEffect::Nothing => TlsStreamState::Open,
             ControlRecordEffect::PeerClosed => {
                 self.peer_closed = true;
@@ -152,19 +156,19 @@ impl RecordLayer {
         Ok(OpenedTlsRecord { consumed: len, payload: None, state })
     }
 
-    pub(super) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        self.take_output(out);
+    pub(super) fn encrypt(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.take_control_output(out);
         for piece in plain.chunks(MAX_PLAIN) {
             if self.transmit.sequence() >= self.seal_limit {
                 self.renew_transmit_key()?;
-                self.take_output(out);
+                self.take_control_output(out);
             }
-            self.transmit.seal(content::APPLICATION_DATA, piece, out).map_err(|_| worn_out())?;
+            self.transmit.encrypt(content::APPLICATION_DATA, piece, out).map_err(|_| key_limit_error())?;
         }
         Ok(())
     }
 
-    pub(super) fn take_output(&mut self, out: &mut Vec<u8>) {
+    pub(super) fn take_control_output(&mut self, out: &mut Vec<u8>) {
         self.update_waits = false;
         if out.is_empty() {
             std::mem::swap(out, &mut self.output);
@@ -174,30 +178,33 @@ impl RecordLayer {
     }
 
     pub(super) fn close_notify(&mut self, out: &mut Vec<u8>) {
-        self.take_output(out);
+        self.take_control_output(out);
         if !self.we_closed {
-            self.alert(AlertDescription::CloseNotify);
-            self.take_output(out);
+            self.queue_alert(AlertDescription::CloseNotify);
+            self.take_control_output(out);
         }
     }
 
     /// Handles a record that is an alert, empty data, or a handshake message.
-    fn control(&mut self, kind: u8, plain: &[u8]) -> Result<ControlRecordEffect> {
+    fn on_control_record(&mut self, kind: u8, plain: &[u8]) -> Result<ControlRecordEffect> {
         if kind == content::HANDSHAKE {
-            return self.handshake(plain);
+            return self.on_handshake_bytes(plain);
         }
         if !self.message.is_empty() {
-            return Err(self.interleaved());
+            return Err(self.interleaved_message_error());
         }
         match (kind, plain) {
             (content::APPLICATION_DATA, []) => Ok(ControlRecordEffect::Nothing),
-            (content::ALERT, &[level, description]) => self.peer_alert(level, description),
-            (content::ALERT, _) => Err(self.refuse(AlertDescription::DecodeError, "a malformed alert")),
-            _ => Err(self.refuse(AlertDescription::UnexpectedMessage, "a record of a kind that has no place here")),
+            (content::ALERT, &[level, description]) => self.on_alert(level, description),
+            (content::ALERT, _) => Err(self.fail_with_alert(AlertDescription::DecodeError, "a malformed alert")),
+            _ => {
+                Err(self
+                    .fail_with_alert(AlertDescription::UnexpectedMessage, "a record of a kind that has no place here"))
+            }
         }
     }
 
-    fn peer_alert(&mut self, level: u8, description: u8) -> Result<ControlRecordEffect> {
+    fn on_alert(&mut self, level: u8, description: u8) -> Result<ControlRecordEffect> {
         const WARNING: u8 = 1;
         match AlertDescription::from(description) {
             AlertDescription::CloseNotify => Ok(ControlRecordEffect::PeerClosed),
@@ -217,12 +224,14 @@ impl RecordLayer {
 
     /// Handles handshake messages that arrive after the handshake. A message may span several
     /// records, and a record may contain several messages.
-    fn handshake(&mut self, plain: &[u8]) -> Result<ControlRecordEffect> {
+    fn on_handshake_bytes(&mut self, plain: &[u8]) -> Result<ControlRecordEffect> {
         if plain.is_empty() {
-            return Err(self.refuse(AlertDescription::UnexpectedMessage, "an empty handshake record"));
+            return Err(self.fail_with_alert(AlertDescription::UnexpectedMessage, "an empty handshake record"));
         }
         if self.message.len() + plain.len() > MAX_MESSAGE {
-            return Err(self.refuse(AlertDescription::UnexpectedMessage, "a handshake message longer than allowed"));
+            return Err(
+                self.fail_with_alert(AlertDescription::UnexpectedMessage, "a handshake message longer than allowed")
+            );
         }
         let mut bytes = std::mem::take(&mut self.message);
         bytes.extend_from_slice(plain);
@@ -230,14 +239,14 @@ impl RecordLayer {
         while let [kind, a, b, c, after @ ..] = rest {
             let len = u32::from_be_bytes([0, *a, *b, *c]) as usize;
             let Some((body, after)) = after.split_at_checked(len) else { break };
-            self.message(*kind, body, after.is_empty())?;
+            self.on_handshake_message(*kind, body, after.is_empty())?;
             rest = after;
         }
         self.message = rest.to_vec();
         Ok(ControlRecordEffect::Nothing)
     }
 
-    fn message(&mut self, kind: u8, body: &[u8], last_of_record: bool) -> Result<()> {
+    fn on_handshake_message(&mut self, kind: u8, body: &[u8], last_of_record: bool) -> Result<()> {
         const HELLO_REQUEST: u8 = 0;
         const NEW_SESSION_TICKET: u8 = 4;
         const KEY_UPDATE: u8 = 24;
@@ -245,14 +254,14 @@ impl RecordLayer {
             (TlsVersion::V1_3, NEW_SESSION_TICKET, _) => match self.kernel.handle_new_session_ticket(body) {
                 Ok(()) => Ok(()),
                 Err(error) => {
-                    self.alert(AlertDescription::DecodeError);
+                    self.queue_alert(AlertDescription::DecodeError);
                     Err(Error::with_source(ErrorKind::Receive, "the server sent a bad session ticket", error))
                 }
             },
             // The next record must use the new key (RFC 8446 §5.1).
             (TlsVersion::V1_3, KEY_UPDATE, &[wants @ 0..=1]) if last_of_record => {
-                let secrets = self.kernel.update_rx_secret().map_err(no_key)?;
-                self.receive = TlsRecordKey::new(self.version, secrets).ok_or_else(worn_out)?;
+                let secrets = self.kernel.update_rx_secret().map_err(missing_keys_error)?;
+                self.receive = TlsRecordKey::new(self.version, secrets).ok_or_else(key_limit_error)?;
                 if wants == 1 && !self.update_waits {
                     self.renew_transmit_key()?;
                     self.update_waits = true;
@@ -260,10 +269,10 @@ impl RecordLayer {
                 Ok(())
             }
             (TlsVersion::V1_2, HELLO_REQUEST, []) => {
-                self.seal_alert(1, AlertDescription::NoRenegotiation);
+                self.encrypt_alert(1, AlertDescription::NoRenegotiation);
                 Ok(())
             }
-            _ => Err(self.refuse(AlertDescription::UnexpectedMessage, "a message that has no place here")),
+            _ => Err(self.fail_with_alert(AlertDescription::UnexpectedMessage, "a message that has no place here")),
         }
     }
 
@@ -271,38 +280,40 @@ impl RecordLayer {
     fn renew_transmit_key(&mut self) -> Result<()> {
         const UPDATE_NOT_REQUESTED: [u8; 5] = [24, 0, 0, 1, 0];
         if self.version != TlsVersion::V1_3 {
-            return Err(worn_out());
+            return Err(key_limit_error());
         }
-        self.transmit.seal(content::HANDSHAKE, &UPDATE_NOT_REQUESTED, &mut self.output).map_err(|_| worn_out())?;
-        let secrets = self.kernel.update_tx_secret().map_err(no_key)?;
-        self.transmit = TlsRecordKey::new(self.version, secrets).ok_or_else(worn_out)?;
+        self.transmit
+            .encrypt(content::HANDSHAKE, &UPDATE_NOT_REQUESTED, &mut self.output)
+            .map_err(|_| key_limit_error())?;
+        let secrets = self.kernel.update_tx_secret().map_err(missing_keys_error)?;
+        self.transmit = TlsRecordKey::new(self.version, secrets).ok_or_else(key_limit_error)?;
         Ok(())
     }
 
-    fn interleaved(&mut self) -> Error {
-        self.refuse(AlertDescription::UnexpectedMessage, "a handshake message was interrupted")
+    fn interleaved_message_error(&mut self) -> Error {
+        self.fail_with_alert(AlertDescription::UnexpectedMessage, "a handshake message was interrupted")
     }
 
     /// Queues a fatal alert, and returns the error for a violation by the peer.
-    fn refuse(&mut self, alert: AlertDescription, why: &str) -> Error {
-        self.alert(alert);
+    fn fail_with_alert(&mut self, alert: AlertDescription, why: &str) -> Error {
+        self.queue_alert(alert);
         Error::new(ErrorKind::Receive, format!("broken TLS stream: {why}"))
     }
 
     /// Queues a fatal alert.
-    fn alert(&mut self, description: AlertDescription) {
+    fn queue_alert(&mut self, description: AlertDescription) {
         const WARNING: u8 = 1;
         const FATAL: u8 = 2;
         if !self.we_closed {
             let level = if description == AlertDescription::CloseNotify { WARNING } else { FATAL };
-            self.seal_alert(level, description);
+            self.encrypt_alert(level, description);
             self.we_closed = true;
         }
     }
 
-    fn seal_alert(&mut self, level: u8, description: AlertDescription) {
+    fn encrypt_alert(&mut self, level: u8, description: AlertDescription) {
         // If the key cannot encrypt any more, the connection closes without an alert.
-        let _ = self.transmit.seal(content::ALERT, &[level, description.into()], &mut self.output);
+        let _ = self.transmit.encrypt(content::ALERT, &[level, description.into()], &mut self.output);
     }
 }
 
@@ -310,13 +321,13 @@ impl RecordLayer {
 /// header is incomplete.
 pub(super) fn record_len(bytes: &[u8]) -> Option<usize> {
     let &[_, _, _, high, low, ..] = bytes else { return None };
-    Some(HEADER + usize::from(u16::from_be_bytes([high, low])))
+    Some(HEADER_LENGTH + usize::from(u16::from_be_bytes([high, low])))
 }
 
-fn worn_out() -> Error {
+fn key_limit_error() -> Error {
     Error::new(ErrorKind::Send, "the TLS key cannot be used any longer")
 }
 
-fn no_key(error: rustls::Error) -> Error {
+fn missing_keys_error(error: rustls::Error) -> Error {
     Error::with_source(ErrorKind::Receive, "cannot renew the TLS key", error)
 }

@@ -14,12 +14,12 @@ use crate::ignore_poison::IgnorePoison;
 /// The number of TLS 1.3 tickets kept, as in rustls. Each is used once.
 const MAX_TICKETS: usize = 8;
 
-/// The tickets of one server. All connections to it share them.
+/// The tickets of one server. All connections to that server share them.
 #[derive(Debug, Default)]
-pub(super) struct ServerTickets(Mutex<KeptTickets>);
+pub(super) struct ServerTickets(Mutex<StoredTickets>);
 
 #[derive(Debug, Default)]
-struct KeptTickets {
+struct StoredTickets {
     /// The group of the server's key exchange.
     group: Option<NamedGroup>,
     tls12: Option<Box<Tls12ClientSessionValue>>,
@@ -28,7 +28,7 @@ struct KeptTickets {
 }
 
 impl ServerTickets {
-    fn lock(&self) -> MutexGuard<'_, KeptTickets> {
+    fn lock(&self) -> MutexGuard<'_, StoredTickets> {
         self.0.lock().ignore_poison()
     }
 }

@@ -28,7 +28,7 @@ use crate::environment;
 use super::certificate_check::{CertificateCheck, PresentedChain};
 
 /// The bundles of the usual systems, for a process that must not obey its environment.
-const USUAL_BUNDLES: [&str; 6] = [
+const WELL_KNOWN_BUNDLES: [&str; 6] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -37,9 +37,9 @@ const USUAL_BUNDLES: [&str; 6] = [
     "/etc/ssl/cert.pem",
 ];
 
-const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
-const END: &[u8] = b"-----END CERTIFICATE-----";
-const SECTION: &[u8] = b"-----BEGIN ";
+const CERTIFICATE_BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
+const CERTIFICATE_END: &[u8] = b"-----END CERTIFICATE-----";
+const SECTION_BEGIN: &[u8] = b"-----BEGIN ";
 
 /// Returns the path of the file with all certificates that the system trusts: that in
 /// `SSL_CERT_FILE`, or one of the usual paths.
@@ -48,16 +48,16 @@ const SECTION: &[u8] = b"-----BEGIN ";
 /// still trusts the same certificates.
 #[must_use]
 pub fn system_bundle() -> Option<PathBuf> {
-    if environment::is_trusted() {
+    if environment::is_environment_trusted() {
         return openssl_probe::probe().cert_file;
     }
-    USUAL_BUNDLES.iter().map(PathBuf::from).find(|path| path.exists())
+    WELL_KNOWN_BUNDLES.iter().map(PathBuf::from).find(|path| path.exists())
 }
 
 /// Returns all certificates of the system's bundle and directories. Like [`system_bundle`], it obeys
 /// `SSL_CERT_FILE` and `SSL_CERT_DIR` only in a process that may trust its environment.
 pub(super) fn all_certificates() -> CertificateResult {
-    if environment::is_trusted() {
+    if environment::is_environment_trusted() {
         return rustls_native_certs::load_native_certs();
     }
     let mut all = rustls_native_certs::load_certs_from_paths(system_bundle().as_deref(), None);
@@ -96,7 +96,7 @@ pub(super) fn certificates_in_pem(bytes: &[u8]) -> Result<Vec<CertificateDer<'st
 /// Returns `None` for anything else, which the full parser must parse. That takes ten times as
 /// long.
 fn parse_plain_list(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
-    let (begin, end) = (memchr::memmem::Finder::new(BEGIN), memchr::memmem::Finder::new(END));
+    let (begin, end) = (memchr::memmem::Finder::new(CERTIFICATE_BEGIN), memchr::memmem::Finder::new(CERTIFICATE_END));
     let mut certificates = Vec::new();
     let mut text = Vec::new();
     let mut rest = bytes;
@@ -104,7 +104,7 @@ fn parse_plain_list(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
         let (before, behind) = rest.split_at(at);
         let stands_alone = before.last().is_none_or(|byte| *byte == b'\n') && !contains_section(before);
         let length = end.find(behind)?;
-        let body = behind.get(BEGIN.len()..length).filter(|_| stands_alone)?;
+        let body = behind.get(CERTIFICATE_BEGIN.len()..length).filter(|_| stands_alone)?;
         if !matches!(body.first(), Some(b'\r' | b'\n')) || body.last() != Some(&b'\n') {
             return None;
         }
@@ -116,13 +116,13 @@ fn parse_plain_list(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
             start = line_end + 1;
         }
         certificates.push(STANDARD.decode(&text).ok()?.into());
-        rest = &behind[length + END.len()..];
+        rest = &behind[length + CERTIFICATE_END.len()..];
     }
     (!certificates.is_empty() && !contains_section(rest)).then_some(certificates)
 }
 
 fn contains_section(bytes: &[u8]) -> bool {
-    memchr::memmem::find(bytes, SECTION).is_some()
+    memchr::memmem::find(bytes, SECTION_BEGIN).is_some()
 }
 
 /// A function that makes the check against all certificates that the system trusts. It returns

@@ -34,7 +34,7 @@ pub(super) enum TrustSource {
 }
 
 impl TrustSource {
-    pub(super) fn of(options: &TlsOptions) -> Self {
+    pub(super) fn from_options(options: &TlsOptions) -> Self {
         let trust = match options {
             TlsOptions { verify: false, .. } => TrustSource::Anyone,
             TlsOptions { ca_file: None, ca_path: None, ca_pem: None, .. } => TrustSource::System,
@@ -53,8 +53,8 @@ impl TrustSource {
         }
     }
 
-    /// Makes a check that trusts the certificates of this source, except those on the lists
-    /// `revoked`.
+    /// Makes a certificate check that trusts the certificates of this source, except certificates
+    /// on the lists `revoked`.
     ///
     /// # Errors
     /// [`ErrorKind::CaFile`] or [`ErrorKind::CrlFile`], if a file cannot be used or contains no
@@ -65,21 +65,21 @@ impl TrustSource {
         revoked: &[CertificateRevocationListDer<'static>],
     ) -> Result<Arc<dyn CertificateCheck>> {
         Ok(match self {
-            TrustSource::Unrevoked { trust, lists } => trust.check(provider, &read_lists(lists)?)?,
+            TrustSource::Unrevoked { trust, lists } => trust.check(provider, &read_revocation_lists(lists)?)?,
             TrustSource::Anyone => Arc::new(AcceptAnyCheck::new(provider.signature_verification_algorithms)),
             TrustSource::System => {
                 let none = || Error::new(ErrorKind::CaFile, "no usable CA certificate in the system's bundle");
                 let bundle = system_roots::bundle_certificates()
-                    .and_then(|certificates| trusting(certificates, provider, revoked, none).ok());
+                    .and_then(|certificates| chain_check(certificates, provider, revoked, none).ok());
                 match bundle {
                     Some(bundle) => {
                         let (provider, revoked) = (Arc::clone(provider), revoked.to_vec());
                         Arc::new(LazyRootsCheck::new(
                             Arc::new(bundle),
-                            Box::new(move || all_of_the_system(&provider, &revoked).ok()),
+                            Box::new(move || system_roots_check(&provider, &revoked).ok()),
                         ))
                     }
-                    None => all_of_the_system(provider, revoked)?,
+                    None => system_roots_check(provider, revoked)?,
                 }
             }
             TrustSource::Given { file, directory, pem, common_name } => {
@@ -99,7 +99,7 @@ impl TrustSource {
                     certificates.extend(read_directory(directory)?);
                 }
                 let place = file.as_ref().or(directory.as_ref());
-                let check = trusting(certificates, provider, revoked, || {
+                let check = chain_check(certificates, provider, revoked, || {
                     let place = place.map_or_else(|| "memory".to_owned(), |path| path.display().to_string());
                     Error::new(ErrorKind::CaFile, format!("no usable CA certificate in {place}"))
                 })?;
@@ -109,7 +109,7 @@ impl TrustSource {
     }
 }
 
-fn trusting(
+fn chain_check(
     certificates: Vec<CertificateDer<'static>>,
     provider: &Arc<CryptoProvider>,
     revoked: &[CertificateRevocationListDer<'static>],
@@ -122,12 +122,12 @@ fn trusting(
     ChainCheck::new(certificates, lists, provider.signature_verification_algorithms).ok_or_else(none)
 }
 
-fn all_of_the_system(
+fn system_roots_check(
     provider: &Arc<CryptoProvider>,
     revoked: &[CertificateRevocationListDer<'static>],
 ) -> Result<Arc<dyn CertificateCheck>> {
     let found = system_roots::all_certificates();
-    let check = trusting(found.certs, provider, revoked, || {
+    let check = chain_check(found.certs, provider, revoked, || {
         let message = "found no CA certificates on this system";
         match found.errors.into_iter().next() {
             Some(error) => Error::with_source(ErrorKind::CaFile, message, error),
@@ -143,7 +143,7 @@ fn read_directory(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     Ok(rustls_native_certs::load_certs_from_paths(None, Some(path)).certs)
 }
 
-fn read_lists(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> {
+fn read_revocation_lists(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> {
     let place = || format!("cannot use the revocation lists in {}", path.display());
     let pem = fs::read(path).map_err(|error| Error::with_source(ErrorKind::CrlFile, place(), error))?;
     let lists = CertificateRevocationListDer::pem_slice_iter(&pem)

@@ -49,8 +49,8 @@ enum ChainRefusal {
 }
 
 impl ChainCheck {
-    /// Makes a check that trusts these certificates, except revoked ones. Returns `None` if no
-    /// certificate can be parsed.
+    /// Makes a certificate check that trusts these certificates, except revoked certificates.
+    /// Returns `None` if no certificate can be parsed.
     pub(super) fn new(
         listed: Vec<CertificateDer<'static>>,
         revoked: Vec<CertRevocationList<'static>>,
@@ -65,7 +65,7 @@ impl ChainCheck {
         (!anchors.is_empty()).then_some(Self { algorithms, listed, anchors, positions, revoked, common_name: false })
     }
 
-    /// Sets whether common names are accepted; see
+    /// Sets whether common names are accepted. See
     /// [`TlsOptions::common_name`](super::TlsOptions::common_name).
     pub(super) fn with_common_name(self, common_name: bool) -> Self {
         Self { common_name, ..self }
@@ -76,8 +76,8 @@ impl ChainCheck {
     fn has_common_name(&self, chain: (&CertificateDer<'_>, &[CertificateDer<'_>]), name: &ServerName<'_>) -> bool {
         let (end_entity, intermediates) = chain;
         self.common_name
-            && common_name::names(end_entity, name)
-            && !self.listed.iter().chain(intermediates).any(common_name::is_constraining)
+            && common_name::matches_common_name(end_entity, name)
+            && !self.listed.iter().chain(intermediates).any(common_name::has_name_constraints)
     }
 
     /// Searches for a path from the server's certificate to a trusted one. Returns the issuer of the
@@ -114,7 +114,7 @@ impl ChainCheck {
             Some(&check),
         );
         match (found, ca_fault.get()) {
-            (Ok(path), _) => Ok(issuer_on(&path)),
+            (Ok(path), _) => Ok(issuer_in_path(&path)),
             (Err(webpki::Error::UnknownIssuer), Some(fault)) => Err(ChainRefusal::Ca(fault)),
             (Err(fault), _) => Err(ChainRefusal::Path(fault)),
         }
@@ -136,7 +136,7 @@ impl ChainCheck {
         let certificate = listed.and_then(|der| ca_checks::parse(der)).ok_or(CaFault::Unreadable)?;
         let has_issued_it = path.intermediate_certificates().next().is_none();
         if has_issued_it && self.revoked.iter().any(|list| list.issuer() == &*path.anchor().subject) {
-            ca_checks::check_list_signing(&certificate)?;
+            ca_checks::check_may_sign_revocation_lists(&certificate)?;
         }
         ca_checks::check_anchor(&certificate, now, below)
     }
@@ -144,10 +144,13 @@ impl ChainCheck {
     /// Returns true if this server certificate is itself listed as trusted. Called if webpki has
     /// found no fault except a missing issuer. For a certificate that is its own CA, webpki checks
     /// neither purpose nor key usage, so this function checks them.
-    fn lists(&self, end_entity: &CertificateDer<'_>) -> bool {
+    fn is_explicitly_trusted(&self, end_entity: &CertificateDer<'_>) -> bool {
         let is_for_servers = || {
             let certificate = ca_checks::parse(end_entity)?;
-            Some(ca_checks::is_for_servers(&certificate)? && ca_checks::allows_handshake(&certificate)?)
+            Some(
+                ca_checks::allows_server_authentication(&certificate)?
+                    && ca_checks::allows_digital_signature(&certificate)?,
+            )
         };
         self.listed.iter().any(|listed| listed == end_entity) && is_for_servers() == Some(true)
     }
@@ -162,7 +165,7 @@ impl CertificateCheck for ChainCheck {
             Err(
                 ChainRefusal::Ca(_)
                 | ChainRefusal::Path(webpki::Error::UnknownIssuer | webpki::Error::CaUsedAsEndEntity),
-            ) if self.lists(end_entity) => None,
+            ) if self.is_explicitly_trusted(end_entity) => None,
             Err(ChainRefusal::Ca(fault)) => {
                 return Err(CertificateError::Other(OtherError(Arc::new(fault))).into());
             }
@@ -184,7 +187,7 @@ impl CertificateCheck for ChainCheck {
 }
 
 /// Returns the issuer of the server's certificate on this path.
-fn issuer_on(path: &VerifiedPath<'_>) -> TrustAnchor<'static> {
+fn issuer_in_path(path: &VerifiedPath<'_>) -> TrustAnchor<'static> {
     let first = path.intermediate_certificates().next();
     let of_first = first.and_then(|first| Some(webpki::anchor_from_trusted_cert(&first.der()).ok()?.to_owned()));
     of_first.unwrap_or_else(|| path.anchor().to_owned())
@@ -228,7 +231,7 @@ fn path_error(fault: webpki::Error) -> Error {
 
 /// Returns true if the error is about the server's name. Because the name is checked last, the
 /// certificate has no other fault then.
-pub(super) fn is_of_the_name(refusal: &CertificateError) -> bool {
+pub(super) fn is_name_mismatch(refusal: &CertificateError) -> bool {
     matches!(refusal, CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })
 }
 
@@ -253,7 +256,7 @@ impl CertificateFaultFinder {
         let now = UnixTime::now();
         match check.check(&PresentedChain { end_entity, intermediates, server_name: name, now, status: None }) {
             Ok(()) => None,
-            Err(Error::InvalidCertificate(fault)) => (!is_of_the_name(&fault)).then_some(fault),
+            Err(Error::InvalidCertificate(fault)) => (!is_name_mismatch(&fault)).then_some(fault),
             Err(_) => Some(CertificateError::BadEncoding),
         }
     }

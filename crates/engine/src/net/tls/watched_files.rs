@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use super::context::TlsOptions;
 
 /// The time for which files are assumed unchanged after a check.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The metadata of a file that changes when the file is replaced or written to. The metadata of a
 /// directory changes when an entry is added, removed or renamed.
@@ -36,8 +36,8 @@ pub(super) struct FileStamps(Vec<Option<FileStamp>>);
 
 impl FileStamps {
     /// Reads the metadata of these files.
-    pub(super) fn of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Self {
-        Self(paths.into_iter().map(FileStamp::of).collect())
+    pub(super) fn read<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Self {
+        Self(paths.into_iter().map(FileStamp::read).collect())
     }
 
     /// Returns true if the metadata of a file is different in `now`. A file that is missing in
@@ -47,14 +47,14 @@ impl FileStamps {
     }
 
     /// Returns the metadata of these files, followed by the metadata of `others`.
-    pub(super) fn followed_by(mut self, others: &Self) -> Self {
+    pub(super) fn joined_with(mut self, others: &Self) -> Self {
         self.0.extend_from_slice(&others.0);
         self
     }
 }
 
 impl FileStamp {
-    fn of(path: &Path) -> Option<Self> {
+    fn read(path: &Path) -> Option<Self> {
         let data = fs::metadata(path).ok()?;
         Some(Self {
             device: data.dev(),
@@ -68,7 +68,7 @@ impl FileStamp {
 
 /// Returns the files of the trusted certificates and revocation lists. There are none if the
 /// system's certificates are used.
-pub(super) fn of_trust(options: &TlsOptions) -> impl Iterator<Item = &Path> {
+pub(super) fn trust_files(options: &TlsOptions) -> impl Iterator<Item = &Path> {
     let is_used = options.verify || options.examine;
     [&options.ca_file, &options.ca_path, &options.crl_file]
         .into_iter()
@@ -78,7 +78,7 @@ pub(super) fn of_trust(options: &TlsOptions) -> impl Iterator<Item = &Path> {
 }
 
 /// Returns the files of the client's certificate and key.
-pub(super) fn of_identity(options: &TlsOptions) -> impl Iterator<Item = &Path> {
+pub(super) fn identity_files(options: &TlsOptions) -> impl Iterator<Item = &Path> {
     let identity = options.identity.as_ref().filter(|_| options.identity_pem.is_none());
     identity
         .into_iter()
@@ -101,12 +101,12 @@ impl<T> FileBacked<T> {
         Self { value, stamps, looked: Instant::now() }
     }
 
-    /// Returns true if the files are unchanged. Checks them at most once in [`LOOK_AGAIN`].
+    /// Returns true if the files are unchanged. Checks them at most once in [`CHECK_INTERVAL`].
     pub(super) fn is_current<'a>(&mut self, paths: impl IntoIterator<Item = &'a Path>) -> bool {
-        if self.stamps.0.is_empty() || self.looked.elapsed() < LOOK_AGAIN {
+        if self.stamps.0.is_empty() || self.looked.elapsed() < CHECK_INTERVAL {
             return true;
         }
         self.looked = Instant::now();
-        !self.stamps.differs_from(&FileStamps::of(paths))
+        !self.stamps.differs_from(&FileStamps::read(paths))
     }
 }

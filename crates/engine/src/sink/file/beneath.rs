@@ -15,19 +15,20 @@ use std::path::{Component, Path};
 use rustix::fs::{CWD, Mode, OFlags, RawMode, mkdirat, openat};
 use rustix::io::Errno;
 
-/// Opens a directory to look up names in it, which needs no permission to list it.
+/// The flags that open a directory to look up names in it. They need no permission to list the
+/// directory.
 #[cfg(target_os = "linux")]
-const SEARCH: OFlags = OFlags::PATH;
+const OPEN_FOR_LOOKUP: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
-const SEARCH: OFlags = OFlags::RDONLY;
+const OPEN_FOR_LOOKUP: OFlags = OFlags::RDONLY;
 
 /// Checks that `directory` is below `base`, and that no directory between them is a link. If `make`
 /// is given, creates missing directories with these permission bits.
 ///
 /// # Errors
 /// A directory is a link or a file, or is missing; errors of the file system.
-pub(super) fn enter(base: &Path, directory: &Path, make: Option<u32>) -> io::Result<()> {
-    let below = directory.strip_prefix(base).map_err(|_| outside(directory))?;
+pub(super) fn check_beneath(base: &Path, directory: &Path, make: Option<u32>) -> io::Result<()> {
+    let below = directory.strip_prefix(base).map_err(|_| outside_error(directory))?;
     let mut path = base.to_owned();
     let mut open: Option<OwnedFd> = None;
     for component in below.components() {
@@ -36,15 +37,21 @@ pub(super) fn enter(base: &Path, directory: &Path, make: Option<u32>) -> io::Res
             Component::Normal(name) => name,
             // Only the user writes `..`.
             Component::ParentDir => Path::new("..").as_os_str(),
-            Component::RootDir | Component::Prefix(_) => return Err(outside(directory)),
+            Component::RootDir | Component::Prefix(_) => return Err(outside_error(directory)),
         };
         let parent = match open.take() {
             Some(parent) => parent,
             None => open_base(base, make)?,
         };
         path.push(name);
-        let enter =
-            || openat(&parent, name, SEARCH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
+        let enter = || {
+            openat(
+                &parent,
+                name,
+                OPEN_FOR_LOOKUP | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+                Mode::empty(),
+            )
+        };
         let entered = match (enter(), make) {
             (Err(Errno::NOENT), Some(mode)) => match mkdirat(&parent, name, Mode::from_raw_mode(mode as RawMode)) {
                 Ok(()) | Err(Errno::EXIST) => enter(),
@@ -52,14 +59,14 @@ pub(super) fn enter(base: &Path, directory: &Path, make: Option<u32>) -> io::Res
             },
             (entered, _) => entered,
         };
-        open = Some(entered.map_err(|error| explained(error, &path))?);
+        open = Some(entered.map_err(|error| directory_error(error, &path))?);
     }
     Ok(())
 }
 
 fn open_base(base: &Path, make: Option<u32>) -> io::Result<OwnedFd> {
     let base = if base.as_os_str().is_empty() { Path::new(".") } else { base };
-    let open = || openat(CWD, base, SEARCH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    let open = || openat(CWD, base, OPEN_FOR_LOOKUP | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
     match (open(), make) {
         (Err(Errno::NOENT), Some(mode)) => {
             fs::DirBuilder::new().recursive(true).mode(mode).create(base)?;
@@ -70,7 +77,7 @@ fn open_base(base: &Path, make: Option<u32>) -> io::Result<OwnedFd> {
 }
 
 /// Returns the error for a directory that cannot be entered.
-fn explained(error: Errno, path: &Path) -> io::Error {
+fn directory_error(error: Errno, path: &Path) -> io::Error {
     let is_link = matches!(error, Errno::NOTDIR | Errno::LOOP)
         && fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
     if !is_link {
@@ -84,7 +91,7 @@ fn explained(error: Errno, path: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::NotADirectory, message)
 }
 
-fn outside(directory: &Path) -> io::Error {
+fn outside_error(directory: &Path) -> io::Error {
     let message = format!("{} is outside of the output directory", directory.display());
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
@@ -99,7 +106,7 @@ mod tests {
     fn links_below_the_base_are_not_entered() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().join("out");
-        let enter = |name: &str, make| enter(&base, &base.join(name), make);
+        let enter = |name: &str, make| check_beneath(&base, &base.join(name), make);
         assert_eq!(enter("a", None).unwrap_err().kind(), io::ErrorKind::NotFound);
         enter("a/b/./c", Some(0o777)).unwrap();
         enter("a/b", None).unwrap();
@@ -114,9 +121,9 @@ mod tests {
         }
         assert_eq!(enter("file/x", Some(0o777)).unwrap_err().kind(), io::ErrorKind::NotADirectory);
         assert!(fs::read_dir(dir.path().join("outside")).unwrap().next().is_none());
-        assert!(super::enter(&base, dir.path(), None).is_err());
+        assert!(super::check_beneath(&base, dir.path(), None).is_err());
         // The user's own directory may be a link.
-        super::enter(&base.join("link"), &base.join("link/made"), Some(0o777)).unwrap();
+        super::check_beneath(&base.join("link"), &base.join("link/made"), Some(0o777)).unwrap();
         assert!(dir.path().join("outside/made").is_dir());
     }
 }

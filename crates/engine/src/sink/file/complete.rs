@@ -15,27 +15,27 @@ use super::{AppendPosition, FileSink};
 use crate::Result;
 
 impl FileSink {
-    pub(super) fn give_name(&mut self, state: OpenFile) -> io::Result<()> {
+    pub(super) fn rename_to_target(&mut self, state: OpenFile) -> io::Result<()> {
         let clobber = self.clobber;
         let target = self.target.clone().unwrap_or_else(|| self.path.clone());
-        let give_ownership = |file: &File| self.replaced.iter().for_each(|replaced| replaced.give_to(file));
+        let give_ownership = |file: &File| self.replaced.iter().for_each(|replaced| replaced.apply_to(file));
         let named = match state {
             #[cfg(linux_calls)]
             OpenFile::Unnamed(file) => {
                 give_ownership(&file);
                 self.sync_content(&file)?;
-                naming::unnamed::give_name(&file, &target, clobber, self.options.sync)
+                naming::unnamed::link_at_target(&file, &target, clobber, self.options.sync)
                     .or_else(|why| self.copy_into_target(&file, why))
             }
             OpenFile::Beside(file, beside) => {
                 give_ownership(&file);
                 self.sync_content(&file)?;
-                naming::give_name(&beside, &target, clobber).or_else(|why| self.copy_into_target(&file, why))
+                naming::rename_file(&beside, &target, clobber).or_else(|why| self.copy_into_target(&file, why))
             }
             OpenFile::Partial(writer) => {
                 let partial = writer.partial();
                 give_ownership(partial.file());
-                naming::give_name(partial.path(), &target, clobber).or_else(|why| {
+                naming::rename_file(partial.path(), &target, clobber).or_else(|why| {
                     let copied = self.copy_into_target(partial.file(), why);
                     // Without its checkpoint, no later run can use the file.
                     partial.remove();
@@ -87,32 +87,32 @@ impl FileSink {
     /// Returns an error if the written content does not have the expected checksum. The content is
     /// then kept under the name of a partial file, for inspection, unless failed files are to be
     /// removed.
-    pub(super) fn check(&mut self) -> Result<()> {
+    pub(super) fn check_checksum(&mut self) -> Result<()> {
         let Some(checksum) = &self.options.checksum else { return Ok(()) };
         let found = match (self.hasher.take(), &self.state) {
             (Some(hasher), _) => Ok(hasher.finish()),
-            (None, OpenFile::Partial(writer)) => checksum.of(writer.partial().file()),
+            (None, OpenFile::Partial(writer)) => checksum.hash_file(writer.partial().file()),
             // Nothing was missing, so there was no response.
             (None, OpenFile::Closed) if self.appends_to_file() => {
-                File::open(&self.path).and_then(|file| checksum.of(&file))
+                File::open(&self.path).and_then(|file| checksum.hash_file(&file))
             }
             (None, state) => match state.file() {
-                Some(file) => checksum.of(file),
+                Some(file) => checksum.hash_file(file),
                 None => return Ok(()),
             },
         };
         let found = found.map_err(|error| self.error(error))?;
-        checksum.agrees(&found).inspect_err(|_| {
+        checksum.check(&found).inspect_err(|_| {
             // The partial content is kept for inspection, but not under its final name.
             let Some(beside) =
-                self.target.as_deref().and_then(PartialFile::beside).filter(|_| !self.options.remove_on_error)
+                self.target.as_deref().and_then(PartialFile::partial_path).filter(|_| !self.options.remove_on_error)
             else {
                 return;
             };
             match &self.state {
                 #[cfg(linux_calls)]
                 OpenFile::Unnamed(file) => {
-                    let _ = naming::unnamed::give_name(file, &beside, ClobberMode::Replace, false);
+                    let _ = naming::unnamed::link_at_target(file, &beside, ClobberMode::Replace, false);
                 }
                 OpenFile::Beside(_, path) => {
                     let _ = fs::rename(path, beside);

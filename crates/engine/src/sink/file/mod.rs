@@ -50,7 +50,7 @@ use open_file::OpenFile;
 pub use options::{AppendPosition, FileOptions, directory_mode};
 use record_checksum::RecordChecksum;
 use replace::FileOwnership;
-use reservation::{DiskSpaceReservation, fits};
+use reservation::{DiskSpaceReservation, check_length_fits};
 
 /// A sink that writes one body to a path.
 #[derive(Debug)]
@@ -63,12 +63,12 @@ pub struct FileSink {
     /// be completed. `None` if there is no such file.
     left: Option<Arc<PartialFile>>,
     hasher: Option<ChecksumHasher>,
-    /// The checksum for the record of the transfer; `None` if none is asked for.
+    /// The checksum for the record of the transfer. `None` if the record needs no checksum.
     record: Option<Box<RecordChecksum>>,
     state: OpenFile,
     space: DiskSpaceReservation,
-    /// The path to which the complete file is renamed. `None` before `FileSink::look` was called,
-    /// and if no other file can be renamed to that path.
+    /// The path to which the complete file is renamed. `None` before `FileSink::find_existing` was
+    /// called, and if no other file can be renamed to that path.
     target: Option<PathBuf>,
     /// The owner and the permissions of the existing file that is replaced. `None` if no file is
     /// replaced.
@@ -94,11 +94,11 @@ impl FileSink {
     /// Makes a sink for this path, with the default options. No file is opened before a response
     /// arrives whose body is delivered.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self::with(path, FileOptions::default())
+        Self::with_options(path, FileOptions::default())
     }
 
-    /// Makes a sink for this path that writes with these options.
-    pub fn with(path: impl Into<PathBuf>, options: FileOptions) -> Self {
+    /// Makes a sink for this path, with these options.
+    pub fn with_options(path: impl Into<PathBuf>, options: FileOptions) -> Self {
         Self {
             path: path.into(),
             clobber: options.clobber,
@@ -123,14 +123,15 @@ impl FileSink {
     /// Makes this sink share open devices with all sinks that got the same `devices`, so that each
     /// device is opened once.
     #[must_use]
-    pub fn sharing(mut self, devices: &Arc<OpenDeviceCache>) -> Self {
+    pub fn with_device_cache(mut self, devices: &Arc<OpenDeviceCache>) -> Self {
         self.devices = Some(Arc::clone(devices));
         self
     }
 
     /// Makes this sink compute the checksum of the file while it is written, for the content of a
-    /// record ([`RecordContent::file_checksum`]). A file that is not written from its first byte to
-    /// its last one, or that is no regular file, has none. `None` computes none.
+    /// record ([`RecordContent::file_checksum`]). No checksum is computed for a file that is not
+    /// written from its first byte to its last one, or that is no regular file. `None` turns the
+    /// checksum off.
     #[must_use]
     pub fn with_record_checksum(mut self, algorithm: Option<HashAlgorithm>) -> Self {
         self.record = algorithm.map(|algorithm| Box::new(RecordChecksum::new(algorithm)));
@@ -143,7 +144,7 @@ impl FileSink {
             OpenFile::Due | OpenFile::Beside(..) | OpenFile::Elsewhere(_) => true,
             #[cfg(linux_calls)]
             OpenFile::Unnamed(_) => true,
-            OpenFile::Partial(writer) => writer.partial().done().covered() == 0,
+            OpenFile::Partial(writer) => writer.partial().present_ranges().byte_count() == 0,
             OpenFile::InPlace(_) | OpenFile::Null(_) | OpenFile::Closed => false,
         };
         is_new && begin.offset == 0
@@ -181,7 +182,7 @@ impl FileSink {
     fn reserve_ahead(&mut self) {
         let Self { state, space, .. } = self;
         if let Some(file) = state.file() {
-            space.ahead(file);
+            space.reserve_ahead(file);
         }
     }
 
@@ -207,7 +208,7 @@ impl FileSink {
 /// 1. the name in Content-Disposition, unless the status is an error;
 /// 2. the name in the Location of a redirect;
 /// 3. the name in the URL of this response, if redirects led to it.
-fn suggested(begin: &BodyInfo<'_>) -> Option<String> {
+fn suggested_file_name(begin: &BodyInfo<'_>) -> Option<String> {
     let own = begin.head.get("content-disposition").filter(|_| begin.head.status() < 400);
     own.and_then(filename::from_disposition)
         .or_else(|| {
@@ -239,7 +240,7 @@ impl Sink for FileSink {
         }
         self.is_guarded |= self.options.named_by_response && !self.options.in_place;
         if self.options.named_by_response
-            && let Some(name) = suggested(begin)
+            && let Some(name) = suggested_file_name(begin)
         {
             self.is_guarded = true;
             let named = self.path.with_file_name(name);
@@ -256,7 +257,7 @@ impl Sink for FileSink {
         if let Some(check) = self.options.name_check.as_ref().filter(|_| self.options.named_by_response)
             && self.taken.as_ref() != Some(&self.path)
         {
-            check.take(&self.path, begin.target)?;
+            check.check(&self.path, begin.target)?;
             self.taken = Some(self.path.clone());
         }
         // A file begun by an earlier attempt belongs to this run.
@@ -283,7 +284,7 @@ impl Sink for FileSink {
             _ => false,
         };
         if let (Some(file), Some(length)) = (self.state.file().filter(|_| gathers), begin.length) {
-            fits(file, length).map_err(|error| self.error(error))?;
+            check_length_fits(file, length).map_err(|error| self.error(error))?;
             self.space = DiskSpaceReservation::new(0, length);
         }
         Ok(())
@@ -304,7 +305,7 @@ impl Sink for FileSink {
             self.open_postponed()?;
         }
         self.reserve_ahead();
-        self.space.wrote(lease.bytes().len() as u64);
+        self.space.on_written(lease.bytes().len() as u64);
         match (&mut self.state, lease.bytes()) {
             (OpenFile::Null(_), _) => Ok(()),
             (OpenFile::Partial(writer), bytes) => writer.write(bytes),
@@ -323,7 +324,7 @@ impl Sink for FileSink {
             pieces.iter().for_each(|piece| record.update(piece));
         }
         self.reserve_ahead();
-        self.space.wrote(pieces.iter().map(|piece| piece.len() as u64).sum());
+        self.space.on_written(pieces.iter().map(|piece| piece.len() as u64).sum());
         match &mut self.state {
             OpenFile::Null(_) => Ok(()),
             OpenFile::Partial(writer) => writer.write_pieces(pieces),
@@ -344,9 +345,9 @@ impl Sink for FileSink {
     }
 
     fn moved(&mut self, bytes: u64) {
-        self.space.wrote(bytes);
+        self.space.on_written(bytes);
         if let OpenFile::Partial(writer) = &mut self.state {
-            writer.moved(bytes);
+            writer.on_moved_bytes(bytes);
         }
     }
 
@@ -374,12 +375,12 @@ impl Sink for FileSink {
             return None;
         }
         if let Some(base) = &self.options.beneath {
-            beneath::enter(base, naming::directory_of(&self.path), None).ok()?;
+            beneath::check_beneath(base, naming::directory_of(&self.path), None).ok()?;
         }
-        self.look(false).ok()?;
-        let beside = self.target.as_deref().and_then(PartialFile::beside)?;
+        self.find_existing(false).ok()?;
+        let beside = self.target.as_deref().and_then(PartialFile::partial_path)?;
         let left = PartialFile::open(&beside, target, self.options.sync)?;
-        let partial = left.partial();
+        let partial = left.existing_content();
         self.left = Some(Arc::new(left));
         partial
     }
@@ -387,7 +388,7 @@ impl Sink for FileSink {
     fn next_gap(&mut self) -> Option<Range<u64>> {
         let OpenFile::Partial(writer) = &mut self.state else { return None };
         let partial = Arc::clone(writer.partial());
-        let gap = partial.gap(0)?;
+        let gap = partial.next_gap(0)?;
         if let Some(record) = &mut self.record {
             record.stop();
         }
@@ -444,9 +445,9 @@ impl Sink for FileSink {
         }
         // An empty body makes an empty file.
         self.open_postponed()?;
-        self.check()?;
+        self.check_checksum()?;
         let state = std::mem::replace(&mut self.state, OpenFile::Closed);
-        self.give_name(state).map_err(|error| self.error(error))?;
+        self.rename_to_target(state).map_err(|error| self.error(error))?;
         (self.is_begun, self.was_long) = (false, None);
         if let Some(record) = &mut self.record {
             record.finish();
@@ -455,7 +456,7 @@ impl Sink for FileSink {
     }
 
     fn take_record(&mut self) -> Option<RecordContent> {
-        let file_checksum = self.record.as_mut()?.take();
+        let file_checksum = self.record.as_mut()?.take_checksum();
         Some(RecordContent { is_complete: file_checksum.is_some(), file_checksum, ..RecordContent::default() })
     }
 

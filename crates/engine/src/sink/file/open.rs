@@ -1,5 +1,5 @@
 //! The opening of the file that a body is written to. It is one of these: a file without a name, a
-//! temporary file beside the target, a partial file, or the target itself.
+//! temporary file in the directory of the target, a partial file, or the target itself.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
@@ -13,7 +13,7 @@ use super::beneath;
 use super::naming::{self, prevents_replacement};
 use super::open_file::{DeviceFile, OpenFile};
 use super::partial::{PartialFile, PartialFileWriter};
-use super::reservation::{WORTH_RESERVING, is_full};
+use super::reservation::{MIN_RESERVED_BODY, is_full};
 use super::{BodyInfo, File, FileSink, directory_mode};
 
 impl FileSink {
@@ -21,22 +21,22 @@ impl FileSink {
         if let Some(device) =
             self.devices.as_ref().filter(|_| !self.is_guarded).and_then(|devices| devices.find(&self.path))
         {
-            return Ok(OpenFile::of(device));
+            return Ok(OpenFile::from_device(device));
         }
         if let Some(base) = &self.options.beneath {
             let make = self.options.create_dirs.then(|| directory_mode(self.options.in_place));
-            beneath::enter(base, naming::directory_of(&self.path), make)?;
+            beneath::check_beneath(base, naming::directory_of(&self.path), make)?;
         }
         let renames = !self.options.in_place && self.options.append.is_none();
-        let metadata = self.look(renames)?;
+        let metadata = self.find_existing(renames)?;
         if let Some(metadata) = metadata.as_ref().filter(|metadata| !metadata.is_file()) {
             // The kernel refuses other users' FIFOs in directories such as /tmp, but only to an
             // open that may create.
             let device = DeviceFile::new(OpenOptions::new().write(true).create(true).truncate(false).open(&self.path)?);
             if let Some(devices) = self.devices.as_ref().filter(|_| metadata.file_type().is_char_device()) {
-                devices.keep(&self.path, &device);
+                devices.insert(&self.path, &device);
             }
-            return Ok(OpenFile::of(device));
+            return Ok(OpenFile::from_device(device));
         }
         if self.options.in_place && self.options.append.is_none() {
             if begin.is_some() {
@@ -44,7 +44,7 @@ impl FileSink {
             }
             return self.open_in_place().map(|file| OpenFile::InPlace(Arc::new(file)));
         }
-        self.ask_kernel()?;
+        self.check_write_permission()?;
         if self.options.create_dirs {
             self.create_directories(naming::directory_of(self.target.as_ref().unwrap_or(&self.path)))?;
         }
@@ -106,7 +106,7 @@ impl FileSink {
         } else {
             options.create_new(true);
         }
-        for name in naming::names(&self.path.clone(), self.clobber) {
+        for name in naming::candidate_paths(&self.path.clone(), self.clobber) {
             let opened = if self.is_guarded { Self::open_guarded(&mut options, &name) } else { options.open(&name) };
             match opened {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -126,14 +126,16 @@ impl FileSink {
         if let Some(left) = self.left.take() {
             // The status decides, since the first missing range may begin at the first byte.
             if begin.head.status() == 206 {
-                let end = left.gap(begin.offset).map_or(begin.offset, |gap| gap.end);
+                let end = left.next_gap(begin.offset).map_or(begin.offset, |gap| gap.end);
                 return left.writer(begin.offset..end).map(Some);
             }
             left.remove();
         }
-        let (Some(total), Some(validator), Some(path)) =
-            (begin.total.filter(|&total| total >= WORTH_RESERVING), begin.validator, PartialFile::beside(target))
-        else {
+        let (Some(total), Some(validator), Some(path)) = (
+            begin.total.filter(|&total| total >= MIN_RESERVED_BODY),
+            begin.validator,
+            PartialFile::partial_path(target),
+        ) else {
             return Ok(None);
         };
         if begin.length != Some(total) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempPath;
 
-use super::super::null_device::is_null;
+use super::super::null_device::is_null_device;
 use super::super::partial::PartialFileWriter;
 use crate::ignore_poison::IgnorePoison;
 
@@ -27,7 +27,7 @@ pub(super) struct DeviceFile {
 
 impl DeviceFile {
     pub(super) fn new(file: File) -> Self {
-        Self { is_null: is_null(&file), file: Arc::new(file) }
+        Self { is_null: is_null_device(&file), file: Arc::new(file) }
     }
 }
 
@@ -39,7 +39,7 @@ impl OpenDeviceCache {
         last.as_ref().filter(|(name, _)| name.as_os_str() == path.as_os_str()).map(|(_, device)| device.clone())
     }
 
-    pub(super) fn keep(&self, path: &Path, device: &DeviceFile) {
+    pub(super) fn insert(&self, path: &Path, device: &DeviceFile) {
         *self.last.lock().ignore_poison() = Some((path.to_owned(), device.clone()));
     }
 }
@@ -65,7 +65,7 @@ pub(super) enum OpenFile {
 }
 
 impl OpenFile {
-    pub(super) fn of(device: DeviceFile) -> Self {
+    pub(super) fn from_device(device: DeviceFile) -> Self {
         if device.is_null { Self::Null(device.file) } else { Self::InPlace(device.file) }
     }
 

@@ -2,7 +2,8 @@
 
 use super::super::checksum::{ChecksumHasher, HashAlgorithm};
 
-/// The checksum of one file. Only a file that is written from its first byte to its last one has one.
+/// The checksum of one file. It exists only if the file is written from its first byte to its last
+/// one.
 #[derive(Debug)]
 pub(super) struct RecordChecksum {
     algorithm: HashAlgorithm,
@@ -43,7 +44,7 @@ impl RecordChecksum {
         self.found = self.hasher.take().map(ChecksumHasher::finish);
     }
 
-    pub(super) fn take(&mut self) -> Option<Vec<u8>> {
+    pub(super) fn take_checksum(&mut self) -> Option<Vec<u8>> {
         self.found.take()
     }
 }

@@ -19,7 +19,7 @@ use rustix::fs::OFlags;
 use super::FileSink;
 use super::naming::{ClobberMode, directory_of, prevents_replacement};
 use super::open_file::OpenFile;
-use super::reservation::{DiskSpaceReservation, allocate, fits, is_full};
+use super::reservation::{DiskSpaceReservation, allocate, check_length_fits, is_full};
 
 /// The owner, group and permissions of a file that is replaced.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ pub(super) struct FileOwnership {
 }
 
 impl FileOwnership {
-    fn of(metadata: &Metadata, path: &Path) -> Self {
+    fn from_metadata(metadata: &Metadata, path: &Path) -> Self {
         let is_foreign = metadata.uid() != rustix::process::geteuid().as_raw()
             && fs::metadata(directory_of(path)).is_ok_and(|directory| directory.mode() & 0o1002 != 0);
         Self { owner: metadata.uid(), group: metadata.gid(), mode: metadata.mode() & 0o777, is_foreign }
@@ -42,7 +42,7 @@ impl FileOwnership {
     /// Sets the owner, group and permissions of `file` to these, as far as this process may. In
     /// directories such as /tmp, another user does not get the file: he would get what root
     /// downloads over a file that he has put there.
-    pub(super) fn give_to(self, file: &File) {
+    pub(super) fn apply_to(self, file: &File) {
         if self.is_foreign {
             return;
         }
@@ -68,26 +68,26 @@ impl FileSink {
     /// Determines what exists at the path of the sink, and the path to which a complete file can be
     /// renamed. If `makes` is true and the path is a link to a file that does not exist, creates
     /// that file and removes it again, since only the kernel knows whether the link may be
-    /// followed. Returns the metadata of the existing file, or `None` if there is none.
+    /// followed. Returns the metadata of the existing file, or `None` if no file exists.
     ///
     /// # Errors
     /// Errors of the file system; [`io::ErrorKind::AlreadyExists`] if the user did not choose the
     /// name and it belongs to a link, a FIFO or a device.
-    pub(super) fn look(&mut self, makes: bool) -> io::Result<Option<Metadata>> {
+    pub(super) fn find_existing(&mut self, makes: bool) -> io::Result<Option<Metadata>> {
         (self.target, self.replaced) = (Some(self.path.clone()), None);
-        let Some(found) = found(fs::symlink_metadata(&self.path))? else { return Ok(None) };
+        let Some(found) = none_if_missing(fs::symlink_metadata(&self.path))? else { return Ok(None) };
         if self.is_guarded {
             return match (found.is_file(), self.clobber) {
                 (true, _) => Ok(Some(self.replaces_file(found))),
                 // The name exists, so the new file gets a numbered one.
                 (false, ClobberMode::Number) => Ok(None),
-                (false, _) => Err(special()),
+                (false, _) => Err(special_file_error()),
             };
         }
         if !found.is_symlink() {
             return Ok(Some(self.replaces_file(found)));
         }
-        let followed = found_by_link(fs::metadata(&self.path))?;
+        let followed = none_if_missing_link(fs::metadata(&self.path))?;
         if self.replaces() && followed.as_ref().is_none_or(Metadata::is_file) {
             self.target = self.link_target(followed.as_ref(), makes)?;
         }
@@ -96,7 +96,7 @@ impl FileSink {
 
     fn replaces_file(&mut self, metadata: Metadata) -> Metadata {
         if metadata.is_file() && self.replaces() {
-            self.replaced = Some(FileOwnership::of(&metadata, self.target.as_deref().unwrap_or(&self.path)));
+            self.replaced = Some(FileOwnership::from_metadata(&metadata, self.target.as_deref().unwrap_or(&self.path)));
         }
         metadata
     }
@@ -107,7 +107,7 @@ impl FileSink {
     ///
     /// # Errors
     /// The error of the open.
-    pub(super) fn ask_kernel(&self) -> io::Result<()> {
+    pub(super) fn check_write_permission(&self) -> io::Result<()> {
         if !self.replaced.is_some_and(|replaced| replaced.is_foreign) {
             return Ok(());
         }
@@ -133,7 +133,7 @@ impl FileSink {
         };
         let Some(opened) = made.as_ref().or(followed) else { return Ok(None) };
         let Ok(path) = fs::canonicalize(&self.path) else { return Ok(None) };
-        let is_it = fs::symlink_metadata(&path).is_ok_and(|named| identity(&named) == identity(opened));
+        let is_it = fs::symlink_metadata(&path).is_ok_and(|named| device_and_inode(&named) == device_and_inode(opened));
         if !is_it {
             return Ok(None);
         }
@@ -152,13 +152,15 @@ impl FileSink {
     pub(super) fn open_temporary(&mut self, length: Option<u64>, why: io::Error) -> io::Result<OpenFile> {
         let Ok(target) = self.open_target() else { return Err(why) };
         match tempfile::tempfile() {
-            Ok(file) if length.is_none_or(|length| fits(&file, length).is_ok()) => Ok(OpenFile::Elsewhere(file)),
-            _ => self.directly(target),
+            Ok(file) if length.is_none_or(|length| check_length_fits(&file, length).is_ok()) => {
+                Ok(OpenFile::Elsewhere(file))
+            }
+            _ => self.write_in_place(target),
         }
     }
 
-    /// Truncates `target`, and makes this sink write the body directly into it.
-    fn directly(&mut self, target: File) -> io::Result<OpenFile> {
+    /// Truncates `target`. The sink then writes the body directly into that file.
+    fn write_in_place(&mut self, target: File) -> io::Result<OpenFile> {
         target.set_len(0)?;
         // Another attempt begins at the first byte.
         self.was_long = Some(0);
@@ -233,33 +235,35 @@ impl FileSink {
     pub(super) fn open_guarded(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
-        if file.metadata()?.is_file() { Ok(file) } else { Err(special()) }
+        if file.metadata()?.is_file() { Ok(file) } else { Err(special_file_error()) }
     }
 }
 
 /// Returns the metadata of a file, given the result of a `stat`. If the file does not exist,
 /// returns `None` and no error.
-fn found(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
+fn none_if_missing(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
     match metadata {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         metadata => metadata.map(Some),
     }
 }
 
-fn found_by_link(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
-    found(metadata).map_err(|error| {
-        let message =
-            format!("the link is not followed: {}; remove it or name another file", crate::trace::system_words(&error));
+fn none_if_missing_link(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
+    none_if_missing(metadata).map_err(|error| {
+        let message = format!(
+            "the link is not followed: {}; remove it or name another file",
+            crate::trace::system_error_text(&error)
+        );
         io::Error::new(error.kind(), message)
     })
 }
 
-fn special() -> io::Error {
+fn special_file_error() -> io::Error {
     let message = "there is a link, a FIFO or a device of this name, which a server, a URL or a list chose: remove it, \
                    or choose the name by -o";
     io::Error::new(io::ErrorKind::AlreadyExists, message)
 }
 
-fn identity(metadata: &Metadata) -> (u64, u64) {
+fn device_and_inode(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }

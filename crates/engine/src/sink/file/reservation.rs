@@ -19,11 +19,11 @@ use rustix::process::{Resource, geteuid, getrlimit};
 
 /// Disk space is reserved for bodies of at least this length in bytes. Shorter bodies are written
 /// in a few calls.
-pub(super) const WORTH_RESERVING: u64 = 1 << 20;
+pub(super) const MIN_RESERVED_BODY: u64 = 1 << 20;
 /// The size in bytes of the first reservation. Each further one is twice as large.
-const FIRST_STEP: u64 = 16 << 20;
+const FIRST_RESERVATION: u64 = 16 << 20;
 /// The number of unused reserved bytes below which more space is reserved.
-const MARGIN: u64 = 1 << 20;
+const MIN_UNUSED_RESERVATION: u64 = 1 << 20;
 
 /// The disk space that is reserved ahead of a writer.
 #[derive(Debug, Default)]
@@ -38,20 +38,20 @@ pub(in crate::sink) struct DiskSpaceReservation {
 
 impl DiskSpaceReservation {
     /// Makes a reservation for the bytes from `at` to `end`. No space is reserved before
-    /// [`DiskSpaceReservation::ahead`].
+    /// [`DiskSpaceReservation::reserve_ahead`].
     pub(in crate::sink) fn new(at: u64, end: u64) -> Self {
-        let end = if end.saturating_sub(at) < WORTH_RESERVING { at } else { end };
-        Self { at, reserved: at, end, step: FIRST_STEP }
+        let end = if end.saturating_sub(at) < MIN_RESERVED_BODY { at } else { end };
+        Self { at, reserved: at, end, step: FIRST_RESERVATION }
     }
 
     /// Records that this number of bytes was written.
-    pub(in crate::sink) fn wrote(&mut self, bytes: u64) {
+    pub(in crate::sink) fn on_written(&mut self, bytes: u64) {
         self.at += bytes;
     }
 
     /// Reserves more space if little is left of the last reservation.
-    pub(in crate::sink) fn ahead(&mut self, file: &File) {
-        if self.reserved >= self.end || self.at + MARGIN < self.reserved {
+    pub(in crate::sink) fn reserve_ahead(&mut self, file: &File) {
+        if self.reserved >= self.end || self.at + MIN_UNUSED_RESERVATION < self.reserved {
             return;
         }
         let from = self.reserved.max(self.at);
@@ -70,8 +70,8 @@ impl DiskSpaceReservation {
 ///
 /// # Errors
 /// [`io::ErrorKind::FileTooLarge`] and [`io::ErrorKind::StorageFull`].
-pub(in crate::sink) fn fits(file: &File, length: u64) -> io::Result<()> {
-    if length < WORTH_RESERVING {
+pub(in crate::sink) fn check_length_fits(file: &File, length: u64) -> io::Result<()> {
+    if length < MIN_RESERVED_BODY {
         return Ok(());
     }
     // A write beyond this limit would raise SIGXFSZ, which ends the process.

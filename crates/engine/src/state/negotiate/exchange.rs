@@ -37,12 +37,12 @@ impl Negotiation {
         is_same_connection: bool,
     ) -> Result<Vec<u8>, NegotiateError> {
         if let Some(token) = self.next_token.take().filter(|_| is_same_connection) {
-            return Ok(value(&token));
+            return Ok(authorization_value(&token));
         }
         let made = options.context(host).and_then(|mut context| Ok((context.step(None)?, context)));
         let (token, context) = made.inspect_err(|_| self.is_over = true)?;
         self.context = Some(context);
-        Ok(value(&token))
+        Ok(authorization_value(&token))
     }
 
     /// Handles the challenge of a 401 or 407; `token` is the server's, in base64. `has_sent` is true
@@ -57,7 +57,7 @@ impl Negotiation {
             self.is_over = true;
             return Ok(false);
         }
-        let stepped = decoded(token).and_then(|token| context.step(Some(&token)));
+        let stepped = decode_token(token).and_then(|token| context.step(Some(&token)));
         let answer = stepped.inspect_err(|_| self.is_over = true)?;
         self.is_over = answer.is_empty();
         self.next_token = (!answer.is_empty()).then_some(answer);
@@ -80,7 +80,7 @@ impl Negotiation {
             None if found.parameters.is_empty() => return Ok(()),
             None => return Err(NegotiateError::Token),
         };
-        context.step(Some(&decoded(&token)?))?;
+        context.step(Some(&decode_token(&token)?))?;
         if context.is_established() {
             return Ok(());
         }
@@ -88,27 +88,27 @@ impl Negotiation {
     }
 
     /// Returns true if no further token is sent: none can be made, or the peer has refused one.
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn sends_no_more_tokens(&self) -> bool {
         self.is_over
     }
 
     /// Returns true if the next request continues the context of the last one, and so needs the
     /// same connection.
-    pub(crate) fn continues(&self) -> bool {
+    pub(crate) fn awaits_token(&self) -> bool {
         self.next_token.is_some()
     }
 }
 
 /// Returns the error to report if no token can be made, or the peer's is not genuine.
-pub(crate) fn no_token(error: NegotiateError, message: &str) -> Error {
+pub(crate) fn missing_token_error(error: NegotiateError, message: &str) -> Error {
     let kind = if matches!(error, NegotiateError::Library(_)) { ErrorKind::Setup } else { ErrorKind::Auth };
     Error::with_source(kind, message, error)
 }
 
-fn value(token: &[u8]) -> Vec<u8> {
+fn authorization_value(token: &[u8]) -> Vec<u8> {
     [&b"Negotiate "[..], STANDARD.encode(token).as_bytes()].concat()
 }
 
-fn decoded(token: &[u8]) -> Result<Vec<u8>, NegotiateError> {
+fn decode_token(token: &[u8]) -> Result<Vec<u8>, NegotiateError> {
     STANDARD.decode(token).map_err(|_| NegotiateError::Token)
 }

@@ -13,8 +13,8 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use super::{Delegation, NegotiateError, SecurityContext, SecurityLibrary};
 
-/// The name of the library, whose number stands for its binary interface.
-const NAME: &str = "libgssapi_krb5.so.2";
+/// The file name of the library. The number in the name is the version of its binary interface.
+const LIBRARY_NAME: &str = "libgssapi_krb5.so.2";
 
 /// The object identifier of SPNEGO, 1.3.6.1.5.5.2 (RFC 4178).
 static SPNEGO: &[u8] = b"\x2b\x06\x01\x05\x05\x02";
@@ -38,16 +38,16 @@ const MAX_MESSAGES: usize = 8;
 
 /// `gss_buffer_desc`.
 #[repr(C)]
-struct Buffer {
+struct GssBuffer {
     length: usize,
     value: *mut c_void,
 }
 
-impl Buffer {
+impl GssBuffer {
     const EMPTY: Self = Self { length: 0, value: ptr::null_mut() };
 
     /// Returns a buffer that points to `bytes`, which the library only reads.
-    fn of(bytes: &[u8]) -> Self {
+    fn borrowing(bytes: &[u8]) -> Self {
         Self { length: bytes.len(), value: bytes.as_ptr().cast_mut().cast() }
     }
 }
@@ -60,7 +60,7 @@ struct Oid {
 }
 
 impl Oid {
-    fn of(bytes: &'static [u8]) -> Self {
+    fn from_der(bytes: &'static [u8]) -> Self {
         Self { length: bytes.len() as u32, elements: bytes.as_ptr().cast_mut().cast() }
     }
 }
@@ -68,11 +68,11 @@ impl Oid {
 /// `gss_name_t`, `gss_ctx_id_t` and `gss_cred_id_t`: pointers to structures of the library.
 type Handle = *mut c_void;
 
-type ImportName = unsafe extern "C" fn(*mut u32, *const Buffer, *const Oid, *mut Handle) -> u32;
+type ImportName = unsafe extern "C" fn(*mut u32, *const GssBuffer, *const Oid, *mut Handle) -> u32;
 type ReleaseName = unsafe extern "C" fn(*mut u32, *mut Handle) -> u32;
-type ReleaseBuffer = unsafe extern "C" fn(*mut u32, *mut Buffer) -> u32;
-type DeleteContext = unsafe extern "C" fn(*mut u32, *mut Handle, *mut Buffer) -> u32;
-type DisplayStatus = unsafe extern "C" fn(*mut u32, u32, c_int, *const Oid, *mut u32, *mut Buffer) -> u32;
+type ReleaseBuffer = unsafe extern "C" fn(*mut u32, *mut GssBuffer) -> u32;
+type DeleteContext = unsafe extern "C" fn(*mut u32, *mut Handle, *mut GssBuffer) -> u32;
+type DisplayStatus = unsafe extern "C" fn(*mut u32, u32, c_int, *const Oid, *mut u32, *mut GssBuffer) -> u32;
 type InitContext = unsafe extern "C" fn(
     minor: *mut u32,
     credential: Handle,
@@ -82,9 +82,9 @@ type InitContext = unsafe extern "C" fn(
     flags: u32,
     time: u32,
     bindings: *const c_void,
-    input: *const Buffer,
+    input: *const GssBuffer,
     actual_mechanism: *mut *const Oid,
-    output: *mut Buffer,
+    output: *mut GssBuffer,
     actual_flags: *mut u32,
     actual_time: *mut u32,
 ) -> u32;
@@ -105,12 +105,12 @@ pub(super) struct GssLibrary {
 /// [`NegotiateError::Library`] if it is not installed, or is not the expected one.
 pub(super) fn library() -> Result<&'static GssLibrary, NegotiateError> {
     static LIBRARY: OnceLock<Result<GssLibrary, NegotiateError>> = OnceLock::new();
-    LIBRARY.get_or_init(|| GssLibrary::open().map_err(missing)).as_ref().map_err(Clone::clone)
+    LIBRARY.get_or_init(|| GssLibrary::open().map_err(missing_library_error)).as_ref().map_err(Clone::clone)
 }
 
-fn missing(error: libloading::Error) -> NegotiateError {
+fn missing_library_error(error: libloading::Error) -> NegotiateError {
     NegotiateError::Library(format!(
-        "the Kerberos library {NAME} cannot be opened; on Debian, install libgssapi-krb5-2 ({error})"
+        "the Kerberos library {LIBRARY_NAME} cannot be opened; on Debian, install libgssapi-krb5-2 ({error})"
     ))
 }
 
@@ -118,7 +118,7 @@ impl GssLibrary {
     fn open() -> Result<Self, libloading::Error> {
         // SAFETY: the initialisers of MIT's library only prepare its own locks and tables. The
         // system's loader finds the library by its name, as for a program that links it.
-        let library = unsafe { Library::open(Some(NAME), RTLD_NOW | RTLD_LOCAL) }?;
+        let library = unsafe { Library::open(Some(LIBRARY_NAME), RTLD_NOW | RTLD_LOCAL) }?;
         // SAFETY: each type is that of the function in RFC 2744, as <gssapi/gssapi.h> of this
         // version of the library declares it: OM_uint32 is u32, and pointers are not packed (they
         // are on macOS alone). The functions are copied out, and the library is never closed.
@@ -137,7 +137,7 @@ impl GssLibrary {
     }
 
     /// Returns a copy of the bytes that the library wrote to `buffer`, and releases them.
-    fn take(&self, mut buffer: Buffer) -> Vec<u8> {
+    fn take_buffer(&self, mut buffer: GssBuffer) -> Vec<u8> {
         if buffer.value.is_null() {
             return Vec::new();
         }
@@ -155,12 +155,12 @@ impl GssLibrary {
         let mut text = String::new();
         let mut more = 0;
         for _ in 0..MAX_MESSAGES {
-            let (mut minor, mut message) = (0, Buffer::EMPTY);
+            let (mut minor, mut message) = (0, GssBuffer::EMPTY);
             // SAFETY: all pointers are valid for the call. A null mechanism is the default one.
             let outcome = unsafe {
                 (self.display_status)(&raw mut minor, status, kind, ptr::null(), &raw mut more, &raw mut message)
             };
-            let message = self.take(message);
+            let message = self.take_buffer(message);
             if outcome & ERROR_BITS != 0 {
                 break;
             }
@@ -192,7 +192,7 @@ impl SecurityLibrary for GssLibrary {
         delegation: Delegation,
     ) -> Result<Box<dyn SecurityContext>, NegotiateError> {
         let text = format!("{service}@{host}");
-        let (buffer, kind) = (Buffer::of(text.as_bytes()), Oid::of(HOST_BASED_SERVICE));
+        let (buffer, kind) = (GssBuffer::borrowing(text.as_bytes()), Oid::from_der(HOST_BASED_SERVICE));
         let (mut minor, mut name) = (0, ptr::null_mut());
         // SAFETY: all pointers are valid for the call, `text` outlives it, and the library copies
         // the name.
@@ -227,9 +227,9 @@ unsafe impl Send for GssContext {}
 
 impl SecurityContext for GssContext {
     fn step(&mut self, token: Option<&[u8]>) -> Result<Vec<u8>, NegotiateError> {
-        let input = token.map_or(Buffer::EMPTY, Buffer::of);
-        let mechanism = Oid::of(SPNEGO);
-        let (mut minor, mut output) = (0, Buffer::EMPTY);
+        let input = token.map_or(GssBuffer::EMPTY, GssBuffer::borrowing);
+        let mechanism = Oid::from_der(SPNEGO);
+        let (mut minor, mut output) = (0, GssBuffer::EMPTY);
         // SAFETY: all pointers are null or valid for the call. `context` is null or was set by the
         // last call, and the library replaces it. The library only reads the token and the
         // mechanism. The credential, the bindings and the unwanted results may be null (RFC 2744
@@ -251,7 +251,7 @@ impl SecurityContext for GssContext {
                 ptr::null_mut(),
             )
         };
-        let answer = self.library.take(output);
+        let answer = self.library.take_buffer(output);
         if major & ERROR_BITS != 0 {
             return Err(self.library.error("gss_init_sec_context()", major, minor));
         }

@@ -31,11 +31,11 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(crate) use exchange::{Negotiation, no_token};
+pub(crate) use exchange::{Negotiation, missing_token_error};
 
-/// The settings for Negotiate. Clones stand for the same user: their requests may share
-/// connections if service and delegation are equal, too. Each [`NegotiateOptions::default`] stands
-/// for another user.
+/// The settings for Negotiate. Clones of a value stand for the same user. Requests of the same user
+/// may share a connection if service and delegation are equal, too. Each
+/// [`NegotiateOptions::default`] stands for another user.
 #[derive(Clone)]
 pub struct NegotiateOptions {
     /// The service in the name of the server's Kerberos principal (`--service-name`). Default: HTTP.
@@ -113,16 +113,16 @@ impl fmt::Display for NegotiateError {
 impl std::error::Error for NegotiateError {}
 
 impl NegotiateOptions {
-    /// Makes options that use this library in place of the system's.
+    /// Makes options that use this library instead of the system's library.
     #[must_use]
     pub fn with_library(library: Arc<dyn SecurityLibrary>) -> Self {
         Self { library: Some(library), ..Self::default() }
     }
 
-    /// Makes options for the user of a program that has only one. All of them stand for the same
-    /// user.
+    /// Makes options for the user of a program that has only one user. All such options stand for
+    /// the same user.
     #[must_use]
-    pub fn of_process() -> Self {
+    pub fn with_system_library() -> Self {
         Self { user: 0, ..Self::default() }
     }
 
@@ -155,12 +155,12 @@ fn system_library() -> Result<&'static dyn SecurityLibrary, NegotiateError> {
 
 impl Default for NegotiateOptions {
     fn default() -> Self {
-        static USERS: AtomicU64 = AtomicU64::new(1);
+        static NEXT_USER: AtomicU64 = AtomicU64::new(1);
         Self {
             service: "HTTP".to_owned(),
             delegation: Delegation::None,
             library: None,
-            user: USERS.fetch_add(1, Ordering::Relaxed),
+            user: NEXT_USER.fetch_add(1, Ordering::Relaxed),
         }
     }
 }

@@ -57,10 +57,10 @@ fn context_continues_on_the_same_connection_only() {
     for (is_same, expected) in [(true, "Negotiate c2Vjb25k"), (false, "Negotiate SFRUUEBh")] {
         let mut negotiation = begun();
         assert_eq!(negotiation.on_challenge(b"bW9yZQ==", true), Ok(true));
-        assert!(negotiation.continues() && !negotiation.is_over());
+        assert!(negotiation.awaits_token() && !negotiation.sends_no_more_tokens());
         let value = negotiation.authorization(&options(), "a", is_same).unwrap();
         assert_eq!(String::from_utf8(value).unwrap(), expected);
-        assert!(!negotiation.continues());
+        assert!(!negotiation.awaits_token());
     }
 }
 
@@ -71,7 +71,7 @@ fn challenge_without_token_ends_the_negotiation() {
     for token in [&b""[..], b"bm90aGluZw=="] {
         let mut negotiation = begun();
         assert_eq!(negotiation.on_challenge(token, true), Ok(false));
-        assert!(negotiation.is_over());
+        assert!(negotiation.sends_no_more_tokens());
     }
 }
 
@@ -80,7 +80,7 @@ fn hostile_tokens_are_errors() {
     for token in ["====", "bW9yZQ", "*", "Zm9yZ2Vk", "bW9yZQ==bW9yZQ=="] {
         let mut negotiation = begun();
         assert!(negotiation.on_challenge(token.as_bytes(), true).is_err(), "{token}");
-        assert!(negotiation.is_over() && !negotiation.continues());
+        assert!(negotiation.sends_no_more_tokens() && !negotiation.awaits_token());
         if token != "*" {
             let field = format!("Negotiate {token}");
             let checked = begun().check_proof([field.as_bytes()]);
@@ -105,7 +105,7 @@ fn missing_ticket_ends_the_negotiation() {
     for host in ["ticketless", "unknown"] {
         let mut negotiation = Negotiation::default();
         assert!(matches!(negotiation.authorization(&options(), host, false), Err(NegotiateError::Refused(_))));
-        assert!(negotiation.is_over());
+        assert!(negotiation.sends_no_more_tokens());
         assert_eq!(negotiation.on_challenge(b"", false), Ok(false));
     }
 }
@@ -115,6 +115,6 @@ fn clones_stand_for_the_same_user() {
     let (one, other) = (options(), options());
     assert_eq!(one, one.clone());
     assert_ne!(one, other);
-    assert_eq!(NegotiateOptions::of_process(), NegotiateOptions::of_process());
+    assert_eq!(NegotiateOptions::with_system_library(), NegotiateOptions::with_system_library());
     assert_ne!(one, NegotiateOptions { delegation: Delegation::Always, ..one.clone() });
 }

@@ -373,7 +373,7 @@ impl TlsPair {
 
     pub(crate) fn client_to_server(&mut self, data: &[u8]) -> Vec<u8> {
         let mut wire = Vec::new();
-        self.client.seal(data, &mut wire).unwrap();
+        self.client.encrypt(data, &mut wire).unwrap();
         self.server_takes(&wire).unwrap();
         std::mem::take(&mut self.received)
     }
@@ -391,7 +391,7 @@ impl TlsPair {
             loop {
                 let mut at = 0;
                 loop {
-                    let opened = self.client.open(&mut self.inbox[at..])?;
+                    let opened = self.client.decrypt(&mut self.inbox[at..])?;
                     self.last_state = opened.state;
                     if let Some(range) = opened.payload {
                         assert!(!range.is_empty() && range.end <= opened.consumed);

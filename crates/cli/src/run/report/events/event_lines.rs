@@ -26,30 +26,30 @@ pub(super) struct EndedTransfer<'a> {
     pub(super) attempts: u32,
     pub(super) file: Option<&'a str>,
     pub(super) error: Option<&'a Error>,
-    /// The remedy for the error; empty if there is none.
+    /// The remedy for the error. Empty if no remedy is known.
     pub(super) remedy: &'a str,
 }
 
 /// Returns the line of the start of a run at this time.
-pub(super) fn started(time: SystemTime, total: Option<u64>) -> Vec<u8> {
-    let line = EventLine::at(time, "start").field("version", VERSION);
-    line.field("process", std::process::id()).field("total", total).end()
+pub(super) fn run_started_line(time: SystemTime, total: Option<u64>) -> Vec<u8> {
+    let line = EventLine::begin_at(time, "start").with_member("version", VERSION);
+    line.with_member("process", std::process::id()).with_member("total", total).finish()
 }
 
 /// Returns the line of a transfer that has ended.
-pub(super) fn ended(transfer: &EndedTransfer<'_>) -> Vec<u8> {
-    let line = EventLine::now(if transfer.error.is_some() { "failed" } else { "done" })
-        .field("url", transfer.url)
-        .field("effective_url", transfer.effective_url)
-        .field("stage", transfer.stage)
-        .field("status", transfer.status)
-        .field("bytes", transfer.bytes)
-        .field("seconds", transfer.time.as_secs_f64())
-        .field("attempts", transfer.attempts);
+pub(super) fn transfer_ended_line(transfer: &EndedTransfer<'_>) -> Vec<u8> {
+    let line = EventLine::begin_now(if transfer.error.is_some() { "failed" } else { "done" })
+        .with_member("url", transfer.url)
+        .with_member("effective_url", transfer.effective_url)
+        .with_member("stage", transfer.stage)
+        .with_member("status", transfer.status)
+        .with_member("bytes", transfer.bytes)
+        .with_member("seconds", transfer.time.as_secs_f64())
+        .with_member("attempts", transfer.attempts);
     match (transfer.error, transfer.file) {
-        (Some(error), _) => line.field("error", error_object(error, transfer.remedy)).end(),
-        (None, Some(file)) => line.field("file", file).end(),
-        (None, None) => line.end(),
+        (Some(error), _) => line.with_member("error", error_object(error, transfer.remedy)).finish(),
+        (None, Some(file)) => line.with_member("file", file).finish(),
+        (None, None) => line.finish(),
     }
 }
 
@@ -63,24 +63,28 @@ fn error_object(error: &Error, remedy: &str) -> serde_json::Value {
 }
 
 /// Returns the line of a failed attempt that another attempt follows.
-pub(super) fn retried(url: &str, pause: Duration, cause: &str) -> Vec<u8> {
-    EventLine::now("retry").field("url", url).field("pause", pause.as_secs_f64()).field("cause", cause).end()
+pub(super) fn retry_line(url: &str, pause: Duration, cause: &str) -> Vec<u8> {
+    EventLine::begin_now("retry")
+        .with_member("url", url)
+        .with_member("pause", pause.as_secs_f64())
+        .with_member("cause", cause)
+        .finish()
 }
 
 /// Returns the line of the progress of a run.
-pub(super) fn progress(progress: &RunProgress) -> Vec<u8> {
-    EventLine::now("progress")
-        .counts(progress)
-        .field("running", progress.running)
-        .field("rate", progress.byte_rate())
-        .field("total", progress.total)
-        .field("left", progress.left().map(|left| left.as_secs()))
-        .end()
+pub(super) fn progress_line(progress: &RunProgress) -> Vec<u8> {
+    EventLine::begin_now("progress")
+        .with_counts(progress)
+        .with_member("running", progress.running)
+        .with_member("rate", progress.byte_rate())
+        .with_member("total", progress.total)
+        .with_member("left", progress.remaining_time().map(|left| left.as_secs()))
+        .finish()
 }
 
 /// Returns the line of the end of a run.
-pub(super) fn finished(progress: &RunProgress, exit_code: u8) -> Vec<u8> {
-    EventLine::now("end").counts(progress).field("exit_code", exit_code).end()
+pub(super) fn run_finished_line(progress: &RunProgress, exit_code: u8) -> Vec<u8> {
+    EventLine::begin_now("end").with_counts(progress).with_member("exit_code", exit_code).finish()
 }
 
 /// A line under construction.
@@ -88,17 +92,17 @@ struct EventLine(Vec<u8>);
 
 impl EventLine {
     /// Begins the line of an event of this moment.
-    fn now(event: &str) -> Self {
-        Self::at(SystemTime::now(), event)
+    fn begin_now(event: &str) -> Self {
+        Self::begin_at(SystemTime::now(), event)
     }
 
     /// Begins the line of an event.
-    fn at(time: SystemTime, event: &str) -> Self {
-        Self(b"{".to_vec()).field("event", event).field("time", iso_text(time))
+    fn begin_at(time: SystemTime, event: &str) -> Self {
+        Self(b"{".to_vec()).with_member("event", event).with_member("time", iso_text(time))
     }
 
     /// Adds a member to the object.
-    fn field(mut self, name: &str, value: impl Serialize) -> Self {
+    fn with_member(mut self, name: &str, value: impl Serialize) -> Self {
         if self.0.len() > 1 {
             self.0.push(b',');
         }
@@ -110,16 +114,16 @@ impl EventLine {
         self
     }
 
-    fn counts(self, progress: &RunProgress) -> Self {
-        self.field("elapsed", progress.elapsed.as_secs_f64())
-            .field("done", progress.done)
-            .field("failed", progress.failed)
-            .field("skipped", progress.skipped)
-            .field("bytes", progress.bytes)
+    fn with_counts(self, progress: &RunProgress) -> Self {
+        self.with_member("elapsed", progress.elapsed.as_secs_f64())
+            .with_member("done", progress.done)
+            .with_member("failed", progress.failed)
+            .with_member("skipped", progress.skipped)
+            .with_member("bytes", progress.bytes)
     }
 
     /// Returns the finished line.
-    fn end(mut self) -> Vec<u8> {
+    fn finish(mut self) -> Vec<u8> {
         self.0.extend_from_slice(b"}\n");
         self.0
     }
@@ -133,7 +137,10 @@ mod tests {
 
     #[test]
     fn line_is_an_object_whatever_its_texts() {
-        let line = EventLine::at(UNIX_EPOCH, "done").field("url", "a\"\n\u{1b}\\ä").field("status", None::<u16>).end();
+        let line = EventLine::begin_at(UNIX_EPOCH, "done")
+            .with_member("url", "a\"\n\u{1b}\\ä")
+            .with_member("status", None::<u16>)
+            .finish();
         let expected = "{\"event\":\"done\",\"time\":\"1970-01-01T00:00:00.000000Z\",\
                         \"url\":\"a\\\"\\n\\u001b\\\\ä\",\"status\":null}\n";
         assert_eq!(String::from_utf8_lossy(&line), expected);

@@ -10,15 +10,15 @@ use haul::{Error, ErrorKind, Result};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 
-/// The number of bytes of lines that are written at once at most.
-const GATHERED: usize = 64 << 10;
+/// The maximum number of bytes of lines that one write contains.
+const FLUSH_THRESHOLD: usize = 64 << 10;
 
 /// The output, with lines that are not written yet.
 pub(super) struct EventOutput {
     writer: DescriptorWriter,
     /// The name of the file or the number of the descriptor, for messages.
     place: PathBuf,
-    /// The file, if it is a regular one that this run has emptied.
+    /// The event file, if it is a regular file that this run has truncated.
     file: Option<File>,
     /// The number of bytes that were written, all of them whole lines.
     written: u64,
@@ -61,17 +61,16 @@ impl EventOutput {
     }
 
     /// Returns false if the reader of the output has gone, so that nothing more is written.
-    pub(super) fn is_read(&self) -> bool {
+    pub(super) fn has_reader(&self) -> bool {
         self.is_read
     }
 
     /// Adds a line, and writes all lines if they are many.
     ///
-    /// # Errors
-    /// Those of [`EventOutput::flush`].
+    /// # Errors The errors of [`EventOutput::flush`].
     pub(super) fn add(&mut self, line: &[u8]) -> Result<()> {
         self.lines.extend_from_slice(line);
-        if self.lines.len() < GATHERED { Ok(()) } else { self.flush() }
+        if self.lines.len() < FLUSH_THRESHOLD { Ok(()) } else { self.flush() }
     }
 
     /// Writes all lines, and waits until that is done.
@@ -122,7 +121,7 @@ fn duplicate(number: i32) -> io::Result<OwnedFd> {
     // A number that the user has not opened may be that of the pidfd itself.
     let this = this.and_then(|this| if this.as_raw_fd() == number { Err(Errno::BADF) } else { Ok(this) });
     match this.and_then(|this| pidfd_getfd(this, number, PidfdGetfdFlags::empty())) {
-        Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => by_name(number),
+        Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => open_descriptor_by_path(number),
         duplicate => Ok(duplicate?),
     }
 }
@@ -130,10 +129,10 @@ fn duplicate(number: i32) -> io::Result<OwnedFd> {
 /// Duplicates a descriptor of this process by its name in `/dev/fd`.
 #[cfg(not(target_os = "linux"))]
 fn duplicate(number: i32) -> io::Result<OwnedFd> {
-    by_name(number)
+    open_descriptor_by_path(number)
 }
 
-fn by_name(number: i32) -> io::Result<OwnedFd> {
+fn open_descriptor_by_path(number: i32) -> io::Result<OwnedFd> {
     let file = File::options().append(true).open(format!("/dev/fd/{number}"))?;
     Ok(OwnedFd::from(file))
 }

@@ -33,11 +33,11 @@ use event_output::EventOutput;
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The number of lines that wait for the watcher.
-const QUEUE: usize = 1024;
+const QUEUE_LENGTH: usize = 1024;
 
 /// The output of `--events`.
 pub(crate) struct EventLog {
-    /// The queue of lines; `None` is its end.
+    /// The queue of lines. `None` ends the queue.
     lines: SyncSender<Option<Vec<u8>>>,
     writer: Mutex<Option<JoinHandle<Result<()>>>>,
     counts: Arc<RunCounts>,
@@ -49,10 +49,10 @@ impl EventLog {
     ///
     /// # Errors
     /// The output cannot be opened, or no thread can be started.
-    pub(crate) fn of(plan: &Arc<RunPlan>, progress: &ProgressReporter) -> Result<Option<Arc<Self>>> {
+    pub(crate) fn open(plan: &Arc<RunPlan>, progress: &ProgressReporter) -> Result<Option<Arc<Self>>> {
         let Some(place) = &plan.global.events else { return Ok(None) };
         let output = EventOutput::open(place)?;
-        let (lines, queue) = sync_channel(QUEUE);
+        let (lines, queue) = sync_channel(QUEUE_LENGTH);
         let counts = Arc::clone(progress.counts());
         let (plan, watched, start) = (Arc::clone(plan), Arc::clone(&counts), SystemTime::now());
         let writer = std::thread::Builder::new()
@@ -63,13 +63,13 @@ impl EventLog {
     }
 
     /// Writes the line of a transfer that has ended.
-    pub(crate) fn ended(&self, report: &TransferReport<'_>, persona: ProgramPersona, file: Option<&Path>) {
+    pub(crate) fn write_ended(&self, report: &TransferReport<'_>, persona: ProgramPersona, file: Option<&Path>) {
         let facts = &report.outcome.facts;
         let was_sent = facts.requests > 0 || report.is_local(persona);
-        let effective_url = was_sent.then(|| report.effective(persona).1);
+        let effective_url = was_sent.then(|| report.effective_scheme_and_url(persona).1);
         let file = file.filter(|_| report.error().is_none()).map(Path::to_string_lossy);
         let remedy = report.error().map(|error| remedy(error, Some(report))).unwrap_or_default();
-        self.send(event_lines::ended(&EndedTransfer {
+        self.send(event_lines::transfer_ended_line(&EndedTransfer {
             // In curl's place, too: the lines are for logs.
             url: &report.shown_url(ProgramPersona::Haul),
             effective_url: effective_url.as_deref(),
@@ -85,16 +85,16 @@ impl EventLog {
     }
 
     /// Writes the line of a failed attempt that another attempt follows after `pause`.
-    pub(crate) fn retried(&self, url: &str, pause: Duration, cause: &str) {
-        self.send(event_lines::retried(url, pause, cause));
+    pub(crate) fn write_retried(&self, url: &str, pause: Duration, cause: &str) {
+        self.send(event_lines::retry_line(url, pause, cause));
     }
 
     /// Writes the line of the end, and waits until all lines are written.
     ///
     /// # Errors
     /// Lines are missing, because the output cannot be written.
-    pub(crate) fn end(&self, exit_code: u8) -> Result<()> {
-        self.send(event_lines::finished(&self.counts.now(), exit_code));
+    pub(crate) fn finish(&self, exit_code: u8) -> Result<()> {
+        self.send(event_lines::run_finished_line(&self.counts.snapshot(), exit_code));
         // The thread has ended if the output cannot be written.
         let _ = self.lines.send(None);
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -121,15 +121,15 @@ fn write_all(
     start: SystemTime,
 ) -> Result<()> {
     // Here, because reading a long list takes time.
-    let total = run_total::of(plan);
+    let total = run_total::total_urls(plan);
     total.inspect(|total| counts.set_total(*total));
-    output.add(&event_lines::started(start, total))?;
+    output.add(&event_lines::run_started_line(start, total))?;
     let mut next = Instant::now() + INTERVAL;
-    while output.is_read() {
+    while output.has_reader() {
         let now = Instant::now();
         if now >= next {
             next = now + INTERVAL;
-            output.add(&event_lines::progress(&counts.now()))?;
+            output.add(&event_lines::progress_line(&counts.snapshot()))?;
         }
         let line = match queue.try_recv() {
             Ok(line) => line,

@@ -1,19 +1,19 @@
 //! The failures of a run by their causes: for the summary at its end, and to fold equal error lines
 //! on a terminal.
 //!
-//! A terminal shows the first [`SHOWN`] lines of each cause and host, and at the end of the run the
-//! number of the others. A file or a pipe gets every line.
+//! A terminal shows the first [`MAX_SHOWN_PER_CAUSE`] lines of each cause and host, and at the end
+//! of the run the number of the others. A file or a pipe gets every line.
 
 use std::collections::HashMap;
 
 use haul::{Error, ErrorKind};
 
 /// The number of error lines of one cause and host that a terminal shows.
-const SHOWN: u64 = 3;
+const MAX_SHOWN_PER_CAUSE: u64 = 3;
 
 /// The maximum number of pairs of cause and host that are counted. Failures of further pairs are
 /// always shown.
-const MOST_PAIRS: usize = 10_000;
+const MAX_PAIRS: usize = 10_000;
 
 /// The failures of a run.
 #[derive(Debug, Default)]
@@ -43,23 +43,24 @@ impl FailureCounts {
         }
         let pair = (host.to_owned(), error.cause());
         let position = self.pairs.len();
-        if position >= MOST_PAIRS && !self.pairs.contains_key(&pair) {
+        if position >= MAX_PAIRS && !self.pairs.contains_key(&pair) {
             return true;
         }
         let repeated = RepeatedFailure { count: 0, exit_code: error.exit_code(), position };
         let repeated = self.pairs.entry(pair).or_insert(repeated);
         repeated.count += 1;
-        repeated.count <= SHOWN
+        repeated.count <= MAX_SHOWN_PER_CAUSE
     }
 
-    /// Returns a line for each cause and host whose further lines were not shown, in the order in
-    /// which they first occurred. Forgets them.
+    /// Returns one line for each cause and host whose further error lines were not shown, in the
+    /// order of their first errors. Clears these counts.
     pub(super) fn folded_lines(&mut self) -> Vec<String> {
-        let mut folded: Vec<_> = self.pairs.drain().filter(|(_, repeated)| repeated.count > SHOWN).collect();
+        let mut folded: Vec<_> =
+            self.pairs.drain().filter(|(_, repeated)| repeated.count > MAX_SHOWN_PER_CAUSE).collect();
         folded.sort_by_key(|(_, repeated)| repeated.position);
         let line = |((host, cause), repeated): ((String, String), RepeatedFailure)| {
             let text = crate::usage_error::one_line(&format!("of {host}: {cause}"));
-            format!("haul: ({}) {} more {text}", repeated.exit_code, repeated.count - SHOWN)
+            format!("haul: ({}) {} more {text}", repeated.exit_code, repeated.count - MAX_SHOWN_PER_CAUSE)
         };
         folded.into_iter().map(line).collect()
     }
@@ -100,9 +101,9 @@ mod tests {
     fn memory_for_failures_is_bounded() {
         let mut failures = FailureCounts::default();
         let error = Error::new(ErrorKind::Connect, "x");
-        for number in 0..MOST_PAIRS + 10 {
+        for number in 0..MAX_PAIRS + 10 {
             assert!(failures.add(&number.to_string(), &error));
         }
-        assert_eq!(failures.pairs.len(), MOST_PAIRS);
+        assert_eq!(failures.pairs.len(), MAX_PAIRS);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 /// The number of hosts that are measured. Hosts beyond are left out.
-const MOST_HOSTS: usize = 1000;
+const MAX_HOSTS: usize = 1000;
 
 /// The durations of finished transfers by host.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ impl HostTimes {
         if let Some((count, sum)) = self.hosts.get_mut(host) {
             *count += 1;
             *sum = sum.saturating_add(time);
-        } else if self.hosts.len() < MOST_HOSTS {
+        } else if self.hosts.len() < MAX_HOSTS {
             self.hosts.insert(host.to_owned(), (1, time));
         }
     }
@@ -48,9 +48,9 @@ mod tests {
     #[test]
     fn number_of_measured_hosts_is_bounded() {
         let mut times = HostTimes::default();
-        for number in 0..MOST_HOSTS + 10 {
+        for number in 0..MAX_HOSTS + 10 {
             times.add(&number.to_string(), Duration::from_secs(1));
         }
-        assert_eq!(times.hosts.len(), MOST_HOSTS);
+        assert_eq!(times.hosts.len(), MAX_HOSTS);
     }
 }

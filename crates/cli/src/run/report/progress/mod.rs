@@ -1,6 +1,7 @@
 //! The progress of a run: a line on a terminal, which a thread draws again and again while the run
-//! takes longer than [`QUIET`], and the summary at the end. A run with several stages has a line for
-//! each of them. curl's meter ([`progress_meter`]) or bar ([`progress_bar`]) may replace the line.
+//! takes longer than [`DELAY_BEFORE_FIRST_DRAW`], and the summary at the end. A run with several
+//! stages has a line for each of them. curl's meter ([`progress_meter`]) or bar ([`progress_bar`])
+//! may replace the line.
 //!
 //! Transfers only add to counters. So the line also changes while nothing arrives, as in a pause
 //! before a retry. The rate is that of the last seconds ([`TransferRate`]). When a download is
@@ -43,7 +44,7 @@ use terminal_lines::TerminalLines;
 
 /// The time from the start of the run until the progress line is first drawn. A shorter run draws
 /// none.
-const QUIET: Duration = Duration::from_millis(400);
+const DELAY_BEFORE_FIRST_DRAW: Duration = Duration::from_millis(400);
 
 /// The time between two drawings of the progress line.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -121,12 +122,12 @@ struct RateMeasurement {
 }
 
 impl RateMeasurement {
-    fn begin() -> Self {
+    fn start_now() -> Self {
         Self { began: Instant::now(), rate: TransferRate::default() }
     }
 }
 
-/// The response body whose percentage the progress line shows.
+/// The progress of the response body whose percentage the progress line shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct BodyProgress {
     /// The number of bytes that the output file already contained when the response body began.
@@ -150,22 +151,22 @@ impl ProgressReporter {
         if global.persona.is_curl() && global.parallel {
             // As in curl, whatever kind of progress is asked for.
             let parallel_meter = is_shown.then(Mutex::default);
-            return Self { parallel_meter, ..Self::with(global, false) };
+            return Self { parallel_meter, ..Self::with_terminal(global, false) };
         }
         if global.progress_bar {
             let bar = is_shown.then(Mutex::default);
-            return Self { bar, ..Self::with(global, is_terminal) };
+            return Self { bar, ..Self::with_terminal(global, is_terminal) };
         }
         if !global.persona.is_curl() {
-            return Self::with(global, is_terminal);
+            return Self::with_terminal(global, is_terminal);
         }
         // curl shows its meter to whomever, and keeps silent where a body comes to the same
         // terminal.
         let meter = is_shown.then(|| Mutex::new(ProgressMeter::new()));
-        Self { meter, ..Self::with(global, false) }
+        Self { meter, ..Self::with_terminal(global, false) }
     }
 
-    fn with(global: &GlobalArgs, is_terminal: bool) -> Self {
+    fn with_terminal(global: &GlobalArgs, is_terminal: bool) -> Self {
         Self {
             began: Instant::now(),
             counts: Arc::new(RunCounts::new()),
@@ -203,12 +204,12 @@ impl ProgressReporter {
     fn draw_until_end(&self, plan: &RunPlan) {
         let (mut wait, interval) = match self.parallel_meter {
             Some(_) => (parallel_meter::INTERVAL, parallel_meter::INTERVAL),
-            None => (QUIET, INTERVAL),
+            None => (DELAY_BEFORE_FIRST_DRAW, INTERVAL),
         };
         let mut asks_total = true;
         loop {
             {
-                let display = self.display();
+                let display = self.lock_state();
                 let waited = self.ended.wait_timeout_while(display, wait, |display| !display.is_over);
                 if waited.unwrap_or_else(PoisonError::into_inner).0.is_over {
                     return;
@@ -218,7 +219,7 @@ impl ProgressReporter {
             self.draw_parallel(false);
             if self.wanted && std::mem::take(&mut asks_total) {
                 // Here, because reading a long list takes time.
-                self.ask_totals(plan);
+                self.count_total_urls(plan);
             }
             self.draw();
         }
@@ -227,17 +228,17 @@ impl ProgressReporter {
     /// Draws curl's meter of parallel transfers, if there is one.
     fn draw_parallel(&self, is_last: bool) {
         if let Some(mut meter) = self.parallel_meter() {
-            meter.draw(self.counts.now(), is_last);
+            meter.draw(self.counts.snapshot(), is_last);
         }
     }
 
-    fn ask_totals(&self, plan: &RunPlan) {
+    fn count_total_urls(&self, plan: &RunPlan) {
         let is_staged = plan.operations.iter().any(|operation| operation.stages.len() > 1);
         if is_staged {
-            let total = run_total::of_first_stage(plan);
-            self.display().stage(0).total = total;
-        } else if self.counts.now().total.is_none() {
-            run_total::of(plan).inspect(|total| self.counts.set_total(*total));
+            let total = run_total::urls_of_first_stage(plan);
+            self.lock_state().stage(0).total = total;
+        } else if self.counts.snapshot().total.is_none() {
+            run_total::total_urls(plan).inspect(|total| self.counts.set_total(*total));
         }
     }
 
@@ -245,7 +246,7 @@ impl ProgressReporter {
     /// `output` is what its transfers print on the terminal.
     pub(crate) fn operation_begins(&self, output: TerminalOutput, stages: usize) {
         if self.wanted {
-            self.display().stage(stages.saturating_sub(1));
+            self.lock_state().stage(stages.saturating_sub(1));
         }
         if let Some(mut meter) = self.parallel_meter() {
             meter.is_hidden |= output != TerminalOutput::None;
@@ -276,7 +277,7 @@ impl ProgressReporter {
             bar.transfer_begins(is_hidden());
         }
         if self.wanted {
-            self.display().waiting = Some(Instant::now());
+            self.lock_state().waiting = Some(Instant::now());
         }
     }
 
@@ -293,7 +294,7 @@ impl ProgressReporter {
         }
         let now = Instant::now();
         let Some(until) = now.checked_add(pause.wait) else { return };
-        let mut display = self.display();
+        let mut display = self.lock_state();
         // What has arrived so far may arrive again.
         (display.body, display.measured) = (None, None);
         display.pauses.retain(|pause| pause.until > now);
@@ -355,7 +356,7 @@ impl ProgressReporter {
             None => true,
         };
         if self.wanted {
-            let mut display = self.display();
+            let mut display = self.lock_state();
             let stage = display.stage(report.stage);
             stage.done += u64::from(error.is_none());
             stage.failed += u64::from(error.is_some());
@@ -389,8 +390,8 @@ impl ProgressReporter {
         if self.output.load(Ordering::Relaxed) == TerminalOutput::Body as u8 {
             self.output_begins(TerminalOutput::Texts);
         }
-        let mut display = self.display();
-        display.measured = Some(RateMeasurement::begin());
+        let mut display = self.lock_state();
+        display.measured = Some(RateMeasurement::start_now());
         display.body = Some(BodyProgress { already, total: length.map(|length| length.saturating_add(already)) });
         display.pauses.clear();
         self.bytes.store(0, Ordering::Relaxed);
@@ -411,7 +412,7 @@ impl ProgressReporter {
     /// Sets the number of connections over which the body is fetched.
     pub(crate) fn set_connections(&self, connections: usize) {
         if self.wanted {
-            self.display().connections = connections;
+            self.lock_state().connections = connections;
         }
     }
 
@@ -422,7 +423,7 @@ impl ProgressReporter {
             bar.end_line();
         }
         if self.wanted {
-            self.display().lines.clear();
+            self.lock_state().lines.clear();
         }
     }
 
@@ -431,7 +432,7 @@ impl ProgressReporter {
         if let Some(mut bar) = self.bar() {
             bar.end_line();
         }
-        let mut display = self.display();
+        let mut display = self.lock_state();
         display.lines.clear();
         print_error_line(line);
     }
@@ -450,46 +451,47 @@ impl ProgressReporter {
     /// summary. `totals` are the statistics of the run.
     pub(crate) fn finish(&self, totals: impl FnOnce() -> TransferTotals) {
         self.clear();
-        self.display().is_over = true;
+        self.lock_state().is_over = true;
         self.ended.notify_all();
         self.draw_parallel(true);
         if self.folds {
             let folded = self.failures().folded_lines();
             folded.iter().for_each(|line| print_error_line(&self.colors.message(line)));
         }
-        let counts = self.counts.now();
+        let counts = self.counts.snapshot();
         let is_long = counts.done + counts.failed > 1;
         if self.summary.unwrap_or(is_long) {
             let causes = self.failures().causes();
-            print_error_line(&run_summary::line(&counts, &causes, &totals()));
+            print_error_line(&run_summary::summary_line(&counts, &causes, &totals()));
         }
     }
 
-    fn display(&self) -> MutexGuard<'_, ProgressState> {
+    fn lock_state(&self) -> MutexGuard<'_, ProgressState> {
         self.display.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn draw(&self) {
-        let mut display = self.display();
+        let mut display = self.lock_state();
         let has_bar = self.bar().is_some_and(|bar| bar.is_drawn());
         if display.is_over || has_bar || !self.is_drawn() || terminal_style::is_in_background() {
             return;
         }
-        let Some(view) = self.view(&mut display, Instant::now()) else { return };
+        let Some(view) = self.progress_view(&mut display, Instant::now()) else { return };
         let (columns, rows) = terminal_style::size();
         // A line that fills the last column would be two.
         let lines = view.lines(columns.saturating_sub(1), rows);
         display.lines.draw(&lines);
     }
 
-    /// Returns what the line shows at the time `now`; `None` if there is nothing to say yet.
-    fn view(&self, display: &mut ProgressState, now: Instant) -> Option<ProgressView> {
+    /// Returns the content of the progress line at the time `now`. `None` while there is nothing to
+    /// show.
+    fn progress_view(&self, display: &mut ProgressState, now: Instant) -> Option<ProgressView> {
         let is_many = display.waiting.is_none() && display.body.is_none();
         if is_many {
-            return Some(ProgressView::Many(self.many(display, now)));
+            return Some(ProgressView::Many(self.figures_of_many(display, now)));
         }
         if let Some(body) = display.body {
-            return Some(ProgressView::Body(self.body(display, body)));
+            return Some(ProgressView::Body(self.figures_of_body(display, body)));
         }
         if let Some(pause) = display.pauses.last().filter(|pause| pause.until > now) {
             let left = pause.until.saturating_duration_since(now);
@@ -500,10 +502,10 @@ impl ProgressReporter {
         (time >= SHORT_WAIT).then_some(ProgressView::Waiting { time })
     }
 
-    fn many(&self, display: &mut ProgressState, now: Instant) -> ManyFigures {
-        let counts = self.counts.now();
-        let measured = display.measured.get_or_insert_with(RateMeasurement::begin);
-        measured.rate.seen(counts.elapsed, counts.bytes);
+    fn figures_of_many(&self, display: &mut ProgressState, now: Instant) -> ManyFigures {
+        let counts = self.counts.snapshot();
+        let measured = display.measured.get_or_insert_with(RateMeasurement::start_now);
+        measured.rate.add_sample(counts.elapsed, counts.bytes);
         let rate = measured.rate.per_second();
         display.pauses.retain(|pause| pause.until > now);
         let first = display.pauses.iter().map(|pause| pause.until.saturating_duration_since(now)).min();
@@ -516,11 +518,11 @@ impl ProgressReporter {
         }
     }
 
-    fn body(&self, display: &mut ProgressState, body: BodyProgress) -> BodyFigures {
+    fn figures_of_body(&self, display: &mut ProgressState, body: BodyProgress) -> BodyFigures {
         let moved = self.bytes.load(Ordering::Relaxed);
         let mut rate = TransferRate::default();
         if let Some(measured) = &mut display.measured {
-            measured.rate.seen(measured.began.elapsed(), moved);
+            measured.rate.add_sample(measured.began.elapsed(), moved);
             rate = measured.rate;
         }
         let missing = body.total.map(|total| total.saturating_sub(body.already.saturating_add(moved)));

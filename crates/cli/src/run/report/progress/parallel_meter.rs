@@ -18,7 +18,7 @@ const TITLES: &str = "DL% UL%  Dled  Uled  Xfers  Live Total     Current  Left  
 pub(super) const INTERVAL: Duration = Duration::from_millis(500);
 
 /// The number of drawings from which the speed is computed.
-const LOOKS_BACK: usize = 10;
+const SPEED_SAMPLES: usize = 10;
 
 /// The state of the meter.
 #[derive(Debug, Default)]
@@ -59,13 +59,13 @@ impl ParallelMeter {
         let begun = counts.done + counts.failed + running;
         let speed = self.speed(spent, counts.bytes);
         let figures = ParallelFigures { received: counts.bytes, sent: self.sent, begun, running, spent, speed };
-        let _ = std::io::stderr().write_all(format!("{titles}{}", line(&figures, is_last)).as_bytes());
+        let _ = std::io::stderr().write_all(format!("{titles}{}", meter_line(&figures, is_last)).as_bytes());
     }
 
     /// Returns the speed over the last drawings: the higher of the two directions.
     fn speed(&mut self, spent: Duration, received: u64) -> u64 {
         self.samples.push_back((spent, received, self.sent));
-        let (since, before, sent_before) = match self.samples.len() > LOOKS_BACK {
+        let (since, before, sent_before) = match self.samples.len() > SPEED_SAMPLES {
             true => self.samples.pop_front().unwrap_or_default(),
             false => (Duration::ZERO, 0, 0),
         };
@@ -75,7 +75,7 @@ impl ParallelMeter {
     }
 }
 
-fn line(figures: &ParallelFigures, is_last: bool) -> String {
+fn meter_line(figures: &ParallelFigures, is_last: bool) -> String {
     let ParallelFigures { received, sent, begun, running, spent, speed } = *figures;
     // The length of a running transfer is not known here, so a total is that of ended transfers.
     let is_known = running == 0 && received > 0;
@@ -85,18 +85,18 @@ fn line(figures: &ParallelFigures, is_last: bool) -> String {
         "\r{:<3} {:<3} {} {} {begun:5} {running:5}  {} {} {} {} {:>5}",
         percent(is_known),
         percent(running == 0 && sent > 0),
-        size(received),
-        size(sent),
-        clock(total),
-        clock(spent.as_secs()),
-        clock(0),
-        size(speed),
+        size_text(received),
+        size_text(sent),
+        clock_text(total),
+        clock_text(spent.as_secs()),
+        clock_text(0),
+        size_text(speed),
         if is_last { "\n" } else { "" },
     )
 }
 
 /// Formats a number of bytes in five columns: ` 9999`, `97.6k`, ` 585k`.
-fn size(bytes: u64) -> String {
+fn size_text(bytes: u64) -> String {
     if bytes < 100_000 {
         return format!("{bytes:5}");
     }
@@ -114,7 +114,7 @@ fn size(bytes: u64) -> String {
 
 /// Formats seconds in eight columns as hours, minutes and seconds, or as days and hours. Zero is
 /// blank.
-fn clock(seconds: u64) -> String {
+fn clock_text(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match hours {
         _ if seconds == 0 => " ".repeat(8),
@@ -131,23 +131,32 @@ mod tests {
     #[test]
     fn parallel_meter_line_equals_curls() {
         let mut figures = ParallelFigures { begun: 2, running: 1, ..ParallelFigures::default() };
-        assert_eq!(line(&figures, false), "\r--  --      0     0     2     1                                 0      ");
+        assert_eq!(
+            meter_line(&figures, false),
+            "\r--  --      0     0     2     1                                 0      "
+        );
         (figures.received, figures.speed, figures.spent) = (10, 6, Duration::from_millis(1600));
-        assert_eq!(line(&figures, false), "\r--  --     10     0     2     1           00:00:01              6      ");
+        assert_eq!(
+            meter_line(&figures, false),
+            "\r--  --     10     0     2     1           00:00:01              6      "
+        );
         let last = ParallelFigures { received: 20, running: 0, spent: Duration::from_secs(3), ..figures };
-        assert_eq!(line(&last, true), "\r100 --     20     0     2     0  00:00:03 00:00:03              6     \n");
+        assert_eq!(
+            meter_line(&last, true),
+            "\r100 --     20     0     2     0  00:00:03 00:00:03              6     \n"
+        );
     }
 
     #[test]
     fn parallel_meter_numbers_fit_their_columns() {
         for (bytes, text) in [(99_999, "99999"), (100_000, "97.6k"), (600_000, " 585k"), (50 << 20, "50.0M")] {
-            assert_eq!(size(bytes), text);
+            assert_eq!(size_text(bytes), text);
         }
         for bytes in (0..64).map(|shift| 1u64 << shift) {
-            assert_eq!(size(bytes).len(), 5, "{bytes}");
+            assert_eq!(size_text(bytes).len(), 5, "{bytes}");
         }
         for (seconds, text) in [(3_661, "01:01:01"), (400_000, "  4d 15h"), (100_000_000, "   1157d")] {
-            assert_eq!(clock(seconds), text);
+            assert_eq!(clock_text(seconds), text);
         }
     }
 
@@ -158,6 +167,6 @@ mod tests {
         for second in 1..=20 {
             speed = meter.speed(Duration::from_secs(second), second.saturating_sub(10) * 100);
         }
-        assert_eq!((speed, meter.samples.len()), (100, LOOKS_BACK));
+        assert_eq!((speed, meter.samples.len()), (100, SPEED_SAMPLES));
     }
 }

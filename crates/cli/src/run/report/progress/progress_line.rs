@@ -24,7 +24,7 @@ const BAR_COLUMNS: (usize, usize) = (8, 30);
 /// The state of a run that the progress line shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ProgressView {
-    /// A view of one transfer whose body arrives.
+    /// A view of one transfer whose body is arriving.
     Body(BodyFigures),
     /// A view of one transfer whose body has not begun.
     Waiting { time: Duration },
@@ -93,17 +93,17 @@ struct LinePart {
     text: String,
 }
 
-fn part(rank: u8, text: impl Into<String>) -> LinePart {
+fn line_part(rank: u8, text: impl Into<String>) -> LinePart {
     LinePart { rank, text: text.into() }
 }
 
 impl ProgressView {
-    /// Returns the lines for a terminal with so many columns and rows.
+    /// Returns the lines for a terminal with this number of columns and rows.
     pub(super) fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
         match self {
             ProgressView::Body(body) => vec![body.line(columns)],
             ProgressView::Waiting { time } => {
-                vec![fitted(vec![part(0, format!("waiting for the server, {} s", time.as_secs()))], columns)]
+                vec![fit_parts(vec![line_part(0, format!("waiting for the server, {} s", time.as_secs()))], columns)]
             }
             ProgressView::Pause(pause) => vec![pause.line(columns)],
             ProgressView::Many(many) => many.lines(columns, rows),
@@ -115,27 +115,27 @@ impl BodyFigures {
     /// Returns the percentage of the body that is complete. It is rounded down, so that 100 means
     /// complete. Returns `None` if the length of the body is unknown.
     pub(super) fn percent(&self) -> Option<u64> {
-        self.total.map(|total| percent(self.has(), total))
+        self.total.map(|total| percent(self.received_bytes(), total))
     }
 
-    pub(super) fn has(&self) -> u64 {
+    pub(super) fn received_bytes(&self) -> u64 {
         self.already.saturating_add(self.moved)
     }
 
     fn line(&self, columns: usize) -> String {
-        let has = HumanBytes(self.has());
+        let has = HumanBytes(self.received_bytes());
         let mut parts = Vec::with_capacity(5);
-        parts.extend(self.percent().map(|percent| part(0, format!("{percent}%"))));
+        parts.extend(self.percent().map(|percent| line_part(0, format!("{percent}%"))));
         parts.push(match self.total {
-            Some(total) => part(3, format!("{has} of {}", HumanBytes(total))),
-            None => part(0, has.to_string()),
+            Some(total) => line_part(3, format!("{has} of {}", HumanBytes(total))),
+            None => line_part(0, has.to_string()),
         });
-        parts.push(part(2, format!("{}/s", HumanBytes(self.rate))));
-        parts.extend(self.left.map(|left| part(1, format!("{:#} left", HumanDuration(left)))));
+        parts.push(line_part(2, format!("{}/s", HumanBytes(self.rate))));
+        parts.extend(self.left.map(|left| line_part(1, format!("{:#} left", HumanDuration(left)))));
         if self.connections > 1 {
-            parts.push(part(4, format!("{} connections", self.connections)));
+            parts.push(line_part(4, format!("{} connections", self.connections)));
         }
-        let line = fitted(parts, columns);
+        let line = fit_parts(parts, columns);
         match self.percent() {
             Some(percent) => with_bar(&line, percent, columns),
             None => line,
@@ -150,7 +150,7 @@ impl PauseFigures {
         let whole = format!("{}; {again}", self.cause);
         // The number of columns of other texts is not known.
         let fits = whole.is_ascii() && whole.len() <= columns;
-        fitted(vec![part(0, if fits { whole } else { again })], columns)
+        fit_parts(vec![line_part(0, if fits { whole } else { again })], columns)
     }
 }
 
@@ -169,24 +169,24 @@ impl ManyFigures {
     fn line(&self, columns: usize) -> String {
         let RunProgress { done, failed, running, skipped, bytes, total, .. } = self.counts;
         let over = done + failed;
-        let mut parts = vec![part(0, done_text(done, total))];
+        let mut parts = vec![line_part(0, done_text(done, total))];
         if failed > 0 {
-            parts.push(part(1, format!("{failed} failed")));
+            parts.push(line_part(1, format!("{failed} failed")));
         }
         if skipped > 0 {
-            parts.push(part(6, format!("{skipped} skipped")));
+            parts.push(line_part(6, format!("{skipped} skipped")));
         }
-        parts.push(part(5, format!("{running} running")));
+        parts.push(line_part(5, format!("{running} running")));
         if let Some((count, until)) = self.pauses {
-            parts.push(part(4, format!("{count} again in {} s", seconds_until(until))));
+            parts.push(line_part(4, format!("{count} again in {} s", seconds_until(until))));
         }
-        parts.push(part(5, HumanBytes(bytes).to_string()));
-        parts.push(part(3, format!("{}/s", HumanBytes(self.rate))));
-        parts.extend(self.counts.left().map(|left| part(2, format!("{:#} left", HumanDuration(left)))));
+        parts.push(line_part(5, HumanBytes(bytes).to_string()));
+        parts.push(line_part(3, format!("{}/s", HumanBytes(self.rate))));
+        parts.extend(self.counts.remaining_time().map(|left| line_part(2, format!("{:#} left", HumanDuration(left)))));
         if let Some((host, time)) = &self.slowest {
-            parts.push(part(7, format!("slowest: {host} {:.1} s", time.as_secs_f64())));
+            parts.push(line_part(7, format!("slowest: {host} {:.1} s", time.as_secs_f64())));
         }
-        let line = fitted(parts, columns);
+        let line = fit_parts(parts, columns);
         match total {
             Some(total) => with_bar(&line, percent(over + skipped, total), columns),
             None => line,
@@ -196,12 +196,12 @@ impl ManyFigures {
 
 impl StageFigures {
     fn line(&self, number: usize, columns: usize) -> String {
-        let mut parts = vec![part(0, format!("stage {number}: {}", done_text(self.done, self.total)))];
+        let mut parts = vec![line_part(0, format!("stage {number}: {}", done_text(self.done, self.total)))];
         if self.failed > 0 {
-            parts.push(part(1, format!("{} failed", self.failed)));
+            parts.push(line_part(1, format!("{} failed", self.failed)));
         }
-        parts.push(part(2, HumanBytes(self.bytes).to_string()));
-        fitted(parts, columns)
+        parts.push(line_part(2, HumanBytes(self.bytes).to_string()));
+        fit_parts(parts, columns)
     }
 }
 
@@ -222,9 +222,9 @@ fn percent(part: u64, whole: u64) -> u64 {
     u64::try_from((part * 100).checked_div(whole).unwrap_or(100)).unwrap_or(100)
 }
 
-/// Joins the parts of a line. Leaves out those of the highest rank as long as the line has more than
-/// so many columns, and cuts the last part if need be.
-fn fitted(mut parts: Vec<LinePart>, columns: usize) -> String {
+/// Joins the parts of a line. While the line has more than `columns` columns, omits the parts with
+/// the highest rank, and at last cuts the last part.
+fn fit_parts(mut parts: Vec<LinePart>, columns: usize) -> String {
     loop {
         let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
         let line = texts.join("  ");
@@ -237,7 +237,7 @@ fn fitted(mut parts: Vec<LinePart>, columns: usize) -> String {
     }
 }
 
-/// Puts a bar behind the first word of a line, if there is room for it.
+/// Inserts a bar after the first word of a line, if the line has room for it.
 fn with_bar(line: &str, percent: u64, columns: usize) -> String {
     let (least, most) = BAR_COLUMNS;
     let room = columns.saturating_sub(line.chars().count() + 4).min(most);

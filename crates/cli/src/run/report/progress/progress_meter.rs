@@ -23,7 +23,7 @@ const TITLES: &str = "  % Total    % Received % Xferd  Average Speed  Time    Ti
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The number of samples, one a second, from which the current speed of a transfer is computed.
-const LOOKS_BACK: usize = 6;
+const SPEED_SAMPLES: usize = 6;
 
 /// The state of curl's progress meter for the current transfer.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl ProgressMeter {
             text.push_str(TITLES);
         }
         text.push('\r');
-        text.push_str(&line(&self.figures));
+        text.push_str(&meter_line(&self.figures));
         if is_last {
             text.push('\n');
         }
@@ -134,7 +134,7 @@ impl ProgressMeter {
             return;
         }
         self.records.push_back((spent, received.saturating_add(sent)));
-        if self.records.len() > LOOKS_BACK {
+        if self.records.len() > SPEED_SAMPLES {
             self.records.pop_front();
         }
         if let (Some(first), Some(last)) = (self.records.front(), self.records.back()) {
@@ -148,7 +148,7 @@ fn rate(bytes: u64, time: Duration) -> u64 {
     u64::try_from(u128::from(bytes) * 1_000_000 / micros).unwrap_or(u64::MAX)
 }
 
-fn line(figures: &MeterFigures) -> String {
+fn meter_line(figures: &MeterFigures) -> String {
     let MeterFigures { total, received, sent, current, spent } = *figures;
     let percent = |part: u64, of: u64| (u128::from(part) * 100).checked_div(u128::from(of)).unwrap_or(0).min(100);
     let (down, up) = (rate(received, spent), rate(sent, spent));
@@ -157,22 +157,22 @@ fn line(figures: &MeterFigures) -> String {
     format!(
         "{:3} {} {:3} {} {:3} {} {} {} {} {} {} {}",
         percent(received.saturating_add(sent), all),
-        size(all),
+        size_text(all),
         total.map_or(0, |total| percent(received, total)),
-        size(received),
+        size_text(received),
         percent(sent, sent),
-        size(sent),
-        size(down),
-        size(up),
-        clock(whole),
-        clock(spent),
-        clock(whole.saturating_sub(spent)),
-        size(current),
+        size_text(sent),
+        size_text(down),
+        size_text(up),
+        clock_text(whole),
+        clock_text(spent),
+        clock_text(whole.saturating_sub(spent)),
+        size_text(current),
     )
 }
 
 /// Formats a number of bytes in six columns: ` 99999`, `100.0k`, `97.60M`.
-fn size(bytes: u64) -> String {
+fn size_text(bytes: u64) -> String {
     if bytes < 100_000 {
         return format!("{bytes:6}");
     }
@@ -189,7 +189,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// Formats a duration in seven columns, with units from seconds to years. Zero is blank.
-fn clock(time: Duration) -> String {
+fn clock_text(time: Duration) -> String {
     let seconds = time.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match hours {
@@ -216,15 +216,18 @@ mod tests {
         let spent = Duration::from_secs(1000);
         let large = MeterFigures { total: Some(1 << 40), received: 1 << 30, spent, ..MeterFigures::default() };
         for figures in [large, MeterFigures::default(), MeterFigures { sent: 6, current: 6000, ..large }] {
-            assert_eq!(line(&figures).len(), 77, "{}", line(&figures));
+            assert_eq!(meter_line(&figures).len(), 77, "{}", meter_line(&figures));
         }
         let known =
             MeterFigures { total: Some(100), received: 50, sent: 0, current: 5, spent: Duration::from_secs(10) };
-        assert_eq!(line(&known), " 50    100  50     50   0      0      5      0   00:20   00:10   00:10      5");
+        assert_eq!(meter_line(&known), " 50    100  50     50   0      0      5      0   00:20   00:10   00:10      5");
         let unknown = MeterFigures { total: None, ..known };
-        assert_eq!(line(&unknown), "100     50   0     50   0      0      5      0           00:10              5");
+        assert_eq!(
+            meter_line(&unknown),
+            "100     50   0     50   0      0      5      0           00:10              5"
+        );
         let sent = MeterFigures { total: Some(2), received: 2, sent: 2258, current: 0, spent };
-        assert_eq!(line(&sent), "100   2260 100      2 100   2258      0      2           16:40              0");
+        assert_eq!(meter_line(&sent), "100   2260 100      2 100   2258      0      2           16:40              0");
     }
 
     #[test]
@@ -239,10 +242,10 @@ mod tests {
             (50 << 20, "50.00M"),
             (1 << 40, " 1.00T"),
         ] {
-            assert_eq!(size(bytes), text);
+            assert_eq!(size_text(bytes), text);
         }
         for bytes in (0..64).map(|shift| 1u64 << shift).chain([u64::MAX]) {
-            assert_eq!(size(bytes).len(), 6, "{bytes}");
+            assert_eq!(size_text(bytes).len(), 6, "{bytes}");
         }
         for (seconds, text) in [
             (0, "       "),
@@ -255,7 +258,7 @@ mod tests {
             (1 << 40, " 34865y"),
             (u64::MAX, ">99999y"),
         ] {
-            assert_eq!(clock(Duration::from_secs(seconds)), text);
+            assert_eq!(clock_text(Duration::from_secs(seconds)), text);
         }
     }
 
@@ -267,7 +270,7 @@ mod tests {
             meter.figures.received = if second < 5 { 0 } else { (second - 4) * 100 };
             meter.record();
         }
-        assert_eq!((meter.figures.current, meter.records.len()), (100, LOOKS_BACK));
+        assert_eq!((meter.figures.current, meter.records.len()), (100, SPEED_SAMPLES));
         meter.figures.received = 1 << 40;
         meter.record();
         assert_eq!(meter.figures.current, 100);

@@ -9,8 +9,9 @@ use indicatif::HumanBytes;
 
 use crate::run::report::run_counts::RunProgress;
 
-/// Returns the summary of a run. `causes` are those of its failures, with their numbers.
-pub(super) fn line(counts: &RunProgress, causes: &str, totals: &TransferTotals) -> String {
+/// Returns the summary of a run. `causes` are the causes of its failures, with the number of
+/// failures for each.
+pub(super) fn summary_line(counts: &RunProgress, causes: &str, totals: &TransferTotals) -> String {
     let mut parts = vec![format!("{} done", counts.done)];
     match (counts.failed, causes) {
         (0, _) => {}
@@ -47,11 +48,11 @@ mod tests {
         };
         let totals = TransferTotals { requests: 120, connections: 6, ..TransferTotals::default() };
         assert_eq!(
-            line(&counts, "1 x 404, 1 x timeout", &totals),
+            summary_line(&counts, "1 x 404, 1 x timeout", &totals),
             "haul: 118 done, 2 failed (1 x 404, 1 x timeout), 5.00 MiB in 3.1 s, 120 requests over 6 connections"
         );
         let one = RunProgress { done: 1, ..RunProgress::default() };
         let totals = TransferTotals { requests: 1, connections: 1, ..TransferTotals::default() };
-        assert_eq!(line(&one, "", &totals), "haul: 1 done, 0 B in 0.0 s, 1 request over 1 connection");
+        assert_eq!(summary_line(&one, "", &totals), "haul: 1 done, 0 B in 0.0 s, 1 request over 1 connection");
     }
 }

@@ -6,11 +6,11 @@ use super::*;
 
 /// Returns a progress reporter for tests, which behaves as on a terminal. No thread draws.
 fn shown() -> ProgressReporter {
-    ProgressReporter { wanted: true, folds: true, ..ProgressReporter::with(&GlobalArgs::default(), true) }
+    ProgressReporter { wanted: true, folds: true, ..ProgressReporter::with_terminal(&GlobalArgs::default(), true) }
 }
 
 fn view(progress: &ProgressReporter) -> Option<ProgressView> {
-    progress.view(&mut progress.display(), Instant::now())
+    progress.progress_view(&mut progress.lock_state(), Instant::now())
 }
 
 fn body(progress: &ProgressReporter) -> BodyFigures {
@@ -20,7 +20,7 @@ fn body(progress: &ProgressReporter) -> BodyFigures {
     }
 }
 
-/// Ends a transfer with so many bytes, and with an error if `fails` is true.
+/// Ends a transfer with this number of bytes, and with an error if `fails` is true.
 fn end(progress: &ProgressReporter, bytes: u64, fails: bool) -> bool {
     let target = Target::parse("http://h/").expect("a URL");
     let mut outcome = TransferOutcome::unsent(target, Error::new(ErrorKind::Connect, "refused"), Instant::now());
@@ -39,15 +39,15 @@ fn resumed_body_starts_at_its_offset() {
     let progress = shown();
     progress.transfer_begins(false);
     progress.body_begins(Some(400), 600);
-    assert_eq!((body(&progress).has(), body(&progress).percent()), (600, Some(60)));
+    assert_eq!((body(&progress).received_bytes(), body(&progress).percent()), (600, Some(60)));
     assert_eq!(body(&progress).rate, 0, "what was there before has no rate");
     progress.body_bytes(100);
-    assert_eq!((body(&progress).has(), body(&progress).percent()), (700, Some(70)));
+    assert_eq!((body(&progress).received_bytes(), body(&progress).percent()), (700, Some(70)));
     // A second try begins at 650 of the same body: nothing is counted twice.
     progress.body_begins(Some(350), 650);
-    assert_eq!((body(&progress).has(), body(&progress).percent()), (650, Some(65)));
+    assert_eq!((body(&progress).received_bytes(), body(&progress).percent()), (650, Some(65)));
     progress.body_begins(None, 650);
-    assert_eq!((body(&progress).has(), body(&progress).percent()), (650, None));
+    assert_eq!((body(&progress).received_bytes(), body(&progress).percent()), (650, None));
 }
 
 #[test]
@@ -69,7 +69,12 @@ fn pause_is_shown_until_the_body_begins() {
     progress.transfer_begins(false);
     assert_eq!(view(&progress), None, "a short wait is not worth a word");
     let wait = Duration::from_secs(3600);
-    progress.display().pauses.push(ShownPause { until: Instant::now() + wait, cause: "x".into(), retry: 1, most: 3 });
+    progress.lock_state().pauses.push(ShownPause {
+        until: Instant::now() + wait,
+        cause: "x".into(),
+        retry: 1,
+        most: 3,
+    });
     let Some(ProgressView::Pause(pause)) = view(&progress) else { panic!("it waits") };
     assert_eq!((pause.retry, pause.most, pause.cause.as_str()), (1, 3, "x"));
     assert!(pause.left <= wait);
@@ -96,12 +101,12 @@ fn hidden_progress_draws_nothing() {
     for global in
         [GlobalArgs { silent: true, ..GlobalArgs::default() }, GlobalArgs { progress: false, ..GlobalArgs::default() }]
     {
-        let progress = ProgressReporter::with(&global, true);
+        let progress = ProgressReporter::with_terminal(&global, true);
         assert!(!progress.wanted && progress.summary == Some(false));
     }
-    assert!(!ProgressReporter::with(&GlobalArgs::default(), false).wanted);
+    assert!(!ProgressReporter::with_terminal(&GlobalArgs::default(), false).wanted);
     let asked = GlobalArgs { summary: Some(true), silent: true, ..GlobalArgs::default() };
-    assert_eq!(ProgressReporter::with(&asked, false).summary, Some(true));
+    assert_eq!(ProgressReporter::with_terminal(&asked, false).summary, Some(true));
 }
 
 #[test]

@@ -7,20 +7,20 @@ use haul::{Error, ErrorKind, Result};
 
 use crate::plan::StageArgs;
 
-/// The size in bytes of the largest rows of a page that are made at once, and the size from which a
-/// piece of larger ones is complete.
-const AT_ONCE: usize = 256 << 10;
+/// The maximum size in bytes of a page's rows that are made in one piece. Larger rows are made in
+/// pieces of about this size.
+const MAX_WHOLE_TEXT: usize = 256 << 10;
 const PIECE: usize = 64 << 10;
 
 /// The column of values without a name.
-const UNNAMED: &str = "value";
+const UNNAMED_COLUMN: &str = "value";
 
 /// Returns the header line of a stage: the names of its columns.
-pub(crate) fn header(stage: &StageArgs, with_url: bool) -> Vec<u8> {
+pub(crate) fn header_line(stage: &StageArgs, with_url: bool) -> Vec<u8> {
     let url = with_url.then_some("url");
     let names = stage.value_names.iter().map(crate::value_name::ValueName::as_str);
-    let unnamed = stage.value_names.is_empty().then_some(UNNAMED);
-    let mut line = row(url.into_iter().chain(names).chain(unnamed).map(str::as_bytes));
+    let unnamed = stage.value_names.is_empty().then_some(UNNAMED_COLUMN);
+    let mut line = encode_row(url.into_iter().chain(names).chain(unnamed).map(str::as_bytes));
     line.push(b'\n');
     line
 }
@@ -30,8 +30,8 @@ pub(crate) fn header(stage: &StageArgs, with_url: bool) -> Vec<u8> {
 pub(crate) enum RowOrder {
     /// The rows are output as they are, a piece at a time.
     AsFound,
-    /// The rows are sorted or compared (`--sort`, `--unique`). Those of a page need at most this many
-    /// bytes.
+    /// The rows are sorted or compared (`--sort`, `--unique`). The rows of one page need at most
+    /// this many bytes.
     Compared(u64),
 }
 
@@ -48,8 +48,8 @@ pub(super) struct PageRows {
 }
 
 impl PageRows {
-    /// Assigns the values of a page to columns. `names` are those of the columns; empty if the values
-    /// have no names. `url` is the first column, if there is one.
+    /// Assigns the values of a page to columns. `names` are the names of the columns; empty if the
+    /// values have no names. `url` is the value of the first column, if the URL has a column.
     ///
     /// # Errors
     /// The columns have different numbers of values, so that nobody knows which values belong
@@ -80,10 +80,10 @@ impl PageRows {
     /// # Errors
     /// [`ErrorKind::TooLarge`] if rows that are compared need more memory than allowed.
     pub(super) fn into_text(mut self, order: RowOrder) -> Result<RecordText> {
-        let own = self.values.cost() + self.columns.iter().map(|column| column.capacity() * 4).sum::<usize>();
+        let own = self.values.memory_size() + self.columns.iter().map(|column| column.capacity() * 4).sum::<usize>();
         let urls = self.url.as_ref().map_or(0, |url| url.len().saturating_mul(self.count));
         match order {
-            RowOrder::AsFound if own.saturating_add(urls) <= AT_ONCE => {
+            RowOrder::AsFound if own.saturating_add(urls) <= MAX_WHOLE_TEXT => {
                 Ok(RecordText::Whole(self.by_ref().flatten().collect()))
             }
             RowOrder::AsFound => Ok(RecordText::Pieces(RecordPieces { pieces: Box::new(self), cost: own })),
@@ -91,7 +91,7 @@ impl PageRows {
                 let mut rows = MatchList::default();
                 while let Some(row) = self.next_row() {
                     rows.push(&row);
-                    if rows.cost() as u64 > most {
+                    if rows.memory_size() as u64 > most {
                         let remedy = if self.url.is_some() { ", or leave --with-url out" } else { "" };
                         let message = format!(
                             "its rows need more than the {most} bytes that a record may have; raise \
@@ -114,7 +114,7 @@ impl PageRows {
         self.next += 1;
         let value = |index: &u32| self.values.get(*index as usize);
         let cells = self.columns.iter().map(|column| column.get(number).map_or(&b""[..], value));
-        Some(row(self.url.iter().map(String::as_bytes).chain(cells)))
+        Some(encode_row(self.url.iter().map(String::as_bytes).chain(cells)))
     }
 }
 
@@ -135,7 +135,7 @@ impl Iterator for PageRows {
 }
 
 /// Returns a row without its line feed.
-fn row<'c>(cells: impl Iterator<Item = &'c [u8]>) -> Vec<u8> {
+fn encode_row<'c>(cells: impl Iterator<Item = &'c [u8]>) -> Vec<u8> {
     let mut writer = WriterBuilder::new()
         .terminator(Terminator::Any(b'\n'))
         .quote_style(QuoteStyle::Necessary)

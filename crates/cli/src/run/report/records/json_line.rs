@@ -11,14 +11,14 @@ use haul::transfer_record::TransferRecord;
 use haul_policy::terminal_text::escape_json;
 
 use super::csv_rows::{PageRows, RowOrder};
-use super::line_pieces::{LineContent, line};
+use super::line_pieces::{LineContent, record_line};
 use crate::plan::RecordOutputArgs;
 use crate::program_persona::ProgramPersona;
 use crate::run::report::remedy::remedy_alone;
 use crate::run::report::transfer_report::TransferReport;
 use crate::value_name::ValueName;
 
-/// A finished transfer, and what its record says about it.
+/// A finished transfer, and the data of its record.
 pub(crate) struct RecordedTransfer<'a> {
     /// The transfer, with its outcome.
     pub(crate) report: &'a TransferReport<'a>,
@@ -30,7 +30,8 @@ pub(crate) struct RecordedTransfer<'a> {
     pub(crate) id: Option<&'a str>,
     /// True if the stage extracts values from bodies.
     pub(crate) extracts: bool,
-    /// The names of the values, in the order of the expressions; empty if they have none.
+    /// The names of the values, in the order of the expressions. Empty if the expressions have no
+    /// names.
     pub(crate) names: &'a [ValueName],
     /// True if the record is printed on a terminal.
     pub(crate) is_shown: bool,
@@ -40,17 +41,18 @@ pub(crate) struct RecordedTransfer<'a> {
 pub(crate) struct StoredFile<'a> {
     path: &'a Path,
     size: u64,
-    /// The SHA-256 checksum in hexadecimal; `None` for a device or pipe, whose content is gone.
+    /// The SHA-256 checksum in hexadecimal. `None` for a device or pipe, whose content cannot be
+    /// read again.
     pub(crate) sha256: Option<String>,
 }
 
 impl<'a> StoredFile<'a> {
     /// Reads the size of a complete file, and its checksum if `checksum` is not the known one.
     /// `delivered` is the number of bytes that were written to the file.
-    pub(crate) fn of(path: &'a Path, delivered: u64, checksum: Option<&[u8]>) -> Self {
+    pub(crate) fn read(path: &'a Path, delivered: u64, checksum: Option<&[u8]>) -> Self {
         // A FIFO would wait for a writer when it is opened.
         let metadata = path.metadata().ok().filter(Metadata::is_file);
-        let read = || HashAlgorithm::Sha256.of_file(&File::open(path).ok()?).ok();
+        let read = || HashAlgorithm::Sha256.hash_file(&File::open(path).ok()?).ok();
         let sha256 = metadata.as_ref().and_then(|_| checksum.map(hex).or_else(|| read().map(|found| hex(&found))));
         Self { path, size: metadata.map_or(delivered, |metadata| metadata.len()), sha256 }
     }
@@ -76,7 +78,7 @@ impl RecordedTransfer<'_> {
     pub(crate) fn json_line(&self, content: RecordContent) -> RecordText {
         let outcome = self.report.outcome;
         let url = self.report.shown_url(self.persona);
-        let effective = (outcome.facts.requests > 0).then(|| self.report.effective(self.persona).1);
+        let effective = (outcome.facts.requests > 0).then(|| self.report.effective_scheme_and_url(self.persona).1);
         let mut record = TransferRecord::new(&url, self.report.method, &outcome.facts);
         record.effective_url = effective.as_deref();
         record.head = outcome.head.as_ref();
@@ -100,7 +102,7 @@ impl RecordedTransfer<'_> {
             member("sha256", file.sha256.as_deref().into());
         }
         escape_json(&mut text, 0);
-        line(text, self.content(content))
+        record_line(text, self.content(content))
     }
 
     /// Returns the content of the line: the values, or the body. An incomplete body is left out.

@@ -9,12 +9,12 @@ use haul_policy::terminal_text::escape_json;
 
 use crate::base64;
 
-/// The size in bytes of the largest content whose line is made at once.
-const AT_ONCE: usize = 256 << 10;
+/// The largest content in bytes whose line is made in one piece.
+const MAX_WHOLE_TEXT: usize = 256 << 10;
 /// The number of values, and the number of bytes of a binary body (a multiple of three), that
 /// become one piece.
-const VALUES: usize = 1024;
-const BINARY: usize = 48 << 10;
+const VALUES_PER_PIECE: usize = 1024;
+const BINARY_BYTES_PER_PIECE: usize = 48 << 10;
 
 /// The large member at the end of a line.
 pub(super) enum LineContent {
@@ -45,29 +45,29 @@ struct LinePieces {
 }
 
 /// Returns the line that begins with `start`, an object without its end, and has this content.
-pub(super) fn line(start: Vec<u8>, content: LineContent) -> RecordText {
+pub(super) fn record_line(start: Vec<u8>, content: LineContent) -> RecordText {
     let size = match &content {
         LineContent::Nothing => 0,
         LineContent::Text(text) => text.len(),
         LineContent::Binary(body) => body.len(),
-        LineContent::Values(values) | LineContent::NamedValues(values, _) => values.cost(),
+        LineContent::Values(values) | LineContent::NamedValues(values, _) => values.memory_size(),
     };
     let cost = size + start.len();
     let mut pieces = LinePieces { start: Some(start), content, at: 0, name: 0, has_value: false, is_over: false };
-    if size > AT_ONCE {
+    if size > MAX_WHOLE_TEXT {
         return RecordText::Pieces(RecordPieces { pieces: Box::new(pieces), cost });
     }
     let mut text = pieces.start.take().unwrap_or_default();
     text.reserve(size + size / 8 + 32);
-    pieces.open(&mut text);
+    pieces.append_opening(&mut text);
     while pieces.append_content(&mut text) {}
-    pieces.close(&mut text);
+    pieces.append_closing(&mut text);
     RecordText::Whole(text)
 }
 
 impl LinePieces {
     /// Appends the name of the content's member, and the beginning of its value.
-    fn open(&self, into: &mut Vec<u8>) {
+    fn append_opening(&self, into: &mut Vec<u8>) {
         into.extend_from_slice(match &self.content {
             LineContent::Nothing => b"",
             LineContent::Text(_) => b",\"body\":\"",
@@ -77,7 +77,7 @@ impl LinePieces {
         });
     }
 
-    /// Appends the next piece of the content. Returns false if there is none.
+    /// Appends the next piece of the content. Returns false at the end of the content.
     fn append_content(&mut self, into: &mut Vec<u8>) -> bool {
         let at = self.at;
         match &mut self.content {
@@ -90,12 +90,12 @@ impl LinePieces {
                 None => false,
             },
             LineContent::Binary(body) => {
-                self.at = body.len().min(at + BINARY);
+                self.at = body.len().min(at + BINARY_BYTES_PER_PIECE);
                 into.extend_from_slice(base64::encode(&body[at..self.at]).as_bytes());
                 at < self.at
             }
             LineContent::Values(values) => {
-                self.at = values.len().min(at + VALUES);
+                self.at = values.len().min(at + VALUES_PER_PIECE);
                 for index in at..self.at {
                     into.extend_from_slice(if index == 0 { b"\"" } else { b",\"" });
                     append_string_piece(&String::from_utf8_lossy(values.get(index)), into);
@@ -111,7 +111,7 @@ impl LinePieces {
                     into.extend_from_slice(b"\":[");
                     self.has_value = false;
                 }
-                self.at = values.len().min(at + VALUES);
+                self.at = values.len().min(at + VALUES_PER_PIECE);
                 for index in (at..self.at).filter(|index| values.expression(*index) == expression) {
                     into.extend_from_slice(if self.has_value { b",\"" } else { b"\"" });
                     self.has_value = true;
@@ -128,7 +128,7 @@ impl LinePieces {
     }
 
     /// Appends the end of the line.
-    fn close(&self, into: &mut Vec<u8>) {
+    fn append_closing(&self, into: &mut Vec<u8>) {
         into.extend_from_slice(match &self.content {
             LineContent::Nothing => b"}\n",
             LineContent::Text(_) | LineContent::Binary(_) => b"\"}\n",
@@ -143,7 +143,7 @@ impl Iterator for LinePieces {
 
     fn next(&mut self) -> Option<Vec<u8>> {
         if let Some(mut start) = self.start.take() {
-            self.open(&mut start);
+            self.append_opening(&mut start);
             return Some(start);
         }
         let mut piece = Vec::new();
@@ -153,7 +153,7 @@ impl Iterator for LinePieces {
         if std::mem::replace(&mut self.is_over, true) {
             return None;
         }
-        self.close(&mut piece);
+        self.append_closing(&mut piece);
         Some(piece)
     }
 }
@@ -185,7 +185,7 @@ mod tests {
             let body: Vec<u8> = "a\"é\n".bytes().cycle().take(count * 5).collect();
             let text = BodyText::new(body.clone(), None).expect("text");
             let line_of = |content| {
-                let line = whole(line(b"{\"url\":\"x\"".to_vec(), content));
+                let line = whole(record_line(b"{\"url\":\"x\"".to_vec(), content));
                 assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
                 serde_json::from_slice::<serde_json::Value>(&line).expect("JSON")
             };
@@ -219,7 +219,7 @@ mod tests {
                 expected[name].push(value);
             }
             let names = ["a", "b", "c"].map(str::to_owned).to_vec();
-            let line = whole(line(b"{\"url\":\"x\"".to_vec(), LineContent::NamedValues(values, names)));
+            let line = whole(record_line(b"{\"url\":\"x\"".to_vec(), LineContent::NamedValues(values, names)));
             let line: serde_json::Value = serde_json::from_slice(&line).expect("JSON");
             let [a, b, c] = expected;
             assert_eq!(line["values"], serde_json::json!({"a": a, "b": b, "c": c}), "{count} {of_name}");

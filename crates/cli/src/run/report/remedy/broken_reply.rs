@@ -15,21 +15,22 @@ pub(super) const BROKEN_CONNECTION: &str =
 
 /// Returns the remedy for a failed TLS handshake. It contains the offer of haul, since servers
 /// refuse an offer without saying what is wrong with it.
-pub(super) fn of_handshake(cause: &str, settings: Option<&StageArgs>) -> Cow<'static, str> {
+pub(super) fn handshake_remedy(cause: &str, settings: Option<&StageArgs>) -> Cow<'static, str> {
     if cause.starts_with("the proxy") {
         return PROXY_ORIGIN.into();
     }
     if cause.contains("does not speak TLS") {
         return "try http:// instead of https://".into();
     }
-    let offer = settings.map(|stage| format!("haul offered {}; ", offer(&stage.transfer))).unwrap_or_default();
+    let offer =
+        settings.map(|stage| format!("haul offered {}; ", offered_versions(&stage.transfer))).unwrap_or_default();
     let closed = ["closed the connection", "broke"].iter().any(|words| cause.contains(words));
     let plain = if closed { "if the port does not speak TLS, use http://; " } else { "" };
-    format!("{offer}{plain}{}'haul doctor URL' shows more", attempts(settings)).into()
+    format!("{offer}{plain}{}'haul doctor URL' shows more", retry_remedy(settings)).into()
 }
 
 /// Returns the options that make another offer than these settings do.
-fn attempts(settings: Option<&StageArgs>) -> &'static str {
+fn retry_remedy(settings: Option<&StageArgs>) -> &'static str {
     let Some(transfer) = settings.map(|stage| &stage.transfer) else { return "" };
     let options = &transfer.tls.options;
     let is_http1 = !transfer.tls.alpn || matches!(transfer.http_version, HttpVersion::Http10 | HttpVersion::Http11);
@@ -43,7 +44,7 @@ fn attempts(settings: Option<&StageArgs>) -> &'static str {
 }
 
 /// Returns the TLS versions and the HTTP versions that haul offers in a handshake.
-fn offer(transfer: &TransferArgs) -> String {
+fn offered_versions(transfer: &TransferArgs) -> String {
     let tls = &transfer.tls;
     let versions = match (tls.options.min_version, tls.options.max_version) {
         (TlsVersion::V1_3, _) => "TLS 1.3 alone",
@@ -60,23 +61,23 @@ fn offer(transfer: &TransferArgs) -> String {
 }
 
 /// Returns the remedy for a connection that closed before the reply.
-pub(super) fn of_no_reply(failed: Option<&TransferReport<'_>>) -> &'static str {
-    match is_plain(failed) {
+pub(super) fn no_reply_remedy(failed: Option<&TransferReport<'_>>) -> &'static str {
+    match is_plain_http(failed) {
         true => "if the port speaks TLS, use https://; otherwise try again, or let haul retry with --retry N",
         false => "the server may be overloaded: try again, or let haul retry with --retry N",
     }
 }
 
 /// Returns the remedy for a reply that is not HTTP.
-pub(super) fn of_garbage(failed: Option<&TransferReport<'_>>) -> &'static str {
-    match is_plain(failed) {
+pub(super) fn invalid_reply_remedy(failed: Option<&TransferReport<'_>>) -> &'static str {
+    match is_plain_http(failed) {
         true => "if the port speaks TLS, use https://; otherwise it is not a web server; --http0.9 prints the reply",
         false => "it is not a web server; --http0.9 prints the reply",
     }
 }
 
 /// Returns the remedy for a body that ended before its announced length.
-pub(super) fn of_short_body(settings: Option<&StageArgs>) -> &'static str {
+pub(super) fn short_body_remedy(settings: Option<&StageArgs>) -> &'static str {
     match settings.is_some_and(|stage| stage.transfer.options.deviations.ignore_length) {
         true => "try again, or let haul retry with --retry N",
         false => {
@@ -85,6 +86,6 @@ pub(super) fn of_short_body(settings: Option<&StageArgs>) -> &'static str {
     }
 }
 
-fn is_plain(failed: Option<&TransferReport<'_>>) -> bool {
+fn is_plain_http(failed: Option<&TransferReport<'_>>) -> bool {
     failed.is_some_and(|report| report.outcome.target.scheme() == Scheme::Http)
 }

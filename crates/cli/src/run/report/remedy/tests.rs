@@ -28,7 +28,8 @@ fn of_write(kind: io::ErrorKind) -> String {
     remedy(&Error::with_source(ErrorKind::Write, "failed to write f", io::Error::from(kind)), None).into_owned()
 }
 
-/// Returns the remedy for an error of a transfer with these settings, which has sent so many requests.
+/// Returns the remedy for an error of a transfer with these settings, which has sent this number of
+/// requests.
 fn of_transfer(kind: ErrorKind, cause: &str, requests: u32, stage: &StageArgs) -> String {
     let target = Target::parse("http://h/").expect("a URL");
     let mut outcome = TransferOutcome::unsent(target, Error::new(kind, cause), Instant::now());
@@ -125,7 +126,7 @@ fn other_errors_name_the_option_that_helps() {
 
 #[test]
 fn statuses_have_remedies_by_the_settings() {
-    let of = |status, options: &str| of_status(status, Some(&stage(options)));
+    let of = |status, options: &str| status_remedy(status, Some(&stage(options)));
     assert!(of(401, "").contains("-u USER") && of(403, "").contains("cookies"));
     assert!(of(401, "-u me:word").contains("does not accept these credentials"));
     assert!(of(403, "--oauth2-bearer t").contains("do not permit it"));

@@ -43,15 +43,15 @@ impl H1Connection {
         self.direct = ZeroCopyDecision::Undecided;
         if let Some(mut transfer) = self.queue.pop_front() {
             if let Some(next) = self.queue.front_mut() {
-                next.on_turn(now);
+                next.on_slot_granted(now);
             }
             self.closing |= transfer.content_may_be_unread();
             if !self.closing {
                 transfer.on_connection_kept();
             }
             // The range and the validator of a part already show that it is the right response.
-            if !transfer.is_part() && self.pipelined.must_hold(transfer.reuse.is_pipelined()) {
-                return self.pipelined.hold(transfer, self.queue.is_empty(), now);
+            if !transfer.is_part() && self.pipelined.must_hold_back(transfer.reuse.is_pipelined()) {
+                return self.pipelined.hold_back(transfer, self.queue.is_empty(), now);
             }
             let after = transfer.on_complete(now);
             finished.push((transfer, after));
@@ -96,8 +96,8 @@ impl H1Connection {
         }
     }
 
-    /// Passes the lines of a head that ended too early, and that are still in `tail`, to the
-    /// transfer. Returns them if it wants them.
+    /// Passes the lines of a head that ended too early, which are still in `tail`, to the transfer.
+    /// Returns them if the transfer wants them.
     fn partial_head(&mut self) -> Option<ResponseHead> {
         let transfer = self.queue.front_mut().filter(|transfer| transfer.wants_partial_heads())?;
         let head = self.conn.partial_head(&self.tail)?;
@@ -137,10 +137,10 @@ impl H1Connection {
     /// be sent again where that is safe (RFC 9112 section 9.3.2).
     pub(super) fn close(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         self.closing = true;
-        self.settle_pipeline(now, finished);
+        self.accept_or_retry_pipeline(now, finished);
         if !self.queue.is_empty() {
             self.breaks_pipelining |= self.closed_unexpectedly();
-            self.pipeline_limit.note_unanswered(self.served);
+            self.pipeline_limit.on_unanswered(self.served);
         }
         for mut transfer in self.queue.drain(..) {
             let after = if is_idempotent(transfer.method()) {

@@ -26,9 +26,9 @@ use haul_policy::queue::HostId;
 use haul_proto::h1::{self, H1Machine};
 
 use super::read_pacing::{ReadPacing, set_low_water_mark};
-use super::sending::{self, LEAVES_AT_ONCE, LOOK_AFTER, PumpResult};
+use super::sending::{self, MIN_SEND_BUFFER, RESPONSE_CHECK_INTERVAL, SendResult};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
-use crate::buffer_pool::{BULK, Buffer};
+use crate::buffer_pool::{BULK_BUFFER_SIZE, Buffer};
 use crate::clock;
 use crate::drive::rcvlowat;
 use crate::net::pool::ConnectionKey;
@@ -41,7 +41,7 @@ use zero_copy::ZeroCopyDecision;
 
 /// The minimum number of bytes to request in a read, even if the sink has less room, since a
 /// response head must fit.
-const LEAST_READ: usize = 4096;
+const MIN_READ: usize = 4096;
 
 /// An open HTTP/1.1 or HTTP/1.0 connection.
 pub struct H1Connection {
@@ -76,12 +76,12 @@ pub struct H1Connection {
     direct: ZeroCopyDecision,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
-    /// The key of the connection, which decides which requests it may carry.
+    /// The pool key of the connection. It decides which requests the connection may carry.
     pub key: Arc<ConnectionKey>,
 }
 
 /// The maximum size of a TLS record with its header (RFC 8446 section 5.2, RFC 5246 section 6.2.3).
-const LARGEST_RECORD: usize = 5 + (16 << 10) + 2048;
+const MAX_TLS_RECORD: usize = 5 + (16 << 10) + 2048;
 
 impl H1Connection {
     /// Makes a connection over an open stream.
@@ -92,11 +92,12 @@ impl H1Connection {
         let config = h1::H1Config {
             max_pipeline: depth,
             expect_timeout: Duration::MAX,
-            is_proxy: key.via.forwards().is_some(),
+            is_proxy: key.via.forwarding_hop().is_some(),
             deviations: key.deviations,
             ..h1::H1Config::default()
         };
-        let pacing = ReadPacing::new(if stream.is_secure() { rcvlowat::RECEIVED } else { rcvlowat::MOVED });
+        let pacing =
+            ReadPacing::new(if stream.is_secure() { rcvlowat::MARK_WHEN_DECRYPTED } else { rcvlowat::MARK_WHEN_MOVED });
         Self {
             stream,
             conn: H1Machine::new(config),
@@ -139,30 +140,31 @@ impl H1Connection {
 
     /// Returns the number of transfers on the connection that have no complete response yet.
     #[must_use]
-    pub fn depth(&self) -> usize {
+    pub fn max_outstanding(&self) -> usize {
         self.queue.len()
     }
 
     /// Returns true if a request can be sent now.
     #[must_use]
     pub fn can_start(&self) -> bool {
-        let is_free = !self.closing && !self.content.is_left() && !self.pipelined.is_full(self.max_outstanding);
+        let is_free =
+            !self.closing && !self.content.has_unread_content() && !self.pipelined.is_full(self.max_outstanding);
         let is_used_up =
             self.is_one_request_only && !(self.served == 0 && self.queue.is_empty() && self.pipelined.is_empty());
-        is_free && !is_used_up && self.conn.can_enqueue() && !self.is_held_back()
+        is_free && !is_used_up && self.conn.can_enqueue() && !self.is_pipeline_limited()
     }
 
     /// Returns true if this transfer's request can be sent now, pipelined after the unanswered
     /// ones.
     #[must_use]
     pub fn accepts(&self, transfer: &Transfer) -> bool {
-        self.can_start() && self.last().is_none_or(|last| transfer.may_pipeline_after(last))
+        self.can_start() && self.last_transfer().is_none_or(|last| transfer.may_pipeline_after(last))
     }
 
-    /// Returns the transfer whose request was sent last, unless it is finished. It waits for its
-    /// response, or for the end of the pipeline.
+    /// Returns the transfer whose request was sent last, if it is not finished. It waits for its
+    /// response or for the end of the pipeline.
     #[must_use]
-    pub fn last(&self) -> Option<&Transfer> {
+    pub fn last_transfer(&self) -> Option<&Transfer> {
         self.queue.back().map(|transfer| &**transfer).or(self.pipelined.last())
     }
 
@@ -172,15 +174,15 @@ impl H1Connection {
         self.has_extra_response
     }
 
-    /// Limits the connection to one request. If it has already carried several, it accepts no
-    /// further ones.
+    /// Limits the connection to one request. A connection that has already carried several requests
+    /// accepts no further request.
     pub fn limit_to_one_request(&mut self) {
         self.is_one_request_only = true;
     }
 
-    /// Returns the host slots (permits for one transfer to a host each) of transfers whose
-    /// responses are complete and wait for the end of the pipeline. Other transfers may use these
-    /// slots.
+    /// Returns the host slots that complete responses no longer need while they wait for the end of
+    /// the pipeline. A host slot is the permit for one transfer to a host. Other transfers may use
+    /// these slots.
     pub fn take_freed_slots(&mut self) -> Vec<HostId> {
         self.pipelined.take_freed_slots()
     }
@@ -195,7 +197,7 @@ impl H1Connection {
 
     /// Returns true if the [`PipelineLimit`] forbids another request before a response arrives.
     #[must_use]
-    pub fn is_held_back(&self) -> bool {
+    pub fn is_pipeline_limited(&self) -> bool {
         !self.pipeline_limit.allows(self.served, || self.queue.len())
     }
 
@@ -222,7 +224,7 @@ impl H1Connection {
 
     /// Returns the number of responses received on the connection.
     #[must_use]
-    pub fn served(&self) -> usize {
+    pub fn response_count(&self) -> usize {
         self.served
     }
 
@@ -232,7 +234,8 @@ impl H1Connection {
         self.queue.iter().filter_map(|transfer| transfer.deadline()).min()
     }
 
-    /// Queues a transfer's request in the protocol machine; [`H1Connection::pump`] sends it.
+    /// Queues a transfer's request in the protocol machine; [`H1Connection::send_pending`] sends
+    /// it.
     pub fn start(
         &mut self,
         mut transfer: Box<Transfer>,
@@ -249,14 +252,14 @@ impl H1Connection {
                     self.pipeline_limit.start_from_idle(self.served);
                 }
                 self.pipelined.on_next_request();
-                let held_until = transfer.expect_timeout().map(|wait| clock::after(now, wait));
+                let held_until = transfer.expect_timeout().map(|wait| clock::add_saturating(now, wait));
                 self.content.begin(waker.set_waker(transfer.upload()), waker.may_block(), held_until);
-                if !self.stream.is_secure() && !transfer.shows_content() {
+                if !self.stream.is_secure() && !transfer.traces_content() {
                     self.content.send_without_copy();
                 }
                 self.queue.push_back(transfer);
                 let last = RefCell::new(self.queue.back_mut().map(|transfer| &mut **transfer));
-                feed(&mut self.content, &mut self.conn, &last);
+                read_content_into_machine(&mut self.content, &mut self.conn, &last);
             }
             Err(error) => {
                 let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, now);
@@ -269,20 +272,26 @@ impl H1Connection {
     ///
     /// # Errors
     /// The error of the socket. A response may have arrived anyway: receive before giving up.
-    pub fn pump(&mut self) -> io::Result<bool> {
+    pub fn send_pending(&mut self) -> io::Result<bool> {
         let Self { stream, conn, content, queue, send_error, .. } = self;
         // A send that fits into the socket's memory does not show that the peer is alive.
         let may_block = content.may_block();
-        let takes_a_while = content.is_left() || conn.output().len() > LEAVES_AT_ONCE;
+        let takes_a_while = content.has_unread_content() || conn.output().len() > MIN_SEND_BUFFER;
         let last = RefCell::new(queue.back_mut().map(|transfer| &mut **transfer));
         let sent = || {
             if takes_a_while && let Some(transfer) = last.borrow_mut().as_deref_mut() {
                 transfer.on_upload_progress();
             }
         };
-        let looks_at = Instant::now() + LOOK_AFTER;
-        let mut pumped = sending::pump(stream, conn, may_block, |conn| feed(content, conn, &last), &sent);
-        while matches!(pumped, Ok(PumpResult::All)) {
+        let looks_at = Instant::now() + RESPONSE_CHECK_INTERVAL;
+        let mut pumped = sending::send_output(
+            stream,
+            conn,
+            may_block,
+            |conn| read_content_into_machine(content, conn, &last),
+            &sent,
+        );
+        while matches!(pumped, Ok(SendResult::All)) {
             pumped = match content.send_directly(stream.as_fd(), conn) {
                 Ok(None) => break,
                 Ok(Some(n)) => {
@@ -293,9 +302,15 @@ impl H1Connection {
                     if looks_at <= Instant::now() {
                         break;
                     }
-                    sending::pump(stream, conn, may_block, |conn| feed(content, conn, &last), &sent)
+                    sending::send_output(
+                        stream,
+                        conn,
+                        may_block,
+                        |conn| read_content_into_machine(content, conn, &last),
+                        &sent,
+                    )
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(PumpResult::Full),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(SendResult::Full),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => Err(error),
             };
@@ -306,32 +321,32 @@ impl H1Connection {
             }
         })?;
         if takes_a_while {
-            let (waits, is_starved) = (self.wants_room(), self.content.is_starved());
+            let (waits, is_starved) = (self.waits_to_send(), self.content.is_waiting_for_source());
             if let Some(transfer) = self.queue.back_mut() {
                 transfer.set_sending(waits);
                 transfer.set_starved(is_starved);
             }
         }
-        Ok(pumped != PumpResult::Full)
+        Ok(pumped != SendResult::Full)
     }
 
     /// Returns true if the unsent rest of a request is more than a socket accepts while its peer
     /// does not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
-        self.content.is_left() || self.conn.output().len() > LEAVES_AT_ONCE
+        self.content.has_unread_content() || self.conn.output().len() > MIN_SEND_BUFFER
     }
 
     /// Returns true if there is something to send: bytes wait for room in the socket, or content
     /// can be read from its source.
     #[must_use]
     pub fn has_output(&self) -> bool {
-        self.wants_room() || self.content.is_due(&self.conn)
+        self.waits_to_send() || self.content.is_accepted_now(&self.conn)
     }
 
     /// Returns true if bytes to send wait for room in the socket.
-    fn wants_room(&self) -> bool {
-        let is_content = !self.content.is_starved() && self.content.is_due(&self.conn);
+    fn waits_to_send(&self) -> bool {
+        let is_content = !self.content.is_waiting_for_source() && self.content.is_accepted_now(&self.conn);
         !self.conn.output().is_empty() || self.stream.has_output() || is_content
     }
 
@@ -347,7 +362,7 @@ impl H1Connection {
         if self.pipelined.is_closing() {
             return self.receive_after_close(buffer, now, finished);
         }
-        if self.conn.has_due() {
+        if self.conn.has_completion_to_report() {
             return self.finish_early(now, finished);
         }
         let credit = match self.credit(now, waker) {
@@ -358,8 +373,8 @@ impl H1Connection {
             return progress;
         }
         // A sealed record must fit, however small the credit.
-        let least = if self.stream.is_secure() { LARGEST_RECORD } else { LEAST_READ };
-        let mut bulk = self.is_bulk(credit).then(|| buffer.take_bulk());
+        let least = if self.stream.is_secure() { MAX_TLS_RECORD } else { MIN_READ };
+        let mut bulk = self.is_bulk(credit).then(|| buffer.take_bulk_buffer());
         let buffer = bulk.as_mut().unwrap_or(buffer);
         let room = buffer.len().min(usize::try_from(credit).unwrap_or(usize::MAX).max(least));
         let outcome = self.stream.receive(&mut buffer[..room]);
@@ -373,7 +388,7 @@ impl H1Connection {
                     self.stop_response(now, finished)
                 }
                 Ok(()) => {
-                    self.set_piece(rcvlowat::COPIED);
+                    self.set_low_water_piece(rcvlowat::MARK_WHEN_COPIED);
                     self.on_received(filled as u64, now);
                     if more { ReceiveStatus::More } else { ReceiveStatus::Drained }
                 }
@@ -385,15 +400,18 @@ impl H1Connection {
         }
     }
 
-    /// Returns true if the next receive should take much at once: a bulk body is received to be
-    /// copied. Each receive lets the peer continue, so few large ones cost the least.
+    /// Returns true if the next receive should request many bytes in one system call. This is for
+    /// bulk bodies, whose bytes are copied: each receive lets the peer continue, so few large
+    /// receives cost the least.
     fn is_bulk(&self, credit: u64) -> bool {
-        !self.stream.is_secure() && self.pacing.low_water.is_raised() && self.remaining().min(credit) >= BULK as u64
+        !self.stream.is_secure()
+            && self.pacing.low_water.is_raised()
+            && self.remaining().min(credit) >= BULK_BUFFER_SIZE as u64
     }
 
     /// Sets the low-water mark for the way in which the body in progress is received. Over TLS,
     /// there is only one way.
-    pub(super) fn set_piece(&mut self, piece: usize) {
+    pub(super) fn set_low_water_piece(&mut self, piece: usize) {
         if self.stream.is_secure() {
             return;
         }
@@ -406,13 +424,13 @@ impl H1Connection {
     /// arrives.
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
-        self.conn.has_due()
+        self.conn.has_completion_to_report()
     }
 
     /// Finishes a response that was complete before all of its request was sent. Called once the
     /// request has been sent.
     fn finish_early(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
-        match self.step_over_tail(now, finished) {
+        match self.process_chunk_tail(now, finished) {
             Ok(()) if self.closing => self.close(now, finished),
             Ok(()) => ReceiveStatus::Drained,
             Err(error) => self.abort(error, now, finished),
@@ -444,14 +462,14 @@ impl H1Connection {
             _ => {
                 // A response that waits here for the end of the pipeline may be the one that would
                 // make room.
-                self.settle_pipeline(now, finished);
+                self.accept_or_retry_pipeline(now, finished);
                 ReceiveStatus::Paused
             }
         }
     }
 
-    /// Notes that `bytes` were received, and sets the low-water mark: for a bulk body, the socket
-    /// then wakes the reader rarely, and for any other body at once.
+    /// Records that `bytes` were received, and sets the low-water mark: for a bulk body, the socket
+    /// then wakes the reader rarely, and for any other body as soon as bytes arrive.
     fn on_received(&mut self, bytes: u64, now: Instant) {
         if self.queue.front().is_some_and(|transfer| transfer.has_rate_limit()) {
             return;
@@ -461,8 +479,8 @@ impl H1Connection {
         }
     }
 
-    /// Returns the time of the next timeout: the caller must call [`H1Connection::expire`] then,
-    /// even without an event.
+    /// Returns the time of the next timeout: the caller must call [`H1Connection::end_expired`]
+    /// then, even without an event.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let look = self.queue.front().and_then(|transfer| transfer.next_speed_check());
@@ -471,8 +489,8 @@ impl H1Connection {
         clock::earliest(of_request, self.pipelined.next_timeout())
     }
 
-    /// Ends transfers that took too long or are too slow.
-    pub fn expire(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+    /// Ends the transfers that have exceeded a time limit or are too slow.
+    pub fn end_expired(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         if let Some(progress) = self.end_pipeline(now, finished) {
             return progress;
         }
@@ -498,24 +516,28 @@ impl H1Connection {
         Some(self.close(now, finished))
     }
 
-    /// Returns the transfer whose response comes next or is being received. A split download
-    /// decides by it whether more connections would help.
-    pub(crate) fn front(&self) -> Option<&Transfer> {
+    /// Returns the transfer whose response is being received or will be received next. From it, a
+    /// split download learns whether more connections would help.
+    pub(crate) fn front_transfer(&self) -> Option<&Transfer> {
         self.queue.front().map(|transfer| &**transfer)
     }
 
-    /// Returns the transfer whose response comes next or is being received, mutably, so that the
-    /// caller can report events to it.
-    pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
+    /// Returns the transfer whose response is being received or will be received next, mutably, so
+    /// that the caller can report events to it.
+    pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
         self.queue.front_mut().map(|transfer| &mut **transfer)
     }
 }
 
 /// Reads content into the protocol machine, and reports it to the transfer. The transfer's record
 /// also gets the bytes that the machine made of it.
-fn feed(content: &mut UnsentRequestContent, conn: &mut H1Machine, transfer: &RefCell<Option<&mut Transfer>>) {
+fn read_content_into_machine(
+    content: &mut UnsentRequestContent,
+    conn: &mut H1Machine,
+    transfer: &RefCell<Option<&mut Transfer>>,
+) {
     let before = conn.output().len();
-    content.feed(conn, report_sent(transfer));
+    content.read_into_machine(conn, report_sent(transfer));
     if let Some(transfer) = transfer.borrow_mut().as_deref_mut() {
         transfer.record_request_content(&conn.output()[before..]);
     }

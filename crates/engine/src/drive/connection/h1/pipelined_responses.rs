@@ -31,27 +31,27 @@ use haul_policy::queue::HostId;
 use haul_proto::h1::CloseReason;
 
 use super::super::{FinishedTransfers, ReceiveStatus};
-use super::{H1Connection, LARGEST_RECORD};
+use super::{H1Connection, MAX_TLS_RECORD};
 use crate::buffer_pool::Buffer;
 use crate::net::stream::ReceiveOutcome;
 use crate::transfer::Transfer;
 
 /// The time in which a server must close its side after haul has closed its own. If the server has
 /// sent nothing by then, the connection counts as closed.
-const CLOSING: Duration = Duration::from_secs(1);
+const PEER_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The maximum number of responses in a pipeline, divided by the maximum number of outstanding
 /// requests.
-const LENGTH: usize = 4;
+const MAX_RESPONSES_PER_DEPTH: usize = 4;
 
-/// The complete responses of a connection's pipeline, except the first one, which is accepted at
-/// once.
+/// The complete responses of a connection's pipeline. The first response is not among them, because
+/// it is accepted without a delay.
 #[derive(Default)]
 pub(super) struct PipelinedResponses {
     /// Complete responses, each with the time of its completion.
     held: Vec<(Box<Transfer>, Instant)>,
     /// The time at which all requests had been answered. The pipeline then ends, unless another
-    /// request follows at once.
+    /// request follows immediately.
     idle_since: Option<Instant>,
     /// The time at which the connection counts as closed by the peer if no byte has arrived. Set
     /// when haul has closed its side.
@@ -62,17 +62,17 @@ pub(super) struct PipelinedResponses {
 
 impl PipelinedResponses {
     /// Returns true if a response must be kept until the end of the pipeline.
-    pub(super) fn must_hold(&self, is_pipelined: bool) -> bool {
+    pub(super) fn must_hold_back(&self, is_pipelined: bool) -> bool {
         is_pipelined || !self.held.is_empty()
     }
 
     /// Keeps a complete response. `is_last` is true if all requests have been answered.
-    pub(super) fn hold(&mut self, transfer: Box<Transfer>, is_last: bool, now: Instant) {
+    pub(super) fn hold_back(&mut self, transfer: Box<Transfer>, is_last: bool, now: Instant) {
         self.held.push((transfer, now));
         self.idle_since = is_last.then_some(now);
     }
 
-    /// Notes that another request is sent, so the pipeline does not end yet.
+    /// Records that another request is sent, so the pipeline does not end yet.
     pub(super) fn on_next_request(&mut self) {
         self.idle_since = None;
     }
@@ -84,7 +84,7 @@ impl PipelinedResponses {
     /// Returns true if another request would make the pipeline too long; `depth` is the maximum
     /// number of outstanding requests.
     pub(super) fn is_full(&self, depth: usize) -> bool {
-        self.held.len() >= LENGTH * depth
+        self.held.len() >= MAX_RESPONSES_PER_DEPTH * depth
     }
 
     /// Returns the transfer whose response was completed last.
@@ -92,15 +92,16 @@ impl PipelinedResponses {
         self.held.last().map(|(transfer, _)| &**transfer)
     }
 
-    /// Removes the transfer with this tag (the caller's number for it), and returns it.
+    /// Removes and returns the transfer with this tag. The tag is the caller's number for the
+    /// transfer.
     pub(super) fn cancel(&mut self, tag: u64) -> Option<Box<Transfer>> {
         let place = self.held.iter().position(|(transfer, _)| transfer.scheduling.tag == tag)?;
         Some(self.held.remove(place).0)
     }
 
-    /// Takes the host slots (permits for one transfer to a host each) out of the complete responses
-    /// that are held back, so that other transfers can use the slots. A later call does not return
-    /// the same slots again.
+    /// Removes the host slots from the complete responses that are held back, and returns them. A
+    /// host slot is the permit for one transfer to a host. Other transfers can then use the slots.
+    /// Each slot is returned once.
     pub(super) fn take_freed_slots(&mut self) -> Vec<HostId> {
         let mut freed = Vec::new();
         for (transfer, _) in self.held.iter_mut().rev() {
@@ -134,7 +135,7 @@ impl H1Connection {
             return Some(self.close(now, finished));
         }
         self.closing = true;
-        self.pipelined.closes_by = Some(now + CLOSING);
+        self.pipelined.closes_by = Some(now + PEER_CLOSE_TIMEOUT);
         // If the close fails, the connection is broken, and the next receive finds that.
         let _ = self.stream.end_sending();
         Some(ReceiveStatus::More)
@@ -148,12 +149,12 @@ impl H1Connection {
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> ReceiveStatus {
-        let room = buffer.len().min(LARGEST_RECORD);
+        let room = buffer.len().min(MAX_TLS_RECORD);
         match self.stream.receive(&mut buffer[..room]) {
             Ok(ReceiveOutcome::WouldBlock) => return ReceiveStatus::WouldBlock,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return ReceiveStatus::Interrupted,
             Ok(ReceiveOutcome::End) | Err(_) => {}
-            Ok(ReceiveOutcome::Bytes { filled, more }) => match self.stream.open(buffer, &mut 0, filled) {
+            Ok(ReceiveOutcome::Bytes { filled, more }) => match self.stream.decrypt_next(buffer, &mut 0, filled) {
                 Ok((Some(_), _)) => self.pipelined.has_extra_bytes = true,
                 Ok((None, true)) | Err(_) => {}
                 Ok((None, false)) => return if more { ReceiveStatus::More } else { ReceiveStatus::Drained },
@@ -164,7 +165,7 @@ impl H1Connection {
 
     /// Accepts the kept responses of the pipeline. If extra bytes arrived or the framing was
     /// broken, each transfer is returned instead, so that its request is sent again alone.
-    pub(super) fn settle_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) {
+    pub(super) fn accept_or_retry_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) {
         let is_shifted =
             self.pipelined.has_extra_bytes || self.conn.close_reason() == Some(CloseReason::UnsolicitedBytes);
         let is_doubtful = is_shifted || self.violated;
@@ -172,7 +173,7 @@ impl H1Connection {
         self.breaks_pipelining |= is_doubtful && !self.pipelined.is_empty();
         self.pipelined.idle_since = None;
         for (mut transfer, complete) in self.pipelined.held.drain(..) {
-            let after = if is_doubtful { transfer.retract(now) } else { transfer.on_complete(complete) };
+            let after = if is_doubtful { transfer.retract_response(now) } else { transfer.on_complete(complete) };
             finished.push((transfer, after));
         }
     }

@@ -26,7 +26,7 @@ impl H1Connection {
         let mut at = 0;
         let mut gathered = TlsRecordRanges::default();
         loop {
-            let opened = self.stream.open(buffer, &mut at, filled);
+            let opened = self.stream.decrypt_next(buffer, &mut at, filled);
             if let Ok((Some(range), _)) = &opened
                 && self.stream.is_secure()
                 && self.tail.is_empty()
@@ -43,13 +43,13 @@ impl H1Connection {
                 let last = at == filled;
                 if self.tail.is_empty() {
                     let left =
-                        self.step(H1MachineInput::Buffer(buffer, last), range.start, range.end, now, finished)?;
+                        self.process_step(H1MachineInput::Buffer(buffer, last), range.start, range.end, now, finished)?;
                     if left < range.end && !self.closing {
                         self.tail.extend_from_slice(&buffer[left..range.end]);
                     }
                 } else {
                     self.tail.extend_from_slice(&buffer[range]);
-                    self.step_over_tail(now, finished)?;
+                    self.process_chunk_tail(now, finished)?;
                 }
             } else if ended {
                 self.on_peer_close(true, now, finished);
@@ -63,13 +63,13 @@ impl H1Connection {
         }
     }
 
-    /// Returns true if a response without a head (HTTP/0.9) came on a connection that has served
-    /// others, for a transfer that takes such responses. Another connection shows whether the server
-    /// sends them. In curl's place, this is an error.
-    fn is_late_headless(&self, error: H1Error) -> bool {
+    /// Returns true if a response without a head (HTTP/0.9) arrived on a connection that had
+    /// carried other responses, for a transfer that accepts such responses. A new connection then
+    /// shows whether the server really sends them. A transfer that behaves like curl fails instead.
+    fn is_headless_after_first(&self, error: H1Error) -> bool {
         let Some(transfer) = self.queue.front() else { return false };
         let is_late = matches!(error, H1Error::NotHttp { first: false });
-        is_late && transfer.takes_headless() && !transfer.wants_partial_heads()
+        is_late && transfer.accepts_headless_response() && !transfer.wants_partial_heads()
     }
 
     /// Passes the lines of a broken head to a transfer that wants them. Returns the error to report
@@ -84,7 +84,7 @@ impl H1Connection {
         let Some(head) = self.conn.partial_head(input) else { return protocol_error(error) };
         transfer.on_partial_head(head);
         match error {
-            H1Error::TransferCoding(TransferCodingFault::Unsupported) => match unsolicited_coding(input) {
+            H1Error::TransferCoding(TransferCodingFault::Unsupported) => match find_transfer_coding(input) {
                 Some(coding) => {
                     let message = format!("Unsolicited Transfer-Encoding ({coding}) found");
                     Error::new(ErrorKind::ContentCoding, message)
@@ -101,10 +101,10 @@ impl H1Connection {
     }
 
     /// Continues to parse the bytes in `tail`, which the protocol machine could not parse before.
-    pub(super) fn step_over_tail(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Result<()> {
+    pub(super) fn process_chunk_tail(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Result<()> {
         let mut tail = std::mem::take(&mut self.tail);
         let end = tail.len();
-        let left = self.step(H1MachineInput::Memory(&mut tail), 0, end, now, finished)?;
+        let left = self.process_step(H1MachineInput::Memory(&mut tail), 0, end, now, finished)?;
         if !self.closing {
             tail.drain(..left);
             self.tail = tail;
@@ -126,19 +126,19 @@ impl H1Connection {
         }
         let TlsRecordRanges { ranges, count, bytes } = std::mem::take(gathered);
         if let Some(transfer) = self.queue.front_mut() {
-            let mut pieces = [IoSlice::new(&[]); GATHERED];
+            let mut pieces = [IoSlice::new(&[]); MAX_RECORDS_PER_DELIVERY];
             for (piece, &(start, end)) in pieces.iter_mut().zip(&ranges[..count]) {
                 *piece = IoSlice::new(&buffer[start..end]);
             }
             transfer.on_pieces(&mut pieces[..count], now)?;
-            self.advance(bytes, now, finished);
+            self.advance_direct_body(bytes, now, finished);
         }
         Ok(())
     }
 
-    /// Notes that `bytes` of the current body were delivered without passing through the protocol
+    /// Records that `bytes` of the current body were delivered without passing through the protocol
     /// machine (from the socket directly to the sink). Returns true if the body is complete.
-    pub(super) fn advance(&mut self, bytes: u64, now: Instant, finished: &mut FinishedTransfers) -> bool {
+    pub(super) fn advance_direct_body(&mut self, bytes: u64, now: Instant, finished: &mut FinishedTransfers) -> bool {
         let Some(H1Event::Complete { reuse, .. }) = self.conn.advance_body(bytes) else { return false };
         if let Some(transfer) = self.queue.front_mut() {
             transfer.mark_record_complete();
@@ -151,7 +151,7 @@ impl H1Connection {
 
     /// Parses `input[at..end]`, and passes the events to the transfers. Returns the position of the
     /// first unused byte.
-    fn step(
+    fn process_step(
         &mut self,
         mut input: H1MachineInput<'_>,
         mut at: usize,
@@ -159,12 +159,12 @@ impl H1Connection {
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> Result<usize> {
-        let time = clock::time(now);
+        let time = clock::to_timestamp(now);
         loop {
             let step = match self.conn.step(time, &mut input.bytes()[at..end]) {
                 Ok(step) => step,
                 Err(error) => {
-                    self.is_headless = self.is_late_headless(error);
+                    self.is_headless = self.is_headless_after_first(error);
                     self.violated |= is_violation(error) && !self.is_headless;
                     return Err(self.on_violation(error, &input.bytes()[at..end]));
                 }
@@ -184,7 +184,7 @@ impl H1Connection {
                     transfer.on_interim(&head);
                     // It may have released the request's content (100 Continue). A failed send is
                     // found by the next receive.
-                    let _ = self.pump();
+                    let _ = self.send_pending();
                 }
                 H1Event::Head { head, framing, .. } => {
                     transfer.record_head(&input.bytes()[base..at]);
@@ -195,8 +195,8 @@ impl H1Connection {
                         return Ok(at);
                     }
                     // A success before the content was sent releases it, too.
-                    if self.content.is_due(&self.conn) {
-                        let _ = self.pump();
+                    if self.content.is_accepted_now(&self.conn) {
+                        let _ = self.send_pending();
                     }
                 }
                 H1Event::Body { range, .. } => {
@@ -227,13 +227,13 @@ impl H1Connection {
     }
 }
 
-/// Returns the first transfer coding that a response head in `input` names besides `chunked` and
-/// `identity`.
-fn unsolicited_coding(input: &[u8]) -> Option<String> {
-    const NAME: &[u8] = b"transfer-encoding:";
+/// Returns the first transfer coding that a response head in `input` names, other than `chunked`
+/// and `identity`.
+fn find_transfer_coding(input: &[u8]) -> Option<String> {
+    const FIELD_PREFIX: &[u8] = b"transfer-encoding:";
     let values = input.split(|&byte| byte == b'\n').filter_map(|line| {
-        let (name, value) = line.split_at_checked(NAME.len())?;
-        name.eq_ignore_ascii_case(NAME).then_some(value)
+        let (name, value) = line.split_at_checked(FIELD_PREFIX.len())?;
+        name.eq_ignore_ascii_case(FIELD_PREFIX).then_some(value)
     });
     let is_known =
         |coding: &[u8]| [&b"chunked"[..], b"identity"].iter().any(|known| coding.eq_ignore_ascii_case(known));
@@ -241,16 +241,16 @@ fn unsolicited_coding(input: &[u8]) -> Option<String> {
     codings.find(|coding| !coding.is_empty() && !is_known(coding)).map(|coding| String::from_utf8_lossy(coding).into())
 }
 
-/// The maximum number of TLS records that are delivered at once. More full records do not fit into
+/// The maximum number of TLS records that one delivery contains. More full records do not fit into
 /// a read buffer.
-const GATHERED: usize = 16;
+const MAX_RECORDS_PER_DELIVERY: usize = 16;
 
 /// Ranges of a read buffer that contain consecutive bytes of one body: the contents of TLS records.
 /// The ranges are not adjacent, since each record was decrypted in place, but one call can write
 /// all of them.
 #[derive(Default)]
 struct TlsRecordRanges {
-    ranges: [(usize, usize); GATHERED],
+    ranges: [(usize, usize); MAX_RECORDS_PER_DELIVERY],
     count: usize,
     bytes: u64,
 }
@@ -260,7 +260,7 @@ impl TlsRecordRanges {
     /// than the `remaining` bytes of the body.
     fn add(&mut self, range: &Range<usize>, remaining: u64) -> bool {
         let bytes = self.bytes + range.len() as u64;
-        let fits = self.count < GATHERED && bytes <= remaining;
+        let fits = self.count < MAX_RECORDS_PER_DELIVERY && bytes <= remaining;
         if fits {
             self.ranges[self.count] = (range.start, range.end);
             self.count += 1;

@@ -9,11 +9,13 @@ use haul_proto::head::ProtocolVersion;
 use haul_proto::request::{RequestError, RequestHead};
 use haul_proto::time::Timestamp;
 
-use super::super::sending::{ByteStreamMachine, FeedResult, ProtocolMachine, feed, unreadable};
+use super::super::sending::{
+    ByteStreamMachine, ContentReadResult, ProtocolMachine, content_read_error, read_content_into_machine,
+};
 use crate::Error;
-use crate::body::upload::{BodyUpload, FileRange, SHORTER_FILE};
+use crate::body::upload::{BodyUpload, FILE_TRUNCATED, FileRange};
 use crate::clock;
-use crate::drive::file_sender::{FileSendResult, FileSender, WORTH_SENDING, WORTH_SPLICING, is_pipe};
+use crate::drive::file_sender::{FileSendResult, FileSender, MIN_FILE_BYTES, MIN_PIPE_BYTES, is_pipe};
 
 /// The unsent content of the last request. No other request is sent before its end.
 #[derive(Default)]
@@ -52,8 +54,9 @@ impl UnsentRequestContent {
         self.file_sender = self.upload.as_mut().is_some_and(is_worth_it).then(FileSender::new).flatten();
     }
 
-    /// Sends bytes of the file or pipe that comes next in the content, once. Returns their number;
-    /// `None` if the next bytes must be read, or if the machine has output to send before.
+    /// Sends bytes of the content directly from its file or pipe, with one system call. Returns
+    /// their number. `None` if the next bytes must be read, or if the machine has output that must
+    /// be sent first.
     ///
     /// # Errors
     /// The error of the socket; `WouldBlock` if it accepts nothing.
@@ -78,8 +81,8 @@ impl UnsentRequestContent {
         let Ok(Some(FileRange { file, length })) = upload.file() else { return Ok(None) };
         match sender.send(socket, file, length.min(credit))? {
             FileSendResult::Sent(0) => {
-                let shorter = io::Error::new(io::ErrorKind::UnexpectedEof, SHORTER_FILE);
-                self.failed = Some((Instant::now(), unreadable(shorter)));
+                let shorter = io::Error::new(io::ErrorKind::UnexpectedEof, FILE_TRUNCATED);
+                self.failed = Some((Instant::now(), content_read_error(shorter)));
                 Ok(None)
             }
             FileSendResult::Sent(n) => {
@@ -94,8 +97,8 @@ impl UnsentRequestContent {
         }
     }
 
-    /// Returns true if the kernel sends the next bytes: those of a file, or of a chunk that waits in a
-    /// pipe, which is begun.
+    /// Returns true if the kernel can send the next bytes: bytes of a file, or of a chunk that
+    /// waits in a pipe. Begins that chunk.
     fn is_sent_directly(&mut self, conn: &mut H1Machine) -> bool {
         let (Some(sender), Some(upload)) = (self.file_sender, &mut self.upload) else { return false };
         if conn.body_credit().is_none() {
@@ -108,8 +111,8 @@ impl UnsentRequestContent {
         if !conn.may_begin_chunk() {
             return conn.is_in_chunk();
         }
-        let waiting = sender.waiting(pipe);
-        if waiting < WORTH_SPLICING {
+        let waiting = sender.bytes_in_pipe(pipe);
+        if waiting < MIN_PIPE_BYTES {
             return false;
         }
         conn.begin_chunk(waiting);
@@ -117,19 +120,19 @@ impl UnsentRequestContent {
     }
 
     /// Returns true if the request's content has not been read to its end.
-    pub(super) fn is_left(&self) -> bool {
+    pub(super) fn has_unread_content(&self) -> bool {
         self.upload.is_some()
     }
 
     /// Returns true if a read of the content may block the sending thread.
     pub(super) fn may_block(&self) -> bool {
-        self.may_block && self.is_left()
+        self.may_block && self.has_unread_content()
     }
 
     /// Reads content into the protocol machine, as much as the machine accepts, and calls `given`
     /// with each piece. After a short read it returns, so that the bytes are sent before a slow
     /// source is read again.
-    pub(super) fn feed(&mut self, conn: &mut H1Machine, given: impl FnMut(&[u8])) {
+    pub(super) fn read_into_machine(&mut self, conn: &mut H1Machine, given: impl FnMut(&[u8])) {
         if self.failed.is_some() {
             return;
         }
@@ -142,34 +145,34 @@ impl UnsentRequestContent {
             return;
         }
         let Some(upload) = &mut self.upload else { return };
-        match feed(conn, LAST, &mut **upload, given) {
-            Ok(FeedResult::Waits) => {}
-            Ok(FeedResult::Starved(until)) => (self.is_starved, self.resumes_at) = (true, until),
-            Ok(FeedResult::All) => {
+        match read_content_into_machine(conn, CONTENT_REQUEST_ID, &mut **upload, given) {
+            Ok(ContentReadResult::Waits) => {}
+            Ok(ContentReadResult::Starved(until)) => (self.is_starved, self.resumes_at) = (true, until),
+            Ok(ContentReadResult::All) => {
                 self.upload = None;
                 self.held_until = None;
             }
             Err(error) => {
-                self.failed = Some((Instant::now(), unreadable(error)));
+                self.failed = Some((Instant::now(), content_read_error(error)));
             }
         }
     }
 
     /// Returns true if the protocol machine accepts content now.
-    pub(super) fn is_due(&self, conn: &H1Machine) -> bool {
+    pub(super) fn is_accepted_now(&self, conn: &H1Machine) -> bool {
         let is_due = || self.held_until.is_some_and(|until| until <= Instant::now());
         let may_feed = || conn.body_credit().is_some_and(|credit| credit > 0) || is_due();
         self.upload.is_some() && self.failed.is_none() && may_feed()
     }
 
     /// Returns true if the source must deliver more before anything can be sent.
-    pub(super) fn is_starved(&self) -> bool {
+    pub(super) fn is_waiting_for_source(&self) -> bool {
         self.is_starved
     }
 
     /// Returns the source's descriptor if the connection waits for the source, so that the caller
     /// can poll it.
-    pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
+    pub(super) fn source_to_poll(&self) -> Option<BorrowedFd<'_>> {
         self.upload.as_ref().filter(|_| self.is_starved && self.failed.is_none())?.source()
     }
 
@@ -190,7 +193,7 @@ impl UnsentRequestContent {
 /// Returns true if an upload begins with enough bytes of a file for the kernel to send them. A file
 /// that cannot be opened is found when it is read.
 fn has_large_file(upload: &mut dyn BodyUpload) -> bool {
-    matches!(upload.file(), Ok(Some(range)) if range.length >= WORTH_SENDING)
+    matches!(upload.file(), Ok(Some(range)) if range.length >= MIN_FILE_BYTES)
 }
 
 /// Returns true if an upload of unknown length begins with the content of a pipe.
@@ -199,14 +202,14 @@ fn has_pipe(upload: &mut dyn BodyUpload) -> bool {
 }
 
 /// The ID under which the HTTP/1 machine knows the one request that has content.
-const LAST: RequestId = RequestId(0);
+const CONTENT_REQUEST_ID: RequestId = RequestId(0);
 
 impl ProtocolMachine for H1Machine {
-    fn asks_first(&self) -> bool {
+    fn may_expect_continue(&self) -> bool {
         true
     }
 
-    fn has_chunks(&self) -> bool {
+    fn supports_chunked_coding(&self) -> bool {
         true
     }
 
@@ -218,7 +221,7 @@ impl ProtocolMachine for H1Machine {
         Some(H1Machine::output(self))
     }
 
-    fn take(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
+    fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
         self.enqueue(now, request)
     }
 
@@ -226,7 +229,7 @@ impl ProtocolMachine for H1Machine {
         self.body_credit()
     }
 
-    fn give_content(&mut self, _id: RequestId, piece: &[u8]) -> io::Result<()> {
+    fn append_content(&mut self, _id: RequestId, piece: &[u8]) -> io::Result<()> {
         self.send_body(piece).map(drop).map_err(io::Error::other)
     }
 

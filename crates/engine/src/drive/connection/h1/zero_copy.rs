@@ -12,7 +12,7 @@ use crate::drive::zero_copy::{
 };
 use crate::transfer::ReceiveCredit;
 
-/// The decision whether the kernel moves the rest of the body in progress to its sink.
+/// Whether the kernel moves the rest of the body to its sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ZeroCopyDecision {
     /// The decision has not been made yet.
@@ -25,7 +25,7 @@ pub(super) enum ZeroCopyDecision {
 
 /// The driver checks whether the kernel can move the body's bytes if at least this number remains.
 /// For fewer bytes, the check costs more than it saves.
-const WORTH_MOVING: u64 = 64 << 10;
+const MIN_BYTES_TO_MOVE: u64 = 64 << 10;
 
 impl H1Connection {
     /// Returns the number of bytes of the body in progress that are still to come; 0 if unknown.
@@ -34,19 +34,19 @@ impl H1Connection {
         self.conn.direct_body().unwrap_or(0)
     }
 
-    /// Returns true if the kernel can move the rest of the body in progress to the sink. Then call
-    /// [`H1Connection::move_body`] instead of [`H1Connection::receive`]. Nothing else may write to
-    /// the transfer's sink meanwhile.
+    /// Returns true if the kernel can move the rest of the body to the sink. Call
+    /// [`H1Connection::move_body`] instead of [`H1Connection::receive`] in that case. Until it
+    /// returns, nothing else may write to the sink.
     pub fn is_direct(&mut self, pipes: PipeWriteMode) -> bool {
         if self.direct == ZeroCopyDecision::Undecided {
             let is_bare = !self.stream.is_secure() && !self.stream.has_buffered_input();
-            let granted = self.remaining() >= WORTH_MOVING && is_bare && !self.has_output();
+            let granted = self.remaining() >= MIN_BYTES_TO_MOVE && is_bare && !self.has_output();
             if !granted {
                 return false;
             }
-            let output = self.queue.front_mut().and_then(|transfer| transfer.direct());
+            let output = self.queue.front_mut().and_then(|transfer| transfer.direct_descriptor());
             self.direct = output
-                .and_then(zero_copy::target_of)
+                .and_then(zero_copy::zero_copy_method_for)
                 .filter(|target| *target != ZeroCopyMethod::Pipe || pipes == PipeWriteMode::Awaited)
                 .map_or(ZeroCopyDecision::Copied, ZeroCopyDecision::Moved);
         }
@@ -59,22 +59,26 @@ impl H1Connection {
     /// # Errors
     /// The errors of `poll(2)`.
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<ZeroCopyWaitResult> {
-        let sends = self.wants_room() && !self.stream.waits_for_proxy();
+        let sends = self.waits_to_send() && !self.stream.waits_for_proxy();
         let socket = self.stream.as_fd();
         let pipe = match self.queue.front_mut() {
             Some(transfer) if self.direct == ZeroCopyDecision::Moved(ZeroCopyMethod::Pipe) => {
-                if !transfer.direct().map_or(Ok(true), zero_copy::has_room)? {
+                if !transfer.direct_descriptor().map_or(Ok(true), zero_copy::has_room)? {
                     transfer.set_paused(true, Instant::now());
-                    if !transfer.direct().map_or(Ok(true), |pipe| zero_copy::wait_for_room(pipe, deadline))? {
+                    if !transfer
+                        .direct_descriptor()
+                        .map_or(Ok(true), |pipe| zero_copy::wait_for_room(pipe, deadline))?
+                    {
                         return Ok(ZeroCopyWaitResult::Late);
                     }
                     transfer.set_paused(false, Instant::now());
                 }
-                transfer.direct()
+                transfer.direct_descriptor()
             }
             _ => None,
         };
-        let beside = self.content.source().map(ExtraPollDescriptor::Source).or(pipe.map(ExtraPollDescriptor::Sink));
+        let beside =
+            self.content.source_to_poll().map(ExtraPollDescriptor::Source).or(pipe.map(ExtraPollDescriptor::Sink));
         self.pacing.wait(socket, sends, beside, deadline)
     }
 
@@ -96,14 +100,14 @@ impl H1Connection {
             ReceiveCredit::Bytes(credit) => credit,
             stopped => return self.on_no_credit(stopped, now, finished),
         };
-        let Some(output) = transfer.direct() else {
+        let Some(output) = transfer.direct_descriptor() else {
             self.direct = ZeroCopyDecision::Copied;
             return ReceiveStatus::More;
         };
         let step = mover.step(self.stream.as_fd(), output, target, remaining.min(credit));
         let outcome = transfer.on_moved(step.moved, now);
-        self.set_piece(rcvlowat::MOVED);
-        if self.advance(step.moved, now, finished) {
+        self.set_low_water_piece(rcvlowat::MARK_WHEN_MOVED);
+        if self.advance_direct_body(step.moved, now, finished) {
             self.on_received(step.moved, now);
             return if self.closing { self.close(now, finished) } else { ReceiveStatus::More };
         }
@@ -137,14 +141,14 @@ impl H1Connection {
             return None;
         }
         let transfer = self.queue.front_mut()?;
-        let received = transfer.receive(self.stream.as_fd(), usize::try_from(most).unwrap_or(usize::MAX))?;
+        let received = transfer.receive_into_sink(self.stream.as_fd(), usize::try_from(most).unwrap_or(usize::MAX))?;
         let now = Instant::now();
         Some(match received {
             Ok(0) => self.on_peer_close(false, now, finished),
             Ok(n) => {
                 let outcome = transfer.on_moved(n as u64, now);
-                let is_all = self.advance(n as u64, now, finished);
-                self.set_piece(rcvlowat::COPIED);
+                let is_all = self.advance_direct_body(n as u64, now, finished);
+                self.set_low_water_piece(rcvlowat::MARK_WHEN_COPIED);
                 self.on_received(n as u64, now);
                 match outcome {
                     Err(error) if !is_all => self.abort(error, now, finished),

@@ -34,10 +34,10 @@ impl H2Connection {
             _ => false,
         };
         if reason == ResetReason::Peer(ErrorCode::REFUSED_STREAM) {
-            self.pipeline_limit.note_refusal();
+            self.pipeline_limit.on_refusal();
         }
         let is_last = self.active.is_empty();
-        let is_again = replay::after_reset(&mut active.transfer, retryable, costs_nothing, is_last);
+        let is_again = replay::may_replay_after_reset(&mut active.transfer, retryable, costs_nothing, is_last);
         let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
         let after = if wants_older && active.transfer.fall_back_to_http1() || is_again {
             TransferStep::Again(Duration::ZERO)
@@ -81,7 +81,7 @@ impl H2Connection {
         let active = self.active.remove(&id)?;
         self.time_limited -= usize::from(active.transfer.has_time_limit());
         if active.unreleased > 0 {
-            self.conn.release(clock::time(now), RequestId(id), active.unreleased);
+            self.conn.release(clock::to_timestamp(now), RequestId(id), active.unreleased);
         }
         self.stalled.retain(|&other| other != id);
         Some(active)
@@ -105,13 +105,13 @@ impl H2Connection {
     /// where that is safe.
     pub fn abort(&mut self, error: Error, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         // The machine's remaining output gives the peer the reason.
-        let _ = self.pump();
+        let _ = self.send_pending();
         self.closing = true;
         let (kind, cause) = (error.kind(), error.cause());
         let by_protocol = kind == ErrorKind::Http2;
         self.has_sent_error |= by_protocol;
         if self.unanswered_up_to(u64::MAX) > 0 {
-            self.pipeline_limit.note_unanswered(self.answered);
+            self.pipeline_limit.on_unanswered(self.answered);
         }
         let mut error = Some(error);
         let mut ids: Vec<u64> = self.active.keys().copied().collect();
@@ -119,12 +119,12 @@ impl H2Connection {
         for id in ids {
             let lost = LostRequest {
                 has_response: self.conn.response_started(RequestId(id)),
-                was_sent: self.conn.request_left(RequestId(id)),
+                was_sent: self.conn.has_sent_any_of(RequestId(id)),
                 was_served: self.served > 0,
                 by_protocol,
             };
             let Some(mut active) = self.active.remove(&id) else { continue };
-            let after = lost.after_loss(&mut active.transfer, now, |broke| match broke {
+            let after = lost.next_step(&mut active.transfer, now, |broke| match broke {
                 // Other transfers have the partial response.
                 ExchangeFailure::BeforeResponse if kind == ErrorKind::PartialBody => {
                     protocol_error(h2::H2Error::Response(ResponseError::EndedBeforeResponse))

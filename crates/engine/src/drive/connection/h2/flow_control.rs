@@ -13,9 +13,9 @@ use crate::transfer::ReceiveCredit;
 
 /// A stream with at least this number of remaining body bytes counts as bulky. A bulky stream
 /// raises the low-water mark.
-const BULKY: u64 = 1 << 20;
-const MOST_BULKY: usize = rcvlowat::SHARED / MARK_A_STREAM;
-const MARK_A_STREAM: usize = 64 << 10;
+const MIN_BULKY_STREAM: u64 = 1 << 20;
+const MAX_BULKY_STREAMS: usize = rcvlowat::MARK_FOR_MANY_STREAMS / LOW_WATER_PER_STREAM;
+const LOW_WATER_PER_STREAM: usize = 64 << 10;
 
 impl H2Connection {
     /// Returns the bytes of the last receive to the flow-control windows of those streams whose
@@ -28,7 +28,7 @@ impl H2Connection {
     ) {
         let mut touched = std::mem::take(&mut self.touched);
         for id in touched.drain(..) {
-            self.release(id, now, waker, finished);
+            self.release_window(id, now, waker, finished);
         }
         self.touched = touched;
     }
@@ -46,17 +46,17 @@ impl H2Connection {
         }
         self.pacing.resumes_at = None;
         for id in std::mem::take(&mut self.stalled) {
-            self.release(id, now, waker, finished);
+            self.release_window(id, now, waker, finished);
         }
     }
 
-    fn release(&mut self, id: u64, now: Instant, waker: ConnectionWaker<'_>, finished: &mut FinishedTransfers) {
+    fn release_window(&mut self, id: u64, now: Instant, waker: ConnectionWaker<'_>, finished: &mut FinishedTransfers) {
         let Some(active) = self.active.get_mut(&id) else { return };
         active.is_touched = false;
         match active.transfer.credit(now, waker.wake, waker.token) {
             ReceiveCredit::Bytes(_) => {
                 let bytes = std::mem::take(&mut active.unreleased);
-                self.conn.release(clock::time(now), RequestId(id), bytes);
+                self.conn.release(clock::to_timestamp(now), RequestId(id), bytes);
             }
             _ if active.transfer.has_reached_split_end() => self.cancel_rest(id, now, finished),
             stopped => {
@@ -70,15 +70,19 @@ impl H2Connection {
         }
     }
 
-    /// Notes that `bytes` were received, and sets the low-water mark so that bulk bodies wake the
+    /// Records that `bytes` were received, and sets the low-water mark so that bulk bodies wake the
     /// reader rarely. The mark stays below the number of bytes that the peer may send without a
     /// window update: at least half a window of each stream.
     pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
         let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
-        let bulky = self.active.values().filter(|active| active.left > BULKY).take(MOST_BULKY).count();
+        let bulky =
+            self.active.values().filter(|active| active.left > MIN_BULKY_STREAM).take(MAX_BULKY_STREAMS).count();
         let left = if self.stalled.is_empty() { left } else { 0 };
-        let (piece, most) =
-            if bulky == 0 { (rcvlowat::SMALL, rcvlowat::SMALL) } else { (rcvlowat::SHARED, bulky * MARK_A_STREAM) };
+        let (piece, most) = if bulky == 0 {
+            (rcvlowat::MARK_FOR_SMALL_BODIES, rcvlowat::MARK_FOR_SMALL_BODIES)
+        } else {
+            (rcvlowat::MARK_FOR_MANY_STREAMS, bulky * LOW_WATER_PER_STREAM)
+        };
         let changed = self.pacing.low_water.set_piece(piece);
         if let Some(mark) = self.pacing.low_water.on_received(bytes, left, now).or(changed) {
             set_low_water_mark(&self.stream, mark.min(most));

@@ -10,11 +10,11 @@ use haul_proto::time::Timestamp;
 use super::super::sending::{ByteStreamMachine, ProtocolMachine};
 
 impl ProtocolMachine for H2Machine {
-    fn asks_first(&self) -> bool {
+    fn may_expect_continue(&self) -> bool {
         false
     }
 
-    fn has_chunks(&self) -> bool {
+    fn supports_chunked_coding(&self) -> bool {
         false
     }
 
@@ -22,7 +22,7 @@ impl ProtocolMachine for H2Machine {
         ProtocolVersion::Http2
     }
 
-    fn take(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
+    fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
         self.enqueue(now, request)
     }
 
@@ -30,7 +30,7 @@ impl ProtocolMachine for H2Machine {
         self.body_credit(id)
     }
 
-    fn give_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()> {
+    fn append_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()> {
         self.send_body(id, piece).map(drop).map_err(io::Error::other)
     }
 

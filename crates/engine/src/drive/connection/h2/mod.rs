@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use haul_proto::h2::{self, ErrorCode, H2Machine, RequestId};
 
 use super::read_pacing::ReadPacing;
-use super::sending::{self, LEAVES_AT_ONCE, PumpResult};
+use super::sending::{self, MIN_SEND_BUFFER, SendResult};
 use super::uploads::{StreamMap, UploadingStream, Uploads, only_stream};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
 use crate::body::upload::BodyUpload;
@@ -72,14 +72,14 @@ pub struct H2Connection {
     closes_with_progress: bool,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
-    /// The key of the connection, which decides which requests it may carry.
+    /// The pool key of the connection. It decides which requests the connection may carry.
     pub key: Arc<ConnectionKey>,
 }
 
 /// A transfer in progress, with its stream's state.
 struct ActiveStream {
     transfer: Box<Transfer>,
-    /// The content that remains to be read and sent; `None` if there is none.
+    /// The content that must still be read and sent. `None` if the request has no such content.
     upload: Option<Box<dyn BodyUpload>>,
     /// Received bytes that were not yet returned to the flow-control window.
     unreleased: u64,
@@ -112,7 +112,7 @@ impl H2Connection {
     ) -> Self {
         let recv_budget = recv_memory.reserve();
         let stream_window = rate.map_or_else(|| recv_budget.stream_window(), |rate| recv_budget.paced_window(rate));
-        let connection_window = recv_budget.window();
+        let connection_window = recv_budget.connection_window();
         let config = h2::H2Config { connection_window, stream_window, ..h2::H2Config::default() };
         Self {
             stream,
@@ -131,7 +131,7 @@ impl H2Connection {
             has_sent_error: false,
             awaits_settings: true,
             closes_with_progress: false,
-            pacing: ReadPacing::new(rcvlowat::SHARED),
+            pacing: ReadPacing::new(rcvlowat::MARK_FOR_MANY_STREAMS),
             pipeline_limit: PipelineLimit::default(),
             key,
         }
@@ -165,31 +165,31 @@ impl H2Connection {
 
     /// Returns the number of transfers in progress on the connection.
     #[must_use]
-    pub fn depth(&self) -> usize {
+    pub fn max_outstanding(&self) -> usize {
         self.active.len()
     }
 
     /// Returns true if a request can be sent now.
     #[must_use]
     pub fn can_start(&self) -> bool {
-        !self.closing && self.conn.can_enqueue() && !self.is_held_back()
+        !self.closing && self.conn.can_enqueue() && !self.is_pipeline_limited()
     }
 
     /// Returns true if the [`PipelineLimit`] forbids another request before a response arrives.
     #[must_use]
-    pub fn is_held_back(&self) -> bool {
+    pub fn is_pipeline_limited(&self) -> bool {
         !self.pipeline_limit.allows(self.answered, || self.unanswered_up_to(u64::MAX))
     }
 
-    /// Returns the number of requests that have no response head yet, among those with a stream ID
-    /// of at most `last`.
+    /// Returns how many of the requests with a stream ID of at most `last` have no response head
+    /// yet.
     fn unanswered_up_to(&self, last: u64) -> usize {
         self.active.keys().filter(|&&id| id <= last && !self.conn.response_started(RequestId(id))).count()
     }
 
     /// Returns the number of requests that the next connection to this peer is expected to answer
-    /// (see [`PipelineLimit::for_next_connection`]). It is at most the number of streams that the
-    /// peer accepts at once.
+    /// (see [`PipelineLimit::for_next_connection`]). It is at most the number of concurrent streams
+    /// that the peer accepts.
     #[must_use]
     pub fn learned_pipeline_limit(&self) -> Option<usize> {
         let at_once = usize::try_from(self.conn.max_concurrent()).unwrap_or(usize::MAX);
@@ -203,14 +203,14 @@ impl H2Connection {
     /// be repeated waits for the announcement.
     #[must_use]
     pub fn accepts(&self, transfer: &Transfer) -> bool {
-        let is_risky = self.awaits_settings && !self.active.is_empty() && transfer.has_single_use_content();
+        let is_risky = self.awaits_settings && !self.active.is_empty() && transfer.has_one_shot_content();
         self.can_start() && !is_risky
     }
 
-    /// Returns true if a transfer of this rank (position in the output order) could wait here for
-    /// ever. That is the case if the connection takes no further request, all its streams have full
-    /// sinks, and the sink of at least one of them waits for this transfer, since it comes later in
-    /// the output.
+    /// Returns true if a transfer of this rank (position in the output order) could wait on this
+    /// connection for ever. That is the case if the connection accepts no further request, the
+    /// sinks of all its streams are full, and at least one of these sinks waits for this transfer,
+    /// because it comes later in the output.
     #[must_use]
     pub fn is_stuck_before(&self, rank: u64) -> bool {
         self.highest_rank > rank
@@ -234,11 +234,12 @@ impl H2Connection {
 
     /// Returns the number of complete responses received on the connection.
     #[must_use]
-    pub fn served(&self) -> usize {
+    pub fn response_count(&self) -> usize {
         self.served
     }
 
-    /// Queues a transfer's request in the protocol machine; [`H2Connection::pump`] sends it.
+    /// Queues a transfer's request in the protocol machine; [`H2Connection::send_pending`] sends
+    /// it.
     pub fn start(
         &mut self,
         mut transfer: Box<Transfer>,
@@ -251,7 +252,7 @@ impl H2Connection {
         transfer.reuse.on_connection(is_reused, false);
         transfer.on_connection(&self.stream, is_reused);
         if !transfer.has_rate_limit() {
-            self.conn.widen(self.recv_budget.stream_window());
+            self.conn.raise_stream_window(self.recv_budget.stream_window());
         }
         match transfer.enqueue(&mut self.conn, now) {
             Ok(id) => {
@@ -275,7 +276,7 @@ impl H2Connection {
                     left: 0,
                 };
                 self.active.insert(id.0, active);
-                self.uploads.feed(&mut self.conn, &mut self.active);
+                self.uploads.read_into_machine(&mut self.conn, &mut self.active);
             }
             Err(error) => {
                 let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, now);
@@ -288,26 +289,27 @@ impl H2Connection {
     ///
     /// # Errors
     /// The error of the socket.
-    pub fn pump(&mut self) -> io::Result<bool> {
+    pub fn send_pending(&mut self) -> io::Result<bool> {
         let Self { stream, conn, active, uploads, .. } = self;
         let may_block = uploads.may_block();
-        let pumped = sending::pump(stream, conn, may_block, |conn| uploads.feed(conn, active), || {})?;
-        uploads.is_interrupted = pumped == PumpResult::Looks;
-        Ok(pumped != PumpResult::Full)
+        let pumped =
+            sending::send_output(stream, conn, may_block, |conn| uploads.read_into_machine(conn, active), || {})?;
+        uploads.is_interrupted = pumped == SendResult::Looks;
+        Ok(pumped != SendResult::Full)
     }
 
     /// Returns true if the unsent rest of a request is more than a socket accepts while its peer
     /// does not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
-        self.uploads.are_left() || self.conn.output().len() > LEAVES_AT_ONCE
+        self.uploads.is_not_empty() || self.conn.output().len() > MIN_SEND_BUFFER
     }
 
     /// Returns true if [`H2Connection::receive`] will report a finished transfer even if no byte
     /// arrives.
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
-        self.conn.has_due()
+        self.conn.has_pending_event()
     }
 
     /// Returns true if bytes to send wait for room in the socket. An upload that waits for the
@@ -326,7 +328,7 @@ impl H2Connection {
         waker: ConnectionWaker<'_>,
         finished: &mut FinishedTransfers,
     ) -> ReceiveStatus {
-        if self.conn.has_due() {
+        if self.conn.has_pending_event() {
             return self.finish_step(ReceiveStatus::More, now, finished);
         }
         let had_stalled = !self.stalled.is_empty();
@@ -338,7 +340,7 @@ impl H2Connection {
         // The window updates must be sent before this receive, which may block: the peer may have
         // used up its windows. If the connection is broken, the receive reports it.
         if had_stalled {
-            let _ = self.pump();
+            let _ = self.send_pending();
         }
         let progress = match self.stream.receive(buffer) {
             Ok(ReceiveOutcome::WouldBlock) => ReceiveStatus::WouldBlock,
@@ -360,7 +362,7 @@ impl H2Connection {
         };
         // The output of this step may be sent together with that of the next one, which wakes the
         // peer once.
-        if progress == ReceiveStatus::More && !self.uploads.are_left() {
+        if progress == ReceiveStatus::More && !self.uploads.is_not_empty() {
             return self.finish_step(progress, now, finished);
         }
         self.send_and_finish(progress, now, finished)
@@ -374,7 +376,7 @@ impl H2Connection {
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> ReceiveStatus {
-        match self.pump() {
+        match self.send_pending() {
             // The peer has closed. The bytes that it sent before are received first, and then its
             // close, which is the error.
             Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {}
@@ -396,8 +398,8 @@ impl H2Connection {
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> ReceiveStatus {
-        if self.conn.has_due()
-            && let Err(error) = self.step(&mut [], 0..0, now, finished)
+        if self.conn.has_pending_event()
+            && let Err(error) = self.process_step(&mut [], 0..0, now, finished)
         {
             return self.abort(error, now, finished);
         }
@@ -423,8 +425,9 @@ impl H2Connection {
         // A stream that reached its rate limit receives nothing until its window is opened again at
         // this time.
         let until = [deadline, self.pacing.resumes_at].into_iter().flatten().min();
-        let upload =
-            only_stream(&self.active).and_then(|active| active.upload.as_ref()).filter(|_| self.uploads.is_starved());
+        let upload = only_stream(&self.active)
+            .and_then(|active| active.upload.as_ref())
+            .filter(|_| self.uploads.is_waiting_for_source());
         let beside = upload.and_then(|upload| upload.source()).map(ExtraPollDescriptor::Source);
         match self.pacing.wait(self.stream.as_fd(), sends, beside, until) {
             Ok(ZeroCopyWaitResult::Late) if self.pacing.resumes_at.is_some_and(|at| at <= Instant::now()) => {
@@ -434,8 +437,8 @@ impl H2Connection {
         }
     }
 
-    /// Returns the time of the next timeout: the caller must call [`H2Connection::expire`] then,
-    /// even without an event.
+    /// Returns the time of the next timeout: the caller must call [`H2Connection::end_expired`]
+    /// then, even without an event.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let limits = || {
@@ -443,14 +446,14 @@ impl H2Connection {
             self.active.values().flat_map(each).flatten().min()
         };
         let limit = if self.time_limited > 0 { limits() } else { None };
-        let machine = self.conn.poll_timeout().map(|at| clock::instant(haul_policy::MonotonicTime(at.0)));
+        let machine = self.conn.poll_timeout().map(|at| clock::to_instant(haul_policy::MonotonicTime(at.0)));
         let failed = self.uploads.has_failed().then_some(self.opened_at);
         [limit, machine, failed, self.uploads.resumes_at()].into_iter().flatten().min()
     }
 
-    /// Ends transfers that took too long or are too slow.
-    pub fn expire(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
-        if let Err(error) = self.conn.handle_timeout(clock::time(now)) {
+    /// Ends the transfers that have exceeded a time limit or are too slow.
+    pub fn end_expired(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+        if let Err(error) = self.conn.handle_timeout(clock::to_timestamp(now)) {
             return self.abort(protocol_error(error), now, finished);
         }
         let overdue = |(id, active): (&u64, &mut ActiveStream)| {
@@ -472,7 +475,8 @@ impl H2Connection {
         self.send_and_finish(ReceiveStatus::More, now, finished)
     }
 
-    /// Cancels the transfer with this tag (the caller's number for it), and resets its stream.
+    /// Cancels the transfer with this tag, and resets its stream. The tag is the caller's number
+    /// for the transfer.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         let id = self.active.iter().find(|(_, active)| active.transfer.scheduling.tag == tag).map(|(id, _)| *id)?;
         self.conn.reset(RequestId(id), ErrorCode::CANCEL);
@@ -483,13 +487,13 @@ impl H2Connection {
     }
 
     /// Returns the transfer in progress; `None` unless there is exactly one.
-    pub(crate) fn front(&self) -> Option<&Transfer> {
+    pub(crate) fn front_transfer(&self) -> Option<&Transfer> {
         only_stream(&self.active).map(|active| &*active.transfer)
     }
 
     /// Returns the transfer in progress, mutably, so that the caller can report events to it.
     /// Returns `None` unless there is exactly one.
-    pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
+    pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
         if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
     }
 }

@@ -16,7 +16,7 @@ use crate::clock;
 use crate::transfer::ExchangeFailure;
 
 /// The maximum number of pieces of one body that are delivered in one call.
-const GATHERED: usize = 64;
+const MAX_PIECES_PER_DELIVERY: usize = 64;
 
 impl H2Connection {
     /// Decrypts the received bytes, parses them, and passes the result to the transfers. Returns
@@ -30,9 +30,9 @@ impl H2Connection {
     ) -> Result<bool> {
         let mut at = 0;
         let outcome = loop {
-            match self.stream.open(buffer, &mut at, filled) {
+            match self.stream.decrypt_next(buffer, &mut at, filled) {
                 Ok((Some(range), _)) => {
-                    if let Err(error) = self.step(buffer, range, now, finished) {
+                    if let Err(error) = self.process_step(buffer, range, now, finished) {
                         break Err(error);
                     }
                 }
@@ -67,7 +67,7 @@ impl H2Connection {
         }
     }
 
-    /// Adds a piece of a body to those that will be delivered in one call.
+    /// Adds a piece of a body to the pieces that will be delivered in one call.
     fn gather(
         &mut self,
         id: RequestId,
@@ -79,7 +79,7 @@ impl H2Connection {
         let bytes = piece.len() as u64;
         let Some(active) = self.active.get_mut(&id.0) else {
             // The transfer is gone, so the bytes are dropped.
-            self.conn.release(clock::time(now), id, bytes);
+            self.conn.release(clock::to_timestamp(now), id, bytes);
             return;
         };
         active.unreleased += bytes;
@@ -88,7 +88,7 @@ impl H2Connection {
             self.touched.push(id.0);
         }
         active.pieces.push(piece);
-        if active.pieces.len() == GATHERED {
+        if active.pieces.len() == MAX_PIECES_PER_DELIVERY {
             self.deliver(id.0, buffer, now, finished);
         }
     }
@@ -100,7 +100,7 @@ impl H2Connection {
             [] => return,
             [piece] => transfer.on_body(BufferLease::borrowed(&buffer[piece.clone()]), now),
             pieces => {
-                let mut slices = [IoSlice::new(&[]); GATHERED];
+                let mut slices = [IoSlice::new(&[]); MAX_PIECES_PER_DELIVERY];
                 for (slice, piece) in slices.iter_mut().zip(pieces) {
                     *slice = IoSlice::new(&buffer[piece.clone()]);
                 }
@@ -133,14 +133,14 @@ impl H2Connection {
     }
 
     /// Parses `buffer[input]`. Payload stays in the buffer until it is delivered.
-    pub(super) fn step(
+    pub(super) fn process_step(
         &mut self,
         buffer: &mut [u8],
         input: Range<usize>,
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> Result<()> {
-        let time = clock::time(now);
+        let time = clock::to_timestamp(now);
         let mut at = input.start;
         loop {
             let step = self.conn.step(time, &mut buffer[at..input.end]).map_err(protocol_error)?;
@@ -169,7 +169,7 @@ impl H2Connection {
                     self.closing = true;
                     self.closes_with_progress = self.served > 0 || self.active.keys().any(|&id| id <= last.0);
                     if self.active.keys().any(|&id| id > last.0) {
-                        self.pipeline_limit.note_unanswered(self.answered + self.unanswered_up_to(last.0));
+                        self.pipeline_limit.on_unanswered(self.answered + self.unanswered_up_to(last.0));
                     }
                 }
                 // The driver checks the number of streams for each request.

@@ -10,13 +10,13 @@
 use std::time::{Duration, Instant};
 
 /// The number of bytes over which the speed is measured.
-const MEASURED: u64 = 1 << 20;
+const MEASURED_BYTES: u64 = 1 << 20;
 /// The minimum speed of bulk bodies, in bytes a second.
-const FAST: f64 = 20e6;
+const MIN_BULK_SPEED: f64 = 20e6;
 /// The longest pause. A longer one would delay the sender, who waits for acknowledgements.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
 /// The part of the socket's buffer that may fill during a pause.
-const BUFFER_PARTS: usize = 8;
+const BUFFER_DIVISOR: usize = 8;
 
 /// The speed of a connection, and the pause that follows from it.
 #[derive(Debug, Default)]
@@ -30,24 +30,25 @@ pub(super) struct BulkPause {
 }
 
 impl BulkPause {
-    /// Notes a receive of this number of bytes. `buffer` is the size of the socket's buffer in bytes.
+    /// Records a receive of this number of bytes. `buffer` is the size of the socket's buffer in
+    /// bytes.
     pub(super) fn on_received(&mut self, bytes: usize, buffer: usize, now: Instant) {
         self.has_received = bytes > 0;
         let since = *self.since.get_or_insert(now);
         self.bytes += bytes as u64;
-        if self.bytes < MEASURED {
+        if self.bytes < MEASURED_BYTES {
             return;
         }
         let speed = self.bytes as f64 / now.duration_since(since).as_secs_f64().max(1e-6);
-        let fills = Duration::from_secs_f64((buffer / BUFFER_PARTS) as f64 / speed);
-        self.pause = if speed >= FAST { fills.min(MAX_PAUSE) } else { Duration::ZERO };
+        let fills = Duration::from_secs_f64((buffer / BUFFER_DIVISOR) as f64 / speed);
+        self.pause = if speed >= MIN_BULK_SPEED { fills.min(MAX_PAUSE) } else { Duration::ZERO };
         (self.bytes, self.since) = (0, Some(now));
     }
 
     /// Returns the time to sleep instead of waiting for the next datagram, if `remaining` bytes of the
     /// body are still to come. Returns `None` if the caller must wait for it.
     pub(super) fn next(&mut self, remaining: u64) -> Option<Duration> {
-        let is_bulk = remaining >= MEASURED && !self.pause.is_zero();
+        let is_bulk = remaining >= MEASURED_BYTES && !self.pause.is_zero();
         (is_bulk && std::mem::take(&mut self.has_received)).then_some(self.pause)
     }
 }
@@ -72,7 +73,7 @@ mod tests {
     fn only_fast_bodies_have_pauses() {
         assert_eq!(after(1 << 15, INTERVAL, 8 << 20).next(1 << 30), Some(MAX_PAUSE));
         assert_eq!(after(1 << 12, INTERVAL, 8 << 20).next(1 << 30), None);
-        assert_eq!(after(1 << 15, INTERVAL, 8 << 20).next(MEASURED - 1), None, "the end of a body");
+        assert_eq!(after(1 << 15, INTERVAL, 8 << 20).next(MEASURED_BYTES - 1), None, "the end of a body");
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl H3Connection {
         let Some(mut active) = self.remove_stream(id) else { return };
         let is_refused = reason == H3ResetReason::Peer(H3ErrorCode::REQUEST_REJECTED);
         if is_refused {
-            self.pipeline_limit.note_refusal();
+            self.pipeline_limit.on_refusal();
         }
         // A refusal costs the request no replay if the server made progress.
         let costs_nothing = match reason {
@@ -32,7 +32,7 @@ impl H3Connection {
             _ => is_refused && self.served > 0,
         };
         let is_last = self.active.is_empty();
-        let is_again = replay::after_reset(&mut active.transfer, retryable, costs_nothing, is_last);
+        let is_again = replay::may_replay_after_reset(&mut active.transfer, retryable, costs_nothing, is_last);
         let wants_older = reason == H3ResetReason::Peer(H3ErrorCode::VERSION_FALLBACK);
         let after = if wants_older && active.transfer.fall_back_from_http3() || is_again {
             TransferStep::Again(Duration::ZERO)
@@ -79,8 +79,8 @@ impl H3Connection {
         Some(active)
     }
 
-    /// Notes that the peer violated the protocol, and returns the error.
-    pub(super) fn violated(&mut self, error: H3Error) -> Error {
+    /// Records that the peer violated the protocol, and returns the error.
+    pub(super) fn on_violation(&mut self, error: H3Error) -> Error {
         self.close_code = error.code();
         protocol_error(error)
     }
@@ -93,7 +93,7 @@ impl H3Connection {
         let by_protocol = self.close_code != H3ErrorCode::NO_ERROR;
         self.quic.close(self.close_code.0, if by_protocol { &cause } else { "" }, now);
         if self.unanswered_before(u64::MAX) > 0 {
-            self.pipeline_limit.note_unanswered(self.answered);
+            self.pipeline_limit.on_unanswered(self.answered);
         }
         let mut error = Some(error);
         let mut ids: Vec<u64> = self.active.keys().copied().collect();
@@ -101,12 +101,12 @@ impl H3Connection {
         for id in ids {
             let lost = LostRequest {
                 has_response: self.machine.response_started(RequestId(id)),
-                was_sent: self.machine.request_left(RequestId(id)),
+                was_sent: self.machine.has_sent_any_of(RequestId(id)),
                 was_served: self.served > 0,
                 by_protocol,
             };
             let Some(mut active) = self.active.remove(&id) else { continue };
-            let after = lost.after_loss(&mut active.transfer, now, |broke| match broke {
+            let after = lost.next_step(&mut active.transfer, now, |broke| match broke {
                 // Other transfers have the partial response.
                 ExchangeFailure::BeforeResponse if kind == ErrorKind::PartialBody => {
                     protocol_error(H3Error::Response(ResponseError::EndedBeforeResponse))

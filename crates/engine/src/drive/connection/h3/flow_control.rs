@@ -19,13 +19,13 @@ use crate::transfer::ReceiveCredit;
 
 /// The maximum number of bytes that all streams of a connection together may hold while nobody
 /// reads them.
-const MAX_HELD: u32 = 48 << 20;
+const MAX_BUFFERED_BYTES: u32 = 48 << 20;
 /// The maximum number of concurrent requests on a connection.
 const MAX_STREAMS: u32 = 100;
 
 /// Returns the maximum number of concurrent requests on a connection with these windows.
 pub(super) fn max_streams(windows: QuicWindows) -> u32 {
-    (MAX_HELD / windows.stream.max(1)).clamp(1, MAX_STREAMS)
+    (MAX_BUFFERED_BYTES / windows.stream.max(1)).clamp(1, MAX_STREAMS)
 }
 
 /// The streams that are not read, because their sinks have no room at present.
@@ -58,7 +58,7 @@ impl StalledStreams {
         let extra = self.ids.iter().filter_map(|id| active.get(id)).map(held).sum();
         if extra != self.extra {
             self.extra = extra;
-            let window = VarInt::from_u64(u64::from(quic.budget().window()) + extra).unwrap_or(VarInt::MAX);
+            let window = VarInt::from_u64(u64::from(quic.budget().connection_window()) + extra).unwrap_or(VarInt::MAX);
             quic.machine().set_receive_window(window);
         }
     }
@@ -69,7 +69,7 @@ impl H3Connection {
     pub(super) fn resume_stalled(&mut self) {
         self.pacing.resumes_at = None;
         for id in std::mem::take(&mut self.stalled.ids) {
-            self.note_readable(id);
+            self.mark_readable(id);
         }
     }
 

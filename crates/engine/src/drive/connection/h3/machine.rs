@@ -17,11 +17,11 @@ pub(super) struct NewRequest<'a> {
 }
 
 impl ProtocolMachine for NewRequest<'_> {
-    fn asks_first(&self) -> bool {
+    fn may_expect_continue(&self) -> bool {
         false
     }
 
-    fn has_chunks(&self) -> bool {
+    fn supports_chunked_coding(&self) -> bool {
         false
     }
 
@@ -29,7 +29,7 @@ impl ProtocolMachine for NewRequest<'_> {
         ProtocolVersion::Http3
     }
 
-    fn take(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
+    fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
         self.machine.enqueue(now, self.stream, request)
     }
 
@@ -37,7 +37,7 @@ impl ProtocolMachine for NewRequest<'_> {
         self.machine.body_credit(id)
     }
 
-    fn give_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()> {
+    fn append_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()> {
         self.machine.send_body(id, piece).map(drop).map_err(io::Error::other)
     }
 

@@ -48,14 +48,14 @@ use crate::{Error, ErrorKind};
 use bulk_pause::BulkPause;
 use flow_control::StalledStreams;
 use machine::NewRequest;
-use receive::{Gathered, KeptInput};
+use receive::{PendingDelivery, UnparsedInput};
 use send::OwnStreams;
 
 /// The maximum number of receives in which an idle connection is checked before it is used again.
 const MAX_IDLE_RECEIVES: usize = 16;
 /// The time without a datagram from the server after which a PING is sent, while a request is
 /// unanswered. A server closes a silent connection after 10 s to 30 s.
-const KEEP_ALIVE: Duration = Duration::from_secs(8);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(8);
 
 /// An open HTTP/3 connection.
 pub struct H3Connection {
@@ -70,7 +70,7 @@ pub struct H3Connection {
     /// Request streams that may have bytes to read.
     readable: Vec<u64>,
     stalled: StalledStreams,
-    gathered: Gathered,
+    gathered: PendingDelivery,
     uploads: Uploads,
     /// True if no request was queued since the last output was sent.
     is_pumped: bool,
@@ -98,17 +98,17 @@ pub struct H3Connection {
     close_code: H3ErrorCode,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
-    /// The key of the connection, which decides which requests it may carry.
+    /// The pool key of the connection. It decides which requests the connection may carry.
     pub key: Arc<ConnectionKey>,
 }
 
 /// A transfer in progress, with its stream's state.
 struct ActiveStream {
     transfer: Box<Transfer>,
-    /// The content that remains to be read and sent; `None` if there is none.
+    /// The content that must still be read and sent. `None` if the request has no such content.
     upload: Option<Box<dyn BodyUpload>>,
     /// Input that waits for entries of the QPACK table. The stream is not read meanwhile.
-    kept: Option<KeptInput>,
+    kept: Option<UnparsedInput>,
     /// True if the stream is in [`H3Connection::readable`].
     is_readable: bool,
     /// The number of received bytes of the stream.
@@ -124,7 +124,7 @@ impl UploadingStream for ActiveStream {
 }
 
 impl H3Connection {
-    /// Makes a connection over QUIC whose handshake is complete.
+    /// Makes a connection from a QUIC connection whose handshake is complete.
     #[must_use]
     pub(crate) fn new(mut quic: Box<QuicConnection>, key: Arc<ConnectionKey>) -> Self {
         let now = Instant::now();
@@ -139,7 +139,7 @@ impl H3Connection {
             peer_streams: Vec::new(),
             readable: Vec::new(),
             stalled: StalledStreams::default(),
-            gathered: Gathered::default(),
+            gathered: PendingDelivery::default(),
             uploads: Uploads::default(),
             is_pumped: false,
             bulk_pause: BulkPause::default(),
@@ -153,7 +153,7 @@ impl H3Connection {
             lost: None,
             closes_with_progress: false,
             close_code: H3ErrorCode::NO_ERROR,
-            pacing: ReadPacing::new(rcvlowat::SHARED),
+            pacing: ReadPacing::new(rcvlowat::MARK_FOR_MANY_STREAMS),
             pipeline_limit: PipelineLimit::default(),
             key,
         }
@@ -170,8 +170,8 @@ impl H3Connection {
     }
 
     /// Returns true if the server's certificate contains this host, too.
-    pub(super) fn is_for(&self, host: &str) -> bool {
-        self.quic.session().is_some_and(|session| session.is_for(host))
+    pub(super) fn is_certified_for(&self, host: &str) -> bool {
+        self.quic.session().is_some_and(|session| session.is_certified_for(host))
     }
 
     /// Returns the number of bytes and datagrams that the connection has carried so far.
@@ -195,19 +195,19 @@ impl H3Connection {
 
     /// Frees memory that an idle connection does not need.
     pub(crate) fn release_buffers(&mut self) {
-        self.gathered = Gathered::default();
+        self.gathered = PendingDelivery::default();
     }
 
     /// Returns the number of transfers in progress on the connection.
     #[must_use]
-    pub fn depth(&self) -> usize {
+    pub fn max_outstanding(&self) -> usize {
         self.active.len()
     }
 
     /// Returns true if a request can be sent now.
     #[must_use]
     pub fn can_start(&self) -> bool {
-        !self.closing && self.next_stream.is_some() && self.machine.can_enqueue() && !self.is_held_back()
+        !self.closing && self.next_stream.is_some() && self.machine.can_enqueue() && !self.is_pipeline_limited()
     }
 
     /// Returns true if this transfer's request can be sent now.
@@ -218,12 +218,11 @@ impl H3Connection {
 
     /// Returns true if the [`PipelineLimit`] forbids another request before a response arrives.
     #[must_use]
-    pub fn is_held_back(&self) -> bool {
+    pub fn is_pipeline_limited(&self) -> bool {
         !self.pipeline_limit.allows(self.answered, || self.unanswered_before(u64::MAX))
     }
 
-    /// Returns the number of requests that have no response head yet, among those with a stream ID
-    /// below `end`.
+    /// Returns how many of the requests with a stream ID below `end` have no response head yet.
     fn unanswered_before(&self, end: u64) -> usize {
         self.machine.unanswered().filter(|id| id.0 < end && self.active.contains_key(&id.0)).count()
     }
@@ -260,11 +259,12 @@ impl H3Connection {
 
     /// Returns the number of complete responses received on the connection.
     #[must_use]
-    pub fn served(&self) -> usize {
+    pub fn response_count(&self) -> usize {
         self.served
     }
 
-    /// Queues a transfer's request in the protocol machine; [`H3Connection::pump`] sends it.
+    /// Queues a transfer's request in the protocol machine; [`H3Connection::send_pending`] sends
+    /// it.
     pub fn start(
         &mut self,
         mut transfer: Box<Transfer>,
@@ -298,7 +298,7 @@ impl H3Connection {
                 self.highest_rank = self.highest_rank.max(transfer.scheduling.rank);
                 let active = ActiveStream { transfer, upload, kept: None, is_readable: false, received: 0, left: 0 };
                 self.active.insert(id.0, active);
-                self.feed();
+                self.read_content_into_machine();
             }
             Err(error) => {
                 let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, now);
@@ -310,14 +310,14 @@ impl H3Connection {
     /// Returns true if an upload is in progress.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
-        self.uploads.are_left()
+        self.uploads.is_not_empty()
     }
 
     /// Returns true if [`H3Connection::receive`] will report a finished transfer even if no datagram
     /// arrives.
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
-        self.machine.has_due() || !self.readable.is_empty()
+        self.machine.has_pending_event() || !self.readable.is_empty()
     }
 
     /// Returns true if datagrams to send wait for room in the socket. An upload that waits for the
@@ -375,11 +375,11 @@ impl H3Connection {
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> ReceiveStatus {
-        if let Err(error) = self.pump_at(now) {
+        if let Err(error) = self.send_pending_at(now) {
             let error = Error::with_source(ErrorKind::Send, "the connection broke", error);
             return self.abort(error, now, finished);
         }
-        if let Err(error) = self.handle_due(now, finished) {
+        if let Err(error) = self.handle_pending_events(now, finished) {
             return self.abort(error, now, finished);
         }
         for (id, error) in self.uploads.take_failed() {
@@ -409,8 +409,9 @@ impl H3Connection {
             self.pacing.pause(pause, until);
             return Ok(ZeroCopyWaitResult::Ready);
         }
-        let upload =
-            only_stream(&self.active).and_then(|active| active.upload.as_ref()).filter(|_| self.uploads.is_starved());
+        let upload = only_stream(&self.active)
+            .and_then(|active| active.upload.as_ref())
+            .filter(|_| self.uploads.is_waiting_for_source());
         let beside = upload.and_then(|upload| upload.source()).map(ExtraPollDescriptor::Source);
         match self.pacing.wait(self.quic.as_fd(), self.has_output(), beside, until) {
             Ok(ZeroCopyWaitResult::Late) if self.pacing.resumes_at.is_some_and(|at| at <= Instant::now()) => {
@@ -420,8 +421,8 @@ impl H3Connection {
         }
     }
 
-    /// Returns the time of the next timeout: the caller must call [`H3Connection::expire`] then,
-    /// even without an event.
+    /// Returns the time of the next timeout: the caller must call [`H3Connection::end_expired`]
+    /// then, even without an event.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let limits = || {
@@ -429,22 +430,23 @@ impl H3Connection {
             self.active.values().flat_map(each).flatten().min()
         };
         let limit = if self.time_limited > 0 { limits() } else { None };
-        let machine = self.machine.poll_timeout().map(|at| clock::instant(haul_policy::MonotonicTime(at.0)));
+        let machine = self.machine.poll_timeout().map(|at| clock::to_instant(haul_policy::MonotonicTime(at.0)));
         let failed = self.uploads.has_failed().then_some(self.opened_at);
-        let ping = (!self.active.is_empty()).then(|| self.heard_at + KEEP_ALIVE);
+        let ping = (!self.active.is_empty()).then(|| self.heard_at + KEEP_ALIVE_INTERVAL);
         [limit, machine, failed, self.uploads.resumes_at(), self.quic.next_timeout(), ping].into_iter().flatten().min()
     }
 
-    /// Handles the timeouts of QUIC, and ends transfers that took too long or are too slow.
-    pub fn expire(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+    /// Handles the timeouts of QUIC. Ends the transfers that have exceeded a time limit or are too
+    /// slow.
+    pub fn end_expired(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         self.quic.handle_timeout(now);
-        self.machine.handle_timeout(clock::time(now));
-        if !self.active.is_empty() && self.heard_at + KEEP_ALIVE <= now {
+        self.machine.handle_timeout(clock::to_timestamp(now));
+        if !self.active.is_empty() && self.heard_at + KEEP_ALIVE_INTERVAL <= now {
             self.quic.machine().ping();
             self.heard_at = now;
         }
         // Streams are read by the next receive, which has the waker for their sinks.
-        if let Err(error) = self.poll_events().and_then(|()| self.take_lost()) {
+        if let Err(error) = self.poll_events().and_then(|()| self.check_connection_lost()) {
             return self.abort(error, now, finished);
         }
         let overdue = |(id, active): (&u64, &mut ActiveStream)| {
@@ -466,7 +468,8 @@ impl H3Connection {
         self.send_and_finish(ReceiveStatus::More, now, finished)
     }
 
-    /// Cancels the transfer with this tag (the caller's number for it), and resets its stream.
+    /// Cancels the transfer with this tag, and resets its stream. The tag is the caller's number
+    /// for the transfer.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         let id = self.active.iter().find(|(_, active)| active.transfer.scheduling.tag == tag).map(|(id, _)| *id)?;
         self.machine.reset(RequestId(id), H3ErrorCode::REQUEST_CANCELLED);
@@ -474,18 +477,18 @@ impl H3Connection {
             finished.push((active.transfer, TransferStep::Again(Duration::ZERO)));
         }
         // If the socket has no room, the next call of a driver sends the rest.
-        let _ = self.pump_at(now);
+        let _ = self.send_pending_at(now);
         Some(ReceiveStatus::More)
     }
 
     /// Returns the transfer in progress; `None` unless there is exactly one.
-    pub(crate) fn front(&self) -> Option<&Transfer> {
+    pub(crate) fn front_transfer(&self) -> Option<&Transfer> {
         only_stream(&self.active).map(|active| &*active.transfer)
     }
 
     /// Returns the transfer in progress, mutably, so that the caller can report events to it.
     /// Returns `None` unless there is exactly one.
-    pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
+    pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
         if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
     }
 }

@@ -23,18 +23,18 @@ use crate::transfer::ExchangeFailure;
 use crate::{Result, clock};
 
 /// The maximum number of pieces of one body that are delivered in one call.
-const GATHERED: usize = 64;
+const MAX_PIECES_PER_DELIVERY: usize = 64;
 
 /// Input of a stream that waits for entries of the QPACK table.
 #[derive(Debug)]
-pub(super) struct KeptInput {
+pub(super) struct UnparsedInput {
     chunk: StreamChunk,
     fin: bool,
 }
 
 /// Chunks of one stream, and the pieces of a body in them that were not delivered yet.
 #[derive(Default)]
-pub(super) struct Gathered {
+pub(super) struct PendingDelivery {
     chunks: Vec<StreamChunk>,
     pieces: Vec<(usize, Range<usize>)>,
 }
@@ -75,10 +75,10 @@ impl H3Connection {
         self.readable.append(&mut readable);
         self.stalled.update_window(&self.active, &mut self.quic);
         // What arrived before the end was delivered.
-        self.take_lost()
+        self.check_connection_lost()
     }
 
-    /// Takes the events from QUIC, without reading streams.
+    /// Handles the events of QUIC, without reading streams.
     ///
     /// # Errors
     /// The peer violated the protocol.
@@ -94,7 +94,7 @@ impl H3Connection {
     }
 
     /// Returns an error if QUIC has lost the connection.
-    pub(super) fn take_lost(&mut self) -> Result<()> {
+    pub(super) fn check_connection_lost(&mut self) -> Result<()> {
         let Some(reason) = self.lost.take() else { return Ok(()) };
         self.closing = true;
         let ended = protocol_error(self.machine.on_connection_end());
@@ -108,12 +108,12 @@ impl H3Connection {
                     self.peer_streams.push(id.into());
                 }
             }
-            StreamEvent::Readable { id } => self.note_readable(id.into()),
-            StreamEvent::Writable { id } => self.machine.unblock_output(self.own_streams.name(id)),
+            StreamEvent::Readable { id } => self.mark_readable(id.into()),
+            StreamEvent::Writable { id } => self.machine.unblock_output(self.own_streams.to_send_stream(id)),
             StreamEvent::Stopped { id, error_code } => {
-                let name = self.own_streams.name(id);
+                let name = self.own_streams.to_send_stream(id);
                 let stopped = self.machine.on_stop_sending(name, H3ErrorCode(error_code.into()));
-                stopped.map_err(|error| self.violated(error))?;
+                stopped.map_err(|error| self.on_violation(error))?;
             }
             StreamEvent::Available { dir: Dir::Bi } if self.next_stream.is_none() => {
                 self.next_stream = self.quic.machine().streams().open(Dir::Bi).map(u64::from);
@@ -127,9 +127,9 @@ impl H3Connection {
         Ok(())
     }
 
-    /// Notes that a request's stream may have bytes to read. The unidirectional streams of the peer
-    /// are read after each receive anyway.
-    pub(super) fn note_readable(&mut self, id: u64) {
+    /// Records that a request's stream may have bytes to read. The unidirectional streams of the
+    /// peer are read after each receive anyway.
+    pub(super) fn mark_readable(&mut self, id: u64) {
         if let Some(active) = self.active.get_mut(&id)
             && !std::mem::replace(&mut active.is_readable, true)
         {
@@ -146,7 +146,7 @@ impl H3Connection {
             // Until nothing is left: no event announces the rest again.
             loop {
                 let end = self.read_chunks(id, u64::MAX);
-                let may_have_more = self.gathered.chunks.len() == GATHERED;
+                let may_have_more = self.gathered.chunks.len() == MAX_PIECES_PER_DELIVERY;
                 if outcome.is_ok() {
                     outcome = self.parse_chunks(id, &end, now, finished);
                 }
@@ -190,7 +190,7 @@ impl H3Connection {
         }
     }
 
-    /// Reads at most [`GATHERED`] chunks and `most` bytes of a stream.
+    /// Reads at most [`MAX_PIECES_PER_DELIVERY`] chunks and `most` bytes of a stream.
     fn read_chunks(&mut self, id: u64, most: u64) -> StreamEnd {
         let chunks = &mut self.gathered.chunks;
         chunks.clear();
@@ -198,7 +198,7 @@ impl H3Connection {
         let Ok(mut reader) = stream.read(true) else { return StreamEnd::Closed };
         let mut left = usize::try_from(most).unwrap_or(usize::MAX);
         let mut end = StreamEnd::Open;
-        while chunks.len() < GATHERED && left > 0 {
+        while chunks.len() < MAX_PIECES_PER_DELIVERY && left > 0 {
             match reader.next(left) {
                 Ok(Some(chunk)) => {
                     left -= chunk.bytes.len();
@@ -261,8 +261,8 @@ impl H3Connection {
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> Result<()> {
-        let reset = self.machine.on_stream_reset(clock::time(now), id, code);
-        reset.map_err(|error| self.violated(error)).and_then(|()| self.handle_due(now, finished))
+        let reset = self.machine.on_stream_reset(clock::to_timestamp(now), id, code);
+        reset.map_err(|error| self.on_violation(error)).and_then(|()| self.handle_pending_events(now, finished))
     }
 
     /// Passes the chunk with this index to the machine, from the offset `at` on.
@@ -282,22 +282,22 @@ impl H3Connection {
             return Ok(());
         }
         loop {
-            let step = self.machine.step(clock::time(now), stream, &chunk[at..], fin);
-            let step = step.map_err(|error| self.violated(error))?;
+            let step = self.machine.step(clock::to_timestamp(now), stream, &chunk[at..], fin);
+            let step = step.map_err(|error| self.on_violation(error))?;
             let base = at;
             at += step.consumed;
             match step.event {
                 H3Event::NeedInput => return Ok(()),
                 H3Event::Blocked { id } => {
                     if let Some(active) = self.active.get_mut(&id.0) {
-                        active.kept = Some(KeptInput { chunk: chunk.slice(at..), fin });
+                        active.kept = Some(UnparsedInput { chunk: chunk.slice(at..), fin });
                     }
                     return Ok(());
                 }
                 H3Event::Body { id, range } => {
                     self.gather(id.0, (chunks, index), base + range.start..base + range.end, now, finished);
                     // Most chunks are payload to their ends, so another step would find nothing.
-                    if at == chunk.len() && !fin && !self.machine.has_due() {
+                    if at == chunk.len() && !fin && !self.machine.has_pending_event() {
                         return Ok(());
                     }
                 }
@@ -316,7 +316,7 @@ impl H3Connection {
     ///
     /// # Errors
     /// The peer violated the protocol.
-    pub(super) fn handle_due(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Result<()> {
+    pub(super) fn handle_pending_events(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Result<()> {
         while let Some(event) = self.machine.next_event() {
             self.handle_event(event, now, finished)?;
         }
@@ -327,11 +327,11 @@ impl H3Connection {
         match event {
             H3Event::Unblocked { id } => {
                 let kept = self.active.get_mut(&id.0).and_then(|active| active.kept.take());
-                if let Some(KeptInput { chunk, fin }) = kept {
+                if let Some(UnparsedInput { chunk, fin }) = kept {
                     let chunks = [chunk];
                     self.parse(id.0, (&chunks, 0), 0, fin, now, finished)?;
                     self.deliver(id.0, &chunks, now, finished);
-                    self.note_readable(id.0);
+                    self.mark_readable(id.0);
                 }
             }
             H3Event::Interim { id, head } => {
@@ -346,7 +346,7 @@ impl H3Connection {
                 self.closing = true;
                 self.closes_with_progress = self.served > 0 || self.active.keys().any(|&id| id < end);
                 if self.active.keys().any(|&id| id >= end) {
-                    self.pipeline_limit.note_unanswered(self.answered + self.unanswered_before(end));
+                    self.pipeline_limit.on_unanswered(self.answered + self.unanswered_before(end));
                 }
             }
             _ => {}
@@ -374,7 +374,7 @@ impl H3Connection {
         }
     }
 
-    /// Adds a piece of a body to those that will be delivered in one call.
+    /// Adds a piece of a body to the pieces that will be delivered in one call.
     fn gather(
         &mut self,
         id: u64,
@@ -386,7 +386,7 @@ impl H3Connection {
         let Some(active) = self.active.get_mut(&id) else { return };
         active.left = active.left.saturating_sub(piece.len() as u64);
         self.gathered.pieces.push((index, piece));
-        if self.gathered.pieces.len() == GATHERED {
+        if self.gathered.pieces.len() == MAX_PIECES_PER_DELIVERY {
             self.deliver(id, chunks, now, finished);
         }
     }
@@ -400,7 +400,7 @@ impl H3Connection {
                 Some(active.transfer.on_body(BufferLease::borrowed(&chunks[*index][piece.clone()]), now))
             }
             (Some(active), pieces) => {
-                let mut slices = [IoSlice::new(&[]); GATHERED];
+                let mut slices = [IoSlice::new(&[]); MAX_PIECES_PER_DELIVERY];
                 for (slice, (index, piece)) in slices.iter_mut().zip(pieces) {
                     *slice = IoSlice::new(&chunks[*index][piece.clone()]);
                 }
@@ -435,7 +435,7 @@ impl H3Connection {
     }
 }
 
-impl KeptInput {
+impl UnparsedInput {
     /// Appends later input of the stream. Few bytes are kept: the stream is not read meanwhile.
     fn append(&mut self, chunk: StreamChunk, fin: bool) {
         if !chunk.is_empty() {

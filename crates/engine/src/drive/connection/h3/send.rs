@@ -6,7 +6,7 @@ use std::time::Instant;
 use haul_proto::h3::{H3Command, H3ErrorCode, H3SendStream};
 use quinn_proto::{Dir, StreamId, VarInt, WriteError};
 
-use super::super::sending::LOOK_AFTER;
+use super::super::sending::RESPONSE_CHECK_INTERVAL;
 use super::H3Connection;
 use super::machine::NewRequest;
 
@@ -29,7 +29,7 @@ impl OwnStreams {
     }
 
     /// Returns the machine's name of a QUIC stream on which the client sends.
-    pub(super) fn name(&self, id: StreamId) -> H3SendStream {
+    pub(super) fn to_send_stream(&self, id: StreamId) -> H3SendStream {
         match Some(id) {
             id if id == self.control => H3SendStream::Control,
             id if id == self.encoder => H3SendStream::QpackEncoder,
@@ -54,25 +54,25 @@ impl H3Connection {
     ///
     /// # Errors
     /// The error of the socket.
-    pub fn pump(&mut self) -> io::Result<bool> {
+    pub fn send_pending(&mut self) -> io::Result<bool> {
         // Each receive and each timeout ends by sending.
-        if self.is_pumped && !self.uploads.are_left() && !self.quic.has_output() {
+        if self.is_pumped && !self.uploads.is_not_empty() && !self.quic.has_output() {
             return Ok(true);
         }
-        self.pump_at(Instant::now())
+        self.send_pending_at(Instant::now())
     }
 
-    pub(super) fn pump_at(&mut self, now: Instant) -> io::Result<bool> {
-        let next_look = self.uploads.may_block().then(|| Instant::now() + LOOK_AFTER);
+    pub(super) fn send_pending_at(&mut self, now: Instant) -> io::Result<bool> {
+        let next_look = self.uploads.may_block().then(|| Instant::now() + RESPONSE_CHECK_INTERVAL);
         (self.uploads.is_interrupted, self.is_pumped) = (false, true);
         loop {
-            self.feed();
-            self.carry_out_commands();
+            self.read_content_into_machine();
+            self.run_machine_commands();
             if !self.write_output() {
                 break;
             }
             if next_look.is_some_and(|at| at <= Instant::now()) {
-                self.uploads.is_interrupted = self.uploads.are_left();
+                self.uploads.is_interrupted = self.uploads.is_not_empty();
                 break;
             }
         }
@@ -80,14 +80,14 @@ impl H3Connection {
     }
 
     /// Reads content of requests into the protocol machine.
-    pub(super) fn feed(&mut self) {
-        if self.uploads.are_left() {
-            self.uploads.feed(&mut NewRequest { machine: &mut self.machine, stream: 0 }, &mut self.active);
+    pub(super) fn read_content_into_machine(&mut self) {
+        if self.uploads.is_not_empty() {
+            self.uploads.read_into_machine(&mut NewRequest { machine: &mut self.machine, stream: 0 }, &mut self.active);
         }
     }
 
     /// Resets and stops the streams that the machine has abandoned.
-    pub(super) fn carry_out_commands(&mut self) {
+    pub(super) fn run_machine_commands(&mut self) {
         while let Some(command) = self.machine.next_command() {
             // A stream that QUIC has already closed needs neither.
             let _ = match command {

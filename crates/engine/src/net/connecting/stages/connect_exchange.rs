@@ -1,4 +1,4 @@
-//! A CONNECT request and its response (RFC 9110 §9.3.6). The protocol machines are those of all
+//! A CONNECT request and its response (RFC 9110 §9.3.6). It uses the same protocol machines as all
 //! requests, so their limits and framing apply. ALPN in the TLS handshake with the proxy chooses
 //! HTTP/1.1 or HTTP/2; without TLS, it is HTTP/1.1.
 
@@ -6,7 +6,7 @@ use haul_proto::ResponseError;
 use std::sync::Arc;
 use std::time::Instant;
 
-use haul_policy::auth::{AllowedAuthSchemes, ChosenAuthScheme, choose, parse_challenges};
+use haul_policy::auth::{AllowedAuthSchemes, ChosenAuthScheme, choose_scheme, parse_challenges};
 use haul_policy::proxy::{connect_authority, connect_fields};
 use haul_policy::target::Target;
 use haul_proto::h1::{self, H1Event};
@@ -19,13 +19,13 @@ use crate::clock;
 use crate::net::connecting::ConnectHead;
 use crate::net::http2_tunnel::{self, Http2Tunnel};
 use crate::net::proxy::ProxyHop;
-use crate::state::auth::{NegotiateError, Negotiation, no_token};
+use crate::state::auth::{NegotiateError, Negotiation, missing_token_error};
 use crate::trace::request_event;
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of challenges that a proxy may send on one connection. Without a limit, it
 /// could reject each nonce as stale.
-const MAX_ROUNDS: u32 = 4;
+const MAX_AUTH_ROUNDS: u32 = 4;
 
 /// A CONNECT request with its response. It is repeated after each challenge (407) that can be
 /// answered.
@@ -41,10 +41,10 @@ pub(super) struct ConnectExchange {
     untold: Option<NegotiateError>,
     /// True if the proxy has sent nothing since the last request.
     is_unheard: bool,
-    /// The status of the last response; 0 if there is none.
+    /// The status of the last response. 0 before a response.
     pub(super) status: u16,
-    /// The heads of the requests and of the proxy's responses. They are reported to the trace, and
-    /// those of responses are output with `-i`.
+    /// The heads of the requests and of the proxy's responses. They are reported to the trace. With
+    /// `-i`, the heads of responses are printed.
     pub(super) heads: Vec<ConnectHead>,
     /// True while the body of a challenge is read to its end. The request is then sent again.
     again: bool,
@@ -64,14 +64,14 @@ pub(super) enum ConnectExchangeStep {
     More,
     /// The caller must send [`ConnectExchange::take_output`], and then receive more bytes.
     Again,
-    /// The tunnel is open. The bytes are those that followed the response: with HTTP/1.1, data from
-    /// the tunnel; with HTTP/2, input for the [`Http2Tunnel`].
+    /// The tunnel is open. The bytes followed the response: with HTTP/1.1, data from the tunnel;
+    /// with HTTP/2, input for the [`Http2Tunnel`].
     Open(Vec<u8>, Option<Http2Tunnel>),
 }
 
 impl ConnectExchange {
-    /// Makes an exchange that opens a tunnel to this host. [`ConnectExchange::begin`] makes the
-    /// request.
+    /// Makes an exchange that opens a tunnel to this host. [`ConnectExchange::begin_on_connection`]
+    /// makes the request.
     pub(super) fn new(hop: Arc<ProxyHop>, host: &str, port: u16) -> Result<Self> {
         let host = host.trim_matches(['[', ']']);
         let text =
@@ -101,23 +101,23 @@ impl ConnectExchange {
     ///
     /// # Errors
     /// The request cannot be made, for example because a field cannot be sent.
-    pub(super) fn begin(&mut self, protocol: Option<&[u8]>) -> Result<Vec<u8>> {
+    pub(super) fn begin_on_connection(&mut self, protocol: Option<&[u8]>) -> Result<Vec<u8>> {
         if protocol == Some(b"h2") {
             self.speaks =
                 ProxyMachine::Http2 { conn: Box::new(h2::H2Machine::new(http2_tunnel::config())), id: RequestId(0) };
         }
-        self.ask()?;
+        self.enqueue_request()?;
         Ok(self.take_output())
     }
 
-    fn ask(&mut self) -> Result<()> {
+    fn enqueue_request(&mut self) -> Result<()> {
         let (hop, authority) = (&self.hop, connect_authority(&self.target));
         let authorization = match &hop.negotiate {
             None => hop.memory.authorization(&hop.proxy, hop.auth, "CONNECT", &authority)?,
             Some(options) => match self.negotiation.authorization(options, hop.proxy.host_text(), true) {
                 Ok(value) => Some(value),
                 Err(error @ NegotiateError::Library(_)) => {
-                    return Err(no_token(error, "cannot authenticate to the proxy"));
+                    return Err(missing_token_error(error, "cannot authenticate to the proxy"));
                 }
                 // As in curl, the proxy may take the request without a token.
                 Err(error) => {
@@ -151,7 +151,7 @@ impl ConnectExchange {
             ProxyMachine::Http2 { conn, id } => {
                 // The body of the request is the bytes sent into the tunnel.
                 let request = RequestHead { body: BodyLength::Chunked, ..request };
-                conn.enqueue(clock::time(Instant::now()), &request).map(|asked| *id = asked)
+                conn.enqueue(clock::to_timestamp(Instant::now()), &request).map(|asked| *id = asked)
             }
         };
         taken.map_err(|error| Error::with_source(ErrorKind::Setup, "the proxy cannot be asked", error))
@@ -174,22 +174,23 @@ impl ConnectExchange {
     }
 
     /// Processes bytes received from the proxy.
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<ConnectExchangeStep> {
+    pub(super) fn receive(&mut self, bytes: &[u8]) -> Result<ConnectExchangeStep> {
         self.is_unheard &= bytes.is_empty();
         match self.speaks {
-            ProxyMachine::Http1 { .. } => self.feed_http1(bytes),
-            ProxyMachine::Http2 { .. } => self.feed_http2(bytes),
+            ProxyMachine::Http1 { .. } => self.receive_http1(bytes),
+            ProxyMachine::Http2 { .. } => self.receive_http2(bytes),
         }
     }
 
-    fn feed_http1(&mut self, bytes: &[u8]) -> Result<ConnectExchangeStep> {
+    fn receive_http1(&mut self, bytes: &[u8]) -> Result<ConnectExchangeStep> {
         let ProxyMachine::Http1 { tail, .. } = &mut self.speaks else { return Ok(ConnectExchangeStep::More) };
         tail.extend_from_slice(bytes);
         let mut input = std::mem::take(tail);
         let mut at = 0;
         loop {
             let ProxyMachine::Http1 { conn, tail } = &mut self.speaks else { return Ok(ConnectExchangeStep::More) };
-            let step = conn.step(Timestamp(0), &mut input[at..]).map_err(|error| broken(error_kind(error), error))?;
+            let step =
+                conn.step(Timestamp(0), &mut input[at..]).map_err(|error| protocol_error(error_kind(error), error))?;
             at += step.consumed;
             match step.event {
                 H1Event::NeedInput => {
@@ -206,28 +207,28 @@ impl ConnectExchange {
                     return match self.status {
                         200..300 => Ok(ConnectExchangeStep::Open(input.split_off(at), None)),
                         // A 101 switches to a protocol that was not requested.
-                        _ => Err(self.refused()),
+                        _ => Err(self.refusal_error()),
                     };
                 }
                 H1Event::Head { head, .. } => self.on_refusal(head)?,
                 H1Event::Complete { reuse, .. } => {
                     if !self.again || reuse.is_err() {
-                        return Err(self.refused());
+                        return Err(self.refusal_error());
                     }
                     *tail = input.split_off(at);
-                    self.ask()?;
+                    self.enqueue_request()?;
                     return Ok(ConnectExchangeStep::Again);
                 }
             }
         }
     }
 
-    fn feed_http2(&mut self, bytes: &[u8]) -> Result<ConnectExchangeStep> {
-        let now = clock::time(Instant::now());
+    fn receive_http2(&mut self, bytes: &[u8]) -> Result<ConnectExchangeStep> {
+        let now = clock::to_timestamp(Instant::now());
         let (mut input, mut at) = (bytes.to_vec(), 0);
         loop {
             let ProxyMachine::Http2 { conn, id } = &mut self.speaks else { return Ok(ConnectExchangeStep::More) };
-            let step = conn.step(now, &mut input[at..]).map_err(|error| broken(ErrorKind::Receive, error))?;
+            let step = conn.step(now, &mut input[at..]).map_err(|error| protocol_error(ErrorKind::Receive, error))?;
             at += step.consumed;
             match step.event {
                 // There is output to send, such as an acknowledgement of the peer's SETTINGS.
@@ -238,12 +239,12 @@ impl ConnectExchange {
                         self.status = head.status();
                         self.check_proof(&head)?;
                         self.heads.push(ConnectHead::Response(head));
-                        return Ok(self.opened(input.split_off(at)));
+                        return Ok(self.open_tunnel(input.split_off(at)));
                     }
                     // The rest of this stream's response is not needed.
                     conn.reset(of, ErrorCode::CANCEL);
                     self.on_refusal(head)?;
-                    self.ask()?;
+                    self.enqueue_request()?;
                 }
                 h2::H2Event::Reset { reason, id: of, .. } if of == *id => {
                     let message = format!("the proxy did not open a tunnel: {reason}");
@@ -256,7 +257,7 @@ impl ConnectExchange {
     }
 
     /// Returns the open tunnel, with the bytes `ahead` that were received after the response.
-    fn opened(&mut self, ahead: Vec<u8>) -> ConnectExchangeStep {
+    fn open_tunnel(&mut self, ahead: Vec<u8>) -> ConnectExchangeStep {
         let none =
             ProxyMachine::Http1 { conn: Box::new(h1::H1Machine::new(h1::H1Config::default())), tail: Vec::new() };
         match std::mem::replace(&mut self.speaks, none) {
@@ -274,7 +275,7 @@ impl ConnectExchange {
         self.status = head.status();
         // RFC 9112 section 6.3: such a message ought to be handled as an error.
         let is_ambiguous = head.get("transfer-encoding").is_some() && head.get("content-length").is_some();
-        self.again = self.status == 407 && self.rounds < MAX_ROUNDS && self.answers(&head)?;
+        self.again = self.status == 407 && self.rounds < MAX_AUTH_ROUNDS && self.answers_challenge(&head)?;
         self.heads.push(ConnectHead::Response(head));
         match self.again {
             true => Ok(()),
@@ -282,22 +283,22 @@ impl ConnectExchange {
                 let message = "the proxy's answer to CONNECT has both Content-Length and Transfer-Encoding";
                 Err(Error::new(ErrorKind::Receive, message).with_status(self.status))
             }
-            false => Err(self.refused()),
+            false => Err(self.refusal_error()),
         }
     }
 
     /// Handles a challenge. Returns true if the request should be sent again with another answer.
-    fn answers(&mut self, head: &ResponseHead) -> Result<bool> {
+    fn answers_challenge(&mut self, head: &ResponseHead) -> Result<bool> {
         let hop = &self.hop;
         if hop.negotiate.is_none() {
-            return hop.memory.asked(&hop.proxy, hop.auth, head, self.answered);
+            return hop.memory.on_challenge(&hop.proxy, hop.auth, head, self.answered);
         }
         let challenges = parse_challenges(head.get_all("proxy-authenticate"));
-        match choose(&challenges, AllowedAuthSchemes::NEGOTIATE) {
+        match choose_scheme(&challenges, AllowedAuthSchemes::NEGOTIATE) {
             Ok(ChosenAuthScheme::Negotiate(token)) => self
                 .negotiation
                 .on_challenge(&token, self.answered)
-                .map_err(|error| no_token(error, "cannot authenticate to the proxy")),
+                .map_err(|error| missing_token_error(error, "cannot authenticate to the proxy")),
             _ => Ok(false),
         }
     }
@@ -307,7 +308,7 @@ impl ConnectExchange {
     fn check_proof(&mut self, head: &ResponseHead) -> Result<()> {
         let message = "the proxy does not prove its identity by Negotiate";
         let checked = self.negotiation.check_proof(head.get_all("proxy-authenticate"));
-        checked.map_err(|error| no_token(error, message))
+        checked.map_err(|error| missing_token_error(error, message))
     }
 
     /// Returns true if the proxy has sent a challenge, and this connection cannot be used any more.
@@ -317,14 +318,14 @@ impl ConnectExchange {
     }
 
     /// Returns the error for a connection that the proxy closed before the tunnel was open.
-    pub(super) fn ended(&self) -> Error {
+    pub(super) fn early_end_error(&self) -> Error {
         if !self.is_unheard && self.status != 0 {
-            return self.refused();
+            return self.refusal_error();
         }
         Error::new(ErrorKind::Receive, "the proxy closed the connection before it answered CONNECT")
     }
 
-    fn refused(&self) -> Error {
+    fn refusal_error(&self) -> Error {
         let message = format!("CONNECT tunnel failed, response {}", self.status);
         let error = match &self.untold {
             Some(reason) if self.status == 407 => Error::with_source(ErrorKind::Connect, message, reason.clone()),
@@ -343,6 +344,6 @@ fn error_kind(error: h1::H1Error) -> ErrorKind {
     }
 }
 
-fn broken(kind: ErrorKind, error: impl std::error::Error + Send + Sync + 'static) -> Error {
+fn protocol_error(kind: ErrorKind, error: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::with_source(kind, "the proxy's answer to CONNECT is broken", error)
 }

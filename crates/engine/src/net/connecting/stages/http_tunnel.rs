@@ -20,9 +20,9 @@ impl HttpTunnelStage {
         Ok(Self { exchange: Box::new(ConnectExchange::new(Arc::clone(hop), host, port)?), has_begun: false })
     }
 
-    fn converse(&mut self, wire: &mut ConnectStageIo, buffer: &mut [u8]) -> Result<ConnectStepOutcome> {
+    fn exchange_messages(&mut self, wire: &mut ConnectStageIo, buffer: &mut [u8]) -> Result<ConnectStepOutcome> {
         if !std::mem::replace(&mut self.has_begun, true) {
-            wire.queue(self.exchange.begin(wire.stream.alpn())?);
+            wire.queue(self.exchange.begin_on_connection(wire.stream.alpn())?);
         }
         loop {
             if !wire.flush()? {
@@ -30,22 +30,22 @@ impl HttpTunnelStage {
             }
             let Some(filled) = wire.receive(buffer)? else { return Ok(ConnectStepOutcome::Blocked) };
             if filled == 0 {
-                return Err(self.exchange.ended());
+                return Err(self.exchange.early_end_error());
             }
             let mut plain = Vec::new();
             let mut at = 0;
             let is_over = loop {
-                match wire.stream.open(buffer, &mut at, filled)? {
+                match wire.stream.decrypt_next(buffer, &mut at, filled)? {
                     (Some(range), _) => plain.extend_from_slice(&buffer[range]),
                     (None, is_over) => break is_over,
                 }
             };
-            match self.exchange.feed(&plain)? {
-                ConnectExchangeStep::More if is_over => return Err(self.exchange.ended()),
+            match self.exchange.receive(&plain)? {
+                ConnectExchangeStep::More if is_over => return Err(self.exchange.early_end_error()),
                 ConnectExchangeStep::More => {}
                 ConnectExchangeStep::Again => wire.queue(self.exchange.take_output()),
                 ConnectExchangeStep::Open(ahead, tunnel) => {
-                    wire.stream.nest(ahead, tunnel);
+                    wire.stream.add_tunnel(ahead, tunnel);
                     return Ok(ConnectStepOutcome::Done);
                 }
             }
@@ -55,7 +55,7 @@ impl HttpTunnelStage {
 
 impl ConnectionStage for HttpTunnelStage {
     fn step(&mut self, wire: &mut ConnectStageIo, _: &TlsContexts, buffer: &mut [u8]) -> Result<ConnectStepOutcome> {
-        let outcome = self.converse(wire, buffer);
+        let outcome = self.exchange_messages(wire, buffer);
         wire.connect_status = self.exchange.status;
         wire.connect_heads.append(&mut self.exchange.heads);
         wire.needs_new_connection = outcome.is_err() && self.exchange.needs_new_connection();

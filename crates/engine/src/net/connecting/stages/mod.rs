@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Each stage is a file with one [`ConnectionStage`]. A new kind of stage needs only its file and
-//! an entry in [`list`].
+//! an entry in [`stages_for`].
 
 mod connect_exchange;
 mod http_tunnel;
@@ -51,19 +51,18 @@ pub(super) trait ConnectionStage: Send {
     fn name(&self) -> String;
 }
 
-/// Returns the stages of a connection. Fails at once if one of them is impossible, so that no
-/// connection is made in vain.
+/// Returns the stages of a connection. If a stage is impossible, fails before a connection is made.
 ///
 /// # Errors
 /// [`ErrorKind::Proxy`](crate::ErrorKind::Proxy) for a name that SOCKS cannot express,
 /// [`ErrorKind::Setup`](crate::ErrorKind::Setup) for fields that cannot be sent.
-pub(super) fn list(key: &ConnectionKey, route: &ResolvedRoute) -> Result<VecDeque<Box<dyn ConnectionStage>>> {
+pub(super) fn stages_for(key: &ConnectionKey, route: &ResolvedRoute) -> Result<VecDeque<Box<dyn ConnectionStage>>> {
     let mut stages: VecDeque<Box<dyn ConnectionStage>> = VecDeque::new();
     let proxies = proxies(key);
     for (index, proxy) in proxies.iter().enumerate() {
-        let Some(hop) = key.via.hop() else { break };
+        let Some(hop) = key.via.last_hop() else { break };
         if let Some(options) = hop.tls.as_ref().filter(|_| proxy.kind() == ProxyKind::Https) {
-            stages.push_back(Box::new(TlsStage::with_proxy(options, key.proxy_session_key(proxy), proxy.host_text())));
+            stages.push_back(Box::new(TlsStage::for_proxy(options, key.proxy_session_key(proxy), proxy.host_text())));
         }
         // A proxy that forwards requests gets no CONNECT.
         let Some(address) = route.asked.get(index) else { break };
@@ -82,7 +81,7 @@ pub(super) fn list(key: &ConnectionKey, route: &ResolvedRoute) -> Result<VecDequ
         stages.push_back(Box::new(ProxyProtocolStage::new(key.connect.haproxy_client)));
     }
     if let Some(options) = &key.tls {
-        stages.push_back(Box::new(TlsStage::with_origin(options, key.session_key(), &key.host)));
+        stages.push_back(Box::new(TlsStage::for_origin(options, key.session_key(), &key.host)));
     }
     Ok(stages)
 }

@@ -25,7 +25,7 @@ impl ProxyProtocolStage {
 impl ConnectionStage for ProxyProtocolStage {
     fn step(&mut self, wire: &mut ConnectStageIo, _: &TlsContexts, _: &mut [u8]) -> Result<ConnectStepOutcome> {
         if !std::mem::replace(&mut self.is_queued, true) {
-            wire.queue(line(&wire.stream, self.client));
+            wire.queue(header_line(&wire.stream, self.client));
         }
         Ok(if wire.flush()? { ConnectStepOutcome::Done } else { ConnectStepOutcome::Blocked })
     }
@@ -35,7 +35,7 @@ impl ConnectionStage for ProxyProtocolStage {
     }
 }
 
-fn line(stream: &ConnectionStream, client: Option<IpAddr>) -> Vec<u8> {
+fn header_line(stream: &ConnectionStream, client: Option<IpAddr>) -> Vec<u8> {
     let Some((local, peer)) = stream.socket().local_addr().ok().zip(stream.peer) else {
         return b"PROXY UNKNOWN\r\n".to_vec();
     };

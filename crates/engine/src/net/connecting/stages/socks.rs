@@ -31,12 +31,12 @@ impl ConnectionStage for SocksStage {
                 return Ok(ConnectStepOutcome::Blocked);
             }
             // Bytes after the proxy's answer belong to the next stage and must stay in the socket.
-            let wants = self.handshake.wants().min(buffer.len());
+            let wants = self.handshake.missing_bytes().min(buffer.len());
             let Some(filled) = wire.receive(&mut buffer[..wants])? else { return Ok(ConnectStepOutcome::Blocked) };
             if filled == 0 {
                 return Err(Error::new(ErrorKind::Proxy, "the SOCKS proxy closed the connection in the handshake"));
             }
-            match self.handshake.feed(&buffer[..filled]).map_err(socks_error)?.1 {
+            match self.handshake.receive(&buffer[..filled]).map_err(socks_error)?.1 {
                 SocksStep::NeedMore => {}
                 SocksStep::Done => return Ok(ConnectStepOutcome::Done),
                 SocksStep::Send(bytes) => wire.queue(bytes),

@@ -10,7 +10,7 @@ use crate::{Error, ErrorKind, Result};
 pub(in crate::net::connecting) struct ConnectStageIo {
     /// The stream, with the TLS layers that earlier stages added.
     pub stream: ConnectionStream,
-    /// The status of the last response to a CONNECT; 0 if there is none.
+    /// The status of the last response to a CONNECT. 0 before such a response.
     pub connect_status: u16,
     /// Heads of CONNECT requests and responses that were not reported yet.
     pub connect_heads: Vec<ConnectHead>,

@@ -15,13 +15,13 @@ pub(super) struct TlsStage {
 
 impl TlsStage {
     /// Makes a stage for a handshake with the origin `host`.
-    pub(super) fn with_origin(options: &TlsOptions, key: SessionKey, host: &str) -> Self {
+    pub(super) fn for_origin(options: &TlsOptions, key: SessionKey, host: &str) -> Self {
         Self { options: options.clone(), key, host: host.to_owned(), is_proxy: false, has_begun: false }
     }
 
     /// Makes a stage for a handshake with the https proxy `host`.
-    pub(super) fn with_proxy(options: &TlsOptions, key: SessionKey, host: &str) -> Self {
-        Self { is_proxy: true, ..Self::with_origin(options, key, host) }
+    pub(super) fn for_proxy(options: &TlsOptions, key: SessionKey, host: &str) -> Self {
+        Self { is_proxy: true, ..Self::for_origin(options, key, host) }
     }
 }
 
@@ -33,8 +33,8 @@ impl ConnectionStage for TlsStage {
         buffer: &mut [u8],
     ) -> Result<ConnectStepOutcome> {
         if !self.has_begun {
-            let context = contexts.context(&self.options)?.at(self.key.clone());
-            wire.stream.secure(TlsConnection::new(&context, &self.host)?);
+            let context = contexts.context(&self.options)?.for_server(self.key.clone());
+            wire.stream.add_tls(TlsConnection::new(&context, &self.host)?);
             self.has_begun = true;
         }
         match wire.stream.handshake(buffer) {

@@ -10,7 +10,7 @@ use haul_policy::dns::resolv_conf::NameServer;
 
 use super::super::system_files::ResolverConfig;
 use super::socket::{DnsReceived, DnsSocket};
-use super::{BURST_WINDOW, CHANNEL, DnsAnswer, DnsClient, DnsQuestion, MAX_BURST, sort_addresses};
+use super::{BURST_WINDOW, CHANNEL_KEY, DnsAnswer, DnsClient, DnsQuestion, MAX_BURST, sort_addresses};
 use crate::clock;
 
 /// The answer for a name for which no name server is asked.
@@ -63,9 +63,9 @@ impl Ord for DueLookup {
 }
 
 impl DnsClient<'_> {
-    /// Begins a lookup. The addresses of a name in the hosts file are answered at once; such a name
-    /// has no HTTPS records, since its addresses are the user's choice.
-    pub(super) fn begin(&mut self, question: DnsQuestion, now: Instant) {
+    /// Begins a lookup. The addresses of a name in the hosts file are answered without a query.
+    /// Such a name has no HTTPS records, since the user chose its addresses.
+    pub(super) fn begin_lookup(&mut self, question: DnsQuestion, now: Instant) {
         let config = self.config(now);
         let wants_addresses = question.subject == LookupSubject::Addresses;
         let none = if wants_addresses { NO_SUCH_NAME } else { NO_HTTPS_RECORDS };
@@ -74,7 +74,7 @@ impl DnsClient<'_> {
         }
         let listed = config.hosts.addresses(&question.name);
         if !listed.is_empty() && config.sources != HostLookupSources::DnsThenFiles {
-            let found = DnsAnswer::Found(sort_addresses::in_order(listed), Duration::ZERO);
+            let found = DnsAnswer::Found(sort_addresses::sort_addresses(listed), Duration::ZERO);
             return (self.deliver)(&question, if wants_addresses { found } else { none });
         }
         if config.sources == HostLookupSources::FilesOnly {
@@ -90,22 +90,22 @@ impl DnsClient<'_> {
             }
         };
         let Ok(mut machine) = machine else { return (self.deliver)(&question, none) };
-        let transmits = machine.start(clock::policy_time(now));
+        let transmits = machine.start(clock::to_monotonic_time(now));
         self.serial += 1;
         let serial = self.serial;
         let lookup = self.lookups.insert(ActiveLookup { question, machine, config, serial, queries: Vec::new() });
-        self.queue(lookup, serial, transmits);
+        self.queue_queries(lookup, serial, transmits);
         self.set_timer(lookup, now);
     }
 
-    fn queue(&mut self, lookup: usize, serial: u64, transmits: Vec<OutgoingQuery>) {
+    fn queue_queries(&mut self, lookup: usize, serial: u64, transmits: Vec<OutgoingQuery>) {
         self.unsent.extend(transmits.into_iter().map(|transmit| PendingDnsQuery { lookup, serial, transmit }));
     }
 
     fn set_timer(&mut self, lookup: usize, now: Instant) {
         let active = &self.lookups[lookup];
         let Some(at) = active.machine.next_timeout() else { return };
-        self.due.push(DueLookup { at: clock::instant(at).max(now), lookup, serial: active.serial });
+        self.due.push(DueLookup { at: clock::to_instant(at).max(now), lookup, serial: active.serial });
     }
 
     /// Handles the timeouts that have passed.
@@ -113,7 +113,7 @@ impl DnsClient<'_> {
         while self.due.peek().is_some_and(|due| due.at <= now) {
             let Some(DueLookup { lookup, serial, .. }) = self.due.pop() else { return };
             if self.is_current(lookup, serial) {
-                self.advance(lookup, now, |machine, now| machine.on_timeout(now));
+                self.advance_lookup(lookup, now, |machine, now| machine.on_timeout(now));
             }
         }
     }
@@ -123,7 +123,7 @@ impl DnsClient<'_> {
     }
 
     /// Runs `step` on the state machine of a lookup. Finishes the lookup if it is then complete.
-    fn advance(
+    fn advance_lookup(
         &mut self,
         lookup: usize,
         now: Instant,
@@ -131,12 +131,12 @@ impl DnsClient<'_> {
     ) {
         let active = &mut self.lookups[lookup];
         let serial = active.serial;
-        let transmits = step(&mut active.machine, clock::policy_time(now));
+        let transmits = step(&mut active.machine, clock::to_monotonic_time(now));
         if *active.machine.state() == DnsLookupState::Waiting {
-            self.queue(lookup, serial, transmits);
+            self.queue_queries(lookup, serial, transmits);
             self.set_timer(lookup, now);
         } else {
-            self.finish(lookup);
+            self.finish_lookup(lookup);
         }
     }
 
@@ -168,7 +168,7 @@ impl DnsClient<'_> {
     fn on_unreachable(&mut self, query: PendingDnsQuery, now: Instant, cause: String) {
         if self.is_current(query.lookup, query.serial) {
             let OutgoingQuery { record_type, server, .. } = query.transmit;
-            self.advance(query.lookup, now, |machine, now| {
+            self.advance_lookup(query.lookup, now, |machine, now| {
                 machine.on_unreachable(now, record_type, server, cause.into())
             });
         }
@@ -179,7 +179,7 @@ impl DnsClient<'_> {
         let machine = &self.lookups[query.lookup].machine;
         let key = if let Some(channel) = &mut self.channel {
             let bytes = machine.query(record_type, CHANNEL_ID).to_bytes().map_err(std::io::Error::other)?;
-            (CHANNEL, channel.send(bytes))
+            (CHANNEL_KEY, channel.send(bytes))
         } else {
             let resolv_conf = Arc::clone(&self.lookups[query.lookup].config.resolv_conf);
             let socket = self.socket_for(&resolv_conf.servers[server], server, tcp)?;
@@ -213,7 +213,7 @@ impl DnsClient<'_> {
             match socket.receive(&mut self.buffer) {
                 Ok(DnsReceived::Nothing) => return,
                 Ok(DnsReceived::Message(length)) => self.on_message(key, length, now),
-                Err(_) => return self.on_broken(key, now),
+                Err(_) => return self.on_broken_socket(key, now),
             }
         }
     }
@@ -227,22 +227,24 @@ impl DnsClient<'_> {
         }
         let query = self.lookups[lookup].machine.query(transmit.record_type, id);
         let Some(response) = query.parse_response(&self.buffer[..length]) else { return };
-        self.forget(key);
-        self.advance(lookup, now, |machine, now| machine.on_response(now, transmit, response));
+        self.forget_query(key);
+        self.advance_lookup(lookup, now, |machine, now| machine.on_response(now, transmit, response));
     }
 
     /// Handles the responses that the channel has received.
     pub(super) fn on_channel_ready(&mut self, now: Instant) {
         while let Some((number, response)) = self.channel.as_mut().and_then(|channel| channel.receive()) {
-            let Some(query) = self.pending.remove(&(CHANNEL, number)) else { continue };
+            let Some(query) = self.pending.remove(&(CHANNEL_KEY, number)) else { continue };
             if !self.is_current(query.lookup, query.serial) {
                 continue;
             }
             let asked = self.lookups[query.lookup].machine.query(query.transmit.record_type, CHANNEL_ID);
-            let parsed = response.map(|message| Some(asked.parse_response(&message.bytes)?.aged(message.age)));
+            let parsed = response.map(|message| Some(asked.parse_response(&message.bytes)?.with_age(message.age)));
             match parsed {
                 Ok(Some(response)) => {
-                    self.advance(query.lookup, now, |machine, now| machine.on_response(now, query.transmit, response));
+                    self.advance_lookup(query.lookup, now, |machine, now| {
+                        machine.on_response(now, query.transmit, response)
+                    });
                 }
                 Ok(None) => self.on_unreachable(query, now, "a message that is no response to the query".to_owned()),
                 Err(error) => self.on_unreachable(query, now, format!("{error:#}")),
@@ -251,23 +253,23 @@ impl DnsClient<'_> {
     }
 
     /// Closes a broken socket, and reports its server as unreachable to the lookups that used it.
-    fn on_broken(&mut self, socket: usize, now: Instant) {
+    fn on_broken_socket(&mut self, socket: usize, now: Instant) {
         let broken: Vec<_> = self.pending.keys().filter(|key| key.0 == socket).copied().collect();
-        self.retire(socket);
+        self.stop_reusing_socket(socket);
         for key in broken {
             let Some(query) = self.pending.get(&key).copied() else { continue };
-            self.forget(key);
+            self.forget_query(key);
             self.on_unreachable(query, now, "it cannot be reached".to_owned());
         }
         self.close_if_unused(socket);
     }
 
     /// Removes a query that was sent. Closes its socket if no other query uses it or will use it.
-    pub(super) fn forget(&mut self, key: (usize, u64)) {
+    pub(super) fn forget_query(&mut self, key: (usize, u64)) {
         if self.pending.remove(&key).is_none() {
             return;
         }
-        if let (CHANNEL, number) = key {
+        if let (CHANNEL_KEY, number) = key {
             self.channel.as_mut().expect("its queries are pending").cancel(number);
         } else if let Some(socket) = self.sockets.get_mut(key.0) {
             socket.open_queries = socket.open_queries.saturating_sub(1);
@@ -283,36 +285,36 @@ impl DnsClient<'_> {
     }
 
     /// Stops the use of a socket for further queries.
-    fn retire(&mut self, key: usize) {
+    fn stop_reusing_socket(&mut self, key: usize) {
         for current in &mut self.current_socket {
             current.take_if(|current| *current == key);
         }
     }
 
-    /// Returns the key of a socket that can carry one more query to this server. Opens one if
-    /// needed.
+    /// Returns the key of a socket that can carry one more query to this server. Opens a socket if
+    /// no open socket can.
     fn socket_for(&mut self, address: &NameServer, server: usize, tcp: bool) -> std::io::Result<usize> {
         if tcp {
             let socket = DnsSocket::tcp(address, &self.servers)?;
-            return self.add(socket);
+            return self.add_socket(socket);
         }
         if self.current_socket.len() <= server {
             self.current_socket.resize(server + 1, None);
         }
         if let Some(key) = self.current_socket[server] {
-            if self.sockets[key].takes_another(address) {
+            if self.sockets[key].accepts_query_to(address) {
                 return Ok(key);
             }
             self.current_socket[server] = None;
             self.close_if_unused(key);
         }
         let socket = DnsSocket::udp(address, &self.servers)?;
-        let key = self.add(socket)?;
+        let key = self.add_socket(socket)?;
         self.current_socket[server] = Some(key);
         Ok(key)
     }
 
-    fn add(&mut self, socket: DnsSocket) -> std::io::Result<usize> {
+    fn add_socket(&mut self, socket: DnsSocket) -> std::io::Result<usize> {
         let entry = self.sockets.vacant_entry();
         let key = entry.key();
         entry.insert(socket).register(self.poll.registry(), mio::Token(key))?;

@@ -38,20 +38,20 @@ use slab::Slab;
 use self::active_lookups::{ActiveLookup, DueLookup, PendingDnsQuery};
 use self::socket::DnsSocket;
 use super::DnsServers;
+use super::custom_transport::DnsChannel;
 use super::system_files::{ResolverConfig, ResolverFiles};
-use super::transport::DnsChannel;
 use crate::ignore_poison::IgnorePoison;
 
 /// The time that an idle thread waits for another name before it ends.
-const THREAD_IDLE: Duration = Duration::from_secs(5);
+const THREAD_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum number of unanswered queries that were sent within [`BURST_WINDOW`]. A server's
 /// receive buffer has room for a few hundred queries, and a dropped one costs a second.
 const MAX_BURST: usize = 128;
 /// The time after which an unanswered query has probably left the server's receive buffer.
 const BURST_WINDOW: Duration = Duration::from_millis(50);
-const WAKE: Token = Token(usize::MAX);
+const WAKE_TOKEN: Token = Token(usize::MAX);
 /// The key of the channel, in the place of a socket's.
-const CHANNEL: usize = usize::MAX - 1;
+const CHANNEL_KEY: usize = usize::MAX - 1;
 
 /// The answer to a lookup, passed to the `deliver` callback of the [`DnsClient`].
 pub(super) enum DnsAnswer {
@@ -91,7 +91,7 @@ impl DnsInbox {
     /// Makes an inbox, and the [`Poll`] that the inbox wakes.
     pub(super) fn new() -> io::Result<(Poll, Arc<Self>)> {
         let poll = Poll::new()?;
-        let waker = Waker::new(poll.registry(), WAKE)?;
+        let waker = Waker::new(poll.registry(), WAKE_TOKEN)?;
         Ok((poll, Arc::new(Self { waiting: Mutex::default(), waker })))
     }
 
@@ -106,7 +106,7 @@ impl DnsInbox {
         waiting.questions.len() > 1 || self.waker.wake().is_ok()
     }
 
-    fn take(&self) -> Vec<DnsQuestion> {
+    fn take_questions(&self) -> Vec<DnsQuestion> {
         std::mem::take(&mut self.waiting.lock().ignore_poison().questions)
     }
 
@@ -130,14 +130,14 @@ pub(super) struct DnsClient<'a> {
     files: ResolverFiles,
     deliver: &'a dyn Fn(&DnsQuestion, DnsAnswer),
     lookups: Slab<ActiveLookup>,
-    /// The number of lookups so far. It distinguishes lookups that had the same key in `lookups`,
-    /// one after the other.
+    /// The number of lookups so far. It distinguishes successive lookups that have the same key in
+    /// `lookups`.
     serial: u64,
     sockets: Slab<DnsSocket>,
     /// The key of the socket for the next UDP query to each server, by the server's index.
     current_socket: Vec<Option<usize>>,
     /// The queries that were sent, by the key of their socket and their identifier, or by
-    /// [`CHANNEL`] and their number.
+    /// [`CHANNEL_KEY`] and their number.
     pending: HashMap<(usize, u64), PendingDnsQuery>,
     due: BinaryHeap<DueLookup>,
     unsent: VecDeque<PendingDnsQuery>,
@@ -178,23 +178,24 @@ impl<'a> DnsClient<'a> {
         }
     }
 
-    /// Sends the queries by a channel to one server, instead of sockets to the configured ones.
+    /// Makes the client send its queries on a channel to one server, instead of on sockets to the
+    /// configured servers.
     ///
     /// # Errors
     /// The system cannot watch the channel.
     pub(super) fn use_channel(&mut self, channel: Box<dyn DnsChannel>) -> io::Result<()> {
         let fd = channel.fd().as_raw_fd();
-        self.poll.registry().register(&mut SourceFd(&fd), Token(CHANNEL), Interest::READABLE)?;
+        self.poll.registry().register(&mut SourceFd(&fd), Token(CHANNEL_KEY), Interest::READABLE)?;
         self.channel = Some(channel);
         Ok(())
     }
 
-    /// Runs lookups until there have been none for [`THREAD_IDLE`].
+    /// Runs lookups until there have been none for [`THREAD_IDLE_TIMEOUT`].
     pub(super) fn run(mut self) {
         let mut events = Events::with_capacity(64);
         let mut idle_since = Instant::now();
         loop {
-            let wait = self.wait(Instant::now(), idle_since);
+            let wait = self.wait_time(Instant::now(), idle_since);
             if let Err(error) = self.poll.poll(&mut events, Some(wait))
                 && error.kind() != io::ErrorKind::Interrupted
             {
@@ -202,20 +203,20 @@ impl<'a> DnsClient<'a> {
             }
             for event in &events {
                 match event.token() {
-                    WAKE => {}
-                    Token(CHANNEL) => self.on_channel_ready(Instant::now()),
+                    WAKE_TOKEN => {}
+                    Token(CHANNEL_KEY) => self.on_channel_ready(Instant::now()),
                     Token(socket) => self.on_ready(socket, Instant::now()),
                 }
             }
             let now = Instant::now();
-            for question in self.inbox.take() {
-                self.begin(question, now);
+            for question in self.inbox.take_questions() {
+                self.begin_lookup(question, now);
             }
             self.on_timers(now);
             self.send_queries(now);
             if !self.lookups.is_empty() {
                 idle_since = now;
-            } else if now.saturating_duration_since(idle_since) >= THREAD_IDLE && self.inbox.close() {
+            } else if now.saturating_duration_since(idle_since) >= THREAD_IDLE_TIMEOUT && self.inbox.close() {
                 return;
             }
         }
@@ -224,19 +225,19 @@ impl<'a> DnsClient<'a> {
     /// Fails the questions that wait with this error, and ends.
     pub(super) fn refuse_all(self, error: &str) {
         while !self.inbox.close() {
-            for question in self.inbox.take() {
+            for question in self.inbox.take_questions() {
                 (self.deliver)(&question, DnsAnswer::Unavailable(error.to_owned()));
             }
         }
     }
 
     /// Returns the time for which the thread may wait for an event.
-    fn wait(&self, now: Instant, idle_since: Instant) -> Duration {
+    fn wait_time(&self, now: Instant, idle_since: Instant) -> Duration {
         let until = |at: Instant| at.saturating_duration_since(now);
         if self.lookups.is_empty() {
-            return until(idle_since + THREAD_IDLE);
+            return until(idle_since + THREAD_IDLE_TIMEOUT);
         }
-        let mut wait = self.due.peek().map_or(THREAD_IDLE, |due| until(due.at));
+        let mut wait = self.due.peek().map_or(THREAD_IDLE_TIMEOUT, |due| until(due.at));
         if let (false, Some((sent, ..))) = (self.unsent.is_empty(), self.recent.front()) {
             wait = wait.min(until(*sent + BURST_WINDOW));
         }
@@ -246,14 +247,16 @@ impl<'a> DnsClient<'a> {
     }
 
     /// Ends a lookup, and delivers its answer.
-    fn finish(&mut self, key: usize) {
+    fn finish_lookup(&mut self, key: usize) {
         let lookup = self.lookups.remove(key);
         for query in &lookup.queries {
-            self.forget(*query);
+            self.forget_query(*query);
         }
         let answer = match lookup.machine.state() {
             DnsLookupState::Waiting => DnsAnswer::Unavailable("the lookup was given up".to_owned()),
-            DnsLookupState::Found { addresses, ttl } => DnsAnswer::Found(sort_addresses::in_order(addresses), *ttl),
+            DnsLookupState::Found { addresses, ttl } => {
+                DnsAnswer::Found(sort_addresses::sort_addresses(addresses), *ttl)
+            }
             DnsLookupState::FoundHttps { records, ttl } => DnsAnswer::Https(records.clone(), *ttl),
             DnsLookupState::NotFound { exists, ttl } => {
                 // Where DNS comes first, the file is for what DNS lacks.
@@ -261,7 +264,7 @@ impl<'a> DnsClient<'a> {
                 if self.channel.is_some() || self.servers.is_set() || listed.is_empty() {
                     DnsAnswer::NotFound { exists: *exists, ttl: *ttl }
                 } else {
-                    DnsAnswer::Found(sort_addresses::in_order(&listed), Duration::ZERO)
+                    DnsAnswer::Found(sort_addresses::sort_addresses(&listed), Duration::ZERO)
                 }
             }
             DnsLookupState::Unavailable(cause) => {

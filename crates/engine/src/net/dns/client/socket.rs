@@ -28,14 +28,14 @@ pub(super) struct DnsSocket {
     pub(super) open_queries: u32,
 }
 
-/// One query and its response over TCP. Each is preceded by its length.
+/// One query and its response over TCP. Each message is preceded by its length.
 #[derive(Default)]
 struct DnsTcpExchange {
     unsent: Vec<u8>,
     received: Vec<u8>,
 }
 
-/// The result of [`DnsSocket::receive`]: a message, or that there is none.
+/// The result of [`DnsSocket::receive`]: whether a message was received.
 pub(super) enum DnsReceived {
     /// The socket has no further message now.
     Nothing,
@@ -81,7 +81,7 @@ impl DnsSocket {
     }
 
     /// Returns true if the socket is connected to this server and may carry another query.
-    pub(super) fn takes_another(&self, server: &NameServer) -> bool {
+    pub(super) fn accepts_query_to(&self, server: &NameServer) -> bool {
         self.uses < QUERIES_PER_SOCKET && self.server == *server
     }
 
@@ -109,7 +109,7 @@ impl DnsSocket {
         while !stream.unsent.is_empty() {
             match (&self.socket).write(&stream.unsent) {
                 Ok(sent) => drop(stream.unsent.drain(..sent)),
-                Err(error) if is_early(&error) => return Ok(()),
+                Err(error) if is_not_ready(&error) => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
@@ -138,7 +138,7 @@ impl DnsSocket {
             match (&self.socket).read(buffer) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(length) => stream.received.extend(&buffer[..length]),
-                Err(error) if is_early(&error) => return Ok(DnsReceived::Nothing),
+                Err(error) if is_not_ready(&error) => return Ok(DnsReceived::Nothing),
                 Err(error) => return Err(error),
             }
         }
@@ -147,7 +147,7 @@ impl DnsSocket {
 
 /// Returns true if a call failed only because the socket is not connected or not ready yet, or
 /// because of a signal.
-fn is_early(error: &io::Error) -> bool {
+fn is_not_ready(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected | io::ErrorKind::Interrupted)
 }
 

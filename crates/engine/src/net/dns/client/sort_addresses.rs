@@ -6,17 +6,17 @@ use haul_policy::dns::address_order::{DestinationAddress, sort};
 
 /// Returns the addresses in the order in which to try them. To find its source address for each,
 /// asks the kernel by connecting a UDP socket, which sends nothing.
-pub(super) fn in_order(addresses: &[IpAddr]) -> Vec<IpAddr> {
+pub(super) fn sort_addresses(addresses: &[IpAddr]) -> Vec<IpAddr> {
     if addresses.len() < 2 {
         return addresses.to_vec();
     }
     let mut destinations: Vec<DestinationAddress> =
-        addresses.iter().map(|&address| DestinationAddress { address, source: source(address) }).collect();
+        addresses.iter().map(|&address| DestinationAddress { address, source: source_address(address) }).collect();
     sort(&mut destinations);
     destinations.into_iter().map(|one| one.address).collect()
 }
 
-fn source(destination: IpAddr) -> Option<IpAddr> {
+fn source_address(destination: IpAddr) -> Option<IpAddr> {
     let any: SocketAddr = if destination.is_ipv4() { ([0; 4], 0).into() } else { ([0u16; 8], 0).into() };
     let socket = UdpSocket::bind(any).ok()?;
     socket.connect((destination, 53)).ok()?;

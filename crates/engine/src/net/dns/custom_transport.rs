@@ -17,7 +17,7 @@ pub trait DnsTransport: Send + Sync {
     fn open(&self) -> Result<Box<dyn DnsChannel>>;
 }
 
-/// A way to one DNS server that carries any number of queries at the same time.
+/// A connection to one DNS server that carries any number of queries at the same time.
 pub trait DnsChannel {
     /// Returns the name of the server for error messages, such as its URL.
     fn server(&self) -> &str;
@@ -26,8 +26,8 @@ pub trait DnsChannel {
     /// ends with an error from [`receive`](Self::receive).
     fn send(&mut self, query: Vec<u8>) -> u64;
 
-    /// Returns the number of a finished query with its response; `None` if none has finished since
-    /// the last call.
+    /// Returns the number of a finished query and its response. `None` if no query has finished
+    /// since the last call.
     fn receive(&mut self) -> Option<(u64, Result<DnsMessage>)>;
 
     /// Stops waiting for the response to this query.
