@@ -22,7 +22,7 @@ pub(crate) const SCHEMA: u32 = 1;
 /// The end of the name of a results file whose run has not finished.
 const UNFINISHED: &str = "-unfinished";
 
-/// The results of one run of the bench: all jobs, or the selected ones.
+/// The results of one run of the bench, with all jobs or the selected jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BenchRecord {
     pub(crate) schema: u32,

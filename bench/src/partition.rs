@@ -31,8 +31,8 @@ enum PartitionRule {
     RandomUrls,
     /// Each host belongs to one task, by its hash.
     WholeHosts,
-    /// The same, but a host with more URLs than a tenth of a task's share is split over tasks, each with
-    /// a part of its rate.
+    /// Each host belongs to one task. But a host with more URLs than a tenth of a task's share is
+    /// split over several tasks, each with a part of the host's rate.
     SplitHosts,
 }
 

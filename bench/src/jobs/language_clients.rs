@@ -123,8 +123,8 @@ pub(super) fn peers(clients: &[LanguageClient]) -> impl Iterator<Item = &'static
     clients.iter().filter(|(_, way, _)| !way.contains("haul")).map(|&(name, ..)| name)
 }
 
-/// Returns the clients whose module is installed, and prints the others. `asks` returns the command
-/// that checks a module.
+/// Returns the clients whose module is installed, and prints the names of the other clients. `asks`
+/// returns the command that checks a module.
 pub(super) fn installed(clients: &[LanguageClient], asks: impl Fn(&str) -> Command) -> Vec<LanguageClient> {
     let has = |(name, _, module): &LanguageClient| {
         let found =

@@ -187,8 +187,8 @@ impl<'a> JobEnvironment<'a> {
         card
     }
 
-    /// Returns the contestants whose program is installed, and prints the others. The program is
-    /// `$HAUL`, `$CURL`, `$SYSTEM_CURL` or the first word.
+    /// Returns the contestants whose program is installed, and prints the names of the other
+    /// contestants. The program is `$HAUL`, `$CURL`, `$SYSTEM_CURL` or the first word.
     fn allowed_contestants(&self, entries: Vec<Contestant>) -> Vec<Contestant> {
         let installed = |entry: &Contestant| {
             let shell = entry.argv.last().filter(|_| entry.argv[0] == "sh");

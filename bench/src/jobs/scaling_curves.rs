@@ -35,8 +35,8 @@ const BODY: [(&str, u64); 8] = [
     ("body@1000000000", 1_000_000_000),
     ("body@10000000000", 10_000_000_000),
 ];
-/// The largest length of bodies that are written to disk. Longer ones are sparse files, since ten
-/// gigabytes are too much to write for one point of a curve.
+/// The maximum length in bytes of bodies that are written to disk. Longer bodies are sparse files,
+/// since ten gigabytes are too much to write for one point of a curve.
 const WRITTEN: u64 = 1_000_000_000;
 /// The points of the curve over the number of concurrent connections.
 const PARALLEL: [(&str, usize); 4] =

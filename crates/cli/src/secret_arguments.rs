@@ -72,7 +72,7 @@ pub(crate) fn secret_name(option: &str, value: &[u8]) -> Option<String> {
 }
 
 /// Overwrites the secrets in the arguments of this process with blanks. `left` is the number of
-/// arguments that the parser got; they are the last ones of the command line.
+/// arguments that the parser received. They are the last arguments of the command line.
 pub fn blank_in_process_list(left: usize, secrets: &[SecretArgumentPart]) {
     if !secrets.is_empty() {
         let arguments: Vec<OsString> = std::env::args_os().collect();

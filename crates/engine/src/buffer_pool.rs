@@ -53,7 +53,7 @@ const ALIGNMENT: usize = 64;
 pub struct BufferPool {
     free: Mutex<Vec<Box<[u8]>>>,
     size: usize,
-    /// The maximum number of unused buffers. Further ones are freed.
+    /// The maximum number of unused buffers. Further buffers are freed.
     max_free: usize,
     /// The buffers for bulk bodies, once there was one.
     bulk: OnceLock<Arc<BufferPool>>,

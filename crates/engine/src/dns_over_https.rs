@@ -33,7 +33,7 @@ const MEDIA_TYPE: &str = "application/dns-message";
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum size of a DNS message in bytes (RFC 1035 section 4.2.2).
 const MAX_MESSAGE: u64 = 65_535;
-/// The maximum number of simultaneous requests to the DNS server; further ones wait.
+/// The maximum number of simultaneous requests to the DNS server. Further requests wait.
 const MAX_PARALLEL: usize = 256;
 
 /// A DNS server that is queried over HTTPS.

@@ -137,7 +137,7 @@ pub enum ErrorKind {
     /// The file named by a `file:` URL cannot be read. The engine itself does not use this kind; it
     /// is for programs that support such URLs. Exit 37.
     LocalFile,
-    /// The server's public key is not among the pinned ones. Exit 90.
+    /// The server's public key is not among the pinned keys. Exit 90.
     PinnedKey,
     /// The stapled OCSP response of the server is missing, or does not vouch for its certificate.
     /// Exit 91.

@@ -87,7 +87,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(320);
 /// Each refusal after the first doubles the number of served requests after which a recovering
 /// limit is judged. This is the maximum number of doublings.
 const MAX_STRIKES: u32 = 6;
-/// The time without a refusal after which earlier ones no longer count.
+/// The time without a refusal after which earlier refusals no longer count.
 const REFUSALS_EXPIRE_AFTER: Duration = Duration::from_secs(60);
 
 /// A request that is over, or an attempt at it.

@@ -64,7 +64,8 @@ impl<W: Write> OrderedWriter<W> {
         state.write_ready()
     }
 
-    /// Returns the underlying stream. Texts of requests that still wait for earlier ones are lost.
+    /// Returns the underlying stream. Texts of requests that still wait for earlier requests are
+    /// lost.
     pub fn into_inner(self) -> W {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner).to
     }

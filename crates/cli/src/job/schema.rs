@@ -7,7 +7,7 @@ use super::job_error::DatabaseResult;
 /// The number in the file's header by which a job is recognized: `haul` in ASCII.
 pub(super) const APPLICATION_ID: i32 = 0x6861_756c;
 
-/// The version of the tables. A haul that knows only older ones refuses the file.
+/// The version of the tables. A haul that knows only older versions refuses the file.
 pub(super) const VERSION: i32 = 2;
 
 /// The number of bits of a URL's id that are its number in its stage. The bits above are the stage.

@@ -50,8 +50,8 @@ fn end_paragraph(paragraph: &mut String, text: &mut String) {
     paragraph.clear();
 }
 
-/// Returns a row of a table as an entry: the first cell, and below it the others. Returns an empty
-/// text for the line below the head.
+/// Returns a row of a table as an entry of the page: the first cell, and below it the other cells.
+/// Returns an empty text for the line below the table's head.
 fn table_row(row: &str) -> String {
     let mut cells = row.trim_end_matches('|').split('|').map(str::trim);
     let first = cells.next().unwrap_or_default();

@@ -81,7 +81,7 @@ pub struct RunPlan {
     /// The settings that apply to all operations.
     pub global: GlobalArgs,
     /// The warnings, which are printed before the first transfer, one line each. `-s` suppresses
-    /// all but the first [`RunPlan::outspoken`] ones.
+    /// all but the first [`RunPlan::outspoken`] warnings.
     pub warnings: Vec<String>,
     /// The number of warnings at the beginning of `warnings` that are printed even with `-s`.
     pub outspoken: usize,

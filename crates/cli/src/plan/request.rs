@@ -102,7 +102,7 @@ pub enum TimeCond {
 /// The value of one `-H` or `--proxy-header`. `Debug` does not show the field's value.
 #[derive(Clone, PartialEq, Eq)]
 pub enum HeaderArg {
-    /// `Name: value`: adds the field, or replaces the one that haul would send.
+    /// `Name: value`: adds the field, or replaces the field of this name that haul would send.
     Set {
         /// The name of the header field.
         name: String,

@@ -8,7 +8,7 @@
 
 use std::path::PathBuf;
 
-/// The options `-v`, `--trace`, `--trace-ascii` and similar ones.
+/// The options `-v`, `--trace`, `--trace-ascii` and similar options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceArgs {
     /// The format of the trace.

@@ -313,8 +313,8 @@ impl Batch {
         if self.is_inherited() { Vec::new() } else { self.queue.take_woken_tasks() }
     }
 
-    /// Returns true if this process was forked from the one that made the batch. Another thread of
-    /// the parent may have held a lock, which then stays locked in the child for ever.
+    /// Returns true if this process was forked from the process that made the batch. Another thread
+    /// of the parent may have held a lock, which then stays locked in the child for ever.
     fn is_inherited(&self) -> bool {
         self.generation != fork::fork_count()
     }

@@ -1,4 +1,4 @@
-//! [`ClientBuilder`], which makes a client with settings other than the default ones.
+//! [`ClientBuilder`], which makes a client with other settings than the defaults.
 
 use std::sync::Arc;
 use std::time::Duration;

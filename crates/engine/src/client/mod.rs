@@ -51,8 +51,8 @@ use crate::sink::Sink;
 use crate::stats::ClientStats;
 use crate::transfer::{Transfer, TransferOutcome};
 
-/// The size in bytes of a read buffer. Larger buffers save few system calls (bodies of 49 KiB
-/// arrive in one or two); with smaller ones, there would be many.
+/// The size in bytes of a read buffer. Larger buffers would save few system calls (a body of 49 KiB
+/// arrives in one or two). Smaller buffers would need many.
 const READ_BUFFER_SIZE: usize = 128 << 10;
 
 /// The number of idle connections for which there are always descriptors, so that the limit of the

@@ -111,7 +111,7 @@ struct ActiveExchange {
 
 /// The reason why [`ActiveExchange::drive`] returned.
 enum ExchangeStop {
-    /// The connection has added its transfer to the list of finished ones.
+    /// The connection has added its transfer to the list of finished transfers.
     Finished,
     /// The caller's function `is_enough` returned true.
     Enough,

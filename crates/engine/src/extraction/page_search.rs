@@ -503,7 +503,7 @@ impl PageLinks<'_> {
         self.pass_reference(query, bytes, None, on_value)
     }
 
-    /// Passes on the URL of a reference. `base` is the one that the page sets, if it does.
+    /// Passes on the URL of a reference. `base` is the base URL that the page sets, if any.
     fn pass_reference(
         &self,
         query: usize,

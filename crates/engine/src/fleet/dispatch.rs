@@ -184,7 +184,7 @@ impl Dispatcher {
         ((self.stages - 1 - stage) as u64) << 56 | slot
     }
 
-    /// Adds a job to the queue, or to the invalid ones.
+    /// Adds a job to the queue, or to the list of invalid jobs.
     fn enqueue_job(&self, state: &mut DispatchState, job: Result<NewJob, Box<InvalidJob>>) {
         match job {
             Ok(job) => self.push(state, job),

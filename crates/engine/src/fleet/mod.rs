@@ -153,8 +153,8 @@ pub struct FleetOptions {
     pub interrupt: Option<InterruptCallback>,
     /// The observer of the output. Default: none.
     pub output_observer: Option<Arc<dyn OutputObserver>>,
-    /// The memory of the stages' values, of this run and earlier ones. The links of a stage that has
-    /// a [`depth`](FleetStage::depth) are not remembered. Default: none.
+    /// The store for the stages' values of this run and of earlier runs. The links of a stage that
+    /// has a [`depth`](FleetStage::depth) are not remembered. Default: none.
     pub stage_memory: Option<Arc<dyn StageMemory>>,
     /// The origin of the first URL, if an earlier run has fetched that URL. It may also receive the
     /// credentials of later stages. Default: the origin of the first item.

@@ -64,7 +64,7 @@ pub enum RecordText {
     Whole(Vec<u8>),
     /// A text that is made piece by piece while it is output.
     Pieces(RecordPieces),
-    /// Lines without their line feeds. They can be sorted, and repeated ones dropped.
+    /// Lines without their line feeds. They can be sorted, and repeated lines can be dropped.
     Lines(MatchList),
 }
 

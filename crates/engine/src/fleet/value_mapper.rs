@@ -9,7 +9,7 @@ use crate::request::RequestOptions;
 /// Maps an extracted value to the request for its page, and to the destination of the page. Each
 /// method is called once for each value.
 pub trait ExtractedValueMapper: Send + Sync {
-    /// Returns the URL to fetch; `url` is the one that the stage's template has made. Default:
+    /// Returns the URL to fetch. `url` is the URL that the stage's template has made. Default:
     /// `url`.
     fn url(&self, _value: &[u8], url: String) -> String {
         url

@@ -22,7 +22,7 @@ const MAX_RESERVE: usize = 64;
 pub(crate) struct DescriptorBudget {
     /// The number of descriptors that the process may open; 0 before it is read.
     limit: AtomicUsize,
-    /// The connections of event loops, idle ones included.
+    /// The number of connections of event loops, including idle connections.
     connections: AtomicUsize,
     /// The idle connections of event loops.
     idle: AtomicUsize,

@@ -55,7 +55,7 @@ pub struct CurlCompat {
     /// sent there. If not set, no field that [may contain
     /// credentials](haul_policy::secrets::is_secret_field) is sent there.
     pub hands_on_fields: bool,
-    /// True to deliver the lines of a response's head up to the one that is wrong or missing,
+    /// True to deliver the lines of a response's head up to the line that is wrong or missing,
     /// before the transfer fails. It has an effect only with
     /// [`include_head`](super::RequestOptions::include_head) or a trace.
     pub partial_heads: bool,

@@ -327,7 +327,7 @@ impl Transfer {
 
 impl Transfer {
     /// Selects the challenge of a 401 to answer. If Negotiate cannot be answered any more, selects
-    /// among the others. Returns `None` if no other scheme is left.
+    /// one of the other challenges. Returns `None` if no other scheme is left.
     fn choose_scheme(
         &mut self,
         head: &ResponseHead,

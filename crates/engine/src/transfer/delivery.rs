@@ -128,8 +128,8 @@ impl Transfer {
         pushed
     }
 
-    /// Delivers the bytes of the body that are within the size limit. Returns the error for the
-    /// others.
+    /// Delivers the bytes of the body that are within the size limit. Returns an error if bytes
+    /// exceed the limit.
     fn deliver_up_to(&mut self, limit: u64, bytes: &[u8]) -> Result<()> {
         let allowed = limit.saturating_sub(self.resume.range.at).min(bytes.len() as u64);
         let end = self.resume.range.at + allowed;

@@ -26,7 +26,7 @@ use crate::calendar::CalendarTime;
 use crate::cookie::CookieFileStyle;
 use crate::target::{Scheme, Target};
 
-/// The largest number of alternatives read from one field. Further ones are ignored.
+/// The maximum number of alternatives read from one field. Further alternatives are ignored.
 pub const MAX_ALTERNATIVES: usize = 16;
 /// The largest number of alternatives in a store. A full store drops the alternative that expires
 /// first.
@@ -228,7 +228,7 @@ impl AltSvcStore {
     }
 
     /// Processes the Alt-Svc field of a response from `target` that was received over `source`. The
-    /// new alternatives replace all stored ones of that origin.
+    /// new alternatives replace all stored alternatives of that origin.
     pub fn on_field(&mut self, target: &Target, source: AlpnProtocol, field: &[u8], now: u64) {
         let (Scheme::Https, Some(field)) = (target.scheme(), parse(field)) else { return };
         let origin = (target.host_text().to_owned(), target.port());

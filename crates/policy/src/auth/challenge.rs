@@ -8,9 +8,9 @@ use core::fmt;
 
 use crate::field_syntax::is_tchar;
 
-/// The largest number of challenges read from a response. Further ones are ignored.
+/// The maximum number of challenges read from a response. Further challenges are ignored.
 pub const MAX_CHALLENGES: usize = 32;
-/// The largest number of parameters read from a challenge. Further ones are ignored.
+/// The maximum number of parameters read from a challenge. Further parameters are ignored.
 pub const MAX_PARAMETERS: usize = 64;
 
 /// An authentication scheme. Names are compared without regard to case.

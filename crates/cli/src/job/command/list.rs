@@ -1,4 +1,4 @@
-//! `haul job list`: the finished URLs of a job, or the failed ones as a list that can be fetched.
+//! `haul job list`: the finished URLs of a job, or its failed URLs as a list that can be fetched.
 
 use std::fmt::Write as _;
 use std::io::{BufWriter, IsTerminal, Write};

@@ -210,8 +210,8 @@ impl TakenNames {
     }
 }
 
-/// URLs that are appended, and rarely read: the last ones in memory, the others in an unnamed
-/// temporary file.
+/// A list of URLs to which URLs are appended, and which is rarely read. The last URLs are in
+/// memory, the earlier URLs in an unnamed temporary file.
 #[derive(Debug, Default)]
 struct UrlLog {
     /// The file; `None` as long as memory has all URLs.

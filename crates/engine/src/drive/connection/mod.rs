@@ -73,7 +73,7 @@ pub enum ReceiveStatus {
     Paused,
     /// The transfer has reached its rate limit. Do not read before [`HttpConnection::resumes_at`].
     Throttled,
-    /// The connection is closed. Its transfers were added to the finished ones.
+    /// The connection is closed. Its transfers were added to the finished transfers.
     Closed,
 }
 

@@ -114,7 +114,7 @@ impl Worker {
         Some(clock::add_saturating(oldest.idle_since, self.client.pool_limits().idle))
     }
 
-    /// Closes the connections that have reached their idle timeout, and all idle ones if
+    /// Closes the connections that have reached their idle timeout, and all idle connections if
     /// [`Client::close_idle`](crate::Client::close_idle) was called.
     pub(super) fn close_idle_timeouts(&mut self) {
         self.close_idle_if_requested();

@@ -152,8 +152,7 @@ impl ConnectionSlotTable {
         tokens.iter().map(|token| (*token, &self[*token]))
     }
 
-    /// Returns the key in an `Arc`: the one that slots with an equal key already share, or a new
-    /// one.
+    /// Returns the key in an `Arc`. Slots with an equal key share one `Arc`.
     pub(super) fn intern_key(&self, key: ConnectionKey) -> Arc<ConnectionKey> {
         self.by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(key, _)| Arc::clone(key))
     }

@@ -91,7 +91,7 @@ fn decoded(raw: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(htmlize::unescape_bytes_in(plain, htmlize::Context::Attribute).into_owned())
 }
 
-/// The maximum number of attributes that are kept of a tag. Further ones are left out.
+/// The maximum number of attributes of a tag that are kept. Further attributes are ignored.
 const MAX_ATTRIBUTES: usize = 1024;
 
 /// The states of the tokenizer within a tag.

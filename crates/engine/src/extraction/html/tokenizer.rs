@@ -209,8 +209,8 @@ impl Tokenizer {
         if text.is_empty() || !sink.wants_text() { Ok(()) } else { sink.text(text, has_references) }
     }
 
-    /// Reads tokens from `bytes`. Returns the number of bytes read; the meaning of the others is
-    /// not known before more bytes arrive.
+    /// Reads tokens from `bytes`. Returns the number of bytes read. The meaning of the remaining
+    /// bytes is not known before more bytes arrive.
     fn read(&mut self, bytes: &[u8], sink: &mut impl TokenSink) -> Result<usize> {
         let mut at = 0;
         while at < bytes.len() {

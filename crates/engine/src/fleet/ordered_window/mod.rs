@@ -51,8 +51,8 @@ use slot::{OrderedBodySlot, OrderedSlotContent};
 /// The order in which bodies leave a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeliveryOrder {
-    /// Bodies are output in input order: the first unfinished body streams, and later ones are
-    /// kept.
+    /// Bodies are output in input order: the first unfinished body goes directly to the sink, and
+    /// later bodies are kept in memory.
     Input,
     /// Bodies are output in the order of their completion, without mixing the bytes of two bodies.
     Whole,
@@ -223,8 +223,8 @@ impl OrderedWindow {
         (self.order == DeliveryOrder::Input).then(|| self.head.load(Ordering::Relaxed))
     }
 
-    /// Returns the slot that all others wait for: the [head](Self::head), or the one that alone may
-    /// use the sink.
+    /// Returns the slot for which all other slots wait: the [head](Self::head), or the slot that
+    /// alone may use the sink.
     #[must_use]
     pub(super) fn awaited_slot(&self) -> Option<u64> {
         let claimed = || Some(self.claimed.load(Ordering::Relaxed)).filter(|slot| *slot != NO_SLOT);

@@ -71,8 +71,9 @@ pub(super) struct QueueHead {
     pub(super) first_new: u64,
     /// True if the window of the first transfer's stage may keep more bytes.
     pub(super) has_budget: bool,
-    /// The transfer in the queue that all others of its stage wait for: the head of the window, or
-    /// the one that has the sink to itself. If there are several, the one of the last stage.
+    /// The queued transfer for which all other transfers of its stage wait: the head of the window,
+    /// or the transfer that alone may use the sink. If several stages have such a transfer, the
+    /// transfer of the last stage.
     pub(super) awaited: Option<u64>,
     /// True if the last stage with outstanding transfers has a full queue, and none of its
     /// transfers has started.

@@ -202,8 +202,8 @@ impl Resolver {
         copy
     }
 
-    /// Uses these name servers from now on, in place of earlier ones and of DNS over HTTPS. If
-    /// `servers` sets nothing, the system's name servers are used again. Cached answers stay.
+    /// Uses these name servers from now on. They replace earlier name servers and DNS over HTTPS.
+    /// If `servers` sets nothing, the system's name servers are used again. Cached answers stay.
     pub fn use_servers(&self, servers: &DnsServers) {
         let mut state = self.shared.lock();
         if state.transport.is_none() && state.servers.as_deref().unwrap_or(&DnsServers::default()) == servers {

@@ -9,8 +9,8 @@ use crate::net::recv_budget::RecvBudget;
 
 /// The largest UDP payload that can be received.
 const MAX_PAYLOAD: u16 = 65_527;
-/// The maximum number of unidirectional streams that the peer may have open. HTTP/3 uses three; the
-/// others are of unknown types, which some servers open to test clients.
+/// The maximum number of unidirectional streams that the peer may have open. HTTP/3 uses three.
+/// Further streams have unknown types, which some servers open to test clients.
 const MAX_PEER_UNI_STREAMS: u32 = 8;
 /// The time without a datagram after which the connection is lost. The peer may have a shorter one.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);

@@ -26,7 +26,7 @@ use crate::net::tls::{QuicTls, SessionKey, TlsContexts, TlsOptions, TlsVersion};
 use crate::trace::{TraceEvent, TransferObserver, system_error_text};
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of receives on one attempt before the others are served.
+/// The maximum number of receives for one attempt before the other attempts are served.
 const MAX_RECEIVES_PER_TURN: usize = 8;
 
 /// QUIC handshakes with the addresses of one host. The first one that is complete ends the race.
@@ -219,8 +219,7 @@ impl QuicRace {
 
     /// Records that an attempt has failed.
     ///
-    /// # Errors
-    /// The error, if other addresses would have the same.
+    /// # Errors The error, if the attempts with other addresses would fail with the same error.
     fn on_attempt_failed(&mut self, peer: SocketAddr, error: Error) -> Result<()> {
         self.trace_text(|| {
             let why = error.io_source().map_or_else(|| error.cause(), system_error_text);

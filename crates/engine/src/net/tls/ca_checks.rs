@@ -42,8 +42,9 @@ const SUPPORTED_EXTENSIONS: [ObjectIdentifier; 10] = [
     ObjectIdentifier::new_unwrap("2.5.29.54"),
 ];
 
-/// A parsing profile that accepts serial numbers of any length. Authorities have issued longer ones
-/// than RFC 5280 section 4.1.2.2 allows, and the other fields of such certificates still matter.
+/// A parsing profile that accepts serial numbers of any length. Authorities have issued longer
+/// serial numbers than RFC 5280 section 4.1.2.2 allows, and the other fields of such certificates
+/// still matter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AnySerialNumberProfile;
 
@@ -108,7 +109,7 @@ pub(super) fn check_intermediate(certificate: &Certificate) -> Result<(), CaFaul
 }
 
 /// Checks a trusted certificate as the issuer of a path. `below` is the number of intermediate
-/// certificates on the path, not counting self-issued ones.
+/// certificates on the path, without self-issued certificates.
 pub(super) fn check_anchor(certificate: &Certificate, now: UnixTime, below: usize) -> Result<(), CaFault> {
     let fields = certificate.tbs_certificate();
     let validity = fields.validity();

@@ -51,7 +51,7 @@ const OPENSSL_KEYWORDS: &[(&str, &str)] = &[
     ("aRSA", "-RSA-"),
 ];
 
-/// The names of key-exchange groups, both OpenSSL's names and the standard ones.
+/// The names of key-exchange groups, both OpenSSL's names and the standard names.
 const GROUP_NAMES: &[(&str, NamedGroup)] = &[
     ("x25519", NamedGroup::X25519),
     ("prime256v1", NamedGroup::secp256r1),

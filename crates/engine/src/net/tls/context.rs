@@ -106,7 +106,7 @@ pub struct TlsOptions {
     /// A PEM file of revocation lists (`--crlfile`). The certificates in these lists are refused.
     /// Default: none.
     pub crl_file: Option<PathBuf>,
-    /// The cipher suites of TLS 1.2, by OpenSSL's names (`--ciphers`). Default: all secure ones.
+    /// The cipher suites of TLS 1.2, by OpenSSL's names (`--ciphers`). Default: all secure suites.
     pub tls12_ciphers: Option<Vec<String>>,
     /// The cipher suites of TLS 1.3, by their standard names (`--tls13-ciphers`). Default: all.
     pub tls13_ciphers: Option<Vec<String>>,

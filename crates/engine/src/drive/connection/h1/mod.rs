@@ -155,7 +155,7 @@ impl H1Connection {
     }
 
     /// Returns true if this transfer's request can be sent now, pipelined after the unanswered
-    /// ones.
+    /// requests.
     #[must_use]
     pub fn accepts(&self, transfer: &Transfer) -> bool {
         self.can_start() && self.last_transfer().is_none_or(|last| transfer.may_pipeline_after(last))

@@ -96,8 +96,8 @@ impl ConnectExchange {
         })
     }
 
-    /// Makes the request for a new connection. `protocol` is the one that ALPN selected in the TLS
-    /// handshake with the proxy, if any. Returns the bytes to send.
+    /// Makes the request for a new connection. `protocol` is the protocol that ALPN selected in the
+    /// TLS handshake with the proxy, if any. Returns the bytes to send.
     ///
     /// # Errors
     /// The request cannot be made, for example because a field cannot be sent.
