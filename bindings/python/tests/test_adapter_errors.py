@@ -14,6 +14,8 @@ import pytest
 import requests
 import urllib3
 
+import haul
+
 
 def test_adapter_raises_exceptions_of_requests(adapter_session: requests.Session, pages: Any, raw: Any) -> None:
     with pytest.raises(requests.exceptions.ConnectionError) as refused:
@@ -30,6 +32,17 @@ def test_adapter_raises_exceptions_of_requests(adapter_session: requests.Session
         list(adapter_session.get(short, stream=True).iter_content(1))
     with pytest.raises(requests.exceptions.ProxyError):
         adapter_session.get("http://x.invalid/", proxies={"http": "http://127.0.0.1:1"})
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_cut_status_line_is_a_connection_error(adapter_session: requests.Session, raw: Any, stream: bool) -> None:
+    cut = raw(b"HTTP/1.1 2").url
+    with pytest.raises(requests.exceptions.ConnectionError):
+        requests.get(cut, stream=stream)
+    with pytest.raises(requests.exceptions.ConnectionError):
+        adapter_session.get(cut, stream=stream)
+    with pytest.raises(haul.ConnectionError):
+        haul.get(cut, stream=stream)
 
 
 def _reset(head: bytes, handler: Any) -> None:

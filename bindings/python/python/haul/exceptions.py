@@ -225,8 +225,9 @@ def from_engine_error(
             cls = WriteTimeout
         elif "no connection became free" in message:
             cls = PoolTimeout
-    elif "within the head" in message or "within the status line" in message:
-        # The head broke off. http.client takes the part for a head with a truncated body.
+    elif "within the head" in message:
+        # The head broke off. http.client takes the part for a head with a truncated body. A part of
+        # a status line is no response for http.client, so it is a ConnectionError.
         cls = ChunkedEncodingError
     elif cls is None and phase == "connect" and proxied:
         cls = ProxyError
