@@ -44,7 +44,8 @@ ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars
 	licences fuzz-check doc python python-test fsspec-suite httpx-suite aiohttp-suite engines-test engines-bench \
 	python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke \
 	scorecard generate site dist dist-test install install-command install-lib uninstall clean msrv words h3-interop \
-	selection-suites check-features pictures curl-programs curl-differential negotiate-suite httpsig-suite
+	selection-suites check-features pictures curl-programs curl-differential negotiate-suite httpsig-suite \
+	release-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -262,6 +263,9 @@ portable-slice: ## the part of `portable-test` that concerns files, pipes and th
 	$(CARGO) test $(LOCKED) --workspace --features httphaul/portable,httphaul-cli/portable --test suite -- \
 		agent:: openbsd_ftp:: output_files:: partial_files:: splice_faults:: \
 		--skip downloads_complete_when_the_agent_is_killed
+
+release-check: ## check versions, change logs, lock files and sums before a tag (.github/RELEASE_CHECKLIST.md)
+	sh scripts/release-check.sh
 
 licences: ## check the licences of all dependencies, and list duplicate versions
 	sh scripts/licences.sh
