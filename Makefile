@@ -16,6 +16,8 @@ JOB          ?=
 ROUNDS       ?=
 BUDGET       ?=
 FUZZ_SECONDS ?= 20
+FUZZ_MINUTES ?= 30
+TARGETS      ?=
 SEED         ?= 1
 # Generated command lines of curl-differential.
 COUNT        ?= 1500
@@ -23,6 +25,10 @@ OFFSETS      ?= 100
 KILLS        ?= 1000
 URLS         ?= 10000000
 REPLIES      ?= 10000
+# The area and the share of `mutants`.
+AREA         ?= proto
+SHARE        ?= 1/50
+MINUTES      ?= 10
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # What `install` takes: the directory of haul, libhaul_c.so and libhaul_c.a.
@@ -45,7 +51,7 @@ ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars
 	python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke \
 	scorecard generate site dist dist-test install install-command install-lib uninstall clean msrv words h3-interop \
 	selection-suites check-features pictures curl-programs curl-differential negotiate-suite httpsig-suite \
-	release-check
+	release-check mutants loom coverage soak fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -130,6 +136,19 @@ msrv: ## check with the oldest toolchain that Cargo.toml promises (rustup instal
 
 tsan: ## the engine's thread tests under ThreadSanitizer (needs a nightly toolchain with rust-src)
 	sh scripts/tsan.sh
+
+mutants: ## changed lines that a test must notice: AREA=proto (policy, engine; tls, split, window, transfer), SEED=1, SHARE=1/50
+	sh scripts/mutants.sh $(AREA) $(SEED) $(SHARE)
+
+coverage: ## lines, regions and branches of proto and policy that their own tests run (needs nightly with llvm-tools)
+	sh scripts/coverage.sh
+
+# Writes bench/results/soak-DATE.json.
+soak: build tools ## mixed load for MINUTES=10 against faulty servers; memory, descriptors and threads must stay flat (Python: make python)
+	sh scripts/soak.sh $(MINUTES) $(SEED)
+
+loom: ## every order of the steps of threads: the inbox of a worker, the memory budget and the task wakers of a batch
+	$(CARGO) test $(LOCKED) --manifest-path loom/Cargo.toml --target-dir $(TARGET_DIR)/loom
 
 miri: ## the unit tests of the C interface and of the parsers in Miri (needs a nightly toolchain with Miri)
 	sh scripts/miri.sh
@@ -300,6 +319,10 @@ instructions: libhaul build tools ## compare instruction counts with bench/instr
 
 fuzz-smoke: ## run each fuzz target for FUZZ_SECONDS=20 (needs a nightly toolchain)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) sh scripts/fuzz-smoke.sh
+
+fuzz: ## run each fuzz target for FUZZ_MINUTES=30, or those of TARGETS; figures to bench/results/fuzz-DATE.jsonl (nightly)
+	FUZZ_MINUTES=$(FUZZ_MINUTES) FUZZ_TARGETS="$(TARGETS)" FUZZ_RESULT="$(abspath bench/results/fuzz-$(shell date +%F).jsonl)" \
+		sh scripts/fuzz-smoke.sh
 
 # Generates from the table of flags. A test compares the files in the repository with it.
 generate: ## regenerate the man page, the completions and docs/curl-compat.md
