@@ -89,13 +89,13 @@ impl FaultRandomChoices {
     }
 
     /// Returns a random number from 1 up to `most`.
-    fn from_one_to(&mut self, most: u64) -> u64 {
+    fn random_up_to(&mut self, most: u64) -> u64 {
         1 + self.rng.below(most)
     }
 
     /// Returns a random offset from 1 up to `most`, with a random sign.
     fn nonzero_difference(&mut self, most: i64) -> i64 {
-        let by = self.from_one_to(most as u64) as i64;
+        let by = self.random_up_to(most as u64) as i64;
         if self.rng.below(2) == 0 { by } else { -by }
     }
 
@@ -212,15 +212,15 @@ pub(crate) const FAULTS: &[FaultCase] = &[
     }),
     fault("part-short", "every part ends early", RANGE_CODES, |c, p| {
         c.add_close(p);
-        p.short = c.from_one_to(5000);
+        p.short = c.random_up_to(5000);
     }),
     fault("part-length-less", "Content-Length of a part is too small, and so is the part", RANGE_CODES, |c, p| {
         c.add_close(p);
-        p.part_length = -(c.from_one_to(5000) as i64);
+        p.part_length = -(c.random_up_to(5000) as i64);
     }),
     fault("part-length-more", "Content-Length of a part is too large", RANGE_CODES, |c, p| {
         c.add_close(p);
-        p.part_length = c.from_one_to(5000) as i64;
+        p.part_length = c.random_up_to(5000) as i64;
     }),
     fault("chunked", "parts are chunked", RANGE_CODES, |c, p| {
         c.add_close(p);
@@ -228,7 +228,7 @@ pub(crate) const FAULTS: &[FaultCase] = &[
     }),
     fault("chunked-short", "parts are chunked and end early, in order", RANGE_CODES, |c, p| {
         c.add_close(p);
-        (p.chunked, p.short) = (true, c.from_one_to(5000));
+        (p.chunked, p.short) = (true, c.random_up_to(5000));
     }),
     fault("gzip", "parts are gzip-coded", CODING_CODES, |c, p| {
         c.add_close(p);
@@ -264,25 +264,25 @@ pub(crate) const FAULTS: &[FaultCase] = &[
     }),
     with_versions(
         FaultVersions::Http1,
-        fault("garbage", "bytes of no reply after each whole", NO_ERROR_CODES, |c, p| p.garbage = c.from_one_to(100)),
+        fault("garbage", "bytes of no reply after each whole", NO_ERROR_CODES, |c, p| p.garbage = c.random_up_to(100)),
     ),
     with_versions(
         FaultVersions::Http1,
         fault("garbage-parts", "the same, after a cut", RANGE_CODES, |c, p| {
             c.add_close(p);
-            p.garbage = c.from_one_to(100);
+            p.garbage = c.random_up_to(100);
         }),
     ),
     // The first reply.
     fault("whole-longer", "Content-Length of the 200 is too large", RANGE_CODES, |c, p| {
-        p.whole_length = c.from_one_to(5000) as i64;
+        p.whole_length = c.random_up_to(5000) as i64;
     }),
     fault(
         "whole-shorter",
         "Content-Length of the 200 is too small: what is beyond cannot be seen",
         RANGE_CODES,
         |c, p| {
-            p.whole_length = -(c.from_one_to(5000) as i64);
+            p.whole_length = -(c.random_up_to(5000) as i64);
         },
     ),
     fault("unasked-206", "206 for a request without Range", &[8, 18, 33, 56], |_, p| p.unasked_206 = Some(0)),
@@ -313,7 +313,7 @@ pub(crate) const FAULTS: &[FaultCase] = &[
     }),
     fault("change-in-time", "other content after a moment, and a cut", RANGE_CODES, |c, p| {
         c.add_close(p);
-        p.change = Some(ContentChange::Time(Duration::from_millis(c.from_one_to(400))));
+        p.change = Some(ContentChange::Time(Duration::from_millis(c.random_up_to(400))));
         p.ignore_if_range = c.rng.below(2) == 0;
     }),
     fault("change-weak", "the same with weak ETags", RANGE_CODES, |c, p| {
