@@ -202,7 +202,7 @@ pub(crate) enum MetricKind {
     /// The number of connections that the server accepted.
     #[serde(rename = "connections")]
     Connections,
-    /// The number of full TLS handshakes, i.e. with certificates.
+    /// The number of full TLS handshakes, in which the server sends its certificates.
     #[serde(rename = "full_handshakes")]
     FullHandshakes,
     /// The largest number of concurrent requests at the server after the first second.

@@ -101,7 +101,7 @@ impl<'a> WarcReader<'a> {
 impl Iterator for WarcReader<'_> {
     type Item = Result<WarcRecord, String>;
 
-    /// Returns the next record. After a fault, there are no further ones.
+    /// Returns the next record. Returns `None` at the end, and after a malformed record.
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.archive.get(self.at..).filter(|rest| !rest.is_empty())?;
         let is_compressed = self.archive.starts_with(&[0x1f, 0x8b]);

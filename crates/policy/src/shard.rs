@@ -27,7 +27,7 @@ use sha2::{Digest, Sha256};
 
 use crate::target::{Origin, Scheme, Target};
 
-/// The shard of texts that are not URLs, so that exactly one shard reports each.
+/// The shard to which texts that are not URLs belong. Exactly one shard reports each such text.
 pub const SHARD_OF_UNUSABLE_URLS: u32 = 0;
 
 /// Returns the number of the shard of an origin, from 0 to `count` - 1.
@@ -102,7 +102,7 @@ pub enum ShardError {
     NotTwoNumbers,
     /// The text gives 0 as the number of shards.
     NoShards,
-    /// A number is 2^32 or larger.
+    /// One of the two numbers is 2^32 or larger.
     CountTooLarge,
     /// The number of the shard is not less than this number of shards.
     NumberTooLarge(NonZeroU32),

@@ -19,7 +19,7 @@ const COUNTING_PERIOD: Duration = Duration::from_secs(10);
 pub(crate) trait Flood: Copy {
     type Error;
 
-    /// Returns the index of this kind among the kinds.
+    /// Returns the index of this kind in an array of all kinds.
     fn index(self) -> usize;
 
     /// Returns the error of a peer that sent more frames of this kind than `limit`.

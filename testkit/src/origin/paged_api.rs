@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use super::body::ReplyBody;
 use super::routes::{RouteRequest, percent_decoded, plain};
 
-/// The largest number of items on a page, and of items.
+/// The maximum number of items of the listing, and of items on one page.
 const MAX_ITEMS: u64 = 1_000_000;
 /// The token against request forgery, which has to come back with the form and in the cookie.
 const FORM_TOKEN: &str = "f7+3b/9=";

@@ -121,7 +121,7 @@ impl OriginRequestLog {
         lock(&self.log).push(request);
     }
 
-    /// Counts a request for `path`. Returns the number of earlier requests for that path.
+    /// Counts a request for `path`. Returns how many requests for that path came before.
     pub(super) fn attempt(&self, path: &str) -> u64 {
         let mut attempts = lock(&self.attempts);
         let count = attempts.entry(path.to_owned()).or_default();

@@ -107,7 +107,7 @@ pub fn help(persona: ProgramPersona, subject: Option<&str>) -> Result<String, Us
     Ok(text)
 }
 
-/// Returns the error for a subject of `--help` about which there is nothing.
+/// Returns the error for an unknown subject of `--help`.
 fn unknown_subject_error(subject: &str) -> UsageError {
     let place = ArgPosition::Option(format!("--help {}", printable(subject.as_bytes())));
     let meant = did_you_mean::similar_options(subject.trim_start_matches('-'));

@@ -80,7 +80,7 @@ impl SyncTargets {
         self.lock().output = Some(Arc::new(output));
     }
 
-    /// Adds the file systems of these files.
+    /// Adds the file systems on which these files are stored.
     pub(super) fn add<'p>(&self, files: impl Iterator<Item = &'p Path>) {
         let mut set = self.lock();
         for file in files {

@@ -431,7 +431,7 @@ pub struct StageArgs {
     /// The names of the values of `extract`, in the same order. Empty if they have no names, and
     /// without records.
     pub value_names: Vec<ValueName>,
-    /// `--with-url`: prints the URL of its page before each value. Only the last stage can.
+    /// `--with-url`: prints the URL of its page before each value. Only the last stage can have it.
     pub with_url: bool,
     /// The records that the stage prints instead of bodies or values. Only the last stage has them.
     pub records: Option<RecordOutputArgs>,

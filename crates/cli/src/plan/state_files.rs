@@ -20,8 +20,8 @@ pub struct CookieArgs {
     pub files: Vec<PathBuf>,
     /// `-b ''`: stores and sends cookies during the run without reading a file.
     pub engine: bool,
-    /// `-c`: the file to which the cookies are written at the end; `-` is standard output. It is
-    /// not read.
+    /// `-c`: the file to which the cookies are written at the end. `-` means standard output. The
+    /// file is not read.
     pub jar: Option<PathBuf>,
     /// True for the curl persona: cookies are sent and written in curl's order, and are matched
     /// with the host in the field `Host`, if `-H` sets that.

@@ -226,7 +226,7 @@ fn check_number(option: u32, value: i64) -> Result<(), CURLcode> {
 }
 
 impl EasyState {
-    /// Sets an option that is a pointer.
+    /// Sets an option whose value is a pointer.
     ///
     /// # Safety
     /// libcurl's documentation of the option.
@@ -351,7 +351,7 @@ pub extern "C" fn haul_curl_easy_setopt_number(easy: OpaqueHandle, option: c_int
     })
 }
 
-/// Sets an option that is a pointer.
+/// Sets an option whose value is a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_curl_easy_setopt_pointer(
     easy: OpaqueHandle,

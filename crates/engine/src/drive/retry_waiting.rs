@@ -26,7 +26,7 @@ pub(crate) struct WaitingRetries {
 }
 
 impl WaitingRetries {
-    /// Adds a transfer. It fails if it still waits at `deadline`.
+    /// Adds a transfer. The transfer fails if it still waits at `deadline`.
     pub(crate) fn insert(&mut self, transfer: Box<Transfer>, deadline: Option<Instant>) {
         let tag = transfer.scheduling.tag;
         self.deadlines.extend(deadline.map(|at| (at, tag)));

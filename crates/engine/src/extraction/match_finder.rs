@@ -85,7 +85,7 @@ impl MatchFinder {
         Self { regex, grouped, method }
     }
 
-    /// Returns the name that the expression gives to group 1. Returns `None` if it gives no name.
+    /// Returns the name that the expression gives to group 1. `None` if the group has no name.
     pub(super) fn value_name(&self) -> Option<&str> {
         self.regex.group_info().to_name(PatternID::ZERO, 1)
     }

@@ -251,7 +251,7 @@ struct LinkResolver {
     base: Option<PageBase>,
     /// True for matches in HTML and XML, which may have character references.
     is_markup: bool,
-    /// The number of values that are no URLs to fetch.
+    /// The number of values that were skipped because they are no http or https URL.
     skipped: Arc<AtomicU64>,
 }
 

@@ -112,7 +112,8 @@ impl JobCounts {
         })
     }
 
-    /// Returns the number of URLs that are left, of a list with this number of URLs.
+    /// Returns the number of URLs that are not finished. `total` is the number of URLs of the whole
+    /// list.
     pub(super) fn unfinished_urls(&self, total: u64) -> u64 {
         total.saturating_sub(self.finished) + self.queued
     }
