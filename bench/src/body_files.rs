@@ -58,7 +58,7 @@ impl LargeBodyFiles {
     }
 
     /// Creates a sparse file of `len` bytes if it does not exist yet. No job checks its contents.
-    pub(crate) fn prepare_hollow(&self, len: u64) -> Result<()> {
+    pub(crate) fn create_sparse_body(&self, len: u64) -> Result<()> {
         let file = self.root.join("bytes").join(len.to_string());
         if !file.metadata().is_ok_and(|meta| meta.len() == len) {
             File::create(file)?.set_len(len)?;

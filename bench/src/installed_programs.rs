@@ -22,7 +22,7 @@ pub(crate) fn search_path() -> Result<OsString> {
 
 /// Returns the path of the haul that was built together with the bench program. `None` if that file
 /// does not exist.
-pub(crate) fn haul_beside() -> Option<PathBuf> {
+pub(crate) fn built_haul_path() -> Option<PathBuf> {
     std::env::current_exe().ok().map(|bench| bench.with_file_name("haul")).filter(|haul| haul.is_file())
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn haul_beside() -> Option<PathBuf> {
 pub(crate) fn install_haul() -> Result<()> {
     let installed = built_programs_directory().join("haul");
     let _ = fs::remove_file(&installed);
-    if let Some(haul) = haul_beside() {
+    if let Some(haul) = built_haul_path() {
         fs::create_dir_all(built_programs_directory())?;
         fs::copy(haul, installed)?;
     }

@@ -112,7 +112,7 @@ fn body_tls(server: &SiteServer, _: usize) -> Vec<String> {
 
 /// Returns the command line of the haul that was built together with the bench program.
 fn haul(arguments: &[&str]) -> Vec<String> {
-    std::iter::once(installed_programs::haul_beside().unwrap_or_default().display().to_string())
+    std::iter::once(installed_programs::built_haul_path().unwrap_or_default().display().to_string())
         .chain(arguments.iter().map(|&word| word.to_owned()))
         .collect()
 }

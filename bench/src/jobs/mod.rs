@@ -149,7 +149,7 @@ impl<'a> JobEnvironment<'a> {
             "curl" if self.options.curl.is_some() => self.options.curl.clone(),
             "haul" if self.options.haul.is_some() => self.options.haul.clone(),
             "haul" if self.options.smoke => {
-                installed_programs::haul_beside().or_else(|| installed_programs::find(name))
+                installed_programs::built_haul_path().or_else(|| installed_programs::find(name))
             }
             "bench" => std::env::current_exe().ok(),
             SYSTEM_CURL => installed_programs::find_installed("curl"),

@@ -154,7 +154,7 @@ fn body_part(
 ) -> Result<JobPart> {
     let len = len.min(bench.length(u64::MAX));
     if len > WRITTEN {
-        bodies.prepare_hollow(len)?;
+        bodies.create_sparse_body(len)?;
     } else {
         bodies.prepare(len)?;
     }

@@ -35,7 +35,7 @@ impl StopFlag {
     /// after a signal handler, which may have set it.
     pub(crate) fn or_signals(&self) -> InterruptCallback {
         let stop = self.clone();
-        InterruptCallback::new(move || stop.is_set() || has_signal() || stop.is_set())
+        InterruptCallback::new(move || stop.is_set() || run_signal_handlers() || stop.is_set())
     }
 }
 
@@ -43,12 +43,12 @@ impl StopFlag {
 /// runs them only in its main thread. If a handler raises an exception, such as
 /// `KeyboardInterrupt`, the call ends and raises it.
 pub(crate) fn signals() -> InterruptCallback {
-    InterruptCallback::new(has_signal)
+    InterruptCallback::new(run_signal_handlers)
 }
 
 /// Runs the handlers of pending signals. Returns `true` if the call has to end, because a handler
 /// raised an exception or because the interpreter has ended.
-pub(crate) fn has_signal() -> bool {
+pub(crate) fn run_signal_handlers() -> bool {
     let checked = Python::try_attach(|py| py.check_signals());
     match checked {
         Some(Ok(())) => false,

@@ -23,7 +23,7 @@ use crate::error::{FailurePhase, interrupted, to_exception};
 use crate::python_text::from_latin1;
 use crate::received_response::{ReceivedResponse, ResponseFacts, TrailerField, trailer_fields};
 use crate::request_body::BodySourceException;
-use crate::stop_flag::{StopFlag, has_signal};
+use crate::stop_flag::{StopFlag, run_signal_handlers};
 
 /// The default number of bytes that a read returns at most.
 const PIECE: usize = 64 << 10;
@@ -227,7 +227,7 @@ impl StreamedBody {
                     }
                     bytes => return bytes,
                 }
-                if has_signal() {
+                if run_signal_handlers() {
                     return Err(interruption("it was interrupted"));
                 }
             }
@@ -293,7 +293,7 @@ impl StreamedBody {
             slot = again;
             if waited.timed_out() {
                 drop(slot);
-                if has_signal() {
+                if run_signal_handlers() {
                     return Err(interruption("it was interrupted"));
                 }
                 slot = self.slot();
