@@ -164,7 +164,7 @@ impl FormAddOptions {
     /// Makes the part of all words.
     ///
     /// # Safety
-    /// The rules of [`PartWords::apply_option`].
+    /// The rules of [`FormAddOptions::apply_option`].
     unsafe fn into_part(self) -> Result<PostPart, CURLFORMcode> {
         let name = self.name.ok_or(FORMADD_INCOMPLETE)?;
         // SAFETY: the caller guarantees it.

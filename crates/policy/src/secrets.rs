@@ -2,8 +2,8 @@
 //!
 //! The lesson of past advisories (CVE-2018-1000007, CVE-2022-27774, CVE-2022-27776): a field that
 //! the user gave for one origin must not follow a redirect to another.
-//! [`redirect::decide`](crate::redirect::decide) decides when to drop secrets; this module decides
-//! which fields those are.
+//! [`redirected_request`](crate::redirect::redirected_request) decides when to drop secrets; this
+//! module decides which fields those are.
 //!
 //! ```
 //! use haul_policy::redirect::SecretHandling;

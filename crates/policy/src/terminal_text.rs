@@ -15,9 +15,9 @@ pub fn is_unsafe_on_terminal(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Returns the text with `?` in place of each [hazard](is_hazard). Tabs and line ends are kept. A
-/// byte that is not UTF-8 is kept too, unless a terminal that reads Latin-1 would treat it as a C1
-/// control.
+/// Returns the text with `?` in place of each [unsafe character](is_unsafe_on_terminal). Tabs and
+/// line ends are kept. A byte that is not UTF-8 is kept too, unless a terminal that reads Latin-1
+/// would treat it as a C1 control.
 pub fn escape_for_terminal(lines: &[u8]) -> Vec<u8> {
     let mut shown = Vec::with_capacity(lines.len());
     for chunk in lines.utf8_chunks() {
@@ -32,8 +32,9 @@ pub fn escape_for_terminal(lines: &[u8]) -> Vec<u8> {
     shown
 }
 
-/// Replaces each [hazard](is_hazard) in a JSON text behind the offset `from` by its escape. The
-/// value of the text stays the same, because such characters occur in strings only.
+/// Replaces each [unsafe character](is_unsafe_on_terminal) in a JSON text behind the offset `from`
+/// by its escape. The value of the text stays the same, because such characters occur in strings
+/// only.
 ///
 /// ```
 /// let mut text = "{\"a\":\"\u{9b}2J\u{202e}é\"}".as_bytes().to_vec();

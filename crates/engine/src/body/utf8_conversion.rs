@@ -1,14 +1,14 @@
 //! Conversion of a body to UTF-8 according to its charset.
 //!
 //! The charset comes from a byte order mark, else from the field `Content-Type`, else from the
-//! body: an XML declaration or a `<meta>` in its first [`PRESCAN`] bytes, if the body may be
+//! body: an XML declaration or a `<meta>` in its first [`PRESCAN_BYTES`] bytes, if the body may be
 //! markup. JSON and `text/event-stream` are UTF-8 (RFC 8259 section 8.1, WHATWG HTML). Any other
 //! body without a declared charset is UTF-8 if it is valid UTF-8, and windows-1252 otherwise, as in
 //! browsers (<https://encoding.spec.whatwg.org/>). To decide, the bytes from the first one beyond
 //! ASCII on are buffered until the body ends or [`MAX_UNDECIDED_BYTES`] of them are valid. Invalid
 //! bytes after that are converted from windows-1252 one by one.
 //!
-//! The pieces in which a body arrives make no difference: HTML waits for [`PRESCAN`] bytes, a
+//! The pieces in which a body arrives make no difference: HTML waits for [`PRESCAN_BYTES`] bytes, a
 //! declaration or the end of the body.
 //!
 //! Valid UTF-8 is passed on without a copy. Invalid bytes of a body with a declared charset become
@@ -273,7 +273,7 @@ pub(super) fn encoding_in_content_type(content_type: Option<&[u8]>) -> Option<&'
 }
 
 /// Returns the encoding of a body that begins with `start`. Its byte order mark takes precedence
-/// over `declared`, and both over a declaration in its first [`PRESCAN`] bytes, if the format
+/// over `declared`, and both over a declaration in its first [`PRESCAN_BYTES`] bytes, if the format
 /// allows a declaration there. Returns `None` if none of these names an encoding.
 pub(super) fn choose_encoding(
     start: &[u8],

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// little, and bytes that wait in the kernel take memory, too.
 pub const MARK_WHEN_MOVED: usize = 512 << 10;
 /// The low-water mark in bytes for a body that is received into this process without decryption, in
-/// buffers of [`BULK`](crate::buffer_pool::BULK) bytes.
+/// buffers of [`BULK_BUFFER_SIZE`](crate::buffer_pool::BULK_BUFFER_SIZE) bytes.
 pub const MARK_WHEN_COPIED: usize = 2 << 20;
 /// The low-water mark in bytes for a body that is received to be decrypted. It is twice
 /// [`MARK_WHEN_MOVED`], which saves an eighth of the time.

@@ -251,7 +251,7 @@ struct ExpressionSearch {
     scratch: SearchScratch,
     reach_cache: Option<Cache>,
     /// The unsettled end of the body so far (where later bytes can still change a match), and the
-    /// [`CONTEXT`](super::lookahead::CONTEXT) bytes before it.
+    /// [`ASSERTION_CONTEXT`](super::lookahead::ASSERTION_CONTEXT) bytes before it.
     tail: Vec<u8>,
     /// The offset in the body at which `tail` (or the window that is being searched) begins.
     origin: u64,

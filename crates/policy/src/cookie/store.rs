@@ -149,8 +149,8 @@ impl CookieStore {
     }
 
     /// Returns the Cookie field for a request to `target`; `None` if no cookie matches. The cookies
-    /// are in the order of the jar's [`CookieFileStyle`]. There are at most [`MAX_SENT`] cookies
-    /// and [`MAX_FIELD`] bytes.
+    /// are in the order of the jar's [`CookieFileStyle`]. There are at most
+    /// [`MAX_COOKIES_PER_REQUEST`] cookies and [`MAX_COOKIE_FIELD`] bytes.
     pub fn cookie_for(&self, target: &Target, now: u64) -> Option<Vec<u8>> {
         if self.len == 0 {
             return None;

@@ -174,7 +174,7 @@ fn unfold_lines(input: &[u8]) -> Vec<u8> {
 
 /// Returns a copy of the response head for `httparse`, in which bytes that `httparse` refuses but
 /// haul tolerates are replaced. Control bytes become 0x80, and the non-token bytes of an [odd
-/// name](is_odd_name) become `x`. The length stays the same.
+/// name](is_invalid_name) become `x`. The length stays the same.
 fn replace_invalid_bytes(input: &[u8]) -> Vec<u8> {
     let is_control = |byte: u8| byte.is_ascii_control() && !matches!(byte, 0 | b'\t' | b'\r' | b'\n');
     let mut text = input.to_vec();
