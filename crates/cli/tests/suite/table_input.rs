@@ -143,6 +143,8 @@ fn wrong_row_fails_alone_and_wrong_table_ends() {
         ("n\n1\n", &["-H", "A: {m}", &*url], 2, "has no column \"m\""),
         ("n\n1\n", &["--url-query", "a={m}", &*url], 2, "has no column \"m\""),
         ("n\n1\n", &["http://h/{}"], 2, "has no column \"\""),
+        ("a/b\n1\n", &["http://h/{a/b}"], 2, "the column \"a/b\" of t.csv cannot be a placeholder"),
+        ("n,{x}\n1,2\n", &["-H", "A: {{x}}", &*url], 2, "the column \"{x}\" of t.csv cannot be a placeholder"),
     ] {
         let ran = run_table(dir.path(), "t.csv", table, args);
         assert!(ran.failed(code).contains(message), "{args:?}: {}", ran.stderr);

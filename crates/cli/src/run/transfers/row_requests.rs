@@ -275,6 +275,24 @@ impl ColumnNames<'_> {
         Error::new(ErrorKind::Setup, message)
     }
 
+    /// Refuses a text in which a column stands in braces whose name cannot be that of a placeholder: it
+    /// would be sent as it is.
+    fn check_names_in(&self, text: &[u8]) -> Result<()> {
+        let is_misused = |column: &&String| {
+            let written = format!("{{{column}}}");
+            placeholder(written.as_bytes()).is_none() && memchr::memmem::find(text, written.as_bytes()).is_some()
+        };
+        let Some(column) = self.columns.iter().find(|column| !column.is_empty() && is_misused(column)) else {
+            return Ok(());
+        };
+        let message = format!(
+            "the column {column:?} of {} cannot be a placeholder, because its name has a brace, a slash, a quotation \
+             mark or a control character, or is too long; rename it in the header line",
+            self.list
+        );
+        Err(Error::new(ErrorKind::Setup, message))
+    }
+
     fn without_url(&self) -> Error {
         let message = format!(
             "{} has no column \"{URL_COLUMN}\", and the command line names no URL: add one with placeholders, such \
@@ -287,6 +305,7 @@ impl ColumnNames<'_> {
 
     /// Parses a URL of the command line, in which each text in braces must be a column.
     fn url(&self, text: &str) -> Result<RowUrl> {
+        self.check_names_in(text.as_bytes())?;
         let mut template = String::new();
         let mut columns = Vec::new();
         let mut rest = text;
@@ -319,6 +338,7 @@ impl ColumnNames<'_> {
     /// Parses the value of a header field or a query, in which each text in braces must be a
     /// column.
     fn template(&self, text: &[u8]) -> Result<ValueTemplate> {
+        self.check_names_in(text)?;
         if let Some(name) = placeholder_names(text).find(|name| self.index_of(name).is_none()) {
             return Err(self.unknown(name));
         }
@@ -329,6 +349,7 @@ impl ColumnNames<'_> {
     /// nor, if `has_pages` is true, the number of a page.
     fn check_output(&self, output: &OutputArg, has_pages: bool) -> Result<()> {
         let OutputArg::File(name) = output else { return Ok(()) };
+        self.check_names_in(name.as_encoded_bytes())?;
         let is_known = |name: &str| {
             let text = format!("{{{name}}}");
             let is_page = has_pages && text.as_bytes() == PAGE_PLACEHOLDER;
