@@ -51,7 +51,7 @@ ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars
 	python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke \
 	scorecard generate site dist dist-test install install-command install-lib uninstall clean msrv words h3-interop \
 	selection-suites check-features pictures curl-programs curl-differential negotiate-suite httpsig-suite \
-	release-check mutants loom coverage soak fuzz
+	selection-memory release-check mutants loom coverage soak fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -227,6 +227,9 @@ job-kills: ## kill -9 of jobs (--job) at KILLS=1000 random moments; nothing may 
 
 job-memory: ## the memory of jobs with URLS=10000000 URLs, from a file and from a pipe: 64 MB (some 40 minutes, 8 GB of disk)
 	HAUL_JOB_URLS=$(URLS) $(CARGO) test --release $(LOCKED) -p httphaul-cli --test suite -- memory_of_a_job --nocapture
+
+selection-memory: ## the memory of --select and --select-json on pages and JSON lines of 1 GiB: 24 MB (some minutes)
+	HAUL_SELECT_MIB=1024 $(CARGO) test --release $(LOCKED) -p httphaul-cli --test suite -- large_pages_are_selected --nocapture
 
 selection-suites: ## html5lib's tokenizer tests and the JSONPath compliance suite (fetches both with git)
 	LOCKED="$(LOCKED)" sh scripts/selection-suites.sh
