@@ -104,6 +104,7 @@ pub mod sink;
 mod split;
 pub mod state;
 pub mod stats;
+mod sync;
 mod threads;
 pub mod trace;
 pub mod transfer;

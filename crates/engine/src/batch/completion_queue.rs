@@ -10,14 +10,16 @@ use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
-use std::task::{Wake, Waker};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use super::budgeted_sink::BudgetedSink;
 use super::executor::{AdmissionControl, AdmissionRule, ExecutorLoad, RequestsInProgress};
-use super::memory_budget::{BudgetedSink, MemoryBudget};
+use super::memory_budget::MemoryBudget;
 use super::notifier::Notifier;
+use super::task_waker::{TaskWaker, WokenTasks};
 use super::{BatchOrder, FinishedRequest};
 use crate::drive::retry_waiting::MAX_WAITING_RETRIES;
 use crate::ignore_poison::IgnorePoison;
@@ -57,29 +59,13 @@ pub(super) struct CompletionState {
     unannounced_since: Option<Instant>,
     notifier: Option<Notifier>,
     /// The tasks of the program that were woken, and that the program has not taken yet.
-    woken: Vec<Arc<TaskWaker>>,
+    woken: Vec<Arc<TaskWaker<CompletionQueue>>>,
 }
 
-/// The waker of a task of the program, for [`Batch::task_waker`](super::Batch::task_waker).
-struct TaskWaker {
-    queue: Weak<CompletionQueue>,
-    task: u64,
-    /// True while the task is in the list of woken tasks.
-    is_woken: AtomicBool,
-}
-
-impl Wake for TaskWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        if self.is_woken.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        let Some(queue) = self.queue.upgrade() else { return };
-        let mut state = queue.lock();
-        state.woken.push(Arc::clone(self));
+impl WokenTasks for CompletionQueue {
+    fn add_woken(&self, waker: Arc<TaskWaker<Self>>) {
+        let mut state = self.lock();
+        state.woken.push(waker);
         if let Some(notifier) = &mut state.notifier {
             notifier.set(true);
         }
@@ -201,7 +187,7 @@ impl CompletionQueue {
 
     /// Makes the waker of a task of the program.
     pub(super) fn task_waker(self: &Arc<Self>, task: u64) -> Waker {
-        Waker::from(Arc::new(TaskWaker { queue: Arc::downgrade(self), task, is_woken: AtomicBool::new(false) }))
+        Waker::from(Arc::new(TaskWaker::new(Arc::downgrade(self), task)))
     }
 
     /// Removes and returns the tasks that were woken.
@@ -213,9 +199,7 @@ impl CompletionQueue {
             notifier.set(has_results);
         }
         drop(state);
-        // From here on, a wake puts the task into the list again.
-        woken.iter().for_each(|waker| waker.is_woken.store(false, Ordering::SeqCst));
-        woken.iter().map(|waker| waker.task).collect()
+        woken.iter().map(|waker| waker.take()).collect()
     }
 
     /// Drops all results. Returns the number of the request whose result would have been returned

@@ -5,18 +5,13 @@
 //! waits for its result. So the bodies of a batch take at most the budget and the size of one more
 //! body.
 
-use std::io;
-use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-
-use haul_policy::target::Target;
+use std::sync::Arc;
 
 use super::executor::AdmissionRule;
-use crate::Result;
-use crate::buffer_pool::BufferLease;
 use crate::ignore_poison::IgnorePoison;
-use crate::sink::{BodyInfo, ExistingPartialContent, Sink, TransferWaker};
+use crate::sink::TransferWaker;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The value of `first` and `head` that stands for no request.
 const NO_REQUEST: u64 = u64::MAX;
@@ -113,114 +108,26 @@ impl MemoryBudget {
         self.nothing_ready.load(Ordering::SeqCst) && self.first.load(Ordering::SeqCst) == id
     }
 
+    /// Returns how many of `own` bytes the request `id` may receive now. If it is none, `waker` is
+    /// called once this may have changed.
+    pub(super) fn credit(&self, own: u64, id: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
+        if own == 0 || self.is_preferred(id) {
+            return own;
+        }
+        if let (0, Some(waker)) = (self.free_bytes(), waker) {
+            self.waiting.lock().ignore_poison().push((Arc::clone(waker), token));
+            // It may have become the preferred one, or got room, in between.
+            if !self.is_preferred(id) && self.free_bytes() == 0 {
+                return 0;
+            }
+        }
+        own.min(self.free_bytes().max(MIN_BUDGET))
+    }
+
     fn wake_waiting_sinks(&self) {
         let waiting = std::mem::take(&mut *self.waiting.lock().ignore_poison());
         for (driver, token) in waiting {
             driver.wake(token);
         }
-    }
-}
-
-/// A sink whose bytes count towards a batch's memory budget.
-pub(super) struct BudgetedSink {
-    sink: Box<dyn Sink>,
-    id: u64,
-    holds: BudgetShare,
-}
-
-/// The number of bytes that a sink uses of a budget. Dropping the share releases them.
-struct BudgetShare {
-    bytes: u64,
-    budget: Arc<MemoryBudget>,
-}
-
-impl BudgetShare {
-    fn add(&mut self, bytes: u64) {
-        self.bytes += bytes;
-        self.budget.add(bytes);
-    }
-
-    fn release_all(&mut self) {
-        self.budget.release(std::mem::take(&mut self.bytes));
-    }
-}
-
-impl Drop for BudgetShare {
-    fn drop(&mut self) {
-        if self.bytes > 0 {
-            self.release_all();
-        }
-    }
-}
-
-impl BudgetedSink {
-    pub(super) fn new(sink: Box<dyn Sink>, id: u64, budget: Arc<MemoryBudget>) -> Self {
-        Self { sink, id, holds: BudgetShare { bytes: 0, budget } }
-    }
-
-    /// Returns the wrapped sink, and the number of its bytes, which still count towards the budget.
-    pub(super) fn into_parts(mut self) -> (Box<dyn Sink>, u64) {
-        let bytes = std::mem::take(&mut self.holds.bytes);
-        (self.sink, bytes)
-    }
-}
-
-impl Sink for BudgetedSink {
-    fn takes_encoded(&mut self, coding: &[u8]) -> bool {
-        self.sink.takes_encoded(coding)
-    }
-
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
-        self.sink.begin(begin)
-    }
-
-    fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
-        let own = self.sink.credit(waker, token);
-        let budget = &self.holds.budget;
-        let is_preferred = || budget.is_preferred(self.id);
-        if own == 0 || is_preferred() {
-            return own;
-        }
-        if let (0, Some(waker)) = (budget.free_bytes(), waker) {
-            budget.waiting.lock().ignore_poison().push((Arc::clone(waker), token));
-            // It may have become the preferred one, or got room, in between.
-            if !is_preferred() && budget.free_bytes() == 0 {
-                return 0;
-            }
-        }
-        own.min(budget.free_bytes().max(MIN_BUDGET))
-    }
-
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        self.holds.add(lease.bytes().len() as u64);
-        self.sink.bytes(lease)
-    }
-
-    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
-        let received = self.sink.receive(socket, most)?;
-        if let Ok(n) = &received {
-            self.holds.add(*n as u64);
-        }
-        Some(received)
-    }
-
-    fn partial(&mut self, target: &Target) -> Option<ExistingPartialContent> {
-        self.sink.partial(target)
-    }
-
-    fn restart(&mut self) -> bool {
-        let may = self.sink.restart();
-        if may {
-            self.holds.release_all();
-        }
-        may
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        self.sink.finish()
-    }
-
-    fn file_name(&self) -> Option<&std::path::Path> {
-        self.sink.file_name()
     }
 }

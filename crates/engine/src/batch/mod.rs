@@ -21,11 +21,13 @@
 //! descriptor of [`Batch::fd`] is readable while [`Batch::try_next`] has a result. It can also wake
 //! tasks of the program ([`Batch::task_waker`]).
 
+mod budgeted_sink;
 mod completion_queue;
 pub(crate) mod executor;
 mod fetch_all;
 mod memory_budget;
 mod notifier;
+mod task_waker;
 
 use std::any::Any;
 use std::io;
@@ -46,9 +48,9 @@ use crate::sink::Sink;
 use crate::sink::memory::MemorySink;
 use crate::transfer::TransferOutcome;
 use crate::{Client, Error, ErrorKind, Result};
+use budgeted_sink::BudgetedSink;
 use completion_queue::{CompletionQueue, CompletionState};
 use executor::RequestExecutor;
-use memory_budget::BudgetedSink;
 
 /// The order in which responses are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

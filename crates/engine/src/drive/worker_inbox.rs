@@ -5,13 +5,13 @@
 //! inbox before it sleeps. A message to a sleeping worker costs one system call.
 
 use std::io;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use mio::{Registry, Token};
 
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// A message to a worker from another thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub enum WorkerMessage {
 #[derive(Debug)]
 pub struct WorkerInbox {
     messages: Mutex<Vec<WorkerMessage>>,
+    /// True while the worker sleeps. Each change is a swap: loom would let a swap miss a store that
+    /// precedes it. On x86 a sequentially consistent store is a swap, too.
     asleep: AtomicBool,
     waker: mio::Waker,
 }
@@ -69,17 +71,17 @@ impl WorkerInbox {
 
     /// Marks the worker as asleep. Returns `false`, and leaves it awake, if there are messages.
     pub fn try_sleep(&self) -> bool {
-        self.asleep.store(true, Ordering::SeqCst);
+        self.asleep.swap(true, Ordering::SeqCst);
         let empty = self.messages.lock().ignore_poison().is_empty();
         if !empty {
-            self.asleep.store(false, Ordering::SeqCst);
+            self.asleep.swap(false, Ordering::SeqCst);
         }
         empty
     }
 
     /// Marks the worker as awake, and moves its messages into `to`.
     pub fn take_all(&self, to: &mut Vec<WorkerMessage>) {
-        self.asleep.store(false, Ordering::SeqCst);
+        self.asleep.swap(false, Ordering::SeqCst);
         to.append(&mut self.messages.lock().ignore_poison());
     }
 }

@@ -1,0 +1,104 @@
+//! A sink whose bytes count towards the memory budget of a batch.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use haul_policy::target::Target;
+
+use super::memory_budget::MemoryBudget;
+use crate::Result;
+use crate::buffer_pool::BufferLease;
+use crate::sink::{BodyInfo, ExistingPartialContent, Sink, TransferWaker};
+
+/// A sink whose bytes count towards a batch's memory budget.
+pub(super) struct BudgetedSink {
+    sink: Box<dyn Sink>,
+    id: u64,
+    holds: BudgetShare,
+}
+
+/// The number of bytes that a sink uses of a budget. Dropping the share releases them.
+struct BudgetShare {
+    bytes: u64,
+    budget: Arc<MemoryBudget>,
+}
+
+impl BudgetShare {
+    fn add(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.budget.add(bytes);
+    }
+
+    fn release_all(&mut self) {
+        self.budget.release(std::mem::take(&mut self.bytes));
+    }
+}
+
+impl Drop for BudgetShare {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.release_all();
+        }
+    }
+}
+
+impl BudgetedSink {
+    pub(super) fn new(sink: Box<dyn Sink>, id: u64, budget: Arc<MemoryBudget>) -> Self {
+        Self { sink, id, holds: BudgetShare { bytes: 0, budget } }
+    }
+
+    /// Returns the wrapped sink, and the number of its bytes, which still count towards the budget.
+    pub(super) fn into_parts(mut self) -> (Box<dyn Sink>, u64) {
+        let bytes = std::mem::take(&mut self.holds.bytes);
+        (self.sink, bytes)
+    }
+}
+
+impl Sink for BudgetedSink {
+    fn takes_encoded(&mut self, coding: &[u8]) -> bool {
+        self.sink.takes_encoded(coding)
+    }
+
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+        self.sink.begin(begin)
+    }
+
+    fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
+        let own = self.sink.credit(waker, token);
+        self.holds.budget.credit(own, self.id, waker, token)
+    }
+
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
+        self.holds.add(lease.bytes().len() as u64);
+        self.sink.bytes(lease)
+    }
+
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+        let received = self.sink.receive(socket, most)?;
+        if let Ok(n) = &received {
+            self.holds.add(*n as u64);
+        }
+        Some(received)
+    }
+
+    fn partial(&mut self, target: &Target) -> Option<ExistingPartialContent> {
+        self.sink.partial(target)
+    }
+
+    fn restart(&mut self) -> bool {
+        let may = self.sink.restart();
+        if may {
+            self.holds.release_all();
+        }
+        may
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.sink.finish()
+    }
+
+    fn file_name(&self) -> Option<&std::path::Path> {
+        self.sink.file_name()
+    }
+}

@@ -1,0 +1,48 @@
+//! The wakers of the tasks of a program whose event loop watches a batch.
+
+use std::sync::{Arc, Weak};
+use std::task::Wake;
+
+use crate::sync::atomic::{AtomicBool, Ordering};
+
+/// A queue that keeps woken tasks for the program.
+pub(super) trait WokenTasks: Send + Sync + Sized + 'static {
+    /// Adds a task to the list of woken tasks, and notifies the program.
+    fn add_woken(&self, waker: Arc<TaskWaker<Self>>);
+}
+
+/// The waker of a task of the program, for [`Batch::task_waker`](super::Batch::task_waker).
+pub(super) struct TaskWaker<Q: WokenTasks> {
+    queue: Weak<Q>,
+    task: u64,
+    /// True while the task is in the list of woken tasks.
+    is_woken: AtomicBool,
+}
+
+impl<Q: WokenTasks> TaskWaker<Q> {
+    pub(super) fn new(queue: Weak<Q>, task: u64) -> Self {
+        Self { queue, task, is_woken: AtomicBool::new(false) }
+    }
+
+    /// Returns the task of a waker that was removed from the list. From here on, a wake adds it to
+    /// the list again.
+    pub(super) fn take(&self) -> u64 {
+        self.is_woken.store(false, Ordering::SeqCst);
+        self.task
+    }
+}
+
+impl<Q: WokenTasks> Wake for TaskWaker<Q> {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.is_woken.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        if let Some(queue) = self.queue.upgrade() {
+            queue.add_woken(Arc::clone(self));
+        }
+    }
+}

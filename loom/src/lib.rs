@@ -1,0 +1,74 @@
+//! Sources of the engine, compiled against loom's locks and atomics, and the models that run them.
+//!
+//! A model fails on a lost wake-up (loom reports the deadlock) and on each assertion, in any order
+//! of the threads' steps.
+
+// The parts that no model uses.
+#![allow(dead_code)]
+#![cfg(test)]
+
+// The included sources name the crate mio, and mean this one.
+extern crate self as mio;
+
+#[path = "../../crates/engine/src/ignore_poison.rs"]
+mod ignore_poison;
+#[path = "../../crates/engine/src/drive/worker_inbox.rs"]
+mod worker_inbox;
+
+mod batch;
+mod inbox_model;
+
+/// The module `sync` of the engine.
+mod sync {
+    pub(crate) use loom::sync::{Mutex, atomic};
+}
+
+/// The module `sink` of the engine.
+mod sink {
+    pub trait TransferWaker: Send + Sync {
+        fn wake(&self, token: usize);
+    }
+}
+
+/// mio's event loop: a flag that a waker sets, and for which the worker waits.
+#[derive(Debug, Default)]
+pub struct Registry(std::sync::Arc<(loom::sync::Mutex<bool>, loom::sync::Condvar)>);
+
+/// mio's name of an event.
+#[derive(Debug)]
+pub struct Token(pub usize);
+
+/// mio's waker.
+#[derive(Debug)]
+pub struct Waker(std::sync::Arc<(loom::sync::Mutex<bool>, loom::sync::Condvar)>);
+
+impl Registry {
+    /// Waits until a waker has set the flag, and clears it.
+    fn wait(&self) {
+        let mut set = self.0.0.lock().unwrap();
+        while !*set {
+            set = self.0.1.wait(set).unwrap();
+        }
+        *set = false;
+    }
+}
+
+impl Waker {
+    /// Makes a waker of this event loop.
+    ///
+    /// # Errors
+    /// None.
+    pub fn new(registry: &Registry, _: Token) -> std::io::Result<Self> {
+        Ok(Self(std::sync::Arc::clone(&registry.0)))
+    }
+
+    /// Sets the flag.
+    ///
+    /// # Errors
+    /// None.
+    pub fn wake(&self) -> std::io::Result<()> {
+        *self.0.0.lock().unwrap() = true;
+        self.0.1.notify_one();
+        Ok(())
+    }
+}
