@@ -30,7 +30,7 @@ for crate in "$@"; do
             { tail -n 20 "$out/log" >&2; exit 1; }
     done <"$out/$crate.binaries"
     "$tools/llvm-profdata" merge -sparse -o "$out/$crate.profdata" "$out/$crate.profiles"/*.profraw
-    objects=$(sed 's/^/--object /' "$out/$crate.binaries")
+    objects=$(sed '2,$s/^/--object /' "$out/$crate.binaries")
     cov() {
         kind=$1
         shift
