@@ -109,6 +109,8 @@ fn days_in(year: u64, month: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use chrono::{Datelike, Timelike};
+
     use super::*;
 
     #[test]
@@ -129,6 +131,24 @@ mod tests {
             assert_eq!(CalendarTime::from_unix(unix).to_unix(), Some(unix));
         }
         assert_eq!(CalendarTime::from_unix(u64::MAX).to_unix(), Some(LAST_UNIX_SECOND));
+    }
+
+    #[test]
+    fn each_day_is_that_of_chrono() {
+        for day in 0..=LAST / DAY {
+            let unix = day * DAY + day * 7919 % DAY;
+            let theirs = chrono::DateTime::from_timestamp(unix.cast_signed(), 0).unwrap();
+            let ours = CalendarTime::from_unix(unix);
+            assert_eq!(
+                (ours.year, ours.month, ours.day),
+                (u64::try_from(theirs.year()).unwrap(), theirs.month().into(), theirs.day().into())
+            );
+            assert_eq!(
+                (ours.hour, ours.minute, ours.second),
+                (theirs.hour().into(), theirs.minute().into(), theirs.second().into())
+            );
+            assert_eq!(ours.to_unix(), Some(unix));
+        }
     }
 
     #[test]

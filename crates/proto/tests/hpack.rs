@@ -2,6 +2,7 @@
 //! blocks.
 
 use haul_proto::hpack::{FieldIndexing, HeaderBlock, HpackDecoder, HpackEncoder, HpackError};
+use loona_hpack::decoder::{DecoderError, IntegerDecodingError};
 use proptest::prelude::*;
 
 type FieldList = Vec<(Vec<u8>, Vec<u8>)>;
@@ -260,6 +261,33 @@ proptest! {
             let (mut input, mut text) = (HeaderBlock::new(&block), Vec::new());
             while let Ok(Some(line)) = decoder.next_line(&mut input, &mut text) {
                 prop_assert!(line.name.len() + line.value.len() <= 512 + block.len() * 8 / 5);
+            }
+        }
+    }
+
+    /// Decodes damaged blocks. The fuzz target `hpack_differential` does the same.
+    #[test]
+    fn damaged_blocks_are_read_as_by_loona_hpack(
+        session in session(),
+        how in indexing(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+    ) {
+        let mut encoder = HpackEncoder::new(4096);
+        let (mut decoder, mut theirs) = (HpackDecoder::new(4096), loona_hpack::Decoder::new());
+        theirs.set_max_allowed_table_size(4096);
+        for (_, list) in session {
+            let mut block = encode(&mut encoder, &list, how);
+            for (place, byte) in &damage {
+                let place = place.index(block.len());
+                block[place] = *byte;
+            }
+            match (decode(&mut decoder, &block), theirs.decode(&block)) {
+                (Ok(read), Ok(expected)) => prop_assert_eq!(read, expected),
+                (Err(_), Err(_)) | (Err(HpackError::LateTableSize), Ok(_)) => break,
+                // A limit of loona-hpack, and a rule of its own.
+                (Ok(_), Err(DecoderError::SizeUpdateAtEnd)) => break,
+                (Ok(_), Err(DecoderError::IntegerDecodingError(IntegerDecodingError::TooManyOctets))) => break,
+                (read, expected) => prop_assert!(false, "haul: {read:?}, loona-hpack: {expected:?}"),
             }
         }
     }
