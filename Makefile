@@ -168,6 +168,7 @@ test: ## all checks and tests, as CI runs them
 	$(MAKE) licences
 	$(MAKE) lint
 	$(MAKE) unit
+	$(MAKE) portable-slice
 	$(MAKE) bindings
 	$(MAKE) perl-test
 	$(MAKE) python-test

@@ -42,7 +42,7 @@ struct AgentCallOutput {
     /// The writer to the descriptor that receives the body; `None` once the descriptor is closed.
     output: Option<DescriptorWriter>,
     /// True while the pipe that receives the body has no room for more bytes. `output` then buffers
-    /// the bytes that did not fit.
+    /// the bytes that did not fit, and the main thread watches the pipe.
     is_full: bool,
     is_watched: bool,
     /// True if the response is at most [`MAX_DRAINED_PER_EVENT`] bytes long and its body goes to a
@@ -142,7 +142,7 @@ impl AgentCall {
         }
         outlet.end = Some(done.to_frame());
         let is_gone = error.is_some_and(|error| error.kind() == ErrorKind::Write);
-        if is_gone || !outlet.is_full || !self.watch(&mut outlet) {
+        if is_gone || !outlet.is_full {
             self.close(&mut outlet);
         }
     }
@@ -220,7 +220,9 @@ impl AgentCallSink {
         let output = outlet.output.as_mut().ok_or_else(gone)?;
         // Small writes would be collected, but the next bytes may take long.
         match write(output).and_then(|_| output.flush()) {
-            Ok(room) => outlet.is_full = room == OutputReadiness::Full,
+            // Watched now and not at the next `credit`: the server may send nothing more, and the
+            // driver would not ask.
+            Ok(room) => outlet.is_full = room == OutputReadiness::Full && self.call.watch(&mut outlet),
             Err(error) if outlet.is_short && is_broken_pipe(&error) => self.call.write_pending(&mut outlet),
             Err(error) => return Err(error),
         }
@@ -259,10 +261,8 @@ impl Sink for AgentCallSink {
         if !outlet.is_full {
             return u64::MAX;
         }
-        // Kept before it is watched: the answer may come at once, and from another thread.
         outlet.waiting = waker.map(|wake| (Arc::clone(wake), token));
-        // What cannot be watched is written to in any case, and waits there.
-        if self.call.watch(&mut outlet) { 0 } else { u64::MAX }
+        0
     }
 
     fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
@@ -283,5 +283,40 @@ impl Sink for AgentCallSink {
 
     fn restart(&mut self) -> bool {
         !self.written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::time::Duration;
+
+    use mio::{Events, Poll};
+
+    use super::*;
+
+    #[test]
+    fn buffered_rest_reaches_the_reader_without_more_bytes() {
+        const LENGTH: usize = 2 << 20;
+        let (mut reader, writer) = io::pipe().unwrap();
+        let (socket, _caller) = UnixStream::pair().unwrap();
+        let mut poll = Poll::new().unwrap();
+        let registry = poll.registry().try_clone().unwrap();
+        let call = Arc::new(AgentCall::new(1, Arc::new(socket), writer.into(), registry, Token(1)));
+        let mut sink = AgentCallSink::new(&call);
+        let bytes = vec![b'x'; LENGTH];
+        sink.pieces(&mut [IoSlice::new(&bytes)]).unwrap();
+        assert!(call.output().is_full, "more than any pipe holds");
+        let reading = std::thread::spawn(move || {
+            let mut received = vec![0; LENGTH];
+            reader.read_exact(&mut received).unwrap();
+        });
+        let mut events = Events::with_capacity(4);
+        while call.output().is_full {
+            poll.poll(&mut events, Some(Duration::from_secs(60))).unwrap();
+            assert!(events.iter().any(|event| event.token() == Token(1)), "the pipe is watched");
+            call.is_writable();
+        }
+        reading.join().unwrap();
     }
 }
