@@ -79,6 +79,7 @@ complete -c haul -l doh-insecure -d 'Accept any certificate of the --doh-url ser
 complete -c haul -l no-doh-insecure -d 'Turn off: Accept any certificate of the --doh-url server'
 complete -c haul -l doh-url -x -d 'Look up names by this HTTPS server'
 complete -c haul -s D -l dump-header -r -d 'Write reply headers to a file'
+complete -c haul -l ech -x -d 'Encrypt the server\'s name in TLS'
 complete -c haul -l egd-file -r -d 'No effect, accepted for compatibility with curl'
 complete -c haul -l etag-compare -r -d 'Fetch only if the entity tag has changed'
 complete -c haul -l etag-save -r -d 'Save the entity tag to a file'

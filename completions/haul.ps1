@@ -114,6 +114,7 @@ Register-ArgumentCompleter -Native -CommandName haul -ScriptBlock {
         , @('--doh-url', 'Look up names by this HTTPS server')
         , @('-D', 'Write reply headers to a file')
         , @('--dump-header', 'Write reply headers to a file')
+        , @('--ech', 'Encrypt the server''s name in TLS')
         , @('--egd-file', 'No effect, accepted for compatibility with curl')
         , @('--etag-compare', 'Fetch only if the entity tag has changed')
         , @('--etag-save', 'Save the entity tag to a file')

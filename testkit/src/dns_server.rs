@@ -62,6 +62,8 @@ pub struct HttpsRecordData {
     pub port: Option<u16>,
     /// The IPv4 address hints.
     pub ipv4_hints: Vec<Ipv4Addr>,
+    /// The keys for Encrypted Client Hello; none if empty.
+    pub ech: Vec<u8>,
 }
 
 impl HttpsRecordData {
@@ -86,6 +88,7 @@ impl HttpsRecordData {
         parameter(1, &alpn);
         parameter(3, &self.port.map(u16::to_be_bytes).map(Vec::from).unwrap_or_default());
         parameter(4, &self.ipv4_hints.iter().flat_map(Ipv4Addr::octets).collect::<Vec<_>>());
+        parameter(5, &self.ech);
         bytes
     }
 }

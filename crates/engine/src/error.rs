@@ -142,6 +142,8 @@ pub enum ErrorKind {
     /// The stapled OCSP response of the server is missing, or does not vouch for its certificate.
     /// Exit 91.
     CertificateStatus,
+    /// The server did not decrypt the Encrypted Client Hello (RFC 9849). Exit 101.
+    EchRequired,
     /// The handshake with a SOCKS proxy failed, or the proxy refused the connection. Exit 97.
     Proxy,
     /// A setting is not valid (a regular expression, a template, a header field). Exit 2.
@@ -197,6 +199,7 @@ impl ErrorKind {
             Self::CrlFile => 82,
             Self::PinnedKey => 90,
             Self::CertificateStatus => 91,
+            Self::EchRequired => 101,
             Self::Proxy => 97,
             Self::HeadTooLarge => 100,
             Self::Interrupted => 130,
@@ -248,6 +251,7 @@ impl ErrorKind {
             Self::LocalFile => "local_file",
             Self::PinnedKey => "pinned_key",
             Self::CertificateStatus => "certificate_status",
+            Self::EchRequired => "ech_required",
             Self::Proxy => "proxy",
             Self::Setup => "setup",
             Self::Interrupted => "interrupted",
@@ -405,6 +409,7 @@ impl Error {
                 | ErrorKind::PeerCertificate
                 | ErrorKind::PinnedKey
                 | ErrorKind::CertificateStatus
+                | ErrorKind::EchRequired
                 | ErrorKind::ClientCertificate
                 | ErrorKind::CaFile
                 | ErrorKind::CrlFile

@@ -82,7 +82,7 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
     (
         "tls",
         "TLS",
-        "alpn ca-native cacert capath cert cert-status cert-type ciphers crlfile curves insecure key key-type pass pinnedpubkey proxy-ca-native \
+        "alpn ca-native cacert capath cert cert-status cert-type ciphers crlfile curves ech insecure key key-type pass pinnedpubkey proxy-ca-native \
          proxy-cacert proxy-capath proxy-cert proxy-cert-type proxy-ciphers proxy-crlfile proxy-digest proxy-insecure proxy-key \
          proxy-key-type proxy-pass proxy-pinnedpubkey proxy-service-name proxy-ssl-allow-beast proxy-ssl-auto-client-cert proxy-tls13-ciphers \
          proxy-tlsv1 sessionid sigalgs ssl ssl-allow-beast ssl-auto-client-cert ssl-no-revoke ssl-reqd ssl-revoke-best-effort tls-max tls13-ciphers \

@@ -67,6 +67,7 @@ mod dns_servers;
 mod doh_insecure;
 mod doh_url;
 mod dump_header;
+mod ech;
 mod etag_compare;
 mod etag_save;
 mod events;
@@ -340,6 +341,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &doh_insecure::DohInsecureFlag,
     &doh_url::DohUrlFlag,
     &dump_header::DumpHeaderFlag,
+    &ech::EchFlag,
     &no_effect::EGD_FILE,
     &etag_compare::EtagCompareFlag,
     &etag_save::EtagSaveFlag,

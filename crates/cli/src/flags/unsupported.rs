@@ -39,7 +39,7 @@ const REFUSAL_REASONS: &[(&str, &str)] = &[
         "tlsauthtype tlspassword tlsuser proxy-tlsauthtype proxy-tlspassword proxy-tlsuser",
     ),
     ("rustls does not support engines", "engine"),
-    ("not implemented yet", "ech ssl-sessions"),
+    ("not implemented yet", "ssl-sessions"),
     ("early data can be replayed by anyone", "tls-earlydata"),
     ("no certificates are built in", "dump-ca-embed"),
     ("Metalink was removed from curl, too", "metalink"),

@@ -24,7 +24,7 @@ use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 
 /// The features that `--version` lists. They are the features of curl that haul can have, with
 /// curl's names and in curl's order.
-const FEATURES: &str = "alt-svc AsynchDNS brotli GSS-API HSTS HTTP2 HTTP3 HTTPS-proxy IDN IPv6 Kerberos Largefile \
+const FEATURES: &str = "alt-svc AsynchDNS brotli ECH GSS-API HSTS HTTP2 HTTP3 HTTPS-proxy IDN IPv6 Kerberos Largefile \
                         libz PSL SPNEGO SSL threadsafe UnixSockets zstd";
 
 /// Returns the features of this build that `--version` lists.

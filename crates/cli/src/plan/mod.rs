@@ -67,7 +67,7 @@ pub use records::RecordArgs;
 pub use request::{ContinueAt, HeaderArg, RequestArgs, TimeCond};
 pub use state_files::{CookieArgs, StateFileArg};
 pub use trace::{TraceArgs, TraceFormat};
-pub use transfer::{HttpVersion, ResolveArg, RunSize, TlsArgs, TransferArgs};
+pub use transfer::{EchArgs, HttpVersion, ResolveArg, RunSize, TlsArgs, TransferArgs};
 pub use upload::{UploadArg, append_query, name_upload};
 pub use value_template::{PlaceholderEncoding, PlaceholderSyntax, ValueTemplate};
 pub use warc::WarcArgs;

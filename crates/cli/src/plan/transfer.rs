@@ -15,7 +15,7 @@ use std::time::Duration;
 use haul::RequestOptions;
 use haul::net::connect::ConnectOptions;
 use haul::net::dns::DnsServers;
-use haul::net::tls::TlsOptions;
+use haul::net::tls::{EchPolicy, TlsOptions};
 use haul::request::{RedirectRules, RetryRules, SpeedLimit, StallLimit};
 
 use super::{AllowedProtocols, ClientCert, CookieArgs, GlobalArgs, KeepaliveArgs, StateFileArg};
@@ -215,6 +215,8 @@ pub struct TlsArgs {
     pub options: TlsOptions,
     /// `--pinnedpubkey`: the file of a public key, or the hashes of public keys.
     pub pins: Option<String>,
+    /// `--ech`: Encrypted Client Hello.
+    pub ech: EchArgs,
     /// True if ALPN is used to negotiate the HTTP version. False for `--no-alpn`. Default true.
     pub alpn: bool,
     /// The client certificate. The next stage does not inherit it.
@@ -225,8 +227,17 @@ impl Default for TlsArgs {
     fn default() -> Self {
         let mut options = TlsOptions::default();
         options.common_name = true;
-        TlsArgs { options, pins: None, alpn: true, client: ClientCert::default() }
+        TlsArgs { options, pins: None, ech: EchArgs::default(), alpn: true, client: ClientCert::default() }
     }
+}
+
+/// The values of `--ech`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EchArgs {
+    /// The use of Encrypted Client Hello. If it is not given, keys make it required.
+    pub policy: Option<EchPolicy>,
+    /// The server's keys: an ECHConfigList in base64, or `@` and the name of a file with it.
+    pub config_list: Option<String>,
 }
 
 /// The value of one `--resolve`: a host and a port, and the addresses to use for them.

@@ -29,6 +29,7 @@ mod curl_scripts;
 mod differential;
 mod dns;
 mod doctor;
+mod encrypted_client_hello;
 mod error_messages;
 mod events;
 mod extraction;

@@ -126,6 +126,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("doh-insecure", tested("--doh-insecure", &["dns.rs"])),
     ("doh-url", tested("--doh-url", &["dns.rs"])),
     ("dump-header", seen("--dump-header heads")),
+    ("ech", tested("--ech", &["encrypted_client_hello.rs"])),
     ("etag-compare", seen("--etag-compare tag")),
     ("etag-save", seen("--etag-save newtag")),
     ("events", tested("--events", &["events.rs"])),

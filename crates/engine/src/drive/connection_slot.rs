@@ -22,7 +22,7 @@ use crate::buffer_pool::Buffer;
 use crate::client::Client;
 use crate::clock;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
-use crate::net::dns::LookupStatus;
+use crate::net::dns::{HttpsLookupStatus, LookupStatus};
 use crate::net::pool::ConnectionKey;
 #[cfg(feature = "http3")]
 use crate::request::RequestOptions;
@@ -334,6 +334,13 @@ impl ConnectionSlot {
                     match resolver.lookup(host, port, family, move || inbox.send(WorkerMessage::Resolved(token))) {
                         LookupStatus::Ready(answer) => answer.map(Some),
                         LookupStatus::Pending => Ok(None),
+                    }
+                },
+                https_records: &mut |host, port| {
+                    let inbox = Arc::clone(inbox);
+                    match resolver.https_records(host, port, move || inbox.send(WorkerMessage::Resolved(token))) {
+                        HttpsLookupStatus::Ready { records, .. } => Ok(Some(records)),
+                        HttpsLookupStatus::Pending => Ok(None),
                     }
                 },
                 watch: &mut |fd| watch(around.registry, fd, token),

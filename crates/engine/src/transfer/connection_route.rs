@@ -168,6 +168,7 @@ impl Transfer {
                 | ErrorKind::PeerCertificate
                 | ErrorKind::PinnedKey
                 | ErrorKind::CertificateStatus
+                | ErrorKind::EchRequired
         );
         is_of_service && self.drop_alternative()
     }

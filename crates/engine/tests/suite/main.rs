@@ -19,6 +19,7 @@ mod body_prefix;
 mod content_decoding;
 mod curl_compat;
 mod dns;
+mod encrypted_client_hello;
 mod exchange_records;
 mod failures;
 mod file_uploads;

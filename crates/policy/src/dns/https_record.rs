@@ -16,7 +16,7 @@
 //! | a mandatory key is not supported | this record is dropped (section 8) |
 //! | one is in AliasMode | its target is asked for instead, the others are dropped (section 2.4.1) |
 //!
-//! Left out: Encrypted Client Hello (the key `ech`), and the upgrade of http URLs (section 9.5).
+//! Left out: the upgrade of http URLs (section 9.5).
 
 use std::net::IpAddr;
 
@@ -31,8 +31,10 @@ use crate::alt_svc::AlpnProtocol;
 const MAX_RECORDS: usize = 16;
 /// The largest number of address hints of each family that are kept of one record.
 const MAX_HINTS: usize = 8;
-/// The keys that may be mandatory: alpn, no-default-alpn, port, ipv4hint and ipv6hint.
-const SUPPORTED_KEYS: [u16; 5] = [1, 2, 3, 4, 6];
+/// The largest list of keys for Encrypted Client Hello that is kept of one record, in bytes.
+const MAX_ECH_LIST: usize = 8192;
+/// The keys that may be mandatory: alpn, no-default-alpn, port, ipv4hint, ech and ipv6hint.
+const SUPPORTED_KEYS: [u16; 6] = [1, 2, 3, 4, 5, 6];
 
 /// An HTTPS record in ServiceMode: an endpoint that serves the origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub struct HttpsRecord {
     pub protocols: Vec<AlpnProtocol>,
     /// Addresses of the endpoint, for use until its own A and AAAA records are known.
     pub hints: Vec<IpAddr>,
+    /// The endpoint's keys for Encrypted Client Hello (RFC 9848): an ECHConfigList, which TLS parses.
+    pub ech: Option<Vec<u8>>,
 }
 
 impl HttpsRecord {
@@ -97,8 +101,14 @@ pub(super) fn parse(data: &Https<&[u8], ParsedName<&[u8]>>, owner: &impl ToName)
     let Some(target) = target else { return ParsedHttpsRecord::Malformed };
     let (mut mandatory, mut present) = (Vec::new(), Vec::new());
     let (mut alpn, mut has_default) = (None, true);
-    let mut record =
-        HttpsRecord { priority: data.priority(), target, port: None, protocols: Vec::new(), hints: Vec::new() };
+    let mut record = HttpsRecord {
+        priority: data.priority(),
+        target,
+        port: None,
+        protocols: Vec::new(),
+        hints: Vec::new(),
+        ech: None,
+    };
     for value in data.params().iter_all() {
         let Ok(value) = value else { return ParsedHttpsRecord::Malformed };
         match value {
@@ -130,6 +140,11 @@ pub(super) fn parse(data: &Https<&[u8], ParsedName<&[u8]>>, owner: &impl ToName)
             AllValues::Ipv6Hint(hints) => {
                 present.push(6);
                 record.hints.extend(hints.iter().take(MAX_HINTS).map(IpAddr::V6));
+            }
+            AllValues::Ech(list) if list.as_slice().is_empty() => return ParsedHttpsRecord::Malformed,
+            AllValues::Ech(list) => {
+                present.push(5);
+                record.ech = (list.as_slice().len() <= MAX_ECH_LIST).then(|| list.as_slice().to_vec());
             }
             other => present.push(domain::rdata::svcb::SvcParamValue::key(&other).to_int()),
         }

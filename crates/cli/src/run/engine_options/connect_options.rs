@@ -10,8 +10,10 @@ use haul::net::tls::{ClientIdentity, Passphrase, TlsOptions};
 use haul_policy::auth::AllowedAuthSchemes;
 use haul_policy::proxy::{Proxy, ProxyEnvironment, ProxyKind};
 
-use super::pinned_keys;
-use crate::plan::{ClientCert, HeaderArg, HttpVersion, KeepaliveArgs, ProxyArgs, ProxyChoice, TlsArgs, TransferArgs};
+use super::{ech_keys, pinned_keys};
+use crate::plan::{
+    ClientCert, EchArgs, HeaderArg, HttpVersion, KeepaliveArgs, ProxyArgs, ProxyChoice, TlsArgs, TransferArgs,
+};
 use crate::program_persona::ProgramPersona;
 
 /// Sets TCP keep-alive (`--keepalive-time`) and the local interface (`--interface`) in the engine's
@@ -77,7 +79,7 @@ fn has_https_proxy(given: Option<&Proxy>, environment: &ProxyEnvironment) -> boo
 /// Returns the TLS options for the DNS server of `--doh-url`. They are the TLS options of the
 /// stage, without options that concern only the server of the URL.
 pub(crate) fn doh_tls_options(args: &TransferArgs) -> Result<TlsOptions> {
-    let of_server = TlsArgs { pins: None, client: ClientCert::default(), ..args.tls.clone() };
+    let of_server = TlsArgs { pins: None, ech: EchArgs::default(), client: ClientCert::default(), ..args.tls.clone() };
     let mut options = tls_options(&of_server, HttpVersion::Any, ProgramPersona::Haul)?;
     options.verify = !args.doh_insecure;
     options.require_status = false;
@@ -102,6 +104,7 @@ pub(crate) fn tls_options(args: &TlsArgs, version: HttpVersion, persona: Program
         _ if !args.alpn => Vec::new(),
         HttpVersion::Any | HttpVersion::Http2 | HttpVersion::Http3 | HttpVersion::Http3Only => {
             vec![b"h2".to_vec(), b"http/1.1".to_vec()]
+    options.ech = ech_keys::options(&args.ech, persona)?;
         }
         HttpVersion::Http10 | HttpVersion::Http11 => vec![b"http/1.1".to_vec()],
         HttpVersion::Http2PriorKnowledge => vec![b"h2".to_vec()],

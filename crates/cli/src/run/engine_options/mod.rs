@@ -2,6 +2,7 @@
 
 mod connect_options;
 mod credentials;
+mod ech_keys;
 pub(crate) mod later_stage;
 pub(crate) mod output_options;
 pub(crate) mod page_query;

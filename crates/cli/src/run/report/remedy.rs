@@ -54,6 +54,10 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
         }
         ErrorKind::UnsupportedScheme => scheme_remedy(&cause).into(),
         ErrorKind::Url => url_remedy(error, &cause).into(),
+        ErrorKind::TlsHandshake if cause.contains("ECHConfigList") => {
+            "--doh-url or --dns-servers asks for the server's HTTPS record; --ech true goes on without encryption"
+                .into()
+        }
         ErrorKind::TlsHandshake => broken_reply::handshake_remedy(&cause, settings),
         ErrorKind::EmptyReply => broken_reply::no_reply_remedy(failed).into(),
         ErrorKind::PartialBody => broken_reply::short_body_remedy(settings).into(),
@@ -80,6 +84,9 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
         }
         ErrorKind::CertificateStatus => {
             "without --cert-status, haul does not ask for this response; the server's operator configures it".into()
+        }
+        ErrorKind::EchRequired => {
+            "the server has other keys than those that were used: -v shows them, and --ech ecl:BASE64 uses them".into()
         }
         ErrorKind::CaFile => ca_file_remedy(error, &cause).into(),
         ErrorKind::ClientCertificate => client_certificate_remedy(error).into(),

@@ -6,15 +6,18 @@
 //!                           └─▶ resolve
 //! ```
 
+use std::cell::RefCell;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Instant;
+
+use haul_policy::dns::https_record::HttpsRecord;
 
 use crate::client::Client;
 use crate::drive::connection::HttpConnection;
 use crate::interrupt::InterruptTimer;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
-use crate::net::dns::{AddressFamily, LookupWaiter};
+use crate::net::dns::{AddressFamily, HttpsLookupStatus, LookupWaiter};
 use crate::net::https_discovery;
 use crate::net::pool::ConnectionKey;
 use crate::transfer::Transfer;
@@ -58,6 +61,7 @@ fn open_connection(
         let now = Instant::now();
         timer.call_if_due(now)?;
         let lease = connecting.needs_buffer().then(|| buffer.get_or_insert_with(|| client.buffer_pool().take_buffer()));
+        let shared_timer = RefCell::new(&mut *timer);
         let progress = connecting.step(&mut ConnectContext {
             now,
             tls: client.tls(),
@@ -66,7 +70,10 @@ fn open_connection(
             quic: client.quic_resources(1),
             resolve: &mut |host, port, family| match key.may_connect_without(host) {
                 true => client.resolver().lookup_ahead(host, port, family),
-                false => resolve(client, host, port, family, opens_by, timer).map(Some),
+                false => resolve(client, host, port, family, opens_by, &mut shared_timer.borrow_mut()).map(Some),
+            },
+            https_records: &mut |host, port| {
+                https_records(client, host, port, opens_by, &mut shared_timer.borrow_mut()).map(Some)
             },
             watch: &mut |_| Ok(()),
             observer: transfer,
@@ -111,6 +118,38 @@ fn resolve(
         match answer {
             Err(error) if error.kind() == ErrorKind::Timeout && !is_late() => timer.call_if_due(Instant::now())?,
             answer => return answer,
+        }
+    }
+}
+
+/// Looks up the HTTPS records of an origin, and waits for them until `deadline`. Name servers are
+/// asked for them even if the system's resolver looks up addresses, since it has no function for
+/// records. Calls the interrupt hook during the wait.
+fn https_records(
+    client: &Client,
+    host: &str,
+    port: u16,
+    deadline: Instant,
+    timer: &mut InterruptTimer,
+) -> Result<Arc<[HttpsRecord]>> {
+    let (sender, receiver) = mpsc::channel();
+    let notify = move || {
+        // The receiver is gone if the deadline has passed.
+        let _ = sender.send(());
+    };
+    let mut status = client.resolver().https_records(host, port, notify);
+    loop {
+        if let HttpsLookupStatus::Ready { records, .. } = status {
+            return Ok(records);
+        }
+        let now = Instant::now();
+        if deadline <= now {
+            return Err(Error::new(ErrorKind::Timeout, format!("the lookup of HTTPS records timed out: {host}")));
+        }
+        timer.call_if_due(now)?;
+        let until = timer.limit_wait(Some(deadline), now).unwrap_or(deadline);
+        if receiver.recv_timeout(until.saturating_duration_since(now)) != Err(mpsc::RecvTimeoutError::Timeout) {
+            status = client.resolver().https_records(host, port, || ());
         }
     }
 }

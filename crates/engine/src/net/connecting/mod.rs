@@ -10,6 +10,7 @@
 //! | phase | action | code |
 //! |---|---|---|
 //! | Resolving | looks up the origin's name or the proxy's | [`resolved_route`] |
+//! | | and its keys for Encrypted Client Hello, if they are wanted | [`ech_keys`] |
 //! | QUIC | does handshakes with the addresses, beside the other phases | [`quic_attempt`], `net/quic` |
 //! | Racing | tries the addresses (happy eyeballs) | [`super::connect`] |
 //! | Staging | runs SOCKS, CONNECT, the PROXY protocol and TLS in turn | [`stages`] |
@@ -19,6 +20,7 @@
 //! calls [`Connecting::step`] after an event; the blocking driver calls [`Connecting::wait`]
 //! between two steps. Sockets are non-blocking until the connection is open.
 
+mod ech_keys;
 #[cfg(feature = "http3")]
 mod quic_attempt;
 mod resolved_route;
@@ -32,6 +34,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use haul_policy::alt_svc::AlpnProtocol;
+use haul_policy::dns::https_record::HttpsRecord;
 use haul_policy::http3::Http3Choice;
 use haul_proto::head::ResponseHead;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -44,7 +47,7 @@ use super::pool::ConnectionKey;
 #[cfg(feature = "http3")]
 use super::quic::{QuicConnection, QuicRace, QuicResources};
 use super::stream::ConnectionStream;
-use super::tls::TlsContexts;
+use super::tls::{TlsContexts, TlsOptions};
 use crate::request::RequestOptions;
 use crate::state::http3::Http3Cache;
 use crate::trace::{TraceEvent, TransferObserver};
@@ -65,6 +68,11 @@ pub(crate) struct Connecting {
     deadline: Instant,
     reopened: u32,
     phase: ConnectPhase,
+    /// The TLS options of the key with the server's keys for Encrypted Client Hello, once these are
+    /// known. `None` if the options of the key apply.
+    ech_tls: Option<TlsOptions>,
+    /// True once the server's keys for Encrypted Client Hello came with its rejection of others.
+    has_sent_keys: bool,
     /// The memory of HTTP/3 endpoints.
     #[cfg_attr(not(feature = "http3"), expect(dead_code, reason = "only QUIC is remembered"))]
     http3: Http3Cache,
@@ -125,6 +133,10 @@ pub(crate) enum OpenedConnection {
 /// A function that looks up a name. It returns `None` while the lookup is pending.
 type ResolveFunction<'a> = dyn FnMut(&str, u16, AddressFamily) -> Result<Option<Arc<[IpAddr]>>> + 'a;
 
+/// A function that looks up the HTTPS records of an origin. It returns `None` while the lookup is
+/// pending.
+type HttpsRecordsFunction<'a> = dyn FnMut(&str, u16) -> Result<Option<Arc<[HttpsRecord]>>> + 'a;
+
 /// The values and callbacks of the driver that [`Connecting::step`] uses.
 pub(crate) struct ConnectContext<'a> {
     /// The current time.
@@ -138,6 +150,8 @@ pub(crate) struct ConnectContext<'a> {
     pub(crate) quic: QuicResources<'a>,
     /// Looks up a name. Returns `None` while the lookup is pending.
     pub(crate) resolve: &'a mut ResolveFunction<'a>,
+    /// Looks up the HTTPS records of an origin. Returns `None` while the lookup is pending.
+    pub(crate) https_records: &'a mut HttpsRecordsFunction<'a>,
     /// Registers a new socket with the event loop.
     pub(crate) watch: &'a mut dyn FnMut(BorrowedFd<'_>) -> io::Result<()>,
     /// The observer to which the milestones of the connection are reported.
@@ -181,6 +195,8 @@ impl Connecting {
             deadline,
             reopened: 0,
             phase: ConnectPhase::Resolving,
+            ech_tls: None,
+            has_sent_keys: false,
             http3: options.http3_cache.clone(),
             #[cfg(feature = "http3")]
             quic: None,
@@ -336,7 +352,10 @@ impl Connecting {
     }
 
     fn resolve(&mut self, context: &mut ConnectContext<'_>) -> Result<ConnectProgress> {
-        let Some(route) = ResolvedRoute::resolve(&self.key, &mut *context.resolve)? else {
+        // Both lookups begin at once.
+        let route = ResolvedRoute::resolve(&self.key, &mut *context.resolve)?;
+        let has_keys = self.find_ech_keys(context)?;
+        let (Some(route), true) = (route, has_keys) else {
             self.phase = ConnectPhase::Resolving;
             return Ok(ConnectProgress::Waits);
         };
@@ -352,7 +371,7 @@ impl Connecting {
     fn begin_tcp(&mut self, route: &ResolvedRoute, now: Instant) -> Result<()> {
         let race = route.connect_race(&self.options, self.first_address, now);
         let race = Box::new(race.with_trace(self.trace.clone()));
-        self.phase = ConnectPhase::Racing { race, stages: stages::stages_for(&self.key, route)? };
+        self.phase = ConnectPhase::Racing { race, stages: stages::stages_for(&self.key, self.tls(), route)? };
         Ok(())
     }
 
@@ -407,6 +426,7 @@ impl Connecting {
                     self.phase = ConnectPhase::Resolving;
                     return Ok(ConnectProgress::Advanced);
                 }
+                Err(error) if self.takes_sent_keys(&error) => return Ok(ConnectProgress::Advanced),
                 Err(error) => return Err(error),
             }
         }

@@ -47,7 +47,8 @@ impl Connecting {
         let is_only = self.needs_quic();
         let race = self.addresses(&route, &endpoint, context).and_then(|addresses| {
             let Some(addresses) = addresses else { return Ok(None) };
-            route.quic_race(&self.key, addresses, &self.options, self.first_address, context.now).map(Some)
+            let (key, tls, spread) = (&self.key, self.tls(), self.first_address);
+            route.quic_race(key, tls, addresses, &self.options, spread, context.now).map(Some)
         });
         match race {
             Ok(Some(race)) => self.quic = Some(Box::new(race.with_trace(self.trace.clone()))),
@@ -101,6 +102,10 @@ impl Connecting {
         let stepped = quic.step(context.now, context.tls, context.quic, &mut *context.watch);
         let (won, endpoint) = match (stepped, endpoint) {
             (Ok(Some(won)), Some(endpoint)) => (won, endpoint),
+            (Err(error), Some(_)) if self.takes_sent_keys(&error) => {
+                self.quic = None;
+                return Ok(Some(ConnectProgress::Advanced));
+            }
             (Err(error), Some(endpoint)) => {
                 self.quic = None;
                 self.on_quic_failed(&endpoint, &error);

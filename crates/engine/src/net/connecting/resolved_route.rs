@@ -15,6 +15,8 @@ use crate::net::pool::ConnectionKey;
 use crate::net::proxy::ProxyRoute;
 #[cfg(feature = "http3")]
 use crate::net::quic::QuicRace;
+#[cfg(feature = "http3")]
+use crate::net::tls::TlsOptions;
 use crate::{Error, ErrorKind, Result};
 
 /// A route to the server whose names are resolved to addresses.
@@ -148,6 +150,7 @@ impl ResolvedRoute {
     pub(super) fn quic_race(
         &self,
         key: &ConnectionKey,
+        tls: Option<&TlsOptions>,
         mut addresses: Vec<SocketAddr>,
         options: &ConnectOptions,
         spread: usize,
@@ -157,7 +160,7 @@ impl ResolvedRoute {
             FirstHopAddresses::Addresses(_) if key.via == ProxyRoute::Direct => {
                 let others = spread % addresses.len().max(1);
                 addresses.rotate_left(others);
-                QuicRace::new(key, addresses, options, self.bind.clone(), now)
+                QuicRace::new(key, tls, addresses, options, self.bind.clone(), now)
             }
             _ => Err(Error::new(ErrorKind::Setup, "HTTP/3 cannot go through a proxy or a Unix socket")),
         }

@@ -67,12 +67,13 @@ impl QuicRace {
     /// The options exclude TLS 1.3, without which there is no QUIC.
     pub(crate) fn new(
         key: &ConnectionKey,
+        tls: Option<&TlsOptions>,
         addresses: Vec<SocketAddr>,
         options: &ConnectOptions,
         bind: LocalBinding,
         now: Instant,
     ) -> Result<Self> {
-        let tls = key.tls.clone().unwrap_or_default();
+        let tls = tls.cloned().unwrap_or_default();
         if tls.max_version < TlsVersion::V1_3 {
             return Err(Error::new(ErrorKind::Setup, "HTTP/3 needs TLS 1.3, which the options exclude"));
         }

@@ -34,6 +34,8 @@ pub struct TlsConnection {
     keeps_certificates: bool,
     /// The server's name, if rustls does not accept it because of its hyphens.
     odd_name: Option<Arc<HyphenHostName>>,
+    /// The line about Encrypted Client Hello after a complete handshake, if it is wanted.
+    ech: Option<String>,
 }
 
 enum TlsPhase {
@@ -69,7 +71,8 @@ impl TlsConnection {
             .map_err(|error| failed(error.into()))?;
         let phase = TlsPhase::Handshake(Box::new(connection));
         let keeps_certificates = context.keeps_certificates;
-        Ok(Self { phase, held: 0, agreed: None, examiner, keeps_certificates, odd_name })
+        let ech = context.ech.result_line(server_name);
+        Ok(Self { phase, held: 0, agreed: None, examiner, keeps_certificates, odd_name, ech })
     }
 
     /// Returns the results of the handshake. `None` before the handshake has ended.
@@ -247,7 +250,7 @@ impl TlsConnection {
     }
 
     fn begin_traffic(&mut self, connection: UnbufferedClientConnection) -> Result<()> {
-        let (agreed, suite) =
+        let (mut agreed, suite) =
             NegotiatedSession::from_handshake(&connection, self.examiner.take(), self.keeps_certificates)
                 .ok_or_else(already_failed_error)?;
         let version = agreed.version;
@@ -261,6 +264,7 @@ impl TlsConnection {
             transmit,
             confidentiality_limit(suite),
         )));
+        agreed.ech = self.ech.take();
         self.agreed = Some(agreed);
         Ok(())
     }

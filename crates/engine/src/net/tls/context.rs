@@ -17,6 +17,7 @@ use rustls::{
 use super::certificate_check::{CertificateCheck, CheckVerifier};
 use super::cipher_list;
 use super::client_identity::{ClientIdentity, Passphrase, Pem};
+use super::ech::{EchOffer, EchOptions};
 use super::hyphen_host_stand_in::{self, HyphenNameCheck};
 use super::public_key_pin::{PinCheck, PublicKeyPin};
 use super::server_tickets::ServerTickets;
@@ -117,6 +118,8 @@ pub struct TlsOptions {
     pub signature_algorithms: Option<Vec<String>>,
     /// True to resume TLS sessions. Default: true (`--no-sessionid` disables it).
     pub resume: bool,
+    /// Encrypted Client Hello (`--ech`). Default: none.
+    pub ech: EchOptions,
 }
 
 impl Default for TlsOptions {
@@ -144,6 +147,7 @@ impl Default for TlsOptions {
             groups: None,
             signature_algorithms: None,
             resume: true,
+            ech: EchOptions::default(),
         }
     }
 }
@@ -156,6 +160,7 @@ pub struct TlsContext {
     resumes: bool,
     pub(super) examiner: Option<CertificateFaultFinder>,
     pub(super) keeps_certificates: bool,
+    pub(super) ech: EchOffer,
 }
 
 /// The key of a server in the session-ticket cache (RFC 8446 §4.6.1). Each server has its own
@@ -195,6 +200,7 @@ impl TlsContext {
             resumes: true,
             examiner: None,
             keeps_certificates: false,
+            ech: EchOffer::Off,
         }
     }
 
@@ -213,6 +219,7 @@ impl TlsContext {
         let context = Arc::new(Self {
             examiner: self.examiner.clone(),
             keeps_certificates: self.keeps_certificates,
+            ech: self.ech.clone(),
             ..Self::new(config)
         });
         servers.insert(Arc::new(server), Arc::clone(&context));
@@ -304,8 +311,17 @@ impl ContextCache {
         }
         let schemes = cipher_list::signature_schemes(options, &check.algorithms())?;
         let identity = self.identity(options, &provider)?;
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&versions)
+        let (ech, mode) = EchOffer::new(&options.ech)?;
+        let builder = ClientConfig::builder_with_provider(provider);
+        let config = match mode {
+            Some(_) if options.max_version < TlsVersion::V1_3 => {
+                let message = "Encrypted Client Hello needs TLS 1.3, which the options exclude";
+                return Err(Error::new(ErrorKind::Setup, message));
+            }
+            Some(mode) => builder.with_ech(mode),
+            None => builder.with_protocol_versions(&versions),
+        };
+        let config = config
             .map_err(|error| Error::with_source(ErrorKind::Setup, "cannot set up TLS", error))?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(CheckVerifier {
@@ -333,6 +349,7 @@ impl ContextCache {
             resumes: options.resume,
             examiner,
             keeps_certificates: options.keep_certificates,
+            ech,
             ..TlsContext::new(config)
         };
         Ok(FileBacked::new(Arc::new(context), stamps))

@@ -1,9 +1,10 @@
 //! The errors of a failed handshake, in haul's words.
 
-use rustls::{CertificateError, InvalidMessage};
+use rustls::{CertificateError, InvalidMessage, PeerIncompatible};
 
 use super::certificate_status::StatusFault;
 use super::certificate_text::format_unix_time;
+use super::ech::EchRejection;
 use super::public_key_pin::PinMismatch;
 use crate::{Error, ErrorKind};
 
@@ -25,6 +26,10 @@ pub(super) fn handshake_error(error: rustls::Error) -> Error {
         rustls::Error::InvalidCertRevocationList(_) => {
             let message = "the server's certificate is not acceptable: the list of revoked ones is not good";
             return Error::with_source(ErrorKind::PeerCertificate, message, error);
+        }
+        rustls::Error::PeerIncompatible(PeerIncompatible::ServerRejectedEncryptedClientHello(keys)) => {
+            let message = "the server rejected the Encrypted Client Hello";
+            return Error::with_source(ErrorKind::EchRequired, message, EchRejection::new(keys.as_ref()));
         }
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
             "TLS handshake failed: the server does not speak TLS"

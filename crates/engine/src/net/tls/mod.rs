@@ -42,6 +42,7 @@ mod client_identity;
 mod common_name;
 mod connection;
 mod context;
+mod ech;
 mod handshake_failure;
 mod hyphen_host_stand_in;
 mod negotiated_session;
@@ -68,6 +69,8 @@ pub use certificate_text::certificate_details;
 pub use client_identity::{ClientIdentity, Passphrase, Pem};
 pub use connection::{HandshakeStatus, TlsConnection};
 pub use context::{SessionKey, TlsContext, TlsContexts, TlsOptions, TlsVersion};
+pub(crate) use ech::keys_of_rejection;
+pub use ech::{EchOptions, EchPolicy};
 pub(crate) use negotiated_session::NegotiatedSession;
 pub use public_key_pin::{PublicKeyPin, key_pin};
 #[cfg(feature = "http3")]

@@ -27,6 +27,8 @@ pub(crate) struct NegotiatedSession {
     /// The fault of the server's certificate, if the options ask to report faults instead of
     /// refusing the certificate.
     pub(super) fault: Option<String>,
+    /// The line about Encrypted Client Hello, if it was wanted.
+    pub(super) ech: Option<String>,
 }
 
 /// The examiner of a certificate that is accepted without verification, and the server's name.
@@ -55,6 +57,7 @@ impl NegotiatedSession {
             chain: keeps_certificates.then(|| chain.iter().map(|shown| shown.to_vec()).collect()),
             certificate: chain.first().map(|leaf| leaf.clone().into_owned()),
             fault: examiner.and_then(|(examiner, name)| Some(refusal_reason(&examiner.fault(chain, &name)?))),
+            ech: None,
         };
         Some((session, suite))
     }
@@ -80,6 +83,7 @@ impl NegotiatedSession {
     pub(crate) fn lines(&self) -> Vec<String> {
         let TlsFacts { version, cipher, alpn, .. } = self.facts();
         let mut lines = vec![format!("SSL connection using {version} / {cipher}")];
+        lines.extend(self.ech.clone());
         lines.extend(alpn.map(|alpn| format!("ALPN: server accepted {alpn}")));
         lines.extend(self.certificate_lines());
         lines
@@ -142,7 +146,7 @@ fn name_of(host: &str) -> Result<ServerName<'_>, InvalidDnsNameError> {
 }
 
 /// Returns a host without a final dot and without brackets.
-fn without_dot_and_brackets(host: &str) -> &str {
+pub(super) fn without_dot_and_brackets(host: &str) -> &str {
     let name = host.strip_suffix('.').unwrap_or(host);
     name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name)
 }

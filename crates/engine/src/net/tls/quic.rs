@@ -150,8 +150,9 @@ impl Session for QuicTlsSession {
     /// Returns the [`NegotiatedSession`], once the handshake is complete.
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
         let keeps_certificates = self.tls.context.keeps_certificates;
-        let (session, _) =
+        let (mut session, _) =
             NegotiatedSession::from_handshake(&self.connection, self.examiner.clone(), keeps_certificates)?;
+        session.ech = self.tls.context.ech.result_line(&self.tls.name.to_str());
         Some(Box::new(session))
     }
 

@@ -74,6 +74,7 @@ fn endpoint_has_protocols_port_target_and_hints() {
             port: Some(8443),
             protocols: vec![AlpnProtocol::H3, AlpnProtocol::H2, AlpnProtocol::H1],
             hints,
+            ech: None,
         }]
     );
 }
@@ -101,7 +102,6 @@ fn record_with_unsupported_mandatory_key_is_dropped() {
     let unknown: &[(u16, &[u8])] = &[(0, &[0, 99]), ALPN_H3, (99, b"x")];
     let found = services(&[rdata(1, "a", unknown), rdata(2, "b", &[(0, &[0, 1]), ALPN_H3])]);
     assert_eq!((found.len(), &*found[0].target), (1, "b"));
-    assert!(is_dropped(&[(0, &[0, 5]), (5, b"ech")]), "ECH is not supported");
     assert!(!is_dropped(&[(5, b"ech"), (99, b"")]), "what is not mandatory is ignored");
 }
 
@@ -178,4 +178,23 @@ proptest::proptest! {
         let data = &data[..data.len().min(1000)];
         assert!(QUERY.parse_response(&message(&[data.to_vec()])).is_some());
     }
+}
+
+#[test]
+fn ech_keys_are_kept() {
+    let list: &[u8] = &[0, 4, 0xfe, 0x0d, 0, 0];
+    let found = services(&[rdata(1, "", &[(5, list)]), rdata(2, "", &[])]);
+    let lists: Vec<Option<&[u8]>> = found.iter().map(|record| record.ech.as_deref()).collect();
+    assert_eq!(lists, [Some(list), None]);
+    // The key may be mandatory.
+    assert_eq!(services(&[rdata(1, "", &[(0, &[0, 5]), (5, list)])])[0].ech.as_deref(), Some(list));
+}
+
+#[test]
+fn empty_ech_key_is_malformed_and_a_huge_one_ignored() {
+    assert!(is_dropped(&[(5, b"")]));
+    let at_most = vec![7; MAX_ECH_LIST];
+    assert_eq!(services(&[rdata(1, "", &[(5, &at_most)])])[0].ech.as_ref(), Some(&at_most));
+    let more = vec![7; MAX_ECH_LIST + 1];
+    assert_eq!(services(&[rdata(1, "", &[(5, &more)])])[0].ech, None);
 }

@@ -28,7 +28,7 @@ use self::tls::TlsStage;
 use super::resolved_route::{ResolvedRoute, proxies};
 use crate::Result;
 use crate::net::pool::ConnectionKey;
-use crate::net::tls::TlsContexts;
+use crate::net::tls::{TlsContexts, TlsOptions};
 
 /// The result of one [`ConnectionStage::step`]: whether the stage is complete.
 pub(super) enum ConnectStepOutcome {
@@ -56,7 +56,11 @@ pub(super) trait ConnectionStage: Send {
 /// # Errors
 /// [`ErrorKind::Proxy`](crate::ErrorKind::Proxy) for a name that SOCKS cannot express,
 /// [`ErrorKind::Setup`](crate::ErrorKind::Setup) for fields that cannot be sent.
-pub(super) fn stages_for(key: &ConnectionKey, route: &ResolvedRoute) -> Result<VecDeque<Box<dyn ConnectionStage>>> {
+pub(super) fn stages_for(
+    key: &ConnectionKey,
+    tls: Option<&TlsOptions>,
+    route: &ResolvedRoute,
+) -> Result<VecDeque<Box<dyn ConnectionStage>>> {
     let mut stages: VecDeque<Box<dyn ConnectionStage>> = VecDeque::new();
     let proxies = proxies(key);
     for (index, proxy) in proxies.iter().enumerate() {
@@ -80,7 +84,7 @@ pub(super) fn stages_for(key: &ConnectionKey, route: &ResolvedRoute) -> Result<V
     if key.connect.haproxy_protocol {
         stages.push_back(Box::new(ProxyProtocolStage::new(key.connect.haproxy_client)));
     }
-    if let Some(options) = &key.tls {
+    if let Some(options) = tls {
         stages.push_back(Box::new(TlsStage::for_origin(options, key.session_key(), &key.host)));
     }
     Ok(stages)

@@ -1,0 +1,179 @@
+//! `--ech` with a server that knows the key: Go's, which reports whether the hello was encrypted.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+use tempfile::TempDir;
+use testkit::dns_server::{DnsServer, HttpsRecordData};
+
+use crate::common::{CommandOutput, program, run_haul, skipped};
+
+/// Go's server, which ends with this value.
+struct EchServer {
+    child: Child,
+    dir: TempDir,
+    with_key: u16,
+    without_key: u16,
+    /// The server's key: an ECHConfigList in base64.
+    list: String,
+    /// A list with another key.
+    other: String,
+}
+
+impl EchServer {
+    /// Starts the server; `None` if it is not built.
+    fn start() -> Option<Self> {
+        let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/work/bin/ech-server");
+        if !built.exists() {
+            skipped("Encrypted Client Hello: ech-server is not built: sh scripts/http3-peers.sh");
+            return None;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = program(built);
+        command.arg(dir.path().join("ca.pem")).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (with_key, without_key) = (words[0].parse().unwrap(), words[1].parse().unwrap());
+        Some(Self { child, dir, with_key, without_key, list: words[2].to_owned(), other: words[3].to_owned() })
+    }
+
+    fn ca(&self) -> PathBuf {
+        self.dir.path().join("ca.pem")
+    }
+
+    /// Runs haul with these words before the others.
+    fn run(&self, persona: &[&str], args: &[&str], port: u16) -> CommandOutput {
+        let (ca, route) = (self.ca().display().to_string(), format!("secret.example:{port}:127.0.0.1"));
+        let url = format!("https://secret.example:{port}/");
+        let common = ["-sS", "--retry", "0", "--cacert", &ca];
+        let route = if args.contains(&"--dns-servers") { vec![] } else { vec!["--resolve", &route] };
+        run_haul([persona, &common, &route, args, &[&url]].concat())
+    }
+
+    fn get(&self, args: &[&str]) -> CommandOutput {
+        self.run(&[], args, self.with_key)
+    }
+}
+
+impl Drop for EchServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Returns the exit code and the body.
+fn ended(got: &CommandOutput) -> (i32, &str) {
+    (got.code, std::str::from_utf8(&got.stdout).unwrap())
+}
+
+const HIDDEN: &str = "true secret.example\n";
+const PLAIN: &str = "false secret.example\n";
+
+/// The beginning of the line of `-v` about the handshake.
+const RESULT: &str = "ECH: result: status is";
+
+#[test]
+fn known_key_encrypts_the_name() {
+    let Some(server) = EchServer::start() else { return };
+    let keys = format!("ecl:{}", server.list);
+    for version in ["--http1.1", "--http2", "--http3-only"] {
+        for words in [&["--ech", &*keys][..], &["--ech", "true", "--ech", &keys], &["--ech", "hard", "--ech", &keys]] {
+            let got = server.get(&[words, &["-v", version]].concat());
+            assert_eq!(ended(&got), (0, HIDDEN), "{words:?}: {}", got.stderr);
+            let result = format!("{RESULT} succeeded, inner is secret.example, outer is public.example");
+            assert!(got.stderr.contains(&result), "{}", got.stderr);
+            assert!(got.stderr.contains("ECH: ECHConfig from command line"), "{}", got.stderr);
+        }
+    }
+    let file = server.dir.path().join("list");
+    std::fs::write(&file, format!("{}\n", server.list)).unwrap();
+    assert_eq!(server.get(&["--ech", &format!("ecl:@{}", file.display())]).text(), HIDDEN);
+}
+
+#[test]
+fn https_record_has_the_key() {
+    let Some(server) = EchServer::start() else { return };
+    let ech = haul_cli::base64::decode(&server.list).unwrap();
+    let dns = DnsServer::start(move |query| {
+        let record = HttpsRecordData { ech: ech.clone(), ..HttpsRecordData::with_alpn("h2") };
+        match query.record_type {
+            65 => vec![query.https(&[record])],
+            _ => vec![query.addresses(&["127.0.0.1".parse().unwrap()])],
+        }
+    })
+    .unwrap();
+    let servers = dns.address().to_string();
+    for (policy, version) in [("true", "--http2"), ("hard", "--http2"), ("hard", "--http3-only")] {
+        let got = server.get(&["--ech", policy, version, "--dns-servers", &servers, "-v"]);
+        assert_eq!(ended(&got), (0, HIDDEN), "{policy}: {}", got.stderr);
+        assert!(got.stderr.contains("ECH: ECHConfig from HTTPS RR"), "{}", got.stderr);
+    }
+}
+
+#[test]
+fn other_policies_send_the_name() {
+    let Some(server) = EchServer::start() else { return };
+    for (policy, result) in [("false", None), ("grease", Some("sent GREASE")), ("true", Some("not configured"))] {
+        let got = server.get(&["--ech", policy, "-v"]);
+        assert_eq!(ended(&got), (0, PLAIN), "{policy}: {}", got.stderr);
+        let told = got.stderr.contains(RESULT);
+        assert_eq!(told, result.is_some(), "{policy}: {}", got.stderr);
+        let line = format!("{RESULT} {}, inner is NULL, outer is NULL", result.unwrap_or_default());
+        assert!(result.is_none() || got.stderr.contains(&line), "{policy}: {}", got.stderr);
+    }
+    let got = server.get(&["--ech", "hard"]);
+    assert!(got.failed(35).contains("ECHConfigList"), "{}", got.stderr);
+}
+
+#[test]
+fn keys_of_a_rejection_are_tried_once() {
+    let Some(server) = EchServer::start() else { return };
+    let other = format!("ecl:{}", server.other);
+    for version in ["--http2", "--http3", "--http3-only"] {
+        let got = server.get(&["--ech", &other, version, "-v"]);
+        assert_eq!(ended(&got), (0, HIDDEN), "{version}: {}", got.stderr);
+        assert!(got.stderr.contains(&format!("ECH: retry_configs {}", server.list)), "{version}: {}", got.stderr);
+    }
+    // Nobody vouches for keys that come without a verified certificate.
+    assert!(server.get(&["--ech", &other, "-k"]).failed(101).contains("Encrypted Client Hello"));
+    let got = server.run(&[], &["--ech", &other, "-v"], server.without_key);
+    assert!(got.failed(101).contains("ECH: no retry_configs"), "{}", got.stderr);
+}
+
+#[test]
+fn curl_mode_reports_the_keys_of_a_rejection() {
+    let Some(server) = EchServer::start() else { return };
+    for words in [&["--ech", "true"][..], &[]] {
+        let other = format!("ecl:{}", server.other);
+        let got = server.run(&["curl", "-q"], &[words, &["--ech", &other, "-v"]].concat(), server.with_key);
+        assert_eq!(ended(&got), (101, ""), "{}", got.stderr);
+        assert!(got.stderr.contains(&format!("ECH: retry_configs {}", server.list)), "{}", got.stderr);
+    }
+}
+
+#[test]
+fn many_urls_share_the_encrypted_connection() {
+    let Some(server) = EchServer::start() else { return };
+    let keys = format!("ecl:{}", server.list);
+    let url = format!("https://secret.example:{}/", server.with_key);
+    let got = server.get(&["--ech", &keys, &url, &url]);
+    assert_eq!(ended(&got), (0, &*HIDDEN.repeat(3)), "{}", got.stderr);
+}
+
+#[test]
+fn unusable_values_of_ech_are_refused() {
+    for (value, word) in [
+        ("pn:public.example", "rustls"),
+        ("always", "grease"),
+        ("ecl:", "grease"),
+        ("ecl:not base64", "base64"),
+        ("ecl:@/nonexistent", "cannot read"),
+    ] {
+        let got = run_haul(["-sS", "--ech", value, "https://127.0.0.1:9/"]);
+        assert!(got.failed(2).contains(word), "{value}: {}", got.stderr);
+    }
+}

@@ -1,0 +1,238 @@
+//! Encrypted Client Hello (RFC 9849): hides the server's name in the handshake.
+//!
+//! ```text
+//!  EchOptions ── keys of the program, or of the HTTPS record ──▶ EchOffer ──▶ rustls
+//!                                                                  │
+//!  the server has no such key ── EchRequired, with its keys ◀──────┘
+//! ```
+//!
+//! The ClientHello on the wire names only the public name of the keys. The real one is encrypted
+//! within it. rustls does both, with HPKE (RFC 9180) by aws-lc.
+//!
+//! Left out: another public name than that of the keys, which rustls cannot send.
+
+use std::fmt;
+
+use rustls::client::{EchConfig, EchGreaseConfig, EchMode};
+use rustls::crypto::aws_lc_rs::hpke::{ALL_SUPPORTED_SUITES, DH_KEM_X25519_HKDF_SHA256_AES_128};
+use rustls::crypto::hpke::Hpke;
+use rustls::internal::msgs::codec::{Codec, Reader};
+use rustls::internal::msgs::handshake::EchConfigPayload;
+use rustls_pki_types::EchConfigListBytes;
+
+use super::hyphen_host_stand_in::HyphenHostName;
+use super::negotiated_session::without_dot_and_brackets;
+use crate::{Error, ErrorKind, Result};
+
+/// The use of Encrypted Client Hello.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum EchPolicy {
+    /// None.
+    #[default]
+    Off,
+    /// An extension of random bytes is sent, so that handshakes with and without encryption look
+    /// alike. Connections need TLS 1.3.
+    Grease,
+    /// The name is encrypted if the server's keys are known.
+    Try,
+    /// The name is encrypted, or the connection fails.
+    Require,
+}
+
+/// The settings of Encrypted Client Hello.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct EchOptions {
+    /// The use of Encrypted Client Hello. Default: none.
+    pub policy: EchPolicy,
+    /// The server's keys: an ECHConfigList. Default: those of the origin's HTTPS record, if the
+    /// resolver asks name servers and no proxy resolves the name.
+    pub config_list: Option<Vec<u8>>,
+    /// True to connect once more with the keys that the server sends if it does not know those that
+    /// were used. Default: false.
+    pub retries: bool,
+}
+
+impl fmt::Debug for EchOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys = self.config_list.as_ref().map(Vec::len);
+        f.debug_struct("EchOptions").field("policy", &self.policy).field("config_list", &keys).finish_non_exhaustive()
+    }
+}
+
+impl EchOptions {
+    /// Returns true if a connection needs keys that are not known yet.
+    pub(crate) fn needs_keys(&self) -> bool {
+        matches!(self.policy, EchPolicy::Try | EchPolicy::Require) && self.config_list.is_none()
+    }
+
+    /// Returns these settings with keys for a connection to `host`.
+    pub(crate) fn with_keys(&self, host: &str, config_list: Option<Vec<u8>>) -> Self {
+        // The name is encrypted before it can replace its stand-in.
+        let config_list = config_list.filter(|_| HyphenHostName::parse(without_dot_and_brackets(host)).is_none());
+        Self { config_list, ..self.clone() }
+    }
+}
+
+/// The Encrypted Client Hello of the connections of one TLS context.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) enum EchOffer {
+    /// Not wanted.
+    #[default]
+    Off,
+    /// Wanted, but there are no keys that can be used.
+    NotConfigured,
+    /// An extension of random bytes.
+    Grease,
+    /// The real name is encrypted. The ClientHello on the wire has this name.
+    Encrypted(String),
+}
+
+impl EchOffer {
+    /// Returns the offer for these settings, and rustls' form of it if an extension is sent.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TlsHandshake`] if the name must be encrypted and there is no key for it.
+    pub(super) fn new(options: &EchOptions) -> Result<(Self, Option<EchMode>)> {
+        match options.policy {
+            EchPolicy::Off => Ok((Self::Off, None)),
+            EchPolicy::Grease => {
+                let suite = DH_KEM_X25519_HKDF_SHA256_AES_128;
+                let (key, _) = suite.generate_key_pair().map_err(super::handshake_failure::handshake_error)?;
+                Ok((Self::Grease, Some(EchGreaseConfig::new(suite, key).into())))
+            }
+            EchPolicy::Try | EchPolicy::Require => match options.config_list.as_deref().and_then(usable) {
+                Some((config, name)) => Ok((Self::Encrypted(name), Some(config.into()))),
+                None if options.policy == EchPolicy::Try => Ok((Self::NotConfigured, None)),
+                None => Err(Error::new(ErrorKind::TlsHandshake, unusable(options))),
+            },
+        }
+    }
+
+    /// Returns the line about a completed handshake with the server `host`. `None` if nothing was
+    /// wanted.
+    pub(super) fn result_line(&self, host: &str) -> Option<String> {
+        let (status, inner, outer) = match self {
+            Self::Off => return None,
+            Self::NotConfigured => ("not configured", "NULL", "NULL"),
+            Self::Grease => ("sent GREASE", "NULL", "NULL"),
+            // rustls ends a handshake in which the server has not accepted it.
+            Self::Encrypted(outer) => ("succeeded", host, outer.as_str()),
+        };
+        Some(format!("ECH: result: status is {status}, inner is {inner}, outer is {outer}"))
+    }
+}
+
+/// Returns the first key of the list that rustls can use, and its public name.
+fn usable(list: &[u8]) -> Option<(EchConfig, String)> {
+    let configs = Vec::<EchConfigPayload>::read(&mut Reader::init(list)).ok()?;
+    configs.into_iter().find_map(|config| {
+        let EchConfigPayload::V18(contents) = &config else { return None };
+        let name = contents.public_name.as_ref().to_owned();
+        let usable = EchConfig::new(EchConfigListBytes::from(encoded(vec![config])), ALL_SUPPORTED_SUITES).ok()?;
+        Some((usable, name))
+    })
+}
+
+fn unusable(options: &EchOptions) -> &'static str {
+    match options.config_list {
+        Some(_) => "the server's name cannot be encrypted: no key of the ECHConfigList can be used",
+        None => "the server's name cannot be encrypted: no ECHConfigList is known for the server",
+    }
+}
+
+fn encoded(configs: Vec<EchConfigPayload>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    configs.encode(&mut bytes);
+    bytes
+}
+
+/// The server's rejection of an Encrypted Client Hello, with the keys that the server sent instead.
+#[derive(Debug)]
+pub(super) struct EchRejection {
+    /// An ECHConfigList; `None` if the server sent no keys.
+    keys: Option<Vec<u8>>,
+}
+
+impl EchRejection {
+    pub(super) fn new(keys: Option<&Vec<EchConfigPayload>>) -> Self {
+        Self { keys: keys.filter(|keys| !keys.is_empty()).map(|keys| encoded(keys.clone())) }
+    }
+}
+
+impl fmt::Display for EchRejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.keys {
+            Some(_) => "it sent other keys",
+            None => "it sent no keys",
+        })
+    }
+}
+
+impl std::error::Error for EchRejection {}
+
+/// Returns the keys that the server sent with its rejection, an ECHConfigList. Returns `None` for
+/// other errors.
+pub(crate) fn keys_of_rejection(error: &Error) -> Option<&[u8]> {
+    let source = std::error::Error::source(error)?;
+    source.downcast_ref::<EchRejection>()?.keys.as_deref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An ECHConfigList with one key of X25519 and the public name `public.example`.
+    fn list(version: u16, public_name: &str) -> Vec<u8> {
+        let mut contents = vec![7, 0, 0x20, 0, 32];
+        contents.extend([9; 32]);
+        contents.extend([0, 4, 0, 1, 0, 1, 0, public_name.len() as u8]);
+        contents.extend(public_name.as_bytes());
+        contents.extend([0, 0]);
+        let mut config = version.to_be_bytes().to_vec();
+        config.extend((contents.len() as u16).to_be_bytes());
+        config.extend(contents);
+        [&(config.len() as u16).to_be_bytes()[..], &config].concat()
+    }
+
+    fn options(policy: EchPolicy, config_list: Option<Vec<u8>>) -> EchOptions {
+        EchOptions { policy, config_list, retries: false }
+    }
+
+    #[test]
+    fn first_usable_key_gives_the_public_name() {
+        let both = {
+            let (unknown, known) = (list(0xfe0a, "old.example"), list(0xfe0d, "public.example"));
+            let body = [&unknown[2..], &known[2..]].concat();
+            [&(body.len() as u16).to_be_bytes()[..], &body].concat()
+        };
+        let (offer, mode) = EchOffer::new(&options(EchPolicy::Require, Some(both))).unwrap();
+        assert_eq!(offer, EchOffer::Encrypted("public.example".into()));
+        assert!(matches!(mode, Some(EchMode::Enable(_))));
+        let line = offer.result_line("secret.example").unwrap();
+        assert_eq!(line, "ECH: result: status is succeeded, inner is secret.example, outer is public.example");
+    }
+
+    #[test]
+    fn list_without_usable_key_fails_only_if_required() {
+        let truncated = |len| list(0xfe0d, "public.example")[..len].to_vec();
+        let whole = list(0xfe0d, "public.example").len();
+        let broken = (0..whole).map(truncated).chain([list(0xfe0a, "old.example"), vec![0, 0]]);
+        for config_list in broken.map(Some).chain([None]) {
+            let (offer, mode) = EchOffer::new(&options(EchPolicy::Try, config_list.clone())).unwrap();
+            assert_eq!(offer, EchOffer::NotConfigured, "{config_list:?}");
+            assert!(mode.is_none());
+            let error = EchOffer::new(&options(EchPolicy::Require, config_list)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::TlsHandshake);
+        }
+    }
+
+    #[test]
+    fn host_with_edge_hyphen_has_no_keys() {
+        let wanted = options(EchPolicy::Try, None);
+        assert!(wanted.needs_keys());
+        assert_eq!(wanted.with_keys("-odd-.example", Some(vec![1])).config_list, None);
+        assert_eq!(wanted.with_keys("plain.example", Some(vec![1])).config_list, Some(vec![1]));
+    }
+}
