@@ -33,9 +33,9 @@ impl ConnectionKey {
     pub fn new(target: &Target, options: &RequestOptions) -> Self {
         let mut via = ProxyRoute::for_request(target, options);
         if options.http3 == Http3Policy::Only
-            && let Some(reason) = why_no_http3(target, options, &via)
+            && let Some((kind, reason)) = why_no_http3(target, options, &via)
         {
-            via = ProxyRoute::Unusable(ErrorKind::Url, reason.to_owned());
+            via = ProxyRoute::Unusable(kind, reason.to_owned());
         }
         if let ProxyRoute::Forward(hop) = &via {
             let (host, port) = (hop.proxy.host_text().to_owned(), hop.proxy.port());
@@ -66,6 +66,13 @@ impl ConnectionKey {
             let name = if other.protocol == AlpnProtocol::H2 { &b"h2"[..] } else { b"http/1.1" };
             tls.alpn.retain(|offered| offered == name);
         }
+        let mut http3 = http3_choice(target, options, &via);
+        if alternative.is_none() && prefers_http1(target, options, &via) {
+            http3 = Http3Choice::Off;
+            if let Some(tls) = &mut tls {
+                tls.alpn.retain(|offered| offered == b"http/1.1");
+            }
+        }
         Self {
             host: target.host_text().to_owned(),
             port: target.port(),
@@ -76,7 +83,7 @@ impl ConnectionKey {
             family: options.family,
             connect: options.connect.without_timeouts(),
             prior_knowledge: options.prior_knowledge,
-            http3: http3_choice(target, options, &via),
+            http3,
             deviations: options.deviations,
             negotiate: negotiate(options).cloned(),
             via,
@@ -146,14 +153,15 @@ fn negotiate(options: &RequestOptions) -> Option<&NegotiateOptions> {
     options.auth.allowed.negotiate.then_some(&options.auth.negotiate)
 }
 
-/// Returns the reason why a request cannot use HTTP/3; `None` if it can.
-fn why_no_http3(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Option<&'static str> {
-    if target.scheme() != Scheme::Https {
-        Some("HTTP/3 needs an https URL")
-    } else if options.connect.unix_socket.is_some() {
-        Some("HTTP/3 cannot go through a Unix socket")
+/// Returns the reason why a request cannot use HTTP/3, with the kind that curl's exit code has;
+/// `None` if it can.
+fn why_no_http3(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Option<(ErrorKind, &'static str)> {
+    if options.connect.unix_socket.is_some() {
+        Some((ErrorKind::QuicConnect, "HTTP/3 cannot go through a Unix socket"))
+    } else if target.scheme() != Scheme::Https {
+        Some((ErrorKind::Url, "HTTP/3 needs an https URL"))
     } else if *via != ProxyRoute::Direct {
-        Some("HTTP/3 cannot go through a proxy: no proxy forwards UDP")
+        Some((ErrorKind::Url, "HTTP/3 cannot go through a proxy: no proxy forwards UDP"))
     } else {
         None
     }
@@ -184,16 +192,31 @@ fn http3_choice(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> 
 /// Returns the alternative service (RFC 7838) for a request to this target, if one is known and
 /// usable.
 fn alternative_service(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Option<AlternativeService> {
+    // At the origin's own host and port, ALPN chooses the protocol.
+    preferred_alternative(target, options, via).filter(|other| !is_own(other, target))
+}
+
+/// Returns true if the preferred alternative service is the origin itself by HTTP/1.1, so that the
+/// other versions are not offered to it.
+fn prefers_http1(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> bool {
+    options.http3 != Http3Policy::Only
+        && preferred_alternative(target, options, via)
+            .is_some_and(|other| other.protocol == AlpnProtocol::H1 && is_own(&other, target))
+}
+
+fn is_own(other: &AlternativeService, target: &Target) -> bool {
+    (other.host.as_str(), other.port) == (target.host_text(), target.port())
+}
+
+/// Returns the preferred alternative service for a request, if such services may be used.
+fn preferred_alternative(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Option<AlternativeService> {
     let known = options.alt_svc.as_ref().filter(|_| target.scheme() == Scheme::Https && options.tls.verify)?;
     let is_told =
         options.connect_host_and_port(target.host_text(), target.port()) != (target.host_text(), target.port());
     if is_told || *via != ProxyRoute::Direct || options.connect.unix_socket.is_some() || options.prior_knowledge {
         return None;
     }
-    // An alternative at the origin's host and port is useless: ALPN chooses the protocol there.
-    known
-        .find(target, &options.tls.alpn)
-        .filter(|other| (other.host.as_str(), other.port) != (target.host_text(), target.port()))
+    known.find(target, &options.tls.alpn)
 }
 
 /// Returns the IPv6 zone in the target's host, such as `eth0`. Returns `None` if the host has no

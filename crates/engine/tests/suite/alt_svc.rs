@@ -8,7 +8,7 @@ use common::{DRIVERS, DriverKind, one_thread, retrying, run, single_stage, trust
 use haul::net::proxy::ProxyOptions;
 use haul::request::ConnectToRule;
 use haul::state::alt_svc::AltSvcCache;
-use haul::{Client, RequestOptions, Target};
+use haul::{Client, ProtocolVersion, RequestOptions, Target};
 use tempfile::NamedTempFile;
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
@@ -108,6 +108,17 @@ fn alternatives_to_self_or_h3_are_ignored() {
         driver.get(&client, &two.url("/small"), &two.options).ok();
         assert!(two.origin.log().iter().all(|seen| seen.header("alt-used").is_none()));
         assert_eq!((two.take_request_counts(), two.origin.connections()), ((3, 0), 1));
+    }
+}
+
+#[test]
+fn http1_alternative_to_self_turns_http2_off() {
+    for driver in DRIVERS {
+        let two = OriginWithAlternative::start();
+        two.announce("http%2F1.1", two.origin.https_addr().port());
+        assert_eq!(two.get(driver).facts.version, Some(ProtocolVersion::Http11), "{driver:?}");
+        two.announce("h2", two.origin.https_addr().port());
+        assert_eq!(two.get(driver).facts.version, Some(ProtocolVersion::Http2), "{driver:?}");
     }
 }
 

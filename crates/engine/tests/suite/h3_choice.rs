@@ -10,6 +10,7 @@ use std::time::Duration;
 use common::{DRIVERS, DriverKind, FetchOutcome, one_thread, retrying, run, single_stage, trusting_ca, with_h2_alpn};
 use haul::fleet::FleetOptions;
 use haul::net::dns::{DnsServers, HttpsLookupStatus};
+use haul::net::local_address::UnixSocketAddress;
 use haul::request::Http3Policy;
 use haul::state::http3::Http3Cache;
 use haul::{Client, ErrorKind, ProtocolVersion, RequestOptions};
@@ -295,6 +296,12 @@ fn only_http3_needs_https_without_a_proxy() {
         let got = driver.get(&Client::new(), "http://127.0.0.1:9/", &options);
         assert_eq!((got.exit, got.kind), (3, Some(ErrorKind::Url)), "{driver:?}: {}", got.message);
     }
+    options.connect.unix_socket = Some(UnixSocketAddress::Path("/nonexistent".into()));
+    for driver in DRIVERS {
+        let got = driver.get(&Client::new(), "https://127.0.0.1:9/", &options);
+        assert_eq!((got.exit, got.kind), (96, Some(ErrorKind::QuicConnect)), "{driver:?}: {}", got.message);
+    }
+    options.connect.unix_socket = None;
     let mut through = haul::net::proxy::ProxyOptions::default();
     through.proxy = Some(haul_policy::proxy::Proxy::parse("socks5://127.0.0.1:9").unwrap());
     options.proxy = Some(through);
