@@ -104,3 +104,31 @@ fn sigalgs_restricts_what_the_handshake_offers() {
     let ran = fetch("unknown", &[]);
     assert!(ran.failed(59).contains("signature algorithms"), "{}", ran.stderr);
 }
+
+#[test]
+fn version_1_certificate_is_accepted_without_verification() {
+    if servers::found("openssl", "certificates of version 1").is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for (name, key) in [("ec", "ec -pkeyopt ec_paramgen_curve:P-256"), ("rsa", "rsa:2048")] {
+        for words in [
+            format!("req -newkey {key} -nodes -subj /CN=x -keyout {name}.key -out {name}.csr"),
+            format!("x509 -req -in {name}.csr -signkey {name}.key -out {name}.pem"),
+        ] {
+            let ran = run(program("openssl").args(words.split(' ')).current_dir(dir.path()));
+            assert_eq!(ran.code, 0, "openssl {words}: {}", ran.stderr);
+        }
+        let port = unused_port();
+        let mut serve = program("openssl");
+        serve.args(["s_server", "-quiet", "-www", "-accept", &format!("127.0.0.1:{port}")]);
+        serve.args(["-cert", &format!("{name}.pem"), "-key", &format!("{name}.key")]);
+        let _server = servers::ExternalServer::start(serve.current_dir(dir.path()), port);
+        let url = format!("https://127.0.0.1:{port}/");
+        for version in ["--tlsv1.3", "--tls-max=1.2"] {
+            assert!(run_haul(["-sS", "-k", version, &url]).text().contains("TLS"), "{name} {version}");
+            let ca = dir.path().join(format!("{name}.pem")).display().to_string();
+            run_haul(["-sS", "--cacert", &ca, version, &url]).failed(60);
+        }
+    }
+}

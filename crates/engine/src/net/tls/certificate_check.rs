@@ -15,6 +15,8 @@ use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_t
 use rustls::{DigitallySignedStruct, Error, PeerMisbehaved, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
+use super::version1_certificate;
+
 /// The certificates that a server sent, and the name that they must contain.
 pub(super) struct PresentedChain<'a> {
     pub(super) end_entity: &'a CertificateDer<'a>,
@@ -81,7 +83,15 @@ impl ServerCertVerifier for CheckVerifier {
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         self.check_scheme(dss)?;
-        verify_tls12_signature(message, cert, dss, &self.check.algorithms())
+        let algorithms = self.check.algorithms();
+        match verify_tls12_signature(message, cert, dss, &algorithms) {
+            Err(Error::InvalidCertificate(_))
+                if version1_certificate::has_signed(cert, message, dss, &algorithms, false) =>
+            {
+                Ok(HandshakeSignatureValid::assertion())
+            }
+            outcome => outcome,
+        }
     }
 
     fn verify_tls13_signature(
@@ -91,7 +101,15 @@ impl ServerCertVerifier for CheckVerifier {
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         self.check_scheme(dss)?;
-        verify_tls13_signature(message, cert, dss, &self.check.algorithms())
+        let algorithms = self.check.algorithms();
+        match verify_tls13_signature(message, cert, dss, &algorithms) {
+            Err(Error::InvalidCertificate(_))
+                if version1_certificate::has_signed(cert, message, dss, &algorithms, true) =>
+            {
+                Ok(HandshakeSignatureValid::assertion())
+            }
+            outcome => outcome,
+        }
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -59,6 +59,7 @@ mod server_tickets;
 mod system_roots;
 mod trust;
 mod verify;
+mod version1_certificate;
 mod watched_files;
 #[cfg(all(test, feature = "json"))]
 mod x509_limbo;

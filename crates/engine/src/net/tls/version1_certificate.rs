@@ -1,0 +1,36 @@
+//! Signatures by the keys of version 1 certificates, which webpki does not parse.
+//!
+//! Old devices have such certificates. They have no extensions, so no check of a path accepts one as
+//! a server's, but without verification (`-k`) the peer must still prove that it has the key.
+
+use rustls::crypto::WebPkiSupportedAlgorithms;
+use rustls::{DigitallySignedStruct, SignatureScheme};
+use rustls_pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
+use webpki::RawPublicKeyEntity;
+use x509_cert::certificate::{Certificate, Version};
+use x509_cert::der::{Decode, Encode};
+
+/// Returns true if this is a certificate of version 1 whose key has made the signature of `message`.
+/// TLS 1.3 binds each scheme to one algorithm, the first of its list.
+pub(super) fn has_signed(
+    certificate: &CertificateDer<'_>,
+    message: &[u8],
+    signed: &DigitallySignedStruct,
+    algorithms: &WebPkiSupportedAlgorithms,
+    is_tls13: bool,
+) -> bool {
+    let Some(key) = public_key(certificate) else { return false };
+    let Ok(key) = RawPublicKeyEntity::try_from(&key) else { return false };
+    let is_scheme = |(scheme, _): &&(SignatureScheme, _)| *scheme == signed.scheme;
+    let Some((_, possible)) = algorithms.mapping.iter().find(is_scheme) else { return false };
+    let possible = if is_tls13 { &possible[..possible.len().min(1)] } else { possible };
+    possible.iter().any(|algorithm| key.verify_signature(*algorithm, message, signed.signature()).is_ok())
+}
+
+/// Returns the public key of a certificate of version 1; `None` for any other.
+fn public_key(certificate: &CertificateDer<'_>) -> Option<SubjectPublicKeyInfoDer<'static>> {
+    let certificate = Certificate::from_der(certificate).ok()?;
+    let content = certificate.tbs_certificate();
+    let is_version1 = content.version() == Version::V1;
+    is_version1.then(|| content.subject_public_key_info().to_der().ok().map(Into::into))?
+}
